@@ -175,7 +175,7 @@ The schemes <i>deterministic</i> and <i>paper</i> have 11 000 iterations, as in 
 			f.Panels = append(f.Panels, p)
 		}
 	}
-	if err := sec.Figure(f, "The first two columns are the paper's Figure 2. The third is the posterior that the model defines."); err != nil {
+	if err := sec.Figure(f, "The first two columns reproduce the paper's Figure 2. The third column shows the posterior that the model defines."); err != nil {
 		return nil, err
 	}
 	if err := sec.Figure(intervals(t, titles), "Mean and 95 % interval of each parameter; black is the truth. The schemes are side by side at each h."); err != nil {
@@ -209,7 +209,7 @@ The schemes <i>deterministic</i> and <i>paper</i> have 11 000 iterations, as in 
 	sec.claim("at larger steps the deterministic methods are “over-confident and biased … on different sides of the true value” (§3.2)",
 		fmt.Sprintf("At h = %s the mean of the deterministic posterior of θ3 is %.1f standard deviations from the truth with forward Euler and %+.1f with backward Euler.", coarse, fe, be), fe < -1 && be > 1)
 	sec.claim("the probabilistic methods return “a wider posterior which covers the true solution” (§3.2)",
-		fmt.Sprintf("At h = %s the mean of θ3 is %.1f (forward Euler) and %+.1f (backward Euler) standard deviations from the truth with the paper's scheme, and %.1f and %+.1f with the correct one.", coarse,
+		fmt.Sprintf("At h = %s the mean of θ3 is %.1f (forward Euler) and %+.1f (backward Euler) standard deviations from the truth with the paper's scheme, and %.1f and %+.1f with the correct scheme.", coarse,
 			off("forward-euler", "paper"), off("backward-euler", "paper"), off("forward-euler", "pcn"), off("backward-euler", "pcn")),
 		math.Abs(off("forward-euler", "pcn")) < 2 && math.Abs(off("backward-euler", "pcn")) < 2)
 	ratio := func(p string) float64 {
@@ -228,7 +228,7 @@ The schemes <i>deterministic</i> and <i>paper</i> have 11 000 iterations, as in 
 		sd("paper", 0), sd("paper", 1), sd("pcn", 0), sd("pcn", 1))
 	sec.claim("“Algorithm for sampling p(θ, Z | Y)” (appendix)", claim, false)
 	sec.claim("cost “bounded by twice the cost of an MCMC operating with a deterministic integrator” (§3.2)",
-		fmt.Sprintf("The cost is %.2f solves for each draw at the observed acceptance rate (backward Euler, h = %s). Drawing the normals costs additional time.", 1+get("backward-euler", "paper", "theta1", "accept"), coarse), true)
+		fmt.Sprintf("The cost is %.2f solves per draw at the observed acceptance rate (backward Euler, h = %s). Drawing the normals costs additional time.", 1+get("backward-euler", "paper", "theta1", "accept"), coarse), true)
 	return sec, nil
 }
 

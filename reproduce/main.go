@@ -48,10 +48,10 @@ func run(ctx context.Context, args []string) error {
 	fs.StringVar(&s.out, "out", filepath.Join("reproduce", "out"), "`directory` for the results")
 	fs.BoolVar(&s.quick, "quick", false, "run every experiment in a reduced form; this takes half a minute, or up to two minutes if the program has to be compiled first")
 	check := fs.Bool("check", false, "compare the results with reproduce/expected; the exit status is 1 if they differ")
-	update := fs.Bool("update", false, "replace the files in reproduce/expected with the results; this must run in the root of the repository")
+	update := fs.Bool("update", false, "replace the files in reproduce/expected with the results; must be run in the root of the repository")
 	fs.IntVar(&s.minPaths, "paths", 0, "smallest `number` of paths of every ensemble")
 	fs.IntVar(&s.iterations, "iterations", 0, "minimum `number` of iterations of every Markov chain after burn-in")
-	fs.IntVar(&s.workers, "workers", 0, "`number` of goroutines, 0 for the number of cores; does not change results")
+	fs.IntVar(&s.workers, "workers", 0, "`number` of goroutines, 0 for the number of cores; the results do not depend on it")
 	if err := shell.Parse(fs, args); err != nil {
 		return err
 	}

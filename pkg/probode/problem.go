@@ -316,7 +316,7 @@ func (p *Problem) Validate() error {
 	case p.Params != nil && len(p.Params) != len(p.Theta):
 		return fmt.Errorf("%s: Params has %d names, but Theta has %d components", name, len(p.Params), len(p.Theta))
 	case p.Band != nil && (p.Band.Lower < 0 || p.Band.Upper < 0 || p.Band.Lower >= d || p.Band.Upper >= d):
-		return fmt.Errorf("%s: Band is (%d, %d): want each in [0, %d)", name, p.Band.Lower, p.Band.Upper, d)
+		return fmt.Errorf("%s: Band is (%d, %d): want both numbers in [0, %d)", name, p.Band.Lower, p.Band.Upper, d)
 	}
 	if h := p.Hybrid; h != nil && h.Dim() < d {
 		return fmt.Errorf("%s: Hybrid has %d states: want the %d states of the problem, followed by others", name, h.Dim(), d)

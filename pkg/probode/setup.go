@@ -89,7 +89,7 @@ func (s Setup) Grid(ctx context.Context, p *Problem, theta, times []float64) (*G
 	}
 	g, ok := path.(Gridded)
 	if !ok {
-		return nil, fmt.Errorf("%s: %v has no grid: want steps such as Uniform(0.1) or Frozen", p.Title(), s.Mesh)
+		return nil, fmt.Errorf("%s: %v has no grid: want a mesh such as Uniform(0.1) or Frozen", p.Title(), s.Mesh)
 	}
 	return g.Solver().Grid(), nil
 }

@@ -18,7 +18,7 @@ func (f Frames) pages() ([]*page, int, error) {
 	case len(f.Figures) == 0:
 		return nil, 0, fmt.Errorf("viz: a slider (%s) without frames", f.Label)
 	case len(f.Names) != len(f.Figures):
-		return nil, 0, fmt.Errorf("viz: a slider (%s) has %d names for %d frames", f.Label, len(f.Names), len(f.Figures))
+		return nil, 0, fmt.Errorf("viz: the slider (%s) has %d names for %d frames", f.Label, len(f.Names), len(f.Figures))
 	case f.Show < 0 || f.Show >= len(f.Figures):
 		return nil, 0, fmt.Errorf("viz: a slider (%s) begins with frame %d: want a number from 0 to %d", f.Label, f.Show, len(f.Figures)-1)
 	}

@@ -43,7 +43,7 @@ func main() { shell.Main("lownoise", run) }
 func run(ctx context.Context, args []string) error {
 	fs := flag.NewFlagSet("lownoise", flag.ContinueOnError)
 	sets := fs.Int("sets", 100, "`number` of data sets")
-	seed := fs.Uint64("seed", 1, "seed of the data and of the starts")
+	seed := fs.Uint64("seed", 1, "seed for the data and the starting points of the searches")
 	if err := shell.Parse(fs, args); err != nil {
 		return err
 	}
@@ -182,7 +182,7 @@ func climb(ctx context.Context, p *bayes.Posterior, from []float64) ([]float64, 
 	surface := shape.NewSurface(e)
 	a := surface.Ascent(u, surface.Value(u))
 	if math.IsInf(a.Value, -1) {
-		return nil, errors.New("the density at the start of the climb is zero or cannot be computed")
+		return nil, errors.New("the density at the starting point of the search is zero or cannot be computed")
 	}
 	a.Tolerance = 1e-6
 	for a.Steps < 200 && !a.Done {

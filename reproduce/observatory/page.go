@@ -124,7 +124,7 @@ func honesty(standings []standing) (string, error) {
 	square.Layers = append([]viz.Layer{viz.Band{X: []float64{0, 1}, Lo: []float64{1. / 3, 1. / 3}, Hi: []float64{3, 3}, Color: viz.Grey}, viz.Guide{At: 1, Horizontal: true, Color: viz.Grey}}, viz.Curves(square.X, square.Y, nil, sorted...).Layers...)
 	var p page.Page
 	err := p.Figure(viz.Figure{Columns: 2, Height: 470, Panels: []viz.Panel{coverage, square}},
-		"Left: how often the truth was inside the central interval of the paths. Right: the root mean squares of the standardised errors of all cells, sorted. A rule that is honest in every cell would have a flat curve at 1. Above the grey band a spread is more than three times too small, below it more than three times too large.")
+		"Left: how often the truth was inside the central interval of the paths. Right: the root mean squares of the standardised errors of all cells, sorted. If the spread matched the error in every cell, the curve would be flat at 1. Above the grey band the spread is more than three times too small, and below it more than three times too large.")
 	return p.String(), err
 }
 

@@ -29,7 +29,7 @@ type history struct {
 func newHistory(p *probode.Problem, g *probode.Grid, s int) (history, error) {
 	m := history{p: p, g: g, d: p.Dim(), first: max(0, s-1), f: make([]float64, 8*p.Dim())}
 	if n := g.Steps(); !g.Grows() && m.first >= n {
-		return m, fmt.Errorf("a %d-step method takes %d steps to start, but the grid has only %d: want a smaller step", s, m.first, n)
+		return m, fmt.Errorf("a %d-step method needs %d starting steps, but the grid has only %d steps: use a smaller step", s, m.first, n)
 	}
 	var err error
 	m.start, err = probode.RungeKutta{}.Stepper(p, g)

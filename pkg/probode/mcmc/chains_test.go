@@ -333,7 +333,7 @@ func TestWarnings(t *testing.T) {
 				c.LogWeights = append(c.LogWeights, make([]float64, 1000))
 			}
 			c.KHat = 0.8
-		}, []string{"the weighted draws are worth 3992 effective draws, k̂ = 0.80, above its limit 0.70"}},
+		}, []string{"the weighted draws are worth 3992 effective draws, k̂ = 0.80, which is above the limit 0.70"}},
 		{"capped", func(c *Chains) { c.Capped = true }, []string{"the run reached its limit on the number of draws"}},
 		{"no draws", func(c *Chains) {
 			for i := range c.Draws {
@@ -371,7 +371,7 @@ func TestWarnings(t *testing.T) {
 }
 
 func TestStringSaysWhatWeightsAreWorth(t *testing.T) {
-	for khat, want := range map[float64]string{math.Inf(-1): "which can be trusted", 0.6: "which can be trusted", 0.71: "above its limit 0.70: not to be trusted", math.Inf(1): "not to be trusted"} {
+	for khat, want := range map[float64]string{math.Inf(-1): "which can be trusted", 0.6: "which can be trusted", 0.71: "which is above the limit 0.70, so the result cannot be trusted", math.Inf(1): "cannot be trusted"} {
 		c := independent(1)
 		for range c.Draws {
 			c.LogWeights = append(c.LogWeights, make([]float64, 1000))
@@ -394,7 +394,7 @@ func TestStringSaysWhatWeightsAreWorth(t *testing.T) {
 		c.LogWeights = append(c.LogWeights, w)
 	}
 	c.KHat = 0.1
-	if trusted, why := c.Trusted(); trusted || !strings.Contains(c.String(), "too few for reliable standard errors, which need 150 effective draws") {
+	if trusted, why := c.Trusted(); trusted || !strings.Contains(c.String(), "but reliable standard errors need 150 effective draws") {
 		t.Errorf("%s in\n%s", why, c)
 	}
 }

@@ -64,7 +64,7 @@ func (c *Chains) warnings(summary diag.Summary) []string {
 	}
 	failed, tried := sum.Failed+sum.Latent.Failed, sum.Proposed+sum.Latent.Proposed
 	if share := float64(failed) / float64(tried); share > 0.01 {
-		warn("%.2g %% of the evaluations failed: the draws cover only the region where the equations could be solved, which may be only part of the posterior; use a smaller step, a method for stiff problems, or a prior that excludes impossible parameter values", 100*share)
+		warn("%.2g %% of the evaluations failed: the draws cover only the region where the equations could be solved, which may not include all of the posterior; use a smaller step, a method for stiff problems, or a prior that excludes impossible parameter values", 100*share)
 	}
 
 	for i, name := range c.Names {

@@ -556,7 +556,7 @@ func (b *bdf) checkGrid() error {
 		return nil
 	}
 	if n := b.g.Steps(); n <= b.first {
-		return fmt.Errorf("%v takes %d steps to start, but the grid has only %d: want a smaller step", b.method, b.first, n)
+		return fmt.Errorf("%v needs %d starting steps, but the grid has only %d steps: use a smaller step", b.method, b.first, n)
 	}
 	if b.uniform {
 		return nil
@@ -581,7 +581,7 @@ func (b *bdf) checkGrid() error {
 			}
 		}
 		if d[i&(bdfWindow-1)] = v; math.Abs(v) > most {
-			return fmt.Errorf("%v multiplies errors by more than %g up to t = %g, because the steps before this time grow too fast: want steps that grow more slowly, an error-controlled run, or a one-step method", b.method, most, b.g.Times()[i+1])
+			return fmt.Errorf("%v multiplies errors by more than %g up to t = %g, because the steps before this time grow too fast: use steps that grow more slowly, an error-controlled run, or a one-step method", b.method, most, b.g.Times()[i+1])
 		}
 	}
 	b.gamma = 0

@@ -98,7 +98,7 @@ func Parse(name string) (probode.Method, error) {
 		if r := (RandomStep{Method: m}); oneStep(m) {
 			return r, nil
 		}
-		return nil, fmt.Errorf("method %s: %v uses earlier steps: want a one-step method for random steps", quote(name), m)
+		return nil, fmt.Errorf("method %s: %v uses earlier steps, but random steps need a one-step method", quote(name), m)
 	}
 	return parsePlain(text, name)
 }

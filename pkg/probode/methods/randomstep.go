@@ -39,11 +39,11 @@ type RandomStep struct {
 
 // errStepSize is the error that is returned if the noise scale is so large that the
 // length of a step could be zero or negative.
-var errStepSize = errors.New("the noise scale is too large: random steps could be negative: want a smaller alpha or a smaller step")
+var errStepSize = errors.New("the noise scale is so large that random steps could be negative: use a smaller alpha or a smaller step")
 
 func (m RandomStep) method() probode.Method {
 	if m.Method == nil {
-		panic("methods: RandomStep has no Method: want a one-step method")
+		panic("methods: Method of RandomStep is nil: want a one-step method")
 	}
 	return m.Method
 }
@@ -78,7 +78,7 @@ func (m RandomStep) Stepper(p *probode.Problem, g *probode.Grid) (probode.Steppe
 		return nil, err
 	}
 	if r, ok := s.inner.(probode.Rememberer); ok && r.Memory() > 0 {
-		return nil, fmt.Errorf("%v uses earlier steps: want a one-step method for random steps", m.Method)
+		return nil, fmt.Errorf("%v uses earlier steps, but random steps need a one-step method", m.Method)
 	}
 	if e, ok := s.inner.(probode.Estimator); ok {
 		return &randomEstimator{s, e}, nil
@@ -176,7 +176,7 @@ func (s *randomStep) factor(i int, xi, scale []float64) (float64, error) {
 	}
 	reach := math.Sqrt(3) * scale[0] / s.g.H(i)
 	if !(reach < 1) {
-		return 0, fmt.Errorf("%w: √(3α) h^(p−1/2) is %.3g, want less than 1", errStepSize, reach)
+		return 0, fmt.Errorf("%w (√(3α) h^(p−1/2) is %.3g: want a number < 1)", errStepSize, reach)
 	}
 	return 1 + reach*math.Erf(xi[0]/math.Sqrt2), nil // 2Φ(ξ) − 1 = erf(ξ/√2)
 }

@@ -41,7 +41,7 @@ func newBox(q *Parameter, withPrior bool) (box, error) {
 	at := q.Scale.of(q.Nominal)
 	switch {
 	case b.closed && !(b.low < b.high):
-		return b, fmt.Errorf("parameter %s has the bounds %g and %g: want the lower one first", text.Clip(q.ID), q.Lower, q.Upper)
+		return b, fmt.Errorf("parameter %s has the bounds %g and %g: want a lower bound less than the upper bound", text.Clip(q.ID), q.Lower, q.Upper)
 	case b.closed:
 		b.from, b.span = b.low, b.high-b.low
 	case b.start.Type == "" && at-at == 0:
@@ -51,7 +51,7 @@ func newBox(q *Parameter, withPrior bool) (box, error) {
 			b.from, b.span = at-math.Abs(at)-0.1, 2*math.Abs(at)+0.2
 		}
 	case b.start.Type == "":
-		return b, fmt.Errorf("parameter %s has no bounds, no nominal value and no initialisation prior: want one of them, to choose where searches begin", text.Clip(q.ID))
+		return b, fmt.Errorf("parameter %s has no bounds, no nominal value and no initialisation prior: give one of them, because the starting points of the searches depend on it", text.Clip(q.ID))
 	}
 	switch width := priorWidth(q); {
 	case q.Scale == Log:

@@ -29,7 +29,7 @@ func (m *Model) check(params map[string]source.Where) {
 	known := map[string]string{} // the kind of each ID of the model
 	name := func(id, kind string, w source.Where) {
 		if other, twice := known[id]; twice {
-			w.Failf("%s %s has the ID of a %s", kind, id, other)
+			w.Failf("%s %s has the same ID as a %s", kind, id, other)
 		}
 		known[id] = kind
 	}

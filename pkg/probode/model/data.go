@@ -27,7 +27,7 @@ func (p *File) WithData(file, time string) (q *File, err error) {
 	f.Warnings = slices.DeleteFunc(slices.Clone(p.Warnings), func(w string) bool { return slices.Contains(old, w) })
 	f.Opened = slices.Clone(p.Files)
 	if len(p.Models) != 1 {
-		(&source.File{Name: text.Clip(base)}).Failf(0, "the data are for a problem with %d models: want one model", len(p.Models))
+		(&source.File{Name: text.Clip(base)}).Failf(0, "the problem has %d models: new data can be given only for a problem with one model", len(p.Models))
 	}
 	m := *p.Models[0]
 	if time != "" {
@@ -66,15 +66,15 @@ func readData(s *source.File, m *Model) []Observation {
 			found = true
 			for _, s := range observables[c].symbols() {
 				if isPlaceholder(s, c) {
-					t.Failf(1, "observable %s contains the placeholder %s: want the data as a PEtab measurement table", c, s)
+					t.Failf(1, "observable %s contains the placeholder %s: give the data as a PEtab measurement table", c, s)
 				}
 			}
 		default:
-			t.Failf(1, "column %s is not an observable: want %s, conditionId and observables", c, times)
+			t.Failf(1, "column %s is not an observable: want only %s, conditionId and the IDs of observables", c, times)
 		}
 	}
 	if !found {
-		t.Failf(1, "no observable has a column: want %s, conditionId and %s", times, strings.Join(m.observableIDs(), ", "))
+		t.Failf(1, "the table has no column for an observable: want %s, conditionId and %s", times, strings.Join(m.observableIDs(), ", "))
 	}
 	if len(m.conditions) > 0 {
 		t.Need("conditionId")

@@ -21,11 +21,11 @@ func (r *modelReader) times(n *source.Node) []*expr.Node {
 	if n.Get("every") != nil || n.Get("count") != nil {
 		every = r.formula(n, "every")
 		if v, ok := every.Const(); ok && !(v > 0) {
-			r.Failf(n.LineOf("every"), "every is %v: want a positive number or a formula that contains only parameters", v)
+			r.Failf(n.LineOf("every"), "the key every is %v: want a positive number or a formula that contains only parameters", v)
 		}
 		c := n.Number("count", math.NaN())
 		if !(c >= 1 && c <= maxEvents) || c != math.Trunc(c) {
-			r.Failf(n.LineOf("count"), "count is %q: want a whole number from 1 to %d", n.Word("count"), maxEvents)
+			r.Failf(n.LineOf("count"), "the key count is %q: want a whole number from 1 to %d", n.Word("count"), maxEvents)
 		}
 		count = int(c)
 	}
@@ -70,7 +70,7 @@ func (r *modelReader) events(n *source.Node) []equations.Event {
 	}
 	for _, k := range []string{"time", "every", "count"} {
 		if n.Get(k) != nil {
-			r.Failf(n.LineOf(k), "event %s has both a trigger and the key %s: want only one of the two", id, k)
+			r.Failf(n.LineOf(k), "event %s has both a trigger and the key %s: give only one of the two", id, k)
 		}
 	}
 	e := equations.Event{ID: id, Trigger: r.condition(n, "trigger"), Jumps: jumps, Where: r.At(n.Line)}
@@ -99,7 +99,7 @@ func (r *modelReader) dose(n *source.Node, m *Model) {
 	}
 	duration, now := r.formula(n, "duration"), expr.Sym(expr.Time)
 	if v, ok := duration.Const(); ok && !(v > 0 && v <= math.MaxFloat64) {
-		r.Failf(n.LineOf("duration"), "duration is %v: want a positive number or a formula that contains only parameters", v)
+		r.Failf(n.LineOf("duration"), "the key duration is %v: want a positive number or a formula that contains only parameters", v)
 	}
 	r.fixed = append(r.fixed, fixed{id, "duration", duration, r.At(n.LineOf("duration"))}, fixed{id, "time", times[len(times)-1], r.At(n.LineOf("time"))})
 	rate := expr.Call("divide", amount, duration)
@@ -142,7 +142,7 @@ func (r *modelReader) setByEvents(p *File, m *Model) {
 			}
 			q := p.Params[i]
 			if q.Estimate {
-				e.Where.Failf("event %s sets %s, which is estimated: want a state with the right-hand side 0 and this parameter as its initial value", e.ID, q.ID)
+				e.Where.Failf("event %s sets %s, which is estimated: use a state with the right-hand side 0 and this parameter as its initial value", e.ID, q.ID)
 			}
 			if math.IsNaN(q.Nominal) {
 				q.where.Failf("parameter %s is not estimated and has no nominalValue", q.ID)

@@ -42,11 +42,11 @@ func (p *File) WritePEtab(dir string) (name string, err error) {
 	}
 	for _, m := range p.Models {
 		if m.start != 0 {
-			return "", fmt.Errorf("model: %s starts at time %v: in PEtab the time starts at 0", m.Name, m.start)
+			return "", fmt.Errorf("model: %s starts at time %v, but in PEtab time starts at 0", m.Name, m.start)
 		}
 		for _, o := range m.observables {
 			if o.increase || o.limit != nil {
-				return "", fmt.Errorf("model: %s is an increase or has a lowerLimit: PEtab has neither", o.id)
+				return "", fmt.Errorf("model: observable %s has the key increase or lowerLimit, and PEtab supports neither", o.id)
 			}
 			if o.distribution != normalNoise && o.distribution != laplaceNoise {
 				return "", fmt.Errorf("model: the distribution of %s is %s: PEtab supports only normal and laplace", o.id, o.distribution)
@@ -112,7 +112,7 @@ func (p *File) checkIDs() error {
 	for _, id := range ids {
 		switch id {
 		case "NA", "NULL", "null", "None":
-			return fmt.Errorf("model: the name %s stands for a missing value in the tables of PEtab: want another name", id)
+			return fmt.Errorf("model: the name %s stands for a missing value in the tables of PEtab: use another name", id)
 		}
 	}
 	return nil
@@ -127,7 +127,7 @@ func (p *File) WriteSimulations(dir string, v *Evaluation) error {
 		return err
 	}
 	if len(list) != len(v.Instances) {
-		panic(fmt.Sprintf("model: WriteSimulations got %d experiments: want the problem's %d", len(v.Instances), len(list)))
+		panic(fmt.Sprintf("model: WriteSimulations got %d experiments: want %d, as in the problem", len(v.Instances), len(list)))
 	}
 	for i, m := range p.Models {
 		values := make([]float64, len(m.Data))
@@ -259,7 +259,7 @@ func (p *File) tableParams() (map[string]bool, error) {
 		case math.IsNaN(q.Lower) || math.IsNaN(q.Upper):
 			return nil, fmt.Errorf("model: parameter %s is estimated without bounds: PEtab requires them", q.ID)
 		case q.Prior.Type != "" && !familyNamed(q.Prior.Type).petab:
-			return nil, fmt.Errorf("model: parameter %s has the prior %s, which PEtab does not have", q.ID, q.Prior.Type)
+			return nil, fmt.Errorf("model: parameter %s has the prior %s, which PEtab does not support", q.ID, q.Prior.Type)
 		}
 	}
 	return in, nil
@@ -349,7 +349,7 @@ func (m *Model) conditionRows() ([]byte, error) {
 	for _, c := range m.conditions {
 		for _, s := range c.set {
 			if amounts[s.id] {
-				return nil, fmt.Errorf("model: condition %s sets the concentration %s in a compartment whose size changes: PEtab cannot set its amount", c.id, s.id)
+				return nil, fmt.Errorf("model: condition %s sets the concentration %s in a compartment whose size changes, which cannot be expressed in PEtab", c.id, s.id)
 			}
 			if !slices.Contains(columns, s.id) {
 				columns = append(columns, s.id)

@@ -71,7 +71,7 @@ data: d.csv
 	}
 	for what, c := range map[string]struct{ table, want string }{
 		"\\r":                {strings.ReplaceAll(table, "\n", "\r"), "d.csv:1: lines end with only a carriage return"},
-		"semicolons":         {strings.ReplaceAll(table, ",", ";"), "which seem to be separated by semicolons: want commas or tabs"},
+		"semicolons":         {strings.ReplaceAll(table, ",", ";"), "the columns seem to be separated by semicolons; use commas or tabs"},
 		"a decimal comma":    {strings.NewReplacer(",", "\t", "2.5", "2,5").Replace(table), `d.csv:2: b is "2,5": want a finite number`},
 		"a hexadecimal":      {strings.Replace(table, "2.5", "0x10", 1), `d.csv:2: b is "0x10": want a finite number`},
 		"an infinite value":  {strings.Replace(table, "2.5", "inf", 1), `d.csv:2: b is "inf": want a finite number`},

@@ -36,7 +36,7 @@ func (p *File) Go(e *Instance, pkg, name string) ([]byte, error) {
 		}
 	}
 	if e.pre != nil {
-		return nil, fmt.Errorf("condition %s begins with a preequilibration, which generated Go code cannot compute: want another condition", text.Clip(e.Condition))
+		return nil, fmt.Errorf("condition %s begins with a preequilibration, which generated Go code cannot compute: choose another condition", text.Clip(e.Condition))
 	}
 	q, err := p.ODE(e)
 	if err != nil {

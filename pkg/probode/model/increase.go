@@ -26,7 +26,7 @@ type increase struct {
 // measurement.
 func (l *lowering) increase(id string, formula *expr.Node, d *Observation) *expr.Node {
 	if math.IsInf(d.Time, 1) {
-		d.where.Failf("%s is an increase, so it cannot be measured at time inf", id)
+		d.where.Failf("observable %s is an increase since the previous measurement, so it cannot be measured at time inf", id)
 	}
 	name := "previous_" + id
 	for l.isModels(name) || slices.ContainsFunc(l.increases, func(c increase) bool { return c.state == name }) {

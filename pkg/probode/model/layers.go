@@ -53,7 +53,7 @@ func (r *modelReader) layer(n *source.Node, p *Parameter) (kept bool) {
 	}
 	for _, key := range []string{"nominalValue", "lowerBound", "upperBound", "parameterScale", "estimate", "initializationPriorType"} {
 		if n.Get(key) != nil {
-			r.Failf(n.LineOf(key), "parameter %s has both a %s and a prior that depends on other parameters: want only one of the two", p.ID, key)
+			r.Failf(n.LineOf(key), "parameter %s has both a %s and a prior that depends on other parameters: give only one of the two", p.ID, key)
 		}
 	}
 	var of []*expr.Node

@@ -171,7 +171,7 @@ func (p *File) LogLikelihood(s LikelihoodSettings) (*LogLikelihood, error) {
 	case !(s.StepSize >= 0) || math.IsInf(s.StepSize, 1):
 		return nil, fmt.Errorf("the step size is %g: want a finite number ≥ 0", s.StepSize)
 	case s.StepSize > 0 && (s.Tolerance.Relative != 0 || s.Tolerance.Absolute != nil || s.MaxStep != 0):
-		return nil, fmt.Errorf("a step size is given together with a tolerance or a bound on the steps: want either equal steps or error control")
+		return nil, fmt.Errorf("a step size is given together with a tolerance or a bound on the steps: choose either equal steps or error control")
 	case s.Workers < 0:
 		return nil, fmt.Errorf("the number of workers is %d: want a number ≥ 0", s.Workers)
 	}
@@ -193,7 +193,7 @@ func (p *File) LogLikelihood(s LikelihoodSettings) (*LogLikelihood, error) {
 			return nil, err
 		}
 		if d := len(e.states); implicit && c.ode.Band == nil && d > maxDense {
-			return nil, fmt.Errorf("%s has %d states and a dense Jacobian: want at most %d states for the default method, or an explicit method such as dp5", c.title, d, maxDense)
+			return nil, fmt.Errorf("%s has %d states and a dense Jacobian, but the default method allows at most %d: use an explicit method such as dp5", c.title, d, maxDense)
 		}
 		q := &part{compiledInstance: c}
 		for _, i := range l.free {
@@ -206,7 +206,7 @@ func (p *File) LogLikelihood(s LikelihoodSettings) (*LogLikelihood, error) {
 		l.parts = append(l.parts, q)
 	}
 	if len(l.parts) == 0 {
-		return nil, fmt.Errorf("%s has no measurements: want data for a likelihood", text.Clip(p.Name))
+		return nil, fmt.Errorf("%s has no measurements: a likelihood requires data", text.Clip(p.Name))
 	}
 	l.aim = 1e-7 / float64(len(l.parts))
 	return l, nil
@@ -483,11 +483,11 @@ func (r *row) impossible(m float64, own []float64) string {
 	}
 	switch {
 	case m-m != 0:
-		return fmt.Sprintf("the model gives %g: want a finite number", m)
+		return fmt.Sprintf("the model predicts %g: want a finite number", m)
 	case r.scale != Lin && !(m > 0):
-		return fmt.Sprintf("the model gives %g: want a positive number for scale %s", m, r.scale)
+		return fmt.Sprintf("the model predicts %g: want a positive number for scale %s", m, r.scale)
 	case r.distribution == binomialNoise && (m > own[0] || m == own[0] && r.value < m):
-		return fmt.Sprintf("the model expects %g successes in %g trials: want a smaller number", m, own[0])
+		return fmt.Sprintf("the model expects %g successes in %g trials: want fewer successes than trials", m, own[0])
 	case r.distribution.counts() && !(m > 0 || m == 0 && r.value == 0):
 		return fmt.Sprintf("the model expects a count of %g: want a positive number", m)
 	}

@@ -100,7 +100,7 @@ func (ix *index) lower(c, pre *condition) *lowering {
 		l.events = append(l.events, l.event(e))
 	}
 	if a, b := equations.Entangled(l.events); l.m.Unordered && a != nil {
-		b.Where.Refuse("simultaneous events that depend on each other", "the order of %s and %s is not defined", a.ID, b.ID)
+		b.Where.Refuse("simultaneous events that depend on each other", "the order of the events %s and %s is not defined", a.ID, b.ID)
 	}
 	l.findSwitches()
 	return l
@@ -116,7 +116,7 @@ func (ix *index) sameSizes(pre, c *condition) {
 	}
 	for _, s := range c.set {
 		if k := ix.constants[s.id]; k != nil && k.Size && (sizes[s.id] == nil || !sizes[s.id].Equal(s.value)) {
-			c.where.Refuse("compartment that changes after preequilibration", "conditions %s and %s set %s to different sizes", pre.id, c.id, s.id)
+			c.where.Refuse("compartment that changes after preequilibration", "conditions %s and %s set the compartment %s to different sizes", pre.id, c.id, s.id)
 		}
 	}
 }
@@ -174,7 +174,7 @@ func (l *lowering) work0(id string, from source.Where) *expr.Node {
 	}
 	if k := l.constants[id]; k != nil {
 		if k.Value == nil {
-			k.Where.Failf("%s has no value: want one in the model, the parameter table or the conditions", id)
+			k.Where.Failf("%s has no value: give one in the model, the parameter table or the conditions", id)
 		}
 		v := l.start0(k.Value, k.Where)
 		if l.after {
@@ -196,7 +196,7 @@ func (l *lowering) work0(id string, from source.Where) *expr.Node {
 		return expr.Num(v)
 	}
 	if o := l.observables[id]; o != nil {
-		from.Failf("%s is an observable: want states, parameters and constants", id)
+		from.Failf("%s is an observable: want only states, parameters and constants", id)
 	}
 	from.Failf("%s is not defined", id)
 	return nil
@@ -224,9 +224,9 @@ func (l *lowering) at(n *expr.Node, from source.Where, what string) *expr.Node {
 			l.now[name] = l.at0(name, l.constants[name].Where)
 			by[name] = l.now[name]
 		case l.constants[name] != nil:
-			l.constants[name].Where.Failf("%s has no value: want one in the model, the parameter table or the conditions", name)
+			l.constants[name].Where.Failf("%s has no value: give one in the model, the parameter table or the conditions", name)
 		case l.observables[name] != nil:
-			from.Failf("%s uses the observable %s: want states, parameters and constants", what, name)
+			from.Failf("%s uses the observable %s: want only states, parameters and constants", what, name)
 		case builtIn(name):
 			v, _ := expr.Constant(name)
 			by[name] = expr.Num(v)
@@ -253,7 +253,7 @@ func (l *lowering) event(e equations.Event) equations.Event {
 	t := l.at(e.Time, e.Where, "time of event "+e.ID).Simplify()
 	for _, name := range t.Symbols() {
 		if name == expr.Time || l.index.states[name] != nil {
-			e.Where.Failf("the time of event %s depends on %s: want a formula that contains only parameters, or a condition as the trigger", e.ID, name)
+			e.Where.Failf("the time of event %s depends on %s: use a formula that contains only parameters, or a condition as the trigger", e.ID, name)
 		}
 	}
 	e.Time = t

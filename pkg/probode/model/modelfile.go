@@ -162,7 +162,7 @@ func (r *modelReader) observable(n *source.Node) observable {
 	o.increase = n.Flag("increase")
 	if v := n.Number("lowerLimit", math.NaN()); !math.IsNaN(v) {
 		if o.distribution.counts() {
-			r.Failf(n.LineOf("lowerLimit"), "observable %s has a distribution of counts and a lowerLimit: want a continuous distribution", o.id)
+			r.Failf(n.LineOf("lowerLimit"), "observable %s has a distribution of counts and a lowerLimit, but a lowerLimit requires a continuous distribution", o.id)
 		}
 		if o.scale != Lin && !(v > 0) {
 			r.Failf(n.LineOf("lowerLimit"), "lowerLimit is %v, and %s is on the scale %s: want a limit > 0", v, o.id, o.scale)
@@ -184,7 +184,7 @@ func (r *modelReader) checkNames(p *File, m *Model) {
 			w.Failf("%s appears twice: the first time on line %d", id, at.Line)
 		}
 		if slices.Contains(r.callables, id) {
-			w.Failf("%s is also the name of a function: want another name", id)
+			w.Failf("%s is also the name of a function: use another name", id)
 		}
 		seen[id] = w
 	}

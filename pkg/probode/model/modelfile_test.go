@@ -108,18 +108,18 @@ func TestModelFileRefused(t *testing.T) {
 		{"f(A, n)", "f(A)", "m.yaml:10: formula: function f has 1 argument: want 2"},
 		{"x * y + 1", `"f(x, y) + 1"`, "function f calls itself"},
 		{"lowerBound: 0.1", "lowerBound: .inf", `m.yaml:4: lowerBound is ".inf": want a finite number`},
-		{"lowerBound: 0.1", "lowerBound: 20", "want the lower one first"},
+		{"lowerBound: 0.1", "lowerBound: 20", "want a lower bound less than the upper bound"},
 		{"nominalValue: 3", "nominalValue: three", `m.yaml:5: nominalValue is "three"`},
 		{"nominalValue: 3", "estimate: 0", "m.yaml:5: parameter n is not estimated and has no nominalValue"},
 		{"noiseFormula: 0.1", "noiseFormula: -0.1", "the noise of y is -0.1: want a positive number"},
 		{"noiseFormula: 0.1", "noiseFormula: 0.1, noiseDistribution: cauchy", `noiseDistribution is "cauchy"`},
 		{", noiseFormula: 0.1", "", "an entry has no noiseFormula"},
-		{"every: 2", "every: 0", "m.yaml:16: every is 0: want a positive number"},
-		{"count: 3", "count: 2.5", `m.yaml:16: count is "2.5"`},
+		{"every: 2", "every: 0", "m.yaml:16: the key every is 0: want a positive number"},
+		{"count: 3", "count: 2.5", `m.yaml:16: the key count is "2.5"`},
 		{"count: 3", "count: 1000000000", "want a whole number from 1 to 10000"},
 		{", count: 3", "", "count is \"\""},
-		{"time: 1, ", "time: A, ", "m.yaml:16: the time of event e_1 depends on A: want a formula that contains only parameters, or a condition as the trigger"},
-		{"time: 1, ", "trigger: A < 1, ", "m.yaml:16: event e has both a trigger and the key every: want only one of the two"},
+		{"time: 1, ", "time: A, ", "m.yaml:16: the time of event e_1 depends on A: use a formula that contains only parameters, or a condition as the trigger"},
+		{"time: 1, ", "trigger: A < 1, ", "m.yaml:16: event e has both a trigger and the key every: give only one of the two"},
 		{"time: 1, every: 2, count: 3", "trigger: A - 1", `m.yaml:16: trigger "A - 1" is a number: want a condition such as x < 1`},
 		{"time: 1, every: 2, count: 3", "trigger: A = 1", "m.yaml:16: trigger: column"},
 		{"time: 1, every: 2, count: 3", "trigger: A == 1", "m.yaml:16: event trigger that is not continuous is not supported: event e is triggered by A == 1"},
@@ -132,11 +132,11 @@ func TestModelFileRefused(t *testing.T) {
 		{"0,one,1.5", "0,one,many", `d.csv:3: y is "many"`},
 		{"time,conditionId,y", "time,conditionId,z", "d.csv:1: column z is not an observable"},
 		{"time,conditionId,y", "day,conditionId,y", "d.csv:1: there is no column t: want t, but the table has day, conditionId, y"},
-		{"unit: h", "unit: h, start: 0.5", `d.csv:3: time is "0": want a number ≥ 0.5, where the model starts`},
+		{"unit: h", "unit: h, start: 0.5", `d.csv:3: time is "0": want inf, or a number ≥ 0.5, the time at which the model starts`},
 		{"unit: h", "unit: h, start: soon", `m.yaml:2: start is "soon": want a finite number`},
 		{"upperBound: 10", "upperBound: 10, objectivePriorType: Gamma, objectivePriorParameters: 2;1", `m.yaml:4: prior "Gamma": want uniform, normal`},
 		{"upperBound: 10", "upperBound: 10, objectivePriorType: gamma, objectivePriorParameters: 2", "m.yaml:4: prior gamma: \"2\": want shape;rate"},
-		{"upperBound: 10", "upperBound: 10, objectivePriorType: exponential, objectivePriorParameters: 0", "m.yaml:4: prior exponential: 0: want rate; each must be positive unless it is a mean or location"},
+		{"upperBound: 10", "upperBound: 10, objectivePriorType: exponential, objectivePriorParameters: 0", "m.yaml:4: prior exponential: 0: want rate; each parameter must be positive unless it is a mean or location"},
 		{"upperBound: 10", "upperBound: 10, initializationPriorType: gamma, initializationPriorParameters: 2;1", `m.yaml:4: prior "gamma": want uniform, normal, laplace`},
 		{"noiseFormula: 0.1", "noiseFormula: 0.1, noiseDistribution: poisson", "observable y has a noiseFormula, which the distribution poisson does not use"},
 		{"noiseFormula: 0.1", "noiseDistribution: poisson", "d.csv:3: the measurement of y is 1.5: want a count"},
@@ -144,8 +144,8 @@ func TestModelFileRefused(t *testing.T) {
 		{"noiseFormula: 0.1", "noiseFormula: 0.1, noiseDistribution: student", "an entry has no degreesOfFreedom"},
 		{"noiseFormula: 0.1", "noiseFormula: 0.1, noiseDistribution: student, degreesOfFreedom: 0", "the number of degrees of freedom of y is 0: want a positive number"},
 		{"noiseFormula: 0.1", "noiseFormula: 0.1, degreesOfFreedom: 4", "observable y has a degreesOfFreedom, which the distribution normal does not use"},
-		{"time,conditionId,y", "time;conditionId;y", "which seem to be separated by semicolons: want commas or tabs"},
-		{"[d.csv]", "[d.csv, ./d.csv]", "m.yaml:20: data lists d.csv twice: want each file once"},
+		{"time,conditionId,y", "time;conditionId;y", "the columns seem to be separated by semicolons; use commas or tabs"},
+		{"[d.csv]", "[d.csv, ./d.csv]", "m.yaml:20: data lists d.csv twice: list each file only once"},
 		{"[d.csv]", "[e.csv]", "e.csv: cannot be opened"},
 		{"[d.csv]", "{d.csv: 1}", "m.yaml:20: data is not a list"},
 	} {
@@ -338,7 +338,7 @@ func TestWithData(t *testing.T) {
 		t.Error(err)
 	}
 	q.Models = append(q.Models, q.Models[0])
-	if _, err := q.WithData(file, "day"); err == nil || !strings.Contains(err.Error(), "the data are for a problem with 2 models: want one model") {
+	if _, err := q.WithData(file, "day"); err == nil || !strings.Contains(err.Error(), "the problem has 2 models: new data can be given only for a problem with one model") {
 		t.Error(err)
 	}
 }

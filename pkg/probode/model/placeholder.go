@@ -37,7 +37,7 @@ func (l *lowering) placeholdersFit(d *Observation, o *observable, by map[string]
 		if isPlaceholder(name, o.id) {
 			asked[name] = true
 			if by[name] == nil {
-				d.where.Failf("the row has no value for %s: want one", name)
+				d.where.Failf("the row has no value for the placeholder %s", name)
 			}
 		}
 	}

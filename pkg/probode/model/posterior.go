@@ -73,7 +73,7 @@ func (p *File) Posterior() (*bayes.Posterior, error) {
 	case len(b.Params) == 0:
 		return nil, fmt.Errorf("%s: no parameter is estimated", text.Clip(p.Name))
 	case len(b.Experiments) == 0:
-		return nil, fmt.Errorf("%s has no measurements: want data for a posterior", text.Clip(p.Name))
+		return nil, fmt.Errorf("%s has no measurements: a posterior requires data", text.Clip(p.Name))
 	}
 	return b, nil
 }

@@ -94,9 +94,9 @@ func (f *family) prior(params []string) (Prior, error) {
 	}
 	if !f.check(q.A, q.B) {
 		if strings.HasSuffix(strings.ToLower(f.name), "uniform") {
-			return q, fmt.Errorf("the bounds are %v and %v: want the lower one first", q.A, q.B)
+			return q, fmt.Errorf("the bounds are %v and %v: want a lower bound less than the upper bound", q.A, q.B)
 		}
-		return q, fmt.Errorf("%s: want %s; each must be positive unless it is a mean or location", strings.Join(params, ";"), f.form)
+		return q, fmt.Errorf("%s: want %s; each parameter must be positive unless it is a mean or location", strings.Join(params, ";"), f.form)
 	}
 	return q, nil
 }
@@ -125,7 +125,7 @@ func ParsePrior(written string) (bayes.Distribution, error) {
 	}
 	// The formulas of the distributions overflow if the parameters are extreme.
 	if m := d.Quantile(0.5); math.IsInf(m, 0) || !(math.Abs(d.LogProb(m)) <= math.MaxFloat64) {
-		return nil, fmt.Errorf("the median of the prior is %g, with log density %g: want less extreme parameters", m, d.LogProb(m))
+		return nil, fmt.Errorf("the median of the prior is %g, with log density %g: use less extreme parameters", m, d.LogProb(m))
 	}
 	return d.plain(), nil
 }
@@ -189,7 +189,7 @@ func newScalePrior(q *Parameter) (scalePrior, error) {
 	}
 	if q.Prior.Type == "" {
 		if math.IsInf(d.Min, 0) || math.IsInf(d.Max, 0) || q.Scale != Lin && !(d.Min > 0) {
-			return d, fmt.Errorf("parameter %s has neither a prior nor finite bounds (> 0 on a logarithmic scale): want one of them for a posterior", text.Clip(q.ID))
+			return d, fmt.Errorf("parameter %s has neither a prior nor finite bounds (> 0 on a logarithmic scale): a posterior requires one of the two", text.Clip(q.ID))
 		}
 		d.Of = distuv.Uniform{Min: q.Scale.of(d.Min), Max: q.Scale.of(d.Max)}
 	} else {

@@ -86,7 +86,7 @@ func (p *File) Profiles(ctx context.Context, ends []Optimum, level float64, s Fi
 		return nil, fmt.Errorf("the confidence level is %g: want a number between 0 and 1", level)
 	}
 	if len(ends) == 0 || ends[0].Err != nil {
-		return nil, fmt.Errorf("no search succeeded: want at least one end point of a search, because profiles are computed around it")
+		return nil, fmt.Errorf("no search succeeded: profiles can be computed only around the end point of a search")
 	}
 	const restarts = 10
 	best := ends[0]

@@ -116,7 +116,7 @@ func TestRefused(t *testing.T) {
 		// YAML
 		{[]string{"format_version: 1", "format_version: 2.0.0"}, "p.yaml:1: PEtab 2.0.0 is not supported", "PEtab 2.0.0"},
 		{[]string{"format_version: 1", "format_version: 2.0.0\nmodel_files: {}", "problems:", "experiment_files:"}, "p.yaml:1: PEtab 2.0.0 is not supported", "PEtab 2.0.0"},
-		{[]string{"parameter_file: p.tsv", "parameter_file: [p.tsv, p.tsv]"}, "p.yaml:2: parameter_file lists p.tsv twice: want each file once", ""},
+		{[]string{"parameter_file: p.tsv", "parameter_file: [p.tsv, p.tsv]"}, "p.yaml:2: parameter_file lists p.tsv twice: list each file only once", ""},
 		{[]string{"sbml_files: [m.xml]", "sbml_files: [m.xml, m.xml]"}, "p.yaml:4: 2 sbml_files: want one", ""},
 		{[]string{"sbml_files: [m.xml]", "sbml_files: [http://x/m.xml]"}, "p.yaml:4: file at a URL", "file at a URL"},
 		{[]string{"[m.xml]", "[absent.xml]"}, "absent.xml: cannot be opened", ""},
@@ -127,7 +127,7 @@ func TestRefused(t *testing.T) {
 		{[]string{"format_version: 1", "format_version: !!binary aGFsbG8="}, "p.yaml:1: the tag !!binary", ""},
 		{[]string{"[o.tsv]", "&x [*x]"}, "nested more than 200 levels deep", ""},
 		{[]string{"format_version: 1", "format_version: 1\n---\nx: 1"}, "second YAML document", ""},
-		{[]string{"format_version: 1", "format_version: \xff"}, "p.yaml:1: found a byte that is not UTF-8", ""},
+		{[]string{"format_version: 1", "format_version: \xff"}, "p.yaml:1: found a byte that is not valid UTF-8", ""},
 		{[]string{"[o.tsv]", strings.Repeat("[", 5000) + strings.Repeat("]", 5000)}, "p.yaml", ""},
 
 		// parameters
@@ -138,12 +138,12 @@ func TestRefused(t *testing.T) {
 		{[]string{"0.01\t100\t2", "0.01\t1e999\t2"}, "p.tsv:2: upperBound", ""},
 		{[]string{"0.01\t100\t2", "0.01\t\t2"}, "", ""}, // a prior replaces bounds
 		{[]string{"0.01\t100\t0.5", "0.01\t\t0.5"}, "p.tsv:3: parameter sd is estimated and lacks a bound", ""},
-		{[]string{"0.01\t100\t2", "100\t0.01\t2"}, "want the lower one first", ""},
+		{[]string{"0.01\t100\t2", "100\t0.01\t2"}, "want a lower bound less than the upper bound", ""},
 		{[]string{"0.01\t100\t2", "-1\t100\t2"}, "lower bound -1 and a logarithmic scale", ""},
 		{[]string{"k\tlog10", "k\tlog2"}, `p.tsv:2: parameterScale is "log2": want lin, log or log10`, ""},
 		{[]string{"2\t1\tlogNormal", "2\tyes\tlogNormal"}, `p.tsv:2: estimate is "yes"`, ""},
 		{[]string{"2\t1\tlogNormal", "2\t1\tcauchy"}, `p.tsv:2: prior "cauchy"`, ""},
-		{[]string{"0;1", "0;-1"}, "prior logNormal: 0;-1: want mean;sd; each must be positive unless it is a mean or location", ""},
+		{[]string{"0;1", "0;-1"}, "prior logNormal: 0;-1: want mean;sd; each parameter must be positive unless it is a mean or location", ""},
 		{[]string{"0;1", "0,1"}, "prior logNormal: \"0,1\": want mean;sd", ""},
 		{[]string{"logNormal\t0;1", "\t0;1"}, "but no type", ""},
 		{[]string{"sd\tlin", "k\tlin"}, "p.tsv:3: parameter k appears twice: the first time on line 2", ""},
@@ -180,7 +180,7 @@ func TestRefused(t *testing.T) {
 		{[]string{"a\tc0\tc1\t0.5", "a\tc0\tc1\tNaN"}, "d.tsv:2: measurement is empty", ""},
 		{[]string{"0.5\t1\t2", "0.5\t-1\t2"}, `d.tsv:2: time is "-1"`, ""},
 		{[]string{"0.5\t1\t2", "0.5\t0x1p3\t2"}, `d.tsv:2: time is "0x1p3"`, ""},
-		{[]string{"1\t2\tsd", "1\t\tsd"}, "d.tsv:2: the row has no value for observableParameter1_a", ""},
+		{[]string{"1\t2\tsd", "1\t\tsd"}, "d.tsv:2: the row has no value for the placeholder observableParameter1_a", ""},
 		{[]string{"1\t2\tsd", "1\t2;3\tsd"}, "d.tsv:2: the row gives a value for observableParameter2_a", ""},
 		{[]string{"1\t2\tsd", "1\t2\ts d"}, `d.tsv:2: noiseParameters is "s d"`, ""},
 		{[]string{"1\t2\tsd", "1\t2\tsdd"}, "d.tsv:2: sdd is not defined", ""},
@@ -209,7 +209,7 @@ func TestRefused(t *testing.T) {
 		{[]string{`<reaction id="r">`, `<reaction id="r" fast="true">`}, "m.xml:12: fast reaction is not supported", "fast reaction"},
 		{[]string{"<listOfReactions>", "<listOfRules><algebraicRule>{A - k}</algebraicRule></listOfRules><listOfReactions>"}, "m.xml:11: algebraicRule is not supported", "algebraicRule"},
 		{[]string{"<listOfReactions>", `<listOfRules><assignmentRule variable="k">{A}</assignmentRule></listOfRules><listOfReactions>`}, "m.xml:11: a rule sets k, which is constant", ""},
-		{[]string{"<listOfReactions>", `<listOfRules><assignmentRule variable="A">{2}</assignmentRule></listOfRules><listOfReactions>`}, "m.xml:11: a rule sets the species A, which reactions change", ""},
+		{[]string{"<listOfReactions>", `<listOfRules><assignmentRule variable="A">{2}</assignmentRule></listOfRules><listOfReactions>`}, "m.xml:11: a rule sets the species A, which is also changed by reactions", ""},
 		{[]string{"<listOfReactions>", `<listOfInitialAssignments><initialAssignment symbol="A">{A + 1}</initialAssignment></listOfInitialAssignments><listOfReactions>`}, "the initial value of A depends on itself", ""},
 		{[]string{`<parameter id="k"/>`, `<parameter id="k"/><parameter id="x" constant="false"/><parameter id="y" constant="false"/>`,
 			"<listOfReactions>", `<listOfRules><assignmentRule variable="x">{y}</assignmentRule><assignmentRule variable="y">{x}</assignmentRule></listOfRules><listOfReactions>`},
@@ -305,7 +305,7 @@ func TestBombs(t *testing.T) {
 	}
 	files["c.tsv"] = tiny["c.tsv"]
 	files["m.xml"] = strings.Replace(tiny["m.xml"], "<listOfReactions>", strings.Repeat("<x/>", source.MaxElements)+"<listOfReactions>", 1)
-	if _, err := loadMap(t, files, "p.yaml"); err == nil || !strings.Contains(err.Error(), "m.xml:11: found more than 1048576 elements") {
+	if _, err := loadMap(t, files, "p.yaml"); err == nil || !strings.Contains(err.Error(), "m.xml:11: the file has too many elements: want at most 1048576") {
 		t.Errorf("many elements: %v", err)
 	}
 	// The limit is generous: all of them take less than a second.

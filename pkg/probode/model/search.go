@@ -241,7 +241,7 @@ func (f *search) begin(e *end) error {
 		if _, err := f.fine.At(f.ctx, f.all(e.from), false); err != nil {
 			f.failed = err
 		}
-		return fmt.Errorf("found no start at which the likelihood can be computed: %w", f.failed)
+		return fmt.Errorf("found no starting point at which the likelihood can be computed: %w", f.failed)
 	}
 	if !f.solved(f.coarse(), a.X) {
 		return f.failed

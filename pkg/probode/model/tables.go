@@ -47,7 +47,7 @@ func notInBoth(params []Parameter, conditions []condition) {
 	for _, c := range conditions {
 		for _, s := range c.set {
 			if in[s.id] {
-				c.where.Failf("condition %s sets %s, which is also in the parameter table: want it in only one of the two", c.id, s.id)
+				c.where.Failf("condition %s sets %s, which is also in the parameter table: give its value in only one of the two", c.id, s.id)
 			}
 		}
 	}
@@ -72,7 +72,7 @@ func parameterTable(t *source.Table) []Parameter {
 		}
 		for _, old := range []string{"priorType", "priorParameters"} {
 			if r.Get(old) != "" {
-				t.Failf(r.Line, "column %s is from a draft of PEtab: want objectivePriorType and objectivePriorParameters", old)
+				t.Failf(r.Line, "column %s is from a draft of PEtab: use objectivePriorType and objectivePriorParameters", old)
 			}
 		}
 		p.Prior = readPrior(t.File, r.Line, r.Get("objectivePriorType"), r.Get("objectivePriorParameters"), &p, true)
@@ -103,7 +103,7 @@ func (f *files) checkParams(list []Parameter) {
 			w.Failf("parameter id %q: want letters, digits and _, not beginning with a digit", p.ID)
 		}
 		if p.ID == expr.Time || expr.Reserved(p.ID) {
-			w.Failf("parameter id %s has a special meaning in formulas: want another id", p.ID)
+			w.Failf("parameter id %s has a special meaning in formulas: use another id", p.ID)
 		}
 		if at, twice := first[p.ID]; twice {
 			w.Failf("parameter %s appears twice: the first time on line %d of %s", p.ID, at.Line, at.File)
@@ -118,10 +118,10 @@ func (f *files) checkParams(list []Parameter) {
 		switch {
 		case math.IsNaN(p.Lower) || math.IsNaN(p.Upper):
 			if p.Prior.Type == "" {
-				w.Failf("parameter %s is estimated and lacks a bound: want lowerBound and upperBound, or a prior", p.ID)
+				w.Failf("parameter %s is estimated and lacks a bound: give lowerBound and upperBound, or a prior", p.ID)
 			}
 		case !(p.Lower < p.Upper):
-			w.Failf("parameter %s has the bounds %v and %v: want the lower one first", p.ID, p.Lower, p.Upper)
+			w.Failf("parameter %s has the bounds %v and %v: want a lower bound less than the upper bound", p.ID, p.Lower, p.Upper)
 		case p.Scale != Lin && (p.Lower < 0 || p.Lower == 0 && p.Prior.Type == ""):
 			w.Failf("parameter %s has the lower bound %v and a logarithmic scale: want a positive bound", p.ID, p.Lower)
 		}
@@ -223,7 +223,7 @@ func measurementTable(t *source.Table, m *Model, conditions bool) []Observation 
 func readTime(s *source.File, line int, text string, start float64) float64 {
 	v, err := source.ParseNumber(text)
 	if err != nil || v < start {
-		s.Failf(line, "time is %q: want a number ≥ %v, where the model starts, or inf", text, start)
+		s.Failf(line, "time is %q: want inf, or a number ≥ %v, the time at which the model starts", text, start)
 	}
 	return v
 }

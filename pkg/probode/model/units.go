@@ -42,7 +42,7 @@ func (m *Model) checkUnits() {
 				case was == "":
 					done[part] = is
 				case is != "" && is != was:
-					at.Failf("%s: one part has the unit %s and another the unit %s", part, was, is)
+					at.Failf("%s combines quantities with different units, %s and %s", part, was, is)
 				}
 			}
 		}
@@ -58,7 +58,7 @@ func (m *Model) checkUnits() {
 			if first, ok := flows[term]; !ok && s.Unit != "" {
 				flows[term] = s
 			} else if s.Unit != "" && s.Unit != first.Unit {
-				s.Where.Failf("%s appears in the rates of %s, with the unit %s, and in those of %s, with the unit %s: want the same unit, or a factor that converts one into the other", term, first.ID, first.Unit, s.ID, s.Unit)
+				s.Where.Failf("%s appears in the rates of %s, with the unit %s, and in those of %s, with the unit %s: use the same unit, or a factor that converts one into the other", term, first.ID, first.Unit, s.ID, s.Unit)
 			}
 		}
 	}

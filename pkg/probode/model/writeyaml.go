@@ -270,7 +270,7 @@ func (w *yamlWriter) constants() error {
 			}
 		}
 		if setBy > 0 {
-			return fmt.Errorf("%s has a formula, and a condition sets it", k.ID)
+			return fmt.Errorf("%s is set both by a formula and by a condition", k.ID)
 		}
 		w.assignments = append(w.assignments, equations.Assignment{ID: k.ID, Formula: k.Value})
 	}

@@ -44,7 +44,7 @@ func (e *integration) reach(target float64, i int) error {
 		case e.stop.Ended():
 			return errStopped
 		case e.steps >= e.set.MaxSteps+i:
-			return stuckError(fmt.Sprintf("more than %d steps up to t = %.6g, x = %s: the solution may end here; otherwise try a larger tolerance or a larger MaxSteps", e.set.MaxSteps, e.t, short(e.x)))
+			return stuckError(fmt.Sprintf("more than %d steps are needed (the last was at t = %.6g, x = %s): the solution may end there; otherwise try a larger tolerance or a larger MaxSteps", e.set.MaxSteps, e.t, short(e.x)))
 		}
 		r := e.rule
 		if !e.fresh {

@@ -65,9 +65,9 @@ func (m Exact) Draw(ctx context.Context, p *probode.Problem, n int, s Settings) 
 	case n < 1:
 		return nil, fmt.Errorf("%s: the number of paths is %d: want at least 1", title(p), n)
 	case s.Mesh == nil:
-		return nil, fmt.Errorf("%s: the mesh is nil: want one such as probode.Uniform(0.1)", title(p))
+		return nil, fmt.Errorf("%s: the mesh is nil: want a mesh such as probode.Uniform(0.1)", title(p))
 	case !(s.Alpha > 0):
-		return nil, fmt.Errorf("%s: alpha is %g: want a number > 0, otherwise there is no distribution", title(p), s.Alpha)
+		return nil, fmt.Errorf("%s: alpha is %g: want a number > 0, because a step without noise is deterministic", title(p), s.Alpha)
 	}
 	const block = 16
 	blocks := (n + block - 1) / block

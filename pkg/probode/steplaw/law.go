@@ -68,13 +68,13 @@ func New(s *probode.Solver, i int, z, theta []float64) (*Law, error) {
 	}
 	refuse := func(why error) error { return fmt.Errorf("%s, %v: %w", title(p), s.Method(), why) }
 	if s.Scaling() != probode.ScaleStep {
-		return nil, refuse(errors.New("the noise is Gaussian, scaled by local error estimates and added to the state: want ScaleStep"))
+		return nil, refuse(errors.New("the noise is Gaussian, because it is scaled by local error estimates and added to the state: use ScaleStep"))
 	}
 	if err := s.MoveTo(theta); err != nil {
 		return nil, err
 	}
 	if s.Times()[i] == s.Times()[i+1] {
-		return nil, refuse(fmt.Errorf("step %d at t = %g is an event: want a step of positive length", i, s.Times()[i]))
+		return nil, refuse(fmt.Errorf("step %d at t = %g is an event: choose a step of positive length", i, s.Times()[i]))
 	}
 	stepper, scale, err := s.Stepper(i, z, theta)
 	if err != nil {
@@ -83,9 +83,9 @@ func New(s *probode.Solver, i int, z, theta []float64) (*Law, error) {
 	implicit, ok := stepper.(probode.Implicit)
 	switch {
 	case !ok:
-		return nil, refuse(errors.New("the noise of explicit methods is Gaussian: want an implicit method such as adams.Moulton"))
+		return nil, refuse(errors.New("the noise of explicit methods is Gaussian: use an implicit method such as adams.Moulton"))
 	case square(scale) == 0:
-		return nil, refuse(errors.New("the noise is zero: want alpha > 0, otherwise there is no distribution"))
+		return nil, refuse(errors.New("the noise is zero, so the step is deterministic: use alpha > 0"))
 	}
 	step, err := newLaw(implicit, p, s.Grid(), i, z[i*d:(i+1)*d], theta, scale)
 	switch {

@@ -23,7 +23,7 @@ func TestScaleLocal(t *testing.T) {
 	if err := s.SetScaling(ScaleLocal, p.Theta); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := steplaw.New(s, 0, p.X0, p.Theta); err == nil || !strings.Contains(err.Error(), "want ScaleStep") {
+	if _, err := steplaw.New(s, 0, p.X0, p.Theta); err == nil || !strings.Contains(err.Error(), "use ScaleStep") {
 		t.Errorf("ScaleLocal of a Step: %v", err)
 	}
 	e, err := steplaw.Exact{Method: adams.Moulton{Steps: 1}, Sweeps: 10}.Draw(context.Background(), p, 40,

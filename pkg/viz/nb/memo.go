@@ -168,7 +168,7 @@ func encode[T any](v T) (data []byte, err error) {
 	var b bytes.Buffer
 	if err := gob.NewEncoder(&b).Encode(&v); err != nil {
 		if name, ok := strings.CutPrefix(err.Error(), "gob: type not registered for interface: "); ok {
-			return nil, fmt.Errorf("the value contains a %s in an interface: want plain data, or gob.Register(%[1]s{}) in the cell", name)
+			return nil, fmt.Errorf("the value contains a %s in an interface: store plain data, or call gob.Register(%[1]s{}) in the cell", name)
 		}
 		return nil, err
 	}

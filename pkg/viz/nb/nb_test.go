@@ -353,7 +353,7 @@ func TestMemoCannotKeep(t *testing.T) {
 		{"memo", filepath.Join(file, "memo"), "the folder of the memos cannot be written: not a directory", ""},
 		{"memo changed", t.TempDir(), "encoding/gob makes “P: nil” of “P: &0”", "0 [1]\n"},
 		{"memo circle", t.TempDir(), "its pointers form a cycle", "5\n"},
-		{"memo unregistered", t.TempDir(), "the value contains a nb.pointing in an interface: want plain data, or gob.Register(nb.pointing{}) in the cell", "[2]\n"},
+		{"memo unregistered", t.TempDir(), "the value contains a nb.pointing in an interface: store plain data, or call gob.Register(nb.pointing{}) in the cell", "[2]\n"},
 		{"memo panics", t.TempDir(), "not today", "7\n"},
 	} {
 		r := run(t, c.cell, 0, "PROBODE_MEMO="+c.folder)

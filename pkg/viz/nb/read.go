@@ -89,7 +89,7 @@ func (t CSV) Floats(name string) []float64 {
 func (t CSV) column(name string) int {
 	k := slices.Index(t.Header, name)
 	if k < 0 {
-		panic(fmt.Sprintf("nb: a table has no column %q: want one of %q", name, t.Header))
+		panic(fmt.Sprintf("nb: the table has no column %q: want one of %q", name, t.Header))
 	}
 	return k
 }

@@ -244,7 +244,7 @@ func (f *modelFigure) fitted(ends []model.Optimum) []string {
 	add(!best.Converged, "It is not an optimum: %s.", best.Reason)
 	add(best.Converged && same == 1, "A single search cannot show that there is no better fit.")
 	add(elsewhere > 0, "%d of these searches ended at other values of the parameters, which fit the data equally well.", elsewhere)
-	add(!math.IsInf(next, -1), "The best of the other searches ended at %.6g.", next)
+	add(!math.IsInf(next, -1), "The largest log-likelihood of the other searches is %.6g.", next)
 	add(failed > 0, "%d failed.", failed)
 	list := []string{said}
 	for i, q := range f.file.Params {
@@ -294,7 +294,7 @@ func (f *modelFigure) show(v *View) {
 	v.Problems = f.problems
 	maps.Copy(v.Numbers, f.numbers)
 	if f.problems != nil {
-		v.say("The text has a mistake; the figure still shows the last model without one.")
+		v.say("There is a mistake in the text; the figure still shows the last valid model.")
 	}
 	if !v.Done {
 		v.Progress = float64(f.ended.Load()) / (drawn + 1)

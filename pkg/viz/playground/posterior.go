@@ -160,7 +160,7 @@ func (f *posterior) says(v *View) {
 		moves.Proposed, moves.Accepted = moves.Proposed+s.Proposed, moves.Accepted+s.Accepted
 		moves.Latent.Proposed, moves.Latent.Accepted = moves.Latent.Proposed+s.Latent.Proposed, moves.Latent.Accepted+s.Latent.Accepted
 	}
-	status := fmt.Sprintf("Iteration %d of %d in each of four chains; the first %d are burn-in and do not count. ", done, total, r.settings.BurnIn)
+	status := fmt.Sprintf("Iteration %d of %d in each of four chains; the first %d are burn-in and are discarded. ", done, total, r.settings.BurnIn)
 	status += fmt.Sprintf("Accepted: %.0f %% of the moves of θ", 100*moves.Rate())
 	if r.posterior.Alpha > 0 {
 		status += fmt.Sprintf(", %.0f %% of those of ξ", 100*moves.Latent.Rate())
@@ -192,7 +192,7 @@ func (f *posterior) says(v *View) {
 		}
 	}
 	if !enough(exact) && f.exact.ended() {
-		v.say("The distance from the posterior of an accurate solver is not known: there are too few effective draws from the latter.")
+		v.say("The distance from the posterior of an accurate solver is not known: there are too few effective draws from that posterior.")
 	} else if !enough(exact) {
 		v.say("The distance from the posterior of an accurate solver is not known yet: %.0f %% of the draws with that solver have been made.", 100*f.exact.share())
 	}

@@ -175,7 +175,7 @@ func TestSampleErrors(t *testing.T) {
 	if err := merge(context.Background(), []string{t.TempDir()}, new(strings.Builder)); err == nil || !strings.Contains(err.Error(), "want the new directory") {
 		t.Errorf("merge of nothing: %v", err)
 	}
-	if err := summary(context.Background(), []string{t.TempDir()}, new(strings.Builder)); err == nil || !strings.Contains(err.Error(), "no chain-1.csv") {
+	if err := summary(context.Background(), []string{t.TempDir()}, new(strings.Builder)); err == nil || !strings.Contains(err.Error(), "no files called chain-1.csv") {
 		t.Errorf("summary of nothing: %v", err)
 	}
 }

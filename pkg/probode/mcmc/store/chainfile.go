@@ -182,7 +182,7 @@ func (f *file) load(size int64) error {
 		}
 		defer csv.Close()
 		if _, err := f.known(csv, f.whole.size, nil); err != nil {
-			return fmt.Errorf("store: %s cannot be used: the file is not the state at the end of %s, so the chain cannot be extended: %w", f.statePath(), f.path, err)
+			return fmt.Errorf("store: the chain in %[2]s cannot be extended, because %[1]s does not contain the state of the sampler at its end: %[3]w", f.statePath(), f.path, err)
 		}
 		return nil
 	}
@@ -215,9 +215,9 @@ func (f *file) known(in io.ReaderAt, size int64, row func(t *table, line []byte)
 	case t.samples < f.state.length:
 		return nil, fmt.Errorf("%s is %d in the header of the file, want at least %d", lengthKey, t.samples, f.state.length)
 	case t.headCRC != f.state.headCRC:
-		return nil, fmt.Errorf("the checksum of the header is %016x and should be %016x", t.headCRC, f.state.headCRC)
+		return nil, fmt.Errorf("the checksum of the header is %016x, but should be %016x", t.headCRC, f.state.headCRC)
 	case t.body() != f.state.body || t.bodyCRC != f.state.bodyCRC || t.sealed:
-		return nil, fmt.Errorf("the checksum of the draws is %016x and should be %016x", t.bodyCRC, f.state.bodyCRC)
+		return nil, fmt.Errorf("the checksum of the draws is %016x, but should be %016x", t.bodyCRC, f.state.bodyCRC)
 	}
 	return t, nil
 }
@@ -242,7 +242,7 @@ func (f *file) restore(ctx context.Context, here maker) error {
 	there := makerOf(f.old.header)
 	if e, ok := c.Kernel().(Evaluator); ok {
 		if d := changed(s.density, e.Evaluate()); d != nil {
-			return fmt.Errorf("store: %s: the chain cannot be resumed: the log density at its position is %.17g, and was %.17g when it was saved, a relative difference of %.1g; %s",
+			return fmt.Errorf("store: %s: the chain cannot be resumed: the log density at its position is %.17g, but was %.17g when the chain was saved, a relative difference of %.1g; %s",
 				f.statePath(), d.is, d.was, d.relative, d.cause(there, here))
 		}
 	}
@@ -261,9 +261,9 @@ func (f *file) restore(ctx context.Context, here maker) error {
 		if !bytes.Equal(a.Bytes(), s.now) {
 			d := changed(x, c.Kernel().Position())
 			if d == nil {
-				return fmt.Errorf("store: %s: the chain cannot be resumed: when its last %d iterations are repeated, they lead to the same draw but to another state of the sampler: the sampler or its settings have changed", f.statePath(), at-from)
+				return fmt.Errorf("store: %s: the chain cannot be resumed: repeating its last %d iterations leads to the same draw, but to a different state of the sampler: the sampler or its settings have changed", f.statePath(), at-from)
 			}
-			return fmt.Errorf("store: %s: the chain cannot be resumed: when its last %d iterations are repeated, they lead to another draw, %.17g instead of %.17g, a relative difference of %.1g; %s",
+			return fmt.Errorf("store: %s: the chain cannot be resumed: repeating its last %d iterations leads to a different draw, %.17g instead of %.17g, a relative difference of %.1g; %s",
 				f.statePath(), at-from, d.is, d.was, d.relative, d.cause(there, here))
 		}
 	}

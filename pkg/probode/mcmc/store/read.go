@@ -35,7 +35,7 @@ func (s *set) add(path string, t *table) error {
 	}
 	k := t.chain - 1
 	if k >= t.chains || filepath.Base(path) != chainPath("", k) {
-		return fmt.Errorf("store: %s contains chain %d of %d: want a file whose name gives the number of the chain", path, t.chain, t.chains)
+		return fmt.Errorf("store: %s contains chain %d of %d: want a file name with the number of the chain, such as chain-1.csv", path, t.chain, t.chains)
 	}
 	if old := s.chains[k]; old != nil && (old.sum != t.sum || old.size != t.size) {
 		return fmt.Errorf("store: %s and %s contain the same chain, but with different draws", s.paths[k], path)
@@ -50,7 +50,7 @@ func (s *set) add(path string, t *table) error {
 // missing chains.
 func (s *set) complete(unfinished []string) error {
 	if s.first == nil && len(unfinished) == 0 {
-		return fmt.Errorf("store: there is no chain-1.csv, chain-2.csv, … in %s", s.where)
+		return fmt.Errorf("store: no files called chain-1.csv, chain-2.csv, … were found in %s", s.where)
 	}
 	if s.first == nil {
 		return fmt.Errorf("store: no chain in %s is finished", s.where)

@@ -109,7 +109,7 @@ func TestExtendRareMoments(t *testing.T) {
 	}
 	// Without a state, or with that of other draws, there is no end to go on from.
 	refused(t, "a finished study without state", map[string]string{csv: old[csv]}, long, "chain-1.state, which belongs in the same folder as", "the chain cannot be extended")
-	refused(t, "a finished study with another's state", map[string]string{csv: old[csv], state: want[state]}, long, state, "not the state at the end of")
+	refused(t, "a finished study with another's state", map[string]string{csv: old[csv], state: want[state]}, long, state, "does not contain the state of the sampler at its end")
 }
 
 // Killed at random, a hundred times, resumed with another number of workers each
@@ -231,7 +231,7 @@ func TestResumeComparesNumbers(t *testing.T) {
 		{"a rounding", scaledWalkers(1+1e-15, false), []string{"the log density at its position is", "this is an effect of rounding"}},
 		{"another sampler", func(int) mcmc.Kernel {
 			return &walker{mcmc.Metropolis{Target: standard, Proposal: mcmc.AdaptiveMetropolis{AdaptAfter: 50, Every: 11}}, 0}
-		}, []string{"repeated, they lead to another"}},
+		}, []string{"iterations leads to a different draw"}},
 	} {
 		dir := stopped(t, s)
 		before := contents(t, dir)
@@ -263,7 +263,7 @@ func TestResumeComparesNumbers(t *testing.T) {
 	s.Progress = nil
 	before := contents(t, dir)
 	err := run(context.Background(), scaledWalkers(1.5, true), dir, s)
-	if err == nil || !strings.Contains(err.Error(), "repeated, they lead to another") {
+	if err == nil || !strings.Contains(err.Error(), "iterations leads to a different draw") {
 		t.Errorf("another target that nobody evaluates: error %v", err)
 	}
 	same(t, "another target that nobody evaluates", contents(t, dir), before)

@@ -118,7 +118,7 @@ func (c *change) cause(there, here maker) string {
 	if c.relative > rounded {
 		return "the model, the solver or the sampler has changed since the chain was begun: undo the change, or begin in another directory"
 	}
-	why := "this version of the program does its operations in another order"
+	why := "this version of the program does the arithmetic in a different order"
 	if there[3] != here[3] {
 		why = "the processors, or the builds for them (GOAMD64), round in different ways"
 	} else if there[1] != here[1] {

@@ -74,17 +74,17 @@ func (s *state) encode() []byte {
 // decodeState is the inverse of encode.
 func decodeState(data []byte) (*state, error) {
 	if len(data) < stateHead+stateFoot || string(data[:8]) != stateMagic {
-		return nil, errors.New("the file is not the state of a chain, or ends too early")
+		return nil, errors.New("the file does not contain the state of a chain, or is truncated")
 	}
 	if v := binary.LittleEndian.Uint64(data[8:]); v != stateVersion {
 		return nil, fmt.Errorf("the file has version %d of the format, but this program reads version %d", v, stateVersion)
 	}
 	if n := binary.LittleEndian.Uint64(data[16:]); n != uint64(len(data)-stateHead-stateFoot) {
-		return nil, fmt.Errorf("the file has %d bytes and should have %d", len(data)-stateHead-stateFoot, n)
+		return nil, fmt.Errorf("the file has %d bytes, but should have %d", len(data)-stateHead-stateFoot, n)
 	}
 	rest, sum := data[stateHead:len(data)-stateFoot], binary.LittleEndian.Uint64(data[len(data)-stateFoot:])
 	if crc := crc64.Checksum(data[:len(data)-stateFoot], crcTable); crc != sum {
-		return nil, fmt.Errorf("the checksum of the file is %016x and should be %016x", crc, sum)
+		return nil, fmt.Errorf("the checksum of the file is %016x, but should be %016x", crc, sum)
 	}
 	bad := false
 	word := func() (v uint64) {

@@ -88,7 +88,7 @@ func Run(ctx context.Context, kernel func(chain int) mcmc.Kernel, dir string, se
 	s := &study{Settings: whole, meta: o.Meta, maker: thisMaker(o.Version)}
 	switch {
 	case s.MinESS > 0:
-		panic("store: MinESS is set, but a run that writes files has a fixed number of draws: want MinESS = 0")
+		panic("store: MinESS is set, but a run that writes files has a fixed number of draws: set MinESS to 0")
 	case o.Checkpoint < 0:
 		panic(fmt.Sprintf("store: Checkpoint is %v: want a time ≥ 0", o.Checkpoint))
 	case o.Checkpoint == 0:

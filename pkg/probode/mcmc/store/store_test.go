@@ -675,7 +675,7 @@ func TestReadAndMergeRefuse(t *testing.T) {
 		files map[string]string
 		want  string
 	}{
-		"nothing":           {map[string]string{}, "no chain-1.csv, chain-2.csv, … in"},
+		"nothing":           {map[string]string{}, "no files called chain-1.csv, chain-2.csv, … were found in"},
 		"one not finished":  {map[string]string{"chain-2.csv.part": two[:400], "chain-3.csv": three}, "lacks 2 of 3 chains: chain-1.csv, chain-2.csv (not finished)"},
 		"none finished":     {map[string]string{"chain-2.csv.part": two[:400]}, "no chain in"},
 		"another seed":      {map[string]string{"chain-1.csv": one, "chain-2.csv": other["chain-2.csv"], "chain-3.csv": three}, "seed is 10 in the first and 11 in the second"},

@@ -67,7 +67,7 @@ func checkMeta(meta []mcmc.Field) error {
 		case !letters:
 			return fmt.Errorf("store: key %q in Options.Meta: want letters, digits and _ only", text.Clip(f.Key))
 		case slices.Contains(ownKeys, f.Key) || strings.HasPrefix(f.Key, "stan_version"):
-			return fmt.Errorf("store: key %q in Options.Meta is reserved: want another one", f.Key)
+			return fmt.Errorf("store: key %q in Options.Meta is reserved: use another key", f.Key)
 		case f.Key != "note" && slices.ContainsFunc(meta[:i], func(g mcmc.Field) bool { return g.Key == f.Key }):
 			return fmt.Errorf("store: key %q occurs twice in Options.Meta", f.Key)
 		case !utf8.ValidString(f.Value):

@@ -172,7 +172,7 @@ func checkFormat(key, value string) error {
 // The method interpret() reads the numbers in the header.
 func (t *table) interpret() error {
 	if len(t.header) == 0 {
-		return fmt.Errorf("the file has no header, want format = %s%d in the first line", formatPrefix, formatVersion)
+		return fmt.Errorf("the file has no header: want format = %s%d in the first line", formatPrefix, formatVersion)
 	}
 	var samples, thin int
 	for _, n := range []struct {
@@ -194,7 +194,7 @@ func (t *table) interpret() error {
 	t.samples = int64(samples)
 	t.draws = samples / thin
 	if t.stats > len(t.columns) || t.params > len(t.columns)-t.stats { // the sum may be beyond an int
-		return fmt.Errorf("the file has %d columns, want at least %d and %d", len(t.columns), t.stats, t.params)
+		return fmt.Errorf("the file has %d columns, too few for the %d statistics and %d parameters in its header", len(t.columns), t.stats, t.params)
 	}
 	t.names = slices.Clone(t.columns)
 	for _, f := range t.header {
@@ -216,7 +216,7 @@ func (t *table) check() error {
 	case t.columns == nil || !t.sealed:
 		return errors.New("the file ends too early")
 	case t.sum != t.crc:
-		return fmt.Errorf("the checksum of the file is %016x and should be %016x", t.crc, t.sum)
+		return fmt.Errorf("the checksum of the file is %016x, but should be %016x", t.crc, t.sum)
 	case t.rows != t.draws:
 		return fmt.Errorf("the file has %d draws, want %d", t.rows, t.draws)
 	}

@@ -40,7 +40,7 @@ import (
 // consolidated metadata of Zarr for Python and with dimensions named as xarray expects.
 func WriteZarr(dir string, c *mcmc.Chains) (err error) {
 	if c.LogWeights != nil {
-		return errors.New("store: the draws have weights, which ArviZ would ignore: want draws without weights")
+		return errors.New("store: the draws have weights, which ArviZ would ignore: resample the draws first")
 	}
 	if len(c.Draws) == 0 || len(c.Draws[0]) == 0 {
 		return errors.New("store: there are no draws")
@@ -105,7 +105,7 @@ func ownZarr(dir string) (bool, error) {
 			return true, nil
 		}
 	}
-	return false, fmt.Errorf("store: %s is not a store that this package wrote: want another name, or remove it", dir)
+	return false, fmt.Errorf("store: %s is not a store that this package wrote: use another name, or remove it", dir)
 }
 
 // The type zarr is a Zarr store that is being written.

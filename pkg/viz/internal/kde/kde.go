@@ -49,7 +49,7 @@ func Plane(x, y []float64, f float64, m int) (Surface, error) {
 	// If 1 − r² is below 1e-12, where r is the correlation, the rounding error of the
 	// covariance would determine the shape of the kernel.
 	if det := sxx*syy - sxy*sxy; !(det > 1e-12*sxx*syy) {
-		return Surface{}, errors.New("kde: all draws lie on one line, so they have no density in the plane: want draws that do not")
+		return Surface{}, errors.New("kde: all draws lie on one line, so they have no density in the plane")
 	}
 	s := f * f * math.Pow(n, -1.0/3)
 	sxx, syy, sxy = s*sxx, s*syy, s*sxy
@@ -105,7 +105,7 @@ func Line(x []float64, f float64, m int) (at, density []float64, err error) {
 	n := float64(len(x))
 	h := cmp.Or(f, 1) * math.Pow(n, -0.2) * stat.StdDev(x, nil)
 	if !(h > 0) {
-		return nil, nil, errors.New("kde: all draws are equal: want draws that have a density")
+		return nil, nil, errors.New("kde: all draws are equal, so they have no density")
 	}
 	const reach = 4
 	at, density = span(x, reach*h, m), make([]float64, m)

@@ -254,7 +254,7 @@ func factorial(a []*Node) *Node { return Num(math.Round(math.Gamma(a[0].val + 1)
 
 func checkFactorial(a []*Node) error {
 	if a[0].op != opNum || a[0].val < 0 || a[0].val > 170 || a[0].val != math.Trunc(a[0].val) {
-		return &argError{0, "the argument of factorial is not a whole number from 0 to 170: other arguments are not supported"}
+		return &argError{0, "the argument of factorial is not supported: want a whole number from 0 to 170"}
 	}
 	return nil
 }
@@ -360,7 +360,7 @@ func unknownFunction(name string, more []string) error {
 	if best != "" {
 		return fmt.Errorf("function %s is not known: did you mean %s?", name, best)
 	}
-	return fmt.Errorf("function %s is not known: want one such as exp, ln, log10, pow, piecewise, min, sin", name)
+	return fmt.Errorf("function %s is not known: want a function such as exp, ln, log10, pow, piecewise, min or sin", name)
 }
 
 // The function nearest() returns the element of names that differs least from the

@@ -134,7 +134,7 @@ func scanNumber(src string, pos int) (token, error) {
 	}
 	text := src[pos:end]
 	if end < len(src) && (isLetter(src[end]) || src[end] == '.') {
-		return token{}, syntaxError(src, end, "found %q after number %s: want an operator (names begin with a letter)", src[end], text)
+		return token{}, syntaxError(src, end, "found %q after number %s: want an operator (names must begin with a letter)", src[end], text)
 	}
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil {

@@ -104,7 +104,7 @@ func (m *mathML) element(e *tree.Element) (*Node, error) {
 		return nil, err
 	}
 	if m.elements++; m.elements > mostElements {
-		return nil, errorAt(e, "a formula has more than %d elements: want a shorter formula", mostElements)
+		return nil, errorAt(e, "a formula has too many elements: want at most %d", mostElements)
 	}
 	if m.depth++; m.depth > nestMost {
 		return nil, errorAt(e, "elements are nested more than %d deep", nestMost)
@@ -129,7 +129,7 @@ func (m *mathML) element(e *tree.Element) (*Node, error) {
 		case url == "avogadro":
 			return Num(avogadro), nil
 		}
-		return nil, errorAt(e, "symbol %s is not supported here: want time or avogadro", url)
+		return nil, errorAt(e, "symbol %s is not supported: want time or avogadro", url)
 	case "apply":
 		return m.apply(e)
 	case "piecewise":
@@ -260,7 +260,7 @@ func (m *mathML) apply(e *tree.Element) (*Node, error) {
 		// Some published models enclose a whole expression in <apply>. Other programs
 		// that read SBML treat such an <apply> as brackets.
 		if len(e.Child) > 1 {
-			return nil, errorAt(e.Child[1], "<%s> follows an <apply> that stands for an operator", e.Child[1].Name)
+			return nil, errorAt(e.Child[1], "<%s> follows an <apply> that is used in place of an operator", e.Child[1].Name)
 		}
 		return m.element(e.Child[0])
 	}
@@ -353,7 +353,7 @@ func (m *mathML) operator(e *tree.Element) (name string, user bool, err error) {
 		return "", false, err
 	}
 	if !allowed[e.Name] {
-		return "", false, errorAt(e, "operator <%s> is not supported: want an operator of SBML, such as plus, times, power, exp, piecewise", e.Name)
+		return "", false, errorAt(e, "operator <%s> is not supported: want an operator of SBML, such as plus, times, power, exp or piecewise", e.Name)
 	}
 	return e.Name, false, m.only(e, 0)
 }
@@ -389,7 +389,7 @@ func (m *mathML) piecewise(e *tree.Element) (*Node, error) {
 
 func (m *mathML) lambda(e *tree.Element) (*Node, error) {
 	if m.depth > 1 {
-		return nil, errorAt(e, "found <lambda> inside an expression: want it only as the outermost element of a function definition")
+		return nil, errorAt(e, "found <lambda> inside an expression: it is allowed only as the outermost element of a function definition")
 	}
 	if err := m.only(e, -1); err != nil {
 		return nil, err

@@ -149,10 +149,10 @@ func (p *parser) binary(level int) (*Node, error) {
 			return left.node(), nil
 		}
 		if l == levelCompare && at == levelCompare {
-			return nil, p.errorf("found %s after a comparison: want && between comparisons, or brackets", p.tok)
+			return nil, p.errorf("found %s after a comparison: join the comparisons with &&, or use brackets", p.tok)
 		}
 		if l == levelLogic && at == levelLogic && name != left.name {
-			return nil, p.errorf("found %s after %s: want brackets around one of them", p.tok, left.name)
+			return nil, p.errorf("found %s after %s: put brackets around one of the two operations", p.tok, left.name)
 		}
 		if err := p.next(); err != nil {
 			return nil, err

@@ -181,7 +181,7 @@ func (s *straightLine) fuse() {
 // memory. Eval panics unless dst has length Outputs() and in has length Inputs().
 func (p *Program) Eval(dst, in []float64) {
 	if len(in) != p.line.inputs || len(dst) != len(p.line.outputs) {
-		panic(fmt.Sprintf("expr: program has %d inputs and %d outputs: want %d and %d", len(in), len(dst), p.line.inputs, len(p.line.outputs)))
+		panic(fmt.Sprintf("expr: the program has %d inputs and %d outputs: want %d and %d", len(in), len(dst), p.line.inputs, len(p.line.outputs)))
 	}
 	r := p.regs
 	runs := p.runs

@@ -114,7 +114,7 @@ func (s *reader) quantity(e *tree.Element) {
 	id, at := e.Get("id"), s.At(e.Line)
 	if rule := s.assign[id]; rule != nil {
 		if e.Name == "species" && s.flow[id] != nil && !s.flag(e, "boundaryCondition", false) {
-			s.Failf(rule.Line, "a rule sets the species %s, which reactions change", id)
+			s.Failf(rule.Line, "a rule sets the species %s, which is also changed by reactions", id)
 		}
 		s.out.Assignments = append(s.out.Assignments, equations.Assignment{ID: id, Formula: s.mathOf(rule, nil), Where: s.At(rule.Line)})
 		return
@@ -184,10 +184,10 @@ func (s *reader) speciesState(e *tree.Element) {
 	}
 	if rule := s.rate[id]; rule != nil {
 		if flow != nil {
-			s.Failf(rule.Line, "a rate rule sets the species %s, which reactions change", id)
+			s.Failf(rule.Line, "a rate rule sets the species %s, which is also changed by reactions", id)
 		}
 		if !amountOnly && s.jumped[comp] {
-			s.Refuse(rule.Line, "event that changes a compartment", "species %s in this compartment has a rate rule", id)
+			s.Refuse(rule.Line, "event that changes a compartment", "species %s has a rate rule, and an event changes the size of its compartment", id)
 		}
 		s.state(equations.State{ID: id, Name: e.Get("name"), Init: init, Rate: s.mathOf(rule, nil), Where: at})
 		return
@@ -251,7 +251,7 @@ func (s *reader) event(e *tree.Element) {
 		s.Failf(e.Line, "event %s has no trigger", id)
 	}
 	if d := e.First("delay"); d != nil {
-		s.Refuse(d.Line, "delay of an event", "event %s has a delay: want no delay, but a trigger that becomes true when the assignments take effect", id)
+		s.Refuse(d.Line, "delay of an event", "event %s has a delay: instead of the delay, use a trigger that becomes true when the assignments take effect", id)
 	}
 	if p := e.First("priority"); p != nil && len(s.root.List("listOfEvents")) > 1 {
 		s.Refuse(p.Line, "priority of an event", "event %s has one", id)
@@ -266,7 +266,7 @@ func (s *reader) event(e *tree.Element) {
 			ev.Early = equations.Late
 		}
 	case !rising:
-		s.Warnf(e.Line, "event %s never happens: its trigger becomes false, not true", id)
+		s.Warnf(e.Line, "event %s never happens, because its trigger changes only from true to false", id)
 		return
 	default:
 		op, _ := s.mathOf(trigger, nil).Operator()

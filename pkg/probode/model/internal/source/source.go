@@ -89,7 +89,7 @@ func Dir(dir string, outside bool) *Files {
 	return f
 }
 
-var errOutside = errors.New("the file is outside the folder of the file that names it: move it into this folder, or set the flag -outside")
+var errOutside = errors.New("the file is outside the folder of the file that refers to it: move it into that folder, or set the flag -outside")
 
 // The function inside() reports whether the file with the given name is in the folder,
 // after all links are followed.
@@ -143,7 +143,7 @@ func (f *Files) Read(name string, limit int64) *File {
 		s.Failf(0, "cannot be read: %v", err)
 	}
 	if int64(len(s.Text)) > limit {
-		s.Failf(0, "the file is larger than %d MiB: want a smaller one", limit>>20)
+		s.Failf(0, "the file is too large: want at most %d MiB", limit>>20)
 	}
 	const bom = "\ufeff"
 	if len(s.Text) >= len(bom) && string(s.Text[:len(bom)]) == bom {
@@ -159,7 +159,7 @@ func (s *File) utf8() {
 	for rest := s.Text; len(rest) > 0; {
 		r, n := utf8.DecodeRune(rest)
 		if r == utf8.RuneError && n == 1 {
-			s.Failf(line, "found a byte that is not UTF-8: want a text file in UTF-8")
+			s.Failf(line, "found a byte that is not valid UTF-8: want a text file in UTF-8")
 		}
 		if r == 0 {
 			s.Failf(line, "found a NUL byte: want a text file in UTF-8")
@@ -188,7 +188,7 @@ func (s *File) Warnf(line int, format string, args ...any) {
 
 func (s *File) fault(line int, feature, msg string) *Error {
 	if s.quiet {
-		feature, msg = "", "this file does not contain what the file that names it requires"
+		feature, msg = "", "this file does not have the format required by the file that refers to it"
 	}
 	if line > 0 {
 		line += s.above

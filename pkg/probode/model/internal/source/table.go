@@ -97,7 +97,7 @@ func (s *File) Table(comment rune) *Table {
 		// Short rows are not padded, because with a header of many columns they would
 		// take up a lot of memory.
 		if total += len(cells); total > maxCells {
-			s.Failf(line, "the table has more than %d cells: want a smaller one", maxCells)
+			s.Failf(line, "the table has too many cells: want at most %d", maxCells)
 		}
 		t.Rows = append(t.Rows, Row{t: t, Line: line, Cells: cells})
 	}
@@ -138,7 +138,7 @@ func (t *Table) Need(columns ...string) {
 		if !t.Has(c) {
 			has := "the table has " + strings.Join(t.Columns, ", ")
 			if len(t.Columns) == 1 && strings.Contains(has, ";") {
-				has += ", which seem to be separated by semicolons: want commas or tabs"
+				has += " (the columns seem to be separated by semicolons; use commas or tabs)"
 			}
 			t.Failf(1, "there is no column %s: want %s, but %s", c, strings.Join(columns, ", "), has)
 		}

@@ -105,7 +105,7 @@ func (s *File) node(y *yaml.Node, depth int, left *int) *Node {
 // message.
 func (n *Node) Mapping(what string, keys ...string) {
 	if n.Kind != yaml.MappingNode {
-		n.File.Failf(n.Line, "%s is not a mapping: want key: value", what)
+		n.File.Failf(n.Line, "%s is not a mapping: want pairs of the form key: value", what)
 	}
 	for _, k := range n.Keys {
 		if len(keys) > 0 && !slices.Contains(keys, k) {
@@ -216,7 +216,7 @@ func (n *Node) fileNames(key string, list []*Node) []string {
 	for _, one := range list {
 		name := path.Clean(one.FileName())
 		if slices.Contains(names, name) {
-			n.File.Failf(one.Line, "%s lists %s twice: want each file once", key, name)
+			n.File.Failf(one.Line, "%s lists %s twice: list each file only once", key, name)
 		}
 		names = append(names, name)
 	}

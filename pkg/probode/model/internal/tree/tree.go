@@ -90,7 +90,7 @@ func Read(file []byte, skip ...string) (*Element, error) {
 			}
 			return fail("XML: %v", err)
 		case xml.Directive:
-			return fail("found <!%.20s …>: want a file without a document type", tok)
+			return fail("found <!%.20s …>: remove the document type declaration", tok)
 		case xml.StartElement:
 			if root != nil && len(open) == 0 {
 				return fail("found a second root element, <%s>", tok.Name.Local)
@@ -99,7 +99,7 @@ func Read(file []byte, skip ...string) (*Element, error) {
 				return fail("elements are nested more than %d levels deep", maxDepth)
 			}
 			if elements++; elements > maxElements {
-				return fail("found more than %d elements: want a smaller file", maxElements)
+				return fail("the file has too many elements: want at most %d", maxElements)
 			}
 			if slices.Contains(skip, tok.Name.Local) {
 				if err := d.Skip(); err != nil {
