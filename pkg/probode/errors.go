@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"strings"
 
 	"github.com/probode/probode/pkg/internal/text"
 )
@@ -38,30 +37,6 @@ type PanicError struct {
 }
 
 func (e *PanicError) Error() string { return text.Panic(e.Value, e.Stack) }
-
-// A SolveError says at which step a path failed.
-type SolveError struct {
-	Step  int       // index of the step that failed
-	T     float64   // time at its beginning
-	x     []float64 // state at that time; nil if there is none
-	theta []float64
-	Err   error // one of the errors above, an error of a Stepper or a context, or a *PanicError
-
-	problem, grid string
-	method        Method
-}
-
-func (e *SolveError) Error() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s, %v, %s: step %d at t = %.6g: %v", e.problem, e.method, e.grid, e.Step, e.T, e.Err)
-	var p *PanicError
-	if errors.As(e.Err, &p) || errors.Is(e.Err, ErrField) || errors.Is(e.Err, ErrParameter) || errors.Is(e.Err, ErrStart) {
-		fmt.Fprintf(&b, "; x = %s, theta = %s", short(e.x), short(e.theta))
-	}
-	return b.String()
-}
-
-func (e *SolveError) Unwrap() error { return e.Err }
 
 // The function short() prints the first elements of x.
 func short(x []float64) string {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/probode/probode/pkg/internal/progress"
 	"github.com/probode/probode/pkg/probode/internal/vector"
@@ -479,3 +480,27 @@ func (s *Solver) Fail(i int, theta, x []float64, err error) error {
 // TooLarge is the size of a component at which a path is regarded as diverged. A Runner
 // returns ErrDiverged when a component reaches this size.
 const TooLarge = 1e100
+
+// A SolveError says at which step a path failed.
+type SolveError struct {
+	Step  int       // index of the step that failed
+	T     float64   // time at its beginning
+	x     []float64 // state at that time; nil if there is none
+	theta []float64
+	Err   error // one of the errors above, an error of a Stepper or a context, or a *PanicError
+
+	problem, grid string
+	method        Method
+}
+
+func (e *SolveError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s, %v, %s: step %d at t = %.6g: %v", e.problem, e.method, e.grid, e.Step, e.T, e.Err)
+	var p *PanicError
+	if errors.As(e.Err, &p) || errors.Is(e.Err, ErrField) || errors.Is(e.Err, ErrParameter) || errors.Is(e.Err, ErrStart) {
+		fmt.Fprintf(&b, "; x = %s, theta = %s", short(e.x), short(e.theta))
+	}
+	return b.String()
+}
+
+func (e *SolveError) Unwrap() error { return e.Err }

@@ -108,8 +108,6 @@ func judgeAll(ctx context.Context, petab, out, only string, limit time.Duration)
 	return nil
 }
 
-func nameOf(file string) string { return filepath.Base(filepath.Dir(file)) }
-
 // The function results() reads the results in a folder, in the order of their names.
 func results(out string) (list []*result, err error) {
 	files, err := filepath.Glob(filepath.Join(out, "*.json"))

@@ -36,11 +36,6 @@ type page struct {
 	Symbols    []symbol
 }
 
-// A symbol is an exported name, with the anchor of its documentation on the page.
-type symbol struct {
-	Name, Anchor, Text string
-}
-
 // The type listed holds those fields of the output of go list that are needed here.
 type listed struct {
 	Dir, ImportPath, Name              string

@@ -285,3 +285,8 @@ func (w *writer) code(source string) {
 	w.WriteString(html.EscapeString(source[written:]))
 	w.WriteString("</pre>\n")
 }
+
+// A symbol is an exported name, with the anchor of its documentation on the page.
+type symbol struct {
+	Name, Anchor, Text string
+}

@@ -236,10 +236,6 @@ func (c *calibrator) halved(ctx context.Context) float64 {
 	return math.Sqrt(before / after)
 }
 
-// jackknifeGroups is the number of groups of paths whose moments are kept separately.
-// The groups are also the units of parallel work.
-const jackknifeGroups = 20
-
 // An evaluation holds the score and the variances of the ensemble at one α.
 type evaluation struct {
 	ok    bool      // all paths could be computed

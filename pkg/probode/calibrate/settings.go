@@ -9,6 +9,10 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
+// jackknifeGroups is the number of groups of paths whose moments are kept separately.
+// The groups are also the units of parallel work.
+const jackknifeGroups = 20
+
 // Settings holds the options of Run and Score.
 type Settings struct {
 	// StepSize is h, for a uniform grid.

@@ -3,7 +3,6 @@ package model
 import (
 	"math"
 	"math/rand/v2"
-	"slices"
 	"strings"
 
 	"github.com/probode/probode/pkg/probode/bayes"
@@ -14,13 +13,6 @@ import (
 // The method counts() reports whether the distribution is for counts.
 func (d noiseDistribution) counts() bool {
 	return d == poissonNoise || d == negativeBinomialNoise || d == binomialNoise
-}
-
-// The function numbers() lists the formulas for the parameters of a distribution other
-// than its location, in the order of Own in [bayes.Likelihood]. The function numbers()
-// omits formulas that are nil.
-func numbers(freedom, noise *expr.Node) []*expr.Node {
-	return slices.DeleteFunc([]*expr.Node{freedom, noise}, func(n *expr.Node) bool { return n == nil })
 }
 
 // The method likelihood() returns the distribution of the row as a likelihood of package

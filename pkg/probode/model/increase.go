@@ -16,12 +16,6 @@ import (
 // event does the same at the start, after all other events, so that a dose at the start
 // does not count as part of the first increase.
 
-// The type increase holds a formula whose increase is measured.
-type increase struct {
-	state   string // the state that holds the value at the previous measurement
-	formula *expr.Node
-}
-
 // The method increase() replaces a formula by its increase since the previous
 // measurement.
 func (l *lowering) increase(id string, formula *expr.Node, d *Observation) *expr.Node {

@@ -24,6 +24,17 @@ type Instance struct {
 	rows   []row   // sorted by time; rows at the same time are in the order of the file
 }
 
+// An index maps IDs to the objects of a model.
+type index struct {
+	m           *Model
+	params      map[string]bool
+	states      map[string]*equations.State
+	amounts     map[string]*equations.State // by State.Of
+	constants   map[string]*equations.Constant
+	assignments map[string]*equations.Assignment
+	observables map[string]*observable
+}
+
 // A system is the initial value problem of a model under one condition. The system starts
 // at the start time of the model.
 type system struct {
@@ -55,4 +66,29 @@ type row struct {
 	distribution            noiseDistribution
 
 	index int // index of the measurement in the data of the model
+}
+
+// The type increase holds a formula whose increase is measured.
+type increase struct {
+	state   string // the state that holds the value at the previous measurement
+	formula *expr.Node
+}
+
+// The type lowering contains the equations of a model under one condition while the
+// method lower() derives these equations.
+type lowering struct {
+	*index
+	system
+	set         map[string]*expr.Node // settings of the condition
+	after       bool                  // preequilibration came before
+	start       map[string]*expr.Node // by ID: the value at the start, as a formula of parameters (and steady states)
+	open        map[string]bool       // IDs whose value at the start is being derived
+	now         map[string]*expr.Node // by ID: the formula at any time
+	rows        map[string]*row       // by observable and its parameters
+	increases   []increase
+	steadyAsked bool
+}
+
+func (l *lowering) isModels(id string) bool {
+	return l.index.states[id] != nil || l.constants[id] != nil || l.assignments[id] != nil || l.params[id]
 }

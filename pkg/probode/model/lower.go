@@ -10,17 +10,6 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// An index maps IDs to the objects of a model.
-type index struct {
-	m           *Model
-	params      map[string]bool
-	states      map[string]*equations.State
-	amounts     map[string]*equations.State // by State.Of
-	constants   map[string]*equations.Constant
-	assignments map[string]*equations.Assignment
-	observables map[string]*observable
-}
-
 func (m *Model) newIndex(params map[string]bool) *index {
 	ix := &index{m: m, params: params, states: map[string]*equations.State{}, amounts: map[string]*equations.State{},
 		constants: map[string]*equations.Constant{}, assignments: map[string]*equations.Assignment{}, observables: map[string]*observable{}}
@@ -41,21 +30,6 @@ func (m *Model) newIndex(params map[string]bool) *index {
 		ix.observables[m.observables[i].id] = &m.observables[i]
 	}
 	return ix
-}
-
-// The type lowering contains the equations of a model under one condition while the
-// method lower() derives these equations.
-type lowering struct {
-	*index
-	system
-	set         map[string]*expr.Node // settings of the condition
-	after       bool                  // preequilibration came before
-	start       map[string]*expr.Node // by ID: the value at the start, as a formula of parameters (and steady states)
-	open        map[string]bool       // IDs whose value at the start is being derived
-	now         map[string]*expr.Node // by ID: the formula at any time
-	rows        map[string]*row       // by observable and its parameters
-	increases   []increase
-	steadyAsked bool
 }
 
 // The method lower() derives the equations of the model under condition c. If pre is not
@@ -258,10 +232,6 @@ func (l *lowering) event(e equations.Event) equations.Event {
 	}
 	e.Time = t
 	return e
-}
-
-func (l *lowering) isModels(id string) bool {
-	return l.index.states[id] != nil || l.constants[id] != nil || l.assignments[id] != nil || l.params[id]
 }
 
 // The method autonomous() reports an error if a system with preequilibration depends on

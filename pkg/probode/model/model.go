@@ -1,6 +1,8 @@
 package model
 
 import (
+	"slices"
+
 	"github.com/probode/probode/pkg/probode/model/internal/equations"
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
 	"github.com/probode/probode/pkg/probode/model/internal/source"
@@ -150,4 +152,11 @@ func (o *observable) symbols() (names []string) {
 func builtIn(name string) bool {
 	_, ok := expr.Constant(name)
 	return ok || name == expr.Time
+}
+
+// The function numbers() lists the formulas for the parameters of a distribution other
+// than its location, in the order of Own in [bayes.Likelihood]. The function numbers()
+// omits formulas that are nil.
+func numbers(freedom, noise *expr.Node) []*expr.Node {
+	return slices.DeleteFunc([]*expr.Node{freedom, noise}, func(n *expr.Node) bool { return n == nil })
 }

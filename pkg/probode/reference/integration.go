@@ -11,15 +11,6 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// A family is one of the two basic rules that can be extrapolated, explicit or implicit.
-type family int
-
-const (
-	either family = iota // chosen during the integration
-	explicit
-	implicit
-)
-
 // An integration is one of the two integrations whose results are compared. An
 // integration stores the state in twice the working precision, as x + low, and all other
 // quantities as increments over a step, which are small compared with x. Therefore even

@@ -10,6 +10,15 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
+// A family is one of the two basic rules that can be extrapolated, explicit or implicit.
+type family int
+
+const (
+	either family = iota // chosen during the integration
+	explicit
+	implicit
+)
+
 const (
 	// The constant coarsest is the largest allowed relative tolerance for the error of a
 	// step.

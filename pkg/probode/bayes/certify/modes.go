@@ -259,3 +259,11 @@ func unknown() AtMode {
 	nan := math.NaN()
 	return AtMode{Moved: nan, D: nan, Bound: nan, TV: nan, KL: nan, OwnD: nan}
 }
+
+func format4(x []float64) string {
+	var parts []string
+	for _, v := range x {
+		parts = append(parts, fmt.Sprintf("%.4g", v))
+	}
+	return "(" + strings.Join(parts, ", ") + ")"
+}

@@ -222,11 +222,3 @@ func table(all []*Certificate) string {
 	}
 	return out
 }
-
-func format4(x []float64) string {
-	var parts []string
-	for _, v := range x {
-		parts = append(parts, fmt.Sprintf("%.4g", v))
-	}
-	return "(" + strings.Join(parts, ", ") + ")"
-}

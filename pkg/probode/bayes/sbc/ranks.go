@@ -2,7 +2,28 @@ package sbc
 
 import (
 	"math"
+
+	"github.com/probode/probode/pkg/probode/bayes/sample"
 )
+
+// A Result holds the ranks of simulation-based calibration.
+type Result struct {
+	Sampler sample.Sampler
+
+	// Names are the names of the ranked quantities: the parameters and log_lik, which is
+	// log p(Y | Z(θ, ξ)). Without a quantity that depends on the data, a sampler that
+	// ignores the data and draws from the prior would pass [Modrák et al. 2023].
+	Names []string
+
+	// Draws is L. Ranks[k][i] is the rank, from 0 to L, of quantity k in data set i.
+	Draws int
+	Ranks [][]int
+
+	// Redrawn is the number of draws of θ that were replaced because the equations could
+	// not be solved at θ, or because the simulated data were impossible. Short is the
+	// number of data sets whose chain did not reach the required effective sample size.
+	Redrawn, Short int
+}
 
 // Histogram returns, for each of the L+1 ranks, the number of data sets in which quantity
 // k has that rank. It also returns simultaneous bands: if the ranks are uniform, all

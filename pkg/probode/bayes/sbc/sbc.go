@@ -55,25 +55,6 @@ type Settings struct {
 	Progress func(done, total int)
 }
 
-// A Result holds the ranks of simulation-based calibration.
-type Result struct {
-	Sampler sample.Sampler
-
-	// Names are the names of the ranked quantities: the parameters and log_lik, which is
-	// log p(Y | Z(θ, ξ)). Without a quantity that depends on the data, a sampler that
-	// ignores the data and draws from the prior would pass [Modrák et al. 2023].
-	Names []string
-
-	// Draws is L. Ranks[k][i] is the rank, from 0 to L, of quantity k in data set i.
-	Draws int
-	Ranks [][]int
-
-	// Redrawn is the number of draws of θ that were replaced because the equations could
-	// not be solved at θ, or because the simulated data were impossible. Short is the
-	// number of data sets whose chain did not reach the required effective sample size.
-	Redrawn, Short int
-}
-
 // Run checks a sampler by simulation-based calibration [Talts et al. 2018]. For each data
 // set it draws θ from the priors of p, and data from the model, with the same times and
 // missing values as the data of p. Then it samples from the posterior with the sampler,

@@ -16,17 +16,6 @@ import (
 	"sync/atomic"
 )
 
-const (
-	// Exact is the largest number of vectors for which quantiles are exact.
-	Exact = 4096
-	// Bins is the number of bins of a histogram; two more count the values outside of its
-	// range.
-	Bins = 4096
-
-	tile  = 8   // elements that a worker takes at a time, one cache line of a row
-	batch = 256 // number of vectors that are counted together
-)
-
 // A Sketch processes vectors one by one. Use New to make one.
 type Sketch struct {
 	size, workers int

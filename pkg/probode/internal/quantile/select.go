@@ -146,3 +146,14 @@ func (c *column) pick(values []float64, ranks []int, first int, found []float64,
 		r = end
 	}
 }
+
+const (
+	// Exact is the largest number of vectors for which quantiles are exact.
+	Exact = 4096
+	// Bins is the number of bins of a histogram; two more count the values outside of its
+	// range.
+	Bins = 4096
+
+	tile  = 8   // elements that a worker takes at a time, one cache line of a row
+	batch = 256 // number of vectors that are counted together
+)

@@ -31,20 +31,6 @@ func (s *File) NumberOrID(line int, what, v string) *expr.Node {
 	return expr.Sym(v)
 }
 
-// IsID reports whether s consists of letters, digits and underscores and does not begin
-// with a digit.
-func IsID(s string) bool {
-	for i, c := range s {
-		switch {
-		case c == '_', 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z':
-		case '0' <= c && c <= '9' && i > 0:
-		default:
-			return false
-		}
-	}
-	return s != ""
-}
-
 // atLine matches the line number at the beginning of the message of an error in MathML. The
 // number is removed, because the message of this package already gives the line.
 var atLine = regexp.MustCompile(`^line \d+, (column \d+: )`)
