@@ -5,12 +5,12 @@
 //
 // The command writes four files to the folder that the flag -out gives. The file
 // playground.js is the script of the page. The file program.js holds the worker and the
-// compressed WebAssembly program as a script, which a browser can also load if the page
-// was opened from a file. The file index.html is a page with all figures. The fourth file
-// is the copy of ECharts that environment/lab has fetched. If environment/lab has not
-// fetched ECharts, the page loads it from a CDN. The files depend only on the sources and
-// the version of Go. If the sources and the version of Go have not changed, the program
-// is not compressed again.
+// compressed WebAssembly program as a script, which a browser can load even if the page
+// was opened from a local file. The file index.html is a page with all figures. The
+// fourth file is the copy of ECharts that environment/lab has fetched. If environment/lab
+// has not fetched ECharts, the page loads it from a CDN. The files depend only on the
+// sources and the version of Go. If the sources and the version of Go have not changed,
+// the program is not compressed again.
 package main
 
 import (
@@ -30,8 +30,8 @@ import (
 	"github.com/probode/probode/pkg/viz/playground"
 )
 
-// The constant sources is the folder that contains the scripts, relative to the top of
-// the checkout.
+// The constant `sources` is the path of the folder with the scripts, relative to the top
+// of the checkout.
 const sources = "environment/playground"
 
 func main() {
@@ -82,8 +82,8 @@ func build(out string) error {
 }
 
 // The function program() writes the script that holds the program and its worker. The
-// first line of the script is a hash of the program and the worker. If a script with this
-// hash already exists, it is not written again.
+// first line of the script contains a hash of the program and the worker. If a script
+// with this hash already exists, it is not written again.
 func program(path, worker string) error {
 	wasm, err := compiled()
 	if err != nil {
@@ -123,13 +123,13 @@ func program(path, worker string) error {
 	return os.WriteFile(path, []byte(content), 0o644)
 }
 
-// The variable hot lists the packages in which the compiler inlines functions. In all
+// The variable `hot` lists the packages in which the compiler inlines functions. In all
 // other packages inlining is turned off, which makes the compressed program a tenth
 // smaller.
 var hot = []string{"github.com/probode/probode/pkg/probode", "github.com/probode/probode/pkg/probode/adams"}
 
-// The function compiled() returns the program, without the paths of source files and
-// without information about the checkout.
+// The function compiled() returns the compiled program, without the paths of source files
+// and without information about the checkout.
 func compiled() ([]byte, error) {
 	dir, err := os.MkdirTemp("", "probode-playground-")
 	if err != nil {

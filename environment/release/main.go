@@ -3,9 +3,10 @@
 //
 //	go run ./environment/release [-out environment/out/release] [-targets linux/amd64,...]
 //
-// The version is the first heading of CHANGELOG.md, and is written nowhere else. A
-// release is the commit that is tagged with this version. The archives depend only on the
-// sources and the version of Go, and not on the folder, the time or the machine.
+// The version number is taken from the first heading of CHANGELOG.md, and is written
+// nowhere else. A release is the commit that is tagged with this version. The archives
+// depend only on the sources and the version of Go, and not on the folder, the time or
+// the machine.
 package main
 
 import (
@@ -33,8 +34,8 @@ const (
 	command = module + "/pkg/probode/cmd/probode"
 )
 
-// The variable everywhere holds the systems for which a release has an archive. The last
-// system, js/wasm, stands for the playground, which runs in browsers.
+// The variable `everywhere` holds the systems for which a release has an archive. The
+// last system, js/wasm, stands for the playground, which runs in browsers.
 var everywhere = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64", "windows/arm64", "js/wasm"}
 
 func main() {
@@ -153,8 +154,8 @@ func read(files []file, paths ...string) ([]file, error) {
 // The function build() compiles the program for an operating system and a processor
 // architecture, and returns it. The program contains neither the paths of source files
 // nor information about the checkout, so that it is the same wherever it is built. The
-// program is compiled for the oldest processor that Go supports, so that all builds round
-// in the same way.
+// program is compiled for the oldest processor that Go supports, so that every build
+// rounds floating-point numbers in the same way.
 func build(ctx context.Context, version, system, arch string) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "probode-release-")
 	if err != nil {
@@ -171,14 +172,14 @@ func build(ctx context.Context, version, system, arch string) ([]byte, error) {
 	return os.ReadFile(program)
 }
 
-// A file is an entry in an archive.
+// The type file describes an entry in an archive.
 type file struct {
 	name string
 	data []byte
 	mode int64
 }
 
-// The variable epoch is the modification time of every file in an archive, the earliest
+// The variable `epoch` is the modification time of every file in an archive, the earliest
 // that zip can store.
 var epoch = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 

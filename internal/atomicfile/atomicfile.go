@@ -12,13 +12,14 @@ import (
 )
 
 // Write creates a file with the permissions 0644, calls the function write() to fill it,
-// and renames it to path once all of it is on the disk. If there is an error, the file at
-// path is unchanged, and the new file is removed. If the process is killed, a file named
-// after path, with digits and .tmp added, may remain.
+// and renames the file to path once its whole content is on the disk. If there is an
+// error, the file at path is unchanged, and the new file is removed. If the process is
+// killed, a file named after path, with digits and .tmp added, may remain.
 //
 // If path is a link, Write replaces the file to which it points. If path is /dev/null, a
-// terminal, or a pipe that has a reader, Write writes into it. Write also writes directly
-// to standard output and standard error, whose path may be, for example, /dev/stdout.
+// terminal, or a pipe that has a reader, Write writes directly to it. Write also writes
+// directly to standard output and standard error, whose path may be, for example,
+// /dev/stdout.
 func Write(path string, write func(io.Writer) error) error {
 	info, err := os.Stat(path)
 	if err == nil {

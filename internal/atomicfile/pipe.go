@@ -4,5 +4,5 @@ package atomicfile
 
 import "syscall"
 
-// nonBlocking makes it an error to open a pipe that no process reads.
+// With the flag nonBlocking, opening a pipe fails if no process reads from it.
 const nonBlocking = syscall.O_NONBLOCK

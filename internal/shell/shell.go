@@ -1,5 +1,5 @@
 // Package shell starts and interrupts the programs of this module, and parses the flags
-// of reproduce and observatory.
+// of the commands reproduce and observatory.
 package shell
 
 import (
@@ -46,8 +46,8 @@ func Interruptible() (context.Context, context.CancelFunc) {
 }
 
 // Parse parses args, which may contain only flags. For -h it prints the usage to the
-// output of flags and returns flag.ErrHelp. The message of any other error is one line,
-// which lists the flags.
+// output of `flags` and returns flag.ErrHelp. For any other error, the message is a
+// single line that lists the flags.
 func Parse(flags *flag.FlagSet, args []string) error {
 	out, usage := flags.Output(), flags.Usage
 	flags.SetOutput(io.Discard)

@@ -1,5 +1,5 @@
-// Command packages writes the documentation of the packages of this module as JSON, from
-// which environment/site/build.py makes pages:
+// Command packages writes the documentation of this module's packages as JSON, from which
+// environment/site/build.py makes pages:
 //
 //	go run ./environment/site/packages
 //
@@ -24,7 +24,7 @@ import (
 	"strings"
 )
 
-// A page is the documentation of one package.
+// The type page holds the documentation of one package.
 type page struct {
 	ImportPath string
 	Path       string // within the module
@@ -36,14 +36,14 @@ type page struct {
 	Symbols    []symbol
 }
 
-// The type listed holds those fields of the output of go list that are needed here.
+// The type `listed` holds those fields of the output of go list that this command needs.
 type listed struct {
 	Dir, ImportPath, Name              string
 	GoFiles, TestGoFiles, XTestGoFiles []string
 	Module                             struct{ Path string }
 }
 
-// The variable course holds the patterns that match the packages of this repository. A
+// The variable `course` holds the patterns that match the packages of this repository. A
 // reader may have added other packages at the top level of the checkout, such as the
 // program euler from the README.
 var course = []string{"./pkg/...", "./internal/...", "./reproduce/...", "./environment/..."}
@@ -62,8 +62,8 @@ func main() {
 	}
 }
 
-// The function build() returns the documentation of the packages in a folder that match
-// the patterns.
+// The function build() returns the documentation of all packages in a folder whose paths
+// match one of the patterns.
 func build(folder string, patterns []string) ([]page, error) {
 	all, err := list(folder, patterns)
 	if err != nil {

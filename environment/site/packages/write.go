@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// A writer writes the page of one package.
+// A writer writes the documentation page of one package.
 type writer struct {
 	bytes.Buffer
 	fset    *token.FileSet
@@ -208,7 +208,7 @@ func (w *writer) exampleSource(e *doc.Example) string {
 	var node any = &printer.CommentedNode{Node: e.Code, Comments: e.Comments}
 	body := true
 	if e.Play != nil {
-		// An example that is a whole file may need the other declarations in that file.
+		// A whole-file example may need the other declarations in its file.
 		for _, d := range e.Play.Decls {
 			if f, ok := d.(*ast.FuncDecl); ok && f.Name.Name != "main" {
 				node, body = e.Play, false

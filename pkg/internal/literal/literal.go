@@ -14,8 +14,8 @@ import (
 // written as the value to which it points, unexported fields are included, maps are
 // sorted, and numbers have all their digits. The text is the same in every process, so it
 // can be used to compare settings. Functions are written as their names, so two closures
-// made from the same function literal have the same text; so do two channels of the same
-// type.
+// made from the same function literal have the same text. Two channels of the same type
+// also have the same text.
 func Of(v any) string {
 	w := new(writer)
 	w.write(reflect.ValueOf(v), true, nil)

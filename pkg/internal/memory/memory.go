@@ -12,7 +12,7 @@ import (
 	"sync"
 )
 
-// The constant fallback is the assumed memory of a machine that does not report its
+// The constant `fallback` is the assumed memory of a machine that does not report its
 // memory. This value is so large that only absurd requests for memory exceed it.
 const fallback = 64 << 30
 
@@ -50,8 +50,8 @@ func field(file, name string) (float64, bool) {
 }
 
 // Check returns an error if the memory cannot hold n floating-point numbers, where n is
-// the product of factors and may overflow an int. The first argument describes these
-// numbers in the error message.
+// the product of all elements of factors. This product may overflow an int. The first
+// argument describes these numbers in the error message.
 func Check(what string, factors ...int) error {
 	bytes := 8.0
 	for _, f := range factors {

@@ -2,8 +2,8 @@ package progress
 
 import "context"
 
-// A Hook is a function that is called with the progress of a computation. The argument
-// named doing is empty or describes in words the current step of the computation.
+// A Hook is a function that a computation calls to report its progress. The argument
+// named doing describes the current step of the computation in words, or is empty.
 type Hook func(done, total int, doing string)
 
 type key struct{}
@@ -15,7 +15,7 @@ func With(ctx context.Context, begin func(label string) Hook) context.Context {
 	return context.WithValue(ctx, key{}, begin)
 }
 
-// Begin returns the hook of a computation under ctx, or nil if there is none. It also
+// Begin returns the hook of a computation under ctx, or nil if there is none. Begin also
 // returns a context under which the parts of the computation show no progress of their
 // own.
 func Begin(ctx context.Context, label string) (context.Context, Hook) {

@@ -20,7 +20,7 @@ type Meter struct {
 }
 
 // NewMeter returns the meter of a computation that begins, or is resumed, at the given
-// time. The argument done is the amount of work that was done before this time.
+// time. The argument `done` is the amount of work that was done before this time.
 func NewMeter(at time.Time, done int) Meter { return Meter{begin: at, at: at, done: done} }
 
 // Update records the amount of work that was done by the given time. Update returns the
@@ -39,8 +39,8 @@ func (m *Meter) Update(at time.Time, done, total int) (elapsed time.Duration, ra
 	return at.Sub(m.begin), rate, left
 }
 
-// Grouped writes a positive number with three significant digits, and spaces between
-// groups of three digits.
+// Grouped rounds a positive number to three significant digits, and writes it with spaces
+// as thousands separators.
 func Grouped(v float64) string {
 	if v < 100 {
 		return strconv.FormatFloat(v, 'g', 3, 64)
@@ -86,12 +86,12 @@ func NewLine(w io.Writer) *Line {
 	return l
 }
 
-// Show shows the state of the computation; the argument elapsed is the time since its
+// Show displays the state of the computation; the argument elapsed is the time since its
 // beginning.
 //
 // A line that is wider than the terminal is cut off; if it were wrapped, the next call
-// would erase only its last row. Wrapping is turned off during one write only, so that a
-// process that is killed leaves the terminal unchanged.
+// would erase only its last row. Wrapping is turned off only during each write, so that
+// the terminal is left unchanged if the process is killed.
 func (l *Line) Show(elapsed time.Duration, state string) {
 	switch {
 	case l.terminal:

@@ -7,9 +7,9 @@ import (
 
 type pauseKey struct{}
 
-// Pausing returns a context under which long computations call pause every few steps,
-// from any of their goroutines. The function pause() may block, so that a computation can
-// share a single thread with other computations.
+// Pausing returns a context under which long computations call the function pause() every
+// few steps, from any of their goroutines. The function pause() may block, so that a
+// computation can share a single thread with other computations.
 func Pausing(ctx context.Context, pause func()) context.Context {
 	return context.WithValue(ctx, pauseKey{}, pause)
 }

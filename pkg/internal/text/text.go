@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// The constant clipped is the largest number of characters of a user's input that a
-// message repeats.
+// The constant `clipped` is the largest number of characters that a message quotes from a
+// user's input.
 const clipped = 80
 
 // Clip returns s in a form that is safe in a message: printable (see [Printable]), and

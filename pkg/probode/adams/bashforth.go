@@ -77,7 +77,7 @@ func (a *bashforth) LocalError(dst []float64, i int, x, next, theta []float64) e
 	return a.versus(a.higher, dst, i, x, next, theta)
 }
 
-// Runs reports whether the grid is uniform.
+// Runs reports whether Run can be used, which requires a uniform grid.
 func (a *bashforth) Runs() bool {
 	_, uniform := a.g.Uniform()
 	return uniform

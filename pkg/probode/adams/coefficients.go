@@ -9,7 +9,8 @@ package adams
 //
 //	z_{i+1} = zᵢ + h Σ_{j=0}^{s−1} β_j f_{i−j},
 //
-// each correctly rounded. It panics if s < 1 or s > 12. [HNW93, §III.1]
+// each correctly rounded. BashforthCoefficients panics if s < 1 or s > 12. [HNW93,
+// §III.1]
 func BashforthCoefficients(s int) []float64 {
 	if s < 1 {
 		panic("adams: the number of steps of Adams–Bashforth is less than 1")
@@ -22,8 +23,8 @@ func BashforthCoefficients(s int) []float64 {
 //
 //	z_{i+1} = zᵢ + h (β₋₁ f_{i+1} + Σ_{j=0}^{s−1} β_j f_{i−j}),
 //
-// each correctly rounded; s = 0 is backward Euler. It panics if s < 0 or s > 11.
-// [HNW93, §III.1; T18, equation 7]
+// each correctly rounded; s = 0 is backward Euler. MoultonCoefficients panics if s < 0 or
+// s > 11. [HNW93, §III.1; T18, equation 7]
 func MoultonCoefficients(s int) (next float64, past []float64) {
 	if s < 0 {
 		panic("adams: the number of steps is negative")
@@ -32,7 +33,7 @@ func MoultonCoefficients(s int) (next float64, past []float64) {
 	return b[0], b[1:]
 }
 
-// The constant most is the largest number of nodes for which float64 represents all
+// The constant `most` is the largest number of nodes for which float64 represents all
 // integers in the computation exactly.
 const most = 12
 

@@ -8,6 +8,6 @@
 //
 // The code in moulton.go and bashforth.go takes one step in any number of dimensions. In
 // up to three dimensions, the loops in unrolled.go perform many Moulton steps in one
-// call, with results that are identical to the last bit. The file unrolled.go is written
-// by go generate.
+// call. The results of these loops are bitwise identical to those of single steps. The
+// file unrolled.go is written by go generate.
 package adams

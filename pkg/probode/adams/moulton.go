@@ -78,7 +78,7 @@ const (
 	// times the largest component of the state. The remaining error is about the square of
 	// the last update, so it is below rounding error.
 	tolerance = 1e-9
-	// The constant iterations is the largest number of updates.
+	// The constant `iterations` is the largest number of updates.
 	iterations = 25
 )
 
@@ -130,8 +130,8 @@ func (m Moulton) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, 
 // performs one update from c = Zᵢ; −r(c) is then the vector w in [T18, §2.4]. Predictor
 // performs one update from the Adams–Bashforth value. Newton begins at Zᵢ and performs as
 // many updates as it needs. The noise √α h^{s+1/2} Γ⁻¹ J ξᵢ is computed with the first
-// factorisation of Γ. So Current and Predictor compute the mean and the noise in one
-// solve, and no Cholesky factor of H is needed [T18, §2.4].
+// factorisation of Γ. So Current and Predictor compute the mean and the noise with a
+// single linear solve, and no Cholesky factor of H is needed [T18, §2.4].
 type moulton struct {
 	history
 	lin       Linearization
@@ -199,7 +199,7 @@ func (a *moulton) startNoise(i int, dst, x, theta, xi, scale []float64) error {
 	return nil
 }
 
-// setNoise sets the field noise to Γ⁻¹ J times the scaled normal variates.
+// setNoise sets the field `noise` to Γ⁻¹ J times the scaled normal variates.
 func (a *moulton) setNoise(xi, scale []float64) {
 	clear(a.noise)
 	a.addNoise(a.noise, xi, scale)
@@ -240,8 +240,9 @@ func (a *moulton) advance(i int, next, theta, xi, scale []float64) error {
 	return nil
 }
 
-// The method prepare() computes the centre c, f and J at c, and the factors of Γ. It also
-// computes the part of r that does not depend on z, unless this part cancels.
+// The method prepare() computes the centre c, f and J at c, and the factors of Γ. The
+// method prepare() also computes the part of r that does not depend on z, unless this
+// part cancels.
 func (a *moulton) prepare(i int, zi, theta []float64) error {
 	fi := a.row(i)
 	copy(a.c, zi)
@@ -283,7 +284,7 @@ func (a *moulton) residual(dst, z, fz []float64) {
 	}
 }
 
-// solveNewton stores the solution of r(z) = 0, plus noise, in the argument next.
+// solveNewton stores the solution of r(z) = 0, plus noise, in the argument `next`.
 //
 // An update is halved until it brings r closer to zero, as measured by the next update
 // with the same Γ [Deuflhard 2004, §3.3]; this prevents the iteration from ending at a
@@ -304,7 +305,7 @@ func (a *moulton) solveNewton(next, theta, xi, scale []float64) error {
 	return nil
 }
 
-// The method iterate() stores the solution of r(z) = 0 in the argument next.
+// The method iterate() stores the solution of r(z) = 0 in the argument `next`.
 func (a *moulton) iterate(next, theta []float64) error {
 	z := a.c // the iterate; next is the trial
 	start := largest(z)
@@ -336,9 +337,9 @@ func (a *moulton) iterate(next, theta []float64) error {
 				return probode.ErrNewton
 			}
 		}
-		// After such a final update, the remaining error is the update multiplied by the
-		// rate of convergence, left/size. This error is at most 1e-8 × small, which is
-		// below rounding error.
+		// After a final update without damping, the remaining error is that update
+		// multiplied by the rate of convergence, left/size. This error is at most 1e-8 ×
+		// `small`, which is below rounding error.
 		if lambda == 1 && left*left <= 1e-8*small*size {
 			subtract(next, next, 1, a.v)
 			return nil
@@ -542,16 +543,16 @@ type reverseMoulton struct {
 	slope      []float64 // gradient with respect to f at the centre
 	none       []float64 // zeros
 
-	// The field small is the unrolled code of reverseOnce, or nil if there is none for
-	// the problem. It calls the function pull(), which is Problem.Pullback or, if that is
-	// nil, a function that returns NaN.
+	// The field `small` is the unrolled code of reverseOnce, or nil if there is none for
+	// the problem. The unrolled code calls the function pull(), which is Problem.Pullback
+	// or, if that is nil, a function that returns NaN.
 	small smallReverse
 	pull  func(dx, dtheta, lambda []float64, t float64, x, theta []float64) float64
 }
 
 // A smallReverse propagates gradients back through a step that is linearised at the
-// current state, on a grid whose points do not depend on θ. If it returns false, it has
-// not changed any gradient.
+// current state, on a grid whose points do not depend on θ. If a smallReverse returns
+// false, it has not changed any gradient.
 type smallReverse func(a *moulton, to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) bool
 
 func newReverseMoulton(a *moulton) *reverseMoulton {

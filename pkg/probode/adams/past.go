@@ -24,8 +24,8 @@ type history struct {
 	back   []float64 // gradients with respect to F_i, as in f; nil before the first use
 }
 
-// newHistory returns the history for a method that uses s values of f. It returns an
-// error if the Runge–Kutta method would take all steps of the grid.
+// newHistory returns the history for a method that uses s values of f. newHistory returns
+// an error if the Runge–Kutta method would take all steps of the grid.
 func newHistory(p *probode.Problem, g *probode.Grid, s int) (history, error) {
 	m := history{p: p, g: g, d: p.Dim(), first: max(0, s-1), f: make([]float64, 8*p.Dim())}
 	if n := g.Steps(); !g.Grows() && m.first >= n {
@@ -69,9 +69,9 @@ func (m *history) Recall(from, i int, z, theta []float64) {
 func (m *history) starting(i int) bool { return m.first > 0 && i < m.begin+m.first }
 
 // The method quiet() reports whether starting steps have no noise. Starting steps have no
-// noise at the start of the path, as in the experiments of [T18]. They have noise after
-// an event; otherwise a problem with many events, such as doses, would have many steps
-// whose errors are ignored.
+// noise at the start of the path, as in the experiments of [T18]. After an event,
+// starting steps have noise; otherwise a problem with many events, such as doses, would
+// have many steps whose errors are ignored.
 func (m *history) quiet() bool { return m.begin == 0 }
 
 // startStep takes a starting step without noise.
@@ -110,8 +110,9 @@ func (m *history) Restore(i int, src []float64) {
 	}
 }
 
-// The method versus() writes to dst the difference between the state in the argument next
-// and the result of the implicit formula c for step i, with f evaluated at that state.
+// The method versus() writes to dst the difference between the state in the argument
+// `next` and the result of the implicit formula c for step i, with f evaluated at that
+// state.
 func (m *history) versus(c *table, dst []float64, i int, x, next, theta []float64) error {
 	h, beta := m.g.H(i), c.at(i)
 	m.p.F(dst, m.g.Times()[i+1], next, theta)
@@ -134,8 +135,8 @@ func (m *history) doubled(of probode.Method, dst []float64, i int, x, next, thet
 	return m.local.LocalError(dst, i, x, next, theta)
 }
 
-// The type slopes holds the derivatives of past values of f, M×d each: df[i mod 8] is the
-// derivative of F_i.
+// The type slopes holds the derivatives of past values of f as M×d matrices: df[i mod 8]
+// is the derivative of F_i.
 type slopes struct {
 	diff    *probode.Differentiator
 	df      [8][]float64

@@ -10,7 +10,7 @@ import (
 // coefficients, these coefficients come from integrating the interpolating polynomial of
 // f over one step, and they depend only on the ratios of the steps [HNW93, §III.5]. The
 // coefficients are computed once for each grid. If a step has the same length as the
-// earlier steps that it uses, its coefficients are the classical ones to the last bit.
+// earlier steps that it uses, its coefficients are exactly equal to the classical ones.
 
 // A table holds the coefficients of one formula on a grid.
 type table struct {
@@ -82,7 +82,7 @@ func segments(g *probode.Grid) (list []segment) {
 }
 
 // evenAt reports whether step i is as long as the earlier steps that it uses. Steps that
-// begin before the grid point with the index first are ignored.
+// begin before the grid point with the index `first` are ignored.
 func (c *table) evenAt(i, first int) bool {
 	h := c.g.Place(i+1) - c.g.Place(i)
 	for j := max(first, i-c.n+1); j < i; j++ {
@@ -106,8 +106,9 @@ func (c *table) at(i int) []float64 {
 }
 
 // The method compute() returns the coefficients for step i: the integrals ∫₀¹ ℓ_j(τ) dτ,
-// where ℓ_j are the Lagrange polynomials of the nodes τ_j = (t_j − tᵢ)/h. It uses the
-// three-point Gauss rule, which is exact because the degree of ℓ_j is at most five.
+// where ℓ_j are the Lagrange polynomials of the nodes τ_j = (t_j − tᵢ)/h. The method
+// compute() uses the three-point Gauss rule, which is exact because the degree of ℓ_j is
+// at most five.
 func (c *table) compute(i int) []float64 {
 	if c.evenAt(i, 0) {
 		return c.uniform

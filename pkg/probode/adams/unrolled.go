@@ -124,7 +124,7 @@ step:
 				y0 = y0 - u0
 				break
 			}
-			// Now f and jac are evaluated at the trial state, but the inverse is still that at y.
+			// Now f and jac are evaluated at the trial state, but the inverse was computed at y.
 			var left, v0, t0 float64
 			for lambda = min(1, 4*lambda); ; lambda /= 2 {
 				t0 = y0 - lambda*u0
@@ -202,7 +202,7 @@ func (a *moulton) reverse1(to *probode.Adjoint, i int, x, next, theta, xi, scale
 		}
 	}
 	// The gradient with respect to x is λ plus the gradient of sᵀf + μᵀJu for constant s, μ, u.
-	// The second term is computed by a difference along u, as in Adjoint.SecondField.
+	// The second term is computed by a finite difference along u, as in Adjoint.SecondField.
 	dx[0] += l0
 	floor := 1e-3 * math.Abs(x0)
 	if floor == 0 {
@@ -359,7 +359,7 @@ step:
 				y0, y1 = y0-u0, y1-u1
 				break
 			}
-			// Now f and jac are evaluated at the trial state, but the inverse is still that at y.
+			// Now f and jac are evaluated at the trial state, but the inverse was computed at y.
 			var left, v0, v1, t0, t1 float64
 			for lambda = min(1, 4*lambda); ; lambda /= 2 {
 				t0, t1 = y0-lambda*u0, y1-lambda*u1
@@ -443,7 +443,7 @@ func (a *moulton) reverse2(to *probode.Adjoint, i int, x, next, theta, xi, scale
 		}
 	}
 	// The gradient with respect to x is λ plus the gradient of sᵀf + μᵀJu for constant s, μ, u.
-	// The second term is computed by a difference along u, as in Adjoint.SecondField.
+	// The second term is computed by a finite difference along u, as in Adjoint.SecondField.
 	dx[0] += l0
 	dx[1] += l1
 	floor := 1e-3 * larger(x0, x1)
@@ -583,7 +583,7 @@ step:
 				y0, y1, y2 = y0-u0, y1-u1, y2-u2
 				break
 			}
-			// Now f and jac are evaluated at the trial state, but the inverse is still that at y.
+			// Now f and jac are evaluated at the trial state, but the inverse was computed at y.
 			var left, v0, v1, v2, t0, t1, t2 float64
 			for lambda = min(1, 4*lambda); ; lambda /= 2 {
 				t0, t1, t2 = y0-lambda*u0, y1-lambda*u1, y2-lambda*u2
@@ -664,7 +664,7 @@ func (a *moulton) reverse3(to *probode.Adjoint, i int, x, next, theta, xi, scale
 		}
 	}
 	// The gradient with respect to x is λ plus the gradient of sᵀf + μᵀJu for constant s, μ, u.
-	// The second term is computed by a difference along u, as in Adjoint.SecondField.
+	// The second term is computed by a finite difference along u, as in Adjoint.SecondField.
 	dx[0] += l0
 	dx[1] += l1
 	dx[2] += l2

@@ -22,7 +22,8 @@ import (
 // Run costs less than computing ten ensembles of this size. Up to half a gigabyte of
 // standard normal numbers are drawn once and kept in memory; all others are drawn again
 // whenever they are needed. A tenth of the paths, at most 100, is used to find the
-// neighbourhood of α*; all paths are then computed at about four values there.
+// neighbourhood of α*; all paths are then computed at about four values of α in this
+// neighbourhood.
 func Run(ctx context.Context, p *probode.Problem, m probode.Method, s Settings) (*NoiseScale, error) {
 	c, err := newCalibrator(ctx, p, m, s)
 	if err != nil {

@@ -137,10 +137,10 @@ func (c *calibrator) solveOn(ctx context.Context, p *probode.Problem, m probode.
 }
 
 // The method choose() finds the points that enter the score, and the errors there. It
-// leaves out points with very small errors: because the score depends on ratios, α* could
-// otherwise be determined by only a few points, at which an error crosses zero or a state
-// has decayed. It also leaves out points at which the error is not known to within 1 %.
-// The initial point and the start-up are left out because they have no noise.
+// leaves out points with very small errors. The score depends on ratios, so a few points
+// at which an error crosses zero or a state has decayed could otherwise determine α*. It
+// also leaves out points at which the error is not known to within 1 %. The initial point
+// and the start-up are left out because they have no noise.
 func (c *calibrator) choose(est *Errors) {
 	components := c.s.Components
 	if components == nil {

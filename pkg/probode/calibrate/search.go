@@ -56,9 +56,9 @@ func (c *calibrator) scan(ctx context.Context) (*scan, error) {
 			s.best = i
 		}
 	}
-	// The sign of width shows on which side the maximum lies, even where the score does
-	// not, for example where the noise is below the rounding errors of the path, or where
-	// no path can be computed.
+	// The sign of width shows on which side the maximum lies. The score does not show
+	// this where the noise is below the rounding errors of the path, or where no path can
+	// be computed.
 	const most = 94 * perDecade // to 1e100, and 1e-100
 	for i := n + 1; i <= n+most && (high < 0 || s.best == len(s.curve)-1); i++ {
 		c.total++
@@ -165,8 +165,8 @@ func (c *calibrator) proportional(logv, loge2 []float64) float64 {
 	}, loge2)
 }
 
-// cutOff returns the optimum computed from all paths. cutOff is used if a path cannot be
-// computed at some α near the optimum.
+// The method cutOff() returns the optimum computed from all paths, for the case that a
+// path cannot be computed at some α near the optimum.
 func (c *calibrator) cutOff(ctx context.Context, s *scan) (*optimum, error) {
 	var failed error
 	top := &optimum{se: math.NaN(), time: math.NaN()}

@@ -14,7 +14,7 @@ type assessment struct {
 	out       *Report
 	certifier *certify.Certifier
 
-	// Each of the slices paths, scales, runs and noisy has one element per step. The
+	// The slices `paths`, `scales`, `runs` and `noisy` have one element per step. The
 	// slices hold the errors of the solution, the noise scales, the deterministic runs,
 	// and the runs with noise in the model. If a run was not performed, its element is
 	// nil.
@@ -29,7 +29,7 @@ type assessment struct {
 	tried  []trial // remedies that are not steps of the ladder
 }
 
-// The type trial holds a remedy and the run in which its effect was measured.
+// The type `trial` holds a remedy and the run in which its effect was measured.
 type trial struct {
 	kind, name string
 	run        *draws

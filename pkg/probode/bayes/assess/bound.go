@@ -31,7 +31,7 @@ const longest = 1
 
 // The method bound() compares the steps with the reference at the weighted draws of y,
 // whose chains have not mixed. If the smallest step has the verdict Negligible, no
-// further sampling is needed, and bound() stores the reason in the field slow.
+// further sampling is needed, and bound() stores the reason in the field `slow`.
 func (a *assessment) bound(y *standard) error {
 	// The reference has to be accurate at all points, not only where the weights are large.
 	z, even := *y, *y.draws
@@ -80,7 +80,8 @@ func (a *assessment) bound(y *standard) error {
 }
 
 // drawAccurate samples an accurate posterior and computes weights for the draws. The
-// weights have to be finished within the time limit, so sampling has to stop earlier.
+// weights have to be computed within the time limit as well, so sampling has to stop
+// earlier.
 func (a *assessment) drawAccurate(q *bayes.Posterior, sampler sample.Sampler, chains mcmc.Settings, seed uint64, limit, rest time.Duration) (*standard, error) {
 	a.within = limit - rest
 	d, err := a.sample(q, &pairing{modes: q.Modes}, sampler, chains, seed)

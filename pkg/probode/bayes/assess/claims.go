@@ -10,7 +10,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// The type rows collects the claims of a report.
+// The type `rows` collects the claims of a report.
 type rows []Claim
 
 // The method number() adds a row with a number that has no limit.
@@ -34,7 +34,7 @@ func (r *rows) limit(kind, step, run string, value, limit float64, within bool, 
 	r.check(c, sentence)
 }
 
-// The method check() adds a row about the whole posterior.
+// The method check() adds a row that concerns the whole posterior.
 func (r *rows) check(c Claim, sentence string) {
 	c.Mode, c.Sentence = -1, sentence
 	*r = append(*r, c)
@@ -122,7 +122,7 @@ func (a *assessment) claimEffects(r *rows) {
 // The method against() returns a sentence about a result of the assessment that
 // contradicts the certificate of step i, or "" if there is no such result. The assessment
 // can contradict the certificate because the assessment also uses draws, and because it
-// searches for modes with more solvers.
+// searches for modes with more solvers than the certificate does.
 func (a *assessment) against(i int) string {
 	st := &a.out.Steps[i]
 	for _, m := range st.Modes {
@@ -143,7 +143,7 @@ func (a *assessment) against(i int) string {
 }
 
 // claimReference adds rows that say whether the accurate posterior is known and can be
-// trusted, and which parameters have tails that are too heavy for a mean.
+// trusted, and which parameters have tails so heavy that their means are not judged.
 func (a *assessment) claimReference(r *rows, j *judge) {
 	y := a.y
 	if y == nil {
@@ -370,9 +370,9 @@ func (a *assessment) claimSigma(r *rows) {
 	}
 }
 
-// The function nominal() returns the order that a user of the method expects, and what to
-// do if the actual order is lower. For example, an Adams–Moulton method has a lower order
-// if it is linearised at the current state.
+// The function nominal() returns the order that a user of the method expects, and advice
+// on what to do if the actual order is lower. For example, an Adams–Moulton method has a
+// lower order if it is linearised at the current state.
 func nominal(m probode.Method) (order int, remedy string) {
 	if n, ok := m.(interface{ Nominal() (int, string) }); ok {
 		return n.Nominal()

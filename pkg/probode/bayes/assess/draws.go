@@ -18,7 +18,7 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// The type draws holds the draws of one run and the estimates from them.
+// The type `draws` holds the draws of one run and the estimates from them.
 type draws struct {
 	p       *bayes.Posterior
 	pair    *pairing // the modes of p; nil if they are not known
@@ -29,13 +29,13 @@ type draws struct {
 	notes   []string // warnings of the sampler
 
 	// The field estimates holds the centre and the spread of each quantity, indexed by
-	// measure and quantity. The field sound says for each quantity whether the standard
+	// measure and quantity. The field `sound` says for each quantity whether the standard
 	// errors of these estimates can be trusted.
 	estimates [measures][]CenterSpread
 	sound     []bool
-	// The field visited holds the share of the draws in each of the paired modes, and
-	// visitedReference holds the share in each mode of the reference posterior. A field
-	// is nil if the shares are not known.
+	// The field `visited` holds the share of the draws in each of the paired modes, and
+	// visitedReference holds the share in each mode of the reference posterior. The
+	// fields visited and visitedReference are nil if the shares are not known.
 	visited, visitedReference []float64
 
 	result sample.Measurement
@@ -43,34 +43,35 @@ type draws struct {
 	all    *mcmc.Chains
 	few    *mcmc.Chains // evenly spaced draws at which the equations are solved accurately
 
-	// With their weights the draws represent the posterior with the setup in the field
-	// `to`. This setup is the reference or, if shared is true, a step of the ladder (see
-	// sampling.weighted).
+	// The weighted draws represent the posterior computed with the setup in the field
+	// `to`. The field `to` is the setup of the reference or, if `shared` is true, the
+	// setup of a step of the ladder (see sampling.weighted).
 	to     probode.Setup
 	shared bool
 
-	// The field raw holds the log weights that have been computed for the draws in few.
-	// The field weights holds the smoothed weights, whose mean is 1. Both fields are nil
-	// until the weights are computed. Two kinds of estimates follow from the weights: the
-	// field shifts describes the solver's effects, and the field accurate describes the
-	// accurate posterior. The fields shifts and accurate are indexed by measure and
-	// quantity.
+	// The field `raw` holds the log weights that have been computed for the draws in the
+	// field `few`. The field `weights` holds the smoothed weights, whose mean is 1. The
+	// fields `raw` and `weights` are nil until the weights are computed. Two kinds of
+	// estimates follow from the weights: the field `shifts` describes the solver's
+	// effects, and the field `accurate` describes the accurate posterior. The fields
+	// `shifts` and `accurate` are indexed by measure and quantity.
 	raw, weights [][]float64
 	khat, limit  float64 // k̂ of the weights, and the largest k̂ that can be trusted
 	missed       float64 // approximate share of the reference posterior that the weighted draws do not reach
 	shifts       [measures][]estimate.Difference
 	accurate     [measures][]CenterSpread
 
-	// The slice modeOf holds, for each draw in the field all, the index of the mode of
-	// the reference posterior to which the draw belongs. The slice modeOfFew does the
-	// same for each draw in the field few. Both slices are nil if the posterior is not
-	// divided into parts.
+	// The slice modeOf holds, for each draw in the field `all`, the index of the mode of
+	// the reference posterior to which the draw belongs. The slice modeOfFew holds these
+	// indices for the draws in the field `few`. The slices modeOf and modeOfFew are nil
+	// if the posterior is not divided into parts.
 	modeOf, modeOfFew [][]int
 
-	// The chains are divided into stretches of equal length, and the field few holds the
-	// last draw of each stretch. The fields center and log hold the contribution of each
-	// stretch to the errors of the centre and of the log spread. Both fields are indexed
-	// by measure, quantity, chain and draw in few. See estimate.Measure.Stretches.
+	// The chains are divided into stretches of equal length, and the field `few` holds
+	// the last draw of each stretch. The fields `center` and `log` hold the contribution
+	// of each stretch to the errors of the centre and of the log spread. The fields
+	// `center` and `log` are indexed by measure, quantity, chain, and position of the
+	// draw in `few`. See estimate.Measure.Stretches.
 	center, log [measures][][][]float64
 }
 
@@ -117,8 +118,8 @@ func (s *sampling) limited() (context.Context, context.CancelFunc) {
 	return context.WithDeadlineCause(s.ctx, s.begin.Add(s.within), errTime)
 }
 
-// The method sample() runs a sampler on p, with the modes of f, and keeps its draws and
-// estimates.
+// The method sample() gives p the modes in f, runs a sampler on p, and keeps its draws
+// and estimates.
 func (s *sampling) sample(p *bayes.Posterior, f *pairing, sampler sample.Sampler, chains mcmc.Settings, seed uint64) (*draws, error) {
 	p.Modes = f.modes
 	chains.Seed = seed
@@ -178,8 +179,8 @@ func (s *sampling) more(d *draws, size int) (changed bool, err error) {
 	return true, s.take(d, r)
 }
 
-// The method take() stores the draws and estimates of r in d. If d already contains
-// draws, they are the first draws of r.
+// The method take() stores the draws and estimates of r in d. The draws that d already
+// contains are the first draws of r.
 func (s *sampling) take(d *draws, r sample.Measurement) error {
 	c := r.Chains
 	d.result, d.all = r, c
@@ -312,8 +313,8 @@ func fewer(c *mcmc.Chains, n int) *mcmc.Chains {
 }
 
 // The method resampled() returns up to n different draws that represent the accurate
-// posterior. These are the weighted draws at which the cumulative weight passes the
-// fractions (i + ½)/n of its total.
+// posterior. The method selects the weighted draws at which the cumulative weight passes
+// the fractions (i + ½)/n of its total.
 func (d *draws) resampled(n int) (out [][]float64) {
 	all := d.few.Pooled()
 	weights := slices.Concat(d.weights...)

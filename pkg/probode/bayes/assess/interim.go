@@ -107,8 +107,8 @@ func (a *assessment) budget(d *draws) int {
 }
 
 // The method needs() returns the number of draws that a run needs for the next analysis,
-// as a multiple of the initial number. It returns zero if there is a verdict on the run,
-// or if no more draws can be added to the run.
+// as a multiple of the initial number. The method needs() returns zero if there is a
+// verdict on the run, or if no more draws can be added to the run.
 func (a *assessment) needs(d *draws) int {
 	if d.summed.Verdict != Undecided {
 		return 0

@@ -10,7 +10,7 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/estimate"
 )
 
-// The type judge compares runs with the accurate posterior.
+// The type `judge` compares runs with the accurate posterior.
 type judge struct {
 	*sampling
 	threshold float64
@@ -19,7 +19,7 @@ type judge struct {
 	allowed   bool      // y and the reference can be trusted
 }
 
-// The method judge() computes the effects in a run and the verdict on it.
+// The method judge() computes the effects observed in a run, and the verdict on that run.
 func (j *judge) judge(d *draws) {
 	inf, n := d.summed, len(j.assessed)
 	inf.Effects = make([]Effect, n)
@@ -129,8 +129,8 @@ func (j *judge) trusted(d *draws) bool {
 	return true
 }
 
-// The method judge() returns the verdict on the bias and the ratio, each with an interval
-// that extends z standard errors on both sides. The verdict is Undecided if any of these
+// The method judge() returns the verdict on the bias and the ratio, based on an interval
+// of ±z standard errors around each of them. The verdict is Undecided if any of these
 // numbers is NaN.
 func (s Shift) judge(threshold, z float64) Verdict {
 	bias, ratio := s.sizes(threshold)
@@ -186,9 +186,10 @@ func (e Effect) more(threshold, z float64) float64 {
 // The method needed() returns the number of draws that each chain needs for a verdict on
 // all parameters, if the estimates do not change. If the estimated effects on some
 // parameters exceed the threshold, the result is the smallest number that any of these
-// parameters needs, since one parameter is enough for a verdict. Otherwise the result is
-// the largest number that any parameter needs. The result is NaN if there is already a
-// verdict, and +Inf if it is not known how many draws would lead to a verdict.
+// parameters needs, since one parameter is enough for a verdict. If no estimated effect
+// exceeds the threshold, the result is the largest number that any parameter needs. The
+// result is NaN if there is already a verdict, and +Inf if it is not known how many draws
+// would lead to a verdict.
 func (inf *Inference) needed(threshold float64) float64 {
 	if inf.Verdict != Undecided {
 		return math.NaN()
@@ -214,7 +215,7 @@ func (inf *Inference) needed(threshold float64) float64 {
 }
 
 // The method gravest() returns the shift that exceeds the threshold most, in the whole
-// posterior or within a mode. The result part is the index of that mode, or −1 for the
+// posterior or within a mode. The result `part` is the index of that mode, or −1 for the
 // whole posterior.
 func (e Effect) gravest(threshold float64) (worst Shift, part int) {
 	worst, part = e.Median, -1
@@ -226,8 +227,8 @@ func (e Effect) gravest(threshold float64) (worst Shift, part int) {
 	return worst, part
 }
 
-// The method gravest() returns the parameter on which the effect is largest, relative to
-// the threshold, among the parameters with the same verdict as all parameters together.
+// The method gravest() returns the parameter with the largest effect, relative to the
+// threshold. Only the parameters with the most serious verdict are considered.
 func (inf *Inference) gravest(threshold float64) (param int) {
 	v := Negligible
 	for _, e := range inf.Effects {
@@ -244,8 +245,9 @@ func (inf *Inference) gravest(threshold float64) (param int) {
 }
 
 // The method largest() returns the largest step such that the effect on parameter j is
-// negligible at this step and at all smaller steps. It returns zero if there is no such
-// step. The result undecidedAbove says whether the next larger step is undecided.
+// negligible at this step and at all smaller steps. The method largest() returns zero if
+// there is no such step. The result undecidedAbove says whether the next larger step is
+// undecided.
 func (a *Report) largest(j int) (size float64, undecidedAbove bool) {
 	for _, st := range slices.Backward(a.Steps) {
 		v := st.verdict() // a bound holds for all parameters

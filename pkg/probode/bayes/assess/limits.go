@@ -5,39 +5,39 @@ const (
 	// In remarks other than verdicts, an effect counts as detected if it is at least
 	// `decisive` times as large as its Monte Carlo standard error.
 	decisive = 2
-	// Standard errors are not trusted if R̂ is above the constant mixed, or if the number
-	// of effective draws is below the constant fewest.
+	// Standard errors are not trusted if R̂ is above the constant `mixed`, or if the
+	// number of effective draws is below the constant `fewest`.
 	mixed, fewest = 1.05, 50
-	// A run gets a warning if R̂ is above wellMixed, or if there are fewer than fewEach
-	// effective draws per chain.
+	// A run gets a warning if R̂ is above the constant wellMixed, or if the number of
+	// effective draws per chain is below the constant fewEach.
 	wellMixed, fewEach = 1.01, 100
 	// mostFailing is the share of failed solves above which a run gets a warning.
 	mostFailing = 0.01
 	// An effect has two estimates, one from weights and one from the difference between
-	// two runs. The constant astray is the largest permitted difference between the two
+	// two runs. The constant `astray` is the largest permitted difference between the two
 	// estimates, in standard errors of the second. A larger difference occurs by chance
 	// in one of 16,000 cases.
 	astray = 4
 
-	// A mode is listed if its mass is above the value of the constant listed. If the mass
-	// of a mode is above the constant minor, the draws in the mode and its counterpart in
-	// the other posterior are checked. If only one of two posteriors has a mode with a
-	// mass above wrongMass, the posteriors count as different for any threshold. A mode
-	// with a mass below rightMass cannot move a median or a central interval far enough
-	// to matter. If the mass is between rightMass and wrongMass, there is no verdict,
-	// because it could depend on the Monte Carlo error of the mass.
+	// A mode is listed if its mass is above the value of the constant `listed`. If the
+	// mass of a mode is above the constant `minor`, the share of the draws in this mode
+	// is checked. If a mode with a mass above wrongMass exists in only one of the two
+	// posteriors, the posteriors count as different for any threshold. A mode with a mass
+	// below rightMass cannot move a median or a central interval far enough to matter. If
+	// the mass is between rightMass and wrongMass, there is no verdict, because it could
+	// depend on the Monte Carlo error of the mass.
 	listed, minor        = 1e-4, 0.01
 	rightMass, wrongMass = 0.005, 0.02
-	// The constant counterpart is the smallest mass that a counterpart of a mode must
+	// The constant `counterpart` is the smallest mass that a counterpart of a mode must
 	// have, as a fraction of the mass of that mode.
 	counterpart = 0.1
-	// A part of the posterior is judged separately if it has at least the share
-	// judgedPart of the mass. A smaller part would have too few draws, but the
-	// certificate still checks its mode.
+	// A part of the posterior is judged separately if its share of the mass is at least
+	// judgedPart. A smaller part would have too few draws, but the certificate still
+	// checks its mode.
 	judgedPart = 0.05
-	// A mode without draws could shift a mean or an sd. If the shift that such a mode
-	// could cause is larger than unvisitedSize, in units of the threshold, there is no
-	// verdict on the mean and the sd.
+	// A mode without draws could shift a mean or an sd. If the shift that a mode without
+	// draws could cause is larger than unvisitedSize, in units of the threshold, there is
+	// no verdict on the mean and the sd.
 	unvisitedSize = 0.5
 
 	// referenceDraws is the number of draws from the reference posterior at which the
@@ -61,7 +61,7 @@ const (
 
 	// mostLooks is the largest number of interim analyses.
 	mostLooks = 4
-	// The constant growth is the default budget, as a multiple of the number of draws in
-	// the first analysis.
+	// The constant `growth` is the default budget, as a multiple of the number of draws
+	// in the first analysis.
 	growth = 8
 )

@@ -21,16 +21,16 @@ import (
 // draws may still change a mean or an sd.
 
 const (
-	// The constant starts is the number of draws at which missedAround starts Metropolis
-	// moves. Two moves are proposed from each of these draws.
+	// The constant `starts` is the number of draws at which missedAround starts
+	// Metropolis moves. Two moves are proposed from each of these draws.
 	starts = 400
-	// The constant unreached is a difference in log density. A point counts as not
+	// The constant `unreached` is a difference in log density. A point counts as not
 	// reached if its log density is below the lowest log density of the draws by more
 	// than this difference.
 	unreached = 5
-	// The constant negligible is a difference in log density. A move to a point whose log
-	// density is below the lowest log density of the draws by this much is practically
-	// never accepted.
+	// The constant `negligible` is a difference in log density. A move to a point whose
+	// log density is below the lowest log density of the draws by more than this
+	// difference is practically never accepted.
 	negligible = 30
 )
 
@@ -67,11 +67,12 @@ func (s *sampling) missed(d *draws) (mass float64, err error) {
 }
 
 // missedAround proposes Metropolis moves for the posterior with the setup d.to, starting
-// from some of the draws. It returns twice the share of moves that are accepted and lead
-// to points at which the posterior of the draws has almost no density. If the draws lack
-// a part of the posterior with the setup d.to, the returned value is approximately the
-// mass of that part. The equations are solved with the setup d.to only for moves to such
-// points. At some of these points the accurate reference solver takes a minute. So the
+// from some of the draws. missedAround returns twice the share of moves that are accepted
+// and lead to points at which the posterior of the draws has almost no density. If the
+// draws lack a part of the posterior with the setup d.to, the returned value is
+// approximately the mass of that part. The equations are solved with the setup d.to only
+// for moves to points at which the posterior of the draws has almost no density. At some
+// of these points a solution with the accurate reference solver takes a minute. So the
 // equations are first solved with shape.Lender, and the reference is used only if the
 // density may not be negligible.
 func (s *sampling) missedAround(d *draws) (share float64, err error) {
@@ -110,7 +111,7 @@ func (s *sampling) missedAround(d *draws) (share float64, err error) {
 	to := make([][]float64, 2*len(u))
 	for i := range to {
 		// The difference between two draws has twice the covariance of the posterior, so
-		// moves along such differences suit the shape of the posterior [ter Braak 2006].
+		// moves along such differences match the shape of the posterior [ter Braak 2006].
 		a, b := u[rng.IntN(len(u))], u[rng.IntN(len(u))]
 		to[i] = make([]float64, n)
 		for k := range to[i] {
@@ -148,7 +149,7 @@ func (s *sampling) missedAround(d *draws) (share float64, err error) {
 	return floats.Sum(shares), cmp.Or(err, s.ctx.Err())
 }
 
-// The type unvisited describes a mode without draws.
+// The type `unvisited` describes a mode without draws.
 type unvisited struct {
 	size  float64 // the shift that it would cause in the mean or sd of a parameter, in units of the threshold
 	theta []float64
@@ -156,9 +157,9 @@ type unvisited struct {
 }
 
 // The method unvisited() considers the modes without draws, both in the posterior of the
-// draws and in the reference posterior. It returns the mode that would shift the mean or
-// sd of assessed parameter j most, according to its Gaussian approximation. If all modes
-// contain draws, the result has size zero.
+// draws and in the reference posterior. The method unvisited() returns the mode that
+// would shift the mean or sd of assessed parameter j most, according to its Gaussian
+// approximation. If all modes contain draws, the result has size zero.
 func (s *sampling) unvisited(d *draws, y *standard, j int) (most unvisited) {
 	consider := func(m *bayes.Modes, visited []float64) {
 		for k := range visited {

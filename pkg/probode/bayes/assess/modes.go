@@ -20,7 +20,7 @@ import (
 // have less than a tenth of its mass. A mode of the reference posterior is called missed
 // if its counterpart has less than a tenth of its mass.
 
-// The type found holds the modes that the posterior has at each step, and the modes of
+// The type `found` holds the modes that the posterior has at each step, and the modes of
 // the reference posterior.
 type found struct {
 	steps     []pairing    // one for each step; without modes where the search failed
@@ -37,7 +37,7 @@ type pairing struct {
 	err   error        // why there are no modes
 }
 
-// The method add() appends the modes that a search has found to the field known, except
+// The method add() appends the modes that a search has found to the field `known`, except
 // those with a tiny mass.
 func (f *found) add(m *bayes.Modes) {
 	for _, k := range m.Modes {
@@ -48,8 +48,8 @@ func (f *found) add(m *bayes.Modes) {
 }
 
 // findModes finds the modes of the posterior at each step and the modes of the reference
-// posterior. It returns an error only if the search at the smallest step fails, if the
-// modes cannot be paired, or if the context is cancelled.
+// posterior. findModes returns an error only if the search at the smallest step fails, if
+// the modes cannot be paired, or if the context is cancelled.
 func findModes(w *work, pl *plan) (*found, error) {
 	f := &found{steps: make([]pairing, len(pl.ladder)), known: slices.Clone(pl.s.From)}
 	for i := pl.finest(); i >= 0; i-- {
@@ -89,8 +89,8 @@ func findModes(w *work, pl *plan) (*found, error) {
 	return f, nil
 }
 
-// The function pair() finds the counterparts of the modes in m, which are the modes of p,
-// among the modes in the argument reference. The argument reference may be nil.
+// The function pair() takes the modes m of the posterior p, and finds their counterparts
+// among the modes in the argument `reference`. The argument `reference` may be nil.
 func pair(ctx context.Context, p *bayes.Posterior, m, reference *bayes.Modes, search modes.Settings) (*pairing, error) {
 	if reference == nil {
 		return &pairing{modes: m, own: shares(m), first: m.Highest().Theta}, nil
@@ -162,7 +162,7 @@ func weighty(modes []ModeShare) (out []ModeShare) {
 }
 
 // The method visit() stores, for each mode, the share of the draws in this mode. If the
-// chains have mixed, these shares also become the masses of the modes.
+// chains have mixed, these shares are also stored as the masses of the modes.
 func (f *pairing) visit(visited []float64, mixed bool) {
 	for k := range visited {
 		if k < len(f.own) && !f.own[k].Missed {

@@ -17,12 +17,12 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/sample"
 )
 
-// The type plan holds the posterior, the settings and the ladder of an assessment.
+// The type `plan` holds the posterior, the settings and the ladder of an assessment.
 //
 // With a ladder of tolerances, the deterministic inference uses an adaptive solver. The
 // solver chooses the steps anew at every θ, so the likelihood jumps where a step changes
 // from accepted to rejected. The inference with noise needs a fixed grid, so it uses the
-// steps that the solver chooses at the mode. A grid that is frozen in this way is also
+// steps that the solver chooses at the mode. The grid that is frozen at the mode is also
 // one of the remedies for the deterministic inference.
 type plan struct {
 	p        *bayes.Posterior
@@ -32,8 +32,8 @@ type plan struct {
 	assessed []int   // indices of the assessed parameters
 }
 
-// The type level holds a rung of the ladder, and the setup of the deterministic inference
-// at this rung.
+// The type `level` holds a rung of the ladder, and the setup of the deterministic
+// inference at this rung.
 type level struct {
 	Rung
 	setup probode.Setup
@@ -112,8 +112,9 @@ func (pl *plan) checkReplaced() error {
 	return nil
 }
 
-// The method add() adds a level. If the steps are equal, the step size is taken from the
-// grid, because it may differ slightly from the requested step size.
+// The method add() adds a level to the ladder. If all steps are equal, the level stores
+// the step size of the actual grid, which may differ slightly from the requested step
+// size.
 func (pl *plan) add(l level) error {
 	d, err := bayes.NewDensity(context.Background(), pl.by(l.setup))
 	if err != nil {
@@ -187,7 +188,7 @@ func (pl *plan) by(s probode.Setup) *bayes.Posterior {
 func (pl *plan) of(i int) *bayes.Posterior { return pl.by(pl.ladder[i].setup) }
 
 // The method frozen() returns the posterior for the deterministic inference at step i.
-// Under error control, the steps are chosen at the point in the argument mode and used
+// Under error control, the steps are chosen at the point in the argument `mode` and used
 // for every θ.
 func (pl *plan) frozen(i int, mode []float64) *bayes.Posterior {
 	q := pl.of(i)
@@ -247,7 +248,7 @@ func small(s modes.Settings, points, starts int) modes.Settings {
 	return s
 }
 
-// The type work holds the context and the progress of an assessment.
+// The type `work` holds the context and the progress of an assessment.
 type work struct {
 	ctx         context.Context
 	show        func(done, total int, doing string)

@@ -54,7 +54,7 @@ func quantities(assessed []int, reference *bayes.Modes) (out []quantity) {
 }
 
 // The function belong() returns 1 for each draw that belongs to a part and 0 for every
-// other draw. It returns nil for the whole posterior.
+// other draw. The function belong() returns nil for the whole posterior.
 func belong(in [][]int, part int) [][]float64 {
 	if part < 0 {
 		return nil

@@ -16,7 +16,7 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// The type standard represents the accurate posterior by weighted draws.
+// The type `standard` represents the accurate posterior by weighted draws.
 type standard struct {
 	*draws
 	by     string    // a description of the draws
@@ -26,7 +26,7 @@ type standard struct {
 	tails  []float64 // by assessed parameter: the tail index
 }
 
-// The method standard() returns the standard that consists of the weighted draws d.
+// The method standard() returns the weighted draws d as a value of type standard.
 func (s *sampling) standard(d *draws, by string) *standard {
 	y := &standard{draws: d, by: by, usable: s.usable(d), worth: s.effective(d) * d.kish()}
 	for _, k := range s.assessed {
@@ -44,10 +44,11 @@ func (y *standard) better(z *standard) bool {
 	return !(y.khat >= z.khat)
 }
 
-// accuratePosterior finds draws that represent the accurate posterior. It uses the draws
-// at the smallest step, unless their weights cannot be trusted or the weights increase
-// the Monte Carlo error too much. In that case accuratePosterior generates draws with a
-// more accurate solver. It returns nil if no weights could be computed for any draws.
+// accuratePosterior finds draws that represent the accurate posterior. accuratePosterior
+// uses the draws at the smallest step, unless their weights cannot be trusted or the
+// weights increase the Monte Carlo error too much. If these draws cannot be used,
+// accuratePosterior generates draws with a more accurate solver. accuratePosterior
+// returns nil if no weights could be computed for any draws.
 func (s *sampling) accuratePosterior(fine *draws, mode []float64) (y *standard, err error) {
 	finest := &s.ladder[s.finest()]
 	if fine.weights != nil {
@@ -135,10 +136,11 @@ func (r referenceError) enough(threshold float64) bool {
 }
 
 // checkReference measures the error of the reference solver. This error is small enough
-// for a verdict if D between the reference and a more accurate solver is at most a tenth
-// of the threshold at all checked points. The checked points are the modes with more than
-// a hundredth of the mass, and up to a hundred draws from the reference posterior. The
-// draws are needed because a solver that is accurate at a mode may fail in the tails.
+// for a verdict if the discrepancy D between the reference and a more accurate solver is
+// at most a tenth of the threshold at all checked points. The checked points are the
+// modes with more than a hundredth of the mass, and up to a hundred draws from the
+// reference posterior. The draws are needed because a solver that is accurate at a mode
+// may fail in the tails.
 func (s *sampling) checkReference(y *standard) (r referenceError, err error) {
 	s.say("the reference solver's own error")
 	begin := time.Now()
@@ -186,8 +188,8 @@ func (s *sampling) checkReference(y *standard) (r referenceError, err error) {
 	return r, nil
 }
 
-// worstPoints returns the ten points with the largest D; points at which D is not known
-// come first.
+// worstPoints returns the ten points with the largest discrepancy D; points at which D is
+// not known come first.
 func worstPoints(points [][]float64, d []float64) (worst [][]float64) {
 	order := make([]int, len(points))
 	size := make([]float64, len(points))
@@ -206,8 +208,8 @@ func worstPoints(points [][]float64, d []float64) (worst [][]float64) {
 
 // pathError returns the error of the classical solution for theta at the observation
 // times. This error is a root mean square over all times and components, in which each
-// component is divided by its largest absolute value. It is NaN if the solver of p or the
-// accurate solver fails.
+// component is divided by its largest absolute value. This error is NaN if the solver of
+// p or the accurate solver fails.
 func (s *sampling) pathError(p *bayes.Posterior, theta []float64) float64 {
 	coarse, err := solved(s.ctx, p, theta)
 	if err != nil {

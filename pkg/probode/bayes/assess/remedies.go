@@ -48,8 +48,8 @@ func (a *assessment) attempt(kind, name string, p *bayes.Posterior, modes *pairi
 	a.tried = append(a.tried, trial{kind, name, d})
 }
 
-// tryDelayed samples by delayed acceptance. The first stage uses the largest step, and
-// the second stage uses the smallest step or the accurate solver.
+// tryDelayed samples by delayed acceptance. The first stage of delayed acceptance uses
+// the largest step, and the second stage uses the smallest step or the accurate solver.
 func (a *assessment) tryDelayed() error {
 	const kind = "delayed acceptance"
 	f := a.finest()
@@ -80,8 +80,8 @@ func (a *assessment) tryFrozen() error {
 }
 
 // tryOthers finds, without sampling, the step or tolerance at which other methods would
-// be accurate enough. It then samples with those methods that may cost less than the
-// smallest step of the ladder.
+// be accurate enough. tryOthers then samples with those methods that may cost less than
+// the smallest step of the ladder.
 func (a *assessment) tryOthers() error {
 	c, fine := a.certifier, a.runs[a.finest()]
 	if c == nil || c.Mode() == nil || fine == nil || math.IsNaN(fine.thousand()) {
@@ -110,7 +110,7 @@ func (a *assessment) tryOthers() error {
 			continue
 		}
 		q := a.p.SolvedBy(by)
-		// With another method the posterior may have other phantom modes.
+		// With another method the posterior may have different phantom modes.
 		known, err := modes.Find(a.ctx, q, a.search(a.modes.known))
 		if err != nil {
 			continue
@@ -223,7 +223,7 @@ func (j *judge) noise(t trial, trusted *draws) Remedy {
 
 // The method span() returns a lower and an upper limit for the size of the worst effect,
 // and the estimate of this size. The limits follow from the Monte Carlo error of the
-// estimate. All three numbers are in units of the threshold.
+// estimate. The limits and the estimate are in units of the threshold.
 func (j *judge) span(inf *Inference) (least, most, size float64) {
 	for _, e := range inf.Effects {
 		s, _ := e.gravest(j.threshold)

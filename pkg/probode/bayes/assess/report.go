@@ -11,9 +11,9 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// A Report is the result of Run. After an interruption it holds the results so far. A
-// Report contains only plain data. Claims holds the verdict as rows; the other fields
-// hold the numbers from which these rows follow.
+// A Report is the result of Run. After an interruption, a Report holds the results so
+// far. A Report contains only plain data. Claims holds the verdict as rows; the other
+// fields hold the numbers from which these rows follow.
 type Report struct {
 	Model     string // the names of the problems
 	Method    string
@@ -26,8 +26,8 @@ type Report struct {
 	Confidence float64
 	Looks      int
 
-	// Params are the assessed parameters. These are all parameters except an unknown α,
-	// which has no accurate value. Names are the names of all parameters, in the order of
+	// Params are the assessed parameters: all parameters except an unknown α, which has
+	// no accurate value. Names are the names of all parameters, in the order of
 	// ModeShare.Theta.
 	Params []AccurateMarginal
 	Names  []string
@@ -42,8 +42,8 @@ type Report struct {
 	Steps []Rung
 	Asked []int
 
-	// Largest is the largest step or tolerance for which, as for all smaller ones, the
-	// verdict is Negligible. It is zero if there is no such step or tolerance.
+	// Largest is the largest step or tolerance such that it and all smaller ones have the
+	// verdict Negligible. Largest is zero if there is no such step or tolerance.
 	Largest float64
 
 	// Unseen is the mass of the largest mode, real or phantom, that may have gone
@@ -55,7 +55,7 @@ type Report struct {
 
 	// Profile holds the log likelihood for the largest step, the smallest step and the
 	// reference, as functions of the parameter whose posterior is shifted most by the
-	// largest step. It is nil if this parameter is not known.
+	// largest step. Profile is nil if this parameter is not known.
 	Profile *certify.Profile
 
 	// Remedies holds the recommended remedy, then the other remedies that reach the
@@ -75,7 +75,7 @@ type AccurateMarginal struct {
 	// equal.
 	Median, Mean CenterSpread
 
-	// HeavyTails says that the tails are too heavy for a meaningful mean and standard
+	// HeavyTails is true if the tails are too heavy for a meaningful mean and standard
 	// deviation; in this case the mean and the standard deviation are not judged.
 	HeavyTails bool
 }
@@ -89,8 +89,8 @@ type CenterSpread struct {
 
 // A Rung is a step or tolerance of the ladder, with its results.
 type Rung struct {
-	// StepSize is the size of equal steps. It is zero if error control with Tolerance
-	// chooses the steps at every θ.
+	// StepSize is the size of equal steps. StepSize is zero if error control with
+	// Tolerance chooses the steps at every θ.
 	StepSize  float64
 	Tolerance probode.Tolerance
 
@@ -102,16 +102,17 @@ type Rung struct {
 	Modes      []ModeShare
 	Unsearched string
 
-	// Certificate is the result obtained without sampling. It is nil if there is none.
+	// Certificate is the result obtained without sampling, or nil if there is no such
+	// result.
 	Certificate *certify.Certificate
 
 	// Deterministic is the inference in which the solver is taken as exact; Probabilistic
-	// is the inference with the solver's error in the model. Each field is nil if that
-	// inference was not run.
+	// is the inference with the solver's error in the model. Deterministic or
+	// Probabilistic is nil if that inference was not run.
 	Deterministic, Probabilistic *Inference
 
-	// Bound limits the effect of the error if the accurate posterior could not be
-	// sampled. Bound is nil if no bound was needed or computed.
+	// Bound holds upper bounds on the effect of the error if the accurate posterior could
+	// not be sampled. Bound is nil if no bound was needed or computed.
 	Bound *Bound
 }
 
@@ -143,8 +144,8 @@ func (st *Rung) runs() []*Inference {
 	return slices.DeleteFunc([]*Inference{st.Deterministic, st.Probabilistic}, func(inf *Inference) bool { return inf == nil })
 }
 
-// Sampled reports whether the posterior was sampled for at least one step. If not, there
-// are no biases to plot.
+// Sampled reports whether the posterior was sampled for at least one step. Without
+// sampling, there are no biases to plot.
 func (a *Report) Sampled() bool {
 	return slices.ContainsFunc(a.Steps, func(st Rung) bool { return len(st.runs()) > 0 })
 }
@@ -165,33 +166,32 @@ type ModeShare struct {
 	Theta []float64
 	// Gaussian is the share of the mass according to the Gaussian approximations. Visited
 	// is the share of the deterministic draws in the mode, or NaN if there are no draws.
-	// Mass is the share on which verdicts are based. It is Visited if the chains have
-	// mixed, and Gaussian otherwise.
+	// Mass is the share on which verdicts are based. Mass is equal to Visited if the
+	// chains have mixed, and to Gaussian otherwise.
 	Mass, Gaussian, Visited float64
-	// Phantom says that the reference posterior does not have this mode. Missed says that
-	// the reference posterior has this mode, but the posterior computed with this step
+	// Phantom is true if the reference posterior does not have this mode. Missed is true
+	// if the reference posterior has this mode, but the posterior computed with this step
 	// does not.
 	Phantom, Missed bool
 	// Found is the number of searches that ended at this mode.
 	Found int
 }
 
-// An Inference holds the results of one run of a sampler, and compares them with the
+// An Inference holds the results of one run of a sampler, and their differences from the
 // accurate posterior.
 type Inference struct {
 	Sampler string
 	Summary diag.Summary // summary of all parameters, including an unknown α
 	Effects []Effect     // in the order of Report.Params
 
-	// Verdict is the verdict on medians, central intervals and modes. It is Matters if
-	// the error of at least one of them matters, and Negligible if all errors are
-	// negligible.
+	// Verdict is the verdict on medians, central intervals and modes. Verdict is Matters
+	// if at least one of the errors matters, and Negligible if all errors are negligible.
 	Verdict Verdict
 
 	Draws, Chains int // Draws is the number for each chain
-	// Solves is the work, including burn-in, in units of one solution of all equations.
-	// It is the number of steps taken by the solvers, divided by the number of steps for
-	// one solution at this rung.
+	// Solves measures the work of the run, including burn-in. Solves is the number of
+	// steps taken by the solvers, divided by the number of steps in one solution of all
+	// equations at this rung.
 	Solves  int
 	Seconds float64
 	// ESSPerSecond is the smallest bulk effective sample size among the assessed
@@ -225,8 +225,8 @@ type Effect struct {
 	Verdict Verdict
 
 	// Draws is the number of draws that each chain needs for a verdict, if the estimates
-	// do not change. It is zero if there is already a verdict, or if more draws would not
-	// lead to a verdict.
+	// do not change. Draws is zero if there is already a verdict, or if more draws would
+	// not lead to a verdict.
 	Draws float64
 }
 
@@ -239,13 +239,14 @@ type Shift struct {
 }
 
 const (
-	// Undecided says that there is no verdict. Either the Monte Carlo error is too large,
-	// or this error is not known because the chains have not mixed or the accurate
+	// Undecided means that there is no verdict. Either the Monte Carlo error is too
+	// large, or this error is not known because the chains have not mixed or the accurate
 	// posterior is not known.
 	Undecided Verdict = iota
-	// Negligible says that the confidence interval of the error lies below the threshold.
+	// Negligible means that the confidence interval of the error lies below the
+	// threshold.
 	Negligible
-	// Matters says that the confidence interval of the error lies above the threshold.
+	// Matters means that the confidence interval of the error lies above the threshold.
 	Matters
 )
 
@@ -254,22 +255,22 @@ type Verdict int
 
 func (v Verdict) String() string { return [...]string{"undecided", "negligible", "matters"}[v] }
 
-// A Remedy is a way to reduce the effect of the solver's error. The remaining effect and
-// the cost are measured on the given model.
+// A Remedy is a way to reduce the effect of the solver's error. The effect that remains
+// and the cost of the remedy are measured on the given model.
 type Remedy struct {
 	Kind string // such as "smaller step"
 	Name string // including its setting
 
 	// Bias and Ratio describe the errors of the median and of the central interval for
-	// the parameter with the largest error. BiasSE and RatioSE are their standard errors.
-	// All four are NaN if the effect was not measured.
+	// the parameter with the largest error. BiasSE and RatioSE are the standard errors of
+	// Bias and Ratio. These four fields are NaN if the effect was not measured.
 	Bias, BiasSE, Ratio, RatioSE float64
 
 	// Seconds is the time for 1000 effective draws on this machine, including the search
-	// for modes and the burn-in. It is NaN if this time is not known.
+	// for modes and the burn-in. Seconds is NaN if this time is not known.
 	Seconds float64
 
-	// Reaches says that the error is known to be below the threshold, and that the other
+	// Reaches is true if the error is known to be below the threshold, and if the other
 	// checks of the draws find nothing wrong.
 	Reaches bool
 
@@ -292,8 +293,8 @@ type Claim struct {
 	Value, SE, Limit float64 // NaN if there is no such number
 	Verdict          Verdict // Negligible within the limit, Matters beyond it
 
-	// Sentence is a warning that says what the number means and what to do. It is empty
-	// if no warning is needed.
+	// Sentence is a warning that says what the number means and what to do. Sentence is
+	// empty if no warning is needed.
 	Sentence string
 }
 
@@ -322,9 +323,9 @@ func (a *Report) Warnings() (all []string) {
 // The method controlled() reports whether the ladder consists of tolerances.
 func (a *Report) controlled() bool { return len(a.Steps) > 0 && a.Steps[0].StepSize == 0 }
 
-// A Bound limits the effect of the solver's error on a posterior that could not be
-// sampled. The bound holds for every distribution over the points that the chains have
-// reached, except for the few points outside Range.
+// A Bound holds upper bounds on the effect of the solver's error on a posterior that could
+// not be sampled. These bounds hold for every distribution over the points that the
+// chains have reached, except for the few points outside Range.
 type Bound struct {
 	Points int     // different points at which the log likelihoods were compared
 	RHat   float64 // the largest R̂ of the chains, far above 1 if they have not mixed

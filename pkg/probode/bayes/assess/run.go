@@ -17,7 +17,7 @@ import (
 )
 
 // Run finds out whether the numerical error of p.Method matters for the posterior, and
-// which step size is small enough. It compares three posteriors: the deterministic
+// which step size is small enough. Run compares three posteriors: the deterministic
 // posterior, in which the solver is taken as exact; the posterior with the solver's error
 // in the model; and the accurate posterior. At each step of the ladder Run
 //
@@ -33,8 +33,8 @@ import (
 //
 // The seed s.Chains.Seed determines all numbers except times, unless s.MaxTime is set.
 // Run returns an error if there is a mistake in p or s, if the posterior at the smallest
-// step cannot be sampled, or if ctx is cancelled. The Report then holds the results so
-// far; it is nil if there are none.
+// step cannot be sampled, or if ctx is cancelled. If Run returns an error, the Report
+// holds the results so far, or is nil if there are none.
 func Run(ctx context.Context, p *bayes.Posterior, s Settings) (*Report, error) {
 	if ctx == nil {
 		return nil, errors.New("assess: the context is nil")
@@ -124,8 +124,8 @@ func (a *assessment) certify() error {
 }
 
 // The method deterministic() performs the deterministic inference at each step. After the
-// smallest step it also determines the accurate posterior, and the error of the solution
-// at every step.
+// inference at the smallest step, the method also determines the accurate posterior, and
+// the error of the solution at every step.
 func (a *assessment) deterministic() error {
 	if err := a.share(); err != nil || a.slow != "" {
 		return err
@@ -275,7 +275,7 @@ func (a *assessment) probabilistic() error {
 	return nil
 }
 
-// The method conclude() reaches the verdict.
+// The method conclude() determines the verdict.
 func (a *assessment) conclude() {
 	j := a.judge()
 	o := a.out

@@ -33,9 +33,9 @@ type Settings struct {
 
 	// Threshold is the limit below which an error does not matter. The error of the
 	// centre of each parameter must be less than Threshold times the accurate spread, and
-	// the spread must be within a factor of 1 + Threshold of the accurate one. Both rules
-	// apply to the median with half the width of the central 68 % interval, and also to
-	// the mean with the standard deviation. Zero means 0.1.
+	// the spread must be within a factor of 1 + Threshold of the accurate one. These
+	// rules apply both to the median with half the width of the central 68 % interval,
+	// and to the mean with the standard deviation. Zero means 0.1.
 	Threshold float64
 
 	// Confidence, in [0.5, 1), is the confidence level of the interval for each bias and
@@ -52,38 +52,38 @@ type Settings struct {
 
 	// MaxDraws is the budget of Auto, in draws per chain. Zero means eight times as many
 	// draws as without Auto. MaxTime, if positive, limits the time for sampling, counted
-	// from the beginning of Run. If a posterior has not been sampled by then, there is no
-	// verdict on it, or only one that follows from a Bound, and Run adds no further draws
-	// for the other posteriors. Searches for modes and certificates are not cut short.
-	// With this limit the results depend on the speed of the machine. If MaxTime is zero,
-	// the only time limit is four minutes for sampling the first posterior. This limit
-	// applies with Auto, or if sampling needs gradients, even if gradients cannot be used
-	// because no grid is accurate enough.
+	// from the beginning of Run. If a posterior has not been sampled within this time,
+	// there is no verdict on it unless one follows from a Bound, and Run adds no further
+	// draws for the other posteriors. Searches for modes and certificates are not cut
+	// short. If MaxTime is set, the results depend on the speed of the machine. If
+	// MaxTime is zero, only the sampling of the first posterior is limited, to four
+	// minutes. This limit applies if Auto is true, or if sample.Choose finds that a
+	// random walk would be too slow.
 	MaxDraws int
 	MaxTime  time.Duration
 
-	// From, if not nil, are points at which the searches for modes begin, such as the end
-	// points of a fit, each with a value for every parameter. The searches then begin
-	// only at these points. A mode that cannot be reached from these points is found only
-	// if a chain enters it.
+	// From, if not nil, lists the points at which the searches for modes begin, such as
+	// the end points of a fit. Each point has a value for every parameter. The searches
+	// then begin only at these points. A mode that cannot be reached from these points is
+	// found only if a chain enters it.
 	From [][]float64
 
 	// Chains holds the settings of each run; its fields Start, Names, Generated, Only and
-	// Progress are ignored. If its fields Draws and MinESS are both zero, each run
+	// Progress are ignored. If Chains.Draws and Chains.MinESS are both zero, each run
 	// continues until the effective sample size is 4000, or until each chain has 20,000
 	// draws.
 	Chains mcmc.Settings
 
-	// Weighed is the number of draws for which weights are computed at each step, over
-	// all chains. At these draws the equations are also solved accurately. Weighed must
-	// be at least 50. Zero means 4000.
+	// Weighed is the number of draws for which weights are computed at each step, in all
+	// chains together. At these draws the equations are also solved accurately. Weighed
+	// must be at least 50. Zero means 4000.
 	Weighed int
 
-	// Accurate is the setup of the accurate solver. If its Method or Mesh is nil, the
-	// Method or Mesh of the Posterior is used. The zero value means reference.Accurate.
+	// Accurate is the setup of the accurate solver. If Accurate.Method or Accurate.Mesh
+	// is nil, that of the Posterior is used. The zero value means reference.Accurate.
 	Accurate probode.Setup
 
-	// Calibrate holds the settings for the calibration of α. If its field Paths is zero,
+	// Calibrate holds the settings for the calibration of α. If Calibrate.Paths is zero,
 	// 400 paths are used.
 	Calibrate calibrate.Settings
 

@@ -15,11 +15,11 @@ import (
 )
 
 // The random walk of sample.Deterministic is too slow for some posteriors, and gradients
-// of a solver that chooses its steps anew at every θ are expensive. In such cases the
-// accurate posterior is sampled with gradients or by parallel tempering, on a grid that
-// is accurate enough. If that fails, a random walk is tried. The solver then chooses its
-// steps anew at every θ, because a grid that is accurate near the modes may not be
-// accurate elsewhere.
+// of a solver that chooses its steps anew at every θ are expensive. If a random walk is
+// too slow, the accurate posterior is sampled with gradients or by parallel tempering, on
+// a grid that is accurate enough. If the chosen sampler fails, a random walk is tried.
+// The solver then chooses its steps anew at every θ, because a grid that is accurate near
+// the modes may not be accurate elsewhere.
 //
 // For these draws two kinds of weights are computed: for the reference posterior, and for
 // the posterior at each step of the ladder. Since the two posteriors are represented by
@@ -27,19 +27,20 @@ import (
 // than the difference between two runs.
 //
 // Weights contain no information about regions without draws, for example about a mode
-// that exists only in the posterior computed with a step. So this posterior is sampled
-// separately if the search for modes has found such a mode, if Metropolis moves for this
-// posterior lead to regions without draws (see missedAround), or if k̂ is too large.
+// that exists only in the posterior computed with a step. The posterior computed with a
+// step is therefore sampled separately if the search for modes has found a mode that only
+// this posterior has, if Metropolis moves for this posterior lead to regions without
+// draws (see missedAround), or if k̂ is too large.
 
 const (
 	// If the number of parameters is at least manyParameters, the random walk may be too
 	// slow. With fewer parameters, the random walk works well for most shapes of the
 	// posterior.
 	manyParameters = 5
-	// The constant patience is the time limit for sampling the first posterior if
+	// The constant `patience` is the time limit for sampling the first posterior if
 	// Settings.MaxTime is zero, counted from the beginning of Run.
 	patience = 4 * time.Minute
-	// The solvers are compared at some draws of the random walk only: one draw in every
+	// The solvers are compared only at some draws of the random walk: one draw in every
 	// `explored` iterations.
 	explored = 10
 )
@@ -50,7 +51,7 @@ const (
 // random walk do not mix either, share() bounds the effect of the solver's error at the
 // points that these chains have reached (see Bound). If Choose recommends another
 // sampler, share() does nothing. If no further sampling is possible or needed, share()
-// stores the reason in the field slow.
+// stores the reason in the field `slow`.
 func (a *assessment) share() error {
 	if a.p.AlphaParam != "" || a.modes.reference == nil || len(a.p.Params) < manyParameters {
 		return nil
@@ -91,8 +92,8 @@ func (a *assessment) share() error {
 	default:
 		return nil
 	}
-	// In one iteration a random walk moves less far than a sampler that uses gradients,
-	// but in the same time it makes many more iterations.
+	// In one iteration a random walk covers a shorter distance than a sampler that uses
+	// gradients, but the random walk performs many more iterations in the same time.
 	walk := *best.Posterior
 	if frozen, ok := walk.Mesh.(probode.Frozen); ok {
 		walk.Mesh, walk.GridAt = probode.Adaptive(frozen), nil
@@ -135,10 +136,10 @@ func (a *assessment) shares(i int) bool {
 }
 
 // The method weighted() computes weights with which the draws y of the accurate posterior
-// represent the posterior at step i. The argument raw holds log weights that have already
-// been computed, or is nil. Let q be the posterior from which the draws were made. Then
-// the effects of step i are the differences between q and the reference minus the
-// differences between q and step i. The differences between q and the reference are
+// represent the posterior at step i. The argument `raw` holds log weights that have
+// already been computed, or is nil. Let q be the posterior from which the draws were
+// made. Then the effects of step i are the differences between q and the reference minus
+// the differences between q and step i. The differences between q and the reference are
 // already known from the weights of y.
 func (s *sampling) weighted(y *draws, i int, raw [][]float64) (*draws, error) {
 	s.say("solutions at the draws, %v", &s.ladder[i])

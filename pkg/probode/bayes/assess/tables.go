@@ -17,7 +17,7 @@ import (
 )
 
 // A TextTable has a header, rows with one cell per column, and notes below them. A table
-// may also consist of notes only. Left lists the columns that contain words; all other
+// may also consist only of notes. Left lists the columns that contain words; all other
 // columns contain numbers.
 type TextTable struct {
 	Name   string // "modes", "steps", "alpha", "median", "interval", "bias", "sd", "accurate" or "remedies"
@@ -232,8 +232,8 @@ func (a *Report) effectTable(name, title string, of func(Effect) Shift, cell fun
 				text := "–"
 				if inf := pick(st); inf != nil {
 					text = cell(of(inf.Effects[j]))
-					// Some samplers cannot be used at every step; where that is so, a
-					// different sampler is used.
+					// If a sampler cannot be used at a step, a different sampler is used
+					// at that step.
 					if !slices.Contains(names, inf.Sampler) {
 						names = append(names, inf.Sampler)
 					}

@@ -26,9 +26,9 @@ import (
 // between the means of two chains is subject to the Monte Carlo errors of both chains,
 // which would hide a small bias.
 
-// The method weigh() computes an accurate solution at each draw in d.few at which there
-// is no such solution yet. From the weights it then estimates the accurate posterior and
-// the effects of the solver's error. If it returns an error, k̂ is infinite.
+// The method weigh() solves the equations accurately at each draw in d.few at which this
+// has not been done yet. From the weights, weigh() then estimates the accurate posterior
+// and the effects of the solver's error. If weigh() returns an error, k̂ is infinite.
 func (s *sampling) weigh(d *draws) error {
 	begin := time.Now()
 	defer func() { s.weighing += time.Since(begin).Seconds() }()
@@ -146,8 +146,8 @@ func (d *draws) kish() float64 {
 }
 
 // The method usable() reports whether the weights can be trusted in the regions that have
-// draws. They can be trusted if k̂ is within its limit and the weighted draws have a
-// large enough effective sample size.
+// draws. The weights can be trusted if k̂ is within its limit and the weighted draws have
+// a large enough effective sample size.
 func (s *sampling) usable(d *draws) bool {
 	return d.weights != nil && d.khat <= d.limit && s.effective(d)*d.kish() >= fewest
 }

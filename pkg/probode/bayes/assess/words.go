@@ -98,8 +98,8 @@ func sayDistrust(r referenceError, threshold float64) string {
 }
 
 // sayWrongShare says that no draw is in the mode, or that the mode's share of the draws
-// differs from its share according to the Gaussian approximation. It returns "" if the
-// share of the draws is close to the Gaussian share.
+// differs from its share according to the Gaussian approximation. sayWrongShare returns
+// "" if the share of the draws is close to the Gaussian share.
 func sayWrongShare(m ModeShare) string {
 	if math.IsNaN(m.Visited) || !(max(m.Gaussian, m.Visited) > minor) {
 		return ""
@@ -175,8 +175,8 @@ func (a *Report) sayBound(b *strings.Builder) {
 	b.WriteString("Parts of the posterior that no chain has reached are not covered.\n")
 }
 
-// The method doubt() says why no verdict is possible. It returns "" if a verdict is
-// possible.
+// The method doubt() says why no verdict is possible. The method doubt() returns "" if a
+// verdict is possible.
 func (a *Report) doubt() string {
 	for _, kind := range []string{"reference error", "missed part", "reference", "k̂", "effective weighted draws"} {
 		if c := a.Claim(kind, "", ""); c.Verdict == Matters {
@@ -188,7 +188,7 @@ func (a *Report) doubt() string {
 
 // sayCertificate writes the certificate of the largest step such that this step and all
 // smaller ones are certified. If even the smallest step is not certified, sayCertificate
-// writes the reason. It writes nothing if there are no certificates.
+// writes the reason. sayCertificate writes nothing if there are no certificates.
 func (a *Report) sayCertificate(b *strings.Builder) {
 	at := len(a.Steps) - 1
 	for i := at; i >= 0 && a.Claim("certificate", a.Steps[i].String(), "").Verdict == Negligible; i-- {
@@ -377,7 +377,7 @@ func (a *Report) sayBasis(b *strings.Builder) {
 }
 
 // Advice returns a line with the recommended remedy, and another line if noise in the
-// model is harmful. It returns "" if no remedies were measured.
+// model is harmful. Advice returns "" if no remedies were measured.
 func (a *Report) Advice() string {
 	if len(a.Remedies) == 0 {
 		return ""
@@ -422,8 +422,8 @@ func (a *Report) SizeName() string {
 func (a *Report) sized(size float64) string { return fmt.Sprintf("%s = %.4g", a.sizeName(), size) }
 
 // sayLargest returns the largest step that is small enough for parameter j, with ≥ in
-// front if a larger step may also be small enough. If there is no such step, it returns
-// "undecided" or "none".
+// front if a larger step may also be small enough. If there is no such step, sayLargest
+// returns "undecided" or "none".
 func (a *Report) sayLargest(j int) string {
 	size, undecidedAbove := a.largest(j)
 	switch {
@@ -473,8 +473,8 @@ func twoDigits(v float64) string {
 	return fmt.Sprintf("%.0f", math.Ceil(v/unit)*unit)
 }
 
-// plusMinus formats a number with its standard error. It shows two significant digits of
-// the error, with at least two and at most four decimals.
+// plusMinus formats a number with its standard error. plusMinus shows two significant
+// digits of the error, with at least two and at most four decimals.
 func plusMinus(v, se float64, signed bool) string {
 	if math.IsNaN(v) || math.IsNaN(se) {
 		return "?"

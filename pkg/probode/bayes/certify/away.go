@@ -46,7 +46,7 @@ const (
 	nothing    = -30 // a draw with less than e⁻³⁰ of the mass does not move a mean
 )
 
-// The type look holds the data for a comparison of two setups away from a mode.
+// The type `look` holds the data for a comparison of two setups away from a mode.
 type look struct {
 	fine, coarse *evaluator
 	lent         *evaluator // evaluator of shape.Lender; nil if the reference is not an accurate solver
@@ -78,9 +78,9 @@ func (k *look) each(n int, do func(k *look, i int)) {
 	})
 }
 
-// newLook prepares a comparison of the setup of coarse with the reference around l, a
-// mode of the reference posterior. The argument ll is the log likelihood under coarse at
-// this mode.
+// newLook prepares a comparison between the setup of the evaluator coarse and the
+// reference, around the mode l of the reference posterior. The argument ll is the log
+// likelihood that coarse computes at this mode.
 func newLook(l *expansion, coarse *evaluator, ll float64) *look {
 	n := len(l.X)
 	k := &look{fine: l.x, coarse: coarse, at: l, params: l.x.density.Posterior().Params,
@@ -160,9 +160,10 @@ func (k *look) probe(direction []float64, t float64) probe {
 	return p
 }
 
-// The method side() evaluates points farther and farther along a direction until both
-// densities are negligible. It then uses bisection to locate the point at which the
-// densities begin to differ or at which both setups begin to fail.
+// The method side() evaluates both densities at points farther and farther from the mode,
+// along one direction, until both are negligible. The method side() then uses bisection
+// to locate the point at which the densities begin to differ or at which both setups
+// begin to fail.
 func (k *look) side(direction []float64, sign float64) line {
 	most := math.Inf(1)
 	for i, v := range direction {
@@ -192,10 +193,10 @@ func (k *look) side(direction []float64, sign float64) line {
 }
 
 // The method along() returns the line on which parameter i varies and the other
-// parameters take their conditional means under the Gaussian approximation. It also
-// returns the direction of this line. The result towards is the largest difference
-// between the densities on this line, with a minus sign if it occurs at a value of the
-// parameter below the mode.
+// parameters take their conditional means under the Gaussian approximation. The method
+// along() also returns the direction of this line. The result `towards` is the largest
+// difference between the densities on this line, with a minus sign if it occurs at a
+// value of the parameter below the mode.
 func (k *look) along(i int) (l line, direction []float64, towards float64) {
 	direction = mat.Row(nil, i, k.cov)
 	floats.Scale(1/math.Sqrt(k.cov.At(i, i)), direction)
@@ -209,8 +210,8 @@ func (k *look) along(i int) (l line, direction []float64, towards float64) {
 }
 
 // The method diagonal() returns the line through the mode in the direction C w, or nil if
-// w is zero. It evaluates the densities only on the side towards C w; on the other side
-// both densities are taken to be Gaussian.
+// w is zero. The method diagonal() evaluates the densities only on the side towards C w;
+// on the other side both densities are taken to be Gaussian.
 func (k *look) diagonal(w []float64) line {
 	v := mat.NewVecDense(len(w), nil)
 	v.MulVec(k.cov, mat.NewVecDense(len(w), w))
@@ -228,9 +229,9 @@ func (k *look) diagonal(w []float64) line {
 	return l
 }
 
-// The method away() returns the largest shift, in standard deviations, that is found for
-// any of the given parameters on one of the lines or from the draws. The result where is
-// the point of that line, or the draw, at which the densities differ most.
+// The method away() computes the shifts of the given parameters along each line and from
+// the draws, and returns the largest shift in standard deviations. The result `where` is
+// the point on the line with this shift, or the draw, at which the densities differ most.
 func (k *look) away(params []int) (shift float64, where probe) {
 	note := func(by float64, l line) {
 		if !(by <= shift) {

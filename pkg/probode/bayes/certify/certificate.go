@@ -18,13 +18,13 @@ import "github.com/probode/probode/pkg/probode"
 // bound is larger. The standard deviations are those of the Gaussian with covariance C at
 // the mode. The posterior itself may be wider or narrower than this Gaussian.
 //
-// Suppose that the log density of the data has kinks, as with Laplace errors. Then data
-// close to their kinks move the posterior more than their Fisher information suggests,
-// and the other data move it less. In this case Δu is computed with curvatures in place
-// of W: for each datum, the curvature of its negative log density, averaged over the
-// posterior. For the bound, the worst case is assumed, in which the solver's error is
-// concentrated on the data that move the posterior most. The bound is then about ¾
-// (n/p)^¼ D for n data values and p parameters.
+// Suppose that the log density of the data has kinks, as with Laplace errors. Data close
+// to their kinks then move the posterior more than their Fisher information suggests, and
+// the other data move it less. In this case Δu is computed with curvatures in place of W:
+// for each datum, the curvature of its negative log density, averaged over the posterior.
+// For the bound, the worst case is assumed, in which the solver's error is concentrated
+// on the data that move the posterior most. The bound is then about ¾ (n/p)^¼ D for n
+// data values and p parameters.
 //
 // The product of the solver's error in G and the residuals of the data also moves the
 // mode. This additional shift averages to zero over data sets, and is included in the
@@ -65,8 +65,8 @@ type AtMode struct {
 
 	// Moved is the largest difference between From and Theta in any parameter, in
 	// standard deviations. If Moved is below 5, the solver's error is assumed to have
-	// moved the mode. Otherwise the reference posterior is assumed to have no mode near
-	// From.
+	// moved the mode. If Moved is 5 or more, the reference posterior is assumed to have
+	// no mode near From.
 	Moved float64
 
 	D     float64
@@ -89,17 +89,18 @@ type AtMode struct {
 	Differ float64
 
 	// Unsolved is a point away from the mode at which neither the reference nor the Setup
-	// can solve the equations, for example because the solution ceases to exist. Both
-	// densities are taken to be zero at this point. Unsolved is nil if no such point was
-	// found.
+	// can solve the equations, for example because the solution ceases to exist. The
+	// densities under the reference and under the Setup are taken to be zero at this
+	// point. Unsolved is nil if no such point was found.
 	Unsolved []float64
 
-	// OwnD measures the error of the reference itself: it is D between the reference and
-	// a more accurate solution. That solution uses a smaller tolerance than the reference
-	// (a thousandth of it for reference.Accurate, a hundredth otherwise) or, with equal
-	// steps, a tenth of the step size. If a solution with many equal steps detects a
-	// pulse that the reference steps over, OwnD is at least D between the reference and
-	// that solution. OwnD is NaN if the more accurate solution fails.
+	// OwnD measures the error of the reference itself: it is the discrepancy D between
+	// the reference and a more accurate solution. The more accurate solution uses a
+	// smaller tolerance than the reference (a thousandth of it for reference.Accurate, a
+	// hundredth otherwise) or, with equal steps, a tenth of the step size. If a solution
+	// with many equal steps detects a pulse that the reference steps over, OwnD is at
+	// least the discrepancy D between the reference and that solution. OwnD is NaN if the
+	// more accurate solution fails.
 	OwnD float64
 
 	// Found says whether Theta is a mode. If Found is false, the climb ended before it
@@ -110,20 +111,21 @@ type AtMode struct {
 }
 
 const (
-	// limitD is the value of D above which nothing is certified.
+	// limitD is the value of the discrepancy D above which nothing is certified.
 	limitD = 0.5
-	// The constant vanished is a distance in standard deviations. If a climb covers this
-	// distance or more, the reference posterior is taken to have no mode near the point
-	// at which the climb began.
+	// The constant `vanished` is a distance in standard deviations. If a climb covers
+	// this distance or more, the reference posterior is taken to have no mode near the
+	// point at which the climb began.
 	vanished = 5
-	// If D is below noDifference, two setups are taken to differ only by rounding errors.
+	// If the discrepancy D is below noDifference, the two setups are taken to differ only
+	// by rounding errors.
 	noDifference = 1e-12
-	// The constants beyond and noticed are limits for a shift that is found away from the
-	// mode. The shift replaces the bound if it is at least as large as the constant
-	// noticed, and exceeds the bound by more than the factor given by the constant
-	// beyond.
+	// The constants `beyond` and `noticed` are limits for a shift that is found away from
+	// the mode. The shift replaces the bound if it is at least as large as the constant
+	// `noticed`, and exceeds the bound by more than the factor given by the constant
+	// `beyond`.
 	beyond, noticed = 1.5, 0.01
-	// Modes whose mass is at most the constant minor are ignored.
+	// Modes whose mass is at most the constant `minor` are ignored.
 	minor = 0.01
 )
 
@@ -177,9 +179,9 @@ func (c *Certificate) Worst(threshold float64) int {
 }
 
 // Certified reports whether every parameter is certified to move by less than threshold
-// standard deviations at each of the modes. This requires that at each mode the bound is
-// below the threshold, D is at most ½, OwnD is at most a tenth of the threshold, and the
-// reference posterior has a mode near the point at which the climb began.
+// standard deviations at each of the modes. Certification requires that at each mode the
+// bound is below the threshold, D is at most ½, OwnD is at most a tenth of the threshold,
+// and the reference posterior has a mode near the point at which the climb began.
 func (c *Certificate) Certified(threshold float64) bool {
 	return len(c.Modes) > 0 && c.Modes[c.Worst(threshold)].verdict(threshold) == certified
 }

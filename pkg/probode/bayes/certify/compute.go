@@ -10,9 +10,9 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// Compare compares a Setup with the reference at the modes of c. It also compares them at
-// the modes of the reference posterior that are reached by climbs from the points own,
-// the modes of the posterior computed with the Setup.
+// Compare compares a Setup with the reference at the modes of c. Compare also uses the
+// modes of the reference posterior that are reached by climbs from the points in `own`,
+// which are the modes of the posterior computed with the Setup.
 func (c *Certifier) Compare(coarse probode.Setup, own [][]float64) (*Certificate, error) {
 	shared := c.modes
 	defer func() { c.modes = shared }()
@@ -127,10 +127,10 @@ func (c *Certifier) fill(m *anchor, x *evaluator) error {
 	return nil
 }
 
-// The function suspect() checks a mode at which both setups predict the same data. The
-// reason may be that both are exact, or that both have stepped over the same pulse. The
-// function compares the reference with a solution computed with many equal steps, and
-// returns an error if no parameter affects the expected data.
+// The function suspect() checks a mode at which both setups predict the same data. Both
+// setups may be exact, or both may have stepped over the same pulse. The function
+// compares the reference with a solution computed with many equal steps, and returns an
+// error if no parameter affects the expected data.
 func suspect(m *anchor) error {
 	m.OwnD = max(m.OwnD, unseen(m.at, ManySteps))
 	for _, o := range m.at.data {

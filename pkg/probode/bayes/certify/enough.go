@@ -20,7 +20,8 @@ type EnoughSettings struct {
 	// deviations of the Gaussian approximation at the mode; zero means 0.1.
 	Threshold float64
 
-	// The shifts must always be below the threshold. If Strict is true, D must be, too.
+	// The shifts must always be below the threshold. If Strict is true, the discrepancy D
+	// must also be below the threshold.
 	Strict bool
 
 	// Number is the number of draws from the Gaussian approximations at the modes of the
@@ -59,7 +60,7 @@ type Level struct {
 
 	// Phantom is a mode of the posterior at this level that the reference posterior does
 	// not have. Phantom is nil if there is no such mode, or if no search for modes was
-	// made.
+	// performed.
 	Phantom []float64
 }
 
@@ -70,15 +71,15 @@ type Level struct {
 // the relative tolerance is kept fixed.
 //
 // If the settings contain no modes, LargestEnough also searches for modes of the
-// posterior computed with the step size or tolerance found. This step size or tolerance
-// is rejected if that posterior has a mode that the reference posterior does not have.
+// posterior computed with the step size or tolerance found. The step size or tolerance is
+// rejected if this posterior has a mode that the reference posterior does not have.
 //
 // The search starts with a step size of one fifth of the shortest time span, or with a
 // tolerance of 0.1. The search then repeatedly divides the step size by 2, or the
 // tolerance by √10. The error need not decrease steadily with the step size or tolerance,
 // so the search stops only when three successive step sizes or tolerances are small
-// enough. It then tries values between the largest of these three and the smallest value
-// that was too large.
+// enough. The search then tries values between the largest of the three successful values
+// and the smallest value that was too large.
 func LargestEnough(ctx context.Context, p *bayes.Posterior, s EnoughSettings) (*Enough, error) {
 	if !(s.Threshold >= 0) || s.Number < 0 {
 		panic(fmt.Sprintf("certify: EnoughSettings.Threshold is %g and EnoughSettings.Number is %d: want numbers ≥ 0", s.Threshold, s.Number))
@@ -132,7 +133,8 @@ func (c *Certifier) trials(s EnoughSettings) (*trials, error) {
 	return &trials{c: c, s: s, draws: draws, lost: lost}, err
 }
 
-// The type trials holds the step sizes or tolerances that have been tried for one Setup.
+// The type `trials` holds the step sizes or tolerances that have been tried for one
+// Setup.
 type trials struct {
 	c      *Certifier
 	s      EnoughSettings
@@ -165,8 +167,8 @@ func (t *trials) search() (*Enough, error) {
 			break
 		}
 		// If a search for modes has ruled out a level, no values between this level and
-		// the next smaller one are tried, because each of them would require a search for
-		// modes, too.
+		// the next smaller one are tried, because each value would require another search
+		// for modes.
 		for n := 0; n < 3 && !refined; n++ {
 			above := t.tooLarge()
 			if math.IsInf(above, 1) {
@@ -258,7 +260,7 @@ func (t *trials) measure(l *Level) {
 }
 
 // The method confirm() searches for modes of the posterior at a level. The level is
-// rejected if the reference posterior has no mode near one of these modes, or if the
+// rejected if the reference posterior has no mode near one of the modes found, or if the
 // level is not small enough at a mode that was not known before.
 func (t *trials) confirm(l *Level) error {
 	if !t.look {
@@ -318,8 +320,8 @@ func (t *trials) effect(x *evaluator) (d, shift float64) {
 	return upper(ds), upper(shifts)
 }
 
-// The method at() returns D between the setup of x and the reference at a point, and the
-// largest shift of any parameter.
+// The method at() returns the discrepancy D between the setup of x and the reference at a
+// point, and the largest shift of any parameter.
 func (t *trials) at(x *evaluator, at *expansion) (d, most float64) {
 	expected, _, err := x.at(at.theta)
 	if err != nil {

@@ -63,7 +63,7 @@ func newEvaluators(ctx context.Context, p *bayes.Posterior, setups []probode.Set
 }
 
 // The method at() returns the expected values of the data at theta, ordered by
-// experiment, row and column. It also returns the log likelihood.
+// experiment, row and column. The method at() also returns the log likelihood.
 func (x *evaluator) at(theta []float64) (expected []float64, ll float64, err error) {
 	if err := x.ctx.Err(); err != nil {
 		return nil, math.Inf(-1), err

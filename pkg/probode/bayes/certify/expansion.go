@@ -41,7 +41,7 @@ type expansion struct {
 	cov *mat.SymDense // C
 	sd  []float64     // square roots of the diagonal of C
 
-	// The field curved holds, for each datum, the curvature of its negative log density
+	// The field `curved` holds, for each datum, the curvature of its negative log density
 	// as a function of its expected value. This curvature is the Fisher information,
 	// except for data with kinks (see the method average).
 	curved []float64
@@ -77,8 +77,8 @@ func expand(x *evaluator, u, widths []float64) (*expansion, error) {
 	l.data = x.surface.Data()
 	x.density.Slopes(l.dtheta, u)
 	for k := range d {
-		// Adding 1e-4 gives a standard deviation of 100 to a coordinate that neither the
-		// data nor the prior determines.
+		// Adding 1e-4 to the diagonal gives a standard deviation of 100 to a coordinate
+		// that neither the data nor the prior determines.
 		l.Information.SetSym(k, k, l.Information.At(k, k)+1e-4)
 		if l.U != nil {
 			l.Curvature.SetSym(k, k, l.Curvature.At(k, k)+1e-4)
@@ -118,11 +118,11 @@ func ownParams(p *bayes.Posterior) (own []int) {
 	return own
 }
 
-// The method average() sets the field curved. If the negative log density of a datum with
-// residual r is w|r|, its curvature is zero except at the kink r = 0, where the slope
-// jumps by 2w. Let τ be the standard deviation of the expected value under the Gaussian
-// posterior. Then the mean curvature is 2w φ(r/τ)/τ. This mean replaces the Fisher
-// information.
+// The method average() sets the field `curved`. If the negative log density of a datum
+// with residual r is w|r|, its curvature is zero except at the kink r = 0, where the
+// slope jumps by 2w. Let τ be the standard deviation of the expected value under the
+// Gaussian posterior. Then the mean curvature is 2w φ(r/τ)/τ. This mean curvature
+// replaces the Fisher information.
 func (l *expansion) average() {
 	for _, o := range l.data {
 		c := o.Information
@@ -140,9 +140,9 @@ func (l *expansion) average() {
 // The method cross() returns the mixed second derivatives of the negative log likelihood
 // with respect to one of the likelihood's own parameters and another parameter, −Σᵢ ∂²log
 // p(yᵢ | mᵢ)/∂own∂m ∂mᵢ/∂u. Averaged over data sets, these derivatives are zero. At a
-// mode they describe how the balance between the data and the prior depends on σ: if σ
-// grows, the prior pulls the other parameters farther from the values that the data
-// favour. For data with kinks, some of these derivatives jump at a mode, so cross()
+// mode, these derivatives describe how the balance between the data and the prior depends
+// on σ: if σ grows, the prior pulls the other parameters farther from the values that the
+// data favour. For data with kinks, some of these derivatives jump at a mode, so cross()
 // replaces them by their average, which is zero.
 func (l *expansion) cross(x *evaluator) *mat.SymDense {
 	out := mat.NewSymDense(len(l.X), nil)

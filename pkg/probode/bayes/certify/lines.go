@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// The density at a point is taken to be negligible if the log density is below its value
-// at the mode by the constant fallen or more.
+// The density at a point is taken to be negligible if the log density is lower than at
+// the mode by at least the constant `fallen`.
 const fallen = 8
 
 // A probe is a point on a line through a mode, t standard deviations from the mode,
@@ -60,7 +60,7 @@ func (l line) worst() probe {
 	return slices.MaxFunc(from, func(a, b probe) int { return cmp.Compare(a.effect(), b.effect()) })
 }
 
-// The function densities() returns the densities under both setups at t, a value between
+// The function densities() returns the densities under both setups at a value t between
 // those of the points a and b. The log density of the reference is interpolated linearly
 // in t², which is exact for a Gaussian. The difference between the two log densities is
 // interpolated linearly in t. If a setup fails at a or at b, the density under that setup
@@ -81,8 +81,8 @@ func densities(a, b probe, t float64) (fine, coarse float64) {
 }
 
 // The method shift() returns the absolute difference between the means of a function of t
-// under the two densities. The difference is in units of the standard deviation of the
-// function under the reference density, or of the argument most if that is smaller.
+// under the two densities. This difference is divided by the standard deviation of the
+// function under the reference density, or by the argument `most` if that is smaller.
 func (l line) shift(of func(t float64) float64, most float64) float64 {
 	const n = 40 // nodes of the midpoint rule between two points
 	var fine, coarse [3]float64

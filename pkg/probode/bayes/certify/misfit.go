@@ -17,9 +17,9 @@ import (
 //
 // Averaged over data sets, this additional shift is zero. If the model explains the data,
 // the size of this shift is about D times the relative error of the derivatives. If the
-// model does not explain the data, this shift can be larger than the first-order shift.
-// This happens, for example, if the model omits effects and its assumed errors are too
-// small to account for them.
+// model does not explain the data, this shift can be larger than the first-order shift. A
+// model does not explain the data, for example, if it omits effects and its assumed
+// errors are too small to account for them.
 
 // The function misfits() reports whether the data are farther from the expected values of
 // the reference than their assumed errors can explain. The criterion is that χ² is more
@@ -36,8 +36,8 @@ func (l *expansion) misfits() bool {
 }
 
 // The method pull() evaluates the slope of the log posterior computed by x at l, a mode
-// of the reference posterior. It returns the largest shift of a parameter, in standard
-// deviations, that this slope causes in addition to the first-order shift.
+// of the reference posterior. The method pull() returns the largest shift of a parameter,
+// in standard deviations, that this slope causes in addition to the first-order shift.
 func (l *expansion) pull(x *evaluator) (most float64, err error) {
 	expected, _, err := x.at(l.theta)
 	if err != nil {

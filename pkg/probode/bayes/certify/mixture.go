@@ -11,8 +11,9 @@ import (
 )
 
 // The method draws() generates draws from the mixture of the Gaussian approximations at
-// the modes. It returns the expansions of the posterior at these draws. The result lost
-// is the number of draws that have no expansion, because the reference failed.
+// the modes. The method draws() returns the expansions of the posterior at these draws.
+// The result `lost` is the number of draws that have no expansion, because the reference
+// failed.
 func (c *Certifier) draws(number int, seed uint64) (out []*expansion, lost int, err error) {
 	var modes []*expansion
 	for _, m := range c.reached() {

@@ -38,8 +38,8 @@ type Certifier struct {
 	found    [][]float64 // modes that a search with the reference has found
 }
 
-// An anchor is a mode of the reference posterior and the expansion at this mode; the
-// field at is nil if the expansion failed.
+// An anchor holds a mode of the reference posterior and the expansion at this mode; the
+// field `at` is nil if the expansion failed.
 type anchor struct {
 	AtMode
 	at *expansion
@@ -128,7 +128,7 @@ func (c *Certifier) search(coarse probode.Setup, seed uint64) ([][]float64, erro
 	return append(from, c.found...), failed
 }
 
-// The function heavy() returns the modes whose mass is above the constant minor.
+// The function heavy() returns the modes whose mass is above the constant `minor`.
 func heavy(all *bayes.Modes) (out [][]float64) {
 	for _, m := range all.Modes {
 		if m.Mass > minor {
@@ -192,8 +192,8 @@ func (c *Certifier) reach(from []float64) anchor {
 }
 
 // The function ahead() climbs from u with a solver that costs much less than an accurate
-// reference. It returns the point where the climb ends, or u if the reference posterior
-// density is lower at that point than at u.
+// reference. The function ahead() returns the point where the climb ends, or u if the
+// reference posterior density is lower at that point than at u.
 func (c *Certifier) ahead(u []float64) []float64 {
 	if c.lent == nil {
 		return u
@@ -207,8 +207,8 @@ func (c *Certifier) ahead(u []float64) []float64 {
 }
 
 // The function climb() climbs from u to a mode of the posterior that x computes. The
-// result found says whether the climb ended within a hundredth of a standard deviation of
-// the mode.
+// result `found` says whether the climb ended within a hundredth of a standard deviation
+// of the mode.
 func climb(x *evaluator, u []float64) (l *expansion, found bool, err error) {
 	if l, err = expand(x, u, nil); err != nil {
 		return nil, false, err

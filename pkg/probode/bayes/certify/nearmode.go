@@ -18,22 +18,22 @@ const (
 	// that expandNear leaves out of its test.
 	steepestEdge = 2
 	// If a change of one coordinate raises the log likelihood by more than muchLarger,
-	// the point is not near a mode. For one draw in seventy from a one-dimensional
-	// Gaussian, the log density is below its value at the mode by more than muchLarger.
+	// the point is not near a mode. One in seventy draws from a one-dimensional Gaussian
+	// has a log density that is lower than at the mode by more than muchLarger.
 	muchLarger = 3
 )
 
 // expandNear expands the posterior at the point u itself, without a climb to a mode. The
-// result near says whether u is as near to a mode as a typical draw from the posterior.
+// result `near` says whether u is as near to a mode as a typical draw from the posterior.
 // If g is the gradient of the log density of a Gaussian with covariance C, then gᵀ C g,
 // evaluated at draws from this Gaussian, has a χ² distribution with one degree of freedom
 // for each coordinate. A point as near as a typical draw is near enough, because for a
 // Gaussian posterior the computed shift of the mode does not depend on the point of
 // expansion.
 //
-// At minima and at saddle points the gradient is zero, too, and the Fisher information
-// may be positive. Therefore the density is also required to fall along each axis of the
-// Gaussian.
+// At minima and saddle points the gradient is also zero, and the Fisher information may
+// be positive definite. Therefore the density is also required to fall along each axis of
+// the Gaussian.
 //
 // Coordinates whose standard deviation is above 1, which is about the width of a prior on
 // the unbounded scale, are left out of this test. Near the edge of a bounded prior, the
@@ -69,8 +69,8 @@ func expandNear(x *evaluator, u []float64) (l *expansion, near bool, err error) 
 }
 
 // The function stationary() uses the gradient and the density to decide whether the point
-// is near a mode in the coordinates listed in known. The argument full is the precision
-// matrix of all coordinates.
+// is near a mode in the coordinates listed in `known`. The argument `full` is the
+// precision matrix of all coordinates.
 func (l *expansion) stationary(full *mat.SymDense, known []int) bool {
 	n := len(known)
 	if n == 0 {

@@ -14,8 +14,8 @@ import (
 
 // The functions in this file measure the error of the reference itself. OwnError compares
 // the reference with a more accurate Setup. Unseen compares the reference with a solution
-// computed with many equal steps, because these detect short pulses of f that error
-// control may step over at any tolerance.
+// computed with many equal steps, because many equal steps detect short pulses of f that
+// error control may step over at any tolerance.
 
 const (
 	// ManySteps is the number of equal steps that a solution takes over the longest time
@@ -26,8 +26,8 @@ const (
 	manyRounded = ManySteps * 0x1p-52
 )
 
-// OwnError returns D between s and a more accurate Setup at each of the points. D is NaN
-// at points where one of the two setups fails.
+// OwnError returns the discrepancy D between s and a more accurate Setup at each of the
+// points. D is NaN at points where one of the two setups fails.
 func OwnError(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [][]float64, workers int) ([]float64, error) {
 	out := make([]float64, len(points))
 	err := atEach(ctx, p, points, workers, []probode.Setup{s, finer(s)}, func(i int, x []*evaluator, expected [][]float64) {
@@ -38,11 +38,11 @@ func OwnError(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [
 	return out, err
 }
 
-// Unseen returns the largest D between the setup s and a solution computed with ManySteps
-// equal steps. Only points at which the setup s misses a pulse that these steps detect
-// are considered; if there are none, Unseen returns zero. A point is also ignored if D is
-// at most the argument least, or less than three times the error of s at this point. The
-// argument own holds the error of s at each point.
+// Unseen returns the largest discrepancy D between the setup s and a solution computed
+// with ManySteps equal steps. Only points at which the setup s misses a pulse that these
+// steps detect are considered; if there are none, Unseen returns zero. A point is also
+// ignored if D is at most the argument `least`, or less than three times the error of s
+// at this point. The argument `own` holds the error of s at each point.
 func Unseen(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [][]float64, own []float64, least float64, workers int) (float64, error) {
 	seen := make([]float64, len(points))
 	err := atEach(ctx, p, points, workers, []probode.Setup{s, equalSteps(p, ManySteps), equalSteps(p, ManySteps/4)}, func(i int, x []*evaluator, expected [][]float64) {
@@ -59,14 +59,14 @@ func Unseen(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [][
 	return most, err
 }
 
-// steppedOver returns D between the reference and the solution with many equal steps if
-// the reference has stepped over a pulse, and zero otherwise. The argument expected holds
-// the expected data of the reference, of the solution with many steps, and of a solution
-// with a quarter as many steps. A jump of f causes an error proportional to the step
-// size, which is four times as large with a quarter of the steps. So the difference
-// between the two solutions with equal steps is three times the difference between the
-// reference and the more accurate of the two. If the reference has stepped over a pulse,
-// the differences do not follow this pattern.
+// steppedOver returns the discrepancy D between the reference and the solution with many
+// equal steps if the reference has stepped over a pulse, and zero otherwise. The argument
+// `expected` holds the expected data of the reference, of the solution with many steps,
+// and of a solution with a quarter as many steps. A jump of f causes an error
+// proportional to the step size, which is four times as large with a quarter of the
+// steps. So the difference between the two solutions with equal steps is three times the
+// difference between the reference and the more accurate of the two. If the reference has
+// stepped over a pulse, the differences do not follow this pattern.
 func steppedOver(many *evaluator, expected [][]float64, theta []float64) float64 {
 	d := many.discrepancy(expected[0], expected[1], theta, manyRounded)
 	if rest := many.discrepancy(expected[2], expected[1], theta, manyRounded); d > 0.6*rest {
@@ -100,15 +100,16 @@ func atEach(ctx context.Context, p *bayes.Posterior, points [][]float64, workers
 	return err
 }
 
-// The method discrepancy() returns D between the expected data of two setups. The Fisher
-// information is evaluated at the expected data of the more accurate setup, which is the
-// setup of x. Relative differences that rounding can explain are ignored.
+// The method discrepancy() returns the discrepancy D between the expected data of two
+// setups. The Fisher information is evaluated at the expected data of the more accurate
+// setup, which is the setup of x. Relative differences that rounding can explain are
+// ignored.
 func (x *evaluator) discrepancy(expected, finer, theta []float64, rounding float64) float64 {
 	return shape.Discrepancy(x.surface.DataAt(finer, theta), expected, finer, rounding)
 }
 
 // Sufficient searches for a tolerance or step size, smaller than that of s, with which
-// the error measured by OwnError is at most limit at all points.
+// the error measured by OwnError is at most the argument `limit` at all points.
 func Sufficient(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [][]float64, limit float64, workers int) (enough probode.Setup, found bool, err error) {
 	for range 8 {
 		if a, ok := s.Mesh.(reference.Accurate); ok {
@@ -130,10 +131,10 @@ func Sufficient(ctx context.Context, p *bayes.Posterior, s probode.Setup, points
 	return s, false, nil
 }
 
-// ownError returns the error of the reference at a mode, which is D between the reference
-// and a more accurate Setup. If the reference has stepped over a pulse, the result is at
-// least D between the reference and a solution computed with many equal steps. The result
-// is NaN if the more accurate Setup fails.
+// ownError returns the error of the reference at a mode, which is the discrepancy D
+// between the reference and a more accurate Setup. If the reference has stepped over a
+// pulse, the result is at least the discrepancy D between the reference and a solution
+// computed with many equal steps. The result is NaN if the more accurate Setup fails.
 func ownError(at *expansion) float64 {
 	p := at.x.density.Posterior()
 	x, err := newEvaluator(at.x.ctx, p, finer(p.Setup))
@@ -152,9 +153,10 @@ func ownError(at *expansion) float64 {
 	return max(d, unseen(at, steps))
 }
 
-// If the reference is of type reference.Accurate and has stepped over a pulse, the
-// function unseen() returns D at a mode between the reference and a solution computed
-// with the given number of equal steps. Otherwise it returns zero.
+// The function unseen() compares the reference at a mode with a solution computed with
+// the given number of equal steps. If the reference is of type reference.Accurate and has
+// stepped over a pulse, unseen() returns the discrepancy D between the two solutions.
+// Otherwise it returns zero.
 func unseen(at *expansion, steps float64) float64 {
 	p := at.x.density.Posterior()
 	if _, ok := p.Mesh.(reference.Accurate); !ok {

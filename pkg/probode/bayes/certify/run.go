@@ -23,7 +23,8 @@ type Settings struct {
 
 	// If NoClimb is true, the points in Modes are used as they are, without climbs to a
 	// mode, provided that the gradients and curvatures show that each point is as near to
-	// a mode as a typical draw from the posterior. This saves the cost of the climbs.
+	// a mode as a typical draw from the posterior. Using the points as they are saves the
+	// cost of the climbs.
 	NoClimb bool
 
 	Seed uint64 // seed of the search for modes
@@ -76,8 +77,8 @@ func Each(ctx context.Context, p *bayes.Posterior, setups []probode.Setup, s Set
 }
 
 // searchAndCertify certifies a Setup at the modes given in the settings. If the settings
-// contain no modes, it searches for modes first. The time in Certificate.Seconds does not
-// include this search.
+// contain no modes, searchAndCertify searches for modes first. The time in
+// Certificate.Seconds does not include this search.
 func (c *Certifier) searchAndCertify(coarse probode.Setup, s Settings) (*Certificate, error) {
 	from := s.Modes
 	if from == nil {

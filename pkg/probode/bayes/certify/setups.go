@@ -15,7 +15,7 @@ import (
 // its step size or tolerance, its description in words, and a more accurate setup.
 
 // The function tolerance() returns the tolerance of a setup under error control, and
-// true. For any other setup it returns false.
+// true. For any other setup, tolerance() returns false.
 func tolerance(s probode.Setup) (probode.Tolerance, bool) {
 	switch m := s.Mesh.(type) {
 	case probode.Adaptive:
@@ -28,7 +28,8 @@ func tolerance(s probode.Setup) (probode.Tolerance, bool) {
 
 // The function size() returns the step size of s or, under error control, the relative
 // tolerance of s. If the relative tolerance is zero, the function returns the largest
-// absolute tolerance. It returns 0 for a setup without steps or tolerances.
+// absolute tolerance. The function size() returns 0 for a setup without steps or
+// tolerances.
 func size(s probode.Setup) float64 {
 	t, ok := tolerance(s)
 	switch {

@@ -11,16 +11,17 @@ import (
 // The functions in this file compute how far the mode of an expanded posterior moves if
 // another solver computes the expected data, and an upper bound on this shift.
 
-// The method focus() returns the largest possible ratio of the shift of a parameter, in
-// standard deviations, to D, but at least 1. Let cᵢ be the curvature and wᵢ the
-// information of datum i, aᵢ the covariance of its expected value with the parameter, and
-// s the standard deviation of the parameter. By the Cauchy–Schwarz inequality
+// The method focus() returns the largest possible ratio of a parameter's shift, in
+// standard deviations, to the discrepancy D. If this ratio is below 1, focus() returns 1.
+// Let cᵢ be the curvature and wᵢ the information of datum i, aᵢ the covariance of its
+// expected value with the parameter, and s the standard deviation of the parameter. By
+// the Cauchy–Schwarz inequality
 //
 //	Σᵢ cᵢδᵢaᵢ/s ≤ √(Σᵢ (cᵢaᵢ/s)²/wᵢ) D.
 //
-// If cᵢ = wᵢ for all data, the square root is at most 1, except where the mixed
-// derivatives involving the likelihood's own parameters, such as σ, make the precision in
-// some direction almost zero.
+// If cᵢ = wᵢ for all data, the square root in this bound is at most 1, except where the
+// mixed derivatives involving the likelihood's own parameters, such as σ, make the
+// precision in some direction almost zero.
 func (l *expansion) focus(params []int) float64 {
 	sums, along := make([]float64, len(l.X)), mat.NewVecDense(len(l.X), nil)
 	for i, o := range l.data {
@@ -40,8 +41,9 @@ func (l *expansion) focus(params []int) float64 {
 	return most
 }
 
-// The method shift() returns D between the expected values of another solver and those of
-// the reference, and the shift of each parameter in standard deviations.
+// The method shift() returns the discrepancy D between the expected values of another
+// solver and those of the reference, and the shift of each parameter in standard
+// deviations.
 func (l *expansion) shift(expected []float64) (d float64, shift []float64) {
 	n := len(l.X)
 	score := mat.NewVecDense(n, nil)
@@ -77,7 +79,7 @@ func (l *expansion) shift(expected []float64) (d float64, shift []float64) {
 //	Σᵢ ∂/∂σ log p(yᵢ | mᵢ + eᵢ, σ) − ∂/∂σ log p(yᵢ | mᵢ, σ),   e = δ + GΔu.
 //
 // For Gaussian errors with residuals r, this change is (2/σ³) Σ (−rᵢeᵢ + eᵢ²/2). If C
-// already includes the terms of first order in GΔu, they are subtracted here.
+// already includes the terms of first order in GΔu, shiftOwn subtracts them.
 func (l *expansion) shiftOwn(expected []float64, score, delta *mat.VecDense) {
 	shifted, theta := slices.Clone(l.m), slices.Clone(l.theta)
 	through := mat.VecDenseCopyOf(score) // the part due to the expected data

@@ -153,8 +153,8 @@ func (c *Certificate) largest(m *AtMode) string {
 const mostShifts = 6
 
 // mostShifted returns the indices of at most mostShifts parameters, those with the
-// largest shifts in any certificate. It also returns the largest shift among the other
-// parameters.
+// largest shifts in any certificate. mostShifted also returns the largest shift among the
+// other parameters.
 func mostShifted(all []*Certificate) (index []int, others float64) {
 	most := make([]float64, len(all[0].Params))
 	for k := range most {

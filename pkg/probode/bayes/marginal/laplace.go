@@ -87,8 +87,8 @@ func (e *expansion) expand(index int, likelihood bayes.SlopedLikelihood, y, m fl
 }
 
 // The method settled() reports whether the search for the mode has ended, either because
-// the expansion is at the mode x or because no passes are left. Otherwise it moves the
-// expansion to x.
+// the expansion is at the mode x or because no passes are left. If the search has not
+// ended, settled() moves the expansion to x.
 func (p *path) settled(e *expansion, x, theta []float64) bool {
 	d := len(x) / len(p.data.T)
 	same := true

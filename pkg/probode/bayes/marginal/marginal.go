@@ -3,11 +3,12 @@
 // the Fenrir or the DALTON method (see filter.Marginal).
 //
 // The result is a bayes.Posterior without noise, so it can be used with fits, samplers
-// and Laplace approximations. Its data are the observations. In place of the states of the
-// equation it has the mean and the standard deviation of the predictive distribution of
-// each observation (for log-normal errors, the median and the standard deviation of the
-// logarithm). This posterior cannot be solved with another Setup. To compare solvers, compare its
-// parameters with those of the original posterior.
+// and Laplace approximations. Its data are the observations. In place of the states of
+// the equation, this posterior has the mean and the standard deviation of the predictive
+// distribution of each observation (for log-normal errors, the median and the standard
+// deviation of the logarithm). This posterior cannot be solved with another Setup. To
+// compare solvers, compare the parameters of this posterior with those of the original
+// posterior.
 package marginal
 
 import (
@@ -39,9 +40,10 @@ type Settings struct {
 // Posterior returns the posterior of the model m with a likelihood from which the
 // solution has been integrated out. Observations must have Gaussian or log-normal errors.
 // With DALTON they can have any distribution with a smooth log density, such as the
-// Poisson distribution. In that case, Laplace's method approximates the integral over the
-// solution. Expected values that are not linear in the state are linearised; for
-// log-normal errors, their logarithms are linearised.
+// Poisson distribution. With DALTON, Laplace's method approximates the integral over the
+// solution if the errors are neither Gaussian nor log-normal. Expected values that are
+// not linear in the state are linearised; for log-normal errors, their logarithms are
+// linearised.
 //
 // An evaluation of the log likelihood requires one forward and one backward pass of the
 // filter for Fenrir, and two forward passes for DALTON. Laplace's method repeats the
@@ -76,8 +78,8 @@ func Posterior(ctx context.Context, m bayes.Model, s Settings) (*bayes.Posterior
 }
 
 // The function predictive() returns an experiment whose states are the means and the
-// standard deviations of the predictive distributions of the data of x. With DALTON, one
-// more state is the remaining part of the log likelihood.
+// standard deviations of the predictive distributions of the data of x. With DALTON, an
+// additional state holds the remaining part of the log likelihood.
 func predictive(x *bayes.Experiment, params []bayes.Param, dalton bool) (*bayes.Experiment, error) {
 	c := len(x.Data.Y[0])
 	data := &bayes.Data{T: x.Data.T, Time: x.Data.Time}
@@ -131,7 +133,7 @@ func predictive(x *bayes.Experiment, params []bayes.Param, dalton bool) (*bayes.
 	return &bayes.Experiment{Name: x.Name, Problem: p, Data: data, Errors: errs}, nil
 }
 
-// The type term is a likelihood whose log probability is equal to the expected value m.
+// The type `term` is a likelihood whose log probability is equal to the expected value m.
 type term struct{}
 
 func (term) Own() []bayes.Value                        { return nil }
@@ -140,13 +142,14 @@ func (term) Slope(dst []float64, _, _ float64, _ []float64) {
 	dst[0] = 1
 }
 
-// Describe says that the datum is 0, and that the likelihood has no numbers of its own.
+// Describe returns a description without parameters, in which the datum is 0.
 func (t term) Describe() bayes.Description { return bayes.Description{Of: t, Y: "0"} }
 
 // Rand returns NaN, because this likelihood does not describe an observation.
 func (term) Rand(_ float64, _ []float64, _ *rand.Rand) float64 { return math.NaN() }
 
-// Information writes 0, because this likelihood has no observation.
+// Information sets the Fisher information to 0, because this likelihood does not describe
+// an observation.
 func (term) Information(dst []float64, _ float64, _ []float64) bool {
 	dst[0] = 0
 	return true
@@ -362,7 +365,7 @@ func (p *path) look(n int, x []float64, r *filter.Row, theta []float64, e *expan
 
 var errMode = errors.New("the mode of the solution given the data was not found: want a finer step, or a smaller diffusion")
 
-// For each direction, Tangents computes a central difference of two solves.
+// For each direction, Tangents computes a central difference of two solutions.
 func (p *path) Tangents(ctx context.Context, dst, ddst, theta, dtheta, xi []float64) error {
 	return probode.Differences(dst, ddst, theta, dtheta, func(dst, theta []float64) error { return p.States(ctx, dst, theta, xi) })
 }

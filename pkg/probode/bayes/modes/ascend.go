@@ -78,8 +78,8 @@ func (q *search) climb(ctx context.Context, from, climbs, left []*climb) (ends [
 }
 
 // solvesLeft returns how many solves are left for further searches if the search for
-// modes may use at most the given fraction of the solves in a run. It subtracts the
-// solves already performed, and those that will be needed to turn the end points into
+// modes may use at most the given fraction of the solves in a run. solvesLeft subtracts
+// the solves already performed, and those that will be needed to turn the end points into
 // modes. These solves refine each end point whose mass may not be negligible, compute the
 // Hessian there, and check that the end points are distinct.
 func (q *search) solvesLeft(share float64, ends []*climb) float64 {

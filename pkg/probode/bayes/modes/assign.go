@@ -12,7 +12,7 @@ import (
 )
 
 // Shares returns, for each mode in m, the fraction of the draws that belong to this mode
-// (see Assign). It is an error if the chains belong to a different model.
+// (see Assign). Shares returns an error if the chains belong to a different model.
 func Shares(p *bayes.Posterior, m *bayes.Modes, chains *mcmc.Chains) ([]float64, error) {
 	all, err := Assign(p, m, chains)
 	if err != nil {
@@ -34,9 +34,9 @@ func Shares(p *bayes.Posterior, m *bayes.Modes, chains *mcmc.Chains) ([]float64,
 }
 
 // Assign returns, by chain and draw, the index in m of the mode to which a draw belongs.
-// This is the mode with the largest product of its mass and its Gaussian density at the
-// draw. The index is −1 for a draw outside the supports of the priors. It is an error if
-// the chains belong to a different model.
+// A draw belongs to the mode with the largest product of its mass and its Gaussian
+// density at the draw. The index is −1 for a draw outside the supports of the priors.
+// Assign returns an error if the chains belong to a different model.
 func Assign(p *bayes.Posterior, m *bayes.Modes, chains *mcmc.Chains) ([][]int, error) {
 	e, err := bayes.NewDensity(context.Background(), p)
 	if err != nil {

@@ -42,10 +42,10 @@ func (c *climb) absorb(o *climb) {
 }
 
 // The method hopeless() reports whether a climb is so low and so slow that its end point
-// would probably not be kept. This is so if it would need more than 200 further steps,
-// each with the predicted rise of the last step, to reach a log density at which end
-// points are kept. The limit is higher, up to 2000 steps, if the climb has taken fewer
-// than 15 steps.
+// would probably not be kept. A climb is hopeless if it would need more than 200 further
+// steps, each with the predicted rise of the last step, to reach a log density at which
+// end points are kept. The limit is higher, up to 2000 steps, if the climb has taken
+// fewer than 15 steps.
 func (c *climb) hopeless(highest float64) bool {
 	if len(c.from) > 0 {
 		return false

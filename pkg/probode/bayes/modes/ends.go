@@ -83,10 +83,10 @@ func (q *search) finish(ctx context.Context, climbs []*climb) ([]foundMode, erro
 	return modes, nil
 }
 
-// The method hold() fixes the grids on which the smooth densities of s are evaluated. Until
-// release() is called, they are those that error control chooses at theta. A density
-// created later would use a different grid, so hold() creates the densities of all workers
-// in advance.
+// The method hold() fixes the grids on which the smooth densities of s are evaluated.
+// Until release() is called, these are the grids that error control chooses at theta. A
+// density created later would use a different grid, so hold() creates the densities of
+// all workers in advance.
 func (q *search) hold(ctx context.Context, s *shape.Surface, theta []float64) (release func()) {
 	for len(q.all) < cmp.Or(q.s.Workers, runtime.GOMAXPROCS(0)) {
 		q.idle = append(q.idle, q.another(ctx))
@@ -146,8 +146,8 @@ func (q *search) distinct(ctx context.Context, climbs []*climb) ([]*climb, error
 }
 
 // The function nearest() returns the index of the climb that is nearest to c in the
-// metric of c. It returns −1 if c has no metric. It also returns −1 in one dimension,
-// where no path can avoid a barrier.
+// metric of c. The function nearest() returns −1 if c has no metric, and in one
+// dimension, where no path can avoid a barrier.
 func nearest(climbs []*climb, c *climb) int {
 	k, least := -1, math.Inf(1)
 	if len(c.X) < 2 || c.Information == nil {
@@ -161,7 +161,7 @@ func nearest(climbs []*climb, c *climb) int {
 	return k
 }
 
-// The function straight() reports whether the log density stays above the argument low
+// The function straight() reports whether the log density stays above the argument `low`
 // along the straight line from a to b.
 func straight(e *bayes.Density, a, b []float64, low float64) bool {
 	const points = 15
@@ -186,11 +186,11 @@ func straight(e *bayes.Density, a, b []float64, low float64) bool {
 	return true
 }
 
-// The function bent() reports whether the log density stays above the argument low along
-// a path from a to b through a third point. This point is a maximum of the density in the
-// plane halfway between a and b, near their midpoint. If the density falls too low on one
-// half of the path, that half is bent in the same way; the argument times limits the
-// depth of this recursion.
+// The function bent() reports whether the log density stays above the argument `low`
+// along a path from a to b through a third point. The third point is a maximum of the
+// density in the plane halfway between a and b, near their midpoint. If the density falls
+// too low on one half of the path, that half is bent in the same way; the argument
+// `times` limits the depth of this recursion.
 func bent(e *bayes.Density, a, b []float64, low float64, times int) bool {
 	middle, normal := slices.Clone(a), make([]float64, len(a))
 	var length float64

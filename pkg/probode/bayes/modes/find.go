@@ -15,16 +15,17 @@ import (
 )
 
 // The search for modes begins at draws from the prior: some of the draws with the highest
-// densities, and some of the other draws. A few searches run first. A later search stops
-// early if its next step leads towards a known end point, and the density along the line
-// to this point shows no barrier. Other searches begin at local maxima on the coordinate
-// lines through the highest end point. More searches follow as long as many of the end
-// points are new. End points that are not separated by a barrier count as one mode.
+// densities, and some of the other draws. A few searches run first. After these few
+// searches, a search stops early if its next step leads towards a known end point and the
+// density along the line to this point shows no barrier. Other searches begin at local
+// maxima on the coordinate lines through the highest end point. More searches follow as
+// long as many of the end points are new. End points that are not separated by a barrier
+// count as one mode.
 
-// Find searches for the modes of the posterior with ξ = 0, without solver noise. It is an
-// error if the density is zero at all draws from the prior and at all points of s.From;
-// the error gives the reason for the first draw. Find panics if a point of s.From does
-// not have one number for each parameter.
+// Find searches for the modes of the posterior with ξ = 0, without solver noise. Find
+// returns an error if the density is zero at all draws from the prior and at all points
+// of s.From; the error gives the reason for the first draw. Find panics if a point of
+// s.From does not have one number for each parameter.
 //
 // The posterior may have modes that the search has not found; see the method Missed of
 // the result.
@@ -67,7 +68,7 @@ func find(ctx context.Context, p *bayes.Posterior, s Settings) (*bayes.Modes, er
 	}
 	q.s.Points = max(0, q.s.Points)
 	if q.free = s.Starts == 0 && s.Points >= 0; s.Starts == 0 {
-		// In few dimensions a search is cheap, so there can be more starts.
+		// In few dimensions a search costs little, so more searches are started.
 		q.s.Starts = max(modeStarts, 300/(d+2))
 	}
 

@@ -37,7 +37,7 @@ func (q *search) take(ctx context.Context) *bayes.Density {
 	return q.another(ctx)
 }
 
-// The method another() creates a density for a further worker.
+// The method another() creates a density for an additional worker.
 func (q *search) another(ctx context.Context) *bayes.Density {
 	e := q.bound.Clone()
 	q.all, q.release = append(q.all, e), append(q.release, e.Bind(ctx))

@@ -9,24 +9,24 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 )
 
-// Two modes often differ in only a few parameters. Examples are initial values from which
-// a fast transient leads to the same orbit, and frequencies for which the solution is the
-// same at the observation times. Draws from the prior rarely find the second mode if its
-// basin is small, but the density along a coordinate line through the first mode usually
-// has a maximum near the second mode.
+// Two modes often differ in only a few parameters. For example, a fast transient may lead
+// from different initial values to the same orbit, and solutions with different
+// frequencies may agree at the observation times. Draws from the prior rarely find the
+// second mode if its basin is small, but the density along a coordinate line through the
+// first mode usually has a maximum near the second mode.
 
-// The elements of `scanned` are probabilities; the density is evaluated at the corresponding
-// quantiles of the prior. Most of these probabilities are near the middle, which suits
-// uniform priors. The first and the last are far out in the tails, which suits priors
-// with long tails.
+// The elements of `scanned` are probabilities; the density is evaluated at the
+// corresponding quantiles of the prior. Most of these probabilities are between 0.1 and
+// 0.9, which suits uniform priors. The first and the last are far out in the tails, which
+// suits priors with long tails.
 var scanned = []float64{0.003, 0.03, 0.08, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.92, 0.97, 0.997}
 
 // The method scan() evaluates the density along each coordinate line through the highest
-// end point, unless this point has been scanned before. It returns new searches, at most
-// as many as the argument most, that begin at the highest summits separated from the end
-// point by a valley. It leaves out summits whose density does not exceed the highest
-// density at the draws from the prior, because they are no better as starts than these
-// draws.
+// end point, unless this point has been scanned before. It returns new searches, which
+// begin at the highest summits separated from the end point by a valley; the argument
+// most limits their number. It leaves out summits whose density does not exceed the
+// highest density at the draws from the prior, because they are no better as starts than
+// these draws.
 func (q *search) scan(ctx context.Context, ends []*climb, above float64, most int) ([]*climb, error) {
 	var end *climb
 	for _, c := range ends {

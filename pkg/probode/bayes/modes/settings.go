@@ -8,8 +8,8 @@ type Settings struct {
 	// step size.
 	From [][]float64
 
-	// Workers is the number of goroutines; zero means the number of cores. It does not
-	// change the result.
+	// Workers is the number of goroutines; zero means the number of cores. The number of
+	// goroutines does not change the result.
 	Workers int
 
 	// Points is the number of draws from the prior at which the density is evaluated. The
@@ -19,20 +19,20 @@ type Settings struct {
 	// number if the end points of the first searches suggest that there are other modes.
 	// With Starts = 0, further searches begin where the density rises again along a
 	// coordinate line through the highest end point. The number of solves is then
-	// limited: a sampling run with the default settings takes 4 (2000 + 250 d) solves for
-	// d parameters, and no new search begins once about a sixth of this number has been
-	// used.
+	// limited: no new search begins once the searches have used about a sixth of the 4
+	// (2000 + 250 d) solves that a sampling run with the default settings takes for d
+	// parameters.
 	Points, Starts int
 }
 
 const (
 	modePoints = 400
 	modeStarts = 24
-	// Two searches count as one if the distance between them, in standard deviations, is
-	// less than the constant together.
+	// Two searches count as one if the distance between their current points, in standard
+	// deviations, is less than the constant together.
 	together = 0.5
-	// The constant barrier is the amount by which the log density must fall between two
-	// modes.
+	// Two end points count as different modes if the log density between them falls below
+	// both of their values by at least the constant barrier.
 	barrier = 0.5
 	// An end point is kept only if its log density is lower than that of the highest end
 	// point by less than the constant lowest. For log masses, which at first are known

@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	// Let D be the norm of the error of all predictions, each in units of its measurement
-	// error. To first order, this error shifts each parameter by at most D posterior
-	// standard deviations. A shift of 0.1 standard deviations matters. A solver is
-	// accurate enough if D is at most 0.01 at the modes, and at most 0.05 at draws from
-	// their Gaussian approximations.
+	// Let D be the norm of the vector of the errors of all predictions, each in units of
+	// the corresponding measurement error. To first order, this error shifts each
+	// parameter by at most D posterior standard deviations. A shift of 0.1 standard
+	// deviations matters. A solver is accurate enough if D is at most 0.01 at the modes,
+	// and at most 0.05 at draws from their Gaussian approximations.
 	mattersD = 0.1
 
 	nearDraws = 3  // draws around each mode at which solvers are compared
@@ -131,10 +131,10 @@ func drawsAround(e *bayes.Density, found *bayes.Modes, n int, rng *rand.Rand) (p
 	return points
 }
 
-// The function extremes() returns points that chains may reach, and at which the
-// likelihood is not negligible: draws around the modes, with the Shape of the mode as
-// their covariance matrix, and points that differ from the highest mode in one
-// coordinate, which is replaced by the 1 % or the 99 % quantile of its prior.
+// The function extremes() returns points that chains may reach and at which the
+// likelihood is not negligible. Some of them are draws around the modes, with the Shape
+// of the mode as their covariance matrix. The others differ from the highest mode in one
+// coordinate, which is set to the 1 % or the 99 % quantile of its prior.
 func extremes(ctx context.Context, p *bayes.Posterior, found *bayes.Modes) (points [][]float64, err error) {
 	const negligible = 200 // below the log-likelihood at the mode: other parameters may make up for less
 	e, err := bayes.NewDensity(ctx, p.SolvedBy(probode.Setup{Mesh: reference.Accurate{}}))
@@ -196,8 +196,9 @@ type ruler struct {
 	data     [][]shape.Datum
 }
 
-// newRuler solves the equations accurately at the points. Points at which the equations
-// cannot be solved are left out. If this happens at a mode, newRuler returns an error.
+// newRuler solves the equations at the given points with an accurate solver. Points at
+// which the equations cannot be solved are left out. If this happens at a mode, newRuler
+// returns an error.
 func newRuler(ctx context.Context, e *bayes.Density, points [][]float64, modes int) (*ruler, error) {
 	fine, err := e.With(probode.Setup{Mesh: reference.Accurate{}})
 	if err != nil {

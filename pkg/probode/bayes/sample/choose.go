@@ -66,9 +66,9 @@ func Choose(ctx context.Context, p *bayes.Posterior, from [][]float64, s mcmc.Se
 	if err != nil {
 		return nil, err
 	}
-	// If an explicit method is unstable in some region, on a grid that was frozen at the
-	// mode, the computed posterior density is zero there. So also check the solvers at
-	// extreme points.
+	// On a grid that was frozen at the mode, an explicit method may be unstable in some
+	// regions, and the computed posterior density is zero there. So the solvers are also
+	// checked at extreme points.
 	far, err := extremes(ctx, p, found)
 	if err != nil {
 		return nil, err
@@ -124,7 +124,7 @@ func Choose(ctx context.Context, p *bayes.Posterior, from [][]float64, s mcmc.Se
 }
 
 // The function fitting() returns the sampler for a posterior with known modes, and the
-// reason.
+// reason for this choice.
 func fitting(ctx context.Context, q *bayes.Posterior, seed uint64) (Sampler, string, error) {
 	e, err := bayes.NewDensity(ctx, q)
 	if err != nil {

@@ -31,15 +31,16 @@ type Measurement struct {
 	ESS     float64
 
 	// Work is the work of the whole run, without the search for modes, and Prepared is
-	// the work of that search. Both are in units of one solution of all equations.
+	// the work of that search. Work and Prepared are in units of one solution of all
+	// equations.
 	Work, Prepared float64
 
 	// Seconds is the duration of the whole run with the available workers: preparation,
 	// burn-in, and draws. The preparation finds modes and starting points. If the
 	// Posterior already had its Modes, Seconds includes the time of the search that found
 	// them. Preparation is the duration of the preparation. Drawing is the part of
-	// Seconds that is proportional to the number of draws. If the run is repeated, only
-	// these times differ.
+	// Seconds that is proportional to the number of draws. Only Seconds, Preparation and
+	// Drawing differ if the run is repeated.
 	Seconds, Preparation, Drawing float64
 
 	job *job // the job that made it, for More
@@ -59,7 +60,7 @@ type Comparison []Measurement
 //
 // The samplers need not draw from the same distribution; the documentation of each
 // sampler states its stationary distribution. An error names the sampler in which it
-// occurred. In that case Compare also returns the results of the earlier samplers.
+// occurred. If a sampler fails, Compare also returns the results of the earlier samplers.
 func Compare(ctx context.Context, p *bayes.Posterior, samplers []Sampler, s mcmc.Settings) (Comparison, error) {
 	var out Comparison
 	for _, sampler := range samplers {
@@ -73,7 +74,7 @@ func Compare(ctx context.Context, p *bayes.Posterior, samplers []Sampler, s mcmc
 	return out, nil
 }
 
-// Measure draws from p with the sampler, as Run does, and records the cost.
+// Measure runs the sampler on p, as Run does, and records the cost.
 func Measure(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Settings) (Measurement, error) {
 	job, err := prepare(ctx, p, sampler, s)
 	if err != nil {

@@ -26,39 +26,39 @@ import (
 //	                 accepted with min(1, p(θ′) q(θ|θ′) a(θ′, θ) / p(θ) q(θ′|θ) a(θ, θ′)),
 //	                               a(θ′, θ) = min(1, p*′(θ) q(θ′|θ) / p(θ′) q(θ|θ′)),
 //
-// So the efficiency does not depend on the error of the first stage itself, but only on
-// how much this error changes from θ to θ′.
+// So the efficiency depends not on the error of the first stage itself, but on the change
+// of this error from θ to θ′.
 //
 // Stationary distribution: exactly p₀(θ | Y) with the second setup. With Noise it is p(θ,
-// ξ | Y); then θ is moved with ξ fixed, and ξ is moved by pCN as in PCNWithinGibbs. The
-// chain converges in practice only if the first stage does not reject nearly all moves to
-// some region that the second stage would accept. Suppose that the first stage fails, or
-// that its density almost vanishes, in a region in which the posterior with the second
-// setup has mass. Then nearly all moves into this region are rejected: the chain does not
-// enter it, and the draws do not show that it exists. The sampler therefore checks the
-// first stage: of the moves that this stage rejects, the second stage examines one in two
-// during burn-in, and one in sixteen later. A move is called lost if the two stages
-// accept it with less than a tenth of the probability with which plain Metropolis would
-// accept it. If more than one in 200 of the moves that plain Metropolis would accept are
-// lost, the chain continues with only the second stage, and a note in Chains.Notes gives
-// the iteration at which this begins.
+// ξ | Y); then θ is moved with ξ fixed, and ξ is moved by pCN as in PCNWithinGibbs. In
+// practice the chain does not converge if the first stage rejects nearly all moves to
+// some region although the second stage would accept them. If the first stage fails, or
+// if its density almost vanishes, in a region in which the posterior with the second
+// setup has mass, nearly all moves into this region are rejected. The chain then does not
+// enter the region, and the draws do not show that the region exists. The sampler
+// therefore checks the first stage: of the moves that this stage rejects, the second
+// stage examines one in two during burn-in, and one in sixteen later. A move is called
+// lost if the two stages accept it with less than a tenth of the probability with which
+// plain Metropolis would accept it. If more than one in 200 of the moves that plain
+// Metropolis would accept are lost, the chain continues with only the second stage, and a
+// note in Chains.Notes gives the iteration at which this begins.
 //
 // Cost: one solve of the first stage for each draw, and one solve of the second stage for
 // each move that the first stage accepts. DelayedAcceptance accepts fewer moves than
 // Deterministic, because the first stage rejects some moves that the second stage would
 // accept. If the error of the first stage varies greatly over the posterior, a chain may
-// stay for a long time at a θ with a low density, and R̂ is then large. In that case use
-// a smaller step for the first stage. Chains.Notes say how many solves of the second
-// stage were saved. Many solves are saved if few moves are accepted, as by a random walk
-// in many dimensions or in a curved posterior. If half of the moves are accepted, as with
-// the default proposals in a nearly Gaussian posterior, at most half of the solves are
-// saved, and Deterministic is as efficient. With Noise each move of ξ needs a solve of
-// the second stage.
+// stay for a long time at a θ with a low density. If R̂ is large for this reason, use a
+// smaller step for the first stage. A note in Chains.Notes gives the number of solves of
+// the second stage that were saved. Many solves are saved if only a few moves are
+// accepted, as is usual for a random walk in many dimensions or in a curved posterior. If
+// half of the moves are accepted, as with the default proposals in a nearly Gaussian
+// posterior, at most half of the solves are saved, and Deterministic is as efficient.
+// With Noise each move of ξ needs a solve of the second stage.
 type DelayedAcceptance struct {
 	// First is the setup of the first stage. If its Method or Mesh is nil, the Method or
 	// Mesh of the posterior is used. If Second is given, the zero value of First stands
-	// for the posterior's setup. Otherwise the zero value stands for the posterior's
-	// setup with steps twice as long.
+	// for the posterior's setup. If neither First nor Second is given, First is the
+	// posterior's setup with steps twice as long.
 	First probode.Setup
 
 	// Second is the setup of the second stage, such as the one from reference.Accurate;
@@ -118,8 +118,8 @@ func (s DelayedAcceptance) Check(d *bayes.Density) error {
 	return nil
 }
 
-// Target returns p₀(θ | Y) with the second setup, if Second is given. Otherwise it
-// returns p₀(θ | Y) with the posterior's setup, or p(θ, ξ | Y) with Noise.
+// Target returns p₀(θ | Y) with the second setup, if Second is given. If Second is not
+// given, it returns p₀(θ | Y) with the posterior's setup or, with Noise, p(θ, ξ | Y).
 func (s DelayedAcceptance) Target() Target {
 	switch {
 	case s.second():
@@ -165,10 +165,10 @@ type delayed struct {
 
 	// These fields test the first stage. The field plain is the sum of the probabilities
 	// with which plain Metropolis would accept the moves. The field lost is the sum of
-	// these probabilities over the lost moves, and refused is the number of lost moves:
-	// those that the two stages accept with less than a tenth of the probability of plain
-	// Metropolis. The field alone is the iteration from which the first stage is no
-	// longer used, or zero while it is used.
+	// these probabilities over the lost moves, and refused is the number of lost moves. A
+	// move is lost if the two stages accept it with less than a tenth of the probability
+	// of plain Metropolis. The field alone is the iteration from which the first stage is
+	// no longer used, or zero while it is used.
 	plain, lost float64
 	refused     int
 	alone       int
@@ -204,7 +204,7 @@ func (k *delayed) Init(x []float64, rng *rand.Rand) error {
 	return nil
 }
 
-// keepCoarse stores the last predictions that the first stage has computed as its
+// keepCoarse takes the predictions from the last solve of the first stage as its
 // predictions at the current θ.
 func (k *delayed) keepCoarse() {
 	copy(k.fitCoarse, k.coarse.Expected())

@@ -19,11 +19,11 @@ import (
 //
 // Stationary distribution: an approximation of p(θ | Y) that depends on the proposal and
 // is usually wider than p(θ | Y) itself. The sampler is a noisy Metropolis chain, whose
-// distribution tends to p(θ | Y) as M → ∞. Its error decreases as 1/M once the variance
-// of log L̂ is below one. If that variance is large, the distribution is far from p(θ |
-// Y). Medina-Aguayo et al. (2016) give conditions under which a stationary distribution
-// exists. Unlike PseudoMarginal, ExpectedLikelihood does not get stuck when an estimate
-// of the likelihood is too high.
+// distribution tends to p(θ | Y) as M → ∞. The error of the distribution decreases as 1/M
+// once the variance of log L̂ is below one. If the variance of log L̂ is large, the
+// distribution of the chain is far from p(θ | Y). Medina-Aguayo et al. (2016) give
+// conditions under which a stationary distribution exists. Unlike PseudoMarginal,
+// ExpectedLikelihood does not get stuck when an estimate of the likelihood is too high.
 //
 // Cost: 2M solves and 2M × N × d standard normal numbers for each draw. With the same
 // number of paths, that is twice the cost of PseudoMarginal, whose distribution is exact.

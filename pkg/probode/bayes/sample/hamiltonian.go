@@ -20,10 +20,10 @@ import (
 // the steps of the solver.
 //
 // If the noise of the solver is large, θ and ξ depend on each other so strongly that a
-// chain that moves one with the other fixed mixes very slowly. But the data inform only a
-// few directions of ξ: between two observation times, ξ affects the later states only
-// through the state at the second of these times. So for each observation time the number
-// of informed directions is at most the number of components of the state (see
+// chain that updates them in turn mixes very slowly. But the data inform only a few
+// directions of ξ: between two observation times, ξ affects the later states only through
+// the state at the second of these times. So for each observation time the number of
+// informed directions is at most the number of components of the state (see
 // shape.Informed). In all other directions the distribution of ξ is its prior. Under the
 // prior the coordinates v in the informed directions have the distribution N(0, I). A
 // Gaussian approximation of the posterior of (θ, v), found by Fisher scoring, determines
@@ -47,8 +47,8 @@ func (s Hamiltonian) Check(d *bayes.Density) error { return noisy(s, d) }
 // Target returns p(θ, ξ | Y).
 func (Hamiltonian) Target() Target { return Target{Distribution: Joint, Reweightable: true} }
 
-// BurnIn returns 300. The number of iterations need not increase with the number of
-// parameters, because the shape of the posterior near the mode is known.
+// BurnIn returns 300. The number of burn-in iterations need not increase with the number
+// of parameters, because the shape of the posterior near the mode is known.
 func (Hamiltonian) BurnIn(int) int { return 300 }
 
 // Prepare searches for the Gaussian approximation.
@@ -91,9 +91,9 @@ func (s Hamiltonian) Prepare(ctx context.Context, d *bayes.Density, modes func()
 	return s, []string{fmt.Sprintf("θ and ξ are moved together, with proposals from a Gaussian approximation around %s, in which the data inform %d directions of ξ", p.Format(theta), len(s.gaussian.blocks))}, nil
 }
 
-// If noise increases the variance of no parameter by a factor of more than littleWider,
-// it is not worth moving θ and ξ together. With backward Euler on FitzHugh–Nagumo the
-// largest factor is 6.0, 2.3 and 1.3 at h = 0.05, 0.02 and 0.01, and Hamiltonian
+// Moving θ and ξ together is worthwhile only if noise increases the variance of some
+// parameter by a factor of more than littleWider. With backward Euler on FitzHugh–Nagumo
+// the largest factor is 6.0, 2.3 and 1.3 at h = 0.05, 0.02 and 0.01, and Hamiltonian
 // generates 11, 2.5 and 1.1 times as many effective draws per second as PCNWithinGibbs.
 const littleWider = 1.2
 
@@ -102,9 +102,9 @@ const mostInformed = 90
 
 // findInformed searches for the Gaussian approximation, starting from the mode u of the
 // posterior without noise. The informed directions are computed at a point (θ, ξ), and
-// are recomputed whenever the search has moved to another point. It returns nil if there
-// is no approximation, either because the density is not smooth or because the data do
-// not determine all parameters.
+// are recomputed whenever the search has moved to another point. findInformed returns nil
+// if the first search finds no approximation, either because the density is not smooth or
+// because the data do not determine all parameters.
 func findInformed(ctx context.Context, e *bayes.Density, u []float64) (found *gaussian) {
 	const rounds = 3
 	theta, xi := make([]float64, e.Dim()), make([]float64, e.NoiseLen())
@@ -124,8 +124,9 @@ func findInformed(ctx context.Context, e *bayes.Density, u []float64) (found *ga
 	return found
 }
 
-// The method widens() returns the largest factor by which the variance of a parameter
-// exceeds its variance without noise in the solver, whose covariance matrix is cov.
+// The method widens() considers, for each parameter, the ratio of its variance to its
+// variance without noise in the solver, and returns the largest of these ratios. The
+// argument cov is the covariance matrix without noise.
 func (g *gaussian) widens(cov mat.Symmetric) (factor float64) {
 	d := cov.SymmetricDim()
 	var all mat.Dense

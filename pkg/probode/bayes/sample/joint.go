@@ -16,8 +16,8 @@ import (
 )
 
 // If the noise of the solver is large, θ and ξ depend on each other so strongly that a
-// chain that moves one with the other fixed mixes very slowly. The data inform the
-// averages of ξ over intervals of time, which are represented by the scaled sums
+// chain that updates them in turn mixes very slowly. The data inform the averages of ξ
+// over intervals of time, which are represented by the scaled sums
 //
 //	v_b = Σ_{i∈b} ξᵢ/√n_b,
 //
@@ -35,8 +35,8 @@ type gaussian struct {
 }
 
 // findGaussian searches for the Gaussian approximation. The search starts at u for θ and
-// at zero for v. It returns nil if there is no approximation, either because the density
-// is not smooth or because the data do not determine all parameters.
+// at zero for v. findGaussian returns nil if there is no approximation, either because
+// the density is not smooth or because the data do not determine all parameters.
 func findGaussian(ctx context.Context, e *bayes.Density, u []float64, blocks []shape.Block) *gaussian {
 	x := make([]float64, len(u)+len(blocks))
 	copy(x, u)

@@ -80,10 +80,11 @@ func elsewhere(e *bayes.Density, around []*bayes.Mode, rng *rand.Rand) float64 {
 	return far
 }
 
-// The function heavyTail() returns a parameter whose profile, the maximum of the log
-// density over all other parameters, falls much more slowly than that of the Gaussian
-// approximation at the mode m, or −1 if there is none. A random walk explores such tails
-// slowly, and no diagnostic of its draws shows it.
+// The function heavyTail() looks for a parameter with a heavy tail: its profile, the
+// maximum of the log density over all other parameters, falls much more slowly than that
+// of the Gaussian approximation at the mode m. The function returns the index of such a
+// parameter, or −1 if there is none. A random walk explores such a tail slowly, and the
+// diagnostics of the draws do not detect this.
 func heavyTail(e *bayes.Density, m *bayes.Mode) int {
 	const (
 		far   = 4.0 // standard deviations

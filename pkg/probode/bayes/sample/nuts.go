@@ -119,8 +119,8 @@ func (s NUTS) Prepare(ctx context.Context, d *bayes.Density, modes func() (*baye
 // the quantities of the density.
 func (NUTS) Quantities() []string { return mcmc.NUTSQuantities() }
 
-// BurnIn returns 300. The number of iterations need not increase with the number of
-// parameters, because the shape of the posterior near the mode is known.
+// BurnIn returns 300. The number of burn-in iterations need not increase with the number
+// of parameters, because the shape of the posterior near the mode is known.
 func (NUTS) BurnIn(int) int { return 300 }
 
 // Kernel returns the kernel of one chain.

@@ -22,19 +22,19 @@ import (
 //
 // If the noise of the solver is large, these two moves by themselves mix slowly, because
 // the data determine θ only together with ξ. So in every second iteration a joint move of
-// θ and ξ replaces the move of ξ. It uses the sums v of ξ over blocks of time, scaled to
-// have the distribution N(0, I) under the prior. The joint move is also a Crank–Nicolson
-// move, but it is reversible for a Gaussian approximation N(m, C) of the posterior of (θ,
-// v), with θ on the unconstrained scale,
+// θ and ξ replaces the move of ξ. The joint move uses the sums v of ξ over blocks of
+// time, scaled to have the distribution N(0, I) under the prior. The joint move is also a
+// Crank–Nicolson move, but it is reversible for a Gaussian approximation N(m, C) of the
+// posterior of (θ, v), with θ on the unconstrained scale,
 //
 //	(θ, v)′ = m + √(1−b²) ((θ, v) − m) + b C^½ z,
 //	ξ′ = √(1−b²) ξ + b η  for the part of ξ that v does not determine,
 //
 // and is accepted by the Metropolis–Hastings rule for p(θ, ξ | Y). Before the chains
 // begin, the approximation is found by Fisher scoring, starting at the mode of the
-// deterministic posterior. The cost is little more than one solve for each parameter and
-// each block. If the approximation is poor, the joint move is rarely accepted, but the
-// draws are still correct.
+// deterministic posterior. Finding this approximation takes little more than one solve
+// for each parameter and each block. If the approximation is poor, the joint move is
+// rarely accepted, but the draws are still correct.
 //
 // Stationary distribution: p(θ, ξ | Y). Cost: two solves and N × d standard normal
 // numbers for each draw. A draw takes about 2.5 times as long as a draw with
@@ -47,9 +47,9 @@ type PCNWithinGibbs struct {
 
 	// Blocks is the number of time intervals over which a joint move sums ξ. Zero means
 	// the largest number up to 40 for which there are no more than 64 sums over all
-	// components and experiments. If that number is below 4, or if Blocks is negative,
-	// there are no joint moves. More blocks than the default are useful if the noise is
-	// large.
+	// components and experiments. There are no joint moves if Blocks is negative, or if
+	// Blocks is zero and this largest number is below 4. More blocks than the default are
+	// useful if the noise is large.
 	Blocks int
 
 	gaussian *gaussian // for joint moves, found by Prepare; nil if there are none

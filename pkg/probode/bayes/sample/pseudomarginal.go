@@ -32,8 +32,9 @@ import (
 // PseudoMarginal is useful as an independent check of PCNWithinGibbs. It can replace
 // PCNWithinGibbs if the noise of the solver is large compared with the noise of the data
 // and joint moves do not help. If the variance of log p̂ depends strongly on θ, for
-// example because σ is unknown and small, a chain sometimes gets stuck at a θ whose
-// estimate is far too high. Check R̂, and increase Particles if R̂ is not close to one.
+// example because σ is unknown and small, a chain sometimes gets stuck at a θ at which
+// the estimate of the likelihood is far too high. Check R̂, and increase Particles if R̂
+// is not close to one.
 //
 // Stats.Latent counts pieces of paths, from one datum to the next: Accepted counts the
 // pieces that could be computed, and Failed counts the pieces that could not be computed.
@@ -44,14 +45,14 @@ type PseudoMarginal struct {
 
 	// Particles is the number of paths. If Particles is zero, each chain tunes this
 	// number in the first half of the burn-in so that the variance of log p̂ at the
-	// current θ is about 1.5. After that the number stays fixed. The work for each
-	// effective draw is least if the variance is between 1 and 3 [Doucet et al. 2015].
-	// The value 1.5 is in the lower half of this range, because the variance may be
-	// larger at other θ.
+	// current θ is about 1.5. After the first half of the burn-in the number of paths
+	// stays fixed. The work for each effective draw is least if the variance is between 1
+	// and 3 [Doucet et al. 2015]. The value 1.5 is in the lower half of this range,
+	// because the variance may be larger at other θ.
 	Particles int
 
-	// Correlation is ρ in [0, 1). If it is positive, the standard normal numbers U in the
-	// estimate are not drawn anew for θ′ but only perturbed,
+	// Correlation is ρ in [0, 1). If Correlation is positive, the standard normal numbers
+	// U in the estimate are not drawn anew for θ′ but only perturbed,
 	//
 	//	U′ = ρ U + √(1−ρ²) ε,   ε ~ N(0, I),
 	//
@@ -210,8 +211,8 @@ func (k *pseudoMarginal) tune() {
 	if seen := k.pairs[:k.count]; len(seen) > pairs/2 {
 		// If d ~ N(0, 2v), |d| is below 1.645 √(2v) with probability 0.9. The sample
 		// variance of d would be dominated by one or two estimates that are far too low,
-		// although these do little harm. The median would not detect the large variance
-		// at those θ at which a chain gets stuck.
+		// although these do little harm. The median of |d| would not detect the large
+		// variance of log p̂ at those θ at which a chain gets stuck.
 		slices.Sort(seen)
 		sd := seen[len(seen)*9/10] / 1.645
 		want = math.Ceil(float64(k.particles) * sd * sd / 2 / wantedVariance)

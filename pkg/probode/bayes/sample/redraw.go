@@ -8,9 +8,10 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// RedrawOnAccept is exactly the sampler in the appendix of the paper. It updates θ with
-// the Metropolis algorithm, with ξ fixed. When a move is accepted, a new ξ is drawn from
-// p(ξ) without an accept/reject step; when a move is rejected, ξ does not change.
+// RedrawOnAccept is exactly the sampler in the appendix of Teymur et al. (2018). It
+// updates θ with the Metropolis algorithm, with ξ fixed. When a move is accepted, a new ξ
+// is drawn from p(ξ) without an accept/reject step; when a move is rejected, ξ does not
+// change.
 //
 // Stationary distribution: the density ν(θ) p(ξ) / A_q(θ, ξ), where A_q is the
 // probability that a move from (θ, ξ) is accepted, and ν is the invariant distribution of
@@ -18,7 +19,7 @@ import (
 // and is neither p(θ, ξ | Y) nor the cut posterior ∫ p(θ | ξ, Y) p(ξ) dξ. So always
 // publish the proposal together with the results. Cost: one solve for each draw, and for
 // each accepted move another solve and a new ξ. Use RedrawOnAccept to reproduce the
-// results of the paper; for inference, use PCNWithinGibbs.
+// results of that paper; for inference, use PCNWithinGibbs.
 type RedrawOnAccept struct {
 	// Proposal is the rule that proposes moves of θ; nil stands for a rule that needs no
 	// tuning.
@@ -49,8 +50,8 @@ func (k *redraw) Step(rng *rand.Rand) {
 	k.stats.Latent.Proposed++
 	ll, err := k.e.LogLikelihood(k.theta, k.xi)
 	if err != nil || math.IsNaN(ll) {
-		// In the paper's notation, φ[k+1,k+1] is now zero, so the next move whose
-		// likelihood can be evaluated is accepted.
+		// In the notation of Teymur et al. (2018), φ[k+1,k+1] is now zero, so the next
+		// move whose likelihood can be evaluated is accepted.
 		k.stats.Latent.Failed++
 		k.ll = math.Inf(-1)
 		return

@@ -23,14 +23,14 @@ import (
 //
 // The largest weights are replaced by quantiles of a fitted Pareto distribution [Vehtari
 // et al. 2024]. The shape k̂ of this distribution and the effective number of draws show
-// whether the two posteriors are close enough. If they are not, the chains have Warnings,
-// and new draws must be made with a smaller step. The equations are solved accurately
-// only once for each distinct θ among the draws, using all cores, and not in each
-// iteration of a chain.
+// whether the two posteriors are close enough. If the two posteriors differ too much,
+// Chains.Warnings says so, and new draws must be made with a smaller step. The equations
+// are solved accurately only once for each distinct θ among the draws, using all cores,
+// and not in each iteration of a chain.
 //
-// Reweight can be used with the draws of every sampler whose Target is Reweightable, and
-// so not with those of RedrawOnAccept and ExpectedLikelihood. The weights vary more if
-// the noise of the solver is part of the model.
+// Reweight can be used with the draws of every sampler whose Target is Reweightable; this
+// excludes RedrawOnAccept and ExpectedLikelihood. The weights vary more if the noise of
+// the solver is part of the model.
 //
 // The result has LogWeights, KHat, and the quantities of the accurate solution. Its draws
 // are not copies of the draws in the argument chains, but share their memory. If the
@@ -168,15 +168,15 @@ func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accu
 // the Posterior, and then the draws are reweighted to represent the posterior of an
 // accurate solver (see Reweight).
 //
-// Distribution of the weighted draws: p₀(θ | Y) with the accurate solver, if k̂ says that
-// the weights can be trusted. Cost: the cost of Sampler plus one accurate solve for each
-// distinct θ among the kept draws; these solves use all cores. Use Reweighted if the
+// Distribution of the weighted draws: p₀(θ | Y) with the accurate solver, if k̂ shows
+// that the weights can be trusted. Cost: the cost of Sampler plus one accurate solve for
+// each distinct θ among the kept draws; these solves use all cores. Use Reweighted if the
 // accurate solver is too slow for a whole chain and the coarse solver is nearly accurate
 // enough; k̂ shows whether it was accurate enough. After the run a short search, which
 // begins at 60 draws from the prior, looks for modes of the accurate posterior. A note
 // names those modes that contain far too few of the draws.
 type Reweighted struct {
-	// Sampler makes the draws; nil stands for Deterministic.
+	// Sampler is the sampler that makes the draws; nil stands for Deterministic.
 	Sampler Sampler
 
 	// Accurate is the setup with which the equations are solved to compute the weights.

@@ -28,11 +28,11 @@ import (
 //	log_lik.1, … the log probability of each observation that is not missing
 //
 // If s.Start is nil, the chains start around the modes of the deterministic posterior, or
-// at draws from the prior if no mode is found; Chains.Notes say which of the two was
-// done. To start at draws from the prior in any case, let s.Start call
-// Posterior.DrawPrior. A zero s.BurnIn means 1000 iterations plus 250 for each parameter.
-// The names of the parameters are those in p. A move to a θ at which the equations cannot
-// be solved is rejected and counted as failed.
+// at draws from the prior if no mode is found; a note in Chains.Notes says which of these
+// starting points were used. To start at draws from the prior even if modes can be found,
+// let s.Start call Posterior.DrawPrior. A zero s.BurnIn means 1000 iterations plus 250
+// for each parameter. The names of the parameters are those in p. A move to a θ at which
+// the equations cannot be solved is rejected and counted as failed.
 //
 // With the same seed, different samplers use the same starting points and, in each chain,
 // the same random numbers for proposing and accepting moves of θ. The random numbers for
@@ -182,8 +182,8 @@ func burnIn(s Sampler, p *bayes.Posterior) int {
 }
 
 // After the cancellation of the context, an iteration that is in progress may still
-// finish within the time given by the constant grace. Most iterations do; the others are
-// stopped and discarded.
+// finish within the time given by the constant grace. Most iterations finish within this
+// time; the others are stopped and discarded.
 const grace = 100 * time.Millisecond
 
 // The method guarded() returns a context for the chains, which is cancelled when ctx is

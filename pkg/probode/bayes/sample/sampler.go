@@ -12,8 +12,8 @@ import (
 
 // A Sampler is an algorithm that draws θ, alone or together with ξ. Every Sampler, from
 // this package or another package, can be used with Run, Store, Compare, and package
-// assess. A Sampler may also be a Proposer, a Replacer, a Preparer, a Finisher, a
-// Quantifier or a Learner, and its kernels may be Tuned.
+// assess. A Sampler may also implement Proposer, Replacer, Preparer, Finisher, Quantifier
+// or Learner, and its kernels may implement Tuned.
 type Sampler interface {
 	// String returns a short name for tables.
 	String() string
@@ -85,9 +85,9 @@ func (t Target) Noisy() bool {
 	return t.Distribution != Classical && t.Distribution != Accurate
 }
 
-// A Proposer is a Sampler whose proposals of θ the user may choose. If the user does so,
-// the shape of the posterior, and therefore a search for modes, is not needed for the
-// proposals.
+// A Proposer is a Sampler whose proposals of θ the user may choose. If the user chooses a
+// rule for the proposals, they do not require the shape of the posterior, and therefore
+// no search for modes.
 type Proposer interface {
 	Sampler
 	// Proposals returns the user's rule; nil stands for the rule of this package.

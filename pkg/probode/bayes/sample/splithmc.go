@@ -55,7 +55,7 @@ func (s SplitHMC) Prepare(ctx context.Context, d *bayes.Density, modes func() (*
 	return s, nil, nil
 }
 
-// BurnIn returns 100. So few iterations are enough because the shape of the posterior is
+// BurnIn returns 100. A short burn-in is enough because the shape of the posterior is
 // known.
 func (SplitHMC) BurnIn(int) int { return 100 }
 

@@ -142,10 +142,11 @@ func starts(p *bayes.Posterior, found *bayes.Modes, chains, candidates int, loos
 		for range candidates {
 			theta := draw()
 			logp, err := mine.LogPosterior(u, nil)
-			// The candidate with the largest of these sums is chosen. The probability
-			// that this is a given candidate is its importance weight divided by the sum
-			// of all weights, since −log of an exponential variate has a Gumbel
-			// distribution.
+			// The candidate with the largest weight is chosen; the variable weight is the
+			// logarithm of its importance weight plus a random number. This number, −log
+			// of an exponential variate, has a Gumbel distribution. Therefore the
+			// probability that a candidate is chosen is its importance weight divided by
+			// the sum of all importance weights.
 			if weight := logp + floats.Dot(z, z)/2 - math.Log(rng.ExpFloat64()); err == nil && weight > top {
 				best, top = theta, weight
 			}

@@ -27,8 +27,8 @@ import (
 
 // The chosen solver is certified only if there are at most mostTrusted parameters,
 // because with d parameters a certificate takes 50 + 20 d solutions at each mode. With
-// more than mostTrusted parameters the search for modes does not begin at draws from the
-// prior either.
+// more than mostTrusted parameters, the search for modes is also restricted: it does not
+// begin at draws from the prior.
 const mostTrusted = 15
 
 // The method trust() certifies the solver of the plan. If this solver differs too much

@@ -32,8 +32,8 @@ type Result struct {
 // is too large. High counts at both ends mean that the spread is too small. A histogram
 // that slopes to one side means that the draws are biased.
 //
-// The bands are pointwise binomial bands with equal tails. They are just wide enough to
-// contain all counts with the given joint probability, which is computed exactly.
+// The bands are pointwise binomial bands with equal tails. The bands are just wide enough
+// to contain all counts with the given joint probability, which is computed exactly.
 func (r *Result) Histogram(k int, probability float64) (counts []int, lo, hi int) {
 	counts = make([]int, r.Draws+1)
 	for _, rank := range r.Ranks[k] {
@@ -57,8 +57,8 @@ func (r *Result) Histogram(k int, probability float64) (counts []int, lo, hi int
 // If the ranks are uniform, all differences lie between lo and hi with the given
 // probability, or with a slightly larger one, since ranks are whole numbers. The
 // differences show small systematic deviations better than a histogram does. An arch
-// means that the draws are too high; a curve that rises in the middle means that their
-// spread is too large, and one that falls in the middle means that it is too small.
+// means that the draws are too high. If the curve rises in the middle, the spread of the
+// draws is too large; if it falls in the middle, their spread is too small.
 //
 // The bands are those of Säilynoja, Bürkner & Vehtari (2022), computed like those of
 // Histogram.
@@ -94,8 +94,9 @@ func widest(probability float64, joint func(level float64) float64) float64 {
 // P returns the p-value of a test that the ranks of quantity k are uniform. The test
 // statistic is the smallest pointwise two-sided tail probability of the cumulative counts
 // of the ranks. The p-value is the probability that uniform ranks deviate at least as
-// much as the observed ranks. It is exact for independent draws. A p-value below about
-// 10⁻⁴ means that the sampler is wrong, or that its draws are too strongly correlated.
+// much as the observed ranks. The p-value is exact for independent draws. A p-value below
+// about 10⁻⁴ means that the sampler is wrong, or that its draws are too strongly
+// correlated.
 func (r *Result) P(k int) float64 {
 	n, c := len(r.Ranks[k]), r.cumulated(k)
 	dist := newBinomial(n)

@@ -61,19 +61,19 @@ type Settings struct {
 // and ranks θ among the sampler's draws.
 //
 // The data come from the model whose posterior the sampler claims to sample. This model
-// usually uses the numerical solution with the solver's noise. It uses the classical
-// solution for Deterministic, and for DelayedAcceptance without Noise, and the accurate
-// solution for Reweighted. The draws of Reweighted are resampled in proportion to their
+// usually uses the numerical solution with the solver's noise. For Deterministic, and for
+// DelayedAcceptance without Noise, it uses the classical solution; for Reweighted it uses
+// the accurate solution. The draws of Reweighted are resampled in proportion to their
 // weights.
 //
-// Each data set has one chain, which starts at the θ that generated the data: the test
-// shows whether the sampler leaves the posterior invariant, not whether a chain started
-// elsewhere converges to the posterior. Each data set has its own stream of random
-// numbers. So the result does not depend on the number of workers, and the first n data
-// sets do not depend on the total number of data sets.
+// Each data set has one chain, which starts at the θ that generated the data. The test
+// shows whether the sampler leaves the posterior invariant, but not whether a chain
+// started elsewhere converges to the posterior. Each data set has its own stream of
+// random numbers. So the result does not depend on the number of workers, and the first n
+// data sets do not depend on the total number of data sets.
 //
-// If ctx ends first, the result holds the data sets that were complete by then, and the
-// error is ctx.Err().
+// If ctx is cancelled before all data sets are complete, the result holds those that are
+// complete, and the error is ctx.Err().
 func Run(ctx context.Context, p *bayes.Posterior, sampler sample.Sampler, s Settings) (*Result, error) {
 	if s.Sets < 0 || s.Ranks < 0 || s.Workers < 0 || !(s.Independent >= 0) {
 		panic("sbc: a number in Settings is negative: want numbers ≥ 0")

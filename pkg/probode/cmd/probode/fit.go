@@ -297,9 +297,9 @@ func writeOptima(out io.Writer, p *modelfile.File, priors bool, optima []modelfi
 	fmt.Fprintf(out, "\n%s", text.Table(rows, func(c int) bool { return c != 1 }))
 }
 
-// atBound reports whether the value v lies on a bound, to within a thousandth of the
-// bound and of the distance to the other bound. If a bound does not exist, it is passed
-// as NaN.
+// atBound reports whether the value v lies on a bound, that is, whether its distance from
+// the bound is at most a thousandth of the absolute value of the bound and of the
+// distance between the two bounds. If a bound does not exist, it is passed as NaN.
 func atBound(v, bound, other float64) bool {
 	near := 1e-3 * math.Abs(bound)
 	if width := math.Abs(other - bound); width > 0 {
@@ -308,9 +308,9 @@ func atBound(v, bound, other float64) bool {
 	return math.Abs(v-bound) <= near
 }
 
-// writeProfiles writes the confidence intervals. It also names the parameters whose
-// confidence region extends beyond the interval, and the parameters that the data do not
-// determine.
+// writeProfiles writes the confidence intervals. writeProfiles also names the parameters
+// whose confidence region extends beyond the interval, and the parameters that the data
+// do not determine.
 func writeProfiles(out io.Writer, file *modelfile.File, p *modelfile.ProfileLikelihoods, searches int) {
 	rows := [][]string{{fmt.Sprintf("%g %% confidence", 100*p.Level), "from", "to", "open"}}
 	var open, elsewhere, unknown []string
@@ -372,8 +372,8 @@ func writeProfiles(out io.Writer, file *modelfile.File, p *modelfile.ProfileLike
 	}
 }
 
-// The function between() describes bounds. NaN or an infinite number means that there is
-// no bound.
+// The function between() describes bounds. NaN or an infinite number stands for a missing
+// bound.
 func between(lower, upper float64) string {
 	above, below := lower > math.Inf(-1), upper < math.Inf(1)
 	switch {

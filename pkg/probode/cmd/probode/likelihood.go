@@ -133,8 +133,8 @@ func likelihoodSettings(how *solving) (set modelfile.LikelihoodSettings, err err
 	return set, nil
 }
 
-// newFolder creates the folder dir, which contains the files made by the function
-// write(). If an error occurs, no folder is created.
+// newFolder creates the folder dir, and calls the function write() to create the files in
+// this folder. If an error occurs, no folder is created.
 func newFolder(dir string, write func(dir string) error) error {
 	dir = filepath.Clean(dir)
 	tmp, err := os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+".*.tmp")

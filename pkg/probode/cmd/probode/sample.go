@@ -360,8 +360,8 @@ func (r *sampleRun) finish(ctx context.Context, words string) error {
 }
 
 // Without -draws, each chain first generates firstDraws draws, or fewer with some
-// samplers: see sampleRun.draw. This number is doubled, up to lastDraws, until the draws
-// are sufficient.
+// samplers: see sampleRun.draw. The number of draws is doubled, up to lastDraws, until
+// the draws are sufficient.
 const firstDraws, lastDraws = 1000, 32_000
 
 // With samplers whose draws are nearly independent, fewDraws is used instead of
@@ -372,8 +372,9 @@ const fewDraws = 250
 const patience = 7 * time.Minute
 
 // The method profile() computes the profile likelihoods of a model from a file, within
-// three minutes, so that it can name the parameters that the data do not determine. It
-// does nothing if these parameters are already known from the file named by -start.
+// three minutes, so that it can name the parameters that the data do not determine. The
+// method does nothing if the file named by -start already shows which parameters the data
+// do not determine.
 func (r *sampleRun) profile(ctx context.Context) {
 	file, out := r.model.loaded, r.out
 	if file == nil || r.unknown != "" {
@@ -401,10 +402,10 @@ func (r *sampleRun) profile(ctx context.Context) {
 }
 
 // The function sufficient() reports whether every parameter has 400 effective draws, or
-// 100 for each chain if that is more, and an R̂ below 1.01. If this is not so, the result
-// hopeless says whether even lastDraws draws per chain would probably contain too few
-// effective draws. The result words describes the draws, and names the parameters that
-// have too few effective draws or too large an R̂.
+// 100 for each chain if that is more, and an R̂ below 1.01. If a parameter does not meet
+// both conditions, the result hopeless says whether even lastDraws draws per chain would
+// probably contain too few effective draws. The result words describes the draws, and
+// names the parameters that have too few effective draws or too large an R̂.
 func sufficient(c *mcmc.Chains) (enough, hopeless bool, words string) {
 	const listed = 6
 	wanted := float64(max(400, 100*len(c.Draws)))

@@ -344,7 +344,8 @@ func (s *solution) setup(p *probode.Problem, times []float64) (setup probode.Set
 	return setup, nil
 }
 
-// The method noisy() sets the noise scale in the argument to.
+// The method noisy() sets the noise scale in the argument `to`, the settings of the
+// solver.
 func (s *solution) noisy(ctx context.Context, p *probode.Problem, m probode.Method, to *probode.Settings) error {
 	alpha, is, err := noiseScale(s.alpha)
 	switch {
@@ -412,8 +413,9 @@ func located(ctx context.Context, p *probode.Problem, setup probode.Setup, times
 	})
 }
 
-// rowsAt returns a row for each of the times or, if times is nil, for 201 times over the
-// span. The function solve() must return the states at the given times, which are sorted.
+// rowsAt returns a row for each of the times or, if times is nil, for 201 equally spaced
+// times over the span. The function solve() must return the states at the given times,
+// which are sorted.
 func rowsAt(p *probode.Problem, times []float64, solve func(sorted []float64) ([]float64, error)) ([][]float64, error) {
 	if times == nil {
 		const points = 200

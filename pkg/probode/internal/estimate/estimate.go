@@ -13,8 +13,8 @@
 //	moments    y − m                          ½ ((y − m)²/v − 1)
 //
 // with p± = Φ(±1). So the error of a median depends on the effective sample size of the
-// indicator 1{y ≤ q}. The density f at a quantile is estimated by the difference
-// quotient of the quantiles around it, with the width of Bofinger (1975).
+// indicator 1{y ≤ q}. The density f at a quantile is estimated by a difference quotient
+// of nearby quantiles, with the bandwidth of Bofinger (1975).
 //
 // For a part of the posterior, the influence is zero outside the part and is divided by
 // the share of the draws that lie in the part.
@@ -87,8 +87,8 @@ func (by Measure) summary(x, weights []float64) summary {
 }
 
 // weightedQuantiles holds the sorted draws x and their levels p. The level of a draw is
-// the sum of the weights of the draws before it plus half of its own weight, shifted and
-// scaled so that it runs from 0 at the first draw to 1 at the last.
+// the sum of the weights of the draws before it plus half of its own weight. The levels
+// are shifted and scaled so that they run from 0 at the first draw to 1 at the last.
 type weightedQuantiles struct {
 	x, p []float64
 	size float64 // Kish's effective number of draws
@@ -240,20 +240,23 @@ func stretches(x [][]float64, influence func(c, k int) (center, log float64), n 
 // the draws x[c][k] for which in[c][k] is 1. Weighed returns the difference of the
 // centres, in units of the parameter, and the ratio of the spreads. Let φ and ψ be the
 // influence functions of the plain draws, and φ_w and ψ_w those of the weighted draws.
-// Then the errors of the two results are those of the means of φ − w φ_w and ψ − w ψ_w.
+// Then the error of the difference is that of the mean of φ − w φ_w, and the relative
+// error of the ratio is that of the mean of ψ − w ψ_w.
 //
 // Weighed also returns the accurate centre and spread. The accurate centre is all.Center,
-// the centre of all draws, minus this difference; the accurate spread is found in the
-// same way on a logarithmic scale. The two terms are correlated, because the draws x are
-// a subset of all draws. Hence their errors are those of the means of allCenter − (φ − w
-// φ_w) and allLog − (ψ − w ψ_w), where allCenter and allLog are the influences of all draws since
-// the previous draw that has a weight. If all draws have weights, these expressions
-// reduce to w φ_w and w ψ_w.
+// the centre of all draws, minus the difference of the centres; the accurate spread is
+// found in the same way on a logarithmic scale. The centre of all draws and the
+// subtracted difference are correlated, because the draws x are a subset of all draws.
+// Hence the errors of the accurate centre and spread are those of the means of allCenter
+// − (φ − w φ_w) and allLog − (ψ − w ψ_w), where allCenter and allLog are the influences
+// of all draws since the previous draw that has a weight. If all draws have weights,
+// these expressions reduce to w φ_w and w ψ_w.
 //
 // If the weights remove a distant mode, all.Center and the difference are both uncertain
 // by a fraction of the distance to that mode. The centre and the spread of the weighted
-// draws alone, whose errors are those of the means of w φ_w and w ψ_w, are then more
-// accurate. Weighed returns whichever of the two results has the smaller error.
+// draws alone are then more accurate; their errors are those of the means of w φ_w and w
+// ψ_w. Weighed therefore chooses between the weighted draws alone and the difference,
+// separately for the centre and the spread, according to the smaller standard error.
 func (by Measure) Weighed(x, w, in, allCenter, allLog [][]float64, all Value) (Difference, Value) {
 	plain, influence := by.part(x, nil, in)
 	weighted, influenceW := by.part(x, w, in)
@@ -284,7 +287,7 @@ func (by Measure) Weighed(x, w, in, allCenter, allLog [][]float64, all Value) (D
 	return d, Value{center, centerSE, spread, spread * logSE}
 }
 
-// meanSE is diag.MCSEMean, or 0 if all numbers are equal.
+// meanSE returns diag.MCSEMean, or 0 if all numbers are equal.
 func meanSE(x [][]float64) float64 {
 	se := diag.MCSEMean(x)
 	if math.IsNaN(se) {

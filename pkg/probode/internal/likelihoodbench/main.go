@@ -31,8 +31,8 @@ type request struct {
 	Repeat int
 }
 
-// A task performs a computation. If the computation is that of a log-likelihood, the task
-// returns its value.
+// A task performs a computation. If a task computes a log-likelihood, it returns the
+// value of the log-likelihood.
 type task func(ctx context.Context) (float64, error)
 
 func main() {

@@ -51,10 +51,11 @@ func (c *column) selectRanks(values []float64, ranks []int) {
 // The method pick() sets found[i] to the order statistic of values with rank ranks[i] −
 // first.
 //
-// pick() divides the range into about as many equal buckets as there are values and
-// counts the values in each; it then examines only the buckets that contain a requested
-// rank; of thousands of values, these buckets hold only a few. If many values lie in one
-// bucket, because another value is far away, that bucket is processed in the same way.
+// The method divides the range into about as many equal buckets as there are values, and
+// counts the values in each bucket. It then examines only the buckets that contain a
+// requested rank. Even if there are thousands of values, these buckets usually contain
+// only a few of them. If many values lie in one bucket, because another value is far
+// away, that bucket is processed in the same way.
 func (c *column) pick(values []float64, ranks []int, first int, found []float64, depth int) {
 	const small, deepest = 24, 12
 	n := len(values)

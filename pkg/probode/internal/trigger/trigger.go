@@ -29,18 +29,19 @@ const (
 )
 
 const (
-	// If a condition becomes true several times in succession, each time within this
-	// fraction of the span after the last, the times are assumed to accumulate.
+	// The times at which a condition becomes true are assumed to accumulate if the
+	// interval between successive times is repeatedly shorter than this fraction of the
+	// time span.
 	close = 1e-10
-	// The constant repeats is the number of successive times, each within this fraction
-	// of the span after the last, at which a run ends with an error.
+	// The constant repeats is the number of successive intervals shorter than this limit
+	// after which the run ends with an error.
 	repeats = 3
 	// The constant chain is the largest permitted number of jumps at one time.
 	chain = 1000
 )
 
-// An EndlessError says that conditions become true again and again, at times that do not
-// go on.
+// An EndlessError says that a condition becomes true again and again, either at the same
+// time or at times that seem to approach a limit.
 type EndlessError struct{ text string }
 
 func (e *EndlessError) Error() string { return e.text }
@@ -116,9 +117,9 @@ type Step struct {
 }
 
 // Find returns the time in a step at which a condition that was false becomes true, and
-// takes the step again so that it ends at this time. The condition is true there, and was
-// false a few units in the last place earlier. The result ok is false if no condition
-// becomes true; the step then ends at B, as before.
+// takes the step again so that it ends at this time. At this time the condition is true;
+// a few units in the last place earlier it is false. The result ok is false if no
+// condition becomes true; the step then ends at B, as before.
 func (w *Watch) Find(s Step) (at float64, ok bool, err error) {
 	end, ok, err := w.within(s.A, s.B, s.Y, s.Theta)
 	if !ok && err == nil {
@@ -137,11 +138,11 @@ func (w *Watch) Find(s Step) (at float64, ok bool, err error) {
 	return at, true, err
 }
 
-// The method within() reports whether a condition that was false is true at the end of the
-// step from a to b, or just before b, where x is the state at b. The first result is the
-// time at which the condition is true. The method also examines the time just before b,
-// because a condition such as x > 1 && t < 4 can become false again exactly at the end of
-// the step.
+// The method within() considers the end b of the step from a to b, and the time just
+// before b. It reports whether a condition that was false is true at one of these times.
+// The argument x is the state at b. The first result is the time at which the condition
+// is true. The time just before b is needed because a condition such as x > 1 && t < 4
+// can become false again exactly at the end of the step.
 func (w *Watch) within(a, b float64, x, theta []float64) (end float64, ok bool, err error) {
 	for _, end := range []float64{b, math.Nextafter(b, a)} {
 		if g, err := w.Excess(end, x, theta); err != nil || g > 0 {
@@ -151,11 +152,12 @@ func (w *Watch) within(a, b float64, x, theta []float64) (end float64, ok bool, 
 	return b, false, nil
 }
 
-// The method between() reports whether a condition that is false at both ends of a step is
-// true in between, and at what time. If the slope of G is positive at A and negative at B,
-// G has a maximum in between, which the cubic with the same values and slopes predicts. If
-// the predicted maximum is nearer to zero than it is to the ends, the step is taken to the
-// time of the maximum, and the search continues on one of the two sides.
+// The method between() reports whether a condition that is false at both ends of a step
+// is true in between, and at what time. If the slope of G is positive at A and negative
+// at B, G has a maximum in between. The cubic with the same values and slopes at A and B
+// predicts this maximum. If the predicted maximum is positive, or closer to zero than to
+// the larger of these two values, the step is taken to the time of the predicted maximum.
+// Unless the condition is true at this time, the search is repeated on one side of it.
 func (w *Watch) between(s Step) (end float64, ok bool, err error) {
 	const most = 12 // steps
 	taken := false
@@ -215,12 +217,13 @@ func (w *Watch) between(s Step) (end float64, ok bool, err error) {
 	return s.B, false, nil
 }
 
-// The function maximum() returns the maximum of the cubic on [0, 1] that has the values a
-// and b and the slopes da > 0 and db < 0 at 0 and 1, and where it is.
+// The function maximum() considers the cubic that has the values a and b and the slopes
+// da > 0 and db < 0 at 0 and 1. It returns the position and the value of the maximum of
+// this cubic on [0, 1].
 func maximum(a, b, da, db float64) (at, top float64) {
 	// The derivative is da + 2 p τ + 3 q τ².
 	p, q := 3*(b-a)-2*da-db, 2*(a-b)+da+db
-	// It is positive at 0 and negative at 1, so it has one root in between.
+	// The derivative is positive at 0 and negative at 1, so it has one root in between.
 	root := math.Sqrt(max(p*p-3*q*da, 0))
 	if p < 0 {
 		at = da / (root - p)

@@ -3,7 +3,7 @@ package vector
 import "math"
 
 // MaxAbs returns the largest absolute value of the elements of x, 0 if there are none,
-// and NaN if one is NaN.
+// and NaN if any element is NaN.
 func MaxAbs(x []float64) float64 {
 	var m float64
 	for _, v := range x {

@@ -83,8 +83,8 @@ func ess(x [][]float64) float64 {
 	// not positive, because noise dominates from there on. The sum of each pair is
 	// replaced by the sum of the previous pair if that is smaller. If the first
 	// autocorrelation of the pair at which the sum ends is positive, it is counted once
-	// instead of twice. This improves the estimate for antithetic chains, in which each
-	// pair has a positive first term and a negative second term.
+	// instead of twice. This rule improves the estimate for antithetic chains, in which
+	// each pair has a positive first term and a negative second term.
 	tau := -1.0
 	last := math.Inf(1)
 	t := 0

@@ -192,10 +192,10 @@ func (s Summary) String() string {
 }
 
 // The method format() writes the value v with the number of decimals that three
-// significant digits of the standard deviation need. If heavy tails make the standard
+// significant digits of the standard deviation need. Heavy tails may make the standard
 // deviation more than twice as large as that of a normal distribution with the same
-// quantiles, the smaller of these two standard deviations determines the number of
-// decimals, because otherwise all quantiles might be written as 0.
+// quantiles. In this case the smaller of these two standard deviations determines the
+// number of decimals, because otherwise all quantiles might be written as 0.
 func (m Marginal) format(v float64) string {
 	width := m.SD
 	if central := (m.Q975 - m.Q025) / (2 * 1.96); central > 0 && 2*central < width {
