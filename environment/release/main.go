@@ -69,7 +69,7 @@ func versionOf(changelog string) (string, error) {
 	}
 	found := heading.FindSubmatch(text)
 	if found == nil || !regexp.MustCompile(`^v\d+\.\d+\.\d+(-[0-9A-Za-z.]+)?$`).Match(found[1]) {
-		return "", fmt.Errorf("the first heading of %s is not a version: want one such as ## v0.1.0", changelog)
+		return "", fmt.Errorf("the first heading of %s is not a version: want a heading such as ## v0.1.0", changelog)
 	}
 	return string(found[1]), nil
 }

@@ -69,7 +69,7 @@ func (s *Solver) Gradient(g *Gradient, w, z, theta, xi []float64) error {
 // times, or nil.
 func (s *Solver) gradient(g *Gradient, w, times, z, theta, xi []float64) error {
 	if len(w) != s.PathLen() || len(z) != len(w) || len(g.Theta) != len(s.p.Theta) || len(theta) != len(g.Theta) {
-		panic(fmt.Sprintf("probode: w and z have lengths %d and %d, and θ and its gradient have lengths %d and %d: want %d for the first two and %d for the others", len(w), len(z), len(theta), len(g.Theta), s.PathLen(), len(s.p.Theta)))
+		panic(fmt.Sprintf("probode: w and z have lengths %d and %d, and θ and its gradient have lengths %d and %d: want length %d for w and z, and %d for θ and its gradient", len(w), len(z), len(theta), len(g.Theta), s.PathLen(), len(s.p.Theta)))
 	}
 	if n := s.NoiseLen(); xi != nil && len(xi) != n || g.Xi != nil && len(g.Xi) != n {
 		panic(fmt.Sprintf("probode: ξ and its gradient have lengths %d and %d: want N·n = %d, or nil", len(xi), len(g.Xi), n))

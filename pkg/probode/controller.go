@@ -18,7 +18,7 @@ import (
 // follows from the last two errors (a PI controller: Gustafsson 1991; Hairer & Wanner,
 // Solving Ordinary Differential Equations II, IV.2).
 
-var errTooShort = errors.New("the steps are smaller than the rounding error of t, so the tolerance cannot be met: want a larger tolerance, or an absolute tolerance for components near zero")
+var errTooShort = errors.New("the steps are smaller than the rounding error of t, so the tolerance cannot be met: set a larger tolerance, or an absolute tolerance for components near zero")
 
 // A controller performs an error-controlled run of the classical method over all
 // segments.
@@ -327,7 +327,7 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 		}
 		if c.made != nil {
 			if err := c.made.LocalError(c.err, i, c.x, c.next, c.theta); err != nil {
-				return 0, 0, fmt.Errorf("at t = %.6g: the error of the step: %w", t, err)
+				return 0, 0, fmt.Errorf("at t = %.6g: the local error of the step could not be computed: %w", t, err)
 			}
 		}
 		for _, v := range c.err {

@@ -425,4 +425,4 @@ func Ordered[T any](ctx context.Context, n, workers int, work func(w, i int) T, 
 	return nil
 }
 
-var errGoexit = errors.New("probode: a function ended its goroutine with runtime.Goexit: want a function that returns")
+var errGoexit = errors.New("probode: a function called runtime.Goexit instead of returning")

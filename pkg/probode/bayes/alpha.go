@@ -51,11 +51,11 @@ func CalibrateAlpha(ctx context.Context, p *Posterior, theta []float64, s calibr
 	for i, r := range e.parts {
 		e.bind(r, theta)
 		if r.grid == nil {
-			return nil, fmt.Errorf("bayes: %s: α cannot be calibrated for %v, because noise is added only on a fixed grid: want Uniform or Frozen steps", r.x.title(i), p.Mesh)
+			return nil, fmt.Errorf("bayes: %s: α cannot be calibrated for %v, because noise is added only on a fixed grid: use Uniform or Frozen steps", r.x.title(i), p.Mesh)
 		}
 		solver := r.grid.Solver()
 		if s.Scaling != probode.ScaleDefault && s.Scaling != solver.Scaling() {
-			return nil, fmt.Errorf("bayes: %s: α is to be calibrated for %v, but the setup uses %v: want the same Scaling in both", r.x.title(i), s.Scaling, solver.Scaling())
+			return nil, fmt.Errorf("bayes: %s: α is to be calibrated for %v, but the setup uses %v: use the same Scaling in both", r.x.title(i), s.Scaling, solver.Scaling())
 		}
 		set := s
 		set.Mesh, set.Theta, set.Scaling = solver.Grid(), slices.Clone(r.theta), solver.Scaling()

@@ -92,11 +92,11 @@ func ReadCSV(r io.Reader, time string, columns ...string) (*Data, error) {
 			return nil, fmt.Errorf("data: there is no column %q: %s", name, describe(header))
 		}
 		if slices.Contains(header[at[i]+1:], name) {
-			return nil, fmt.Errorf("data: the header has column %q twice: want it once", name)
+			return nil, fmt.Errorf("data: the header contains the column %q twice: want different names", name)
 		}
 		switch j := slices.Index(at[:i], at[i]); {
 		case j == 0:
-			return nil, fmt.Errorf("data: column %q holds the times: want another column for the values", name)
+			return nil, fmt.Errorf("data: column %q contains the times: name another column for the values", name)
 		case j > 0: // the data of the column would count twice
 			return nil, fmt.Errorf("data: column %q is named twice: want each column once", name)
 		}
@@ -154,7 +154,7 @@ func ReadFile(path, time string, columns ...string) (*Data, error) {
 		defer f.Close()
 		in := &io.LimitedReader{R: f, N: maxFile}
 		if d, err = ReadCSV(in, time, columns...); in.N == 0 {
-			return nil, fmt.Errorf("the file is larger than %d MiB: want a smaller file", maxFile>>20)
+			return nil, fmt.Errorf("the file is larger than the limit of %d MiB", maxFile>>20)
 		}
 	}
 	if why := (*os.PathError)(nil); errors.As(err, &why) {
@@ -173,8 +173,8 @@ func checkText(in *bufio.Reader) error {
 	for _, known := range []struct{ mark, fault string }{
 		{"\xff\xfe", "the file is in UTF-16: want UTF-8"},
 		{"\xfe\xff", "the file is in UTF-16: want UTF-8"},
-		{"\x1f\x8b", "the file is compressed by gzip: want the text itself"},
-		{"PK\x03\x04", "the file is a zip archive, such as a spreadsheet workbook: want a text file, saved as CSV"},
+		{"\x1f\x8b", "the file is compressed by gzip: decompress it first"},
+		{"PK\x03\x04", "the file is a zip archive, such as a spreadsheet workbook: save the table as a CSV text file"},
 	} {
 		if bytes.HasPrefix(head, []byte(known.mark)) {
 			return errors.New(known.fault)

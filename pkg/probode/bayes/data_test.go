@@ -41,8 +41,8 @@ func TestReadCSVErrors(t *testing.T) {
 		wide += fmt.Sprintf(",column%d", i)
 	}
 	for _, c := range []struct{ in, want string }{
-		{"t,y,y\n1,2,3\n", `the header has column "y" twice`},
-		{"t,t,y\n1,2,3\n", `the header has column "t" twice`},
+		{"t,y,y\n1,2,3\n", `the header contains the column "y" twice`},
+		{"t,t,y\n1,2,3\n", `the header contains the column "t" twice`},
 		{"t;y\n1;2\n", `the header has t;y: the separator seems to be ";": want commas`},
 		{"t\ty\n1\t2\n", `the separator seems to be a tab: want commas`},
 		{"t,z;y\n1,2\n", `no column "y": the header has t, z;y`},

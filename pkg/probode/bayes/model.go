@@ -145,7 +145,7 @@ func (p *Posterior) index(name string) int {
 func (x *Experiment) pick() ([]int, error) {
 	columns, d := x.Data.columns(), x.Problem.Dim()
 	if columns > d {
-		return nil, fmt.Errorf("the data have %d columns and the state has %d components: want a function Observe that computes what is observed", columns, d)
+		return nil, fmt.Errorf("the data have %d columns and the state has %d components: set Observe to a function that computes the observed quantities", columns, d)
 	}
 	inOrder, named := make([]int, columns), make([]int, columns)
 	for k := range columns {
@@ -170,7 +170,7 @@ func (x *Experiment) pick() ([]int, error) {
 	}
 	// This is an error, because a wrong guess could, for example, compare the observed
 	// numbers of infected people with the numbers of susceptible people.
-	return nil, fmt.Errorf("the column %q of the data is none of the states %s: want the name of a state in Data.Names, or an Observe that says what is observed", stranger, strings.Join(x.Problem.States, ", "))
+	return nil, fmt.Errorf("the column %q of the data is none of the states %s: use the name of a state in Data.Names, or set Observe to a function that computes the observed quantities", stranger, strings.Join(x.Problem.States, ", "))
 }
 
 // The method named() reports whether the parameter with the given name is an element of θ

@@ -560,7 +560,7 @@ func TestUnusedParameterWithObserve(t *testing.T) {
 		p := town("beta", "rho")
 		change(p)
 		_, err := bayes.NewDensity(context.Background(), p)
-		want := fmt.Sprintf(`bayes: parameter %q is not used: the equations have beta, and changing it does not change the values that Observe writes`, name)
+		want := fmt.Sprintf(`bayes: parameter %q is not used: it is not among the parameters of the equations (beta), and it does not affect the values that Observe writes`, name)
 		if err == nil || err.Error() != want {
 			t.Errorf("error %v, want %s", err, want)
 		}
@@ -668,7 +668,7 @@ func TestBadPosterior(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, change := range map[string]func(p *bayes.Posterior){
-		"want Params, Experiments, Method and Mesh":   func(p *bayes.Posterior) { p.Method = nil },
+		"a Posterior needs Params, Experiments":       func(p *bayes.Posterior) { p.Method = nil },
 		"parameter 1 has no name":                     func(p *bayes.Posterior) { p.Params[0].Name = "" },
 		`two parameters are named "slope"`:            func(p *bayes.Posterior) { p.Params[1].Name = "slope" },
 		`parameter "sigma" has no Prior`:              func(p *bayes.Posterior) { p.Params[1].Prior = nil },
@@ -682,8 +682,8 @@ func TestBadPosterior(t *testing.T) {
 		"the length of Errors is 2 and the number of columns is 1": func(p *bayes.Posterior) {
 			p.Experiments[0].Errors = []bayes.Likelihood{bayes.Poisson{}, bayes.Poisson{}}
 		},
-		"a function Observe that computes what is observed": func(p *bayes.Posterior) { p.Experiments[0].Data.Y = [][]float64{{1, 2}, {1, 2}} },
-		"Sigma is 0": func(p *bayes.Posterior) { p.Experiments[0].Errors[0] = bayes.Gaussian{} },
+		"set Observe to a function": func(p *bayes.Posterior) { p.Experiments[0].Data.Y = [][]float64{{1, 2}, {1, 2}} },
+		"Sigma is 0":                func(p *bayes.Posterior) { p.Experiments[0].Errors[0] = bayes.Gaussian{} },
 		"errors of column 1: the value 1.5 at t = 0.5": func(p *bayes.Posterior) {
 			p.Experiments[0].Data.Y[0][0] = 1.5
 			p.Experiments[0].Errors[0] = bayes.Poisson{}

@@ -61,7 +61,7 @@ func (e *Density) newPart(ctx context.Context, number int) (*Part, error) {
 		return nil, err
 	}
 	if _, ok := path.(probode.Gridded); p.AlphaParam != "" && path.NoiseLen() > 0 && !ok {
-		return nil, fmt.Errorf("α is the parameter %q, but the noise of %v has a scale that cannot be changed: want a known Alpha", p.AlphaParam, p.Setup)
+		return nil, fmt.Errorf("α is the parameter %q, but the scale of the noise of %v cannot be changed: give Alpha a fixed value", p.AlphaParam, p.Setup)
 	}
 	d, columns := problem.Dim(), x.Data.columns()
 	r := &Part{e: e, number: number, x: x, differ: newDiffer(columns), noise: path.NoiseLen(), state: make([]float64, len(x.Data.T)*d), theta: slices.Clone(problem.Theta)}

@@ -142,9 +142,9 @@ func (e *Density) checkObserve() error {
 	}
 	also := ""
 	if observes {
-		also = ", and changing it does not change the values that Observe writes"
+		also = ", and it does not affect the values that Observe writes"
 	}
-	return fmt.Errorf("bayes: parameter %q is not used: the equations have %s%s", p.Params[unused[0]].Name, strings.Join(p.problemParams(), ", "), also)
+	return fmt.Errorf("bayes: parameter %q is not used: it is not among the parameters of the equations (%s)%s", p.Params[unused[0]].Name, strings.Join(p.problemParams(), ", "), also)
 }
 
 // The function same() reports whether two values of Observe are equal.

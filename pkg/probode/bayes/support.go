@@ -33,7 +33,7 @@ func (p *Param) support() (t transform, err error) {
 	}
 	if d, ok := p.Prior.(Truncated); ok {
 		if mass, exact := d.mass(); mass < leastMass && !exact {
-			return t, fmt.Errorf("bayes: the truncated prior of %q keeps only %.2g of the probability of a distribution, in its upper tail, where this number is mostly rounding error: want at least %g", p.Name, mass, leastMass)
+			return t, fmt.Errorf("bayes: the truncated prior of %q is the upper tail of a distribution, and the probability of this tail, %.2g, is too small to be computed accurately: want a probability of at least %g", p.Name, mass, leastMass)
 		}
 	}
 	median := p.Prior.Quantile(0.5)

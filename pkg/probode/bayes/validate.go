@@ -10,7 +10,7 @@ import (
 )
 
 // errMissing is returned for a Posterior in which a required field is not set.
-var errMissing = errors.New("bayes: want Params, Experiments, Method and Mesh in a Posterior")
+var errMissing = errors.New("bayes: a Posterior needs Params, Experiments, a Method and a Mesh")
 
 // validate returns an error that names the first mistake in the model. NewDensity
 // performs the checks that need a solver.

@@ -174,7 +174,7 @@ func (m *Marginal) both(theta []float64, alpha float64, settled func(x []float64
 		limit = min(limit, 1e7)
 	}
 	if square := floats.Sum(run.square) / alpha; square > limit {
-		return 0, fmt.Errorf("filter: the diffusion %g is so small that the rounding errors of DALTON dominate: the squared residuals are %.2g in units of the diffusion, and the limit is %g: want a larger diffusion, or Fenrir", alpha, square, limit)
+		return 0, fmt.Errorf("filter: the diffusion %g is so small that the rounding errors of DALTON dominate: the squared residuals are %.2g in units of the diffusion, and the limit is %g: use a larger diffusion, or Fenrir", alpha, square, limit)
 	}
 	extra -= floats.Sum(run.square)/alpha/2 + run.volume()
 	// If both filters used the same linearisation, no data could be more likely than data
@@ -182,7 +182,7 @@ func (m *Marginal) both(theta []float64, alpha float64, settled func(x []float64
 	// slightly more likely than that; but if the first filter diverges, the result has no
 	// meaning.
 	if m.fit+extra > float64(m.values) {
-		return 0, fmt.Errorf("filter: the two filters of DALTON disagree, and %d data values would be e^%.3g times as likely as if they were predicted exactly: want a smaller step, or Fenrir", m.values, m.fit+extra)
+		return 0, fmt.Errorf("filter: the two filters of DALTON disagree: according to their result, %d data values would be e^%.3g times as likely as data that are predicted exactly; use a smaller step, or Fenrir", m.values, m.fit+extra)
 	}
 	return extra, nil
 }
@@ -218,7 +218,7 @@ func (m *Marginal) moved() error {
 	span := grid[len(grid)-1] - grid[0]
 	for i, n := range m.rows {
 		if math.Abs(grid[i]-m.times[n]) > 1e-9*span {
-			return fmt.Errorf("filter: an event has moved, so the observation time %g is no longer a grid point: want a grid for this θ", m.times[n])
+			return fmt.Errorf("filter: an event has moved, so the observation time %g is no longer a grid point: use a grid for this θ", m.times[n])
 		}
 	}
 	return nil

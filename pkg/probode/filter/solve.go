@@ -68,7 +68,7 @@ type Solution struct {
 // if a step fails, or the error of ctx if ctx is cancelled.
 func Solve(ctx context.Context, p *probode.Problem, s Settings) (*Solution, error) {
 	if n := p.Dim() / s.order(); s.PerComponent && s.width(n) == n && n > 1 {
-		return nil, fmt.Errorf("filter: %v couples the components, so PerComponent is not possible: want a Width, or a Zero Jacobian", s.EK)
+		return nil, fmt.Errorf("filter: %v couples the components, so PerComponent is not possible: set Width, or use the Jacobian Zero", s.EK)
 	}
 	if !(s.Alpha >= 0) || math.IsInf(s.Alpha, 1) {
 		return nil, fmt.Errorf("filter: Alpha is %g: want a finite number ≥ 0", s.Alpha)
@@ -129,7 +129,7 @@ func (s *recording) decided() error {
 		for k, c := range s.chains {
 			r := c.residual(i)
 			if vector.MaxAbs(r) > 0 && (total < tiny || s.pass.perComponent && s.square[k] < tiny) {
-				return errors.New("filter: the squares of the residuals underflow: want other units, or Alpha")
+				return errors.New("filter: the squares of the residuals underflow: use other units, or set Alpha")
 			}
 			square += vector.Dot(r, r)
 		}
@@ -145,7 +145,7 @@ func (s *recording) decided() error {
 		}
 	}
 	if short > 0.99*floats.Sum(squares) {
-		return fmt.Errorf("filter: the diffusion is determined by steps shorter than %.2g, whose residuals may be rounding errors: want Alpha, Varying, or steps whose lengths differ less", half/100)
+		return fmt.Errorf("filter: the diffusion is determined by steps shorter than %.2g, whose residuals may be rounding errors: set Alpha or Varying, or use steps whose lengths differ less", half/100)
 	}
 	return nil
 }

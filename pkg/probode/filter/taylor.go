@@ -15,7 +15,7 @@ import (
 // This interval is chosen so short that only rounding errors remain in the last
 // coefficients of the interpolation polynomial, but not much shorter than a step.
 
-var errTaylor = errors.New("the function F has no Taylor series at this point: want F to be smooth after the start and after each event")
+var errTaylor = errors.New("the function F has no Taylor series at this point: F must be smooth after the start and after each event")
 
 // The type taylor computes Taylor series of solutions.
 type taylor struct {

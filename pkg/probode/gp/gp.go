@@ -51,7 +51,7 @@ func newRegression(p *probode.Problem, g *probode.Grid, from, to int, length flo
 	n := to - from
 	switch {
 	case g.Grows():
-		return nil, fmt.Errorf("the steps are not known before the run: want a grid")
+		return nil, fmt.Errorf("the steps are not known before the run: use a fixed grid")
 	case !(length >= 0.5 && length <= maxLength):
 		return nil, fmt.Errorf("the length scale (Length) is %g steps: want 0.5 to %g", length, maxLength)
 	case n > maxSteps:
@@ -62,7 +62,7 @@ func newRegression(p *probode.Problem, g *probode.Grid, from, to int, length flo
 	for i := from; i <= to; i++ {
 		r.tau = append(r.tau, (g.Place(i)-g.Place(from))/mean)
 		if k := i - from; k > 0 && math.Abs(math.Log2(r.tau[k]-r.tau[k-1])) > 1 {
-			return nil, fmt.Errorf("the step to t = %.6g is %.3g times as long as the mean step: want nearly equal steps", g.Times()[i], r.tau[k]-r.tau[k-1])
+			return nil, fmt.Errorf("the step to t = %.6g is %.3g times as long as the mean step: use nearly equal steps", g.Times()[i], r.tau[k]-r.tau[k-1])
 		}
 	}
 	return r, nil

@@ -33,11 +33,11 @@ func (k Kernel) at(t, u float64) (state, mixed, slope float64) {
 func fitKernel(t, y []float64) (Kernel, error) {
 	n := len(y)
 	if n < 4 {
-		return Kernel{}, fmt.Errorf("there are %d observations: want at least 4, or a Kernel", n)
+		return Kernel{}, fmt.Errorf("there are %d observations: want at least 4, unless a Kernel is given", n)
 	}
 	mean, square := stat.PopMeanVariance(y, nil)
 	if slices.Min(y) == slices.Max(y) {
-		return Kernel{}, fmt.Errorf("all observations are %g: want a Kernel", mean)
+		return Kernel{}, fmt.Errorf("all observations are %g: give a Kernel", mean)
 	}
 	span := t[n-1] - t[0]
 	kernel := func(x []float64) Kernel { return Kernel{mean, math.Exp(x[0]), math.Exp(x[1])} }
@@ -69,7 +69,7 @@ func fitKernel(t, y []float64) (Kernel, error) {
 		}
 	}
 	if at == nil {
-		return Kernel{}, fmt.Errorf("the marginal likelihood has no maximum: want a Kernel")
+		return Kernel{}, fmt.Errorf("the marginal likelihood has no maximum: give a Kernel")
 	}
 	return kernel(at), nil
 }

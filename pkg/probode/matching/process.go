@@ -150,7 +150,7 @@ func single(m bayes.Model) (x bayes.Experiment, err error) {
 	case len(x.Problem.Events) > 0:
 		return x, errors.New("matching: the problem has events: want a problem without events")
 	case x.Data == nil || len(x.Data.T) < 2:
-		return x, errors.New("matching: the data have fewer than two observation times: want at least 2")
+		return x, errors.New("matching: the data have fewer than two observation times")
 	}
 	return x, nil
 }
@@ -159,7 +159,7 @@ func single(m bayes.Model) (x bayes.Experiment, err error) {
 func componentKernel(x bayes.Experiment, names []string, state string) (Kernel, error) {
 	column := slices.Index(names, state)
 	if column < 0 || x.Observe != nil {
-		return Kernel{}, errors.New("the component is not observed directly: want Settings.Kernels")
+		return Kernel{}, errors.New("the component is not observed directly: set Settings.Kernels")
 	}
 	var t, y []float64
 	for i, row := range x.Data.Y {
@@ -204,14 +204,14 @@ func (m process) Bind(_ context.Context, _ probode.Setup, _ *probode.Problem, _,
 		var chol mat.Cholesky
 		var root, residual mat.TriDense
 		if !chol.Factorize(c) {
-			return nil, fmt.Errorf("matching: the covariance at %d points is singular: want fewer points or a Length below %.4g", n, k.Length)
+			return nil, fmt.Errorf("matching: the covariance at %d points is singular: use fewer points or a Length below %.4g", n, k.Length)
 		}
 		chol.LTo(&root)
 		var across, b mat.Dense // L⁻¹C′ᵀ and K^−½ C′ L⁻ᵀ
 		err := across.Solve(&root, mixed.T())
 		slope.SymRankK(slope, -1, across.T())
 		if !chol.Factorize(slope) {
-			return nil, fmt.Errorf("matching: the covariance of the derivatives at %d points is singular: want fewer points, a Length below %.4g, or a Mismatch > 0", n, k.Length)
+			return nil, fmt.Errorf("matching: the covariance of the derivatives at %d points is singular: use fewer points, a Length below %.4g, or a Mismatch > 0", n, k.Length)
 		}
 		chol.LTo(&residual)
 		var inverse mat.TriDense

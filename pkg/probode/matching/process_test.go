@@ -191,7 +191,7 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("got %v: want %q in it", err, want)
 		}
 	}
-	refuse("want Settings.Kernels", matching.Settings{}, func(x *bayes.Experiment) {
+	refuse("set Settings.Kernels", matching.Settings{}, func(x *bayes.Experiment) {
 		x.Observe = func(dst []float64, _ float64, x, _ []float64) { dst[0], dst[1] = x[1], x[0] }
 	})
 	refuse("want a problem without events", matching.Settings{}, func(x *bayes.Experiment) {

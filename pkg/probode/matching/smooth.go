@@ -99,11 +99,11 @@ func Smooth(ctx context.Context, m bayes.Model, s SmoothSettings) (*Smoothing, e
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case found == nil || math.IsInf(found.F, 0):
-		return nil, fmt.Errorf("matching: no spline could be fitted at θ = %.4g: want another Start", start)
+		return nil, fmt.Errorf("matching: no spline could be fitted at θ = %.4g: try another Start", start)
 	case err != nil:
 		return nil, fmt.Errorf("matching: the search stopped with an error at θ = %.4g: %w", found.X, err)
 	case !q.fit(found.X):
-		return nil, fmt.Errorf("matching: the fit of the spline at θ = %.4g has not reached a minimum after %d steps: want another Lambda or Start", found.X, fitSteps)
+		return nil, fmt.Errorf("matching: the fit of the spline at θ = %.4g has not reached a minimum after %d steps: try another Lambda or Start", found.X, fitSteps)
 	}
 	return &Smoothing{Theta: found.X, Misfit: q.misfit(), spline: q}, nil
 }

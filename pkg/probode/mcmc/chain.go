@@ -289,7 +289,7 @@ func (r *record) add(x []float64) {
 // runtime.Goexit.
 func faultOf(v any) error {
 	if v == nil {
-		return errors.New("mcmc: a function ended its goroutine with runtime.Goexit: want a function that returns")
+		return errors.New("mcmc: a function called runtime.Goexit instead of returning")
 	}
 	return fmt.Errorf("mcmc: %s", text.Panic(v, debug.Stack()))
 }

@@ -93,7 +93,7 @@ const (
 func (r AdaptiveMixture) New(d, burnIn int) Proposal {
 	switch {
 	case d < 1 || burnIn < 0:
-		panic(fmt.Sprintf("mcmc: the number of dimensions is %d and the burn-in is %d: want at least 1, and a burn-in ≥ 0", d, burnIn))
+		panic(fmt.Sprintf("mcmc: the number of dimensions is %d and the burn-in is %d: want at least 1 dimension, and a burn-in ≥ 0", d, burnIn))
 	case r.Mean != nil && len(r.Mean) != d || r.Cov != nil && r.Cov.SymmetricDim() != d:
 		panic(fmt.Sprintf("mcmc: Mean or Cov of AdaptiveMixture does not have dimension %d", d))
 	}

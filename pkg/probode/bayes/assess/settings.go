@@ -113,7 +113,7 @@ func (s *Settings) check(p *bayes.Posterior) error {
 	case p.Mesh != nil && p.StepSize() == 0 && s.Steps == nil && s.Tolerances == nil:
 		return errors.New("assess: the Mesh of the Posterior does not have equal steps: set Steps or Tolerances")
 	case s.Steps != nil && s.Tolerances != nil:
-		return errors.New("assess: both Steps and Tolerances are given: want only one of them")
+		return errors.New("assess: both Steps and Tolerances are given: set only one of them")
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 // These constants are the sentences in the rows of the verdict.
 const (
 	saidNoReference = "the accurate posterior is not known, because the reference solver fails at the draws: declare jumps of f as events, or choose another solver in Settings.Accurate"
-	saidKHat        = "the accurate posterior is not known, so no verdict is given: k̂ = %.2f for %s is above %.2f, the limit for this number of effective draws: add smaller steps, or use a method of higher order"
+	saidKHat        = "the accurate posterior is not known, so no verdict is given: k̂ = %.2f for %s is above %.2f, the limit for this number of effective draws; add smaller steps, or use a method of higher order"
 	saidWorth       = "the accurate posterior is not known, so no verdict is given: its draws (%s) amount to fewer than %d effective draws: increase Draws and Weighed, or take smaller steps"
 	saidMissedPart  = "for every solver that was tried, the draws miss regions that hold about %.2g of the mass of the reference posterior: use smaller steps, or another method"
 	saidHeavy       = "the tails of %s are so heavy that its mean and sd do not describe it (the tail index is %.2f; a mean exists only below 1, an sd only below ½): only its median and central 68 %% interval are judged"
@@ -32,7 +32,7 @@ const (
 	saidTooLong  = "other samplers would probably take longer than %v (to change this limit, set -budget or Settings.MaxTime): %s"
 	saidNoGrid   = "other samplers need a fixed grid, and no fixed grid is accurate enough"
 	saidNotMixed = "the accurate posterior is not known, because the chains have not mixed (R̂ up to %.3g): the verdict holds only for the region that they have reached"
-	saidNoNoise  = "the posterior with noise in the model was not sampled, and no remedies were tried: the steps share draws from the accurate posterior, made by %s, and %v would need separate draws for each step"
+	saidNoNoise  = "the posterior that includes the solver's noise was not sampled, and no remedies were tried: the draws from the accurate posterior, made by %s, serve for every step, but %v would need separate draws for each step"
 
 	saidWithdrawn = "the certificate at %v does not hold: %s"
 	saidOtherMode = "there is a mode at %s that %s"
@@ -166,7 +166,7 @@ func (a *Report) sayBound(b *strings.Builder) {
 		those = fmt.Sprintf("%.4g %%", c.covered())
 		most, rest = those+" of the", fmt.Sprintf(" (at all of them, between %.2g and %.2g)", c.Whole[0], c.Whole[1])
 	}
-	fmt.Fprintf(b, "In the region that the chains have visited, the solver's error does not matter up to %s. They have not mixed (R̂ up to %.3g), so the posterior is not known. But at %s %d points that were compared, the log likelihood differs from the accurate one by a value between %.2g and %.2g%s. However the posterior is distributed over these %s, no mean is off by more than %.2g sd, no sd by more than %.2g %%, and no probability by more than %.2g.\n",
+	fmt.Fprintf(b, "In the region that the chains have visited, the solver's error does not matter up to %s. The chains have not mixed (R̂ up to %.3g), so the posterior is not known. But at %s %d points that were compared, the log likelihood differs from the accurate one by a value between %.2g and %.2g%s. Whatever the distribution of the posterior over these %s, no mean is off by more than %.2g sd, no sd by more than %.2g %%, and no probability by more than %.2g.\n",
 		a.sized(a.Largest), c.RHat, most, c.Points, c.Range[0], c.Range[1], rest, those, c.Shift(), 100*(c.Ratio()-1), c.Probability())
 	if i > 0 && a.Steps[i-1].Bound != nil {
 		next := a.Steps[i-1].Bound
@@ -294,7 +294,7 @@ func (inf *Inference) sayNeeded(j int, name string) string {
 	case e.Draws == 0:
 		return "the chains of the accurate posterior have not mixed"
 	case e.Draws > 100*float64(inf.Draws):
-		return "this is so close to the threshold that no reasonable number of draws would lead to a verdict"
+		return "the error is so close to the threshold that no reasonable number of draws would lead to a verdict"
 	}
 	return fmt.Sprintf("a verdict needs about %s draws from each chain; increase Settings.Weighed in proportion", twoDigits(e.Draws))
 }

@@ -59,7 +59,7 @@ func Posterior(ctx context.Context, m bayes.Model, s Settings) (*bayes.Posterior
 	diffusion := slices.Index(names, s.Diffusion.Name)
 	switch {
 	case s.Diffusion.Name != "" && diffusion < 0:
-		return nil, fmt.Errorf("marginal: the model has no parameter %q: want the diffusion to be one of its Params", s.Diffusion.Name)
+		return nil, fmt.Errorf("marginal: the model has no parameter %q: name one of its Params as the diffusion", s.Diffusion.Name)
 	case s.Diffusion.Name == "" && !(s.Diffusion.Value > 0):
 		return nil, fmt.Errorf("marginal: the diffusion is %g: want a number > 0", s.Diffusion.Value)
 	}
@@ -181,7 +181,7 @@ func (m *mesh) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at
 	}
 	i, ok := m.number[p]
 	if !ok {
-		return nil, fmt.Errorf("marginal: the mesh is for a different model, not that of %s", p.Title())
+		return nil, fmt.Errorf("marginal: the mesh was made for another model than that of %s", p.Title())
 	}
 	x := &m.of.Posterior().Experiments[i]
 	if !slices.Equal(times, x.Data.T) {
@@ -363,7 +363,7 @@ func (p *path) look(n int, x []float64, r *filter.Row, theta []float64, e *expan
 	}
 }
 
-var errMode = errors.New("the mode of the solution given the data was not found: want a finer step, or a smaller diffusion")
+var errMode = errors.New("the mode of the solution given the data was not found: try a smaller step or a smaller diffusion")
 
 // For each direction, Tangents computes a central difference of two solutions.
 func (p *path) Tangents(ctx context.Context, dst, ddst, theta, dtheta, xi []float64) error {

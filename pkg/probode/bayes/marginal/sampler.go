@@ -56,7 +56,7 @@ func (s Integrated) Replace(ctx context.Context, p *bayes.Posterior) (*bayes.Pos
 	}
 	for i := range p.Experiments {
 		if g := e.Part(i).Grid(); g != nil && g.Solver().Scaling() == probode.ScaleLocal {
-			return nil, fmt.Errorf("%v: α multiplies local errors: want the method's own noise, in which α is the diffusion κ²", s)
+			return nil, fmt.Errorf("%v: α multiplies local errors: use the method's own noise, in which α is the diffusion κ²", s)
 		}
 	}
 	q, err := Posterior(ctx, p.Model, Settings{EK: ek, Mesh: p.Mesh, DALTON: s.DALTON, Diffusion: bayes.Value{Name: p.AlphaParam, Value: p.Alpha}})
@@ -73,7 +73,7 @@ func (s Integrated) Replace(ctx context.Context, p *bayes.Posterior) (*bayes.Pos
 func (s Integrated) Prepare(_ context.Context, d *bayes.Density, _ func() (*bayes.Modes, error)) (sample.Sampler, []string, error) {
 	m, ok := d.Posterior().Mesh.(*mesh)
 	if !ok {
-		return nil, nil, fmt.Errorf("%v: the mesh is %v: want the posterior that Replace returns", s, d.Posterior().Mesh)
+		return nil, nil, fmt.Errorf("%v: the mesh is %v: sample the posterior that Replace returns", s, d.Posterior().Mesh)
 	}
 	spreads := slices.Sorted(maps.Keys(m.of.Posterior().Spreads()))
 	if len(spreads) == 0 {

@@ -39,7 +39,7 @@ func accurateEnough(ctx context.Context, p *bayes.Posterior, found *bayes.Modes,
 	}
 	for i := range p.Experiments {
 		if p.Experiments[i].Problem.Hybrid != nil {
-			return nil, "its right-hand side jumps at times that depend on the parameters, so no fixed grid fits all of them", nil
+			return nil, "its right-hand side jumps at times that depend on the parameters, so no fixed grid fits all values of the parameters", nil
 		}
 	}
 	e, err := bayes.NewDensity(ctx, p)

@@ -58,7 +58,7 @@ func Choose(ctx context.Context, p *bayes.Posterior, from [][]float64, s mcmc.Se
 		if p.GridAt == nil {
 			at = "the medians of the priors"
 		}
-		searched = fmt.Sprintf("; the model has more than %d parameters, so only one search for modes was made, from %s, and other modes may be missed", mostTempered, at)
+		searched = fmt.Sprintf("; the model has more than %d parameters, so only one search for modes was made, from %s, and other modes may have been missed", mostTempered, at)
 	default:
 		found, err = climb(ctx, p, from)
 		searched = "; the searches for modes began only at the given starts"
@@ -204,7 +204,7 @@ func (p *Plan) Check(ctx context.Context, chains *mcmc.Chains) (string, error) {
 		return "", ctx.Err()
 	}
 	if worst <= mattersD {
-		return fmt.Sprintf("at %d of the draws the error of the solver is at most %.1g posterior standard deviations", len(ruler.points), math.Max(worst, 1e-4)), nil
+		return fmt.Sprintf("at the %d draws that were checked the error of the solver is at most %.1g posterior standard deviations", len(ruler.points), math.Max(worst, 1e-4)), nil
 	}
-	return fmt.Sprintf("caution: at %d of the draws the error of the solver is up to %.2g posterior standard deviations: set a smaller tolerance together with -scheme, or run probode assess", len(ruler.points), worst), nil
+	return fmt.Sprintf("caution: at the %d draws that were checked the error of the solver is up to %.2g posterior standard deviations: use -scheme with a smaller tolerance, or run probode assess", len(ruler.points), worst), nil
 }

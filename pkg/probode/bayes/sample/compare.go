@@ -89,7 +89,7 @@ func Measure(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Se
 // again.
 func (r Measurement) More(ctx context.Context, draws int) (Measurement, error) {
 	if r.job == nil {
-		return r, errors.New("sample: Measurement.More needs a result of Measure, but this one was made in another way")
+		return r, errors.New("sample: Measurement.More can continue only a Measurement that Measure returned")
 	}
 	return r.job.measure(ctx, draws)
 }

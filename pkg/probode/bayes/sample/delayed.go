@@ -334,7 +334,7 @@ func (k *delayed) State(a *mcmc.Archive) {
 func (k *delayed) Tuned() (what, value string) {
 	value = fmt.Sprintf("%.2f", float64(k.spared)/float64(max(1, k.stats.Proposed)))
 	if k.alone > 0 {
-		value += fmt.Sprintf(" (from iteration %d onwards, only the second stage is used, because the first stage rejects moves that the second accepts", k.alone)
+		value += fmt.Sprintf(" (from iteration %d onwards, only the second stage is used, because the first stage rejects moves that the second stage would accept", k.alone)
 		if k.alone > k.burnIn {
 			value += "; draws before that are wrong"
 		}

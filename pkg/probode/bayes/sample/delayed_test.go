@@ -63,9 +63,9 @@ func TestDelayedAcceptanceByItself(t *testing.T) {
 
 func TestDelayedAcceptanceErrors(t *testing.T) {
 	for want, s := range map[string]sample.DelayedAcceptance{
-		"step is -1":                {First: probode.Setup{Mesh: probode.Uniform(-1)}},
-		"first stage":               {First: probode.Setup{Mesh: probode.Uniform(3)}},
-		"there is no noise to move": {Noise: true, First: probode.Setup{Mesh: probode.Uniform(0.5)}},
+		"step is -1":                  {First: probode.Setup{Mesh: probode.Uniform(-1)}},
+		"first stage":                 {First: probode.Setup{Mesh: probode.Uniform(3)}},
+		"there is no noise to sample": {Noise: true, First: probode.Setup{Mesh: probode.Uniform(0.5)}},
 	} {
 		_, err := sample.Run(context.Background(), decayPosterior(0, decayY), s, mcmc.Settings{})
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {

@@ -84,7 +84,7 @@ func (s Hamiltonian) Prepare(ctx context.Context, d *bayes.Density, modes func()
 	case s.gaussian == nil:
 		return instead("no Gaussian approximation of the posterior of θ and ξ was found")
 	case m.Cov != nil && s.gaussian.widens(m.Cov) < littleWider:
-		return instead("the solver's noise hardly makes the posterior of θ wider, so moves without gradients are cheaper")
+		return instead("the solver's noise hardly widens the posterior of θ, so moves without gradients are cheaper")
 	}
 	theta := make([]float64, len(p.Params))
 	e.Constrain(theta, s.gaussian.mean[:len(theta)])

@@ -85,7 +85,7 @@ func (s PseudoMarginal) Check(d *bayes.Density) error {
 	p := d.Posterior()
 	for i := range p.Experiments {
 		if r := d.Part(i); r.Grid() == nil {
-			return fmt.Errorf("sample: %v: %s: %v has no fixed grid, so a particle filter cannot stop at the observation times: want steps such as Uniform", s, r.Title(), p.Mesh)
+			return fmt.Errorf("sample: %v: %s: %v has no fixed grid, so a particle filter cannot stop at the observation times: use steps such as Uniform", s, r.Title(), p.Mesh)
 		}
 	}
 	return nil

@@ -56,7 +56,7 @@ func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accu
 		return nil, err
 	}
 	if chains.LogWeights != nil {
-		return nil, errors.New("sample: the chains already have weights: want the draws without weights")
+		return nil, errors.New("sample: the chains already have weights: give the chains without weights")
 	}
 	if err := bound.Check(chains); err != nil {
 		return nil, err
@@ -147,7 +147,7 @@ func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accu
 	}
 	if failed == len(raw) {
 		if err == nil {
-			err = fmt.Errorf("sample: reweighting to %v: the equations can be solved at none of %d draws", to.Setup, len(raw))
+			err = fmt.Errorf("sample: reweighting to %v: the equations can be solved at none of the %d draws", to.Setup, len(raw))
 		}
 		return nil, err
 	}

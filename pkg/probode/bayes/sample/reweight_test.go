@@ -198,7 +198,7 @@ func TestReweightFailures(t *testing.T) {
 		q.Experiments = []bayes.Experiment{{Problem: problem, Data: p.Experiments[0].Data, Errors: p.Experiments[0].Errors}}
 		c, err := sample.Reweight(context.Background(), &q, coarse, probode.Setup{}, 0)
 		if limit < 0 {
-			if err == nil || !strings.Contains(err.Error(), "can be solved at none of 800 draws") {
+			if err == nil || !strings.Contains(err.Error(), "can be solved at none of the 800 draws") {
 				t.Errorf("error %v", err)
 			}
 			continue

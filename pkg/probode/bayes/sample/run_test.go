@@ -304,7 +304,7 @@ func TestReadCSV(t *testing.T) {
 	// The same numbers are no evidence for a second time, and times are none.
 	for want, columns := range map[string][]string{
 		`column "y" is named twice`:                  {"y", "z", "y"},
-		`column "t" holds the times`:                 {"y", "t"},
+		`column "t" contains the times`:              {"y", "t"},
 		`column "none" contains no numbers: leave i`: {"y", "none"},
 	} {
 		if _, err := bayes.ReadCSV(strings.NewReader("t,y,z,none\n1,2,3,\n2,,NaN,NA\n"), "t", columns...); err == nil || !strings.Contains(err.Error(), want) {

@@ -158,9 +158,9 @@ func noisy(s Sampler, d *bayes.Density) error {
 	p := d.Posterior()
 	switch {
 	case p.AlphaParam == "" && p.Alpha == 0:
-		return fmt.Errorf("sample: %v: Alpha is 0, so there is no noise to move: calibrate Alpha with CalibrateAlpha, or use Deterministic", s)
+		return fmt.Errorf("sample: %v: Alpha is 0, so there is no noise to sample: calibrate Alpha with CalibrateAlpha, or use Deterministic", s)
 	case d.NoiseLen() == 0:
-		return fmt.Errorf("sample: %v: %v has no noise: want steps that do not depend on θ, such as probode.Frozen, or Deterministic", s, p.Mesh)
+		return fmt.Errorf("sample: %v: %v has no noise: use steps that do not depend on θ, such as probode.Frozen, or the sampler Deterministic", s, p.Mesh)
 	}
 	return nil
 }

@@ -50,7 +50,7 @@ func (s SplitHMC) Prepare(ctx context.Context, d *bayes.Density, modes func() (*
 	var chol mat.Cholesky
 	s.mean, s.precision = m.U, new(mat.SymDense)
 	if m.Cov == nil || !chol.Factorize(m.Cov) || chol.InverseTo(s.precision) != nil {
-		return nil, nil, fmt.Errorf("sample: %v: the highest mode has no Gaussian approximation: want NUTS or another sampler", s)
+		return nil, nil, fmt.Errorf("sample: %v: the highest mode has no Gaussian approximation: use NUTS or another sampler", s)
 	}
 	return s, nil, nil
 }

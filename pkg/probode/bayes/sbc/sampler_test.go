@@ -28,7 +28,7 @@ func (elliptical) Target() sample.Target {
 
 func (elliptical) Check(d *bayes.Density) error {
 	if d.Posterior().Alpha == 0 {
-		return errors.New("elliptical slices: there is no noise to move")
+		return errors.New("elliptical slices: there is no noise to sample")
 	}
 	return nil
 }

@@ -61,7 +61,7 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	weighed := flags.Int("weighed", 4000, "number of draws at each step for which the equations are also solved accurately")
 	start := flags.String("start", "", "with -model: begin the searches for modes only at the best end points in this `file`, written by fit -json")
 	workers := flags.Int("workers", 0, "number of chains that run at the same time; 0: one for each processor")
-	figure := flags.String("out", "", "`file` (.html) for a page with the figure; the numbers go to a file of the same name that ends in .csv")
+	figure := flags.String("out", "", "`file` (.html) for a page with the figure; the numbers are written to a .csv file with the same name")
 	machine := flags.String("json", "", "`file` for all results as JSON: see docs/json.md; - means standard output")
 	quiet := flags.Bool("quiet", false, "show no progress")
 	if err := parseOnly(flags, args, assessHelp, out); err != nil {
@@ -147,7 +147,7 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	words := found.beside(out)
 	fmt.Fprint(words, a)
 	if failed != nil {
-		fmt.Fprintln(words, "warning: stopped before the end: these are the results so far")
+		fmt.Fprintln(words, "warning: stopped early; these are the results so far")
 	}
 	if err := found.write(out, a.WriteJSON); err != nil {
 		return err
@@ -186,7 +186,7 @@ func parseBudget(text string) (draws int, within time.Duration, err error) {
 		case notNumber != nil && notTime == nil && d > 0 && within == 0:
 			within = d
 		default:
-			return 0, 0, fmt.Errorf("-budget %s: %q: want a number of draws from 1 to %d, a time such as 10m, or one of each", text, one, maxDraws)
+			return 0, 0, fmt.Errorf("-budget %s: %q: want a number of draws from 1 to %d, a time such as 10m, or both", text, one, maxDraws)
 		}
 	}
 	return draws, within, nil

@@ -83,9 +83,9 @@ func TestAssessErrors(t *testing.T) {
 		{lotka(t, data, "-out", "nodir/a.html"), "-out nodir/a.html: there is no folder nodir"},
 		{lotka(t, data, "-out", strings.TrimSuffix(data, ".csv")+".html"), "data.csv: this is an input file"},
 		{lotka(t, data, "-workers", "-1"), "-workers -1"},
-		{lotka(t, data, "-steps", "1,0.5"), "-step and -steps: want only one of them"},
+		{lotka(t, data, "-steps", "1,0.5"), "-step and -steps: give only one of them"},
 		{lotka(t, data, "more"), `"more" is not a flag`},
-		{lotka(t, data)[:4], "-steps or -rtol: want a list"},
+		{lotka(t, data)[:4], "set -steps to a list"},
 	} {
 		var out strings.Builder
 		err := assessVerb(context.Background(), c.args, &out)

@@ -55,7 +55,7 @@ func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 	at := flags.String("at", "", "with -model: the point to use instead of a search for modes: nominal, or `name=value,…`, where the other parameters have their nominal values")
 	start := flags.String("start", "", "with -model: climb to modes only from the best end points in this `file`, written by fit -json")
 	line := flags.String("line", "", "`parameter` on the horizontal axis of the figure that -out writes, which shows the log-likelihood for each solver and for the reference")
-	page := flags.String("out", "", "`file` for the figure that -line asks for (.png or .svg)")
+	page := flags.String("out", "", "with -line: `file` for the figure (.png or .svg)")
 	file := flags.String("json", "", "`file` for the numbers as JSON: see docs/json.md; - means standard output")
 	if err := parseOnly(flags, args, certifyHelp, out); err != nil {
 		return err
@@ -69,7 +69,7 @@ func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 		return errors.New("-strict has no meaning without -enough")
 	}
 	if (*line == "") != (*page == "") {
-		return errors.New("want both -line and -out: -line gives the parameter, and -out gives the file for the figure")
+		return errors.New("-line and -out must be given together: -line names the parameter, and -out names the file for the figure")
 	}
 	if err := checkEnding("out", *page, ".png", ".svg"); err != nil {
 		return err

@@ -90,7 +90,7 @@ func TestCertifyErrors(t *testing.T) {
 		args, want string
 	}{
 		{"-case dragons -steps 1,zero", `-steps 1,zero: "zero"`},
-		{"-case dragons -steps 1 -rtol 1", "-steps and -rtol: want only one of them"},
+		{"-case dragons -steps 1 -rtol 1", "-steps and -rtol: give only one of them"},
 		{"-case dragons -rtol -1", "-rtol -1"},
 		{"-case dragons -rtol 1e-3,1e-4 -atol 1,2,3", "-atol 1,2,3 has 3 numbers, but -rtol has 2"},
 		{"-case dragons -threshold 0", "-threshold 0"},

@@ -156,7 +156,7 @@ func (f *fitFlags) run(ctx context.Context, p *modelfile.File, out io.Writer) er
 		writeProfiles(out, p, profiles, len(optima))
 	}
 	if stopped != nil {
-		fmt.Fprintln(out, "warning: stopped before the end: these are the results so far")
+		fmt.Fprintln(out, "warning: stopped early; these are the results so far")
 	}
 	return stopped
 }
@@ -351,7 +351,7 @@ func writeProfiles(out io.Writer, file *modelfile.File, p *modelfile.ProfileLike
 	}
 	fmt.Fprintf(out, "\n%s\n", text.Table(rows, func(c int) bool { return c == 0 || c == 3 }))
 	if len(elsewhere) > 0 {
-		fmt.Fprintf(out, "The confidence region extends beyond these intervals: the log-likelihood is less than %.3g below its best value at other points, too: %s. Each interval covers only the part around the best end point.\n",
+		fmt.Fprintf(out, "The confidence region extends beyond these intervals: there are other points at which the log-likelihood is less than %.3g below its best value: %s. Each interval covers only the part of the region around the best end point.\n",
 			p.Drop, strings.Join(elsewhere, "; "))
 	}
 	if len(unknown) > 0 {
@@ -366,7 +366,7 @@ func writeProfiles(out io.Writer, file *modelfile.File, p *modelfile.ProfileLike
 		fmt.Fprintf(out, "The data do not determine %s: %s, the profile stays less than %.3g below the best value.\n", strings.Join(open, ", "), far, p.Drop)
 	case len(elsewhere)+len(unknown) > 0: // it has been said
 	case searches == 1:
-		fmt.Fprintln(out, "The data determine all parameters within their bounds, unless there are other optima: there was only one search.")
+		fmt.Fprintln(out, "The data determine all parameters within their bounds, unless there are other optima, which a single search cannot find.")
 	default:
 		fmt.Fprintf(out, "The data determine all parameters within their bounds, as far as %d searches show.\n", searches)
 	}

@@ -25,7 +25,7 @@ func generate(_ context.Context, args []string, out io.Writer) error {
 	condition := flags.String("condition", "", "`ID` of the condition whose equations are written; default: the first one in the data or, without data, in the model")
 	pkg := flags.String("package", "main", "`name` of the package")
 	function := flags.String("name", "Problem", "`name` of the function")
-	file := flags.String("out", "", "`file` for the Go code; default: the terminal")
+	file := flags.String("out", "", "`file` for the Go code; default: standard output")
 	name := flags.String("model", "", "`file` of the model, as for other commands")
 	outside := flags.Bool("outside", false, outsideHelp)
 	if err := parse(flags, args, generateHelp, out); err != nil {
@@ -36,7 +36,7 @@ func generate(_ context.Context, args []string, out io.Writer) error {
 		names = append(names, *name)
 	}
 	if len(names) != 1 {
-		return fmt.Errorf("generate: found %d model files, want one: see probode generate -help", len(names))
+		return fmt.Errorf("generate: %d model files are given: want one (see probode generate -help)", len(names))
 	}
 	to := outFile{"out", cmp.Or(*file, "-")}
 	if err := checkOutputs(to); err != nil {

@@ -53,15 +53,15 @@ func likelihood(ctx context.Context, args []string, out io.Writer) error {
 	flags.StringVar(&how.method, "method", "radau5", "`method`: "+methods.Help)
 	gradient := flags.Bool("gradient", false, "print the gradient, too")
 	file := flags.String("json", "", "`file` for the results as JSON: see docs/json.md; - means standard output")
-	folder := flags.String("petab", "", "new `folder` for the model as a PEtab problem, with a table of simulations")
-	yaml := flags.String("yaml", "", "new `folder` for the problem as a model file with its data")
+	folder := flags.String("petab", "", "new `folder`, to which the model is written as a PEtab problem, with a table of simulations")
+	yaml := flags.String("yaml", "", "new `folder`, to which the problem is written as a model file with its data")
 	if err := parseOnly(flags, args, likelihoodHelp, out); err != nil {
 		return err
 	}
 	to := outFile{"json", *file}
 	if *folder != "" {
 		if *at != "nominal" {
-			return errors.New("want only one of -petab and -at: the folder gets the nominal parameters, but the simulations would use others")
+			return errors.New("-petab and -at cannot be used together: the folder would contain the nominal parameters, but the simulations would use the parameters of -at")
 		}
 	}
 	for _, f := range []outFile{{"petab", *folder}, {"yaml", *yaml}} {

@@ -201,7 +201,7 @@ func TestFlagValues(t *testing.T) {
 		"solve -problem fhn -step 1 -noise local":                "-noise has no meaning without -paths",
 		"solve -problem fhn -method reference -linearize newton": "-linearize has no meaning with",
 		"certify -case dragons -step 0":                          "-step 0: want a finite number > 0",
-		"certify -case dragons -step 1 -steps 0.5":               "-step and -steps: want only one of them",
+		"certify -case dragons -step 1 -steps 0.5":               "-step and -steps: give only one of them",
 		"certify -case dragons -draws 10":                        "not defined: -draws: see probode certify -help",
 		"certify -case dragons -alpha 1":                         "not defined: -alpha",
 		"certify -case dragons -time year":                       "-time has no meaning without -data",

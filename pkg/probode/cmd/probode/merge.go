@@ -39,7 +39,7 @@ func merge(_ context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	if flags.NArg() < 2 {
-		return errors.New("merge: want the new directory, and the directories with the chains")
+		return errors.New("merge: give the new directory first, and then the directories with the chains")
 	}
 	dst, src := flags.Arg(0), flags.Args()[1:]
 	if filepath.Ext(dst) == ".zarr" {

@@ -55,7 +55,7 @@ func checkOutputs(outputs ...outFile) error {
 		}
 		for _, other := range outputs[:i] {
 			if samePlace(o.path, other.path) {
-				return fmt.Errorf("-%s %s: this is also the file of -%s: want another name", o.flag, o.path, other.flag)
+				return fmt.Errorf("-%s %s: this is also the file of -%s: choose another name", o.flag, o.path, other.flag)
 			}
 		}
 	}
@@ -67,7 +67,7 @@ func spare(outputs []outFile, inputs ...string) error {
 	for _, o := range outputs {
 		for _, in := range inputs {
 			if samePlace(o.path, in) {
-				return fmt.Errorf("-%s %s: this is an input file: want another name", o.flag, o.path)
+				return fmt.Errorf("-%s %s: this is an input file: choose another name", o.flag, o.path)
 			}
 		}
 	}
@@ -105,7 +105,7 @@ func canWrite(flag, path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case err == nil && info.IsDir():
-		return fmt.Errorf("-%s %s: this is a folder: want another name", flag, path)
+		return fmt.Errorf("-%s %s: this is a folder: choose another name", flag, path)
 	case err == nil && !info.Mode().IsRegular():
 		return nil // for example a pipe, which is opened only when there is something to write
 	}

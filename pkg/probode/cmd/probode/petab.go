@@ -41,7 +41,7 @@ func petab(ctx context.Context, args []string, out io.Writer) error {
 	}
 	switch {
 	case flags.NArg() == 0:
-		return errors.New("petab: want folders that contain problems: see probode petab -help")
+		return errors.New("petab: no folders are given (see probode petab -help)")
 	case *limit <= 0:
 		return fmt.Errorf("-limit %v: want a time > 0", *limit)
 	}
@@ -76,7 +76,7 @@ func petab(ctx context.Context, args []string, out io.Writer) error {
 		show(i+1, len(files), "")
 	}
 	fmt.Fprint(out, text.Table(rows, func(c int) bool { return c == 0 || c == 8 }))
-	_, err := fmt.Fprintf(out, "\n%d of %d load, %d have a log-likelihood\n", loaded, len(files), computed)
+	_, err := fmt.Fprintf(out, "\n%d of %d problems load, and %d have a log-likelihood\n", loaded, len(files), computed)
 	return err
 }
 

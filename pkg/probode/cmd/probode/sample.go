@@ -209,7 +209,7 @@ func (r *sampleRun) choose(ctx context.Context, from [][]float64) (err error) {
 	r.p, r.sampler, r.settings.Start = r.plan.Posterior, r.plan.Sampler, r.plan.Start
 	r.note(r.plan.Why)
 	if r.plan.Caution != "" {
-		r.note("caution: " + r.plan.Caution + " With -scheme delayed-acceptance-accurate an accurate solver checks each move")
+		r.note("caution: " + r.plan.Caution + " With -scheme delayed-acceptance-accurate, an accurate solver checks each move")
 	}
 	r.missed()
 	fmt.Fprint(r.out, r.unknown)
@@ -434,7 +434,7 @@ func sufficient(c *mcmc.Chains) (enough, hopeless bool, words string) {
 	}
 	words += fmt.Sprintf("caution: the draws of %s are not sufficient: want %.0f effective draws and R̂ below 1.01\n", strings.Join(names, ", "), wanted)
 	if hopeless = !(least*lastDraws >= wanted*float64(n)); hopeless {
-		words += fmt.Sprintf("At this rate even %d draws would not be sufficient. If you set -draws, the study is continued up to that number.\n", lastDraws)
+		words += fmt.Sprintf("At this rate even %d draws would not be sufficient. If you set -draws, the run is continued up to that number.\n", lastDraws)
 	}
 	return false, hopeless, words
 }

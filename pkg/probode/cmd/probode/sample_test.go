@@ -172,7 +172,7 @@ func TestSampleErrors(t *testing.T) {
 			t.Errorf("%q: %v, want one line with %q", test.args, err, test.want)
 		}
 	}
-	if err := merge(context.Background(), []string{t.TempDir()}, new(strings.Builder)); err == nil || !strings.Contains(err.Error(), "want the new directory") {
+	if err := merge(context.Background(), []string{t.TempDir()}, new(strings.Builder)); err == nil || !strings.Contains(err.Error(), "give the new directory first") {
 		t.Errorf("merge of nothing: %v", err)
 	}
 	if err := summary(context.Background(), []string{t.TempDir()}, new(strings.Builder)); err == nil || !strings.Contains(err.Error(), "no files called chain-1.csv") {
@@ -245,7 +245,7 @@ data: counts.csv
 	for i, flags := range [][]string{{"-case", "pk-mm"}, {"-model", file, "-start", "nominal"}, {"-model", file, "-start", fit}} {
 		args := slices.Concat(flags, []string{"-chains", "2", "-quiet", "-dir", filepath.Join(dir, fmt.Sprint(i))})
 		first := runCommand(t, sampleVerb, args...)
-		for _, want := range []string{"deterministic, because one mode was found, which is nearly Gaussian", "solved by DP5, rtol = ", "2 of 2 chains", "at 20 of the draws the error of the solver is at most"} {
+		for _, want := range []string{"deterministic, because one mode was found, which is nearly Gaussian", "solved by DP5, rtol = ", "2 of 2 chains", "at the 20 draws that were checked the error of the solver is at most"} {
 			if !strings.Contains(first, want) {
 				t.Errorf("%v: no %q in\n%s", flags, want, first)
 			}

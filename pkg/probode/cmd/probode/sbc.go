@@ -62,7 +62,7 @@ func sbcVerb(ctx context.Context, args []string, out io.Writer) error {
 	ranks := flags.Int("ranks", 19, "number of posterior draws among which the true value of a parameter is ranked")
 	seed := flags.Uint64("seed", 1, "seed of all random numbers")
 	workers := flags.Int("workers", 0, "number of data sets that are processed at the same time; 0: one for each processor")
-	file := flags.String("out", "", "`file` for the figure (.html, .png or .svg); the ranks go to a file of the same name that ends in .csv")
+	file := flags.String("out", "", "`file` for the figure (.html, .png or .svg); the ranks are written to a .csv file with the same name")
 	quiet := flags.Bool("quiet", false, "show no progress")
 	if err := parseOnly(flags, args, sbcHelp, out); err != nil {
 		return err
@@ -124,7 +124,7 @@ func sbcVerb(ctx context.Context, args []string, out io.Writer) error {
 		}
 	}
 	if !found && checks > 0 {
-		fmt.Fprintf(out, "no sign of a wrong distribution: none of %d values of P is below %.1g\n", checks, limit)
+		fmt.Fprintf(out, "no sign of a wrong distribution: none of the %d p-values is below %.1g\n", checks, limit)
 	}
 	if *file == "" || len(results) == 0 {
 		return failed

@@ -77,7 +77,7 @@ func (s *solving) setups(base probode.Setup) (all []probode.Setup, err error) {
 		}
 	}
 	if len(chosen) > 1 {
-		return nil, fmt.Errorf("%s: want only one of them", strings.Join(chosen, " and "))
+		return nil, fmt.Errorf("%s: give only one of them", strings.Join(chosen, " and "))
 	}
 	switch {
 	case s.set("step"):
@@ -117,7 +117,7 @@ func (s *solving) ladder(base probode.Setup) ([]probode.Setup, error) {
 	}
 	h := all[0].StepSize()
 	if h == 0 {
-		return nil, errors.New("-steps or -rtol: want a list of step sizes or of tolerances, such as 1,0.5,0.25,0.125")
+		return nil, errors.New("set -steps to a list of step sizes, or -rtol to a list of tolerances, such as 1,0.5,0.25,0.125")
 	}
 	for _, part := range []float64{2, 4, 8} {
 		all = append(all, all[0].WithStepSize(h/part))

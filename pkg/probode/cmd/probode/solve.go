@@ -260,11 +260,11 @@ func (s *solution) problemOf() (*probode.Problem, error) {
 func (s *solution) named() (*probode.Problem, error) {
 	switch {
 	case s.model != "" && s.problem != "":
-		return nil, errors.New("-problem and -model: want one of them")
+		return nil, errors.New("-problem and -model: give only one of them")
 	case s.model == "" && s.condition != "":
-		return nil, errors.New("-condition: want -model, too")
+		return nil, errors.New("-condition has no meaning without -model")
 	case s.model == "" && s.problem == "":
-		return nil, errors.New("-problem or -model: want the name of a built-in problem, or a model file (see -help)")
+		return nil, errors.New("give the name of a built-in problem with -problem, or a model file with -model (see -help)")
 	case s.problem != "":
 		p, err := problems.Named(s.problem)
 		if err != nil {

@@ -113,7 +113,7 @@ func TestInterruptedFit(t *testing.T) {
 				t.Fatalf("after %v: end %d is better than the one before it", wait, i)
 			}
 		}
-		if said := strings.Contains(out.String(), "warning: stopped before the end: these are the results so far"); said != (err != nil) {
+		if said := strings.Contains(out.String(), "warning: stopped early; these are the results so far"); said != (err != nil) {
 			t.Errorf("after %v: error %v, printed\n%s", wait, err, &out)
 		}
 		if err == nil {

@@ -253,7 +253,7 @@ func (w *Watch) Happen(cause int, t float64, x, theta []float64) error {
 			break
 		}
 		if len(which) > chain {
-			return &EndlessError{fmt.Sprintf("%s: more than %d jumps at t = %.6g: want a jump after which the trigger is false, or stays true", w.list[which[chain]].Name, chain, t)}
+			return &EndlessError{fmt.Sprintf("%s: more than %d jumps at t = %.6g: use a trigger that is false after its jump, or stays true", w.list[which[chain]].Name, chain, t)}
 		}
 		for _, k := range which[first:] {
 			first++
@@ -287,7 +287,7 @@ func (w *Watch) accumulate(which []int, t float64) error {
 			w.count[k] = 0
 		}
 		if w.last[k] = t; w.count[k] == repeats {
-			return &EndlessError{fmt.Sprintf("%s happens again and again at t = %.10g, each time after less than %.2g: want a solution that ends before this time, or a trigger that stays false after its jump", w.list[k].Name, t, close*w.span)}
+			return &EndlessError{fmt.Sprintf("%s happens again and again at t = %.10g, each time after less than %.2g: end the solution before this time, or use a trigger that stays false after its jump", w.list[k].Name, t, close*w.span)}
 		}
 	}
 	return nil
