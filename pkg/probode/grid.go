@@ -12,14 +12,14 @@ import (
 )
 
 // A Grid holds the times at which a problem is solved, t₀ ≤ … ≤ t_N. Events cut it into
-// segments. At an event two neighbouring grid points have the same time. The state before
-// the event belongs to the first of them, and the state after it to the second. The step
-// between them has length zero and stands for the event.
+// segments. At an event two neighbouring grid points have the same time: the first holds
+// the state before the event, and the second the state after it. The step between these
+// two points has length zero and represents the event.
 //
 // Event times may depend on θ. The grid then moves with the event times: a segment keeps
-// the number and the relative positions of its points, so that Z is as smooth in θ as the
-// problem. A Grid is made for one value of θ and can be used at other values; each Solver
-// moves the points of its own copy.
+// the number and the relative positions of its points, so that the numerical solution Z
+// depends on θ as smoothly as the problem does. A Grid is made for one value of θ and can
+// be used at other values; each Solver moves the points of its own copy.
 type Grid struct {
 	t      []float64
 	h      float64 // the step of a uniform grid; 0 for any other
@@ -167,8 +167,8 @@ func between(times []float64, a, b float64) []float64 {
 	return out
 }
 
-// The function uniform() returns the times t₀, …, t₁ of the fewest equal steps of at most
-// h.
+// The function uniform() divides the span [t₀, t₁] into the fewest equal steps of length
+// at most h, and returns the times of the grid points.
 func uniform(span [2]float64, h float64) []float64 {
 	length := span[1] - span[0]
 	n := math.Ceil(length / h * (1 - 1e-9))
@@ -354,8 +354,8 @@ func (g *Grid) Index(times []float64) ([]int, error) {
 }
 
 // The method near() returns the largest distance from grid point i at which a time is
-// regarded as equal to that point: 10⁻⁹ of a step, plus two rounding errors of the time
-// and two of the grid.
+// regarded as equal to that point: 10⁻⁹ of a step, plus an allowance for four rounding
+// errors.
 func (g *Grid) near(i int) float64 {
 	h := math.Inf(1)
 	for j := max(0, i-1); j <= min(i, len(g.t)-2); j++ {
@@ -419,8 +419,8 @@ func (g *Grid) Place(i int) float64 {
 	return s.frac[i-s.from]
 }
 
-// End returns the end of step i as F sees it: t[i+1] or, if that is the time of an event,
-// one ulp before it.
+// End returns the time at which F is called for the end of step i: t[i+1] or, if t[i+1]
+// is the time of an event, the floating-point number just before it.
 func (g *Grid) End(i int) float64 {
 	if g.Grows() {
 		return g.t[i+1]
@@ -435,12 +435,12 @@ func (g *Grid) order() {
 	slices.SortStableFunc(g.events, func(a, b *mark) int { return cmp.Compare(a.time, b.time) })
 }
 
-// The method place() returns the time at which the event with index j divides the span.
+// The method place() returns the time of the event with index j, limited to the span.
 func (g *Grid) place(j int) float64 {
 	return min(max(g.events[j].time, g.span[0]), g.span[1])
 }
 
-// The method close() sets the first and last time in each segment at which F may be
+// For each segment, the method close() sets the first and the last time at which F may be
 // called.
 func (g *Grid) close() {
 	for j := range g.seg {

@@ -7,16 +7,18 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/trigger"
 )
 
-// Let f jump where a state passes a value, for example because a rate is larger above a
-// threshold. If a solver ignores this, its steps cross the jump, and derivatives of its
-// states lack the term that comes from the time of the jump. In Problem.Hybrid each such
-// condition is an additional state, which is 1 where the condition is true, and 0
-// elsewhere. Events with a Trigger set it. Between two events f is smooth.
+// Suppose that f jumps when a state crosses a threshold, for example because a rate is
+// larger above it. If a solver ignores the jump, its steps cross it, and the derivatives
+// of the computed states do not include the effect of θ on the time of the jump. In
+// Problem.Hybrid each condition for a jump is represented by an additional state, which
+// is 1 where the condition is true, and 0 elsewhere. Events with a Trigger set the value
+// of this state. Between two events f is smooth.
 
-// BindHybrid returns a Path for p that solves p.Hybrid. The function bind() binds a Mesh
-// that can solve problems with Triggers; its arguments are the problem and the tolerance t
-// for that problem. If events follow one another without end at some θ, as for a thermostat
-// without hysteresis, the Path solves p itself there, and has no derivatives.
+// BindHybrid returns a Path for p that solves p.Hybrid. The function bind() must return a
+// Path that can solve problems with Triggers; its arguments are the problem and the
+// tolerance t for that problem. If events follow one another without end at some θ, as
+// for a thermostat without hysteresis, the Path solves p itself there, and has no
+// derivatives.
 func (p *Problem) BindHybrid(t Tolerance, bind func(q *Problem, t Tolerance) (Path, error)) (Path, error) {
 	plain, hybrid := *p, *p.Hybrid
 	plain.Hybrid = nil
@@ -40,13 +42,14 @@ func (p *Problem) BindHybrid(t Tolerance, bind func(q *Problem, t Tolerance) (Pa
 	return h, nil
 }
 
-// endless reports whether a solve failed because events followed one another without end.
+// The function endless() reports whether a solve failed because events followed one
+// another without end.
 func endless(err error) bool {
 	var e *trigger.EndlessError
 	return errors.As(err, &e)
 }
 
-// hybridPath gives the first d of all states of a Path.
+// A hybridPath returns only the first d states of another Path.
 type hybridPath struct {
 	path   Path // nil if events follow one another without end at the θ of Bind
 	d, all int
@@ -75,7 +78,8 @@ func (h *hybridPath) Clone() Path {
 	return &c
 }
 
-// wide returns space for the states of the Path that has all of them.
+// The method wide() returns a slice for all states of the Path in the field path; the
+// argument dst has space for only the first d of these states.
 func (h *hybridPath) wide(dst []float64) []float64 {
 	if n := len(dst) / h.d * h.all; len(h.states) != n {
 		h.states = make([]float64, n)
@@ -83,7 +87,7 @@ func (h *hybridPath) wide(dst []float64) []float64 {
 	return h.states
 }
 
-// narrow copies the first d of each h.all elements.
+// The method narrow() copies the first d of the h.all states at each time.
 func (h *hybridPath) narrow(dst, from []float64) {
 	for n := range len(dst) / h.d {
 		copy(row(dst, n, h.d), row(from, n, h.all)[:h.d])
@@ -118,8 +122,8 @@ type holdableHybrid struct{ hybridPath }
 
 func (h *holdableHybrid) Clone() Path { return &holdableHybrid{h.clone()} }
 
-// Hold returns a Path with derivatives, or one without if events follow one another
-// without end.
+// Hold returns a Path with derivatives or, if events follow one another without end, a
+// Path without derivatives.
 func (h *holdableHybrid) Hold(ctx context.Context, theta []float64) (path Path, err error) {
 	if h.path != nil {
 		if path, err = h.path.(Holdable).Hold(ctx, theta); err == nil {

@@ -14,19 +14,19 @@ import (
 // interpolation would dominate. With one more point, the error of the interpolation is
 // small enough for all methods up to order 4. A path then has the order of its method at
 // every time, and steps need not end at the observation times. Hermite interpolation
-// needs fewer points, but it also needs f at each of them, and on a stiff problem f
-// multiplies the error of a state by the stiffness.
+// needs fewer points, but it also needs f at each of them, and on a stiff problem a small
+// error of the state causes a large error of f.
 
-// An Interpolator gives paths at times that need not be grid points. The value of an
+// An Interpolator evaluates paths at times that need not be grid points. The value of an
 // Interpolator at time t is the Lagrange polynomial
 //
 //	Z(t) = Σⱼ wⱼ(t) Zⱼ,   wⱼ(t) = ∏_{m≠j} (t − t_m)/(t_j − t_m),
 //
-// through q+2 neighbouring grid points, q = Method.Order(), half of them on each side of
-// t, as far as the ends of the grid allow. If the grid has fewer points, all of them are
-// used. The interpolation adds an error of O(h^{q+2}) to the O(h^q) of the method, and
-// does not evaluate f. At a time within 10⁻⁹ h of a grid point, the value is the state at
-// that point.
+// through q+2 neighbouring grid points, where q = Method.Order(). Half of these points
+// lie on each side of t, as far as the ends of the grid allow. If the grid has fewer
+// points, all of them are used. The interpolation adds an error of O(h^{q+2}) to the
+// O(h^q) error of the method, and does not evaluate f. At a time within 10⁻⁹ h of a grid
+// point, the value is the state at that point.
 //
 // The error of DormandPrince is so small that the error of the interpolation may be
 // larger: on LotkaVolterra20 with h = 0.1 the root mean square error is 8e-9 at the
@@ -40,10 +40,10 @@ import (
 // result is less accurate. If events lie close together, use a grid through the
 // observation times.
 //
-// An Interpolator is valid only for the grid of its Solver. If event times do not depend on θ,
-// it never changes, and all clones of its Solver and any number of goroutines can share
-// it. If event times depend on θ, an Interpolator can be used only with its own Solver,
-// and only after a solve.
+// An Interpolator is valid only for the grid of its Solver. If event times do not depend
+// on θ, an Interpolator never changes, and all clones of its Solver and any number of
+// goroutines can share it. If event times depend on θ, an Interpolator can be used only
+// with its own Solver, and only after a solve.
 type Interpolator struct {
 	g       *Grid
 	d       int
@@ -98,8 +98,9 @@ func (p *Interpolator) place(n int) {
 		i++
 	}
 	degree := min(p.degree, last-from)
-	// Half of the points lie on each side. Times are in units of the step at t, counted
-	// from the nearest grid point, so that no digits are lost if t is much larger than h.
+	// Half of the points lie on each side of t. Times are in units of the step at t. They
+	// are measured from the nearest grid point, to avoid cancellation if t is much larger
+	// than h.
 	h := g.H(max(from, min(i, last-1)))
 	u := (t - g.t[i]) / h
 	first := min(max(from, i+int(math.Round(min(max(u, -1), 1)-float64(degree)/2))), last-degree)
@@ -129,7 +130,8 @@ func (p *Interpolator) At(dst, z []float64) {
 	}
 }
 
-// Row writes the path z at the time with index n into dst, of length d.
+// Row writes the state of the path z at the time with index n to dst, which must have
+// length d.
 func (p *Interpolator) Row(dst, z []float64, n int) {
 	if len(dst) != p.d || len(z) != len(p.g.t)*p.d {
 		panic(fmt.Sprintf("probode: dst and z have lengths %d and %d: want %d and %d", len(dst), len(z), p.d, len(p.g.t)*p.d))
@@ -151,7 +153,7 @@ func (p *Interpolator) Row(dst, z []float64, n int) {
 }
 
 // Last returns the index of the last grid point that is used for the time with index n.
-// Row needs the path up to this point, which lies a few steps after the time.
+// Row needs the path up to this point, which can lie a few steps after that time.
 func (p *Interpolator) Last(n int) int { return p.first[n] + max(0, len(p.weights[n])-1) }
 
 // If event times depend on θ, grid points move, and states at fixed times change with
@@ -175,8 +177,8 @@ func (p *Interpolator) still(ddst, z, dt []float64) {
 	}
 }
 
-// The method each() calls the function do() with the grid points that are used for the
-// time with index n, and their weights.
+// For each grid point that is used for the time with index n, the method each() calls the
+// function do() with the index and the weight of the point.
 func (p *Interpolator) each(n int, do func(i int, w float64)) {
 	if len(p.weights[n]) == 0 {
 		do(p.first[n], 1)
@@ -186,10 +188,10 @@ func (p *Interpolator) each(n int, do func(i int, w float64)) {
 	}
 }
 
-// The method scatter() applies the transpose of the functions At() and still(). Given the
-// gradient w with respect to the states at all times, it adds the gradient with respect
-// to the states of the path z to dz, and the gradient with respect to the times of the
-// grid to dt, unless dt is nil.
+// The method scatter() applies the transposes of the linear maps that are defined by At()
+// and still(). Its argument w is a gradient with respect to the states at all times. The
+// method adds the corresponding gradient with respect to the path z to dz and, unless dt
+// is nil, the gradient with respect to the grid times to dt.
 func (p *Interpolator) scatter(dz, dt, w, z []float64) {
 	if dt != nil && p.slope == nil {
 		p.slope = make([]float64, p.d)

@@ -6,7 +6,7 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// A Linearizer gives f and its Jacobian at a point, from Problem.FJ or by finite
+// A Linearizer computes f and its Jacobian at a point, with Problem.FJ or by finite
 // differences of F. A Linearizer has a workspace, so each goroutine needs a Linearizer of
 // its own.
 type Linearizer struct {
@@ -34,12 +34,12 @@ func (e *Linearizer) FJ(f []float64, m *Matrix, t float64, x, theta []float64) {
 	copy(f, e.diff.f0)
 }
 
-// Exact reports whether f and J come from Problem.FJ. If they do, f may differ from the
-// result of F by rounding, and J is free of finite-difference error.
+// Exact reports whether f and J come from Problem.FJ. With Problem.FJ, f may differ from
+// the result of F by rounding errors, and J has no finite-difference error.
 func (e *Linearizer) Exact() bool { return e.diff == nil }
 
-// A differencer computes Jacobians by finite differences of F without allocating. For a
-// banded Jacobian it increments several components of x at once, namely those whose
+// A differencer computes Jacobians by finite differences of F without allocating memory.
+// For a banded Jacobian it increments several components of x at once, namely those whose
 // columns share no row, so that kl+ku+1 evaluations of F are enough for any d (Curtis,
 // Powell & Reid 1974).
 type differencer struct {

@@ -11,8 +11,9 @@ type localizer interface {
 	LocalError(dst []float64, i int, x, next, theta []float64) error
 }
 
-// newLocalizer returns the estimator of the local errors of a stepper on g: the stepper
-// itself or, if it has no estimate and uses no earlier steps, step doubling.
+// newLocalizer returns an estimator of the local errors of a stepper on the grid g. If
+// the stepper is an Estimator, newLocalizer returns the stepper itself. Otherwise
+// newLocalizer returns a doubling, unless the stepper uses values from earlier steps.
 func newLocalizer(p *Problem, m Method, g *Grid, step Stepper) (localizer, error) {
 	if e, ok := step.(Estimator); ok {
 		return e, nil
@@ -58,10 +59,10 @@ type doubled struct {
 }
 
 // A doubling estimates the local errors of a method on g. These estimates have the same
-// order as the method. An embedded formula has a lower order, which is good enough to
-// choose steps but not to scale noise: on the FitzHugh–Nagumo problem the estimate of
-// Radau5 is fifty times too large at a tolerance of 10⁻³, and 300 times too large at
-// 10⁻⁵.
+// order as the method. The estimate from an embedded formula has a lower order, so it can
+// be used to choose steps but not to scale noise. On the FitzHugh–Nagumo problem, for
+// example, the embedded estimate of Radau5 is fifty times too large at a tolerance of
+// 10⁻³, and 300 times too large at 10⁻⁵.
 type doubling struct {
 	g    *Grid
 	half Stepper // makes the two steps of half the length

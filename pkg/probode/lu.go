@@ -105,7 +105,7 @@ func (f *LU) Solve(b []float64) {
 	}
 }
 
-// factorizeDense is Gaussian elimination by rows.
+// factorizeDense performs Gaussian elimination by rows.
 func (f *LU) factorizeDense(c float64, j *Matrix) bool {
 	d, a := f.d, f.a
 	src := j.A[:len(a)]
@@ -151,8 +151,9 @@ func (f *LU) factorizeDense(c float64, j *Matrix) bool {
 	return true
 }
 
-// solveDense processes four rows at a time, because the processor computes four
-// independent sums side by side; it then processes the triangle of these rows.
+// solveDense processes four rows at a time, because a processor can compute four
+// independent sums in parallel. In each group of four rows, the triangular block on the
+// diagonal is processed last.
 func (f *LU) solveDense(b []float64) {
 	d, a := f.d, f.a
 	b = b[:d]

@@ -8,9 +8,9 @@ import "fmt"
 //
 // gonum has no LU factorisation of banded matrices, and its dense LU factorisation
 // allocates memory and is slow for the two or three dimensions of most models. In this
-// package only NewDense, NewBanded, NewLU and NewComplexLU allocate memory, there is code
-// without loops for up to four dimensions, and the zeros of a dense matrix cost almost
-// nothing.
+// package only NewDense, NewBanded, NewLU and NewComplexLU allocate memory. Matrices of
+// up to four dimensions are processed without loops. Operations on the zeros of a dense
+// matrix take almost no time.
 
 // A Matrix is a d×d matrix in row-major order. In a dense matrix, element (i, j) is
 // A[i*D+j]. A banded matrix stores only the elements with −Lower ≤ j−i ≤ Upper: element
@@ -24,7 +24,7 @@ type Matrix struct {
 	A            []float64
 }
 
-// NewDense returns a dense d×d matrix of zeros, d ≥ 1.
+// NewDense returns a dense d×d matrix of zeros, with d ≥ 1.
 func NewDense(d int) *Matrix {
 	if d < 1 {
 		panic(fmt.Sprintf("probode: the dimension is %d: want at least 1", d))
@@ -32,8 +32,8 @@ func NewDense(d int) *Matrix {
 	return &Matrix{D: d, Lower: d - 1, Upper: d - 1, Stride: d, A: make([]float64, d*d)}
 }
 
-// NewBanded returns a d×d matrix of zeros that stores a band. The arguments lower and
-// upper are the numbers of subdiagonals and superdiagonals, each in [0, d).
+// NewBanded returns a banded d×d matrix of zeros. The arguments lower and upper are the
+// numbers of subdiagonals and superdiagonals, each in [0, d).
 func NewBanded(d, lower, upper int) *Matrix {
 	if d < 1 || lower < 0 || upper < 0 || lower >= d || upper >= d {
 		panic(fmt.Sprintf("probode: the bandwidths of a matrix are %d and %d, and its dimension is %d: want bandwidths in [0, dimension)", lower, upper, d))
@@ -90,8 +90,8 @@ func (m *Matrix) AddMul(dst []float64, c float64, x []float64) {
 	}
 }
 
-// addMulDense processes four rows at a time, because the processor computes four
-// independent sums side by side. The terms of each sum are added in the order of the
+// addMulDense processes four rows at a time, because a processor can compute four
+// independent sums in parallel. The terms of each sum are added in the order of the
 // columns.
 func (m *Matrix) addMulDense(dst []float64, c float64, x []float64) {
 	d, a := m.D, m.A
@@ -149,8 +149,8 @@ func (m *Matrix) addMulBanded(dst []float64, c float64, x []float64) {
 	m.addMulEnds(dst, c, x, max(from, to), d)
 }
 
-// addMulEnds does what addMulBanded does, for rows whose storage lies partly outside the
-// matrix.
+// addMulEnds is the version of addMulBanded for rows whose storage lies partly outside
+// the matrix.
 func (m *Matrix) addMulEnds(dst []float64, c float64, x []float64, from, to int) {
 	for i := from; i < to; i++ {
 		lo, hi := m.Columns(i)

@@ -22,16 +22,16 @@ type Method interface {
 	// grid to compute coefficients in advance. An error says why the method cannot solve
 	// p. In an error-controlled run the grid g grows with each step, and the last step
 	// may change until it is accepted. If event times depend on θ, the times of g move,
-	// but the ratios of steps within a segment do not change.
+	// but the ratios of step lengths within a segment do not change.
 	Stepper(p *Problem, g *Grid) (Stepper, error)
 }
 
 // Noise describes the random numbers used in a step, and how the size of the noise
 // depends on the step.
 type Noise struct {
-	// Normals is the number of standard normal variates for each step. If it is the
-	// dimension of the state, each component has a variate of its own, in the same
-	// order.
+	// Normals is the number of standard normal variates for each step. If Normals is
+	// equal to the dimension of the state, each component of the state has its own
+	// variate, in the order of the components.
 	Normals int
 
 	// Exponent is p in √α h^p, the scale of the noise in a step of length h.
@@ -71,7 +71,8 @@ type Rememberer interface {
 	// Save writes everything on which later steps depend, apart from the arguments of
 	// Step.
 	Save(dst []float64)
-	// Restore reads what Save has written, to continue at grid point i.
+	// Restore reads what Save has written, so that the Stepper can continue at grid point
+	// i.
 	Restore(i int, src []float64)
 }
 
@@ -92,19 +93,20 @@ type Estimator interface {
 // other Steppers the controller chooses the lengths of the steps.
 type Chooser interface {
 	Estimator
-	// Choose is called after step i, which led from the state given to Step to the state
-	// next. The argument size is the local error of the step in units of the tolerance.
-	// If size is at most 1, the step is accepted; +Inf means that the step failed. The
-	// argument units is a function that expresses another estimate in the same units.
-	// Choose returns the factor by which the length of the step should be multiplied for
-	// the next step, or for the repetition of this step. After a failed step the factor
-	// is ignored, and the step is repeated with an eighth of its length.
+	// Choose is called after step i, which began in the state given to Step and ended in
+	// the state `next`. The argument size is the local error of the step in units of the
+	// tolerance. If size is at most 1, the step is accepted; +Inf means that the step
+	// failed. The argument `units` is a function that converts another error estimate to
+	// the same units. Choose returns the factor by which the length of the step should be
+	// multiplied for the next step, or for the repetition of this step. After a failed
+	// step the factor is ignored, and the step is repeated with an eighth of its length.
 	Choose(i int, size float64, next []float64, units func(local []float64) float64) (factor float64)
 	// Chosen returns the order of the last step, or 0 if the method has only one.
 	Chosen() int
 }
 
-// A Runner is a Stepper that, for speed, takes many steps of a segment in one call.
+// A Runner is a Stepper that can take many steps of a segment in one call, which is
+// faster than one call for each step.
 type Runner interface {
 	Stepper
 	// Run takes those steps i of the path z for which from ≤ i < to. The caller has set
@@ -138,8 +140,8 @@ type ImplicitStep struct {
 	// before it, since F is not called at the time of an event.
 	T   float64
 	Inv float64
-	// Solved says that Mean solves r(z) = 0. If Solved is false, Mean solves the equation
-	// linearised at Center.
+	// Solved is true if Mean solves r(z) = 0. If Solved is false, Mean solves the
+	// equation linearised at Center.
 	Solved                       bool
 	Center, FCenter, Known, Mean []float64
 	J                            *Matrix

@@ -12,14 +12,14 @@ import (
 // for the likelihood of Fenrir.
 //
 // The error at a grid point is a linear function of independent standard normal variates
-// u: see block. At each step an orthogonal transformation is applied to the vector of the
-// variates before the step and the variates of the noise of the step. Some of the
-// resulting variates are the normal variates after the step, some are determined by the
-// residual of the equation, and the others have no effect after the step. So the normal
-// variates before the step are a linear function of the resulting variates, and no matrix
-// has to be inverted.
+// u: see block. In each step, the variates before the step and those of the noise form
+// one vector, to which an orthogonal transformation is applied. Some of the resulting
+// variates are the normal variates after the step, some are determined by the residual of
+// the equation, and the others have no effect after the step. So the normal variates
+// before the step are a linear function of the resulting variates, and no matrix has to
+// be inverted.
 
-// The method link() writes to l the link of the step that b has just taken.
+// The method link() computes the link l for the step that the block b has just taken.
 func (b *block) link(l *link, before int) {
 	n, w := len(b.z), b.w
 	height := n - w + before
@@ -34,13 +34,13 @@ func (b *block) link(l *link, before int) {
 }
 
 // The type belief represents a Gaussian distribution of the normal variates u at a grid
-// point. The field mean holds the mean times κ unit^{q+1/2}. The field factor holds an
-// upper triangular factor of the covariance, whose stride is the length of u; its
-// elements below the diagonal have no meaning.
+// point. The field mean holds the mean of u, multiplied by κ unit^{q+1/2}. The field
+// factor holds an upper triangular factor of the covariance, whose stride is the length
+// of u; its elements below the diagonal have no meaning.
 type belief struct{ mean, factor []float64 }
 
-// The method resized() returns a belief about n normal variates. It uses the slices of b
-// if they are long enough.
+// The method resized() returns a belief about n normal variates. It reuses the slices of
+// b if they are long enough.
 func (b belief) resized(n int) belief {
 	return belief{resize(b.mean, n), resize(b.factor, n*n)}
 }
@@ -56,8 +56,8 @@ func unknown(n int) belief {
 }
 
 // The method back() writes the distribution before a step or an event to dst, given the
-// distribution after it. If after.factor is nil, back() computes only the mean; then
-// after.mean may hold the values of v followed by the values of w.
+// distribution after it. If after.factor is nil, back() computes only the mean. In that
+// case after.mean may hold the variates v of the link, followed by its variates w.
 func (l *link) back(dst, after belief, work *[]float64) {
 	n, height := l.before, l.after+l.rest
 	for k := range dst.mean {
@@ -112,8 +112,8 @@ func (c *chain) belief(i int) belief {
 	return belief{own[:p.rows:p.rows], own[p.rows:][:p.rows*p.rows]}
 }
 
-// relink computes the link of a step of length h that ends at point i and begins at the
-// current distribution.
+// relink computes the link of a step of length h that ends at point i. Before the call, c
+// must hold the distribution at the beginning of this step.
 func (c *chain) relink(l *link, i int, h float64) {
 	p, before := &c.points[i], c.rows
 	c.predict(h)

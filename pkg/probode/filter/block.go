@@ -11,12 +11,12 @@ import (
 // or x″ = f has the order m, so the state of the block consists of z₀ if m = 1, and of z₀
 // and z₁ if m = 2.
 //
-// The coordinates are the Nordsieck coordinates for steps of length unit. The error of z
-// is κ unit^{q+1/2} Rᵀu, with independent standard normal variates u, so its covariance
-// is κ² unit^{2q+1} RᵀR. The columns of R begin with the highest derivative: see the
-// field columns. In this order the transition matrix and the factor of the noise are
-// upper triangular. R is also upper triangular, although it may have fewer rows than
-// columns.
+// The coordinates z are Nordsieck coordinates for steps whose length is the field unit.
+// The error of z is κ unit^{q+1/2} Rᵀu, with independent standard normal variates u, so
+// its covariance is κ² unit^{2q+1} RᵀR. The first columns of R belong to the highest
+// derivative: see the field columns. With the columns in this order, the transition
+// matrix and the factor of the noise are upper triangular. R is also upper triangular,
+// although it may have fewer rows than columns.
 type block struct {
 	q, w, m int
 	unit    float64
@@ -34,9 +34,10 @@ type block struct {
 	hjac     []float64 // J in the coordinates of the step
 	// The factor of the predicted covariance consists of two matrices: top holds the rows
 	// for the noise of the step, with the stride len(z), and tail holds the rows of R,
-	// with the stride rows. Further columns, if they are used, are initially the identity
-	// in tail and zero in top. After the step they hold the coefficients with which the
-	// normal variates u before the step are computed from the variates after the step.
+	// with the stride rows. If further columns are used, they initially hold the identity
+	// matrix in tail and zeros in top. After the step they hold the coefficients with
+	// which the normal variates u before the step are computed from the variates after
+	// the step.
 	top, tail []float64
 	fresh     []float64 // factor of the noise of a step with κ = 1, with the stride len(z)
 	v         []float64 // factor of the residual, in its first w rows, with the stride len(z)
@@ -186,9 +187,9 @@ func (b *block) reduce(linked bool) {
 }
 
 // The method condition() computes the covariance after the step, given that the residual
-// is zero. It leaves in top the factor of the joint covariance of the residual and of the
-// other coordinates at the end of the step. The argument linked has the same meaning as
-// for the method reduce().
+// is zero. After the call, the field top holds the factor of the joint covariance of the
+// residual and the other coordinates at the end of the step. The argument linked has the
+// same meaning as for the method reduce().
 func (b *block) condition(linked bool) {
 	w, d, n := b.w, b.m*b.w, len(b.z)
 	columns := n

@@ -7,8 +7,8 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// The method cubature() linearises f by means of its values around the predicted mean m.
-// The blocks must hold the factors of the predicted covariance.
+// The method cubature() linearises f, using values of f at points around the predicted
+// mean m. The blocks must hold the factors of the predicted covariance.
 //
 // Let the rows sⱼ be a factor of the predicted covariance of all n components of the
 // state. Then f is evaluated at the points m ± √n sⱼ. The expectation of f is

@@ -1,4 +1,4 @@
-// Package filter solves differential equations by Gaussian filters. The prior of the
+// Package filter solves differential equations by Gaussian filtering. The prior of the
 // solution is a Gaussian process, an integrated Wiener process of order q. The equation
 // itself is the observation: in every step the filter conditions on
 //
@@ -11,8 +11,8 @@
 // method of order q. EK can be used wherever a method is needed in this module.
 //
 // The implementation uses square roots of covariances in Nordsieck coordinates [KH24],
-// and starts from the exact Taylor series of order q. So no digits are lost at orders up
-// to 11 or with small steps.
+// and starts from the exact Taylor series of order q. Rounding errors are therefore small
+// at all orders up to 11, even with small steps.
 //
 // A Marginal computes a likelihood in which the uncertain solution is integrated out, by
 // Fenrir [T22] or DALTON [WL24]. Package bayes/marginal uses this likelihood in

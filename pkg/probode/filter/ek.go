@@ -10,7 +10,7 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// A Jacobian says how a filter linearises f at the prediction.
+// Jacobian determines how a filter linearises f at the prediction.
 type Jacobian int
 
 const (
@@ -21,15 +21,15 @@ const (
 	// suited to stiff problems.
 	Zero
 	// Cubature uses the expectation of f under the prediction, and the linear regression
-	// of f on the state, as in the method of Kersting and Hennig [KH16]. Both are
-	// computed from 2d values of f, so no Jacobian is needed (spherical cubature of
-	// degree 3). The residual variance of the regression, which is of fourth order in the
-	// standard deviation of the state, is ignored.
+	// of f on the state, as in the method of Kersting and Hennig [KH16]. The expectation
+	// and the regression are computed from 2d values of f, so no Jacobian is needed
+	// (spherical cubature of degree 3). The residual variance of the regression, which is
+	// of fourth order in the standard deviation of the state, is ignored.
 	//
-	// The points at which f is evaluated have distances from the predicted mean that are
-	// proportional to κ, so the mean depends on the diffusion. If κ² is not given, each
-	// step uses only the covariance of its own noise, as if the state at the beginning of
-	// the step were known, with the maximum-likelihood estimate of κ² from the residual.
+	// The distances of the evaluation points from the predicted mean are proportional to
+	// κ, so the mean depends on the diffusion. If κ² is not given, each step treats the
+	// state at its beginning as known: it uses only the covariance of its own noise, with
+	// the maximum-likelihood estimate of κ² from the residual.
 	Cubature
 )
 
@@ -61,15 +61,15 @@ type EK struct {
 	// width w. Zero means one block for all components, or blocks of one component if the
 	// Jacobian is Zero. If an observation depends on several blocks, or the problem has
 	// events, the steps of Fenrir and DALTON cost as much as with a single block. With
-	// Cubature the steps always cost as much as with a single block, and all derivatives
-	// are used.
+	// Cubature, Fenrir and DALTON always use a single block, and include the derivatives
+	// of f between the blocks of Width components.
 	Width int
 
-	// SecondOrder says that the state is (x, x′), so that F writes x′ to the first half
-	// of its result and x″ to the second half. The Wiener process is then a prior of x
-	// only, and the equation for x″ is the observation [B22]. The covariance matrix has
-	// half as many rows as without SecondOrder. Q must be at least 2, and Width counts
-	// components of x.
+	// If SecondOrder is true, the state is (x, x′): F writes x′ to the first half of its
+	// result and x″ to the second half. The Wiener process is then a prior for x only,
+	// and the equation for x″ is the observation [B22]. The covariance matrix has half as
+	// many rows as without SecondOrder. Q must be at least 2, and Width is the number of
+	// components of x in a block.
 	SecondOrder bool
 }
 
@@ -295,7 +295,8 @@ type stepper struct {
 	residual []float64   // of the last prediction
 }
 
-// Start begins with the exact derivatives of the solution through x.
+// Start initialises the filter with the exact derivatives of the solution whose value at
+// grid point i is x.
 func (s *stepper) Start(i int, x, theta []float64) error {
 	s.noisy = false
 	copy(s.out, x)

@@ -13,8 +13,9 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// A Row holds the observations at one time, and their distribution if the state is near
-// x: the values are independent and Gaussian, and their means are linear in the state.
+// A Row holds the observations at one time, and describes their distribution for states
+// near x. The values are independent and Gaussian, and their means are linear in the
+// state.
 type Row struct {
 	Y      []float64 // NaN where a value is missing
 	Mean   []float64 // expected values at x
@@ -105,10 +106,10 @@ func (m *Marginal) prepare(p *probode.Problem, g *probode.Grid) (err error) {
 var errCoupled = errors.New("an observation depends on several blocks")
 
 // For each time and value, Predict writes to dst the mean and the standard deviation of
-// the predictive distribution. The function look() writes to r the observations with
-// index n, and their distribution near the state x. The log likelihood is the sum of the
-// log densities of all values that are not missing, plus the result extra, which is zero
-// for Fenrir. The argument alpha is the diffusion κ² > 0.
+// the predictive distribution. The function look() writes the observations with index n
+// to r, and describes their distribution for states near x. The log likelihood is the sum
+// of the log densities of all values that are not missing, plus the result extra, which
+// is zero for Fenrir. The argument alpha is the diffusion κ² > 0.
 //
 // Measurement errors that are not Gaussian can be used with DALTON only. In that case
 // look() describes a Gaussian approximation of these errors near the mode of the solution
@@ -162,9 +163,9 @@ func (m *Marginal) both(theta []float64, alpha float64, settled func(x []float64
 		repeat = settled != nil && !settled(m.smoothed())
 	}
 	// If derivatives are approximated by finite differences, the linearised equations in
-	// the two passes differ slightly, and so the error of the result is proportional to
-	// the sum of the squared residuals. If this sum is equal to the limits below, the
-	// error is about 0.01.
+	// the two passes differ slightly. The resulting error is proportional to the sum of
+	// the squared residuals. If this sum is equal to the variable limit, the error is
+	// about 0.01.
 	run := m.pass.run
 	limit := 1e13 * math.Pow(10, -0.8*max(0, float64(run.Q-3))) // for exact derivatives
 	switch {
@@ -178,9 +179,9 @@ func (m *Marginal) both(theta []float64, alpha float64, settled func(x []float64
 	}
 	extra -= floats.Sum(run.square)/alpha/2 + run.volume()
 	// If both filters used the same linearisation, no data could be more likely than data
-	// that are predicted exactly. Since the linearisations differ, the data may be
-	// slightly more likely than that; but if the first filter diverges, the result has no
-	// meaning.
+	// that are equal to their predictions. Because the linearisations differ, the
+	// observed data may be slightly more likely. If the observed data appear to be much
+	// more likely, the first filter has diverged, and the result has no meaning.
 	if m.fit+extra > float64(m.values) {
 		return 0, fmt.Errorf("filter: the two filters of DALTON disagree: according to their result, %d data values would be e^%.3g times as likely as data that are predicted exactly; use a smaller step, or Fenrir", m.values, m.fit+extra)
 	}
@@ -211,8 +212,8 @@ func (m *Marginal) solve(theta []float64, observe func(*recording, int, []float6
 	return err
 }
 
-// The method moved() returns an error if the last solve has moved a grid point with data.
-// This can happen if the time of an event depends on θ.
+// The method moved() returns an error if the last solve has moved a grid point for which
+// there are data. This can happen if the time of an event depends on θ.
 func (m *Marginal) moved() error {
 	grid := m.solver.Times()
 	span := grid[len(grid)-1] - grid[0]
@@ -232,12 +233,12 @@ func (m *Marginal) Work() int {
 	return m.solver.Steps()
 }
 
-// The method backwards() goes through the grid from its end to its start, and follows the
-// distribution of the solution according to the last pass. At each time with data it
-// calls the function visit(). During this call m.x holds the state, and m.own holds, for
-// each block, the distribution of the normal variates of that block. The function visit()
-// may replace these distributions, for example by their distributions conditional on the
-// data.
+// The method backwards() uses the results of the last pass to compute the distribution of
+// the solution at each grid point, from the last point to the first. At each time with
+// data it calls the function visit(). During this call m.x holds the state, and m.own
+// holds, for each block, the distribution of the normal variates of that block. The
+// function visit() may replace these distributions, for example by their distributions
+// conditional on the data.
 func (m *Marginal) backwards(covariance bool, visit func(n int) error) error {
 	run := m.pass.run
 	last := len(run.chains[0].points) - 1
@@ -298,9 +299,9 @@ func (m *Marginal) observe(run *recording, i int, x []float64) error {
 }
 
 // The method condition() conditions the distributions of the blocks on row n of the data,
-// one value after another. The mean of each value is given at the state x. For Fenrir the
-// distributions of the normal variates are conditioned; for DALTON the distributions of
-// the coordinates are conditioned.
+// one value after another. The function look() computes the mean of each value at the
+// state x. For Fenrir the distributions of the normal variates are conditioned; for
+// DALTON the distributions of the coordinates are conditioned.
 func (m *Marginal) condition(n int, x []float64) error {
 	r, d, c, run := &m.row, len(x), len(m.row.Y), m.pass.run
 	m.look(n, x, r)
@@ -355,7 +356,8 @@ func (m *Marginal) condition(n int, x []float64) error {
 
 // The method update() conditions block k on a data value, whose measurement error has the
 // standard deviation sd. The argument residual is the difference between the value and
-// its mean, and seen is the derivative of the value with respect to the normal variates.
+// its mean, and the argument seen is the derivative of the value with respect to the
+// normal variates.
 func (m *Marginal) update(k int, seen []float64, sd, residual float64) {
 	b, n, rows := m.pass.run.blocks[k], len(m.pass.run.blocks[k].z), len(seen)
 	own, next := &m.own[k], &m.pass.run.chains[k].next

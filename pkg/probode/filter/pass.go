@@ -126,7 +126,8 @@ func (s *recording) Step(dst []float64, i int, x, theta, _, _ []float64) error {
 	return err
 }
 
-// The method volume() returns Σ log det S^{1/2}.
+// The method volume() returns Σ log det S^{1/2}, where S is the covariance of the
+// residual of a step, and the sum is over all steps.
 func (s *recording) volume() float64 { return s.logDet + math.Log(s.det) }
 
 // The method disperse() computes the predicted covariance, with the noise of the step.
@@ -178,8 +179,8 @@ func (s *recording) keep(i int, h float64, x []float64) error {
 }
 
 // The method finish() applies events at the end of the span. No step of the solver
-// follows these events, so the solver does not restart the filter there. The argument
-// path holds the states at the grid points.
+// follows these events, so the solver does not restart the filter after them. The
+// argument path holds the states at the grid points.
 func (s *recording) finish(path, theta []float64) error {
 	end := len(s.g.Times()) - 1
 	if s.last == end {

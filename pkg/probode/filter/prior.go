@@ -9,13 +9,13 @@ import "math"
 //	zᵢ = hⁱ x⁽ⁱ⁾ / i!,   i = 0, …, q,
 //
 // of all components, with component k of zᵢ at index i*w+k. In these coordinates the
-// transition matrix of a step h consists of binomial coefficients and does not depend on
-// h. The covariance of the noise in the step is κ² h^{2q+1} Q with
+// transition matrix of a step of length h consists of binomial coefficients, and does not
+// depend on h. The covariance of the noise in the step is κ² h^{2q+1} Q with
 //
 //	Q_ij = (q choose i) (q choose j) / ((2q+1−i−j) q!²).
 
-// The function shift() replaces the coordinates z by those one step later, if no noise is
-// added: zᵢ becomes Σ_j (j choose i) z_j.
+// The function shift() replaces the coordinates z by their values after one step without
+// noise: zᵢ becomes Σ_j (j choose i) z_j.
 func shift(z []float64, q, w int) {
 	for i := range q {
 		for j := (q - 1) * w; j >= i*w; j -= w {
@@ -44,7 +44,7 @@ func scale(x []float64, c float64) {
 
 // wiener returns the factor L of Q = L Lᵀ, row-major, with L[i*(q+1)+n] = 0 for i+n > q.
 // L is computed from the expansion of tᵐ in the orthonormal Legendre polynomials on [0,
-// 1], so no digits are lost although Q is ill-conditioned.
+// 1], so L is accurate although Q is ill-conditioned.
 func wiener(q int) []float64 {
 	n := q + 1
 	l := make([]float64, n*n)

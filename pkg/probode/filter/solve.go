@@ -29,7 +29,7 @@ type Settings struct {
 
 	// Alpha is the diffusion κ² of the prior. If it is zero, the diffusion is estimated
 	// from the residuals of all steps by maximum likelihood. If the diffusion is the same
-	// in all steps, the mean does not depend on it.
+	// in all steps, the mean does not depend on it, except with Cubature.
 	Alpha float64
 	// If PerComponent is true, a diffusion is estimated for each block of the filter: see
 	// EK.Width.
@@ -54,9 +54,9 @@ type Solution struct {
 	// these times.
 	T        []float64
 	Mean, SD [][]float64
-	// Diffusion is κ² for each component of the state, without the factor that varies
-	// from step to step if Settings.Varying is true. It is 0 for a component that is
-	// Noiseless.
+	// Diffusion is κ² for each component of the state. If Settings.Varying is true, each
+	// step multiplies this κ² by an estimate from its own residual. Diffusion is 0 for a
+	// component that is Noiseless.
 	Diffusion []float64
 
 	run   *recording
@@ -201,9 +201,9 @@ func (s *Solution) describe() {
 }
 
 // The method spread() writes the mean and the standard deviation of the components of the
-// state that belong to chain n. Both are computed from the current distribution of the
-// chain's block and, unless it is empty, from the given distribution of the normal
-// variates.
+// state that belong to chain n. The mean and the standard deviation are computed from the
+// current distribution of the chain's block. The argument `of` is the distribution of the
+// normal variates of this block; if it is empty, the variates are standard normal.
 func (s *Solution) spread(mean, sd []float64, n int, of belief) {
 	b := s.run.blocks[n]
 	for j, k := range s.run.parts[n] {
@@ -223,7 +223,8 @@ func (s *Solution) spread(mean, sd []float64, n int, of belief) {
 }
 
 // At returns the mean and the standard deviation of the state at time t, which need not
-// be a grid point. At the time of an event, both describe the state after the event.
+// be a grid point. At the time of an event, the result describes the state after the
+// event.
 func (s *Solution) At(t float64) (mean, sd []float64) {
 	if !(t >= s.T[0] && t <= s.T[len(s.T)-1]) {
 		panic(fmt.Sprintf("filter: time %g is outside the span [%g, %g]", t, s.T[0], s.T[len(s.T)-1]))

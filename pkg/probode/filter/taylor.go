@@ -94,7 +94,7 @@ func newChebyshev(n, q int, after bool) chebyshev {
 	return c
 }
 
-// The method at() writes to z the Nordsieck coordinates, for steps of length h, of the
+// The method at() computes the Nordsieck coordinates z, for steps of length h, of the
 // solution whose value at time t is x.
 func (s *taylor) at(z []float64, h, t float64, x, theta []float64) error {
 	d := len(x)
@@ -126,8 +126,8 @@ func (s *taylor) at(z []float64, h, t float64, x, theta []float64) error {
 }
 
 // The method try() computes the coordinates by interpolation on an interval of length
-// tau. From the last coefficients of f it returns an estimate of the relative error that
-// the coordinates cause in a step of length h.
+// tau. The last coefficients of f are used to estimate the relative error that errors of
+// the coordinates cause in a step of length h. The method returns this estimate.
 func (s *taylor) try(c *chebyshev, tau, h, t float64, x, theta []float64) float64 {
 	d := len(x)
 	clear(s.z)

@@ -12,23 +12,23 @@ import (
 // of their factors. An orthogonal transformation of the rows does not change the
 // covariance.
 //
-// Matrices are stored by columns: element (i, j) is at index j*stride+i. They are so
-// small that the overhead of a call to LAPACK would be as large as the computation
-// itself.
+// Matrices are stored by columns: element (i, j) is at index j*stride+i. The matrices are
+// so small that a call to LAPACK would spend as much time on overhead as on the
+// computation itself.
 
-// triangularize replaces the first n columns of a matrix by an upper triangular matrix R
-// with the same RᵀR, by Householder reflections, and applies these reflections to all
-// columns. Elements below the diagonal are not set to zero.
+// triangularize applies Householder reflections to all columns of a matrix, so that its
+// first n columns become an upper triangular matrix R with the same RᵀR. Elements below
+// the diagonal are not set to zero.
 func triangularize(a []float64, stride, rows, n, columns int) {
 	for c := range min(rows-1, n) {
 		reflect(a, stride, a, stride, c, c+1, rows, columns)
 	}
 }
 
-// The function reflect() applies the Householder reflection that sets the elements of
-// column c in the rows from, …, to−1 of tail to zero, and makes the element in row c of
-// top negative, so that the factor of a covariance is unique. It changes only the columns
-// c, …, end−1 of these rows.
+// The function reflect() applies a Householder reflection to row c of top and to the rows
+// from, …, to−1 of tail. In column c, the reflection makes the elements of tail zero and
+// the element of top negative, so that the factor of a covariance is unique. It changes
+// only the columns c, …, end−1 of these rows.
 func reflect(top []float64, stride int, tail []float64, below, c, from, to, end int) {
 	v := tail[c*below+from : c*below+to]
 	head := top[c*stride+c]

@@ -22,10 +22,10 @@ import (
 //	Vₙ = s × (Cₘ + ε I)            n ≥ AdaptAfter
 //
 // Here Cₘ is the sample covariance (divisor m − 1) of the positions after each of the
-// first m iterations, including burn-in and repeated positions, and m is the largest of
-// AdaptAfter, AdaptAfter + Every, AdaptAfter + 2 Every, … that does not exceed n. The
-// factor s = 2.38²/d is optimal for a high-dimensional Gaussian target if the proposal
-// has the shape of the target (Roberts, Gelman and Gilks 1997).
+// first m iterations, including burn-in and repeated positions. The number m is the
+// largest of AdaptAfter, AdaptAfter + Every, AdaptAfter + 2 Every, … that does not exceed
+// n. The factor s = 2.38²/d is optimal for a high-dimensional Gaussian target if the
+// proposal has the shape of the target (Roberts, Gelman and Gilks 1997).
 //
 // A chain that adapts is not a Markov chain, and no fixed number of its iterations leaves
 // the target exactly invariant. But Cₘ changes by only O(1/m) per iteration, and averages
@@ -158,7 +158,7 @@ func (p *adaptive) Observe(x []float64, _ float64) {
 	p.refactor()
 }
 
-// refactor factorises cov, which becomes the covariance of the proposal. The
+// The method refactor() factorises cov, which becomes the covariance of the proposal. The
 // factorisation overwrites cov. If cov is singular because of rounding, or has
 // overflowed, the proposal keeps its old covariance.
 func (p *adaptive) refactor() {

@@ -38,7 +38,7 @@ type Chain struct {
 // A Sink receives the draws of one chain.
 type Sink interface {
 	// Keep is called for each draw, in order, with the draw and the quantities that the
-	// kernel generated at this draw. Both slices are valid only during the call.
+	// kernel generated for it. Both slices are valid only during the call.
 	Keep(x, generated []float64)
 
 	// Turn is called every few milliseconds, between two iterations, and when the chain
@@ -185,8 +185,8 @@ func (c *Chain) Interrupted() bool {
 	return ok && k.Interrupted()
 }
 
-// advance runs iterations until the chain has completed the given number of iterations,
-// the channel done is closed, or an iteration is interrupted.
+// The method advance() runs iterations until the chain has completed the given number of
+// iterations, the channel done is closed, or an iteration is interrupted.
 func (c *Chain) advance(done <-chan struct{}, until int) {
 	last := c.settings.iterations(c.settings.Draws) - 1
 	for c.iteration < until && !c.Interrupted() {
@@ -245,8 +245,8 @@ func (c *Chain) beginTurn() {
 	}
 }
 
-// recordLength is the largest number of draws of each chain from which the R̂ of a
-// status is computed. It is even: see add.
+// recordLength is the largest number of draws per chain that are used for the R̂ in a
+// progress report. It is even: see add.
 const recordLength = 1000
 
 // A record holds at most recordLength evenly spaced draws of one chain. A full record
@@ -285,8 +285,8 @@ func (r *record) add(x []float64) {
 	r.seen++
 }
 
-// faultOf turns the value that recover returned into an error; nil stands for
-// runtime.Goexit.
+// faultOf turns the value that recover() has returned into an error; the value is nil
+// after a call of runtime.Goexit.
 func faultOf(v any) error {
 	if v == nil {
 		return errors.New("mcmc: a function called runtime.Goexit instead of returning")

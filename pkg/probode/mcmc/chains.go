@@ -30,7 +30,8 @@ type Chains struct {
 
 	// LogWeights[c][k], if not nil, is the logarithm of the weight of draw k of chain c,
 	// up to a constant. With these weights the draws represent a distribution other than
-	// the one from which they were drawn. KHat is then the tail index k̂ of the weights.
+	// the one from which they were drawn. If there are weights, KHat is their tail index
+	// k̂.
 	LogWeights [][]float64
 	KHat       float64
 

@@ -30,16 +30,16 @@ import (
 // The last point is accepted with probability min(1, e^−ΔH). A rotation preserves ½zᵀz +
 // ½pᵀp, so only φ contributes to the error in H, and coordinates in which φ is constant
 // do not reduce the acceptance rate [Beskos, Pinski, Sanz-Serna & Stuart 2011; Shahbaba
-// et al. 2014]. Along a path, (z, p) turns by about a right angle, for which successive
-// draws are least correlated. If the target is close to its Gaussian approximation, one
+// et al. 2014]. Each path turns (z, p) by about a right angle, because successive draws
+// are then least correlated. If the target is close to its Gaussian approximation, one
 // step is enough, and one evaluation of the gradient gives a nearly independent draw,
 // whereas NUTS needs seven or more.
 //
 // Without the updates of p by ∇φ, the path is a rotation, which needs no gradient: a
 // preconditioned Crank–Nicolson move about the approximation [Rudolf & Sprungk 2018]. A
-// chain that uses only rotations gets stuck in the tails, where they are rarely accepted.
-// If Learned is not zero, some iterations use a rotation, and the others a path with
-// gradients. The fraction of iterations with a rotation equals the mean acceptance
+// chain that uses only rotations gets stuck in the tails, where rotations are rarely
+// accepted. If Learned is not zero, some iterations use a rotation, and the others a path
+// with gradients. The fraction of iterations with a rotation equals the mean acceptance
 // probability of rotations in the last part of the burn-in, but is at most 0.9.
 //
 // The kernel learns only during the burn-in. The step length is tuned by stochastic
@@ -91,7 +91,7 @@ const (
 	wider       = 1.15 // factor of the learned scales, so that rotations reach into the tails
 )
 
-// A tuning adapts the logarithm of the step length.
+// The type tuning adapts the logarithm of the step length.
 type tuning struct {
 	n    float64 // iterations since the whitening changed
 	log  float64 // of the next step
@@ -179,8 +179,8 @@ func (k *Hamiltonian) place(x, z []float64) {
 	floats.Add(x[:d], k.Mean)
 }
 
-// evaluate writes −∇φ at z to force, unless force is nil, and returns the log density, or
-// NaN and an error.
+// The method evaluate() writes −∇φ at z to force, unless force is nil, and returns the
+// log density, or NaN and an error.
 func (k *Hamiltonian) evaluate(force, z []float64) (float64, error) {
 	k.place(k.y, z)
 	logp, err := k.Target.checked(force, k.y)

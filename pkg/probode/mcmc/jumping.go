@@ -26,7 +26,7 @@ type ModeJumping struct {
 	Modes []GaussianMode
 }
 
-// A GaussianMode is a mode with the Gaussian approximation around it.
+// A GaussianMode describes a mode by the Gaussian approximation around it.
 type GaussianMode struct {
 	Mean   []float64
 	Cov    mat.Symmetric
@@ -88,7 +88,7 @@ func (g *modeAtWork) whiten(dst, x []float64) float64 {
 	return square
 }
 
-// The method place() sets dst to at + s L z.
+// The method place() sets dst to a + s L z, where a is the argument `at`.
 func (g *modeAtWork) place(dst, at, z []float64, s float64) {
 	for i := range dst {
 		v := 0.0
@@ -120,8 +120,8 @@ func (p *jumping) nearest(x []float64) int {
 	return at
 }
 
-// The method density() returns the log density with which the move draw proposes x, up to
-// a constant.
+// The method density() returns the log density, up to a constant, with which the move
+// named draw proposes x.
 func (p *jumping) density(x []float64) float64 {
 	n := float64(len(x))
 	var sum float64
@@ -194,7 +194,7 @@ func (p *jumping) Propose(dst, x []float64, rng *rand.Rand) float64 {
 			return math.Inf(-1) // there is no way back
 		}
 		// This leap is proposed with probability wₖ/(1 − wⱼ), and the reverse leap with
-		// probability wⱼ/(1 − wₖ); the volume grows by the factor det Lₖ/det Lⱼ.
+		// probability wⱼ/(1 − wₖ); the leap multiplies volumes by det Lₖ/det Lⱼ.
 		return math.Log(from.weight/(1-to.weight)) - math.Log(to.weight/(1-from.weight)) + to.logDet - from.logDet
 	}
 	j := p.nearest(x)

@@ -13,8 +13,8 @@
 //     that are nearly Gaussian as well. [Tempering] is for targets with several modes.
 //   - Chains: [Run] advances any number of chains on all cores and returns [Chains],
 //     which are the same to the last bit for any number of workers. [Chains.Summary]
-//     has means, quantiles and diagnostics, and [Chains.Warnings] says in words what
-//     they show.
+//     computes means, quantiles and diagnostics, and [Chains.Warnings] explains in words
+//     what they show.
 //
 // Package mcmc/diag contains diagnostics for draws from any source. Package mcmc/store
 // keeps the draws in files, so that a run can be stopped, resumed and extended.
@@ -157,8 +157,8 @@ type Generator interface {
 // context ends during a long evaluation.
 type Interruptible interface {
 	Kernel
-	// Interrupted reports whether Step or Generate returned early. If so, the iteration
-	// does not count, and the chain runs no further iterations.
+	// Interrupted reports whether Step or Generate returned early. An interrupted
+	// iteration does not count, and the chain runs no further iterations.
 	Interrupted() bool
 }
 
@@ -174,7 +174,8 @@ type Rule interface {
 type Proposal interface {
 	// Propose sets dst to the result of a random move from x; it does not change x.
 	// Propose returns log q(x | dst) − log q(dst | x), which is zero for a symmetric
-	// proposal. The kernel adds this number to the log ratio of the target densities.
+	// proposal. The kernel adds the result of Propose to the log ratio of the target
+	// densities.
 	Propose(dst, x []float64, rng *rand.Rand) float64
 
 	// Observe passes the outcome of the move to the proposal: the position of the chain

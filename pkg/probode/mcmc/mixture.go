@@ -21,27 +21,27 @@ import (
 //	pull   y = m + √(1−b²) (x − m) + b √w A z           z ~ N(0, I)
 //	       w = (ν + q(x)) / χ²,  q(x) = ‖A⁻¹(x − m)‖²   χ² of ν + d degrees of freedom
 //
-// The pull is reversible with respect to the Student t distribution with ν = 5 degrees of
-// freedom about m. If the target is nearly Gaussian, the pull makes successive draws
-// almost independent. If the target is far from Gaussian, the heavy tails of the t
+// The move named pull is reversible with respect to the Student t distribution with ν = 5
+// degrees of freedom about m. If the target is nearly Gaussian, pulls make successive
+// draws almost independent. If the target is far from Gaussian, the heavy tails of the t
 // distribution keep the chain from getting stuck [after Rudolf & Sprungk 2018; Kamatani
 // 2018]. The move named walk works for targets that are far from Gaussian. The move named
-// line works before the shape of the target is known, since its size is tuned separately
-// for each column of A.
+// line works before the shape of the target is known, because the size of a line move is
+// tuned separately for each column of A.
 //
-// The proposal learns only during the burn-in. The estimates m and C come from windows of
-// iterations. If one window ends at iteration n, the next ends at iteration 1.2 n. An
-// estimate uses only the last two windows, because the chain may begin far from the bulk
-// of the target. Successive positions are correlated, and a small number of positions
-// gives a poor estimate of the covariance. So C is shrunk towards the previous shape,
-// which has the weight of d(d+1)/2 positions, or of d times as many if Cov was given.
-// Stochastic approximation [Andrieu & Thoms 2008] tunes the sizes s, sₖ and b to
+// The proposal learns only during the burn-in. The estimates m and C are computed from
+// windows of iterations. If one window ends at iteration n, the next ends at iteration
+// 1.2 n. An estimate uses only the last two windows, because the chain may begin far from
+// the bulk of the target. Successive positions are correlated, and a small number of
+// positions gives a poor estimate of the covariance. So C is shrunk towards the previous
+// shape, which has the weight of d(d+1)/2 positions, or of d times as many if Cov was
+// given. Stochastic approximation [Andrieu & Thoms 2008] tunes the sizes s, sₖ and b to
 // acceptance rates of 0.234 (0.44 in one dimension), 0.44 and 0.3, respectively. Each
 // move is then chosen with a probability of 0.15 plus a share of the remaining 0.55. This
 // share is proportional to the mean squared jump distance of the move, measured in the
-// metric C⁻¹. A rejected proposal counts as a jump of length zero. After the burn-in
-// nothing changes, so the draws are those of an ordinary Markov chain. Without burn-in
-// nothing is learned.
+// metric C⁻¹. A rejected proposal counts as a jump of length zero. After the burn-in the
+// proposal does not change, so the draws are those of an ordinary Markov chain. Without
+// burn-in nothing is learned.
 //
 // How long the burn-in must be depends on what is known about the target beforehand. With
 // a Cov that is about right, or too large by a common factor, 1000 iterations suffice in
@@ -56,7 +56,7 @@ import (
 // The zero value is ready to use for coordinates whose scales are about one.
 type AdaptiveMixture struct {
 	// Mean and Cov are guesses of the mean and covariance of the target, such as a mode
-	// and the Gaussian approximation there. If Mean is nil, the mean is unknown, and a
+	// and the Gaussian approximation there. A nil Mean means that the mean is unknown. A
 	// nil Cov stands for the unit matrix.
 	Mean []float64
 	Cov  mat.Symmetric
@@ -186,8 +186,9 @@ func (p *mixture) Propose(dst, x []float64, rng *rand.Rand) float64 {
 		return 0
 	}
 	// The t distribution is a mixture of Gaussians whose covariance is scaled by w. Given
-	// x, w is drawn from its inverse gamma distribution in that mixture; given w, the move
-	// is reversible with respect to the Gaussian. So q(x|y)/q(y|x) = t(x)/t(y).
+	// x, the scale w is drawn from its conditional distribution, an inverse gamma
+	// distribution. Given w, the move is reversible with respect to the Gaussian. So
+	// q(x|y)/q(y|x) = t(x)/t(y).
 	qx := p.squaredDistance(x)
 	var chi2 float64
 	for range pullDegrees + d {
@@ -336,7 +337,8 @@ func (p *mixture) choose() {
 
 // setShape sets A to the principal axes of cov, and resets the sizes. The axes are
 // computed after scaling to unit variances, so that differing units cause no loss of
-// accuracy. setShape reports whether cov is a covariance matrix; if not, nothing changes.
+// accuracy. If cov is not a covariance matrix, setShape returns false and changes
+// nothing.
 func (p *mixture) setShape(cov *mat.SymDense) bool {
 	d := len(p.mean)
 	sd := make([]float64, d)

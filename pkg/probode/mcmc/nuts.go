@@ -17,22 +17,22 @@ import (
 //
 // by leapfrog steps, and draws the next position from the points of the path, with
 // weights e^−H. The path doubles in length, forwards or backwards at random, until it
-// makes a U-turn. Selecting the position with these weights is the multinomial form of
-// the algorithm. U-turns are detected with the generalised criterion, which is also
-// applied across the two halves of each doubled path [Hoffman & Gelman 2014; Betancourt
-// 2017].
+// makes a U-turn. Drawing the position with the weights e^−H is called multinomial
+// sampling. U-turns are detected with the generalised criterion, which is also applied
+// across the two halves of each doubled path [Hoffman & Gelman 2014; Betancourt 2017].
 //
 // The kernel learns only during the burn-in. The step size is tuned by dual averaging so
 // that the mean acceptance probability approaches Accept. The inverse of M is estimated
 // from the draws in windows that double in length. In up to 100 dimensions a full
 // covariance matrix is estimated. In more dimensions, without CovAt, only the standard
-// deviations are estimated: those of the coordinates or, if Cov is given, those of the
-// coordinates in which Cov is the unit matrix.
+// deviations of the coordinates are estimated. If Cov is given, the coordinates are first
+// transformed so that Cov becomes the unit matrix.
 //
 // A path is divergent if H grows by more than 1000, or if the target cannot be evaluated.
 // If paths are divergent, the step is too long in some region of the target, and the
-// draws may not represent that region. For each draw, the quantities in [NUTSQuantities]
-// record, among others, whether the path was divergent; Chains.Warnings checks them.
+// draws may not represent that region. The quantities in [NUTSQuantities] record, for
+// example, whether the path to a draw was divergent; Chains.Warnings checks these
+// quantities.
 //
 // One iteration takes at most 2^MaxDepth − 1 leapfrog steps. Each evaluates the target
 // once. An iteration allocates no memory, except while the target is evaluated.
@@ -58,8 +58,8 @@ type NUTS struct {
 	// bad metric.
 	CovAt func(x []float64) mat.Symmetric
 
-	// Accept is the mean probability of acceptance to which the step is tuned. Zero means
-	// 0.8. A larger number makes the step shorter and divergent paths rarer.
+	// Accept is the mean probability of acceptance to which the step size is tuned. Zero
+	// means 0.8. A larger number makes the steps shorter and divergent paths rarer.
 	Accept float64
 
 	// MaxDepth is the largest number of doublings of a path. Zero means 10.
@@ -116,7 +116,8 @@ type path struct {
 	divergent, unsolved bool
 }
 
-// A phase is a point of a path in whitened coordinates.
+// A phase holds the position, the momentum and the gradient at a point of a path, in
+// whitened coordinates.
 type phase struct {
 	z, p, g []float64 // position, momentum, gradient
 	logp    float64
@@ -186,8 +187,8 @@ func (k *NUTS) workspace(d int) {
 	}
 }
 
-// evaluate stores in g the gradient of the log density at the whitened point z, and
-// returns the log density, or NaN and an error.
+// The method evaluate() stores the gradient of the log density at the whitened point z in
+// g. The result is the log density, or NaN and an error.
 func (k *NUTS) evaluate(g, z []float64) (float64, error) {
 	k.white.from(k.place, z)
 	logp, err := k.Target.checked(g, k.place)
@@ -314,9 +315,9 @@ func (k *NUTS) take(d *draw, s *phase, energy float64) {
 }
 
 // The method build() extends the path at one of its end points by 2^depth leapfrog steps.
-// The argument t is set to a description of the added steps; its fields first and last
-// are the momenta after the first and the last of these steps. If the added steps make a
-// U-turn or are divergent, build() stops early and returns false.
+// The method stores a description of the added steps in the argument t, whose fields
+// first and last are the momenta after the first and the last of these steps. If the
+// added steps make a U-turn or are divergent, build() stops early and returns false.
 func (k *NUTS) build(t *tree, end *phase, depth int, step float64) bool {
 	if depth == 0 {
 		energy := k.leap(end, step)

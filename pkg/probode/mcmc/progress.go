@@ -111,9 +111,9 @@ func (r *reporter) add(iterations int, counts Stats) {
 	}
 }
 
-// The method last() calls the hook at the end of the run; the number of iterations done
-// is then equal to the total if the run is complete. If the hook panics, last() returns
-// an error.
+// The method last() calls the hook at the end of the run. If the run is complete, the
+// hook receives a total that is equal to the number of iterations done. If the hook
+// panics, last() returns an error.
 func (r *reporter) last(complete bool) (err error) {
 	if r.hook == nil {
 		return nil

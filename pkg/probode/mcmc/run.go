@@ -86,9 +86,9 @@ func (r *Running) Extend(ctx context.Context, draws int) (*Chains, error) {
 	return r.until(ctx, draws, draws)
 }
 
-// The method until() advances each chain until it has n draws. Then, as long as the
-// effective sample size is below MinESS, each chain makes s.Draws further draws, until it
-// has made the number of draws in the argument limit.
+// The method until() advances each chain until it has n draws. Then it repeatedly adds
+// s.Draws draws to each chain, until the effective sample size is at least MinESS or the
+// number of draws per chain is equal to the argument `limit`.
 func (r *Running) until(ctx context.Context, n, limit int) (*Chains, error) {
 	s, chains := &r.s, r.chains
 	if dim := len(s.Names); len(chains) > 0 && chains[0].Sink == nil {
@@ -178,9 +178,9 @@ func collect(chains []*Chain, s *Settings) *Chains {
 // Advance runs the chains until they have completed all iterations of a run with the
 // settings s. Each chain must have been started, or marked as complete by Finished.
 // Advance reports whether all chains were complete before ctx was done or a Sink stopped
-// them. The argument names holds the names of the coordinates, which appear in reports of
-// Progress about R̂. MinESS is ignored. If Progress, a kernel or a Sink panics or calls
-// runtime.Goexit, all chains stop and Advance returns an error.
+// them. The argument `names` contains the names of the coordinates; a progress report
+// names the coordinate with the largest R̂. MinESS is ignored. If Progress, a kernel or a
+// Sink panics or calls runtime.Goexit, all chains stop and Advance returns an error.
 func Advance(ctx context.Context, chains []*Chain, names []string, s Settings) (complete bool, err error) {
 	until := s.iterations(s.Draws)
 	report := newReporter(s.Progress, names, chains, until)
@@ -190,8 +190,8 @@ func Advance(ctx context.Context, chains []*Chain, names []string, s Settings) (
 	return complete, err
 }
 
-// advance runs all chains up to the given number of iterations, and reports whether they
-// completed these before ctx was done.
+// The function advance() runs all chains up to the given number of iterations, and
+// reports whether they were complete before ctx was done.
 //
 // The chains take turns of a few milliseconds, so that the chains of an interrupted run
 // have about the same length even with fewer workers than chains. At the end of its turn

@@ -31,9 +31,9 @@ type Settings struct {
 
 	// Start returns a starting point for a chain, as a new slice at each call. The
 	// starting points should be scattered more widely than the target distribution, so
-	// that eventual agreement between the chains is evidence of convergence. If the chain
-	// cannot start there, for example because the density is zero, Start is called again,
-	// at most 100 times in total. It must not be nil.
+	// that eventual agreement between the chains is evidence of convergence. If a chain
+	// cannot start at the point returned, for example because the density is zero, Start
+	// is called again, at most 100 times in total. Start must not be nil.
 	Start func(chain int, rng *rand.Rand) []float64
 
 	// Names are the names of the parameters. Nil means x1, x2, ….
@@ -47,9 +47,9 @@ type Settings struct {
 	// If MinESS is positive, the chains run until the bulk effective sample size of all
 	// chains together is at least MinESS for every parameter. This size is recomputed
 	// whenever every chain has made Draws further draws, so the result does not depend on
-	// the number of workers. Stopping as soon as the estimated size is large enough makes
-	// the estimate a little optimistic, and more so if it is recomputed often, so set
-	// Draws to a few hundred.
+	// the number of workers. If a run stops as soon as the estimated size is large
+	// enough, the estimate is a little optimistic, especially if it is recomputed often;
+	// a value of a few hundred for Draws keeps this effect small.
 	MinESS float64
 
 	// MaxDraws is the number of draws per chain at which a run ends even if it has not
@@ -58,8 +58,8 @@ type Settings struct {
 	MaxDraws int
 
 	// Only, if not nil, lists the indices of the chains to run in this call, each in [0,
-	// Chains). The draws of a chain do not depend on which other chains are run, so a
-	// study can be split over many machines.
+	// Chains). The draws of a chain do not depend on which other chains are run, so a run
+	// can be split over several machines.
 	Only []int
 
 	// Workers is the number of chains that run at the same time. Zero means one for each
@@ -143,8 +143,8 @@ func (s Settings) WithDefaults() (Settings, error) {
 	return s, nil
 }
 
-// MaxChains is the largest number of chains that is allowed. It is far more than anybody
-// needs, and small enough for a list of the chains to fit into memory.
+// MaxChains is the largest number of chains that is allowed. This limit is far higher
+// than anybody needs, but low enough for a list of the chains to fit into memory.
 const MaxChains = 1_000_000
 
 // The method iterations() returns the number of iterations after which a chain has n

@@ -15,7 +15,7 @@ import (
 //		a.Float(&k.logp)
 //	}
 //
-// and is used for both writing and reading, so that the two cannot differ. Numbers are
+// and is used for both writing and reading, so the order is always the same. Numbers are
 // stored without rounding.
 //
 // The first mismatch, such as a slice of a different length or an archive that ends too
@@ -26,8 +26,9 @@ type Archive struct {
 	err     error
 }
 
-// NewArchive returns an Archive for reading data, which the method Bytes of another
-// Archive returned. If data is nil, it returns an empty Archive for writing.
+// NewArchive returns an Archive that reads the argument data, which must come from the
+// method Bytes of another Archive. If data is nil, NewArchive returns an empty Archive
+// for writing.
 func NewArchive(data []byte) *Archive { return &Archive{buf: data, reading: data != nil} }
 
 // Bytes returns what was written.
@@ -42,8 +43,8 @@ func (a *Archive) Err() error {
 	return a.err
 }
 
-// Reading reports whether the Archive is for reading. A State method needs to know this
-// if some variables are not stored but recomputed from the stored ones.
+// Reading reports whether the Archive is for reading. A State method needs this
+// information if some variables are not stored but recomputed from the stored variables.
 func (a *Archive) Reading() bool { return a.reading }
 
 // The method word() writes or reads 64 bits.

@@ -33,8 +33,8 @@ type Tempering struct {
 	Target func(x []float64) (base, rest float64, err error)
 
 	// Draw, if not nil, writes an independent draw from e^base to x. The replicas with
-	// the smaller values of β start at such draws, and each move of the last replica, at
-	// β = 0, is a new draw from this distribution.
+	// the smaller values of β start at draws from e^base, and each move of the last
+	// replica, at β = 0, is a new draw from this distribution.
 	Draw func(x []float64, rng *rand.Rand)
 
 	// Proposal is the rule by which moves are proposed. Nil means AdaptiveMixture{}.
@@ -57,7 +57,7 @@ type Tempering struct {
 	stats    Stats
 }
 
-// A replica is the point and the proposal at one temperature.
+// A replica consists of the point and the proposal at one temperature.
 type replica struct {
 	beta       float64
 	walk       Proposal
@@ -200,7 +200,7 @@ func (k *Tempering) swap(i int, rng *rand.Rand) {
 	}
 }
 
-// The method respace() changes every β except the first and the last so that the
+// The method respace() adjusts every β except the first and the last. Afterwards the
 // cumulative rejection rate of the swaps, summed from β = 1 downwards, increases by the
 // same amount from each β to the next. It interpolates linearly.
 func (k *Tempering) respace() {

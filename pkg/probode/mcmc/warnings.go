@@ -193,16 +193,17 @@ func (c *Chains) warnApart(warn func(string, ...any), warned ...[]bool) {
 }
 
 // pileUp returns the minimum or the maximum of x, whichever has more draws near it, and
-// the share of these draws. A draw is near an extreme value if their distance is at most
-// a hundredth of the distance between the extreme value and the median. The share is 0.5
-// % for a uniform distribution, 0.7 % for an exponential one, and tens of per cent for a
-// density that grows like the inverse of the distance from the bound. If all draws are
-// equal, the share is 0.
+// the share of the draws that are near it. A draw is near an extreme value if its
+// distance from that value is at most a hundredth of the distance between the extreme
+// value and the median. The share is 0.5 % for a uniform distribution, 0.7 % for an
+// exponential one, and tens of per cent for a density that grows like the inverse of the
+// distance from the bound. If all draws are equal, the share is 0.
 //
 // The draws of a narrow mode inside the range do not count, because few of them are close
-// to the extreme value: the 5 % quantile of their distances from it is 0.45 times the
-// median for a Gaussian mode whose smallest draw is at −3 sd. It is at most 0.1 times the
-// median if the density does not vanish at the end of the range.
+// to the extreme value. For a Gaussian mode whose smallest draw is 3 standard deviations
+// below the mean, the 5 % quantile of the distances from that draw is 0.45 times the
+// median distance. If the density does not vanish at the end of the range, this quantile
+// is at most 0.1 times the median distance.
 func pileUp(x []float64) (end, share float64) {
 	const inside = 0.3
 	if !finite(x) || len(x) < 100 {

@@ -120,9 +120,9 @@ func newLearner(d, burnIn int, full, known bool) *learner {
 	return l
 }
 
-// The method next() begins a window of the current length. If the remaining iterations
-// are too few for another window of twice that length, the new window lasts until the end
-// of learning.
+// The method next() begins a window of the current length. If too few iterations remain
+// for another window of twice the current length, the new window lasts until learning
+// ends.
 func (l *learner) next() {
 	l.end = max(l.end, l.from) + l.length
 	if l.end+2*l.length > l.until {
@@ -152,7 +152,7 @@ func (l *learner) add(n int, z []float64) bool {
 // the dimension d. The estimated covariance is therefore shrunk before it is used: the
 // logarithms of the scales are shrunk towards zero with the weight of 5 draws, and the
 // correlations of the whitened draws with the weight of d(d+1)/2 + 5 draws. A shape that
-// was right before thus remains nearly right.
+// was already right therefore remains nearly right.
 func (l *learner) apply(w *whitening, covAt func(x []float64) mat.Symmetric) {
 	d := len(w.mean)
 	shift := make([]float64, d)
