@@ -269,7 +269,7 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 			return 0, 0, context.Cause(ctx)
 		}
 		if i >= c.set.MaxSteps || c.tried >= 4*c.set.MaxSteps { // or too many rejected steps
-			return 0, 0, fmt.Errorf("more than %d steps are needed (the last was at t = %.6g): want larger tolerances, or another method", c.set.MaxSteps, t)
+			return 0, 0, fmt.Errorf("more than %d steps are needed (the last was at t = %.6g): use larger tolerances, or another method", c.set.MaxSteps, t)
 		}
 		h = min(h, c.set.Max)
 		to, full := t+h, h

@@ -3,6 +3,8 @@ package probode
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/probode/probode/pkg/probode/internal/trigger"
 )
@@ -28,8 +30,8 @@ func (p *Problem) BindHybrid(t Tolerance, bind func(q *Problem, t Tolerance) (Pa
 	switch {
 	case err == nil:
 		h.path = path
-	case endless(err):
-		if path, err = h.plain(); err != nil {
+	case endless(err) != nil:
+		if path, err = h.instead(endless(err)); err != nil {
 			return nil, err
 		}
 		h.other = path
@@ -42,11 +44,27 @@ func (p *Problem) BindHybrid(t Tolerance, bind func(q *Problem, t Tolerance) (Pa
 	return h, nil
 }
 
-// The function endless() reports whether a solve failed because events followed one
-// another without end.
-func endless(err error) bool {
-	var e *trigger.EndlessError
-	return errors.As(err, &e)
+// The function endless() returns the error of a solve that failed because events followed
+// one another without end, or nil if the solve did not fail for this reason.
+func endless(err error) (e *trigger.EndlessError) {
+	errors.As(err, &e)
+	return e
+}
+
+// The method instead() binds the problem itself, after a solve of its Hybrid has failed
+// with the error e.
+func (h *hybridPath) instead(e *trigger.EndlessError) (Path, error) {
+	path, err := h.plain()
+	return path, because(err, e)
+}
+
+// The function because() adds to the error of the problem itself the reason why its
+// Hybrid could not be solved either.
+func because(err error, e *trigger.EndlessError) error {
+	if err == nil || e == nil {
+		return err
+	}
+	return fmt.Errorf("f jumps again and again near t = %.6g, where the condition %s changes, as for a thermostat without hysteresis: use two thresholds, or a smooth function instead of the jump (%w)", e.Time, strings.TrimPrefix(e.Name, "event "), err)
 }
 
 // A hybridPath returns only the first d states of another Path.
@@ -96,6 +114,7 @@ func (h *hybridPath) narrow(dst, from []float64) {
 
 func (h *hybridPath) States(ctx context.Context, dst, theta, xi []float64) (err error) {
 	h.work = 0
+	var cause *trigger.EndlessError
 	if h.path != nil {
 		all := h.wide(dst)
 		err = h.path.States(ctx, all, theta, xi)
@@ -103,18 +122,18 @@ func (h *hybridPath) States(ctx context.Context, dst, theta, xi []float64) (err 
 		if err == nil {
 			h.narrow(dst, all)
 		}
-		if err == nil || !endless(err) {
+		if cause = endless(err); cause == nil {
 			return err
 		}
 	}
 	if h.other == nil {
-		if h.other, err = h.plain(); err != nil {
+		if h.other, err = h.instead(cause); err != nil {
 			return err
 		}
 	}
 	err = h.other.States(ctx, dst, theta, xi)
 	h.work += h.other.Work()
-	return err
+	return because(err, cause)
 }
 
 // holdableHybrid is a hybridPath whose Path is Holdable.
@@ -125,11 +144,12 @@ func (h *holdableHybrid) Clone() Path { return &holdableHybrid{h.clone()} }
 // Hold returns a Path with derivatives or, if events follow one another without end, a
 // Path without derivatives.
 func (h *holdableHybrid) Hold(ctx context.Context, theta []float64) (path Path, err error) {
+	var cause *trigger.EndlessError
 	if h.path != nil {
 		if path, err = h.path.(Holdable).Hold(ctx, theta); err == nil {
 			return &smoothHybrid{hybridPath{path: path, d: h.d, all: h.all, plain: h.plain}}, nil
 		}
-		if !endless(err) {
+		if cause = endless(err); cause == nil {
 			return nil, err
 		}
 	}
@@ -137,7 +157,7 @@ func (h *holdableHybrid) Hold(ctx context.Context, theta []float64) (path Path, 
 		path, err = path.(Holdable).Hold(ctx, theta)
 	}
 	if err != nil {
-		return nil, err
+		return nil, because(err, cause)
 	}
 	return struct{ Path }{path}, nil // its other methods would give wrong derivatives
 }

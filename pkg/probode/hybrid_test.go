@@ -2,6 +2,7 @@ package probode_test
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/probode/probode/pkg/probode"
@@ -149,6 +150,15 @@ func TestHybridWithoutEnd(t *testing.T) {
 	}
 	if math.Abs(got[0]-19) > 1e-6 || math.Abs(got[1]-20) > 0.02 {
 		t.Errorf("%v: want 19 and 20", got)
+	}
+	// If the problem itself cannot be solved either, the error says why.
+	mesh.MaxSteps = 50
+	few, err := probode.Setup{Method: probode.RungeKutta{Tableau: probode.DormandPrince}, Mesh: mesh}.Bind(t.Context(), p, nil, []float64{1, 5})
+	if err == nil {
+		err = few.States(t.Context(), make([]float64, 2), nil, nil)
+	}
+	if err == nil || !strings.Contains(err.Error(), "f jumps again and again near t = 2, where the condition switch changes") || !strings.Contains(err.Error(), "more than 50 steps") {
+		t.Errorf("error %v", err)
 	}
 	if h, ok := path.(probode.Holdable); ok {
 		held, err := h.Hold(t.Context(), nil)

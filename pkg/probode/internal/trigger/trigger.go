@@ -42,7 +42,11 @@ const (
 
 // An EndlessError says that a condition becomes true again and again, either at the same
 // time or at times that seem to approach a limit.
-type EndlessError struct{ text string }
+type EndlessError struct {
+	Name string  // of the condition
+	Time float64 // the time, or a time near the limit
+	text string
+}
 
 func (e *EndlessError) Error() string { return e.text }
 
@@ -253,7 +257,7 @@ func (w *Watch) Happen(cause int, t float64, x, theta []float64) error {
 			break
 		}
 		if len(which) > chain {
-			return &EndlessError{fmt.Sprintf("%s: more than %d jumps at t = %.6g: use a trigger that is false after its jump, or stays true", w.list[which[chain]].Name, chain, t)}
+			return &EndlessError{w.list[which[chain]].Name, t, fmt.Sprintf("%s: more than %d jumps at t = %.6g: use a trigger that is false after its jump, or stays true", w.list[which[chain]].Name, chain, t)}
 		}
 		for _, k := range which[first:] {
 			first++
@@ -287,7 +291,7 @@ func (w *Watch) accumulate(which []int, t float64) error {
 			w.count[k] = 0
 		}
 		if w.last[k] = t; w.count[k] == repeats {
-			return &EndlessError{fmt.Sprintf("%s happens again and again at t = %.10g, each time after less than %.2g: end the solution before this time, or use a trigger that stays false after its jump", w.list[k].Name, t, close*w.span)}
+			return &EndlessError{w.list[k].Name, t, fmt.Sprintf("%s happens again and again at t = %.10g, each time after less than %.2g: end the solution before this time, or use a trigger that stays false after its jump", w.list[k].Name, t, close*w.span)}
 		}
 	}
 	return nil
