@@ -99,7 +99,7 @@ func (p *File) Fit(ctx context.Context, s FitSettings) ([]Optimum, error) {
 	case s.Starts < 0 || total < 1:
 		return nil, fmt.Errorf("%d starts: want at least 1", s.Starts)
 	case s.Iterations < 0 || s.Workers < 0:
-		return nil, fmt.Errorf("Iterations is %d and Workers is %d: want numbers ≥ 0", s.Iterations, s.Workers)
+		return nil, fmt.Errorf("the settings Iterations and Workers are %d and %d: want numbers ≥ 0", s.Iterations, s.Workers)
 	}
 	problem, err := p.newFit(s)
 	if err != nil {
