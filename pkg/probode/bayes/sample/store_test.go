@@ -258,7 +258,7 @@ func TestStreamStopsWhileItResumes(t *testing.T) {
 	for _, sampler := range []sample.Sampler{sample.Deterministic{}, sample.PCNWithinGibbs{}, sample.PseudoMarginal{}} {
 		sampler = ruled(sampler)
 		dir := begun(t, sampler)
-		for n := 1; n < 100_000; n += 1 + n/3 {
+		for n := 1; n < 10_000; n += 1 + n/3 { // the whole run takes many more evaluations
 			synctest.Test(t, func(t *testing.T) { // in which only a sleep takes time
 				ctx, stop := context.WithCancel(t.Context())
 				defer stop()
