@@ -16,19 +16,19 @@ import (
 // where ψᵢ is a linear combination of Zᵢ, …, Z_{i+1−k} [HNW93, §III.1, III.5]. The
 // coefficients are computed from the actual step lengths (variable coefficients); past
 // states are not interpolated to equally spaced times. CVODE, LSODA and ode15s, with
-// which most published models were fitted, belong to this family. Unlike BDF, these codes
+// which many published models were fitted, belong to this family. Unlike BDF, these codes
 // stop Newton's iteration when its error is below a fraction of the tolerance, and they
 // adapt the step by rules that differ in details. BDF solves the equation of each step up
 // to rounding errors, so that Z is a smooth function of (θ, ξ).
 //
 // Orders 1 and 2 are A-stable. Orders 3, 4 and 5 damp components whose eigenvalues lie
 // within 86°, 73° and 52° of the negative real axis, respectively. With some step sizes
-// these orders amplify oscillations whose eigenvalues are closer to the imaginary axis;
-// use Radau for problems with such oscillations. Long steps also damp components that
-// should grow, so a state that differs from an unstable equilibrium by less than the
-// tolerance may stay there. At loose tolerances small positive states may become
-// negative. In problems whose solutions cannot recover from negative states, such as
-// Robertson's problem, the path diverges after that.
+// these orders amplify oscillating components whose eigenvalues are closer to the
+// imaginary axis; use Radau if the problem has such components. Long steps also damp
+// components that should grow, so a solution that starts within the tolerance of an
+// unstable equilibrium may never leave it. At loose tolerances small positive states may
+// become negative. In some problems, such as Robertson's, a path that has become negative
+// diverges.
 //
 // # Start
 //
@@ -40,17 +40,17 @@ import (
 //
 // # Noise
 //
-// The noise is that of implicit methods in the paper [T18, equations 9 to 11]: the
-// equation of the step holds up to a random discrepancy with covariance α h^{2k−1} J Jᵀ,
+// The noise model is that of [T18, equations 9 to 11] for implicit methods: the equation
+// of the step holds up to a random discrepancy with covariance α h^{2k−1} J Jᵀ,
 //
 //	Z_{i+1} = μ + √α h^{k−1/2} Γ⁻¹ J ξᵢ,   Γ = I/(γᵢh) − J,   ξᵢ ~ N(0, I),
 //
 // where μ solves the equation and J is evaluated at (t_{i+1}, Zᵢ), as for adams.Moulton
 // of the same order. Later steps use the earlier, noisy states, so a k-step formula
 // amplifies the noise of a single step. If f = 0 and all steps are equal, the noise of
-// a step is eventually multiplied by 1/γ, which is 1, 1.5, 1.83, 2.08 and 2.28 for k =
-// 1 to 5. Local errors are eventually multiplied by the same factor. The first k steps of
-// a path have no noise. On grids of error-controlled runs the noise is scaled by local
+// a step is eventually multiplied by 1/γ, which is 1, 1.5, 1.83, 2.08 and 2.28 for k = 1
+// to 5. Local errors are eventually multiplied by 1/γ as well. The first k steps of a
+// path have no noise. On grids of error-controlled runs the noise is scaled by local
 // error estimates, as for any other method: see probode.ScaleLocal.
 type BDF struct {
 	// Steps is k, the order of the formula, from 1 to 5. Zero means that an
@@ -164,8 +164,8 @@ type bdf struct {
 // bdfWindow is a power of two that is larger than the number of states that a step uses.
 const bdfWindow = 8
 
-// The constant jump is 1 + √2. BDF2 is unstable if every step is longer than the previous
-// step by more than this factor [HNW93, §III.5].
+// The constant jump is 1 + √2. BDF2 is unstable if every step is more than 1 + √2 times
+// as long as the step before it [HNW93, §III.5].
 const jump = 1 + math.Sqrt2
 
 func (b *bdf) row(i int) []float64 { return b.past[i&(bdfWindow-1)] }
@@ -209,7 +209,7 @@ func (b *bdf) order(i int) int {
 	}
 }
 
-// The method quiet() reports whether step i carries no noise.
+// The method quiet() reports whether step i is taken without noise.
 func (b *bdf) quiet(i int) bool { return b.begin == 0 && i < b.method.start() }
 
 // The method place() computes the nodes of step i: nodes[j] is (t_{i+1} − t_{i+1−j})/h,
@@ -235,9 +235,9 @@ func (b *bdf) gammaOf(k int) float64 {
 	return 1 / sum
 }
 
-// The method polynomial() returns the weights with which the value at t_{i+1} of the
-// polynomial through the last n states is computed from these states: the weight of state
-// j is ∏ s_m/(s_m − s_j) over all m ≠ j, where s are the nodes. A step needs these
+// The method polynomial() extrapolates the polynomial through the last n states to
+// t_{i+1}: it returns the weight of each of these states in the result. The weight of
+// state j is ∏ s_m/(s_m − s_j) over all m ≠ j, where s are the nodes. A step needs these
 // weights for several n, so row n is computed from row n − 1, and only once.
 func (b *bdf) polynomial(n int) *[bdfWindow]float64 {
 	for ; b.rows < n; b.rows++ {
@@ -254,10 +254,11 @@ func (b *bdf) polynomial(n int) *[bdfWindow]float64 {
 }
 
 // The method extrapolate() sets w to the weights with which the function combine()
-// computes a value from the last n states. If divided is false, this value is that of the
-// polynomial through these states at t_{i+1}; if divided is true, the value is ψ. The
-// value is the last state minus a sum of differences between successive states with the
-// weights w[1], …, w[n−1], so that a constant component remains constant to the last bit.
+// computes a value from the last n states. If the argument divided is false, the
+// polynomial through these states is evaluated at t_{i+1}; if divided is true, the value
+// is ψ. The function combine() subtracts differences between successive states, with the
+// weights w[1], …, w[n−1], from the last state. A constant component therefore remains
+// constant to the last bit.
 func (b *bdf) extrapolate(w *[bdfWindow]float64, n int, divided bool) {
 	*w = *b.polynomial(n)
 	if divided {
@@ -284,7 +285,7 @@ func combine(dst []float64, rows *[bdfWindow][]float64, w *[bdfWindow]float64, i
 	}
 }
 
-// The method set() computes the coefficients and ψ of step i, which has the order k.
+// The method set() computes the coefficients and ψ of step i, whose formula has order k.
 func (b *bdf) set(i int) {
 	b.coefficients(i)
 	combine(b.psi, &b.past, &b.known, i, b.k)
@@ -367,11 +368,11 @@ func (b *bdf) equal() float64 {
 
 // solveEquation sets z to Z_{i+1} − ψ without noise. The iteration starts from the value
 // extrapolated from past states, where the Jacobian is nearly the same as at the
-// solution. If this iteration fails, another one starts from x. The iteration also starts
-// from x if a component of the extrapolated value and the same component of x have
-// opposite signs: for a component that cannot be negative, such as a concentration, the
-// equation may have a second, negative solution. In Robertson's problem a path with a
-// negative concentration diverges.
+// solution. If this iteration fails, the iteration is repeated from the current state x.
+// The iteration also starts from x if a component of the extrapolated value and the same
+// component of x have opposite signs: for a component that cannot be negative, such as a
+// concentration, the equation may have a second, negative solution. In Robertson's
+// problem a path with a negative concentration diverges.
 func (b *bdf) solveEquation(i int, x, theta []float64) error {
 	b.from = b.forecast(b.ahead, i, b.k+1)
 	same := true
@@ -419,11 +420,12 @@ func (b *bdf) forecast(dst []float64, i, n int) int {
 	return n
 }
 
-// LocalError is the leading term of the error. For a formula of order k this term is
-// γ/s_{k+1} times the difference between the next state and the polynomial through the
-// last k+1 states, where the oldest of these is s_{k+1} steps away [HNW93, §III.5]. In
-// the first step there are no earlier states, so the polynomial is the straight line with
-// slope f through the current state.
+// LocalError estimates the leading term of the local error. For a formula of order k this
+// term is γ/s_{k+1} times the difference between the next state and the polynomial
+// through the last k+1 states, where s_{k+1} is the time since the oldest of these
+// states, in units of the step length [HNW93, §III.5]. In the first step there are no
+// earlier states, so the polynomial is the straight line with slope f through the current
+// state.
 func (b *bdf) LocalError(dst []float64, i int, x, next, theta []float64) error {
 	if b.k == 0 {
 		return b.doubled(dst, i, x, next, theta)
@@ -440,8 +442,8 @@ func (b *bdf) LocalError(dst []float64, i int, x, next, theta []float64) error {
 }
 
 // The method doubled() estimates the error of a starting step by step doubling. The
-// estimate of Radau5's embedded formula, of order 3, would be larger than the errors of
-// all later steps, and noise scaled by it would be too large as well.
+// embedded formula of Radau5 has only order 3, so its error estimate would exceed the
+// errors of all later steps, and noise with this scale would be too large.
 func (b *bdf) doubled(dst []float64, i int, x, next, theta []float64) error {
 	if b.doubling == nil {
 		step, err := probode.Doubled{Method: Radau{}}.Stepper(b.p, b.g)
@@ -536,16 +538,16 @@ func (b *bdf) Implicit(s *probode.ImplicitStep, i int, x, theta []float64) error
 	return nil
 }
 
-// In a formula of k steps, errors obey a recursion that depends on the ratios of the
-// steps. If the steps grow too fast for too long, the errors grow, even for f = 0.
-// Error control detects this growth; a grid supplied by the user has to be checked in
-// advance.
+// The errors of a k-step formula obey a recursion that depends on the ratios of
+// successive step lengths. If the steps grow too fast for too long, the errors grow, even
+// for f = 0. Error control detects this growth; a grid supplied by the user has to be
+// checked in advance.
 
-// checkGrid checks a grid that was given by the user. The method returns an error if no
-// step follows the start-up, so that BDF would take no step, or if errors grow without
-// bound. Let eᵢ be the errors of a path with f = 0. The recursion for eᵢ has the
-// characteristic root 1, because errors add up; the recursion for the differences dᵢ = eᵢ
-// − eᵢ₋₁ does not have this root:
+// checkGrid checks a grid that was given by the user. The method returns an error if the
+// grid consists of starting steps only, which are taken by another method, or if errors
+// grow without bound. Let eᵢ be the errors of a path with f = 0. The recursion for eᵢ has
+// the characteristic root 1, because a constant error satisfies the recursion; the
+// recursion for the differences dᵢ = eᵢ − eᵢ₋₁ does not have this root:
 //
 //	d_{i+1} = ±1 − Σ_{m=1}^{k−1} T_m d_{i+1−m}.
 //

@@ -104,8 +104,8 @@ var (
 	})
 )
 
-// The modes of these methods are constants, because the computation of eigenvectors would
-// make the playground's program larger by 2.5 %.
+// The modes of these methods are stored as constants, because code that computes
+// eigenvectors would make the program of the playground 2.5 % larger.
 var (
 	gauss1Modes = []mode{
 		{re: 2, im: 0,

@@ -4,8 +4,9 @@
 // problems; backward differentiation formulas of fixed and variable order; and random
 // time steps for any one-step method. Parse returns a method by its short name.
 //
-// All these integrators use only exported identifiers of package probode, as a method
-// that you write yourself would. The following table shows which integrator to choose:
+// All these integrators use only exported identifiers of package probode, so you could
+// write such a method in a package of your own. The following table shows which
+// integrator to choose:
 //
 //	not stiff                          DormandPrince on a frozen grid, Adams on a uniform one
 //	stiff                              Radau{Stages: 3} on a frozen grid

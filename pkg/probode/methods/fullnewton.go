@@ -128,10 +128,10 @@ func (e *fullNewton) iterate(s *implicit, z []float64) error {
 	return probode.ErrNewton
 }
 
-// undamped makes at most the given number of undamped updates of z, and reports whether
-// they converge. Updates of at most the size noise, relative to the largest component, also
-// count as converged if they no longer shrink. The updates use the factors of full, or
-// those of s if full is nil.
+// The method undamped() makes at most the given number of undamped updates of z, and
+// reports whether they converge. Updates that no longer shrink count as converged if
+// their size, relative to the largest component, is at most the argument noise. The
+// updates use the factors of full, or those of s if full is nil.
 func (s *implicit) undamped(z []float64, most int, noise float64, full *fullNewton) bool {
 	const done = 1e-16 // as in iterate
 	before := 0.       // size of the previous update
@@ -179,10 +179,11 @@ func (e *fullNewton) tangent(s *implicit, sys *tangent) error {
 	return nil
 }
 
-// settle makes a few undamped updates of z, of which s.u is the first, and keeps them only
-// if they converge. Newton's method calls it before it takes an update for a rounding
-// error: if f jumps so close by that a correct update is as small as a rounding error, z
-// must move, because time does. Rounding errors do not converge.
+// The method settle() makes a few undamped updates of z, of which s.u is the first, and
+// keeps them only if they converge. Newton's method calls settle() before it treats a
+// tiny update as a rounding error. Close to a jump of f, even a necessary update can be
+// as small as a rounding error. Updates that are nothing but rounding errors do not
+// converge, so settle() discards them.
 func (s *implicit) settle(z []float64, sys system, full *fullNewton) {
 	if sys != system(&s.eq) {
 		return // the equations for derivatives are linear

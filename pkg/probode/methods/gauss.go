@@ -13,17 +13,18 @@ import (
 //
 // [HLW06, §II.1.3; C16, §2]. Gauss methods are symplectic and conserve quadratic
 // invariants, so they are suited to long simulations in mechanics. Noise added to the
-// state destroys both properties; the random steps of RandomStep do not. Gauss is
-// A-stable but not L-stable: a component that should decay within a small fraction of a
-// step keeps its size, and its error, from one step to the next. For stiff problems use
-// Radau, whose documentation also explains why the noise is added to the state.
+// state destroys symplecticity and the invariants; the random step lengths of RandomStep
+// preserve them. Gauss is A-stable but not L-stable: a component that should decay within
+// a small fraction of a step keeps its size, and its error, from one step to the next.
+// For stiff problems use Radau, whose documentation also explains why the noise is added
+// to the state.
 //
 // The equations of the stages are solved up to rounding error, so that Z is a smooth
-// function of (θ, ξ). Under error control the error is estimated by comparing the step
-// with a step of Radau from the same state, whose order is higher by one. Radau damps the
-// components that should decay, so the estimate keeps the steps small until they have
-// decayed. Step doubling would not detect these components, because two half steps do not
-// damp them either.
+// function of (θ, ξ). Under error control the error is estimated by comparison with a
+// step that Radau takes from the same state; the order of Radau is higher by one. Radau
+// damps the components that should decay, so the estimate keeps the steps small until
+// they have decayed. Step doubling would not detect components that should decay, because
+// two half steps of Gauss do not damp them either.
 type Gauss struct {
 	// Stages is 1 or 2; zero means 1, the implicit midpoint rule.
 	Stages int

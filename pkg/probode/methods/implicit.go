@@ -117,12 +117,13 @@ func (s *implicit) iterate(z []float64, sys system) error {
 	return probode.ErrNewton
 }
 
-// cross solves the equations of the stages of a step from x, beginning at z = 0, and
-// accepts updates that grow. If f jumps where a component passes a value, the equations
-// have a solution beyond the jump, but the update grows when a stage passes it, so no
-// damped iteration gets there. The error of such a step is as large as h times the jump.
-// Only a method whose error estimate shows this may take it. Step doubling does not: if f
-// jumps in the middle of a step, the step and its two halves make the same error.
+// The method cross() solves the equations of the stages of a step from x, beginning at z
+// = 0, and accepts updates that grow. If f jumps where a component passes a value, the
+// equations have a solution beyond the jump, but the update grows when a stage crosses
+// the jump, so damped iterations never reach this solution. The error of a step across a
+// jump is as large as h times the jump. Only methods whose error estimate reveals this
+// error may take steps across jumps. Step doubling does not reveal the error: if f jumps
+// in the middle of a step, the step and its two halves make the same error.
 func (s *implicit) cross(t, h float64, x, theta []float64) error {
 	s.linearize(t, h, x, theta)
 	if !s.factorize() {

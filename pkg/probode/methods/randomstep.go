@@ -22,9 +22,10 @@ import (
 // energies over long times if Method is symplectic.
 //
 // In place of a step of length H for the vector field f, Method takes a step of length h
-// for the vector field (H/h) f. If f does not depend on t, both steps give the same
-// result; otherwise t stays within [tᵢ, tᵢ + h]. H must be positive. If √(3α) h^{p−1/2} ≥
-// 1, every step with noise fails, and calibration excludes such noise scales.
+// for the vector field (H/h) f. If f does not depend on t, these two steps give the same
+// result. If f depends on t, it is evaluated only at times in [tᵢ, tᵢ + h]. H must be
+// positive. If √(3α) h^{p−1/2} ≥ 1, every step with noise fails, and calibration excludes
+// such noise scales.
 //
 // Method must not use earlier steps; of the Adams methods, AB1, AM0 and AM1 qualify. On
 // grids of an error-controlled run the default noise is added to the state and replaces
@@ -139,7 +140,8 @@ func scaled(p *probode.Problem) *probode.Problem {
 	return &q
 }
 
-// The function multiply() multiplies v by c; if c = 1, v does not change at all.
+// The function multiply() multiplies v by c; if c = 1, v remains the same to the last
+// bit.
 func multiply(v []float64, c float64) {
 	for k := range v {
 		v[k] *= c

@@ -227,9 +227,9 @@ func (s *implicit) collect(r, f, z []float64) {
 	}
 }
 
-// The method norms() returns the largest element of the update u in two units. The first
-// result, named each, is relative to the size of the same component; the second, named
-// all, is relative to the size of the largest component.
+// The method norms() returns two norms of the update u. For the first result, each
+// element of u is divided by the size of the same component of the state; for the second
+// result, by the size of the largest component. Each norm is the largest of these ratios.
 func (s *implicit) norms(u, z, x []float64) (each, all float64) {
 	top := 0x1p-940 // below this, rounding errors of numbers ten digits smaller underflow
 	// Comparisons are much faster than the function max(), which treats NaN and −0

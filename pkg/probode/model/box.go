@@ -57,8 +57,8 @@ func newBox(q *Parameter, withPrior bool) (box, error) {
 	case q.Scale == Log:
 		b.unit = math.Ln10
 	case q.Scale == Lin && !b.closed && width > 0:
-		// The nominal value indicates the location of the parameter but not its width:
-		// the nominal value of a standard normal score, for example, is 0.
+		// The nominal value does not show how much the parameter varies: the nominal
+		// value of a parameter with a standard normal prior, for example, is 0.
 		b.unit = width / 4
 	case q.Scale == Lin && b.span > 0:
 		b.unit = b.span / 4

@@ -118,7 +118,7 @@ func (p *File) checkIDs() error {
 	return nil
 }
 
-// WriteSimulations writes the value in v that was simulated for each measurement into the
+// WriteSimulations writes the simulated value of each measurement, taken from v, into the
 // folder that WritePEtab has created. There is a separate PEtab table of simulations for
 // each model. The argument v must be an Evaluation of p.
 func (p *File) WriteSimulations(dir string, v *Evaluation) error {
@@ -150,8 +150,8 @@ func (p *File) WriteSimulations(dir string, v *Evaluation) error {
 	return nil
 }
 
-// The method suffix() returns a suffix for the names of the files of model i, so that no
-// two models share a file.
+// The method suffix() returns a suffix for the file names of model i, which keeps the
+// files of different models apart.
 func (p *File) suffix(i int) string {
 	if len(p.Models) == 1 {
 		return ""

@@ -23,7 +23,8 @@ func (f *files) finish(p *File) (*File, error) {
 
 // The function late() returns warnings about events that have no effect because in every
 // experiment they happen after the last measurement. There is no warning about an event
-// whose time is not known. For an event that repeats, only the first occurrence counts.
+// whose time is not known. If an event repeats, only the time of its first occurrence is
+// considered.
 func late(list []*Instance) (warnings []string) {
 	type last struct {
 		id      string

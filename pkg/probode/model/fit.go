@@ -22,13 +22,13 @@ type FitSettings struct {
 	// each of them holds the values of all parameters on the linear scale. Values outside
 	// the bounds are moved to the bounds.
 	From [][]float64
-	// If Map is true, the log densities of the priors are added to the log-likelihood.
-	// Each prior density is that of the quantity to which the prior applies: for
-	// parameterScaleNormal, for example, this is the parameter's value on its scale.
+	// If Map is true, the log densities of the priors are added to the log-likelihood. A
+	// prior that is defined on the scale of the parameter, such as parameterScaleNormal,
+	// contributes its density on that scale.
 	Map bool
 	// Tolerance is the tolerance of the solver during the search; the zero value means a
-	// relative tolerance of 10⁻⁴. The final log-likelihoods are computed with an error of
-	// at most 10⁻⁷ for any Tolerance.
+	// relative tolerance of 10⁻⁴. Whatever the Tolerance, the error of the final
+	// log-likelihoods is at most 10⁻⁷.
 	Tolerance probode.Tolerance
 	// Workers is the number of searches that run at the same time; zero means one for
 	// each processor. The results do not depend on Workers.
@@ -80,17 +80,18 @@ func (o *Optimum) value() float64 { return o.LogLikelihood + o.LogPrior }
 // Each search uses Fisher scoring with exact derivatives within a trust region, on the
 // scales of the parameters and within their bounds: see shape.Ascent. All searches begin
 // with the solver tolerance in the settings. Searches whose final value is near that of
-// the best search continue with the tighter tolerance that accurate optima need. The
-// expansions of the log-likelihood include the kinks that Laplace errors cause.
+// the best search continue with a tighter tolerance, which makes the optimum accurate.
+// The expansions of the log-likelihood include the kinks that Laplace errors cause.
 //
 // Every second search begins at the best of five random points: its start, and four
 // points that are drawn independently. If the likelihood cannot be computed at any of
 // these points, more points are drawn, up to a total of 25. During a search the
 // log-likelihood is taken to be −∞ wherever it cannot be computed.
 //
-// If ctx ends, Fit returns the results so far and the error of ctx. The result of a search
-// that was stopped is the point that it had reached: Fit computes the likelihood there and
-// then returns. If a search had no point yet, its Err is the error of ctx.
+// If ctx ends, Fit returns the results so far and the error of ctx. The result of a
+// search that was stopped is the point that it had reached: Fit computes the likelihood
+// there and then returns. If a search was stopped before it had reached any point, its
+// Err is the error of ctx.
 //
 // Source for Fisher scoring: Osborne (1992), International Statistical Review 60, 99.
 func (p *File) Fit(ctx context.Context, s FitSettings) ([]Optimum, error) {

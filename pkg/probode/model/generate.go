@@ -26,7 +26,7 @@ import (
 //
 // It is an error if the names are not valid in Go, or if a parameter that the model uses
 // has no nominal value. It is also an error if the experiment has a preequilibration,
-// because Start would need a solver for it.
+// because the generated function Start would need a solver to compute the steady state.
 func (p *File) Go(e *Instance, pkg, name string) ([]byte, error) {
 	// The generated function cannot have a name that the generated file already uses.
 	own := strings.Fields("_ init main probode math bool false float64 int len make max nil string true")
@@ -79,8 +79,8 @@ type generator struct {
 	weight string // the name of the slice of weights in a gradient
 }
 
-// The method problem() writes the problem. The argument is the system of its Hybrid, or
-// nil if it has none.
+// The method problem() writes the problem. The argument hybrid is the system from which
+// the field Hybrid is written, or nil if the problem needs no such field.
 func (g *generator) problem(hybrid *system) string {
 	q, d := g.q, g.q.Dim()
 	var b strings.Builder
@@ -205,10 +205,11 @@ func (g *generator) jumpPullback(b *strings.Builder, jumps []equations.Jump) {
 	fmt.Fprintf(b, "%s}", g.gradient(values, "weight", "lambda", false))
 }
 
-// The method gradient() returns statements that add the derivatives of a weighted sum of
-// expressions to the slice dtheta and to the slice whose name is the argument dx, and
-// that return the derivative with respect to t. If check is true and a derivative is NaN,
-// the statements add nothing and return NaN.
+// The method gradient() returns statements that differentiate a weighted sum of
+// expressions. The statements add the derivatives with respect to the parameters to the
+// slice dtheta, add those with respect to the states to the slice whose name is the
+// argument dx, and return the derivative with respect to t. If check is true and a
+// derivative is NaN, the statements add nothing and return NaN.
 func (g *generator) gradient(of []*expr.Node, weight, dx string, check bool) string {
 	inputs, to := []string{expr.Time}, []string{"t"}
 	for i, id := range g.s.states {

@@ -10,7 +10,8 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// The function score() returns the name of the score of a parameter.
+// The function score() returns the name of the score from which a layered parameter is
+// computed.
 func score(id string) string { return id + "_score" }
 
 // scoreMedians contains the types of priors that can depend on other parameters, and the

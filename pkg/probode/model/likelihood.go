@@ -82,8 +82,8 @@ func (m steps) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at
 	case math.IsInf(m.max, 1):
 		a.Max = 0
 	case m.max == 0 && !p.Autonomous:
-		// The step length is limited so that no step misses a pulse in f(t), such as a
-		// Gaussian, that is not written as a piecewise function.
+		// Without a limit on its length, a step could miss a smooth pulse in f(t), such
+		// as a Gaussian, because no switch marks the time of the pulse.
 		a.Max = (p.Span[1] - p.Span[0]) / 128
 	}
 	return a.Bind(ctx, s, p, at, times)
@@ -115,10 +115,9 @@ type part struct {
 type Evaluation struct {
 	LogLikelihood float64
 
-	// Error is an estimate of the error of LogLikelihood that the solver causes. The
-	// estimate is a quarter of the change that occurred when the tolerance was last
-	// divided by 16. Error is NaN if LikelihoodSettings specifies a Tolerance or a
-	// StepSize.
+	// Error is an estimate of the error in LogLikelihood due to the solver. The estimate
+	// is a quarter of the change that occurred when the tolerance was last divided by 16.
+	// Error is NaN if LikelihoodSettings specifies a Tolerance or a StepSize.
 	Error float64
 
 	// Gradient is the gradient with respect to the values of the estimated parameters
@@ -281,8 +280,8 @@ func (l *LogLikelihood) At(ctx context.Context, theta []float64, gradient bool) 
 	return v, nil
 }
 
-// The method fix() sets the parameters that are not estimated, in all parts, to their
-// values in theta.
+// The method fix() updates all parts: it sets the parameters that are not estimated to
+// their values in theta.
 func (l *LogLikelihood) fix(theta []float64) error {
 	same := l.fixed != nil
 	for i, q := range l.p.Params {
@@ -306,8 +305,8 @@ func (l *LogLikelihood) fix(theta []float64) error {
 	return nil
 }
 
-// A flat prior adds nothing to the log-likelihood. If the field on is Log, the prior is
-// flat in ln θ.
+// A flat prior adds nothing to the log-likelihood. The prior is flat in θ or, if the
+// field `on` is Log, in ln θ.
 type flat struct {
 	at float64 // the median of θ
 	on Scale

@@ -11,8 +11,9 @@ type Loss struct {
 	Loss          float64 // LogLikelihood minus the accurate one; usually negative at an optimum
 
 	// D is the distance, in units of the noise, between the expected data f with these
-	// settings and the expected data f₀ of the accurate solution. If g transforms the
-	// data of a row to its scale, D is given by
+	// settings and the expected data f₀ of the accurate solution. If g is the
+	// transformation of the data to the scale on which the noise is defined, D is given
+	// by
 	//
 	//	D² = Σ ((g(f) − g(f₀))/σ)².
 	//

@@ -69,7 +69,7 @@ type observable struct {
 	// [bayes.Censored]). The field is nil if there is no such limit.
 	limit *expr.Node
 
-	// The field increase means that the measured value is the increase of the formula's
+	// If the field increase is true, the measured value is the increase of the formula's
 	// value since the previous measurement of the observable, or since the start.
 	increase bool
 
@@ -112,8 +112,8 @@ type Observation struct {
 }
 
 // A noiseDistribution is the distribution of a measurement around the value of the
-// observable's formula. The measurement and this value are both transformed to the scale
-// of the observable.
+// observable's formula. The measurement and the value of the formula are both transformed
+// to the scale of the observable.
 type noiseDistribution string
 
 const (
@@ -154,9 +154,9 @@ func builtIn(name string) bool {
 	return ok || name == expr.Time
 }
 
-// The function numbers() lists the formulas for the parameters of a distribution other
-// than its location, in the order of Own in [bayes.Likelihood]. The function numbers()
-// omits formulas that are nil.
+// The function numbers() lists the formulas for all parameters of a distribution except
+// its location, in the order of Own in [bayes.Likelihood]. The function numbers() omits
+// formulas that are nil.
 func numbers(freedom, noise *expr.Node) []*expr.Node {
 	return slices.DeleteFunc([]*expr.Node{freedom, noise}, func(n *expr.Node) bool { return n == nil })
 }

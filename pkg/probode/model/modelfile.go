@@ -123,7 +123,8 @@ func (r *modelReader) functions(list []*source.Node) {
 // The method parameter() reads a parameter. The parameter is estimated if its key
 // "estimate" is 1; without this key, it is estimated if it has a bound or a prior.
 //
-// A layered parameter is stored for the method addLayers().
+// If the parameter is layered, the method stores it, and addLayers() adds it to the model
+// later.
 func (r *modelReader) parameter(n *source.Node) (p Parameter, layered bool) {
 	n.Mapping("a parameter", "parameterId", "parameterName", "nominalValue", "parameterScale", "lowerBound", "upperBound", "estimate",
 		"objectivePriorType", "objectivePriorParameters", "initializationPriorType", "initializationPriorParameters", "perCondition")

@@ -544,7 +544,8 @@ func newProgram(inputs []string, outputs []*expr.Node, held ...string) (*program
 
 // The method take() evaluates the program and returns the machine with the outputs; the
 // caller must put the machine back into the pool. If theta has more elements than the
-// program has inputs for them, the last elements are ignored.
+// program has inputs for parameters, the surplus elements at the end of theta are
+// ignored.
 func (p *program) take(t float64, x, theta []float64) *machine {
 	m := p.pool.Get().(*machine)
 	m.in[0] = t
@@ -600,8 +601,7 @@ func (s *scatter) eval(vector, matrix []float64, t float64, x, theta []float64) 
 	s.pool.Put(m)
 }
 
-// The method within() sets the context of later searches for steady states of c, which
-// end when ctx ends.
+// The method within() makes all later searches for steady states of c stop when ctx ends.
 func (c *compiledInstance) within(ctx context.Context) {
 	c.end.within(ctx)
 	if c.pre != nil {

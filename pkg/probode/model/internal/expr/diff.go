@@ -222,8 +222,8 @@ func (p *pool) chainRule(m *Node, d []*Node) *Node {
 
 // diffProduct returns the derivative of a product. The derivative is a sum over the
 // factors that are not constant; each term is the derivative of a factor times the other
-// factors. The terms share partial products from the left and from the right, so a
-// product of n factors takes O(n) operations.
+// factors. The terms share partial products from the left and from the right, so the
+// derivative of a product of n factors takes O(n) operations.
 func (p *pool) diffProduct(a, d []*Node) *Node {
 	one := p.num(1)
 	right := make([]*Node, len(a)+1)

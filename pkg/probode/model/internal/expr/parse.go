@@ -20,10 +20,11 @@ import (
 //	piecewise(value, condition, …, otherwise)
 //	`any text`               a name with characters other than letters, digits and _
 //
-// A call to any other function is an error unless the argument functions contains its
-// name. Calls to functions that this argument contains are replaced by [Node.Expand].
-// Names such as time and t have no special meaning here; for pi and e see [Constant]. The
-// error is a [*SyntaxError] with a message of one line.
+// A call to any function that the table above does not contain is an error, unless the
+// argument functions contains the name of the function. Parse leaves calls to the
+// functions in this argument as they are, and [Node.Expand] replaces them. Names such as
+// time and t have no special meaning here; for pi and e see [Constant]. The error is a
+// [*SyntaxError] with a message of one line.
 func Parse(src string, functions ...string) (*Node, error) {
 	p := &parser{src: src, functions: functions}
 	if err := p.next(); err != nil {

@@ -9,8 +9,8 @@ const powerMost = 16
 
 // powerBy computes x^e by multiplications, a square root and a division. The exponent e
 // must not be 0, |e| must be at most powerMost, and 2e must be a whole number; otherwise
-// the result ok is false. The type T is float64 or the type of the numbers of values in a
-// program.
+// the result ok is false. The type T is float64, or the integer type by which a program
+// numbers its values.
 func powerBy[T any](x T, e float64, one T, do func(c code, operands ...T) T) (v T, ok bool) {
 	n := math.Abs(e)
 	whole := math.Trunc(n)
@@ -41,8 +41,8 @@ func powerBy[T any](x T, e float64, one T, do func(c code, operands ...T) T) (v 
 	return v, true
 }
 
-// powNumber returns x^e for a constant exponent, computed by the same multiplications as
-// in a Program.
+// powNumber returns x^e for a constant exponent, computed by the same operations as in a
+// Program.
 func powNumber(x, e float64) float64 {
 	v, ok := powerBy(x, e, 1, func(c code, v ...float64) float64 {
 		switch c {

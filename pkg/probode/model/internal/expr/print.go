@@ -159,8 +159,9 @@ func (textStyle) layout(n *Node, l *layout) {
 			}
 		}
 	case opMul:
-		// If the first operand is a product, it needs brackets, because a*b*c is one
-		// product of three factors. A division needs no brackets.
+		// If the first factor is itself a product, it needs brackets: (a*b)*c is a
+		// product of two factors, and a*b*c is a product of three. A division needs no
+		// brackets.
 		first := levelSign
 		if a[0].op == opDiv {
 			first = levelProduct

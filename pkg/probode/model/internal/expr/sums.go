@@ -10,9 +10,9 @@ import (
 // into a power.
 
 // flattenMost is the largest number of operands of a sum or product that is merged into
-// the sum or product that contains it. Without this limit, a chain of shared sums, each
-// of which contains the previous sum, would be expanded at each sum, which would square
-// the size of the chain.
+// the sum or product that contains it. Without this limit, a chain of n shared sums, each
+// of which contains the previous sum, would be expanded into n long sums with about n²
+// terms in total.
 const flattenMost = 16
 
 // The function combinable() reports whether v, the result of combining numbers, is far
@@ -72,11 +72,10 @@ func (p *pool) collect(terms []*Node) []term {
 	return parts
 }
 
-// The method add() returns the sum of terms, with equal terms combined. If one of the
-// terms is itself a sum, its brackets are removed if some terms can then be combined.
-// If no terms can be combined, the brackets are kept, because the author of the model may
-// have used them for accuracy. The brackets of the first term can always be removed,
-// because a sum is computed from the left.
+// The method add() returns the sum of terms, with equal terms combined. The brackets of a
+// term that is itself a sum are removed if terms can then be combined. Other brackets are
+// kept, because the author of the model may have used them for accuracy. The brackets of
+// the first term can always be removed, because a sum is computed from the left.
 func (p *pool) add(terms ...*Node) *Node {
 	var open, flat []*Node
 	for i, t := range terms {
@@ -120,7 +119,7 @@ func (p *pool) add(terms ...*Node) *Node {
 		return args[0]
 	}
 	// A sum that begins with a positive term is easier to read, and needs one negation
-	// less.
+	// fewer.
 	for i, a := range args {
 		if !negative(a) {
 			args[0], args[i] = args[i], args[0]
