@@ -8,26 +8,28 @@ import (
 )
 
 // Adaptive is a Mesh whose steps are chosen anew at every θ, by an error-controlled run
-// of the classical method, as in a likelihood that calls an adaptive solver. The solution
-// meets the tolerance at every θ, but it is discontinuous at those θ at which a step
-// changes from accepted to rejected. A solution on such a grid has no noise, because
-// grids of different lengths cannot share ξ. With the mesh Frozen, the solution is smooth
-// in θ and can have noise.
+// of the classical method. Adaptive corresponds to the common practice of calling an
+// adaptive solver whenever the likelihood is evaluated. The solution meets the tolerance
+// at every θ, but it is discontinuous at those θ at which a step changes from accepted to
+// rejected. The solutions have no noise, because the number of steps changes with θ,
+// whereas the length of ξ is fixed. If the solution must be smooth in θ or have noise,
+// use Frozen instead.
 //
 // Adaptive finds the times of events that have a Trigger. If a Trigger becomes positive
-// within a step, the step is repeated with other lengths until its end coincides with
-// that moment, up to rounding: the Trigger is positive at the end of the step, but it was
-// not positive a few units in the last place of t earlier. If several Triggers become
-// positive in one step, the step ends when the first of them becomes positive. The jump
-// is then applied, and the method is restarted. On the Path that Hold returns, the event
-// times depend on θ, and derivatives include this dependence. It is an error if the times
-// of an event accumulate, as the impact times of a bouncing ball do.
+// within a step, the step is repeated with other lengths until it ends just after the
+// time at which the Trigger becomes positive. The delay is at most a few units in the
+// last place of t. If several Triggers become positive in one step, the step ends when
+// the first of them becomes positive. The jump is then applied, and the method is
+// restarted. On the Path that Hold returns, the event times depend on θ, and derivatives
+// include this dependence. It is an error if the times of an event accumulate, as the
+// impact times of a bouncing ball do.
 type Adaptive struct {
 	Tolerance
 	// Max bounds the length of a step; zero means no bound.
 	Max float64
-	// MaxSteps bounds the number of steps of a run. Zero means 10⁴, because a sampler
-	// also proposes θ at which a solution would take a very long time.
+	// MaxSteps bounds the number of steps of a run. Zero means 10⁴. The number of steps
+	// is always bounded, because a sampler also proposes θ at which a solution would take
+	// a very long time.
 	MaxSteps int
 }
 
@@ -106,9 +108,9 @@ func (s *adaptivePath) place(theta []float64) (err error) {
 	return err
 }
 
-// States fails if the run fails: if the tolerance cannot be met, if too many steps are
-// needed, if F is not finite, or if ctx ends. States does not run the method again if the
-// last run was at the same θ.
+// States returns an error if the tolerance cannot be met, if too many steps are needed,
+// if F is not finite, or if ctx ends. States does not run the method again if the last
+// run was at the same θ.
 func (s *adaptivePath) States(ctx context.Context, dst, theta, _ []float64) error {
 	d := s.p.Dim()
 	if len(dst) != len(s.times)*d {

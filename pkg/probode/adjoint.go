@@ -10,31 +10,32 @@ import (
 )
 
 // This file computes the gradient of a function of a path. If there are many parameters,
-// computing derivatives along each of them is too expensive, and so is computing them
-// along each of the normal variates ξ. The adjoint of the discrete scheme goes through
-// the steps once, backwards. Let Z_{i+1} = Φᵢ(Zᵢ, θ, ξᵢ), and let wᵢ be the gradient of
-// the function with respect to Zᵢ, with all later states held fixed. Then the gradient λᵢ
-// with respect to Zᵢ, including the effect of Zᵢ on all later states, is
+// it is too expensive to compute the derivative of the path with respect to each of them,
+// and to each of the normal variates ξ. The adjoint method computes the whole gradient in
+// a single backward pass through the steps. Let Z_{i+1} = Φᵢ(Zᵢ, θ, ξᵢ), and let wᵢ be
+// the gradient of the function with respect to Zᵢ, with all later states held fixed. Then
+// the gradient λᵢ with respect to Zᵢ, including the effect of Zᵢ on all later states, is
 //
 //	λ_N = w_N,   λᵢ = wᵢ + (∂Φᵢ/∂Z)ᵀ λ_{i+1},
 //
 // and the gradients are Σ (∂Φᵢ/∂θ)ᵀ λ_{i+1} + (∂x₀/∂θ)ᵀ λ₀ for θ, and (∂Φᵢ/∂ξ)ᵀ λ_{i+1}
-// for the normal variates of step i [HNW93, §II.6; Griewank & Walther 2008, §3]. This is
-// the gradient for the numerical solution, not an approximation to the gradient for the
-// exact solution.
+// for the normal variates of step i [HNW93, §II.6; Griewank & Walther 2008, §3]. These
+// formulas give the gradient for the numerical solution, not an approximation to the
+// gradient for the exact solution.
 
 // A Reverser is a Stepper that computes gradients. For any other Stepper, gradients with
 // respect to θ are computed from the derivatives of the path with respect to each
 // parameter, and gradients with respect to ξ are not available.
 type Reverser interface {
 	Stepper
-	// Reverse propagates gradients back through step i, which led from x to next with the
-	// same theta, xi and scale. Reverse adds the contributions of a.Next to the other
-	// gradients in a. For each segment, the method Start is called at the beginning of
-	// the segment, and then Reverse for the steps from the last to the first. A multistep
-	// method keeps the gradients with respect to earlier states, or to earlier values of
-	// f, until Reverse reaches their steps. A wrapper around a Stepper that is not a
-	// Reverser returns errors.ErrUnsupported.
+	// Reverse propagates gradients back through step i, from the state next to the state
+	// x. The arguments theta, xi and scale must be those with which the step was
+	// computed. Reverse adds the contributions of a.Next to the other gradients in a. For
+	// each segment, the method Start is called at the beginning of the segment, and then
+	// Reverse is called for each step, from the last to the first. A multistep method
+	// keeps the gradients with respect to earlier states, or to earlier values of f,
+	// until Reverse reaches the steps that computed these states or values. If a Reverser
+	// wraps a Stepper that is not a Reverser, Reverse returns errors.ErrUnsupported.
 	Reverse(a *Adjoint, i int, x, next, theta, xi, scale []float64) error
 }
 
@@ -48,15 +49,17 @@ type Gradient struct {
 // Gradient computes the gradient of a function of the path z and stores it in g. The
 // argument w, which has the same length as z, is the gradient of that function with
 // respect to the states of the path. The path z is the one that Solve has computed for θ
-// and ξ. If event times depend on θ, the states are those at the moving grid points.
+// and ξ. If event times depend on θ, z holds the states at grid points that move with θ.
 //
 // Computing the gradient requires one backward pass through the steps, for any number of
 // parameters. With Problem.Pullback, or with FJ and FTheta, the gradient is exact up to
-// rounding. Some derivatives are computed by central differences with a relative error of
-// 10⁻¹⁰: those of event times, of jumps, of a Start without StartTheta, of f with respect
-// to t if events move with θ, and of a Jacobian in the noise. Each evaluation of f in a
-// step requires 2d further evaluations of F if there is no FJ, and 2p if there is no
-// FTheta. Nothing but the path is stored, so no more memory is needed than for z and w.
+// rounding, except for a few derivatives that are computed by central differences with a
+// relative error of 10⁻¹⁰. These are the derivatives of event times, of jumps without
+// JumpPullback, of Start without StartTheta, of f with respect to t if event times depend
+// on θ, and of the Jacobian if the noise depends on it. Each evaluation of f in a step
+// requires 2d further evaluations of F if there is no FJ, and 2p if there is no FTheta.
+// The intermediate results of the steps are not stored, so memory is needed only for z
+// and w.
 //
 // If the method is not a Reverser, Gradient solves for the derivatives along each
 // parameter, as SolveTangents does, and returns errors.ErrUnsupported if g.Xi is not nil.
@@ -64,9 +67,9 @@ func (s *Solver) Gradient(g *Gradient, w, z, theta, xi []float64) error {
 	return s.gradient(g, w, nil, z, theta, xi)
 }
 
-// The method gradient() does what Gradient does, for a function that also depends on the
-// times of the grid points; the argument times is the gradient with respect to these
-// times, or nil.
+// The method gradient() does the same as Gradient, but for a function that also depends
+// on the times of the grid points. The argument times is the gradient of the function
+// with respect to these times, or nil.
 func (s *Solver) gradient(g *Gradient, w, times, z, theta, xi []float64) error {
 	if len(w) != s.PathLen() || len(z) != len(w) || len(g.Theta) != len(s.p.Theta) || len(theta) != len(g.Theta) {
 		panic(fmt.Sprintf("probode: w and z have lengths %d and %d, and θ and its gradient have lengths %d and %d: want length %d for w and z, and %d for θ and its gradient", len(w), len(z), len(theta), len(g.Theta), s.PathLen(), len(s.p.Theta)))
@@ -244,8 +247,8 @@ func (r *reverseRun) step(g *Gradient, i, j int, z, theta, xi []float64) error {
 	}
 	scale := s.scale
 	if s.scaling == ScaleLocal {
-		// With ScaleLocal, noise was added to the result of the step. The gradients of
-		// the method are computed at the state before the noise was added.
+		// With ScaleLocal, the noise is added after the step of the method, so the
+		// gradients of the method are computed at the state without this noise.
 		if xi != nil {
 			r.Noise(xi, scale)
 			copy(r.clean, next)
@@ -426,10 +429,10 @@ func (r *reverseRun) each(dtheta, theta []float64, value func() float64) {
 // Reversible is a Path that can compute gradients of functions of its states.
 type Reversible interface {
 	Path
-	// Gradient computes the gradient of Σ wᵀx and stores it in g. Here x denotes the
-	// states that the last call of States has computed for these θ and ξ, and w has the
-	// same length. If w is the gradient of a function with respect to the states, g is
-	// the gradient of that function with respect to θ and ξ. The error is
+	// Gradient computes the gradient of Σ wᵀx and stores it in g. The vector x holds the
+	// states that the last call of States computed for theta and xi, and w has the same
+	// length. If w is the gradient of a function with respect to the states, g is the
+	// gradient of that function with respect to θ and ξ. The error is
 	// errors.ErrUnsupported if the states have no derivative.
 	Gradient(ctx context.Context, g *Gradient, w, theta, xi []float64) error
 }

@@ -2,9 +2,9 @@ package probode
 
 import "math"
 
-// factorizeBanded does what factorizeDense does, in band storage. Each row of the storage
-// has f.low extra elements on the right, which are filled by row exchanges: element (i,
-// j) is a[i*stride + j−i+low].
+// factorizeBanded does the same as factorizeDense for a matrix in band storage. Each row
+// of the storage has f.low extra elements on the right, which are filled by row
+// exchanges: element (i, j) is a[i*stride + j−i+low].
 func (f *LU) factorizeBanded(c float64, j *Matrix) bool {
 	d, w, low, a := f.d, f.stride, f.low, f.a
 	clear(a)
@@ -57,8 +57,8 @@ func (f *LU) factorizeBanded(c float64, j *Matrix) bool {
 }
 
 // solveBanded applies exchanges and eliminations in their original order. The row
-// exchanges in factorizeBanded did not move the multipliers of earlier columns, because
-// that would have widened the band.
+// exchanges in factorizeBanded do not move the multipliers of earlier columns, because
+// this would widen the band.
 func (f *LU) solveBanded(b []float64) {
 	d, w, low, a := f.d, f.stride, f.low, f.a
 	b = b[:d]
@@ -81,12 +81,12 @@ func (f *LU) solveBanded(b []float64) {
 	}
 }
 
-// Matrices with at most two diagonals on either side of the main diagonal, as for
-// diffusion in one dimension with one or two components, are factorised in registers.
-// Step k uses three rows: two from step k−1, with elements in the columns k … k+3, and
-// row k+2 of cI − J, with elements in k … k+4. The pivot row is divided by its pivot, so
-// that a solve needs only one multiplication and one subtraction in sequence for each
-// row. Row k of the storage is
+// Diffusion in one dimension with one or two components leads to matrices with at most
+// two diagonals on either side of the main diagonal. The factorisation of such a matrix
+// keeps the current rows in registers. Step k uses three rows: two from step k−1, with
+// elements in the columns k … k+3, and row k+2 of cI − J, with elements in k … k+4. The
+// pivot row is divided by its pivot, so that the critical path of a solve contains only
+// one multiplication and one subtraction for each row. Row k of the storage is
 //
 //	1/pivot, the four elements to its right divided by the pivot, two multipliers.
 const narrowStride = 7

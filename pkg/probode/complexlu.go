@@ -30,8 +30,8 @@ func NewComplexLU(j *Matrix) *ComplexLU {
 	return f
 }
 
-// Factorize sets f to the factors of (re + i im)I − J. Factorize reports whether this
-// matrix has an inverse. The result is false if a pivot is zero or an element is not
+// Factorize sets f to the factors of the matrix (re + i im)I − J, and reports whether
+// this matrix has an inverse. The result is false if a pivot is zero or an element is not
 // finite.
 func (f *ComplexLU) Factorize(re, im float64, j *Matrix) bool {
 	if j.D != f.d || j.Banded != f.banded || j.Lower != f.low {

@@ -191,9 +191,9 @@ func (c *controller) locate(i int) (bool, error) {
 	return ok, err
 }
 
-// The method grid() returns the grid of the last run for p at θ. The arguments p and θ
-// are the problem and the parameters of the run, or p is a copy of the problem in which
-// the events that the run located have known times.
+// The method grid() returns the grid of the last run for p at θ. If the run located no
+// events, p is the problem of the run and θ are its parameters. Otherwise p is a copy of
+// the problem in which the times of the located events are known parameters.
 func (c *controller) grid(p *Problem, theta []float64) (*Grid, error) {
 	g, err := NewGrid(p, theta, slices.Clone(c.times))
 	if err != nil {

@@ -47,8 +47,8 @@ func NewDifferentiator(p *Problem, jacobian bool) *Differentiator {
 	return e
 }
 
-// At sets the point. The argument f is the value of F at this point if it is known, or
-// nil.
+// At sets the point at which the derivatives are computed. The argument f is the value of
+// F at this point if it is known, or nil.
 func (e *Differentiator) At(t float64, x, theta, f []float64) {
 	e.t, e.ft = t, e.ft[:0]
 	copy(e.x, x)
@@ -117,9 +117,9 @@ func (e *Differentiator) Jacobian() *Matrix { return e.jac }
 
 // Along writes to dst the derivative of f in the direction (dt, dx, dtheta) of (t, x, θ).
 func (e *Differentiator) Along(dst, dx, dtheta []float64, dt float64) {
-	// An increment of ε^{1/2} balances truncation against rounding. If only θ moves, a
-	// larger increment is better: f is linear in most parameters, and f is often a small
-	// difference of large terms.
+	// An increment of ε^{1/2} balances the truncation error and the rounding error. If
+	// only θ moves, a larger increment is better: f is linear in most parameters, and f
+	// is often a small difference of large terms.
 	eps := 0x1p-26
 	clear(dst)
 	if e.jac != nil {
@@ -251,8 +251,8 @@ func (e *Differentiator) field(dst []float64, eps float64, dx, dtheta []float64,
 }
 
 // The method move() sets x1 and theta1. F is called only inside a segment. If an end of
-// the segment depends on θ, the method move() sets it to its time at theta1, so that a
-// condition on t in F is still evaluated on the same side of the event.
+// the segment depends on θ, the method move() shifts the end to its time at theta1, so
+// that a condition on t in F is still evaluated on the same side of the event.
 func (e *Differentiator) move(eps float64, dx, dtheta []float64) moved {
 	copy(e.theta1, e.theta)
 	for k, v := range dtheta {

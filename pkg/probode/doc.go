@@ -57,7 +57,7 @@
 // To make a step cheap, [T18] linearises f at the current state, which limits the order
 // to 2 (adams.Moulton with Linearize: Current). By default, the implicit equation is
 // solved by Newton's method, and the order is s+1. The command reproduce writes a report
-// on this and the other differences from the paper, with the evidence for each.
+// on all differences from the paper, with the evidence for each of them.
 //
 // # References
 //

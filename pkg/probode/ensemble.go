@@ -25,7 +25,7 @@ type Settings struct {
 	// default for the grid.
 	Scaling Scaling
 	// Alpha ≥ 0 is the noise scale; it multiplies the variance of the noise. Package
-	// calibrate finds one.
+	// calibrate finds a suitable value of Alpha.
 	Alpha float64
 	// Theta is the parameter vector; nil means Problem.Theta.
 	Theta []float64
@@ -38,14 +38,14 @@ type Settings struct {
 	// computed at each of Times. For up to 4096 paths they are sample quantiles; for more
 	// paths they come from a histogram with 4096 bins: see Ensemble.Quantile.
 	Quantiles []float64
-	// KeepPaths asks for the paths themselves, at Times. If KeepPaths is false, the
-	// memory in use does not grow with the number of paths.
+	// If KeepPaths is true, the Ensemble contains the states of all paths at Times. If
+	// KeepPaths is false, the memory in use does not grow with the number of paths.
 	KeepPaths bool
 	// Workers is the number of paths computed at the same time; zero means the number of
 	// cores. The number of workers does not change the result.
 	Workers int
-	// Progress, if not nil, is called from time to time with the number of paths done,
-	// never by two goroutines at once.
+	// Progress, if not nil, is called from time to time with the number of completed
+	// paths, but never by two goroutines at once.
 	Progress func(done, total int)
 }
 
@@ -61,8 +61,9 @@ type Ensemble struct {
 	Mean, SD [][]float64
 	// Quantile[q] belongs to level Settings.Quantiles[q]. With more than 4096 paths, the
 	// quantile is interpolated in a histogram with 4096 bins, which spans twice the range
-	// of the first 4096 paths. In addition to its Monte Carlo error, such a quantile has
-	// an error of less than one bin, 1/2048 of that range.
+	// of the first 4096 paths. In addition to the Monte Carlo error, the interpolated
+	// quantile has an error smaller than the width of one bin, which is 1/2048 of the
+	// range of the first 4096 paths.
 	Quantile [][][]float64
 	// Deterministic is the classical solution, ξ = 0.
 	Deterministic [][]float64

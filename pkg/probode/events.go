@@ -20,17 +20,18 @@ type Event struct {
 
 	// Trigger, if not nil, takes the place of Time and When: the event happens whenever
 	// Trigger passes from a value ≤ 0 to a value > 0, as 1 − x[0] does where x[0] falls
-	// below 1. The time at which this happens is located along the numerical solution, up
-	// to rounding: see Adaptive. Only Adaptive and reference.Accurate can solve a problem
+	// below 1. The time of the event is located along the numerical solution, up to
+	// rounding: see Adaptive. Only Adaptive and reference.Accurate can solve a problem
 	// that has an event with a Trigger. Trigger must be a continuous function of all its
-	// arguments. If it is positive only within a step, this is noticed if it has one maximum
-	// there, and if the maximum exceeds the error of the solution. Otherwise, set an upper
-	// bound on the step length.
+	// arguments. If Trigger is positive for less time than a step takes, the event is
+	// detected only if Trigger has a single maximum in the step, and if this maximum
+	// exceeds the error of the solution. To detect other short events, set an upper bound
+	// on the step length.
 	Trigger func(t float64, x, theta []float64) float64
 
 	// AtStart says that the event also happens at the start of the span if Trigger is
-	// positive there. Otherwise Trigger must be ≤ 0 at some time before the event can
-	// happen.
+	// positive there. If AtStart is false, the event can happen only after Trigger has
+	// been ≤ 0 at some time.
 	AtStart bool
 
 	// Jump, if not nil, receives the state just before time t in x, and overwrites it
@@ -83,8 +84,8 @@ func Doses(component int, amount float64, times ...float64) []Event {
 // Constant is set, the function is constant from each time to the next, and zero before
 // the first.
 //
-// The function or its slope is discontinuous at these times, so a Problem that uses an
-// Input must include the events that the method Events returns.
+// The function or its slope is discontinuous at the given times, so a Problem that uses
+// an Input must include the events that the method Events returns.
 type Input struct {
 	Times, Values []float64 // increasing times, as many values
 	Constant      bool      // Values[i] holds from Times[i] on

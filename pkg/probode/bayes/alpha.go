@@ -24,13 +24,13 @@ type CalibratedAlpha struct {
 	Warnings []string
 }
 
-// CalibrateAlpha returns the noise scale α* at the parameters theta of p, for example at
-// a mode or a draw; see calibrate.Run. The calibration uses the grids and the Scaling of
-// p. It is an error if s has a different Scaling, because the meaning of α depends on the
-// Scaling. If s.Indicator is nil, the solver's error is estimated by Richardson
-// extrapolation, which needs no reference solution. Each experiment has its own noise, so
-// the calibration errors of different experiments are independent. The seed s.Seed is
-// used for the first experiment.
+// CalibrateAlpha returns the noise scale α* of the posterior p at the parameters theta,
+// for example at a mode or a draw; see calibrate.Run. The calibration uses the grids and
+// the Scaling of p. It is an error if s.Scaling is set to a different Scaling, because
+// the meaning of α depends on the Scaling. If s.Indicator is nil, the solver's error is
+// estimated by Richardson extrapolation, which needs no reference solution. Each
+// experiment has its own noise, so the calibration errors of different experiments are
+// independent. The seed s.Seed is used for the first experiment.
 func CalibrateAlpha(ctx context.Context, p *Posterior, theta []float64, s calibrate.Settings) (*CalibratedAlpha, error) {
 	if ctx == nil {
 		return nil, errors.New("bayes: the context is nil")

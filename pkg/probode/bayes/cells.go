@@ -7,8 +7,9 @@ import (
 )
 
 // A Cell holds the contribution of one data value to the derivatives of the log density.
-// The field At is the index of the first location of this value (see Part.Locations). The
-// contribution of a missing value is zero.
+// The locations are the numbers on which the distribution of the value depends, and the
+// field At is the index of the first of them (see Part.Locations). The contribution of a
+// missing value is zero.
 type Cell struct {
 	At          int
 	Columns     []int     // for each location, the column whose expected value it is; −1 for a parameter
@@ -20,7 +21,8 @@ type Cell struct {
 	Certain bool
 
 	// If Kinked is true, the log probability contains the term −|U + Slope × dm|, where
-	// dm is the change in the expected value. This term is not part of Score.
+	// dm is the change in the expected value. Score does not include the derivative of
+	// this term.
 	Kinked   bool
 	U, Slope float64
 
@@ -36,8 +38,9 @@ func (r *Part) Cells() []Cell {
 	columns := make([][]int, len(r.errors))
 	for k, l := range r.errors {
 		if by, ok := l.Likelihood.(Informer); ok {
-			// If the description comes from an embedded likelihood, the information comes
-			// from there too, and may be wrong for the outer likelihood.
+			// If the method Describe comes from an embedded likelihood, the method
+			// Information does so as well, and its result may be wrong for the outer
+			// likelihood.
 			if _, ok := description(l.Likelihood); ok || by.Describe().Of == nil {
 				closed[k] = by
 			}
@@ -60,9 +63,9 @@ func (r *Part) Cells() []Cell {
 }
 
 // Locations appends to dst the numbers on which the distribution of each data value
-// depends. These are the expected value and those quantities in the likelihood that are
-// parameters or expected values of another column. The appended values are those of the
-// last evaluation.
+// depends: the expected value, and those quantities in the likelihood that are parameters
+// or expected values of another column. The appended numbers are those of the last
+// evaluation.
 func (r *Part) Locations(dst []float64) []float64 {
 	c := len(r.errors)
 	for n := range r.x.Data.T {
@@ -80,8 +83,8 @@ func (r *Part) Locations(dst []float64) []float64 {
 }
 
 // Depends reports whether the locations depend on parameter k, and whether the equations
-// have to be solved again when it changes. The argument noisy says whether α scales any
-// component of ξ, so that a change in α changes the solution.
+// have to be solved again when this parameter changes. The argument noisy says whether α
+// scales any component of ξ, so that a change in α changes the solution.
 func (r *Part) Depends(k int, noisy bool) (any, solved bool) {
 	solved = slices.Contains(r.param, k) || noisy && k == r.e.alpha
 	own := slices.ContainsFunc(r.errors, func(l columnErrors) bool { return slices.Contains(l.param, k) })
@@ -151,8 +154,8 @@ func (l *columnErrors) estimate(g, f []float64, y, m float64, draws int, rng *ra
 	return same
 }
 
-// The method inform() writes the information about m and about the unknown numbers of the
-// likelihood to c, and reports whether this information has a closed form.
+// The method inform() writes the Fisher information on the locations to c, and reports
+// whether this information has a closed form.
 func (c *Cell) inform(l *columnErrors, m float64) bool {
 	n := 1 + len(l.own)
 	full := l.scratch()
@@ -171,9 +174,10 @@ func (c *Cell) inform(l *columnErrors, m float64) bool {
 	return !slices.ContainsFunc(c.Information, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
 }
 
-// The method width() returns the step for finite differences with respect to m. Near m =
-// 0 the step is reduced only if the density is undefined for m < 0, because rounding
-// errors dominate the difference over a very small step.
+// The method width() returns the step for finite differences with respect to m. If the
+// density is undefined for m < 0, the step is reduced near m = 0. If the density is
+// defined, the step is not reduced, because rounding errors would dominate the difference
+// over a very small step.
 func (l *columnErrors) width(y, m, spread float64) float64 {
 	h := 1e-5 * (math.Abs(m) + spread)
 	if m > 0 && h > m/2 {
@@ -184,8 +188,8 @@ func (l *columnErrors) width(y, m, spread float64) float64 {
 	return h
 }
 
-// The method gradient() writes the derivatives of log p(y | m, own) with respect to m and
-// the unknown numbers of the likelihood, and reports whether they are finite.
+// The method gradient() writes the derivatives of log p(y | m, own) with respect to the
+// locations, and reports whether they are finite.
 func (l *columnErrors) gradient(dst []float64, y, m, spread float64) bool {
 	if l.exact != nil {
 		if lp := l.LogProb(y, m, l.own); math.IsNaN(lp) || math.IsInf(lp, 0) {

@@ -116,8 +116,8 @@ func logPhi(z float64) (lp, slope float64) {
 		p := 0.5 * math.Erfc(-z/math.Sqrt2)
 		return math.Log(p), math.Exp(-0.5*z*z-logSqrt2Pi) / p
 	}
-	// This is the asymptotic series of Mills' ratio. The first omitted term is below
-	// 2e-12.
+	// For z ≤ −30, the first omitted term of the asymptotic series of Mills' ratio is
+	// below 2e-12.
 	r := 1 / (z * z)
 	series := 1 - r*(1-r*(3-r*(15-105*r)))
 	return -0.5*z*z - logSqrt2Pi - math.Log(-z) + math.Log(series), -z / series

@@ -18,8 +18,8 @@ type columnErrors struct {
 	exact  SlopedLikelihood // the Likelihood if it has derivatives in closed form, else nil
 }
 
-// The method at() returns, for a row of the data, the values of the numbers in Own. The
-// argument row holds the expected values of that row.
+// The method at() returns the current values of the numbers in Own, for the row of the
+// data whose expected values are in the argument row.
 func (l *columnErrors) at(row []float64) []float64 {
 	for i, k := range l.column {
 		if k >= 0 {
@@ -30,14 +30,14 @@ func (l *columnErrors) at(row []float64) []float64 {
 }
 
 // The method open() reports whether number i in Own is a parameter or the expected value
-// of a column, and not a constant.
+// of a column, rather than a constant.
 func (l *columnErrors) open(i int) bool { return l.param[i] >= 0 || l.column[i] >= 0 }
 
-// The method location() reports whether number i is a location. Number 0 is m, and number
-// i > 0 is element i−1 of Own.
+// The method location() reports whether number i is a location (see Part.Locations).
+// Number 0 is m, and number i > 0 is element i−1 of Own.
 func (l *columnErrors) location(i int) bool { return i == 0 || l.open(i-1) }
 
-// The method count() returns how many of the numbers of a data value are locations.
+// The method count() returns the number of locations of one data value.
 func (l *columnErrors) count() int {
 	n := 1
 	for i := range l.own {
@@ -68,8 +68,8 @@ func (p *Posterior) columnOf(x *Experiment, v Value) int {
 	return slices.Index(x.Data.Names, v.Name)
 }
 
-// Spreads returns the parameters that determine the size of the measurement errors. These
-// parameters can absorb the solver's error. The value stored for a parameter is 1 if the
+// Spreads returns the parameters that determine the size of the measurement errors, and
+// can therefore absorb the solver's error. The value stored for a parameter is 1 if the
 // measurement errors increase with it, and −1 if they decrease. A likelihood from outside
 // this package is considered only if it is a Describer.
 func (p *Posterior) Spreads() map[string]float64 {

@@ -13,7 +13,7 @@ import (
 // A Density evaluates the density of a Posterior, with the solver of its Setup. It holds
 // a path for each experiment, the states of the last solve, and the expected values of
 // the data for these states. Only one goroutine may use it; see Clone. Evaluations on a
-// grid do not allocate memory.
+// fixed grid do not allocate memory.
 //
 // If a function of the model panics, the current solve and every later one fail: see Err.
 type Density struct {
@@ -62,8 +62,9 @@ type Part struct {
 	back   *backwardPass   // the workspace of gradients; nil before the first
 	differ *differ         // computes derivatives of Observe
 
-	// These fields belong to a context. When the context ends, the method Solve stops,
-	// even if it is computing only a segment of a path.
+	// The field done is the channel of the context to which the solver is bound. When
+	// this context ends, the method Solve stops, even if it is computing only a segment
+	// of a path.
 	done    <-chan struct{}
 	release func()
 }
@@ -95,9 +96,10 @@ func (e *Density) Constrain(theta, u []float64) float64 {
 	if math.IsNaN(lp) || math.IsInf(lp, 1) {
 		// Far out in a tail, the sum can be −∞ + ∞, which is NaN. The sum is +∞ if θ was
 		// rounded to an end of the support where the density is infinite. For example, θ
-		// is rounded to the upper end for u > 37.4. A chain could never leave a point
-		// with an infinite density. The value −∞ excludes the probability mass within a
-		// relative distance of 1e-16 from the end (see Distribution.LogProb).
+		// is rounded to the upper end of a bounded support for u > 37.4. A chain could
+		// never leave a point with an infinite density. The value −∞ excludes the
+		// probability mass within a relative distance of 1e-16 from the end (see
+		// Distribution.LogProb).
 		return math.Inf(-1)
 	}
 	return lp
@@ -153,8 +155,8 @@ func (e *Density) logLikelihood(parts []*Part, theta, xi []float64, solve bool) 
 	return e.ll, e.err
 }
 
-// evaluate sets the fields ll and err. It does not return them, because Go would allocate
-// memory for results that a deferred function sets.
+// The method evaluate() stores its results in the fields ll and err. If it returned the
+// results, Go would allocate memory for them, because a deferred function sets them.
 func (e *Density) evaluate(parts []*Part, theta, xi []float64, solve bool) {
 	e.at = parts[0]
 	defer e.recovered(theta)
@@ -229,7 +231,7 @@ func (e *Density) NoiseLen() int { return e.noise }
 func (e *Density) Work() int { return e.work }
 
 // Steps returns the number of steps that the solvers take to solve all equations once. If
-// this number depends on θ, the θ in GridAt is used.
+// the number of steps depends on θ, the result is the number for the θ in GridAt.
 func (e *Density) Steps() int {
 	n := 0
 	for _, r := range e.parts {
@@ -249,9 +251,9 @@ func (e *Density) Steps() int {
 // overwrites the returned slice.
 func (e *Density) Expected() []float64 { return e.fit }
 
-// States returns the states at the observation times of experiment i, row-major, at the
-// (θ, ξ) of the last call to LogLikelihood. The next call to LogLikelihood overwrites the
-// returned slice.
+// States returns the states of experiment i at its observation times, as computed by the
+// last call to LogLikelihood. The result is a row-major matrix. The next call to
+// LogLikelihood overwrites the returned slice.
 func (e *Density) States(i int) []float64 { return e.parts[i].state }
 
 // LogPosterior returns log p(Y | Z(θ, ξ)) + log p(u), where u are the unconstrained
@@ -270,8 +272,8 @@ func (e *Density) LogPosterior(u, xi []float64) (float64, error) {
 	return lp + ll, err
 }
 
-// The method solve() computes the states of a part at the observation times, with the
-// noise at the beginning of xi, and returns the remaining elements of xi, which belong to
+// The method solve() computes the states of a part at the observation times. It uses the
+// first elements of xi as the noise, and returns the remaining elements, which belong to
 // the later parts.
 func (e *Density) solve(r *Part, theta, xi []float64) (rest []float64, err error) {
 	e.bind(r, theta)

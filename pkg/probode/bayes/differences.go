@@ -16,8 +16,8 @@ func newDiffer(columns int) *differ {
 	return &differ{up: new(), down: new(), last: new(), best: new(), kept: new()}
 }
 
-// The constant relative is the step of the differences, as a fraction of the size of the
-// quantity that is changed. It is the cube root of the rounding error.
+// The step of a difference is the constant `relative` times the size of the quantity that
+// is changed. The constant is the cube root of the relative rounding error.
 const relative = 6e-6
 
 // The method central() computes the derivatives, at h = 0, of the values that move(y, h)
@@ -34,11 +34,12 @@ func (w *differ) central(dst []float64, stride int, size float64, move func(y []
 
 // The method shrink() does the same as central() for a quantity that is much smaller than
 // other quantities of the same kind, for example a state component next to much larger
-// ones. If the value of the quantity is only the rounding error of a sum, it must be
-// changed by more than this value; if Observe uses the logarithm of the quantity, it must
-// be changed by less. So the method begins with 8 size, and divides by 8 until the
-// derivatives agree with those of the previous step. Their relative error is then about
-// 1e-8. If the derivatives never agree, those that changed least are used.
+// ones. If the quantity is only the rounding error of a sum, the change must be larger
+// than the quantity; if Observe uses the logarithm of the quantity, the change must be
+// smaller. The method therefore tries smaller and smaller sizes. It begins with 8 times
+// the given size, and divides by 8 until the derivatives agree with the previous ones.
+// The relative error of the derivatives is then about 1e-8. If the derivatives never
+// agree, the method uses those that changed least between two sizes.
 func (w *differ) shrink(dst []float64, stride int, size float64, move func(y []float64, h float64)) {
 	const agree, most = 1e-6, 17
 	for k := range w.best { // nothing is known yet, and NaN agrees with nothing

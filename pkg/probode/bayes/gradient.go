@@ -14,8 +14,8 @@ import (
 
 // This file computes the gradient of the log density. The gradient is a product of three
 // factors, which are computed in this order: the derivatives of the likelihood with
-// respect to the expected values, of the expected values with respect to the states (see
-// Experiment.ObserveSlopes), and of the states with respect to θ and ξ.
+// respect to the expected values, those of the expected values with respect to the states
+// (see Experiment.ObserveSlopes), and those of the states with respect to θ and ξ.
 
 // Gradient does the same as LogPosterior, and also writes the derivatives with respect to
 // u and ξ to du and dxi; dxi may be nil. As in LogPosterior, the density of ξ is not
@@ -23,9 +23,9 @@ import (
 //
 // At a kink of the likelihood the derivative is the mean of the two one-sided
 // derivatives. Where the log density is −∞, and after an error, du and dxi are zero. The
-// error is errors.ErrUnsupported if the path has no derivatives. An accurate solver
-// provides none, and neither does a solver that chooses its steps anew at every θ, unless
-// its path is held (see Hold).
+// error is errors.ErrUnsupported if the path has no derivatives. The path of an accurate
+// solver has no derivatives. A path whose steps are chosen anew at every θ has
+// derivatives only while it is held (see Hold).
 func (e *Density) Gradient(du, dxi, u, xi []float64) (float64, error) {
 	if e.theta == nil {
 		e.theta = make([]float64, len(e.p.Params))
@@ -67,7 +67,7 @@ func (e *Density) LikelihoodGradient(dtheta, dxi, theta, xi []float64) (float64,
 	return e.ll, e.err
 }
 
-// differentiate is evaluate with derivatives.
+// The method differentiate() does the same as evaluate(), and also computes derivatives.
 func (e *Density) differentiate(dtheta, dxi, theta, xi []float64) {
 	e.at = e.parts[0]
 	defer e.recovered(theta)
@@ -116,8 +116,9 @@ func newBackward(r *Part, p int) *backwardPass {
 	return b
 }
 
-// differentiate adds the derivatives of the part's log likelihood with respect to θ to
-// dtheta, writes those with respect to ξ to back.Xi, and returns the log likelihood.
+// The method differentiate() adds the derivatives of the part's log likelihood with
+// respect to θ to dtheta, writes the derivatives with respect to ξ to back.Xi, and
+// returns the log likelihood.
 func (r *Part) differentiate(dtheta, theta, xi []float64) (ll float64, err error) {
 	e, b := r.e, r.back
 	path, ok := r.now().(probode.Reversible)
@@ -194,9 +195,9 @@ func (r *Part) differentiateForward(dtheta, theta, xi []float64) (ll float64, er
 }
 
 // The method weigh() writes the derivatives of the log likelihood with respect to the
-// states to back.weights, and adds to dtheta those derivatives with respect to θ that do
-// not come from the states. It reports whether all derivatives are finite. The states and
-// the expected values are those of the last evaluation.
+// states to back.weights, and adds the derivatives with respect to θ at fixed states to
+// dtheta. It reports whether all derivatives are finite. The states and the expected
+// values are those of the last evaluation.
 func (r *Part) weigh(dtheta, theta []float64) bool {
 	b, d := r.back, r.x.Problem.Dim()
 	w := d + len(theta)
@@ -221,9 +222,9 @@ func (r *Part) weigh(dtheta, theta []float64) bool {
 	return true
 }
 
-// The method scores() writes the derivatives of the log probability of row n with respect
-// to the expected values of the row to dst, and adds the derivatives with respect to
-// parameters of the likelihood to dtheta. It reports whether all derivatives are finite.
+// The method scores() writes to dst the derivatives of the log probability of row n with
+// respect to the expected values of the row. To dtheta it adds the derivatives with
+// respect to parameters of the likelihood. It reports whether all derivatives are finite.
 func (r *Part) scores(dst, dtheta []float64, n int) bool {
 	c := len(r.errors)
 	clear(dst)
@@ -262,8 +263,8 @@ func (r *Part) scores(dst, dtheta []float64, n int) bool {
 }
 
 // observeSlopes writes the derivatives of the expected values of row n to dst, in the
-// order of Experiment.ObserveSlopes. If the model has no such function, observeSlopes
-// uses central differences.
+// order of Experiment.ObserveSlopes. If ObserveSlopes is nil, observeSlopes uses central
+// differences.
 func (r *Part) observeSlopes(dst []float64, n int, theta []float64) {
 	d := r.x.Problem.Dim()
 	x, t, w := r.state[n*d:(n+1)*d], r.x.Data.T[n], d+len(theta)
@@ -302,15 +303,16 @@ func (r *Part) observeSlopes(dst []float64, n int, theta []float64) {
 	}
 }
 
-// priorSlope returns the derivative of PriorLogProb(k, u), where the parameter is theta.
+// priorSlope returns the derivative of PriorLogProb(k, u) with respect to u; the argument
+// theta is the value of the parameter at u.
 func (e *Density) priorSlope(k int, u, theta float64) float64 {
 	slope, curve := e.transforms[k].slopes(u)
 	if s, ok := logSlope(e.p.Params[k].Prior, theta); ok {
 		return curve + s*slope
 	}
-	// This is a fourth-order finite difference. Its error is about 1e-12 times the size
-	// of the log density, provided that the log density is smooth over a thousandth of
-	// its width.
+	// The derivative is computed by a fourth-order finite difference. The error of the
+	// difference is about 1e-12 times the size of the log density, provided that the log
+	// density is smooth over a thousandth of its width.
 	h := 1e-3
 	if e.transforms[k] == identity {
 		h *= e.PriorQuantile(k, 0.75) - e.PriorQuantile(k, 0.25)
@@ -325,7 +327,8 @@ func (e *Density) priorSlope(k int, u, theta float64) float64 {
 	return 0
 }
 
-// logSlope returns the derivative of the log density of d at x, and whether it is known.
+// logSlope returns the derivative of the log density of d at x, and reports whether its
+// closed form is known.
 func logSlope(d Distribution, x float64) (slope float64, ok bool) {
 	switch d := d.(type) {
 	case distuv.Uniform:
@@ -351,7 +354,8 @@ func logSlope(d Distribution, x float64) (slope float64, ok bool) {
 	return 0, false
 }
 
-// The function share() returns a/x. For a = 0 it returns 0, even if x was rounded to 0.
+// The function share() returns a/x. For a = 0 the result is 0, even if x was rounded to 0
+// and a/x is undefined.
 func share(a, x float64) float64 {
 	if a == 0 {
 		return 0

@@ -55,8 +55,8 @@ func (Binomial) Information(dst []float64, m float64, own []float64) bool {
 //
 //	¼ (ψ₁(ν/2) − ψ₁((ν+1)/2)) − (ν+5)/(2νs)
 //
-// for ν [Lange, Little & Taylor 1989]. For ν ≥ 100 this element is NaN, because rounding
-// errors would dominate the difference.
+// for ν [Lange, Little & Taylor 1989]. For ν ≥ 100 the element for ν is NaN, because its
+// terms nearly cancel and rounding errors would dominate the result.
 func (StudentT) Information(dst []float64, _ float64, own []float64) bool {
 	nu, sigma := own[0], own[1]
 	if !(nu > 0 && sigma > 0) {
@@ -78,8 +78,9 @@ func (StudentT) Information(dst []float64, _ float64, own []float64) bool {
 //
 //	Σ_{j≥0} P(y > j)/(φ + j)² − m/(φ(φ + m))
 //
-// for φ [Lawless 1987]. This element is NaN if the sum would need more than 10⁴ terms, or
-// if rounding errors would dominate the difference.
+// for φ [Lawless 1987]. The element for φ is NaN if the sum would need more than 10⁴
+// terms, or if it nearly cancels with the last term, so that rounding errors would
+// dominate the result.
 func (NegativeBinomial) Information(dst []float64, m float64, own []float64) bool {
 	phi := own[0]
 	if !(m > 0 && phi > 0) || math.IsInf(m, 1) {

@@ -153,7 +153,7 @@ func (StudentT) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 // Poisson is the Likelihood of counts with mean and variance m.
 type Poisson struct{}
 
-// Own returns nothing.
+// Own returns nil, because m alone determines the distribution.
 func (Poisson) Own() []Value { return nil }
 
 // LogProb returns the log probability of the count y, or −Inf for m < 0.
@@ -197,8 +197,8 @@ func (n NegativeBinomial) Own() []Value { return []Value{n.Phi} }
 //
 //	log Γ(y+φ) − log Γ(φ) − log y! + φ log(φ/(φ+m)) + y log(m/(φ+m))
 //
-// This is computed as the log probability of the Poisson distribution, y log m − log y! −
-// m, with −m replaced by
+// The log probability is computed as for the Poisson distribution, y log m − log y! − m,
+// but with −m replaced by
 //
 //	log Γ(y+φ) − log Γ(φ) − y log φ − (y+φ) log(1 + m/φ)
 //
@@ -328,7 +328,7 @@ func (b Binomial) Describe() Description {
 }
 
 // The function description() returns the description of l, and reports whether it belongs
-// to l itself, and not to an embedded likelihood.
+// to l itself, rather than to an embedded likelihood.
 func description(l Likelihood) (d Description, ok bool) {
 	if by, is := l.(Describer); is {
 		d = by.Describe()
@@ -355,8 +355,8 @@ func logRatio(y, m float64) float64 {
 //	log Γ(x+y) − log Γ(x) − y log x,   x > 0, y ≥ 0,
 //
 // which is y(y−1)/2x + O(1/x²) for large x. For large x the three terms nearly cancel, so
-// logRise then uses the difference of two Stirling series. The terms that cancel in this
-// difference are only as large as y:
+// logRise then uses the difference of two Stirling series. The terms that cancel in the
+// following formula are only as large as y:
 //
 //	(x+y−½) log(1+y/x) − y + S(x+y) − S(x),   S(x) = 1/12x − 1/360x³ + ….
 func logRise(x, y float64) float64 {

@@ -7,14 +7,14 @@ import (
 )
 
 // A Mode is a local maximum of the density of a posterior without noise (ξ = 0), on the
-// unconstrained scale, with the Gaussian approximation there.
+// unconstrained scale, together with the Gaussian approximation at this maximum.
 type Mode struct {
 	Theta []float64 // the mode on the natural scale
 	LogP  float64   // log density on the unconstrained scale
 
 	// U is the mode on the unconstrained scale. Cov is the inverse of the matrix of
 	// second derivatives of −log density at U. Cov is nil if that matrix is not positive
-	// definite, or if a standard deviation in some direction is above ten. In both cases
+	// definite, or if a standard deviation in some direction is above ten. If Cov is nil,
 	// the mode lies on the boundary of the parameter space, or the data do not determine
 	// all parameters. If the density has kinks (see Kinked), it may have no second
 	// derivatives at U, and the Fisher information is used instead.
@@ -30,7 +30,7 @@ type Mode struct {
 	Found int
 
 	// Shape is Cov or, if Cov is nil, a covariance matrix derived from the second
-	// derivatives (see shape.Laplace). It is nil if no such matrix could be computed.
+	// derivatives (see shape.Laplace). Shape is nil if neither matrix could be computed.
 	Shape *mat.SymDense
 }
 
@@ -45,9 +45,9 @@ type Modes struct {
 	// searches that would end in new modes; see Missed and Doubtful.
 	Searches, Once int
 
-	// Ends holds the indices of the modes in which the searches from modes.Settings.From
-	// ended, or −1 if the density at the start was zero or the end point had a negligible
-	// mass.
+	// Ends holds, for each search that began at a point of modes.Settings.From, the index
+	// of the mode in which the search ended. The index is −1 if the density at the start
+	// was zero or the end point had a negligible mass.
 	Ends []int
 
 	// Tried is the number of draws from the prior at which the density was evaluated, and
@@ -73,8 +73,8 @@ func (m *Modes) Highest() *Mode {
 
 // Missed describes in words which modes the search may have missed. The text gives the
 // number of modes that only one search found. It also gives the fraction of the searches
-// that a mode must attract to be found reliably, and warns if the equations could not be
-// solved at most draws from the prior.
+// that must end in a mode if this mode is to be found reliably. If the equations could
+// not be solved at most of the draws from the prior, the text warns of this.
 func (m *Modes) Missed() string {
 	out := fmt.Sprintf("%d searches found %d modes; the number of modes found only once is %d", m.Searches, len(m.Modes), m.Once)
 	if len(m.Modes) == 1 {
@@ -84,18 +84,18 @@ func (m *Modes) Missed() string {
 }
 
 // Unnoticed returns the text of Missed without the numbers of searches and modes. It
-// gives the fraction of the searches that a mode must attract to be found reliably. If
-// many modes were found only once, it also says what fraction of additional searches
-// would end in other modes.
+// gives the fraction of the searches that must end in a mode if this mode is to be found
+// reliably. If many modes were found only once, it also says what fraction of additional
+// searches would end in other modes.
 func (m *Modes) Unnoticed() string {
 	out := ""
 	if 10*m.Once > m.Searches && m.Searches > 1 {
 		out = fmt.Sprintf("a fraction of about %.2g of further searches would end in other modes; ", float64(m.Once)/float64(m.Searches))
 	}
 	// If a search ends in a certain mode with probability 3/n, the probability that none
-	// of n independent searches ends there is about e⁻³. At most a quarter of the
-	// searches are not independent of the others, because they begin on the coordinate
-	// lines through the end point of an earlier search.
+	// of n independent searches ends there is about e⁻³. At least three quarters of the
+	// searches are independent. The others begin on a coordinate line through the end
+	// point of an earlier search.
 	if n := m.Searches / 4; n > 1 {
 		out += fmt.Sprintf("a mode that fewer than 1 search in %d would reach may have been missed, whatever its mass", n)
 	} else {

@@ -9,8 +9,8 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// A Model consists of the parameters θ with their priors, and the experiments whose data
-// they explain. The fields of the model refer to parameters by name.
+// A Model consists of the parameters θ with their priors, and of the experiments whose
+// data are used to infer θ. The fields of the model refer to parameters by name.
 type Model struct {
 	// Params are the parameters θ, in the same order as in the draws; an empty list that
 	// is not nil means a model without unknown parameters.
@@ -22,8 +22,8 @@ type Model struct {
 }
 
 // A Posterior consists of a Model, the Setup that solves its equations, and the settings
-// of the inference. It is plain data: to obtain a different posterior, copy it and change
-// a field.
+// of the inference. A Posterior is plain data: to obtain a different one, copy it and
+// change a field.
 type Posterior struct {
 	Model
 	probode.Setup
@@ -60,9 +60,10 @@ type Param struct {
 	// outside the support are rejected. If Natural is false, which is the default, a
 	// parameter with bounds is transformed to an unconstrained scale: the logarithm of
 	// the distance from its only bound, or the logit of its relative position between two
-	// bounds. This position is measured on the logarithmic scale if the bounds are
-	// positive and the median of the prior is then nearer to the middle. The choice does
-	// not change the distribution of the draws.
+	// bounds. The position is measured on the logarithmic scale if both bounds are
+	// positive and the median of the prior is nearer to the middle of the range on the
+	// logarithmic scale than on the natural scale. The choice of scale does not change
+	// the distribution of the draws.
 	Natural bool
 }
 
@@ -86,8 +87,8 @@ type Experiment struct {
 	// contribute to the likelihood, but Predict also predicts them.
 	Data *Data
 
-	// Observe writes the expected value of each column of the data to dst. The time is t,
-	// the state is x, and theta are the parameters of the model in the order of
+	// Observe writes the expected value of each column of the data to dst, given the time
+	// t, the state x and the parameters theta of the model, in the order of
 	// Posterior.Params. Observe must be a pure function. If Observe is nil, each column
 	// contains observations of the state component with the same name. If no column has
 	// the name of a component, the columns belong to the components in order, and there
@@ -95,10 +96,11 @@ type Experiment struct {
 	// names, the columns belong to the first components, in order.
 	Observe func(dst []float64, t float64, x, theta []float64)
 
-	// ObserveSlopes, if not nil, writes the derivatives of Observe to dst, which is zero
-	// on entry. Row k holds the derivatives of column k with respect to the components of
-	// x, followed by those with respect to theta. If ObserveSlopes is nil, the
-	// derivatives are computed by finite differences of Observe.
+	// ObserveSlopes, if not nil, writes the derivatives of Observe to dst. All elements
+	// of dst are zero before the call. Row k holds the derivatives of column k with
+	// respect to the components of x, followed by those with respect to theta. If
+	// ObserveSlopes is nil, the derivatives are computed by finite differences of
+	// Observe.
 	ObserveSlopes func(dst []float64, t float64, x, theta []float64)
 
 	// Errors are the distributions of the observations: one for each column of the data,
@@ -168,8 +170,9 @@ func (x *Experiment) pick() ([]int, error) {
 	case namesakes == 0 && columns == d:
 		return inOrder, nil
 	}
-	// This is an error, because a wrong guess could, for example, compare the observed
-	// numbers of infected people with the numbers of susceptible people.
+	// The assignment of states to columns is not guessed, because a wrong guess could,
+	// for example, compare the observed number of infected people with the computed
+	// number of susceptible people.
 	return nil, fmt.Errorf("the column %q of the data is none of the states %s: use the name of a state in Data.Names, or set Observe to a function that computes the observed quantities", stranger, strings.Join(x.Problem.States, ", "))
 }
 

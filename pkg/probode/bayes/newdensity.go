@@ -94,7 +94,7 @@ func (e *Density) newPart(ctx context.Context, number int) (*Part, error) {
 }
 
 // Clone returns a density of the same posterior for another goroutine, with the same
-// grids and the same local errors. Its count of steps begins at zero, and it is not bound
+// grids and the same local errors. The clone counts its steps from zero, and is not bound
 // to a context.
 func (e *Density) Clone() *Density {
 	c := &Density{p: e.p, transforms: e.transforms, alpha: e.alpha, noise: e.noise, solveState: &solveState{ctx: context.Background(), fault: e.fault}}
@@ -126,8 +126,8 @@ func (r *Part) clone(e *Density) *Part {
 
 // With returns the density of the same posterior with a different Setup (see
 // Posterior.SolvedBy). The new density counts its steps together with those of e, and the
-// same context stops its solves. It is created only once, and Clone copies it together
-// with e.
+// same context stops its solves. A second call with an equal Setup returns the same
+// density. Clone copies e together with all densities that With has created.
 func (e *Density) With(s probode.Setup) (*Density, error) {
 	p := e.p.SolvedBy(s)
 	for _, d := range e.others {

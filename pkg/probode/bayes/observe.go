@@ -9,12 +9,12 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// Suppose that a parameter is not used, for example because its name is misspelt. Then
-// the posterior of this parameter is equal to its prior, and the quantity that it should
-// represent keeps its nominal value. The result is then wrong, without any visible
-// symptom. A comparison of the names in the model reveals the mistake, unless the model
-// has a function Observe, which refers to parameters by index. For such a model, Observe
-// is called with several values of each unused parameter.
+// If a parameter is not used, for example because its name is misspelt, its posterior is
+// equal to its prior, and the quantity that it should represent keeps its nominal value.
+// The results of the inference are then wrong, without any visible symptom. A comparison
+// of the names in the model reveals the mistake, unless the model has a function Observe,
+// which refers to parameters by index. If there is a function Observe, it is called with
+// several values of each parameter that seems to be unused.
 
 // The variable untouched is the value of each element of dst before Observe is called. It
 // is a NaN with a bit pattern that arithmetic does not produce.
@@ -38,12 +38,12 @@ const probes = 100
 
 // checkObserve returns an error if a parameter is not used, or if Observe does not write
 // all columns. A parameter counts as used if changing it changes a value that Observe
-// writes, either at the initial state or at a later state of the path. Meanwhile the
-// other parameters are set to the medians of their priors or to draws from the priors;
-// for draws, the path is computed with noise as in a prediction. Finally the check sets
-// the parameter to NaN, which propagates through arithmetic, to find parameters that
-// matter only in rare cases. For a correct model, the test at the medians is nearly
-// always sufficient.
+// writes, either at the initial state or at a later state of the path. While one
+// parameter is changed, the others are set to the medians of their priors or to draws
+// from the priors; for draws, the path is computed with noise as in a prediction. Finally
+// the check sets the changed parameter to NaN, which propagates through arithmetic, to
+// find parameters that matter only in rare cases. For a correct model, the test at the
+// medians is nearly always sufficient.
 func (e *Density) checkObserve() error {
 	p := e.p
 	var unused []int
@@ -147,5 +147,5 @@ func (e *Density) checkObserve() error {
 	return fmt.Errorf("bayes: parameter %q is not used: it is not among the parameters of the equations (%s)%s", p.Params[unused[0]].Name, strings.Join(p.problemParams(), ", "), also)
 }
 
-// The function same() reports whether two values of Observe are equal.
+// The function same() reports whether two values that Observe has written are equal.
 func same(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }

@@ -60,8 +60,8 @@ func (r *Part) Solve(path, memory, theta, xi []float64, from, to int) error {
 }
 
 // LogProb returns the log probability of row n of the data, given a path that has been
-// computed at least up to the time of this row, and writes the expected values of the row
-// to Expected.
+// computed at least up to the time of this row. It also writes the expected values of the
+// row to Expected.
 func (r *Part) LogProb(n int, path, theta []float64) float64 {
 	r.e.bind(r, theta)
 	d := r.x.Problem.Dim()
@@ -93,7 +93,7 @@ func (r *Part) Linear(n int, x, theta []float64) (mean, slopes []float64, own []
 
 // NoiseGradient writes to dxi the derivatives, with respect to the part's ξ, of Σ wᵀx,
 // where x are the states at the observation times. The error is errors.ErrUnsupported if
-// the path has no such derivatives.
+// the path has no derivatives with respect to ξ.
 func (r *Part) NoiseGradient(dxi, w, theta, xi []float64) error {
 	path, ok := r.now().(probode.Reversible)
 	if !ok {

@@ -49,10 +49,9 @@ func (e *Density) LogLikelihoodOf(fit, theta []float64) float64 {
 	return sum
 }
 
-// LogLikelihoodChange returns the change of LogLikelihoodOf if the expected values change
-// from the argument from to the argument to. It adds the changes for the individual data
-// values, so the rounding errors are proportional to the change, and not to the log
-// likelihood.
+// LogLikelihoodChange returns LogLikelihoodOf(to, theta) − LogLikelihoodOf(from, theta).
+// It adds the differences for the individual data values, so the rounding error is
+// proportional to these differences, and not to the log likelihood.
 func (e *Density) LogLikelihoodChange(from, to, theta []float64) float64 {
 	e.pointwise(e.terms, from, theta)
 	before := slices.Clone(e.terms)
@@ -113,8 +112,8 @@ func (e *Density) Quantities() []string {
 
 // Generate writes, for a draw of θ, its log density, the expected values of the data, and
 // the log probability of each value that is not missing. If dst is longer than
-// Quantities, the elements directly after the log density are left for the statistics of
-// a sampler.
+// Quantities, the elements directly after the log density are reserved for the statistics
+// of a sampler.
 func (e *Density) Generate(dst []float64, logp float64, theta, expected []float64) {
 	dst[0] = logp
 	rest := dst[e.statistics(len(dst)):]

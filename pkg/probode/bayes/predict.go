@@ -23,14 +23,14 @@ import (
 // result have equal weight.
 //
 // At the observation times, the result has one draw for each draw in chains, because
-// chains contain the expected values there. For other times the equations are solved
-// again with the Setup of p, with ξ = 0, at up to 1000 draws. It is an error if the
-// expected values at the observation times differ from those that chains contain. This
-// happens if chains were drawn from the posterior with another Setup, such as that of an
-// accurate solver. In that case pass p.SolvedBy(s) with that Setup s. The values also
-// differ if the noise of the solver is part of the model, because chains do not contain
-// ξ. In that case add the new times to the data before sampling, as rows in which all
-// values are NaN.
+// chains also contain the expected values at these times. For other times the equations
+// are solved again with the Setup of p, with ξ = 0, at up to 1000 draws. It is an error
+// if the expected values at the observation times differ from those that chains contain.
+// If chains were drawn from the posterior with another Setup s, such as that of an
+// accurate solver, pass p.SolvedBy(s) instead of p. If the noise of the solver is part of
+// the model, the expected values cannot be reproduced, because chains do not contain ξ.
+// In such a model, add the times of the predictions to the data before sampling, as rows
+// in which all values are NaN.
 func Predict(ctx context.Context, p *Posterior, chains *mcmc.Chains, times []float64, seed uint64) ([]*Prediction, error) {
 	e, err := NewDensity(ctx, p)
 	if err != nil {
@@ -110,9 +110,9 @@ func (e *Density) Check(chains *mcmc.Chains) error {
 //	lpdᵢ = log Σₛ wₛ p(yᵢ | θₛ, Zₛ) / Σₛ wₛ,
 //
 // with the weights wₛ of the draws, which are 1 for unweighted draws. The value is NaN
-// for missing data. The sum of the other values measures how well the model predicts the
-// data to which it was fitted. To compare models, use leave-one-out estimates, which
-// ArviZ computes from the exported draws.
+// for missing data. The sum of the values that are not NaN measures how well the model
+// predicts the data to which it was fitted. To compare models, use leave-one-out
+// estimates, which ArviZ computes from the exported draws.
 func LogPredictive(p *Posterior, chains *mcmc.Chains) ([]float64, error) {
 	e, err := NewDensity(context.Background(), p)
 	if err != nil {

@@ -23,8 +23,8 @@ type Prediction struct {
 
 // Quantiles returns, for each time, the quantile of the new observations of column k at
 // the probability prob. An observation is NaN if the error distribution is undefined at
-// its expected value. These observations are left out; if none remain, the quantile is
-// NaN.
+// its expected value. Observations that are NaN are left out; if none remain, the
+// quantile is NaN.
 func (q *Prediction) Quantiles(k int, prob float64) []float64 {
 	draws := q.Y
 	if len(draws) == 0 {

@@ -16,10 +16,11 @@ type Distribution interface {
 	// LogProb returns the log density at x, or −Inf outside the support. The density may
 	// be infinite at an end of the support, as for Beta(½, ½). Chains do not visit points
 	// so close to an end that floating-point numbers cannot distinguish them from the
-	// end. This does not matter for an end at zero. At any other end, the probability of
-	// these points is lost. If the fraction q of the support nearest to the end has a
-	// probability of order qᵇ, the lost probability is of order (1e-16)ᵇ. This is 1e-8
-	// for b = ½, but 2.5 % for b = 0.1.
+	// end. An end at zero is an exception, because floating-point numbers are very dense
+	// near zero. At any other end, the probability of the unvisited points is lost. If
+	// the fraction q of the support nearest to the end has a probability of order qᵇ, the
+	// lost probability is of order (1e-16)ᵇ. For b = ½ the lost probability is 1e-8, but
+	// for b = 0.1 it is 2.5 %.
 	LogProb(x float64) float64
 	// Quantile returns the x such that a draw is below x with probability p, for p in [0,
 	// 1]. The support is [Quantile(0), Quantile(1)], and a draw is Quantile(u) for a
@@ -43,7 +44,7 @@ var (
 //
 //	p(x) = q(x) / (Q(Max) − Q(Min)),   Min ≤ x ≤ Max,
 //
-// Here q is the density and Q the distribution function of Of.
+// Here q is the density of the distribution Of, and Q is its distribution function.
 type Truncated struct {
 	Of interface {
 		Distribution
@@ -69,14 +70,15 @@ func (d Truncated) mass() (mass float64, exact bool) {
 	return d.Of.CDF(d.Max) - a, a < 0.5
 }
 
-// leastMass is the smallest probability mass that a Truncated may keep if it is cut out
-// of the upper half of a distribution that is not normal. The relative rounding error of
-// such a mass is about 1e-6.
+// If the interval [Min, Max] lies in the upper half of a distribution that is not normal,
+// the probability of the interval must be at least leastMass. The relative rounding error
+// of such a small probability is about 1e-6.
 const leastMass = 1e-10
 
 // The method mirrored() returns the mirror image of d about the mean mu of its normal
 // distribution, if the interval [Min, Max] lies in the upper half of this distribution.
-// In the lower half, even very small probabilities are accurate to all digits.
+// In the lower half of a normal distribution, even very small probabilities are computed
+// accurately to all digits.
 func (d Truncated) mirrored() (m Truncated, mu float64, ok bool) {
 	of, ok := d.Of.(distuv.Normal)
 	if !ok || !(d.Min > of.Mu) {
@@ -124,10 +126,10 @@ func draw(d Distribution, rng *rand.Rand) float64 {
 //	θ = lo + (hi − lo)/(1 + e⁻ᵘ)   on (lo, hi)
 //	θ = lo (hi/lo)^{1/(1 + e⁻ᵘ)}   on (lo, hi), if log is true
 //
-// The density of u is the density of θ times |dθ/du|. The last form is for priors over
-// several powers of ten, such as 1e-5 to 1e3. With the fourth form, nearly all of the
-// probability of such a prior would lie far out at negative u, where the density of u
-// falls exponentially.
+// The density of u is the density of θ times |dθ/du|. The last form is for priors that
+// span several powers of ten, such as from 1e-5 to 1e3. With the fourth form, nearly all
+// of the probability of such a prior would lie at large negative u, where the density of
+// u decreases exponentially in |u|.
 type transform struct {
 	lo, hi float64
 	log    bool

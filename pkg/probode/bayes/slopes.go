@@ -11,7 +11,7 @@ type SlopedLikelihood interface {
 	Likelihood
 	// Slope writes the 1 + len(own) derivatives of LogProb with respect to m and the
 	// numbers in own. At a kink the derivative is the mean of the two one-sided
-	// derivatives. LogProb must be finite at these values.
+	// derivatives. LogProb must be finite at the given y, m and own.
 	Slope(dst []float64, y, m float64, own []float64)
 }
 

@@ -38,13 +38,13 @@ func (p *Param) support() (t transform, err error) {
 	}
 	median := p.Prior.Quantile(0.5)
 	if math.IsNaN(p.Prior.LogProb(median)) || math.IsInf(p.Prior.LogProb(median), 0) {
-		// This happens if a distribution is truncated to an interval on which it has no
-		// probability mass.
+		// For example, the log density is not finite if a distribution is truncated to an
+		// interval on which it has no probability mass.
 		return t, fmt.Errorf("bayes: the prior of %q has the log density %g at its median %g: want a finite number", p.Name, p.Prior.LogProb(median), median)
 	}
 	if ratio := t.hi / t.lo; t.lo > 0 && !math.IsInf(ratio, 1) {
-		// Both transforms are most nearly linear at u = 0, so use the form for which the
-		// median is nearer to u = 0.
+		// Both transforms to a bounded interval are most nearly linear at u = 0, so use
+		// the transform for which the median of the prior is nearer to u = 0.
 		log := t
 		log.log = true
 		t.log = math.Abs(log.from(median)) < math.Abs(t.from(median))

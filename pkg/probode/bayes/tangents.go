@@ -15,9 +15,10 @@ import (
 //
 //	Tangents(...)[i][l*M+m] = d/ds of location l of experiment i at θ + s·dtheta[m], s = 0.
 //
-// They are computed from the derivatives of the path (see probode.Tangential), and from
-// Experiment.ObserveSlopes or central differences of Observe, which are accurate to about
-// 10⁻⁷. The result is nil if the density is not Differentiable.
+// Tangents combines the derivatives of the path (see probode.Tangential) with those of
+// Observe. The derivatives of Observe come from Experiment.ObserveSlopes or, if it is
+// nil, from central differences, which are accurate to about 10⁻⁷. The result is nil if
+// the density is not Differentiable.
 func (e *Density) Tangents(theta, dtheta []float64) [][]float64 {
 	if !e.Differentiable() {
 		return nil

@@ -12,8 +12,8 @@ import (
 // errMissing is returned for a Posterior in which a required field is not set.
 var errMissing = errors.New("bayes: a Posterior needs Params, Experiments, a Method and a Mesh")
 
-// validate returns an error that names the first mistake in the model. NewDensity
-// performs the checks that need a solver.
+// The method validate() returns an error that describes the first mistake in the model.
+// NewDensity performs the checks that need a solver.
 func (p *Posterior) validate() error {
 	if p == nil {
 		return errors.New("bayes: the Posterior is nil")
@@ -51,7 +51,7 @@ type validator struct {
 	lows []float64 // lower end of the support of each parameter
 }
 
-// params checks names and priors.
+// The method params() checks names and priors.
 func (v *validator) params() error {
 	for i, q := range v.p.Params {
 		switch {
@@ -109,7 +109,8 @@ func (v *validator) alpha() error {
 }
 
 // The method experiment() checks that the fields of an experiment are consistent with
-// each other and with the parameters. Its errors do not name the experiment.
+// each other and with the parameters. The error does not contain the name of the
+// experiment.
 func (v *validator) experiment(x *Experiment) error {
 	if x.Problem == nil || x.Data == nil || len(x.Errors) == 0 {
 		return errors.New("want Problem, Data and Errors")
@@ -201,8 +202,9 @@ func (v *validator) column(x *Experiment, k int) error {
 
 // checkMethod returns an error if a field of the method is out of range, such as a number
 // of steps that is too large. For such a method, package probode panics, because it
-// regards an invalid field as a programming error. Here, however, the value may have been
-// entered by the user of a program.
+// regards an invalid field as a programming error. The function checkMethod() converts
+// the panic into an error, because the value may have been entered by the user of a
+// program.
 func checkMethod(m probode.Method) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

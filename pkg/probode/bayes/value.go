@@ -9,9 +9,10 @@ import (
 
 // A Value is a number on which the model depends: either a known number, or the parameter
 // with the given name. In a [Likelihood] the name can also be the name of another column
-// of the data. The number is then the value that Observe writes for this column, such as
-// a standard deviation that depends on the state. If the column serves only this purpose,
-// all of its data are NaN.
+// of the data. If the name is that of a column, the number is the value that Observe
+// writes for the column, such as a standard deviation that depends on the state. If a
+// column contains no observations, and only supplies a number to the likelihood of
+// another column, all of its data are NaN.
 type Value struct {
 	Name  string // name of a parameter or column; empty for a known number
 	Value float64

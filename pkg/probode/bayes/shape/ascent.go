@@ -21,8 +21,9 @@ type Adjuster interface {
 // corrected if Function.Follow is able to do so; otherwise they are computed anew.
 //
 // If the log density has kinks, a step leads to the maximum of an expansion that contains
-// the kinks. Modes usually lie at kinks, just as a sample median lies at a data point. At
-// such a mode the gradient is not zero, but the expansion predicts no further rise.
+// the kinks. Modes usually lie at kinks, just as a sample median lies at a data point. If
+// a mode lies at a kink, the gradient at the mode is not zero, but the expansion predicts
+// no further rise.
 //
 // Source: Moré (1983), Recent developments in algorithms and software for trust region
 // methods; Bertsekas (1982), SIAM J. Control Optim. 20, 221, for the bounds.
@@ -42,10 +43,10 @@ type Ascent struct {
 
 	fresh   bool // the derivatives were computed at X
 	damping float64
-	// rest estimates, from the changes in the gradient, the difference between the
-	// negative second derivatives and the Fisher information. The field corrected is true
-	// if this correction would have improved the prediction of the last rise; rest is
-	// then added to the information.
+	// The field rest is an estimate of the difference between the matrix of negative
+	// second derivatives and the Fisher information, derived from changes in the
+	// gradient. The field corrected is true if adding rest to the information would have
+	// improved the prediction of the last rise; rest is then added in the next step.
 	rest      *mat.SymDense
 	corrected bool
 	from      []float64 // the last point, and the gradient there; nil at the first one
@@ -94,8 +95,8 @@ func (a *Ascent) Step(f Function) {
 		}
 		value := valueAt(f, trial)
 		if !(value > a.Value) && !a.fresh {
-			// The derivatives may be inaccurate, because they were only corrected after
-			// the last step.
+			// The derivatives may be inaccurate, because after the last step they were
+			// corrected instead of being computed anew.
 			if !a.expand(f) {
 				return
 			}
@@ -143,7 +144,8 @@ func (a *Ascent) Finish(f Function, tolerance float64) {
 	}
 }
 
-// expand computes the derivatives at X, and reports whether that is possible.
+// The method expand() computes the derivatives at X, and reports whether that is
+// possible.
 func (a *Ascent) expand(f Function) bool {
 	a.Known = f.Expand(&a.Point)
 	a.fresh = a.Known
@@ -175,9 +177,9 @@ func (a *Ascent) move(f Function, to []float64, value, ratio float64) {
 	a.fresh = false
 }
 
-// learn updates rest by the secant condition: the sum of the information and rest, times
-// the last step, equals the change in the gradient [Dennis, Gay & Welsch (1981), ACM
-// Trans. Math. Softw. 7, 348].
+// The method learn() updates rest so that the secant condition holds: the sum of the
+// information matrix and rest, multiplied by the last step, equals the decrease in the
+// gradient [Dennis, Gay & Welsch (1981), ACM Trans. Math. Softw. 7, 348].
 func (a *Ascent) learn() {
 	n := len(a.X)
 	if a.rest == nil {
@@ -207,8 +209,8 @@ func (a *Ascent) learn() {
 	a.rest.SymRankOne(a.rest, -mat.Dot(miss, step)/(along*along), change)
 }
 
-// The method choose() decides whether the next step uses the correction rest: it does if
-// this correction improves the prediction of the rise from X to x.
+// The method choose() enables the correction rest for the next step if this correction
+// would have made the prediction of the last rise more accurate.
 func (a *Ascent) choose(x []float64, rise float64) {
 	if a.rest == nil {
 		return
@@ -273,7 +275,8 @@ func (a *Ascent) damped(curvature *mat.SymDense, g []float64, negative, radius f
 	for k := range g {
 		largest = max(largest, curvature.At(k, k))
 	}
-	// The damping that gives the longest permitted step lies between these two values.
+	// The damping that gives the longest permitted step lies between the values least and
+	// most.
 	least, most := 1e-13*largest+1e-300, norm(g)/radius+negative
 	d, ok := boxed(curvature, g, least, low, high)
 	if ok && norm(d) <= radius {
@@ -335,11 +338,11 @@ func (a *Ascent) length(d []float64) float64 {
 func norm(v []float64) float64 { return mat.Norm(mat.NewVecDense(len(v), v), 2) }
 
 // The function boxed() returns the d with low ≤ d ≤ high that maximises gᵀd − ½ dᵀ(H +
-// λI)d, where low ≤ 0 ≤ high. This active-set method goes from one face of the box to
-// another. On each face it moves towards the maximum over the free coordinates, and stops
-// at the first bound that it reaches. After the maximum on a face has been reached, one
-// coordinate at a bound is released: the coordinate for which the largest rise is
-// predicted.
+// λI)d, where low ≤ 0 ≤ high. The function boxed() uses an active-set method, which goes
+// from one face of the box to another. On each face it moves towards the maximum over the
+// free coordinates, and stops at the first bound that it reaches. After the maximum on a
+// face has been reached, one coordinate at a bound is released: the coordinate for which
+// the largest rise is predicted.
 func boxed(h *mat.SymDense, g []float64, lambda float64, low, high []float64) (d []float64, ok bool) {
 	n := len(g)
 	d = make([]float64, n)

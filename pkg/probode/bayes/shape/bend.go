@@ -51,10 +51,10 @@ func (a *Ascent) bent(f Function, d []float64, damping float64) []float64 {
 }
 
 // Toward moves coordinate k by h, and moves the other coordinates such that the quadratic
-// term of the expansion lowers the log density as little as possible. It returns this
-// point and the log density that the expansion predicts. If f is a Bender, the point is
-// also corrected for the curvature of the ridge. If the derivatives cannot be computed, x
-// is nil. If the log density has kinks, only coordinate k is moved.
+// term of the expansion lowers the log density as little as possible. Toward returns the
+// new point, and the log density that the expansion predicts there. If f is a Bender, the
+// point is also corrected for the curvature of the ridge. If the derivatives cannot be
+// computed, x is nil. If the log density has kinks, only coordinate k is moved.
 func (a *Ascent) Toward(f Function, k int, h float64) (x []float64, value float64) {
 	const least = 1e-2 // damping that does not matter where standard deviations are below 10
 	if !(a.Known && a.fresh) && !a.expand(f) {
@@ -92,8 +92,8 @@ func (a *Ascent) Toward(f Function, k int, h float64) (x []float64, value float6
 }
 
 // Nonlinear returns the result of Bend for the last expansion, which must have been at x.
-// It is computed from the locations at x + hd, with h = 0.1, or with h = 0.01 if the
-// density cannot be evaluated there.
+// The result is computed from the locations at x + hd with h = 0.1, or with h = 0.01 if
+// the density cannot be evaluated at x + 0.1d.
 func (s *Surface) Nonlinear(x, d []float64) []float64 {
 	for _, h := range []float64{0.1, 0.01} {
 		to := slices.Clone(x)

@@ -15,8 +15,8 @@ import (
 //
 // Under the prior, these sums are independent N(0, 1) variables.
 //
-// A block may also be any other unit vector in the space of ξ. In this case the field
-// Weights is set, and v = Σ Weights[i] ξ[From+i] (see Informed).
+// Instead of a sum over steps, a block may be any other linear combination v = Σ
+// Weights[i] ξ[From+i], where Weights is a unit vector (see Informed).
 type Block struct {
 	From, To, By int       // elements of ξ: From, From+By, … below To
 	Scale        float64   // 1/√n_b

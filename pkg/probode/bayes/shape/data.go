@@ -28,10 +28,11 @@ type Datum struct {
 // Discrepancy returns the discrepancy D between two vectors of expected data, in units of
 // the measurement errors, D² = Σ Iᵢ (expectedᵢ − finerᵢ)². The information Iᵢ is taken
 // from the argument data, which must have been computed at the expected values in the
-// argument finer. Relative differences of at most the argument rounding are ignored. A
-// datum that is certain under finer, such as a count of 0 where 0 is expected,
-// contributes the change of its log probability, |Score × difference|, instead of the
-// term above. If its Score is zero, D is infinite unless both values are the same.
+// argument finer. Relative differences of at most the argument rounding are ignored. If
+// the expected value in finer makes a datum certain, as an expected count of 0 does, the
+// contribution of the datum is instead the change in its log probability, |Score ×
+// difference|. If the Score of such a datum is zero, D is infinite unless its expected
+// value is the same in both vectors.
 func Discrepancy(data []Datum, expected, finer []float64, rounding float64) float64 {
 	var d float64
 	for _, o := range data {

@@ -9,7 +9,7 @@ import (
 )
 
 // Expand computes the derivatives at p.X. If the steps are chosen anew at every θ, the
-// density is discontinuous. Expand then uses the steps chosen at p.X for all evaluations.
+// density is discontinuous, so Expand uses the steps chosen at p.X for all evaluations.
 func (s *Surface) Expand(p *Point) bool {
 	if math.IsInf(s.place(p.X), 0) {
 		return false
@@ -112,9 +112,9 @@ func (s *Surface) differentiate(x []float64, all bool) bool {
 }
 
 // Follow corrects derivatives that were computed by differences, using the change of the
-// locations since the last point. If the derivatives were computed from those of a path,
-// Follow does nothing and returns false, because new derivatives cost little more than a
-// solve.
+// locations since the last point. If the derivatives were computed from the derivatives
+// of a path, Follow does nothing and returns false, because new derivatives cost little
+// more than a solve.
 func (s *Surface) Follow(point *Point, from []float64) bool {
 	if s.exact {
 		return false

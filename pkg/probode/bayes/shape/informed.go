@@ -13,10 +13,10 @@ import (
 // Informed returns those directions of ξ about which the data are informative near θ and
 // ξ, or the most important of these directions if there are more than the given number.
 // Between two observation times, ξ affects the later states only through the state at the
-// second of these times. To first order, the number of informed directions between these
-// times is therefore the number of components of the state. The directions are found from
-// the gradients of random combinations of the states. The result is nil if the path does
-// not provide such gradients.
+// second of these times. To first order, the number of informed directions between two
+// consecutive observation times is therefore the number of components of the state. The
+// directions are found from the gradients of random combinations of the states. The
+// result is nil if the path does not provide such gradients.
 func Informed(e *bayes.Density, theta, xi []float64, most int) []Block {
 	var blocks []Block
 	times, components := 0, 1
@@ -88,9 +88,9 @@ func partInformed(r *bayes.Part, x bayes.Experiment, theta, xi []float64, togeth
 	return blocks, nil
 }
 
-// The function span() returns an orthonormal basis of the column space of m; if that
-// space has more dimensions than the argument most, the basis spans only the directions
-// with the largest singular values.
+// The function span() returns an orthonormal basis of the column space of m. If the space
+// has more dimensions than the argument most, the basis spans only the directions with
+// the largest singular values.
 func span(m *mat.Dense, most int) (basis [][]float64) {
 	const negligible = 1e-6
 	var svd mat.SVD

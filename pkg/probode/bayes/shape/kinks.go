@@ -114,8 +114,8 @@ func (p *Point) bentStep(damping float64, low, high []float64) (d []float64, gai
 }
 
 // The method walls() returns the kinks, plus one additional kink for each finite bound.
-// This kink is the penalty K max(0, t) = K|t|/2 + Kt/2, where t is the distance beyond
-// the bound, and K is larger than the slope of the density.
+// The additional kink is the penalty K max(0, t) = K|t|/2 + Kt/2, where t is the distance
+// beyond the bound, and K is larger than the slope of the density.
 func (p *Point) walls(down *mat.VecDense, h *mat.SymDense, low, high []float64) (us []float64, js []*mat.VecDense) {
 	n := len(p.X)
 	steepest := make([]float64, n)
@@ -143,8 +143,8 @@ func (p *Point) walls(down *mat.VecDense, h *mat.SymDense, low, high []float64) 
 }
 
 // Flatten restricts p to the plane through X with the given unit normal: in the direction
-// of the normal, p then has no slope, and a curvature so large that steps stay in the
-// plane.
+// of the normal, the slope of p is then zero, and the curvature is so large that steps
+// stay in the plane.
 func (p *Point) Flatten(normal []float64) {
 	n := mat.NewVecDense(len(normal), normal)
 	for _, v := range p.J {

@@ -14,8 +14,9 @@ import (
 // its direction, but must be small compared with the smallest curvature. The error has
 // two parts: O(laplaceStep²) times the deviation of the density from a Gaussian, and the
 // rounding error of the log density divided by laplaceStep², which is about 1e-14
-// |f|/1e-4. Gradients are better where they exist: they need 2 d gradients in place of d
-// (d + 1) values, and their rounding error is divided by laplaceStep only.
+// |f|/1e-4. Differences of gradients are better where gradients exist: they require 2 d
+// gradients instead of d (d + 1) values, and the rounding error is divided by laplaceStep
+// instead of its square.
 const laplaceStep = 0.01
 
 // The constant flat is the standard deviation, on the unconstrained scale, above which a
@@ -27,14 +28,14 @@ const flat = 10
 // matrix is not positive definite. The result shape is this covariance or, failing that,
 // a similar covariance matrix: along axes without curvature the standard deviation is set
 // to the constant flat, and curvatures of the wrong sign are replaced by their absolute
-// values. Both are nil if the density is not finite around the mode.
+// values. The results cov and shape are nil if the density is not finite around the mode.
 //
 // The function values() evaluates the log density at many points at once, and returns −∞
 // for points where the density cannot be computed. The function gradients() returns the
 // gradients of the log density, or NaN where there are none; it is nil if only values are
 // to be used. If the density has kinks it has no second derivatives, and the Fisher
-// information replaces them: over a distance of one standard deviation, the combined
-// effect of many kinks is that of this curvature.
+// information replaces them: over a distance of one standard deviation, many kinks
+// together have about the same effect as this curvature.
 func (p *Point) Laplace(values func([][]float64) ([]float64, error), gradients func([][]float64) ([][]float64, error)) (cov, shape *mat.SymDense, err error) {
 	if p.U != nil {
 		cov, shape = laplace(func(points [][]float64) []float64 {
@@ -72,14 +73,15 @@ func (p *Point) Laplace(values func([][]float64) ([]float64, error), gradients f
 	return cov, shape, err
 }
 
-// laplace does the work of Laplace for f = −log density; the function slopes() returns
-// gradients of the log density, or is nil.
+// The function laplace() computes the results of Laplace for f = −log density. The
+// function slopes() returns gradients of the log density; it is nil if only values are to
+// be used.
 //
-// The columns of w are the principal axes, which are not known in advance. At first they
-// are the principal axes of the argument metric, a first guess of the second derivatives;
-// without a metric they are multiples of the unit vectors. Then they are repeatedly
-// replaced by the principal axes of the computed Hessian, until f is about ½|z|², where z
-// are the coordinates along these axes.
+// The columns of w are the principal axes, which are not known in advance. At first the
+// columns are the principal axes of the argument metric, a first guess of the second
+// derivatives; without a metric they are multiples of the unit vectors. The columns are
+// then repeatedly replaced by the principal axes of the computed Hessian, until f is
+// about ½|z|², where z are the coordinates along these axes.
 func laplace(f func([][]float64) []float64, slopes func([][]float64) [][]float64, u []float64, metric *mat.SymDense) (cov, shape *mat.SymDense) {
 	d := len(u)
 	f0 := f([][]float64{u})[0]

@@ -18,21 +18,21 @@ import (
 // with respect to the locations. Then the gradient is Jᵀs and the information is JᵀIJ,
 // plus the contributions of the priors.
 //
-// J comes from derivatives of the path, if ∂f/∂θ is known, and otherwise from differences
-// between solves. An accurate solver provides no derivatives. In this case they are
-// computed with an adaptive Radau method, provided that it predicts nearly the same data
-// at this point.
+// J is computed from derivatives of the path if ∂f/∂θ is known, and otherwise from
+// differences between solutions. An accurate solver provides no derivatives, so the
+// derivatives are computed with an adaptive Radau method, provided that it predicts
+// nearly the same data at the same point.
 //
 // In a model with many experiments, a change of one coordinate requires new solves only
 // for the experiments whose equations depend on this coordinate. A change in the size of
 // the measurement errors requires no new solve. If J comes from differences, it is
 // corrected after each step of an ascent so that it reproduces the change of the
-// locations in the step [Broyden 1965]. The correction needs no solve. It is applied to
-// each experiment separately, and only to the coordinates on which the experiment depends
-// [Schubert 1970].
+// locations in the step [Broyden 1965]. The correction needs no solve. The Jacobian of
+// each experiment is corrected separately, and only for the coordinates on which the
+// experiment depends [Schubert 1970].
 type Surface struct {
-	// Low and High are the bounds of the coordinates. They are ±∞ unless a coordinate is
-	// moved on the natural scale of its parameter (see Param.Natural).
+	// Low and High are the bounds of the coordinates. The bounds are ±∞ unless a
+	// coordinate is moved on the natural scale of its parameter (see Param.Natural).
 	Low, High []float64
 
 	// Steps are the step sizes of the differences, one for each coordinate. NewSurface
@@ -41,8 +41,8 @@ type Surface struct {
 	// them to 10⁻³.
 	Steps []float64
 
-	// Forward uses one-sided differences, which take half the work but give only a rough
-	// gradient.
+	// Forward selects one-sided differences, which need half as many solves but give only
+	// a rough gradient.
 	Forward bool
 
 	// Progress, if not nil, is called before the derivatives with respect to each

@@ -10,8 +10,8 @@ import (
 )
 
 // lentError is the bound on the discrepancy D between the predictions of the setup Lender
-// and those of an accurate solver. The derivatives of Lender are used only if D is
-// smaller.
+// and those of an accurate solver. Derivatives computed with Lender are used only if D is
+// below this bound.
 const lentError = 0.01
 
 // Lender is the setup from which derivatives are computed if the accurate solver provides
@@ -19,9 +19,9 @@ const lentError = 0.01
 var Lender = probode.Setup{Method: methods.Radau{}, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-6}, MaxSteps: 20000}}
 
 // The method along() sets the locations at x, and computes their derivatives from the
-// derivatives of the path. It reports whether it succeeded. If ∂f/∂θ is unknown, the
-// derivatives of the solver's own path are not used, because finite differences then cost
-// less. The density must be held at x.
+// derivatives of the path. It reports whether it succeeded. If ∂f/∂θ is unknown, finite
+// differences between solutions cost less than derivatives of the solver's own path, so
+// the derivatives are not used. The density must be held at x.
 func (s *Surface) along(x []float64) bool {
 	d := len(x)
 	own := s.e.Differentiable()
@@ -90,7 +90,7 @@ func (s *Surface) Smooth(e *bayes.Density) *bayes.Density {
 }
 
 // Gradients reports whether the density Smooth(e), which must be held, has exact
-// gradients: its path has derivatives, and ∂f/∂θ is known.
+// gradients. This requires that its path has derivatives and that ∂f/∂θ is known.
 func (s *Surface) Gradients(e *bayes.Density) bool {
 	return s.sloped && s.Smooth(e).Differentiable()
 }
