@@ -1,7 +1,7 @@
 // Command lownoise counts how often a search for the parameters of a model gets stuck if
 // the measurement errors are small. The command compares searches with the likelihood of
-// an accurate solver, with Fenrir and with DALTON. In the latter two, the diffusion κ² is
-// a parameter.
+// an accurate solver, with Fenrir and with DALTON. In Fenrir and DALTON the diffusion κ²
+// is one of the parameters.
 //
 //	go run ./reproduce/lownoise [-sets N] [-seed N]
 //
@@ -195,8 +195,8 @@ func climb(ctx context.Context, p *bayes.Posterior, from []float64) ([]float64, 
 // The method spread() returns the standard deviation of the logarithm of each estimated
 // parameter over the data sets in which search i did not get stuck. The second result is
 // the number of data sets in which the search got stuck. A search is stuck if it failed,
-// or if limits are given and one of these logarithms differs from its true value by more
-// than its limit.
+// or if limits are given and the logarithm of any parameter differs from the true value
+// by more than the limit for this parameter.
 func (s *study) spread(i int, limit []float64) (sd []float64, stuck int) {
 	logs := make([][]float64, len(s.truth))
 	for _, found := range s.estimates[i] {

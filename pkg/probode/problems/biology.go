@@ -187,7 +187,8 @@ func SIR() *probode.Problem {
 			f[0] = -infect
 			f[1] = infect - remove
 			f[2] = remove
-			// N is a function of the state, so it contributes to the derivatives.
+			// N depends on the state, so the derivatives of the infection rate contain
+			// the term dN.
 			dN := -infect * inv
 			dS, dI := theta[0]*x[1]*inv+dN, theta[0]*x[0]*inv+dN
 			jac[0], jac[1], jac[2] = -dS, -dI, -dN
@@ -216,10 +217,10 @@ func SIR() *probode.Problem {
 	}
 }
 
-// Influenza returns the model of SIR for an outbreak of influenza in a boarding school
-// of 763 boys, with θ = (β, γ) = (1.7, 0.5) per day, the initial state (762, 1, 0) on
-// the day before the first count, and t ∈ [0, 14] days. The counts on days 1, …, 14 are
-// the numbers of boys in bed, I.
+// Influenza returns the model of SIR for an outbreak of influenza in a boarding school of
+// 763 boys, with θ = (β, γ) = (1.7, 0.5) per day, the initial state (762, 1, 0) on the
+// day before the first count, and t ∈ [0, 14] days. The counts on days 1, …, 14 are the
+// numbers of boys in bed, which are compared with I.
 //
 // Source: Anonymous (1978), British Medical Journal 1, 587; as fitted by Grinsztajn,
 // Semenova, Margossian & Riou (2021), Statistics in Medicine 40, 6209.

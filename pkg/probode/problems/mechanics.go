@@ -130,10 +130,10 @@ func RigidBody() *probode.Problem {
 	}
 }
 
-// RestrictedThreeBody returns the equations for the motion of a massless satellite in the
-// plane of the earth and the moon, on Arenstorf's periodic orbit. In coordinates that
-// rotate with the earth and the moon, the earth, of mass 1 − μ, is at (−μ, 0), and the
-// moon, of mass μ, is at (1 − μ, 0):
+// RestrictedThreeBody returns the equations for the motion of a massless satellite on
+// Arenstorf's periodic orbit, in the plane in which the earth and the moon move. In
+// coordinates that rotate with the earth and the moon, the earth, of mass 1 − μ, is at
+// (−μ, 0), and the moon, of mass μ, is at (1 − μ, 0):
 //
 //	x″ = x + 2y′ − (1 − μ)(x + μ)/D₁ − μ (x − 1 + μ)/D₂
 //	y″ = y − 2x′ − (1 − μ) y/D₁ − μ y/D₂
@@ -242,8 +242,9 @@ func Pleiades() *probode.Problem {
 			for i := range 2 * n {
 				jac[i*d+2*n+i] = 1
 			}
-			// The function attract() adds the derivatives of the attraction of body i by
-			// body j. The blocks ∂q″ᵢ/∂qᵢ = −∂q″ᵢ/∂qⱼ are the 2×2 matrix (a, b; b, c).
+			// The function attract() adds the derivatives of the acceleration of body i
+			// towards body j. The blocks ∂q″ᵢ/∂qᵢ = −∂q″ᵢ/∂qⱼ are the 2×2 matrix (a, b;
+			// b, c).
 			attract := func(i, j int, a, b, c float64) {
 				xi, yi := jac[(2*n+i)*d:(2*n+i+1)*d], jac[(3*n+i)*d:(3*n+i+1)*d]
 				xi[i] += a

@@ -7,9 +7,9 @@ import (
 )
 
 // An elimination brings G = cI − J to triangular form, to compute its determinant and to
-// find out whether the determinant can be trusted. An elimination is slower than a
-// probode.LU, which may hold an inverse instead, or may factorise in an order that is
-// convenient for solving.
+// find out whether the determinant can be trusted. The type probode.LU is faster, but
+// gives no access to the pivots, since it may hold an inverse or may change the order of
+// the factorisation.
 type elimination struct {
 	d, low, up, stride int
 	a, terms           []float64 // elements, and for each the sum of the magnitudes of its terms

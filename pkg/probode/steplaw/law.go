@@ -140,7 +140,7 @@ func newLaw(from probode.Implicit, p *probode.Problem, g *probode.Grid, i int, x
 
 func title(p *probode.Problem) string { return cmp.Or(p.Name, "problem") }
 
-// The method fail() adds the step in which err occurred to err.
+// The method fail() wraps err in an error that says in which step err occurred.
 func (s *Law) fail(err error) error {
 	if s.at == nil { // the step belongs to a path, whose error says where
 		return err

@@ -92,8 +92,8 @@ func clip(key, a, b string) *mismatch {
 }
 
 // roundingHint returns a remark for the error message about two files that differ in a
-// computed number. The remark is empty unless the files were begun by programs, or on
-// processors, that round differently.
+// computed number. The remark is empty if the programs that began the files round numbers
+// in the same way.
 func roundingHint(d *mismatch, there, here maker) string {
 	if there[3] == here[3] || d.key == lengthKey || there[3].Value == "" {
 		return ""
@@ -121,8 +121,8 @@ func compare(ctx context.Context, dir string, files []*file, s *study, l *layout
 		case d == nil:
 			return nil
 		case d.key != lengthKey:
-			// If two hashes differ, the size of the difference is not known, but the log
-			// density at the position of the chain shows it.
+			// Two different hashes do not show whether the difference is due to rounding,
+			// but a comparison of the log densities at the position of the chain does.
 			if f != nil && f.state != nil && !f.done && isHash(d.a) && isHash(d.b) {
 				if err := f.restore(ctx, s.maker); err != nil {
 					return err

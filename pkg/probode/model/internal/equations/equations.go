@@ -21,7 +21,8 @@ type Equations struct {
 	Events      []Event      // events at the same time happen in this order, unless Unordered
 
 	// Unordered means that simultaneous events have no order, as in SBML. All
-	// simultaneous events then use the values just before these events.
+	// simultaneous events then use the values that the states have just before these
+	// events.
 	Unordered bool
 }
 
@@ -73,8 +74,8 @@ type Assignment struct {
 type Event struct {
 	ID   string
 	Time *expr.Node // nil if there is a Trigger
-	// The field Trigger is the condition at which the event happens. If the field Early
-	// has the value Late, the condition counts as false before the start.
+	// The field Trigger is the condition that triggers the event when it becomes true. If
+	// the field Early has the value Late, the condition counts as false before the start.
 	Trigger *expr.Node
 	Early   Early
 	After   bool
@@ -88,7 +89,7 @@ type Jump struct {
 	Value *expr.Node
 }
 
-// The type Early is the rule for an event whose time is at or before the start.
+// The type Early says what happens to an event whose time is at or before the start.
 type Early int
 
 const (
