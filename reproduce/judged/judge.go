@@ -70,10 +70,9 @@ type byMethod struct {
 	Enough, SmallD float64
 	Why            string `json:",omitempty"`
 
-	// Elsewhere is the number of end points of other searches at which D is below smallD.
-	// There, D is computed with the tolerance Enough or, if Enough is zero, with the
-	// tolerance SmallD. Ends is the total number of other end points at which D was
-	// computed.
+	// Elsewhere is the number of end points of other searches at which D is below smallD,
+	// for the tolerance Enough or, if Enough is zero, for the tolerance SmallD. Ends is
+	// the total number of other end points at which D was computed.
 	Elsewhere, Ends int
 }
 
@@ -89,8 +88,8 @@ type budget struct {
 	begin, limit time.Duration
 }
 
-// errTime is the cause that a context reports if it has ended because the time in the
-// budget was used up.
+// errTime is the reason for cancelling a context when its budget of processor time is
+// used up.
 var errTime = errors.New("not done in time")
 
 // The method until() returns a context that ends when the given fraction of the time is

@@ -9,8 +9,8 @@ import (
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
-// This file lists the methods, problems and rules of the study. All methods, problems and
-// rules on these lists appear in all tables and figures.
+// This file lists the methods, problems and rules of the study. Every method, problem and
+// rule in these lists appears in all tables and figures.
 
 // An entrant is a method, together with the kind of grid on which the method is tested.
 type entrant struct {

@@ -47,10 +47,10 @@ func init() {
 // source code of this library. If the name, the inputs or any of this source code
 // changes, the result is computed again. The variables of the cell that compute() uses
 // must be among the inputs, since Memo has no other access to their values: Memo("fan",
-// []any{h, alpha}, func() …). Inputs are compared as text. This text contains the
-// complete values, but only the names of functions. If the source code is not available,
-// as in a program built with -trimpath, a hash of the running program is used instead, so
-// that only the same program can read a stored result.
+// []any{h, alpha}, func() …). Inputs are compared as text. The text of an input contains
+// all values, but of functions it contains only the names. If the source code is not
+// available, as in a program built with -trimpath, a hash of the running program is used
+// instead, so that only the same program can read a stored result.
 //
 // The argument compute must be a function literal or a declared function of the notebook.
 // If compute is a method value such as m.Run, or an instance of a generic function, Memo

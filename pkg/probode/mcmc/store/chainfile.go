@@ -22,8 +22,8 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// The type file writes the draws of one chain to the disk. At any moment the files of the
-// chain satisfy one of three descriptions:
+// The type file writes the draws of one chain to the disk. At any moment one of three
+// descriptions fits the files of the chain:
 //
 //   - There is no state: nothing has been drawn. There may be a .part file that holds
 //     at most a header.

@@ -54,12 +54,12 @@ type Options struct {
 // moves and, in the last line, a checksum. In the names of columns, _ replaces characters
 // that the format does not allow; Read restores the original names.
 //
-// Until chain 1, for example, is finished, its draws are in the file chain-1.csv.part.
-// The file chain-1.state holds everything on which the continuation of the chain depends;
-// it is saved at intervals of Options.Checkpoint and when ctx is done. If ctx is done
-// before all chains of the call are finished, Run returns ctx.Err(); otherwise it returns
-// nil. If all chains were finished before the call, Run returns at once. The process that
-// runs the chain holds a lock on chain-1.lock.
+// Until a chain is finished, its draws are in a file such as chain-1.csv.part. The file
+// chain-1.state holds everything on which the continuation of the chain depends; it is
+// saved at intervals of Options.Checkpoint and when ctx is done. If ctx is done before
+// all chains of the call are finished, Run returns ctx.Err(); otherwise it returns nil.
+// If all chains were finished before the call, Run returns at once. The process that runs
+// the chain holds a lock on chain-1.lock.
 //
 // If Draws is larger than in the run in dir, Run extends that run, whether or not it is
 // finished: Run adds the missing draws, and the files become those of a run with the new

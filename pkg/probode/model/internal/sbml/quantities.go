@@ -239,8 +239,8 @@ func (s *reader) amountID(id string) string {
 	return id
 }
 
-// The method event() adds an event. If the trigger compares the time with a number, as in
-// time >= 5, the event takes place at that time; otherwise it takes place when the
+// The method event() adds an event. If the trigger compares the time with a constant, as
+// in time >= 5, the event takes place at that time; otherwise it takes place when the
 // trigger becomes true.
 func (s *reader) event(e *tree.Element) {
 	id := e.Get("id")
