@@ -13,8 +13,9 @@ var dashes = [...]Dash{Solid, Dashed, DashDotted, Dotted}
 //
 //	y ∝ xᵖ
 //
-// labelled with p. On logarithmic axes of error against step size, p is the order of a
-// method. If a dash, marker or colour is already set for a curve, it is kept.
+// labelled with p. On logarithmic axes, the error of a method of order p, plotted against
+// the step size, is parallel to the guide for p. If a dash, marker or colour is already
+// set for a curve, it is kept.
 func Curves(x, y Axis, slopes []float64, curves ...Line) Panel {
 	p := Panel{X: x, Y: y}
 	marks := [...]Marker{Disc, Square, Triangle, Ring}

@@ -84,7 +84,7 @@ type search struct {
 // diffusion that fits the solution best is about 10⁴.
 var falling = []float64{1e12, 1e10, 1e8, 1e6}
 
-// The elements of searches are the rows of the table.
+// The variable searches holds the searches in the order of the rows of the table.
 var searches = []search{
 	{name: "least squares from the truth", truth: true},
 	{name: "least squares"},

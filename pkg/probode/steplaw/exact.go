@@ -16,9 +16,9 @@ import (
 // approximation of Method, and makes the number of moves that the field Sweeps specifies.
 // A preconditioned Crank–Nicolson move is
 //
-//	ζ′ = √(1−β²) ζ + β η,   η ~ N(0, I),
+//	ζ′ = √(1−β²) ζ + β η,   η ~ N(0, I).
 //
-// accepted with probability min(1, exp(Φ(ζ) − Φ(ζ′))), where Φ is the
+// The move is accepted with probability min(1, exp(Φ(ζ) − Φ(ζ′))), where Φ is the
 // difference between ½rᵀH⁻¹r and its value for the linearised r. The chain repeats four
 // moves in turn: a Crank–Nicolson move with β = 1, whose results are nearly independent
 // if the distribution is close to Gaussian; a random walk with steps of 1.5/√d in each

@@ -9,8 +9,9 @@
 //
 //	z = μ + Lζ,   L = Γ⁻¹JS,   u(z) = (JS)⁻¹ r(z),   H = JS²Jᵀ.
 //
-// Then the Gaussian approximation is ζ ~ N(0, I), the exact density is exp(−½‖u‖²) =
-// exp(−½ rᵀH⁻¹r), and the ratio of the exact density to the approximate one is
+// Then the Gaussian approximation is ζ ~ N(0, I), the exact density is proportional to
+// exp(−½‖u‖²) = exp(−½ rᵀH⁻¹r), and the ratio of the exact density to the approximate one
+// is proportional to
 //
 //	exp(−Φ(ζ)),   Φ(ζ) = ½‖u‖² − ½‖ζ‖².
 //

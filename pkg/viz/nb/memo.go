@@ -29,7 +29,8 @@ import (
 )
 
 func init() {
-	// The interface fields of figures and assessments contain values of these types.
+	// Figures and assessments have interface fields, so gob must know which types of
+	// values these fields may contain.
 	for _, v := range []any{viz.Line{}, viz.Band{}, viz.Points{}, viz.Guide{}, viz.Figure{}, viz.Frames{},
 		color.NRGBA{}, color.RGBA{}, color.Gray{},
 		adams.Bashforth{}, adams.Moulton{}, probode.RungeKutta{}} {

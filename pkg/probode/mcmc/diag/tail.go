@@ -90,8 +90,8 @@ func HeavyTails(x [][]float64) (heavyTailed bool, khat float64) {
 	return khat > heavy+distuv.UnitNormal.Quantile(0.95)*(1+heavy)/math.Sqrt(m), khat
 }
 
-// KHatLimit returns the largest k̂ of importance weights for which the standard error
-// of the weighted mean of s effective draws is reliable [Vehtari et al. 2024]:
+// KHatLimit returns the largest k̂ of importance weights for which the standard error of
+// the weighted mean is reliable if the effective sample size is s [Vehtari et al. 2024]:
 //
 //	min(1 − 1/log₁₀ s, 0.7)
 //
