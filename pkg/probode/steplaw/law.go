@@ -150,11 +150,9 @@ func (s *Law) fail(err error) error {
 	return &e
 }
 
-// Residual writes the residual of the implicit equation,
+// Residual writes the residual of the implicit equation into dst [T18, equation 9]:
 //
-//	r(z) = β₋₁⁻¹ (h⁻¹(z − Zᵢ) − Σ_{j=0}^{s−1} β_j F_{i−j}) − f(t_{i+1}, z),
-//
-// into dst. [T18, equation 9]
+//	r(z) = β₋₁⁻¹ (h⁻¹(z − Zᵢ) − Σ_{j=0}^{s−1} β_j F_{i−j}) − f(t_{i+1}, z)
 func (s *Law) Residual(dst, z []float64) {
 	s.checkLen(dst)
 	s.checkLen(z)
