@@ -461,7 +461,8 @@ func scatter(k look, data json.RawMessage, size float64) series {
 	return s
 }
 
-// The type precision writes numbers rounded to 1e-4 of the length of their axis.
+// The type precision formats numbers, which it rounds to 1e-4 of the length of their
+// axis.
 type precision struct {
 	panel Panel
 	lim   box

@@ -10,8 +10,8 @@
 // all searches start at the same point, except those that start at the true parameters.
 // This starting point is drawn from log-normal distributions around the true parameters,
 // with standard deviations of 0.5 on the log scale. The table shows the standard
-// deviations of the estimates, and the ratios of these to the standard deviations in the
-// searches that start at the true parameters.
+// deviations of the estimates, both in absolute terms and relative to those of the search
+// that starts at the true parameters.
 package main
 
 import (

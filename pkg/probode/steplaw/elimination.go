@@ -16,11 +16,11 @@ type elimination struct {
 
 	logDet float64 // ln|det G|
 
-	// The field least is the smallest ratio, in (0, 1], of a pivot to the sum of the
-	// magnitudes of g_ii and l_ik u_ki, from which it is computed. A pivot of a singular
-	// matrix is rarely zero: usually it is a rounding error, and its ratio is of the size
-	// of the errors of the elements. Unlike a condition number, this ratio does not
-	// depend on the units of the components.
+	// The field least is the smallest ratio of a pivot to the sum of the magnitudes of
+	// the terms g_ii and l_ik u_ki from which the pivot is computed; all these ratios are
+	// in (0, 1]. A pivot of a singular matrix is rarely zero: usually it is a rounding
+	// error, and its ratio is of the size of the errors of the elements. Unlike a
+	// condition number, this ratio does not depend on the units of the components.
 	least float64
 }
 

@@ -62,7 +62,7 @@ func init() {
 // T must be plain data or a figure, so that encoding/gob can store it without loss. T
 // must not contain functions or unexported fields. If T is another type, Memo panics
 // before it calls compute(). Even for plain data, gob changes a few values, such as a
-// pointer to zero in a struct, and a type whose values are stored in an interface must be
+// pointer to zero in a struct. A type whose values are stored in an interface must be
 // registered with gob. A result is not stored if gob cannot restore it exactly, or if the
 // folder cannot be written. If a result is not stored, a line below the cell gives the
 // reason, and the cell continues with the computed result. Empty and nil slices and maps

@@ -22,8 +22,8 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// The type file writes the draws of one chain to the disk. At any moment one of three
-// descriptions fits the files of the chain:
+// The type file writes the draws of one chain to the disk. At any moment, one of three
+// cases applies to the files of the chain:
 //
 //   - There is no state: nothing has been drawn. There may be a .part file that holds
 //     at most a header.
@@ -34,8 +34,8 @@ import (
 //     begun: if the .part file holds all draws that were made before the state was
 //     saved, it replaces the .csv file; otherwise it is made from the .csv file again.
 //
-// Each transition between these three cases is a single rename or removal of a file. A
-// process that writes the files holds the lock of the chain.
+// A single rename or removal of a file leads from one case to the next. A process that
+// writes the files holds the lock of the chain.
 type file struct {
 	path  string // of the .csv file
 	chain *mcmc.Chain

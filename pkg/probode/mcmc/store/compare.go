@@ -18,8 +18,8 @@ type mismatch struct{ key, a, b string }
 // The function difference() returns the first setting in which two headers differ, or nil
 // if there is none. The comparison ignores the number of the chain and the fields that
 // describe the program that wrote the file. A difference in the notes or in the length of
-// the chain is returned only if no other setting differs, because it may be a consequence
-// of a different setting. If one of the lists of columns is nil, the columns are not
+// the chain is often the consequence of another difference, and is returned only if there
+// is no other difference. If one of the lists of columns is nil, the columns are not
 // compared.
 func difference(a, b []mcmc.Field, aColumns, bColumns []string) *mismatch {
 	const none = "nothing"

@@ -85,7 +85,7 @@ type change struct {
 
 // The constant rounded is the largest relative difference that is attributed to rounding.
 // This limit is far above the rounding errors of several thousand solver steps, and far
-// below the difference that another model or setting would make.
+// below the differences that another model or setting would cause.
 const rounded = 1e-9
 
 // The function changed() compares two slices of numbers bit for bit. The result is nil if
