@@ -54,8 +54,8 @@ type Law struct {
 // The error is a *probode.SolveError if Γ is singular or Newton's method does not
 // converge. New panics if a slice has the wrong length or if i is out of range.
 //
-// A singular J is not an error here, since the Gaussian approximation exists; Moments
-// reports it.
+// New returns no error if J is singular, since the Gaussian approximation exists; but
+// Moments then returns an error.
 func New(s *probode.Solver, i int, z, theta []float64) (*Law, error) {
 	p, d := s.Problem(), s.Problem().Dim()
 	switch {

@@ -55,7 +55,8 @@ func Calibration(results ...*sbc.Result) viz.Figure {
 				},
 			})
 
-			// All these curves are zero at both ends of the axis.
+			// Differences between distribution functions are zero at both ends of the
+			// axis.
 			pad := func(v []float64) []float64 { return append(append([]float64{0}, v...), 0) }
 			z, diff, from, to := r.ECDF(k, probability)
 			z = append(append([]float64{0}, z...), 1)

@@ -76,10 +76,11 @@ const heavy = 0.35
 //	k̂ > 0.35 + 1.645 × 1.35/√m,   m = min(S/5, 3 √S).
 //
 // With 4000 draws the limit is 0.51. A Cauchy distribution gives k̂ = 0.98 ± 0.15. A
-// log-normal distribution with a standard deviation of 1 on the log scale gives 0.25 ±
-// 0.10, and is reported as heavy-tailed in about one case in 200. Student's t
+// log-normal distribution with a standard deviation of 1 on the log scale gives k̂ = 0.25
+// ± 0.10, and is reported as heavy-tailed in about one case in 200. Student's t
 // distribution with two degrees of freedom, which only just lacks a finite variance,
-// gives 0.47 ± 0.12; more draws are needed to detect it.
+// gives k̂ = 0.47 ± 0.12; more than 4000 draws are needed to recognise its tails as
+// heavy.
 func HeavyTails(x [][]float64) (heavyTailed bool, khat float64) {
 	khat = tailIndex(x)
 	n := 0.0
