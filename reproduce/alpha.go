@@ -139,8 +139,8 @@ func paletteOffset(lin string) int {
 	return 3
 }
 
-// alphaCurve computes the curves whose maxima are α*. The LaTeX source of the paper
-// contains a commented-out figure of these curves.
+// alphaCurve computes the log density as a function of α, which has its maximum at α*.
+// The LaTeX source of the paper contains a commented-out figure of these curves.
 var alphaCurve = experiment{
 	name: "alphacurve", title: "Log-probability curves of α", tables: []string{"alphacurve"},
 	compute: computeAlphaCurve, section: alphaCurveSection,

@@ -99,8 +99,9 @@ for Adams–Bashforth of s steps it is 2s.`)
 				continue
 			}
 			h, ms := g.floats("h"), g.floats("ms_error")
-			// The slope is computed from the smallest step and a step four times as long,
-			// because there it is close to its limit and has a small Monte Carlo error.
+			// The slope is computed from the smallest step and a step four times as long.
+			// For such small steps the slope is close to its limit, and the factor of
+			// four between the steps keeps its Monte Carlo error small.
 			k := len(ms) - 1
 			slope := math.Log(ms[k-2]/ms[k]) / math.Log(h[k-2]/h[k])
 			slopes[m+lin] = slope

@@ -53,7 +53,7 @@ func computeOrders(ctx context.Context, s *study) error {
 }
 
 // maxError returns max_i ‖Z_i − x(t_i)‖ for a path with two components. The grid of the
-// reference solution is finer by the given factor.
+// reference solution is finer than that of the path by the given factor.
 func maxError(z, ref []float64, factor int) float64 {
 	var worst float64
 	for i := 0; 2*i < len(z); i++ {

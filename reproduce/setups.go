@@ -30,7 +30,8 @@ func (u setup) String() string {
 var linearisations = []adams.Linearization{adams.Current, adams.Predictor, adams.Newton}
 
 // The function setups() returns the Adams–Bashforth (AB) and Adams–Moulton (AM) methods
-// with the given numbers of steps, AM with all linearisations.
+// with the given numbers of steps. Each AM method is returned once for every
+// linearisation.
 func setups(ab, am []int) []setup {
 	var out []setup
 	paper := map[string]float64{"AB1": .2, "AB2": .1, "AB3": .2, "AM0": .2, "AM1": .05, "AM2": .05}

@@ -36,8 +36,8 @@ type study struct {
 	took       map[string]time.Duration
 }
 
-// The method paths() returns the number of paths of an ensemble: the number for a full
-// run or for a quick run, but at least the value of -paths.
+// The method paths() returns the number of paths of an ensemble: the argument full or, in
+// a quick run, the argument quick, but at least the value of the flag -paths.
 func (s *study) paths(full, quick int) int {
 	if s.quick {
 		full = quick

@@ -22,8 +22,8 @@ import (
 // small screen.
 //
 // The JSON contains no functions and can be embedded in a script element. The script that
-// [HTML] writes supplies the functions: it formats numbers, and it draws the series of
-// type custom, whose renderItem is the name "band".
+// [HTML] writes adds functions that format numbers, and a function that draws the bands:
+// in the JSON, these are series with the renderItem "band".
 //
 // Numbers are rounded to 1e-4 of the length of their axis, and vertices are left out if
 // this changes the curve by less than a third of a pixel. Only every kth path or point of
@@ -109,7 +109,8 @@ type (
 	}
 )
 
-// The type interactive replaces options of a go-echarts chart by those in its fields.
+// The type interactive replaces options of a go-echarts chart by the options in its own
+// fields.
 type interactive struct {
 	charts.BaseConfigurationVisitor
 	titles  []opts.Title
@@ -141,8 +142,8 @@ func (v *interactive) VisitToolbox(opts.Toolbox) any {
 func (v *interactive) Visit(chart map[string]any) { delete(chart, "color") }
 
 // The method series() returns the series of all panels. Each series contains every kth
-// path or point, where k is the argument every; if this leaves out any, the series gets a
-// new name from the argument names.
+// path or point, where k is the argument every. If paths or points are left out of a
+// series, the argument names contains a new name for the series.
 func (p *page) series(every int, names map[string]string) []series {
 	var out []series
 	grid := 0
@@ -460,7 +461,8 @@ func scatter(k look, data json.RawMessage, size float64) series {
 	return s
 }
 
-// The type precision writes numbers rounded to 1e-4 of the length of their axis.
+// The type precision formats numbers, which it rounds to 1e-4 of the length of their
+// axis.
 type precision struct {
 	panel Panel
 	lim   box

@@ -3,7 +3,7 @@
 // size.
 //
 // A figure is a value. A [Figure] consists of panels, and a [Panel] consists of two axes
-// and layers. There are four kinds of [Layer]:
+// and a list of layers. There are four kinds of [Layer]:
 //
 //	Line    polylines: solutions, ensembles, contours, ellipses, slope guides
 //	Band    the area between two curves: σ bands, histogram bars

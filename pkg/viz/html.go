@@ -32,12 +32,12 @@ var loader = strings.ReplaceAll(regexp.MustCompile(`(?m)^[ \t]*(//.*)?\n?`).Repl
 // uses RequireJS, ECharts is loaded with RequireJS. ECharts is loaded only once per page,
 // however many fragments the page contains.
 //
-// The fragment contains the picture once and the data of the chart once. The data are
-// compressed; browsers released since 2023 can decompress them, and older browsers show
-// only the picture.
+// The fragment contains only one copy of the picture and one copy of the data of the
+// chart. The data are compressed; browsers released since 2023 can decompress them, and
+// older browsers show only the picture.
 //
-// The same graphic always gives the same fragment. The id of the fragment is a hash of
-// its content, so that different graphics on one page have different ids.
+// HTML always returns the same fragment for the same graphic. The id of the fragment is a
+// hash of its content, so that different graphics on one page have different ids.
 func HTML(g Graphic) (string, error) {
 	ps, show, err := g.pages()
 	if err != nil {

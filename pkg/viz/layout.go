@@ -18,7 +18,7 @@ func (f Figure) pages() ([]*page, int, error) {
 }
 
 // The function layout() computes the layout of figures that are shown one at a time in
-// the same place: they get the same panels, axes and legend.
+// the same place. All these figures have the same panels, axes and legend.
 func layout(fs []Figure, selector int) ([]*page, error) {
 	if len(fs[0].Panels) == 0 {
 		return nil, errors.New("viz: a figure without panels")

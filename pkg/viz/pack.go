@@ -17,9 +17,9 @@ import (
 //
 //	{"$": [m, k, a, b, c, …]}
 //
-// which lists the columns one after another, in units of 10⁻ᵏ: the first number of the
-// column (a is that of the first column), and then the difference between each number and
-// the preceding one. A null is written as 0.5, which cannot occur as a difference of
+// which lists the columns one after another, in units of 10⁻ᵏ. Each column begins with
+// its first number, for example a, and continues with the differences between each number
+// and the preceding one. A null is written as 0.5, which cannot occur as a difference of
 // integers.
 func pack(option []byte) (string, error) {
 	d := json.NewDecoder(bytes.NewReader(option))

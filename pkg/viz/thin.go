@@ -13,8 +13,8 @@ const maxVertices = 48000
 // smaller than the constant tolerance. Differences below half a pixel are not visible.
 const tolerance = 0.3 // pixels
 
-// maxRun is the largest number of vertices of one line, which amounts to two or three
-// vertices for each pixel of the width.
+// maxRun is the largest number of vertices of one line, about two or three for each pixel
+// of its width.
 const maxRun = 2400
 
 // maxMarkers is the largest number of markers of one layer. ECharts is slow with more.
@@ -157,9 +157,9 @@ func (b Band) thin() Band {
 	return t
 }
 
-// The function simplified() uses the algorithm of Ramer (1972) and of Douglas and Peucker
-// (1973) to leave out vertices of a curve that make no visible difference in a frame with
-// the given axes. It keeps the gaps.
+// The function simplified() leaves out vertices of a curve that make no visible
+// difference in a frame with the given axes. It uses the algorithm of Ramer (1972) and of
+// Douglas and Peucker (1973). It keeps the gaps.
 func simplified(x, y []float64, xs, ys scale) (sx, sy []float64) {
 	keep := make([]bool, len(x))
 	px, py := make([]float64, len(x)), make([]float64, len(x))

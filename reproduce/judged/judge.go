@@ -70,9 +70,9 @@ type byMethod struct {
 	Enough, SmallD float64
 	Why            string `json:",omitempty"`
 
-	// Elsewhere is the number of end points of the other searches at which D is below
-	// smallD with the tolerance Enough, or with SmallD if Enough is zero. Ends is the
-	// total number of other end points at which D was computed.
+	// Elsewhere is the number of end points of other searches at which D is below smallD,
+	// for the tolerance Enough or, if Enough is zero, for the tolerance SmallD. Ends is
+	// the total number of other end points at which D was computed.
 	Elsewhere, Ends int
 }
 
@@ -88,7 +88,8 @@ type budget struct {
 	begin, limit time.Duration
 }
 
-// errTime is the cause of the end of a context if the time of a budget is used up.
+// errTime is the reason for cancelling a context when its budget of processor time is
+// used up.
 var errTime = errors.New("not done in time")
 
 // The method until() returns a context that ends when the given fraction of the time is
@@ -210,8 +211,8 @@ func settings(name string, tolerance float64) model.LikelihoodSettings {
 }
 
 // The method lose() computes the losses of all methods at a point, and stops when the
-// fraction of the time given by the argument until is used up. The result reports whether
-// the accurate log-likelihood was computed.
+// fraction `until` of the time is used up. The result reports whether the accurate
+// log-likelihood was computed.
 func (r *result) lose(p *model.File, theta []float64, clock *budget, until float64) bool {
 	r.Methods = nil
 	var all []model.LikelihoodSettings
@@ -271,8 +272,8 @@ func (b *byMethod) unused() bool {
 }
 
 // The method certify() searches for the loosest tolerance that is certified, among those
-// at which D is below the threshold. The search stops when the fraction of the time given
-// by the argument until is used up.
+// at which D is below the threshold. The search stops when the fraction `until` of the
+// time is used up.
 func (b *byMethod) certify(p *model.File, theta []float64, clock *budget, until float64) {
 	ctx, cancel := clock.until(until)
 	defer cancel()

@@ -1,7 +1,7 @@
 // Command lownoise counts how often a search for the parameters of a model gets stuck if
 // the measurement errors are small. The command compares searches with the likelihood of
-// an accurate solver, with Fenrir and with DALTON. In the latter two, the diffusion κ² is
-// a parameter.
+// an accurate solver, with Fenrir and with DALTON. In Fenrir and DALTON the diffusion κ²
+// is one of the parameters.
 //
 //	go run ./reproduce/lownoise [-sets N] [-seed N]
 //
@@ -10,8 +10,8 @@
 // all searches start at the same point, except those that start at the true parameters.
 // This starting point is drawn from log-normal distributions around the true parameters,
 // with standard deviations of 0.5 on the log scale. The table shows the standard
-// deviations of the estimates, and the ratios of these to the standard deviations in the
-// searches that start at the true parameters.
+// deviations of the estimates, both in absolute terms and relative to those of the search
+// that starts at the true parameters.
 package main
 
 import (
@@ -84,7 +84,7 @@ type search struct {
 // diffusion that fits the solution best is about 10⁴.
 var falling = []float64{1e12, 1e10, 1e8, 1e6}
 
-// The elements of searches are the rows of the table.
+// The variable searches holds the searches in the order of the rows of the table.
 var searches = []search{
 	{name: "least squares from the truth", truth: true},
 	{name: "least squares"},
@@ -195,8 +195,8 @@ func climb(ctx context.Context, p *bayes.Posterior, from []float64) ([]float64, 
 // The method spread() returns the standard deviation of the logarithm of each estimated
 // parameter over the data sets in which search i did not get stuck. The second result is
 // the number of data sets in which the search got stuck. A search is stuck if it failed,
-// or if limits are given and one of these logarithms differs from its true value by more
-// than its limit.
+// or if limits are given and the logarithm of any parameter differs from the true value
+// by more than the limit for this parameter.
 func (s *study) spread(i int, limit []float64) (sd []float64, stuck int) {
 	logs := make([][]float64, len(s.truth))
 	for _, found := range s.estimates[i] {

@@ -159,8 +159,8 @@ func (o *observatory) one(ctx context.Context, r *remedy, coarsest float64, fine
 	a.compare(accurate, got.Chains)
 	drawn := float64(len(got.Chains.Draws) * o.draws)
 	// The cost is expressed as a number of solutions with steps of size a.Step, because a
-	// sampler may also use accurate solutions. The accurate solutions from which
-	// importance weights are computed are added below.
+	// sampler may also use accurate solutions. The next lines add the cost of the
+	// accurate solutions that are needed for importance weights.
 	a.Solves, a.Prepare = got.Solves*a.Step/p.StepSize(), calibrating+got.Preparation
 	if got.Chains.LogWeights != nil {
 		a.Solves += a.Step / fine.StepSize()

@@ -216,8 +216,8 @@ func (c *cell) cost(out *row, m probode.Method, mesh probode.Mesh) error {
 	out.Steps = s.Steps()
 	z := make([]float64, s.PathLen())
 	theta := slices.Clone(p.Theta)
-	// A method may store the solution for the last θ, as the method block does, so every
-	// call of solve() uses a different θ.
+	// Some methods, such as gp.Block, store the solution for the last θ, so every call of
+	// solve() uses a different θ.
 	solve := func() error {
 		for k, v := range theta {
 			theta[k] = math.Nextafter(v, math.Inf(1))

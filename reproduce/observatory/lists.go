@@ -9,10 +9,10 @@ import (
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
-// This file lists the methods, problems and rules of the study. Every one of them appears
-// in all tables and figures.
+// This file lists the methods, problems and rules of the study. Every method, problem and
+// rule in these lists appears in all tables and figures.
 
-// An entrant is a method, together with the kind of grids on which it is measured.
+// An entrant is a method, together with the kind of grid on which the method is tested.
 type entrant struct {
 	name  string // a name for methods.Parse
 	tols  []float64

@@ -128,8 +128,8 @@ func honesty(standings []standing) (string, error) {
 	return p.String(), err
 }
 
-// The function unreached() lists the cells in which there is no verdict, or a bad
-// verdict, on the rule that is shown, with the reason for each cell.
+// The function unreached() lists the cells in which the verdict on the rule that is shown
+// is missing or bad, and gives the reason for each of these cells.
 func unreached(rows []row) string {
 	var reasons []string
 	cells := map[string][]string{}
@@ -230,7 +230,8 @@ func cellsTable(rows []row) string {
 	return p.String()
 }
 
-// The method cells() returns the cells of the row for the answer in a table on the page.
+// The method cells() returns the contents of the table row that shows the answer on the
+// page.
 func (a *answer) cells() []string {
 	line := []string{a.Question, fmt.Sprintf("%.4g", a.Step), a.Remedy}
 	if a.Status != "ok" {

@@ -72,8 +72,8 @@ func seen(p *probode.Problem, sd float64, states ...int) bayes.Experiment {
 
 // The function inferred() returns a model in which all parameters of an experiment are
 // unknown, with log-normal priors of the given relative width around their values. The
-// last parameters have normal priors instead, whose standard deviation is the argument
-// width; the number of these parameters is given by the argument normal.
+// last `normal` parameters have normal priors instead, with the argument width as their
+// standard deviation.
 func inferred(x bayes.Experiment, width float64, normal int) func(*bayes.Data) *bayes.Posterior {
 	return func(data *bayes.Data) *bayes.Posterior {
 		x.Data = data
@@ -89,8 +89,8 @@ func inferred(x bayes.Experiment, width float64, normal int) func(*bayes.Data) *
 	}
 }
 
-// The function elimination() returns the problem of the concentration of a drug after a
-// bolus, with Michaelis–Menten elimination, c′ = −v c/(k + c).
+// The function elimination() returns a problem for the concentration c of a drug after a
+// bolus. The drug is eliminated with Michaelis–Menten kinetics, c′ = −v c/(k + c).
 func elimination() *probode.Problem {
 	return &probode.Problem{
 		Name: "Michaelis–Menten elimination", States: []string{"c"}, Params: []string{"v_m", "k_m"}, Autonomous: true,

@@ -13,13 +13,13 @@ import (
 )
 
 // This file defines the three problems with which Wu and Lysy demonstrate the package
-// rodeo (AISTATS 2024, and the paper that accompanies the package), with newly simulated
-// data. The authors find that their posteriors are right with step sizes of 0.05, 0.75
-// minutes and 0.1 days, respectively. For the first two problems, the step size of the
-// authors is the middle one of the three step sizes used here; for the third problem it
-// lies between the two smallest.
+// rodeo (AISTATS 2024, and the paper that accompanies the package). The data are
+// simulated anew. The authors find that their posteriors are accurate with step sizes of
+// 0.05, 0.75 minutes and 0.1 days, respectively. For the first two problems, the step
+// size of the authors is the middle one of the three step sizes used here; for the third
+// problem it lies between the two smallest.
 
-// rodeoFilter is the filter that rodeo uses: an EK1 with only the diagonal of the
+// rodeoFilter is the filter that rodeo uses: an EK1 that uses only the diagonal of the
 // Jacobian.
 var rodeoFilter = filter.EK{Q: 2, Width: 1}
 
@@ -29,8 +29,9 @@ func longFitzHughNagumo() *probode.Problem {
 	return p
 }
 
-// hes1 returns the problem of the oscillation of the protein Hes1, its mRNA and a third
-// factor. The states are logarithms of concentrations, and the time is in minutes.
+// hes1 returns a model in which the concentrations of the protein Hes1, its mRNA and a
+// third factor oscillate. The states are logarithms of concentrations, and the time is in
+// minutes.
 func hes1() *probode.Problem {
 	return &probode.Problem{
 		Name: "Hes1", States: []string{"logP", "logM", "logH"}, Params: []string{"a", "b", "c", "d", "e", "f", "g"}, Autonomous: true,
@@ -77,8 +78,8 @@ func everySecond(of func(*bayes.Data) *bayes.Posterior) func(*bayes.Data) *bayes
 
 // The list ofRodeo contains the questions about these problems. The parameters have
 // log-normal priors around the true values, and initial values that may be negative have
-// normal priors. The priors are narrower than those of the authors, because the chains
-// are short.
+// normal priors. The priors are narrower than those that the authors use, because the
+// chains are short here.
 var ofRodeo = []question{
 	{name: "rodeo: FitzHugh–Nagumo", truth: longFitzHughNagumo, times: append([]float64{0}, every(1, 40)...), step: 0.1,
 		observe: gaussian(math.Sqrt(0.005), 0, 1),

@@ -142,6 +142,6 @@ func median(x []float64) float64 {
 }
 
 // The function bounded() limits a mean square to a finite range, so that the mean over
-// cells exists: without the limit, the mean square would be infinite if a stated standard
+// cells exists. Without this limit, the mean square is infinite if a stated standard
 // deviation is zero, for example where the estimate of a local error is zero.
 func bounded(square float64) float64 { return min(max(square, 1e-3), 1e3) }

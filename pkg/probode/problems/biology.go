@@ -6,12 +6,13 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// Logistic returns the logistic equation of growth with rate r and capacity K,
+// Logistic returns the logistic equation of growth with rate r and capacity K:
 //
-//	x′ = r x (1 − x/K),   x(t) = K / (1 + (K/x₀ − 1) e^{−rt}),
+//	x′ = r x (1 − x/K),   x(t) = K / (1 + (K/x₀ − 1) e^{−rt}).
 //
-// with θ = (r, K) = (3, 1), x(0) = 0.1 and t ∈ [0, 2]. The equation has one dimension and
-// a closed-form solution, so it is a good problem for studying errors.
+// The parameters are θ = (r, K) = (3, 1), the initial state is x(0) = 0.1, and
+// t ∈ [0, 2]. The equation has one dimension and a closed-form solution, so it is a good
+// problem for studying errors.
 //
 // Source: Verhulst (1838), Correspondance mathématique et physique 10, 113.
 func Logistic() *probode.Problem {
@@ -35,20 +36,20 @@ func Logistic() *probode.Problem {
 }
 
 // ProteinActivation returns a model in which a protein R is activated by an enzyme S,
-// which itself degrades into D,
+// which itself degrades into D:
 //
 //	S′  = −k₁S − k₂ S R + k₃ RS
 //	D′  = k₁S
 //	R′  = −k₂ S R + k₃ RS + V P/(Kₘ + P)
 //	RS′ = k₂ S R − k₃ RS − k₄ RS
-//	P′  = k₄ RS − V P/(Kₘ + P)
+//	P′  = k₄ RS − V P/(Kₘ + P).
 //
-// where RS is the complex of the two and P is the activated form of R. The parameters
-// are θ = (k₁, k₂, k₃, k₄, V, Kₘ) = (0.07, 0.6, 0.05, 0.3, 0.017, 0.3), the initial
-// state is (1, 0, 1, 0, 0), and t ∈ [0, 100]. R + RS + P is conserved. When a complex
-// reacts, its enzyme is lost, as in the paper cited below. The state is usually observed
-// with noise of standard deviation 0.01 at t = 0, 1, 2, 4, 5, 7, 10, 15, 20, 30, 40, 50,
-// 60, 80, 100.
+// The state RS is the complex of S and R, and P is the activated form of R. The
+// parameters are θ = (k₁, k₂, k₃, k₄, V, Kₘ) = (0.07, 0.6, 0.05, 0.3, 0.017, 0.3), the
+// initial state is (1, 0, 1, 0, 0), and t ∈ [0, 100]. R + RS + P is conserved. When a
+// complex reacts, its enzyme is lost, as in the paper cited below. The state is usually
+// observed with noise of standard deviation 0.01 at t = 0, 1, 2, 4, 5, 7, 10, 15, 20, 30,
+// 40, 50, 60, 80, 100.
 //
 // Source: Vyshemirsky & Girolami (2008), Bioinformatics 24, 833.
 func ProteinActivation() *probode.Problem {
@@ -97,16 +98,14 @@ func ProteinActivation() *probode.Problem {
 	}
 }
 
-// LotkaVolterra returns the predator–prey model,
+// LotkaVolterra returns the predator–prey model:
 //
-//	u′ = a u − b u v,   v′ = −c v + d u v,
+//	u′ = a u − b u v,   v′ = −c v + d u v.
 //
-// with θ = (a, b, c, d) = (1.5, 1, 3, 1), the initial state (1, 1) and t ∈ [0, 10]. The
-// quantity
+// The parameters are θ = (a, b, c, d) = (1.5, 1, 3, 1), the initial state is (1, 1), and
+// t ∈ [0, 10]. The following quantity is conserved, so all solutions are periodic:
 //
 //	E = d u − c ln u + b v − a ln v
-//
-// is conserved, so that all solutions are periodic.
 //
 // Source: Lotka (1925), Elements of Physical Biology; Volterra (1926), Mem. Acad. Lincei
 // 2, 31. LotkaVolterra20 has other common values.
@@ -161,12 +160,12 @@ func LotkaVolterra20() *probode.Problem {
 }
 
 // SIR returns the epidemic model of Kermack and McKendrick for the numbers of
-// susceptible, infected and removed persons,
+// susceptible, infected and removed persons:
 //
-//	S′ = −β S I/N,   I′ = β S I/N − γ I,   R′ = γ I,   N = S + I + R,
+//	S′ = −β S I/N,   I′ = β S I/N − γ I,   R′ = γ I,   N = S + I + R.
 //
-// with θ = (β, γ) = (0.3, 0.1) per day, the initial state (998, 1, 1) and t ∈ [0, 200]
-// days. N is conserved, and so is S e^{βR/(γN)}.
+// The parameters are θ = (β, γ) = (0.3, 0.1) per day, the initial state is (998, 1, 1),
+// and t ∈ [0, 200] days. N is conserved, and so is S e^{βR/(γN)}.
 //
 // Source: Kermack & McKendrick (1927), Proc. Royal Society A 115, 700.
 func SIR() *probode.Problem {
@@ -187,7 +186,8 @@ func SIR() *probode.Problem {
 			f[0] = -infect
 			f[1] = infect - remove
 			f[2] = remove
-			// N is a function of the state, so it contributes to the derivatives.
+			// N depends on the state, so the derivatives of the infection rate contain
+			// the term dN.
 			dN := -infect * inv
 			dS, dI := theta[0]*x[1]*inv+dN, theta[0]*x[0]*inv+dN
 			jac[0], jac[1], jac[2] = -dS, -dI, -dN
@@ -216,10 +216,10 @@ func SIR() *probode.Problem {
 	}
 }
 
-// Influenza returns the model of SIR for an outbreak of influenza in a boarding school
-// of 763 boys, with θ = (β, γ) = (1.7, 0.5) per day, the initial state (762, 1, 0) on
-// the day before the first count, and t ∈ [0, 14] days. The counts on days 1, …, 14 are
-// the numbers of boys in bed, I.
+// Influenza returns the model of SIR for an outbreak of influenza in a boarding school of
+// 763 boys, with θ = (β, γ) = (1.7, 0.5) per day, the initial state (762, 1, 0) on the
+// day before the first count, and t ∈ [0, 14] days. The counts on days 1, …, 14 are the
+// numbers of boys in bed, which are compared with I.
 //
 // Source: Anonymous (1978), British Medical Journal 1, 587; as fitted by Grinsztajn,
 // Semenova, Margossian & Riou (2021), Statistics in Medicine 40, 6209.
@@ -232,15 +232,14 @@ func Influenza() *probode.Problem {
 	return p
 }
 
-// Goodwin returns Goodwin's oscillator, in which a gene is repressed by its own
-// product,
+// Goodwin returns Goodwin's oscillator, in which a gene is repressed by its own product:
 //
-//	x₁′ = a₁/(1 + a₂ x₃^r) − α x₁,   x₂′ = k x₁ − α x₂,   x₃′ = k x₂ − α x₃,
+//	x₁′ = a₁/(1 + a₂ x₃^r) − α x₁,   x₂′ = k x₁ − α x₂,   x₃′ = k x₂ − α x₃.
 //
-// where x₁ is the messenger, x₂ an enzyme and x₃ the repressor, with θ = (r, a₁, a₂, α, k)
-// = (10, 1, 3, 0.5, 1), the initial state (0, 0, 0) and t ∈ [0, 25]. Sustained
-// oscillations occur only if r > 8. If r is not a whole number, x₃ must not become
-// negative, because x₃^r is then not defined.
+// The states are the messenger x₁, an enzyme x₂ and the repressor x₃. The parameters are
+// θ = (r, a₁, a₂, α, k) = (10, 1, 3, 0.5, 1), the initial state is (0, 0, 0), and
+// t ∈ [0, 25]. Sustained oscillations occur only if r > 8. If r is not a whole number, x₃
+// must not become negative, because x₃^r is then not defined.
 //
 // Source: Goodwin (1965), Advances in Enzyme Regulation 3, 425; used with unknown θ by
 // Calderhead & Girolami (2009), Computational Statistics & Data Analysis 53, 4028.

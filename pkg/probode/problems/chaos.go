@@ -6,13 +6,13 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// Lorenz63 returns Lorenz's model of convection,
+// Lorenz63 returns Lorenz's model of convection:
 //
-//	x′ = σ(y − x),   y′ = x(ρ − z) − y,   z′ = xy − βz,
+//	x′ = σ(y − x),   y′ = x(ρ − z) − y,   z′ = xy − βz.
 //
-// with θ = (σ, ρ, β) = (10, 28, 8/3), the initial state (−10, −1, 40) and t ∈ [0, 20].
-// The model is chaotic: errors grow like e^{0.9t}, by a factor of 10⁸ over the span. An
-// ensemble shows how long the solver can predict the state.
+// The parameters are θ = (σ, ρ, β) = (10, 28, 8/3), the initial state is (−10, −1, 40),
+// and t ∈ [0, 20]. The model is chaotic: errors grow like e^{0.9t}, by a factor of 10⁸
+// over the span. An ensemble shows how long the solver can predict the state.
 //
 // Source: Lorenz (1963), J. Atmospheric Sciences 20, 130.
 func Lorenz63() *probode.Problem {
@@ -41,14 +41,15 @@ func Lorenz63() *probode.Problem {
 	}
 }
 
-// Lorenz96 returns Lorenz's toy model of the weather on a circle of latitude,
+// Lorenz96 returns Lorenz's toy model of the weather on a circle of latitude:
 //
-//	xᵢ′ = (x_{i+1} − x_{i−2}) x_{i−1} − xᵢ + F,   indices modulo n,
+//	xᵢ′ = (x_{i+1} − x_{i−2}) x_{i−1} − xᵢ + F,   indices modulo n.
 //
-// with θ = F = 8 and t ∈ [0, 30]. Initially all xᵢ are 8 except x₁ = 8.01. For n ≥ 10
-// the model is chaotic, and errors grow in several directions. The model serves as a test
-// problem in higher dimensions, usually with n = 10 or 40. Lorenz96 panics for n < 4. The
-// Jacobian is stored as a dense matrix, because the elements in its corners are not zero.
+// The parameter is θ = F = 8, and t ∈ [0, 30]. Initially all xᵢ are 8 except x₁ = 8.01.
+// For n ≥ 10 the model is chaotic, and errors grow in several directions. The model
+// serves as a test problem in higher dimensions, usually with n = 10 or 40. Lorenz96
+// panics for n < 4. The Jacobian is stored as a dense matrix, because the elements in its
+// corners are not zero.
 //
 // Source: Lorenz (1996), Predictability: a problem partly solved, ECMWF
 // Seminar on Predictability.

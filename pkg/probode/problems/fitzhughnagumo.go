@@ -3,14 +3,15 @@ package problems
 import "github.com/probode/probode/pkg/probode"
 
 // FitzHughNagumo returns the FitzHugh–Nagumo model of a spiking neuron, where V is the
-// voltage across the membrane and R is the recovery variable,
+// voltage across the membrane and R is the recovery variable:
 //
-//	V′ = θ₃ (V − V³/3 + R),   R′ = −(V − θ₁ + θ₂ R)/θ₃,
+//	V′ = θ₃ (V − V³/3 + R),   R′ = −(V − θ₁ + θ₂ R)/θ₃.
 //
-// with θ = (0.2, 0.2, 3), (V, R)(0) = (−1, 1) and t ∈ [0, 20]. This is the running
-// example of Teymur et al. (2018), with the parameter values of Ramsay et al. (2007).
-// Other authors write −θ₂R in the second equation. The solution alternates between slow
-// stretches and fast jumps. The problem is mildly stiff and not globally Lipschitz.
+// The parameters are θ = (0.2, 0.2, 3), the initial state is (V, R) = (−1, 1), and
+// t ∈ [0, 20]. This is the running example of Teymur et al. (2018), with the parameter
+// values of Ramsay et al. (2007). Other authors write −θ₂R in the second equation. The
+// solution alternates between slow stretches and fast jumps. The problem is mildly stiff
+// and not globally Lipschitz.
 //
 // Source: FitzHugh (1961), Biophysical Journal 1, 445; Nagumo, Arimoto &
 // Yoshizawa (1962), Proc. IRE 50, 2061; Ramsay, Hooker, Campbell & Cao

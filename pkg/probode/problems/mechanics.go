@@ -8,14 +8,14 @@ import (
 )
 
 // Kepler returns the equations for the motion of one body about another that is fixed at
-// the origin, on an ellipse of eccentricity e ∈ [0, 1) and period 2π,
+// the origin, on an ellipse of eccentricity e ∈ [0, 1) and period 2π:
 //
-//	q″ = −q/|q|³,   q(0) = (1 − e, 0),   q′(0) = (0, √((1 + e)/(1 − e))),
+//	q″ = −q/|q|³,   q(0) = (1 − e, 0),   q′(0) = (0, √((1 + e)/(1 − e))).
 //
-// with state x = (q, q′), parameter θ = e and t ∈ [0, 20]. θ affects only the initial
-// state; the usual value is 0.6. The energy |q′|²/2 − 1/|q| = −1/2, the angular
-// momentum √(1 − e²) and the direction of the ellipse are conserved, and Kepler's
-// equation gives the exact solution.
+// The state is x = (q, q′), the parameter is θ = e, and t ∈ [0, 20]. The parameter
+// affects only the initial state; its usual value is 0.6. The energy |q′|²/2 −
+// 1/|q| = −1/2, the angular momentum √(1 − e²) and the direction of the ellipse are
+// conserved, and Kepler's equation gives the exact solution.
 //
 // Source: Hairer, Lubich & Wanner, Geometric Numerical Integration, I.2.
 func Kepler(e float64) *probode.Problem {
@@ -57,13 +57,13 @@ func Kepler(e float64) *probode.Problem {
 }
 
 // HenonHeiles returns the equations for the motion of a star in the potential of an
-// axisymmetric galaxy,
+// axisymmetric galaxy:
 //
-//	q″ = −∇U(q),   U = (q₁² + q₂²)/2 + λ (q₁² q₂ − q₂³/3),
+//	q″ = −∇U(q),   U = (q₁² + q₂²)/2 + λ (q₁² q₂ − q₂³/3).
 //
-// with state x = (q, p), θ = λ = 1, q(0) = (0.1, 0), p(0) = (0, 0.5) and t ∈ [0, 100].
-// The energy H = |p|²/2 + U = 0.13 is conserved; at this energy, chaotic and regular
-// orbits coexist.
+// The state is x = (q, p) with q(0) = (0.1, 0) and p(0) = (0, 0.5), the parameter is
+// θ = λ = 1, and t ∈ [0, 100]. The energy H = |p|²/2 + U = 0.13 is conserved; at this
+// energy, chaotic and regular orbits coexist.
 //
 // Source: Hénon & Heiles (1964), Astronomical Journal 69, 73.
 func HenonHeiles() *probode.Problem {
@@ -93,14 +93,13 @@ func HenonHeiles() *probode.Problem {
 	}
 }
 
-// RigidBody returns Euler's equations for the angular velocity of a free
-// rigid body,
+// RigidBody returns Euler's equations for the angular velocity of a free rigid body:
 //
-//	y₁′ = θ₁ y₂y₃,   y₂′ = θ₂ y₁y₃,   y₃′ = θ₃ y₁y₂,
+//	y₁′ = θ₁ y₂y₃,   y₂′ = θ₂ y₁y₃,   y₃′ = θ₃ y₁y₂.
 //
-// with θ = (−2, 1.25, −0.5), the initial state (1, 0, 0.9) and t ∈ [0, 20]. The
-// quantities θ₂y₁² − θ₁y₂² and θ₃y₂² − θ₂y₃² are conserved. The solution is smooth and
-// periodic.
+// The parameters are θ = (−2, 1.25, −0.5), the initial state is (1, 0, 0.9), and
+// t ∈ [0, 20]. The quantities θ₂y₁² − θ₁y₂² and θ₃y₂² − θ₂y₃² are conserved. The solution
+// is smooth and periodic.
 //
 // Source: Euler (1758); Hairer, Nørsett & Wanner, Solving Ordinary Differential Equations
 // I, II.10 (EULR) with other parameter values.
@@ -130,10 +129,10 @@ func RigidBody() *probode.Problem {
 	}
 }
 
-// RestrictedThreeBody returns the equations for the motion of a massless satellite in the
-// plane of the earth and the moon, on Arenstorf's periodic orbit. In coordinates that
-// rotate with the earth and the moon, the earth, of mass 1 − μ, is at (−μ, 0), and the
-// moon, of mass μ, is at (1 − μ, 0):
+// RestrictedThreeBody returns the equations for the motion of a massless satellite on
+// Arenstorf's periodic orbit, in the plane in which the earth and the moon move. In
+// coordinates that rotate with the earth and the moon, the earth, of mass 1 − μ, is at
+// (−μ, 0), and the moon, of mass μ, is at (1 − μ, 0):
 //
 //	x″ = x + 2y′ − (1 − μ)(x + μ)/D₁ − μ (x − 1 + μ)/D₂
 //	y″ = y − 2x′ − (1 − μ) y/D₁ − μ y/D₂
@@ -142,11 +141,9 @@ func RigidBody() *probode.Problem {
 // The state is (x, y, x′, y′), θ = μ = 0.012277471, and the initial state is (0.994, 0,
 // 0, −2.00158510637908252). The span is one period, T = 17.0652165601579626. Close
 // encounters with the moon multiply errors by up to 2 × 10⁶ and require adaptive steps.
-// The Jacobi integral
+// The Jacobi integral is conserved:
 //
 //	x² + y² + 2(1 − μ)/D₁^{1/3} + 2μ/D₂^{1/3} − x′² − y′²
-//
-// is conserved.
 //
 // Source: Arenstorf (1963), American J. Mathematics 85, 27; Hairer, Nørsett
 // & Wanner, Solving Ordinary Differential Equations I, II.0.
@@ -187,18 +184,19 @@ func RestrictedThreeBody() *probode.Problem {
 }
 
 // Pleiades returns the equations for the plane motion of seven stars that attract each
-// other,
+// other:
 //
 //	qᵢ″ = Σ_{j≠i} mⱼ (qⱼ − qᵢ)/|qⱼ − qᵢ|³,   i = 1, …, 7.
 //
 // The state is (x₁, …, x₇, y₁, …, y₇, x₁′, …, x₇′, y₁′, …, y₇′), so d = 28. The
-// parameters θ are the masses mⱼ = j. The initial state is
+// parameters θ are the masses mⱼ = j, and t ∈ [0, 3]. The initial velocities are zero
+// except for those listed below. The initial state is
 //
 //	x = (3, 3, −1, −3, 2, −2, 2),   y = (3, −3, 2, 0, 0, −4, 4),
 //	x₆′ = 1.75,   x₇′ = −1.5,   y₄′ = −1.25,   y₅′ = 1
 //
-// with all other velocities zero, and t ∈ [0, 3]. There are several close encounters.
-// Energy, momentum and angular momentum are conserved.
+// There are several close encounters. Energy, momentum and angular momentum are
+// conserved.
 //
 // Source: Hairer, Nørsett & Wanner, Solving Ordinary Differential Equations
 // I, II.10 (PLEI).
@@ -242,8 +240,9 @@ func Pleiades() *probode.Problem {
 			for i := range 2 * n {
 				jac[i*d+2*n+i] = 1
 			}
-			// The function attract() adds the derivatives of the attraction of body i by
-			// body j. The blocks ∂q″ᵢ/∂qᵢ = −∂q″ᵢ/∂qⱼ are the 2×2 matrix (a, b; b, c).
+			// The function attract() adds the derivatives of the acceleration of body i
+			// towards body j. The blocks ∂q″ᵢ/∂qᵢ = −∂q″ᵢ/∂qⱼ are the 2×2 matrix (a, b;
+			// b, c).
 			attract := func(i, j int, a, b, c float64) {
 				xi, yi := jac[(2*n+i)*d:(2*n+i+1)*d], jac[(3*n+i)*d:(3*n+i+1)*d]
 				xi[i] += a

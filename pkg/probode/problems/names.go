@@ -78,7 +78,7 @@ func namesOfAll() []string {
 	return names
 }
 
-// The function typed() writes a name in lower-case letters, digits and hyphens only.
+// The function typed() converts a name to lower-case letters, digits and hyphens.
 func typed(name string) string {
 	words := strings.FieldsFunc(strings.ToLower(strings.ReplaceAll(name, "é", "e")), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r)

@@ -11,18 +11,17 @@ import (
 // lines. The resulting systems are stiff, may have any dimension, and have banded
 // Jacobians.
 
-// Brusselator returns the Brusselator reaction with diffusion in one
-// dimension,
+// Brusselator returns the Brusselator reaction with diffusion in one dimension:
 //
 //	∂u/∂t = A + u²v − (B + 1)u + α ∂²u/∂x²,
-//	∂v/∂t = Bu − u²v + α ∂²v/∂x²,
+//	∂v/∂t = Bu − u²v + α ∂²v/∂x².
 //
-// on x ∈ [0, 1] with u = A and v = B/A at both ends, discretised by central differences
-// at n inner points xᵢ = i/(n+1). The state is u₁, v₁, u₂, v₂, …, so that d = 2n and
-// the band is (2, 2). The parameters are θ = (A, B, α) = (1, 3, 1/50), the initial
-// values are u = 1 + sin 2πx and v = 3, and t ∈ [0, 10]. The stiffness grows like n²,
-// and the solution oscillates on the time scale of the reaction. Brusselator panics for
-// n < 2.
+// The domain is x ∈ [0, 1], with u = A and v = B/A at both ends. The equations are
+// discretised by central differences at n inner points xᵢ = i/(n+1). The state is u₁, v₁,
+// u₂, v₂, …, so that d = 2n and the band is (2, 2). The parameters are
+// θ = (A, B, α) = (1, 3, 1/50), the initial values are u = 1 + sin 2πx and v = 3, and
+// t ∈ [0, 10]. The stiffness grows like n², and the solution oscillates on the time scale
+// of the reaction. Brusselator panics for n < 2.
 //
 // Source: Hairer & Wanner, Solving Ordinary Differential Equations II,
 // IV.1 and IV.10 (BRUSS).
@@ -87,18 +86,19 @@ func Brusselator(n int) *probode.Problem {
 	}
 }
 
-// Burgers returns the viscous Burgers equation,
+// Burgers returns the viscous Burgers equation:
 //
-//	∂u/∂t = −∂(u²/2)/∂x + ν ∂²u/∂x²,
+//	∂u/∂t = −∂(u²/2)/∂x + ν ∂²u/∂x².
 //
-// on x ∈ [0, 1] with u = 0 at both ends, discretised by central differences at n inner
-// points xᵢ = i/(n+1), so that d = n and the band is (1, 1). The parameter is θ = ν =
-// 0.01, the initial value is u = sin³(3πx) (1 − x)^{3/2}, and t ∈ [0, 1]. Fronts form and
-// steepen until viscosity balances the steepening; n = 50 is enough to resolve these
-// fronts. Burgers panics for n < 2.
+// The domain is x ∈ [0, 1], with u = 0 at both ends. The equation is discretised by
+// central differences at n inner points xᵢ = i/(n+1), so that d = n and the band is
+// (1, 1). The parameter is θ = ν = 0.01, the initial value is u = sin³(3πx) (1 −
+// x)^{3/2}, and t ∈ [0, 1]. Fronts form and steepen until viscosity balances the
+// steepening; n = 50 is enough to resolve these fronts. Burgers panics for n < 2.
 //
-// Source: after Hairer & Wanner, Solving Ordinary Differential Equations II,
-// IV.10 (BURGERS), which has sin², ν = 0.0003 and n = 500.
+// Source: after Hairer & Wanner, Solving Ordinary Differential Equations II, IV.10
+// (BURGERS), where the initial value contains sin² instead of sin³, ν = 0.0003 and
+// n = 500.
 func Burgers(n int) *probode.Problem {
 	if n < 2 {
 		panic(fmt.Sprintf("problems: n of Burgers is %d: want at least 2", n))

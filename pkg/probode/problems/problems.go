@@ -3,11 +3,11 @@
 // from the literature. Each function returns a new Problem, which the caller may
 // change. θ holds the parameters that one may want to infer.
 //
-// Not stiff: Logistic, LotkaVolterra, SIR, RigidBody, ProteinActivation.
-// With fast and slow stretches: FitzHughNagumo, RestrictedThreeBody, Kepler,
-// Pleiades, Goodwin. Chaotic: Lorenz63, Lorenz96, HenonHeiles. Stiff:
-// VanDerPol, Robertson, HIRES, Oregonator and, with banded Jacobians,
-// Brusselator and Burgers.
+// The problems Logistic, LotkaVolterra, SIR, RigidBody and ProteinActivation are not
+// stiff. The solutions of FitzHughNagumo, RestrictedThreeBody, Kepler, Pleiades and
+// Goodwin change slowly at some times and fast at others. Lorenz63, Lorenz96 and
+// HenonHeiles are chaotic. VanDerPol, Robertson, HIRES, Oregonator, Brusselator and
+// Burgers are stiff; Brusselator and Burgers have banded Jacobians.
 package problems
 
 import "github.com/probode/probode/pkg/probode"

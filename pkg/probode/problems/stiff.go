@@ -3,14 +3,14 @@ package problems
 import "github.com/probode/probode/pkg/probode"
 
 // VanDerPol returns van der Pol's oscillator, scaled such that the period remains of
-// order one as the damping becomes strong,
+// order one as the damping becomes strong:
 //
-//	y″ = μ ((1 − y²) y′ − y),
+//	y″ = μ ((1 − y²) y′ − y).
 //
-// with state x = (y, y′), θ = μ, the initial state (2, 0) and t ∈ [0, 6.3]. The
-// stiffness grows with μ: the problem is not stiff for μ = 1 and very stiff for μ =
-// 10⁵, where jumps take a time of order ln(μ)/μ. The period is 6.66 for μ = 1 and tends
-// to 3 − 2 ln 2 ≈ 1.61 as μ → ∞.
+// The state is x = (y, y′), the parameter is θ = μ, the initial state is (2, 0), and
+// t ∈ [0, 6.3]. The stiffness grows with μ: the problem is not stiff for μ = 1 and very
+// stiff for μ = 10⁵, where jumps take a time of order ln(μ)/μ. The period is 6.66 for
+// μ = 1 and tends to 3 − 2 ln 2 ≈ 1.61 as μ → ∞.
 //
 // Source: van der Pol (1926), Philosophical Magazine 2, 978; Hairer & Wanner,
 // Solving Ordinary Differential Equations II, IV.10 (VDPOL), where μ = 10⁶
@@ -42,17 +42,17 @@ func VanDerPol(mu float64) *probode.Problem {
 	}
 }
 
-// Robertson returns Robertson's autocatalytic reaction,
+// Robertson returns Robertson's autocatalytic reaction:
 //
 //	y₁′ = −k₁y₁ + k₃y₂y₃
 //	y₂′ =  k₁y₁ − k₂y₂² − k₃y₂y₃
 //	y₃′ =  k₂y₂²
 //
-// with θ = (k₁, k₂, k₃) = (0.04, 3 × 10⁷, 10⁴), the initial state (1, 0, 0) and t ∈ [0,
-// 10⁵]. The sum y₁ + y₂ + y₃ = 1 is conserved. The time scales range from 10⁻⁴ to the
-// length of the span. y₂ is about 10⁻⁵, so a large absolute tolerance does not limit its
-// error. If the computed y₂ falls below zero by more than a small amount, the numerical
-// solution diverges.
+// The parameters are θ = (k₁, k₂, k₃) = (0.04, 3 × 10⁷, 10⁴), the initial state is (1, 0,
+// 0), and t ∈ [0, 10⁵]. The sum y₁ + y₂ + y₃ = 1 is conserved. The time scales range from
+// 10⁻⁴ to the length of the span. y₂ is about 10⁻⁵, so a large absolute tolerance does
+// not limit its error. If the computed y₂ falls below zero by more than a small amount,
+// the numerical solution diverges.
 //
 // Source: Robertson (1966), in Walsh (ed.), Numerical Analysis: An
 // Introduction, 178; Hairer & Wanner, Solving Ordinary Differential Equations
@@ -86,9 +86,9 @@ func Robertson() *probode.Problem {
 	}
 }
 
-// HIRES returns a model of the high irradiance response in photomorphogenesis. A
-// plant's phytochrome has the forms Pr and Pfr, which absorb red and far-red light and
-// bind to the receptors X and X′; E is an enzyme:
+// HIRES returns a model of the high irradiance response in photomorphogenesis. A plant's
+// phytochrome has the forms Pr and Pfr, which absorb red and far-red light, respectively,
+// and which bind to the receptors X and X′; E is an enzyme:
 //
 //	Pr′    = −k₁Pr + k₂Pfr + k₆PrX + o
 //	Pfr′   =  k₁Pr − (k₂ + k₃)Pfr
@@ -100,9 +100,9 @@ func Robertson() *probode.Problem {
 //	E′     = −PfrX′E′
 //
 // The parameters are θ = (k₁, …, k₆, k₊, k₋, k*, o) = (1.71, 0.43, 8.32, 0.69, 0.035,
-// 8.32, 280, 0.69, 0.69, 0.0007), the initial state is (1, 0, …, 0, 0.0057), and t ∈ [0,
-// 321.8122]. PfrX′E + E is conserved. The problem is stiff and of moderate dimension, d =
-// 8.
+// 8.32, 280, 0.69, 0.69, 0.0007), the initial state is (1, 0, …, 0, 0.0057), and
+// t ∈ [0, 321.8122]. PfrX′E + E is conserved. The problem is stiff and of moderate
+// dimension, d = 8.
 //
 // Source: Schäfer (1975), J. Mathematical Biology 2, 41; Hairer & Wanner,
 // Solving Ordinary Differential Equations II, IV.10 (HIRES).
@@ -156,16 +156,15 @@ func HIRES() *probode.Problem {
 	}
 }
 
-// Oregonator returns the Field–Noyes model of the Belousov–Zhabotinskii
-// reaction,
+// Oregonator returns the Field–Noyes model of the Belousov–Zhabotinskii reaction:
 //
 //	y₁′ = θ₁ (y₂ + y₁ (1 − θ₂y₁ − y₂))
 //	y₂′ = (y₃ − (1 + y₁) y₂) / θ₁
 //	y₃′ = θ₃ (y₁ − y₃)
 //
-// with θ = (77.27, 8.375 × 10⁻⁶, 0.161), the initial state (1, 2, 3) and t ∈ [0, 30],
-// which covers one pulse of a relaxation oscillation with period 303. The components span
-// five decades. Before the pulse, y₁ grows slowly from 1.
+// The parameters are θ = (77.27, 8.375 × 10⁻⁶, 0.161), the initial state is (1, 2, 3),
+// and t ∈ [0, 30]. This span covers one pulse of a relaxation oscillation with period
+// 303. The components span five decades. Before the pulse, y₁ grows slowly from 1.
 //
 // Source: Field & Noyes (1974), J. Chemical Physics 60, 1877; Hairer &
 // Wanner, Solving Ordinary Differential Equations II, IV.10 (OREGO), where

@@ -29,7 +29,8 @@ type cell struct {
 }
 
 // A mark is a point near which a coarse quadrature rule might miss mass; each cell that
-// contains it is divided until the cell is no wider than width.
+// contains a mark is divided until the part that contains it is no wider than the field
+// width of the mark.
 type mark struct {
 	at    [2]float64
 	width float64
@@ -165,9 +166,9 @@ func (c *division) sideLevel(k int, upper bool) float64 {
 	return level
 }
 
-// markRoot marks a root and several points around it. These lie on the principal axes of
-// the covariance of N(root, (AᵀA)⁻¹), with A = ∂u/∂ζ = (JS)⁻¹Γ(root)L. Near the root the
-// distribution is close to this normal distribution.
+// markRoot marks a root and several points around it. The points lie on the principal
+// axes of the covariance of N(root, (AᵀA)⁻¹), with A = ∂u/∂ζ = (JS)⁻¹Γ(root)L. Near the
+// root the distribution is close to this normal distribution.
 func (c *division) markRoot(zeta [2]float64, z []float64) {
 	s, d := c.s, c.s.d
 	f, unit := make([]float64, d), make([]float64, d)
@@ -212,7 +213,7 @@ func (c *division) markRoot(zeta [2]float64, z []float64) {
 	}
 }
 
-// The method divide() makes the cells.
+// The method divide() divides the box into cells.
 func (c *division) divide() error {
 	d := c.s.d
 	n := [2]int{64, 1}

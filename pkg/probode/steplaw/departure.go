@@ -37,9 +37,9 @@ func (t *tally) merge(o *tally) {
 	}
 }
 
-// The method departure() returns how far the distribution of each step is from its
-// Gaussian approximation, as defined in Draws. The result is NaN, from 0/0, for a step
-// without a chain.
+// The method departure() returns, for each step, the difference between the exact
+// distribution and its Gaussian approximation, as defined in Draws. The result is NaN
+// (0/0) for a step that was not drawn with a chain.
 func (t *tally) departure() []float64 {
 	out := make([]float64, len(t.states))
 	d := len(t.sum) / len(t.states)

@@ -21,7 +21,7 @@ type Settings struct {
 	Alpha float64
 	// Seed determines all random numbers.
 	Seed uint64
-	// KeepPaths asks for the paths themselves.
+	// KeepPaths says whether Draw returns the paths themselves.
 	KeepPaths bool
 	// Workers is the number of paths drawn at the same time; zero means the number of
 	// cores. The number of workers does not change the result.
@@ -32,12 +32,13 @@ type Settings struct {
 type Draws struct {
 	// T is the grid. Step i leads from T[i] to T[i+1].
 	T []float64
-	// Departure[i] says how far step i is from its Gaussian approximation: it is the
-	// largest |mean| or |sd − 1| of any component of the standardised noise ζ =
-	// L⁻¹(Z_{i+1} − μ). If the approximation were exact, ζ would have mean 0 and sd 1.
-	// Mean and sd are taken over paths and over the states of the chain in the second
-	// half of the sweeps, and Departure is accurate to about 1/√n for n paths. Departure
-	// is NaN for a step without a chain, such as the first steps of a multistep method.
+	// Departure[i] measures the difference between the exact distribution of step i and
+	// its Gaussian approximation: it is the largest |mean| or |sd − 1| of any component
+	// of the standardised noise ζ = L⁻¹(Z_{i+1} − μ). If the approximation were exact, ζ
+	// would have mean 0 and sd 1. Mean and sd are taken over paths and over the states of
+	// the chain in the second half of the sweeps, and Departure is accurate to about 1/√n
+	// for n paths. Departure is NaN for steps that are not drawn with a chain, such as
+	// the first steps of a multistep method.
 	Departure []float64
 	// Mean and SD are the sample mean and standard deviation of the paths,
 	// indexed [component][time] at the times T.
@@ -55,7 +56,7 @@ type Draws struct {
 //
 // Paths that fail are left out and counted in the result. If all paths fail, Draw returns
 // an error. The error wraps ErrSingularH or ErrImproper if the exact distribution of a
-// step along path 0 does not exist. If ctx ends, the error wraps that of ctx.
+// step along path 0 does not exist. If ctx ends, the error wraps the error of ctx.
 func (m Exact) Draw(ctx context.Context, p *probode.Problem, n int, s Settings) (*Draws, error) {
 	switch {
 	case ctx == nil:
@@ -149,8 +150,8 @@ func (m Exact) drawers(ctx context.Context, p *probode.Problem, s Settings, bloc
 	if err != nil {
 		return nil, err
 	}
-	// The exact distribution is defined only for the noise of the method itself, with
-	// ScaleStep.
+	// The exact distribution is defined only for the noise of the implicit method itself,
+	// scaled by ScaleStep.
 	if err := solver.SetScaling(probode.ScaleStep, p.Theta); err != nil {
 		return nil, err
 	}

@@ -7,20 +7,20 @@ import (
 )
 
 // An elimination brings G = cI − J to triangular form, to compute its determinant and to
-// find out whether the determinant can be trusted. An elimination is slower than a
-// probode.LU, which may hold an inverse instead, or may factorise in an order that is
-// convenient for solving.
+// find out whether the determinant can be trusted. The type probode.LU is faster, but
+// gives no access to the pivots, since it may hold an inverse or may change the order of
+// the factorisation.
 type elimination struct {
 	d, low, up, stride int
 	a, terms           []float64 // elements, and for each the sum of the magnitudes of its terms
 
 	logDet float64 // ln|det G|
 
-	// The field least is the smallest ratio, in (0, 1], of a pivot to the sum of the
-	// magnitudes of g_ii and l_ik u_ki, from which it is computed. A pivot of a singular
-	// matrix is rarely zero: usually it is a rounding error, and its ratio is of the size
-	// of the errors of the elements. Unlike a condition number, this ratio does not
-	// depend on the units of the components.
+	// The field least is the smallest ratio of a pivot to the sum of the magnitudes of
+	// the terms g_ii and l_ik u_ki from which the pivot is computed; all these ratios are
+	// in (0, 1]. A pivot of a singular matrix is rarely zero: usually it is a rounding
+	// error, and its ratio is of the size of the errors of the elements. Unlike a
+	// condition number, this ratio does not depend on the units of the components.
 	least float64
 }
 

@@ -13,12 +13,12 @@ import (
 
 // Exact draws paths whose steps have the exact distribution p(z) ∝ exp(−½ r(z)ᵀ H⁻¹
 // r(z)). In every step a Markov chain starts from ζ = ξᵢ, a draw from the Gaussian
-// approximation of Method, and performs as many moves as Sweeps says. A preconditioned
-// Crank–Nicolson move is
+// approximation of Method, and makes the number of moves that the field Sweeps specifies.
+// A preconditioned Crank–Nicolson move is
 //
-//	ζ′ = √(1−β²) ζ + β η,   η ~ N(0, I),
+//	ζ′ = √(1−β²) ζ + β η,   η ~ N(0, I).
 //
-// accepted with probability min(1, exp(Φ(ζ) − Φ(ζ′))), where Φ is the
+// The move is accepted with probability min(1, exp(Φ(ζ) − Φ(ζ′))), where Φ is the
 // difference between ½rᵀH⁻¹r and its value for the linearised r. The chain repeats four
 // moves in turn: a Crank–Nicolson move with β = 1, whose results are nearly independent
 // if the distribution is close to Gaussian; a random walk with steps of 1.5/√d in each
@@ -34,14 +34,15 @@ import (
 // approximation is off by 0.18 (median over the steps), and the distribution functions
 // agree to within 0.024 except in one step, where they differ by 0.07. Used by
 // themselves, Crank–Nicolson moves leave errors of up to 0.15 at h = 0.3 after four times
-// as many sweeps, and nothing indicates these errors.
+// as many sweeps, and the results contain no sign of these errors.
 //
 // The chain rarely finds mass that lies far from the bulk of the distribution. At h = 0.3
-// some steps have a distant region of small r, with one percent of the mass and up to
-// half of the variance. With the default number of sweeps, the chain misses most of this
-// region and the variance is underestimated by up to a half; 1600 sweeps are enough to
-// find the region. In one and two dimensions, compare the draws with the Moments of a
-// Law, which do not use the chain.
+// the distribution of some steps has a distant region of small r, which contains one
+// percent of the mass but accounts for up to half of the variance. With the default
+// number of sweeps, the chain misses most of this region and the variance is
+// underestimated by up to a half; 1600 sweeps are enough to find the region. In one and
+// two dimensions, compare the draws with the Moments of a Law, which do not use the
+// chain.
 //
 // The exact distribution needs H⁻¹, so det J = 0 is an error, ErrSingularH. This
 // distribution exists only if its density can be normalised; otherwise the error is
@@ -69,7 +70,8 @@ func (m Exact) String() string {
 	return strings.TrimSuffix(m.Method.String(), ")") + ", exact)"
 }
 
-// A method creates a stepper for each worker; sampler is the stepper that it created last.
+// A method creates a stepper for each worker. The field sampler holds the last of these
+// steppers.
 type method struct {
 	Exact
 	sampler *sampler
@@ -197,8 +199,8 @@ func (x *sampler) draw(next []float64, i int, xi []float64) error {
 const mostSearched = 256
 
 // The method searches() reports whether the method search() has to check step i of path
-// 0. All steps are checked or, if there are more than mostSearched, this number of evenly
-// spaced steps.
+// 0. If there are more than mostSearched steps, only mostSearched evenly spaced steps are
+// checked; otherwise all steps are checked.
 func (x *sampler) searches(i int) bool {
 	m, steps := i-x.quiet, x.g.Steps()-x.quiet
 	n := min(mostSearched, steps)

@@ -54,8 +54,8 @@ type Law struct {
 // The error is a *probode.SolveError if Γ is singular or Newton's method does not
 // converge. New panics if a slice has the wrong length or if i is out of range.
 //
-// A singular J is not an error here, since the Gaussian approximation exists; Moments
-// reports it.
+// New returns no error if J is singular, since the Gaussian approximation exists; but
+// Moments then returns an error.
 func New(s *probode.Solver, i int, z, theta []float64) (*Law, error) {
 	p, d := s.Problem(), s.Problem().Dim()
 	switch {
@@ -140,7 +140,7 @@ func newLaw(from probode.Implicit, p *probode.Problem, g *probode.Grid, i int, x
 
 func title(p *probode.Problem) string { return cmp.Or(p.Name, "problem") }
 
-// The method fail() adds the step in which err occurred to err.
+// The method fail() wraps err in an error that says in which step err occurred.
 func (s *Law) fail(err error) error {
 	if s.at == nil { // the step belongs to a path, whose error says where
 		return err
@@ -150,11 +150,9 @@ func (s *Law) fail(err error) error {
 	return &e
 }
 
-// Residual writes the residual of the implicit equation,
+// Residual writes the residual of the implicit equation into dst [T18, equation 9]:
 //
-//	r(z) = β₋₁⁻¹ (h⁻¹(z − Zᵢ) − Σ_{j=0}^{s−1} β_j F_{i−j}) − f(t_{i+1}, z),
-//
-// into dst. [T18, equation 9]
+//	r(z) = β₋₁⁻¹ (h⁻¹(z − Zᵢ) − Σ_{j=0}^{s−1} β_j F_{i−j}) − f(t_{i+1}, z)
 func (s *Law) Residual(dst, z []float64) {
 	s.checkLen(dst)
 	s.checkLen(z)

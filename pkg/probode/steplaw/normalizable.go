@@ -16,8 +16,8 @@ import (
 // approximation, a few fixed random directions and, up to d = 16, the directions in which
 // r grows most slowly far away. On each ray, ½ rᵀH⁻¹r must increase by more than d ln 10
 // with every factor of ten in distance, from 10⁴ to 10⁸ times the size of the state,
-// because otherwise the integral could diverge. A density that fails to decay only in
-// directions other than these is not detected.
+// because otherwise the integral could diverge. The method does not notice if the density
+// fails to decay in some other direction.
 func (s *Law) normalizable() error {
 	if s.singular != nil {
 		return s.singular

@@ -3,14 +3,15 @@
 // describes a single step.
 //
 // The residual r of the implicit equation has a Gaussian density, but r is not linear in
-// the state, so the distribution of the state is not Gaussian. Let J, Γ and μ be those of
-// the linearised step, and let S be the diagonal matrix of the scales of the normal
-// variates, √α h^{s+1/2} for a single noise scale. Write a state as
+// the state, so the distribution of the state is not Gaussian. Let J, Γ and μ be defined
+// by the linearised step, as in package adams, and let S be the diagonal matrix of the
+// scales of the normal variates, √α h^{s+1/2} for a single noise scale. Write a state as
 //
 //	z = μ + Lζ,   L = Γ⁻¹JS,   u(z) = (JS)⁻¹ r(z),   H = JS²Jᵀ.
 //
-// Then the Gaussian approximation is ζ ~ N(0, I), the exact density is exp(−½‖u‖²) =
-// exp(−½ rᵀH⁻¹r), and the ratio of the exact density to the approximate one is
+// Then the Gaussian approximation is ζ ~ N(0, I), the exact density is proportional to
+// exp(−½‖u‖²) = exp(−½ rᵀH⁻¹r), and the ratio of the exact density to the approximate one
+// is proportional to
 //
 //	exp(−Φ(ζ)),   Φ(ζ) = ½‖u‖² − ½‖ζ‖².
 //

@@ -29,7 +29,8 @@ import (
 )
 
 func init() {
-	// The interface fields of figures and assessments contain values of these types.
+	// Figures and assessments have interface fields, so gob must know which types of
+	// values these fields may contain.
 	for _, v := range []any{viz.Line{}, viz.Band{}, viz.Points{}, viz.Guide{}, viz.Figure{}, viz.Frames{},
 		color.NRGBA{}, color.RGBA{}, color.Gray{},
 		adams.Bashforth{}, adams.Moulton{}, probode.RungeKutta{}} {
@@ -44,24 +45,24 @@ func init() {
 //
 // A stored result is identified by its name, by the value of inputs, by the source code
 // of compute() and of the declarations in the notebook that compute() uses, and by the
-// source code of this library. If any of these identifiers changes, the result is
-// computed again. The variables of the cell that compute() uses must be among the inputs,
-// since Memo has no other access to their values: Memo("fan", []any{h, alpha}, func() …).
-// Inputs are compared in the form of text, in which values are written in full; of a
-// function, however, the text contains only the name. If the source code is not
+// source code of this library. If the name, the inputs or any of this source code
+// changes, the result is computed again. The variables of the cell that compute() uses
+// must be among the inputs, since Memo has no other access to their values: Memo("fan",
+// []any{h, alpha}, func() …). Inputs are compared as text. The text of an input contains
+// all values, but of functions it contains only the names. If the source code is not
 // available, as in a program built with -trimpath, a hash of the running program is used
 // instead, so that only the same program can read a stored result.
 //
 // The argument compute must be a function literal or a declared function of the notebook.
 // If compute is a method value such as m.Run, or an instance of a generic function, Memo
 // panics before computing anything, because the source code of such a function does not
-// contain the receiver or the type arguments. Write func() … { return m.Run() }, with m
-// among the inputs.
+// contain the receiver or the type arguments. Instead of m.Run, write func() … { return
+// m.Run() }, with m among the inputs.
 //
 // T must be plain data or a figure, so that encoding/gob can store it without loss. T
 // must not contain functions or unexported fields. If T is another type, Memo panics
 // before it calls compute(). Even for plain data, gob changes a few values, such as a
-// pointer to zero in a struct, and a type whose values are stored in an interface must be
+// pointer to zero in a struct. A type whose values are stored in an interface must be
 // registered with gob. A result is not stored if gob cannot restore it exactly, or if the
 // folder cannot be written. If a result is not stored, a line below the cell gives the
 // reason, and the cell continues with the computed result. Empty and nil slices and maps

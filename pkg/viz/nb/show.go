@@ -13,7 +13,7 @@ import (
 	"github.com/probode/probode/pkg/viz"
 )
 
-// Show shows each value in a form that suits its kind.
+// Show shows each value in a form that suits its type.
 //
 // A graphic, such as a [viz.Figure], is shown as an interactive chart if scripts can run
 // and ECharts can be loaded, and as a static picture otherwise. Only the HTML form of the

@@ -10,11 +10,11 @@ import (
 // Calibration returns a figure of the results of simulation-based calibration, with a
 // column of panels for each quantity. For each scheme one row shows histograms of the
 // ranks. The row below shows the difference between the distribution function of the
-// ranks and that of the uniform distribution, in which small deviations are easier to
-// see. If the scheme is correct, all bars of a panel end within the grey band of the
-// panel with probability 0.95, and a whole curve lies within its grey band with the same
-// probability; [sbc.Result] explains the meaning of a deviation. All results must have
-// the same quantities.
+// ranks and that of the uniform distribution; small deviations are easier to see in this
+// difference. If the scheme is correct, all bars of a panel end within the grey band of
+// the panel with probability 0.95, and a whole curve lies within its grey band with the
+// same probability; [sbc.Result] explains the meaning of a deviation. All results must
+// have the same quantities.
 func Calibration(results ...*sbc.Result) viz.Figure {
 	if len(results) == 0 {
 		panic("plots: no results of a calibration")
@@ -55,7 +55,8 @@ func Calibration(results ...*sbc.Result) viz.Figure {
 				},
 			})
 
-			// All these curves are zero at both ends of the axis.
+			// Differences between distribution functions are zero at both ends of the
+			// axis.
 			pad := func(v []float64) []float64 { return append(append([]float64{0}, v...), 0) }
 			z, diff, from, to := r.ECDF(k, probability)
 			z = append(append([]float64{0}, z...), 1)

@@ -14,8 +14,8 @@ import (
 // of new observations, which include measurement errors, and the intervals that contain
 // 50 % and 90 % of new observations. If the prediction was made only at the observation
 // times, it is unknown between these times, so the intervals are drawn as bars at these
-// times. If the prediction contains other times, such as Posterior.FineTimes, the
-// intervals are drawn as bands, and the medians are joined by a line.
+// times. If the prediction contains further times, such as those of Posterior.FineTimes,
+// the intervals are drawn as bands, and the medians are joined by a line.
 func Predictive(q *bayes.Prediction, data *bayes.Data) viz.Figure {
 	var f viz.Figure
 	if len(q.Y) == 0 {

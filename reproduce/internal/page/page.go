@@ -40,8 +40,8 @@ func (p *Page) Figure(g viz.Graphic, caption string) error {
 }
 
 // Table writes a table inside a div with the given attributes. Numbers are aligned right.
-// A cell that begins with + is a number that is marked as good, and a cell that begins
-// with ! is a number that is marked as bad.
+// A number in a cell is marked as good if the cell begins with +, and as bad if the cell
+// begins with !.
 func (p *Page) Table(attributes string, header []string, rows [][]string) {
 	marks := map[byte]string{'+': "good", '!': "bad"}
 	shown := make([][]string, len(rows))

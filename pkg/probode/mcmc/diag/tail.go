@@ -7,13 +7,13 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// tailIndex returns the shape k̂ of the heavier of the two tails of the draws. In each
-// tail, a generalised Pareto distribution is fitted to the excesses of the m most extreme
-// draws [Vehtari et al. 2024]. For a total of S draws, m = ⌈min(S/5, 3 √(S/r))⌉, where r
-// is the effective sample size divided by S. Moments of orders up to 1/k exist: a mean
-// requires k < 1, and a standard deviation k < 1/2. The index is 1/ν for Student's t
-// distribution with ν degrees of freedom, and at most zero for tails that decay
-// exponentially or faster. For a log-normal distribution the estimate is too large.
+// tailIndex returns an estimate k̂ of the tail index of the draws, for the heavier of the
+// two tails. In each tail, a generalised Pareto distribution is fitted to the excesses of
+// the m most extreme draws [Vehtari et al. 2024]. For a total of S draws, m = ⌈min(S/5, 3
+// √(S/r))⌉, where r is the effective sample size divided by S. Moments of any order below
+// 1/k exist: a mean requires k < 1, and a standard deviation k < 1/2. The index is 1/ν
+// for Student's t distribution with ν degrees of freedom, and at most zero for tails that
+// decay exponentially or faster. For a log-normal distribution the estimate is too large.
 //
 // The result is NaN if the chains have fewer than four draws each or fewer than 25
 // together, if any draw is not finite, or if all draws are equal.
@@ -70,17 +70,17 @@ func excess(sorted []float64, m int) []float64 {
 const heavy = 0.35
 
 // HeavyTails reports whether the tails of the draws are so heavy that means and standard
-// deviations do not describe the distribution well, or do not exist. The test is whether
-// tailIndex exceeds 0.35 by a margin that chance alone would produce in only one case out
-// of twenty,
+// deviations do not describe the distribution well, or do not exist. The result is true
+// if the tail index k̂ exceeds 0.35 by more than the 95 % quantile of its random error:
 //
 //	k̂ > 0.35 + 1.645 × 1.35/√m,   m = min(S/5, 3 √S).
 //
 // With 4000 draws the limit is 0.51. A Cauchy distribution gives k̂ = 0.98 ± 0.15. A
-// log-normal distribution with a standard deviation of 1 on the log scale gives 0.25 ±
-// 0.10, and is reported as heavy-tailed in about one case in 200. Student's t
+// log-normal distribution with a standard deviation of 1 on the log scale gives k̂ = 0.25
+// ± 0.10, and is reported as heavy-tailed in about one case in 200. Student's t
 // distribution with two degrees of freedom, which only just lacks a finite variance,
-// gives 0.47 ± 0.12; more draws are needed to detect it.
+// gives k̂ = 0.47 ± 0.12; more than 4000 draws are needed to recognise its tails as
+// heavy.
 func HeavyTails(x [][]float64) (heavyTailed bool, khat float64) {
 	khat = tailIndex(x)
 	n := 0.0
@@ -91,8 +91,8 @@ func HeavyTails(x [][]float64) (heavyTailed bool, khat float64) {
 	return khat > heavy+distuv.UnitNormal.Quantile(0.95)*(1+heavy)/math.Sqrt(m), khat
 }
 
-// KHatLimit returns the largest k̂ of importance weights for which the standard error
-// of the weighted mean of s effective draws is reliable [Vehtari et al. 2024]:
+// KHatLimit returns the largest k̂ of importance weights for which the standard error of
+// the weighted mean is reliable if the effective sample size is s [Vehtari et al. 2024]:
 //
 //	min(1 − 1/log₁₀ s, 0.7)
 //

@@ -22,8 +22,8 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// The type file writes the draws of one chain to the disk. At any moment the files of the
-// chain are in one of three conditions:
+// The type file writes the draws of one chain to the disk. At any moment, one of three
+// cases applies to the files of the chain:
 //
 //   - There is no state: nothing has been drawn. There may be a .part file that holds
 //     at most a header.
@@ -34,8 +34,8 @@ import (
 //     begun: if the .part file holds all draws that were made before the state was
 //     saved, it replaces the .csv file; otherwise it is made from the .csv file again.
 //
-// The transition from one condition to the next is a single rename or removal of a file.
-// A process that writes the files holds the lock of the chain.
+// A single rename or removal of a file leads from one case to the next. A process that
+// writes the files holds the lock of the chain.
 type file struct {
 	path  string // of the .csv file
 	chain *mcmc.Chain
@@ -224,8 +224,8 @@ func (f *file) known(in io.ReaderAt, size int64, row func(t *table, line []byte)
 
 // The method restore() resets a started chain to its saved state. The method also checks
 // that the program still computes the same chain: the log density at the saved position
-// must be the same, and repeating the last turn must lead to this position. If ctx ends
-// first, restore() returns ctx.Err().
+// must be the same, and repeating the last few iterations must lead to this position. If
+// ctx ends first, restore() returns ctx.Err().
 func (f *file) restore(ctx context.Context, here maker) error {
 	s, c := f.state, f.chain
 	give := func(state []byte) error {
@@ -412,9 +412,9 @@ func (f *file) flush() {
 	f.buf = f.buf[:0]
 }
 
-// Turn is called after each turn of the chain. If the chain is finished, Turn completes
-// the file; otherwise it saves the state at regular intervals. Turn returns false if
-// there was an error.
+// Turn is called each time the chain has run for a few milliseconds. If the chain is
+// finished, Turn completes the file; otherwise it saves the state at regular intervals.
+// Turn returns false if there was an error.
 func (f *file) Turn(_ *mcmc.Chain, finished bool) bool {
 	switch {
 	case finished:

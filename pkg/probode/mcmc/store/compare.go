@@ -18,8 +18,8 @@ type mismatch struct{ key, a, b string }
 // The function difference() returns the first setting in which two headers differ, or nil
 // if there is none. The comparison ignores the number of the chain and the fields that
 // describe the program that wrote the file. A difference in the notes or in the length of
-// the chain is returned only if no other setting differs, because it may be a consequence
-// of a different setting. If one of the lists of columns is nil, the columns are not
+// the chain is often the consequence of another difference, and is returned only if there
+// is no other difference. If one of the lists of columns is nil, the columns are not
 // compared.
 func difference(a, b []mcmc.Field, aColumns, bColumns []string) *mismatch {
 	const none = "nothing"
@@ -92,8 +92,8 @@ func clip(key, a, b string) *mismatch {
 }
 
 // roundingHint returns a remark for the error message about two files that differ in a
-// computed number. The remark is empty unless the files were begun by programs, or on
-// processors, that round differently.
+// computed number. The remark is empty if the programs that began the files round numbers
+// in the same way.
 func roundingHint(d *mismatch, there, here maker) string {
 	if there[3] == here[3] || d.key == lengthKey || there[3].Value == "" {
 		return ""
@@ -121,8 +121,8 @@ func compare(ctx context.Context, dir string, files []*file, s *study, l *layout
 		case d == nil:
 			return nil
 		case d.key != lengthKey:
-			// If two hashes differ, the size of the difference is not known, but the log
-			// density at the position of the chain shows it.
+			// Two different hashes do not show whether the difference is due to rounding,
+			// but a comparison of the log densities at the position of the chain does.
 			if f != nil && f.state != nil && !f.done && isHash(d.a) && isHash(d.b) {
 				if err := f.restore(ctx, s.maker); err != nil {
 					return err

@@ -64,8 +64,9 @@ func plain(path string, stat func(string) (os.FileInfo, error)) (os.FileInfo, er
 	return nil, fmt.Errorf("%s is %s and does not belong to this study: move it elsewhere", path, what)
 }
 
-// The function replaceable() returns an error if a file must not be replaced because it
-// does not begin with the string magic, as the files of this package do.
+// The function replaceable() returns an error if a file must not be replaced. A file may
+// be replaced if it is a regular file that begins with the string magic, or if it does
+// not exist.
 func replaceable(path, magic string) error {
 	_, err := plain(path, os.Lstat)
 	if errors.Is(err, os.ErrNotExist) {

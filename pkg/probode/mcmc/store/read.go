@@ -244,8 +244,8 @@ func Merge(dst string, src ...string) error {
 		if filepath.Dir(path) == filepath.Clean(dst) {
 			continue
 		}
-		// The state is copied before the draws, because a state without draws does no
-		// harm if the copy is interrupted.
+		// The state is copied before the draws. If copying is interrupted in between, the
+		// state without draws that remains in dst is harmless.
 		err := copyFile(statePath(chainPath(dst, k)), statePath(path))
 		if err == nil || errors.Is(err, fs.ErrNotExist) {
 			err = copyFile(chainPath(dst, k), path)

@@ -13,8 +13,8 @@ import (
 )
 
 // A maker describes the program that wrote a file: the versions of probode and Go, the
-// architecture of the processor, and a hash that depends on how arithmetic is rounded
-// there. A maker is for information only: whether a chain can be resumed depends on
+// architecture of the processor, and a hash that depends on how the program rounds
+// results. A maker is for information only: whether a chain can be resumed depends on
 // whether the program computes the same numbers again, and not on the maker.
 type maker [4]mcmc.Field
 
@@ -85,7 +85,7 @@ type change struct {
 
 // The constant rounded is the largest relative difference that is attributed to rounding.
 // This limit is far above the rounding errors of several thousand solver steps, and far
-// below the difference that another model or setting would make.
+// below the differences that another model or setting would cause.
 const rounded = 1e-9
 
 // The function changed() compares two slices of numbers bit for bit. The result is nil if

@@ -12,8 +12,8 @@ import (
 type state struct {
 	// These fields describe the draws that were made before the state was saved: the
 	// number of bytes after the line of column names, the checksum of these bytes, and
-	// the checksum of all preceding lines except the one with the number of draws, which
-	// changes if the chain is extended.
+	// the checksum of the preceding lines. The line that contains the number of draws is
+	// left out of the last checksum, because it changes if the chain is extended.
 	body             int64
 	bodyCRC, headCRC uint64
 	length           int64 // the smallest number that this line may hold
@@ -27,8 +27,8 @@ type state struct {
 	// the chain.
 	density []float64
 
-	// The last two fields each hold everything on which the continuation of the chain
-	// depends. The field now was recorded when the state was saved, and the field turn a
+	// Each of the last two fields holds a state of the chain from which the chain can be
+	// continued. The field now was recorded when the file was saved, and the field turn a
 	// few milliseconds earlier; the iterations between the two are replayed. If there are
 	// no such iterations, turn is empty.
 	turn, now []byte

@@ -54,12 +54,12 @@ type Options struct {
 // moves and, in the last line, a checksum. In the names of columns, _ replaces characters
 // that the format does not allow; Read restores the original names.
 //
-// Until a chain is finished its draws are in chain-1.csv.part. The file chain-1.state
-// holds everything on which the continuation of the chain depends; it is saved at
-// intervals of Options.Checkpoint and when ctx is done. If ctx is done before all chains
-// of the call are finished, Run returns ctx.Err(); otherwise it returns nil. If all
-// chains were finished before the call, Run returns at once. The process that runs the
-// chain holds a lock on chain-1.lock.
+// Until a chain is finished, its draws are in a file such as chain-1.csv.part. The file
+// chain-1.state holds everything on which the continuation of the chain depends; it is
+// saved at intervals of Options.Checkpoint and when ctx is done. If ctx is done before
+// all chains of the call are finished, Run returns ctx.Err(); otherwise it returns nil.
+// If all chains were finished before the call, Run returns at once. The process that runs
+// the chain holds a lock on chain-1.lock.
 //
 // If Draws is larger than in the run in dir, Run extends that run, whether or not it is
 // finished: Run adds the missing draws, and the files become those of a run with the new
@@ -69,12 +69,12 @@ type Options struct {
 // of the format or does not belong to this package; if the draws in dir were made with
 // other settings, names or fields of Meta; or if another process is working on a chain.
 // Before a chain is resumed, its log density is compared with the saved one (see
-// [Evaluator]), and the iterations of its last milliseconds are repeated: the chain
-// continues only if all numbers are the same, bit for bit. A new version of the program
-// that computes the same numbers can therefore resume a chain begun by an earlier
-// version; a note in the file then names the new version. If the program computes
-// different numbers, Run returns an error, which says whether rounding can explain the
-// difference.
+// [Evaluator]), and the iterations of the last few milliseconds before the save are
+// repeated: the chain continues only if all numbers are the same, bit for bit. A new
+// version of the program that computes the same numbers can therefore resume a chain
+// begun by an earlier version; a note in the file then names the new version. If the
+// program computes different numbers, Run returns an error, which says whether rounding
+// can explain the difference.
 //
 // Run returns an error if no suitable starting point is found for a chain, if a file
 // cannot be written, or if a setting is out of range. Everything that was saved before

@@ -53,7 +53,7 @@ func beginning(s mcmc.Settings) string {
 const lengthKey = "num_samples"
 
 // ownKeys are the keys that Meta must not use: those that Run writes to a file of draws,
-// and those with which a file tells ArviZ how its rows are arranged.
+// and those that tell ArviZ how the rows of a file are arranged.
 var ownKeys = strings.Fields(`format seed start chain num_chains num_samples num_warmup thin probode go arch rounding
 	num_stats num_params checksum save_warmup stan_version`)
 

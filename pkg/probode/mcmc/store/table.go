@@ -280,8 +280,8 @@ func readHeader(path string) (*table, error) {
 }
 
 // The function begun() reads the .part file of a chain that has no state. The function
-// returns an error if the file contains more than a header or the beginning of one, since
-// the chain would start again and overwrite the file.
+// returns an error if the file contains more than a header or the beginning of one,
+// because the chain starts again and would overwrite the file.
 func begun(f *os.File, partPath, statePath string) error {
 	t, err := scan(io.NewSectionReader(f, 0, 1<<62), everything, nil)
 	foreign := func(why string) error {

@@ -19,8 +19,8 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// WriteZarr writes draws as a Zarr store. A Zarr store is a folder; its layout here is
-// the one that ArviZ itself uses. Every version of ArviZ since 0.11 can open the store:
+// WriteZarr writes draws as a Zarr store. The store is a folder with the layout that
+// ArviZ itself uses. Every version of ArviZ since 0.11 can open the store:
 //
 //	arviz.from_zarr("lynx.zarr")
 //

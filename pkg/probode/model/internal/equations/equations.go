@@ -20,8 +20,9 @@ type Equations struct {
 	Assignments []Assignment // sorted: each follows those that it uses
 	Events      []Event      // events at the same time happen in this order, unless Unordered
 
-	// Unordered means that simultaneous events have no order, as in SBML. All
-	// simultaneous events then use the values just before these events.
+	// If Unordered is true, simultaneous events have no order, as in SBML. All
+	// simultaneous events then use the values that the states have just before these
+	// events.
 	Unordered bool
 }
 
@@ -49,13 +50,13 @@ type Constant struct {
 	Value *expr.Node // nil if conditions or the parameter table must give it
 	Where source.Where
 
-	// The field Kept means that a value set by the condition of a preequilibration
-	// remains in the experiment that follows, unless the condition of the experiment
+	// If the field Kept is true, a value that the condition of a preequilibration sets is
+	// also used in the experiment that follows, unless the condition of the experiment
 	// sets another value. Kept is true for a species that no reaction, rule or event
 	// changes.
 	Kept bool
 
-	// The field Size means that the constant is the size of a compartment, which must be
+	// If the field Size is true, the constant is the size of a compartment, which must be
 	// the same during and after preequilibration.
 	Size bool
 }
@@ -73,8 +74,8 @@ type Assignment struct {
 type Event struct {
 	ID   string
 	Time *expr.Node // nil if there is a Trigger
-	// The field Trigger is the condition at which the event happens. If the field Early
-	// has the value Late, the condition counts as false before the start.
+	// The field Trigger is the condition that triggers the event when it becomes true. If
+	// the field Early has the value Late, the condition counts as false before the start.
 	Trigger *expr.Node
 	Early   Early
 	After   bool
@@ -88,7 +89,7 @@ type Jump struct {
 	Value *expr.Node
 }
 
-// The type Early is the rule for an event whose time is at or before the start.
+// The type Early says what happens to an event whose time is at or before the start.
 type Early int
 
 const (

@@ -239,8 +239,9 @@ func (s *reader) amountID(id string) string {
 	return id
 }
 
-// The method event() adds an event. If the trigger is a comparison with the time, such as
-// time >= 5, the event gets this time; otherwise the trigger becomes a condition.
+// The method event() adds an event. If the trigger compares the time with a constant, as
+// in time >= 5, the event takes place at that time; otherwise it takes place when the
+// trigger becomes true.
 func (s *reader) event(e *tree.Element) {
 	id := e.Get("id")
 	if id == "" {
@@ -278,8 +279,8 @@ func (s *reader) event(e *tree.Element) {
 		}
 	}
 	// All assignments use the values just before the event, as case 01780 of the SBML
-	// test suite requires. The size of the compartment by which a concentration is
-	// multiplied to give an amount is also the size just before the event.
+	// test suite requires. A concentration is converted to an amount with the size that
+	// the compartment has just before the event.
 	set := map[string]*expr.Node{}
 	var order []*tree.Element
 	for _, a := range e.List("listOfEventAssignments") {

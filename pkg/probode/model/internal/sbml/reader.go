@@ -110,9 +110,8 @@ func (s *reader) lambda(e *tree.Element) *expr.Node {
 	return n
 }
 
-// The method entity() returns the element with the given ID if it is one that has a
-// value: a species, parameter, compartment or stoichiometry. For any other ID it returns
-// nil.
+// The method entity() returns the element with the given ID if this element is a species,
+// a parameter, a compartment or a stoichiometry. For any other ID it returns nil.
 func (s *reader) entity(id string) *tree.Element {
 	for _, in := range []map[string]*tree.Element{s.species, s.parameters, s.compartments, s.factors} {
 		if e := in[id]; e != nil {

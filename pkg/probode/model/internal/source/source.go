@@ -2,7 +2,8 @@
 // is limited.
 //
 // At the first mistake a reader panics with an *Error, and Catch turns the panic into an
-// error. Therefore each of the many checks of the input takes only one line of code.
+// error. The panics keep the code short: each of the many checks of the input is a single
+// line.
 package source
 
 import (
@@ -117,7 +118,8 @@ func FS(fsys fs.FS, dir string) *Files {
 	}}
 }
 
-// A File is a file that is being read: its text, and its name in error messages.
+// A File holds the text of a file that is being read, and the name of this file for error
+// messages.
 type File struct {
 	*Files
 	Name  string
@@ -225,8 +227,8 @@ func OneLine(s string) string {
 	return string(out)
 }
 
-// A Where is the position in a file of an element of a model. The zero value means that
-// the position is not known.
+// A Where says in which file, and in which line, an element of a model is defined. The
+// zero value means that the position is not known.
 type Where struct {
 	File  string
 	Line  int

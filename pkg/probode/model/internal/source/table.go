@@ -196,8 +196,8 @@ func ParseNumber(s string) (float64, error) {
 	return v, err
 }
 
-// ExtraColumns warns about columns that are not in the argument known, which lists the
-// columns of PEtab.
+// ExtraColumns warns about columns that PEtab does not define. The argument known lists
+// the columns that PEtab defines.
 func (t *Table) ExtraColumns(known ...string) {
 	is := map[string]bool{}
 	for _, k := range known {
