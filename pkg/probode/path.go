@@ -8,15 +8,15 @@ import (
 )
 
 // A Path solves a problem as specified by a Setup: it gives the states at the times that
-// were passed to Bind, as a function of θ and ξ. It has its own workspace, so it must not
-// be used by two goroutines at the same time. The interfaces below describe capabilities
+// were passed to Bind, as a function of θ and ξ. A Path has its own workspace, so two
+// goroutines must not use it at the same time. The interfaces below describe capabilities
 // that a Path may have: Tangential, Reversible, Holdable and Gridded.
 type Path interface {
 	// States writes the states at the times that were passed to Bind to dst, in row-major
 	// order: dst[n*d+k] is component k at time n. The argument xi, of length NoiseLen,
 	// holds the standard normal variates ξ of the noise; nil stands for ξ = 0, the
-	// classical solution. States returns the error of a solve that failed, or of ctx,
-	// which can end a solve early.
+	// classical solution. If the solve fails, or if ctx ends before the solve is
+	// complete, States returns the error.
 	States(ctx context.Context, dst, theta, xi []float64) error
 
 	// NoiseLen returns the length of ξ, which is 0 if there is no noise.
@@ -49,8 +49,8 @@ type Holdable interface {
 	Hold(ctx context.Context, theta []float64) (Path, error)
 }
 
-// Gridded is a Path that a Solver computes on a grid, so that it can be computed in
-// pieces, as in a particle filter.
+// Gridded is a Path on a grid, which a Solver can compute in pieces, as in a particle
+// filter.
 type Gridded interface {
 	Path
 	// Solver returns the Solver, which has the same α and the same moving grid as the
@@ -82,7 +82,7 @@ func newGridPath(s *Solver, times []float64) (*gridPath, error) {
 }
 
 // The method follow() binds the solver to ctx, so that a solve ends when ctx ends. To
-// save time, it does nothing if ctx is the context of the last solve.
+// save time, the method does nothing if ctx is the context of the last solve.
 func (g *gridPath) follow(ctx context.Context) {
 	done := ctx.Done()
 	if done == g.done {
@@ -122,7 +122,8 @@ func (g *gridPath) Tangents(ctx context.Context, dst, ddst, theta, dtheta, xi []
 	if m == 0 {
 		return g.States(ctx, dst, theta, xi)
 	}
-	// Only a limited number of directions are computed at a time, to bound the memory.
+	// Only a limited number of directions are computed at a time, to limit the memory
+	// that is needed.
 	const most = 1 << 24
 	each := max(1, min(m, most/len(g.z)))
 	one, dt := make([]float64, len(g.z)), make([]float64, len(g.solver.g.t))

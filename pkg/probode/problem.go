@@ -15,9 +15,9 @@ import (
 // for a state x ∈ ℝᵈ. A Problem stores nothing between calls: θ is an argument, so any
 // number of goroutines can use one Problem if its functions allow it.
 //
-// Grids and Solvers keep a pointer to their Problem, so do not change it after they are
-// made; change a copy instead. Note that a copy shares the elements of Events, X0 and
-// Theta until these are copied, too.
+// Grids and Solvers keep a pointer to their Problem, so do not change a Problem after a
+// Grid or a Solver has been made for it; change a copy instead. Note that a copy shares
+// the elements of Events, X0 and Theta until these are copied, too.
 type Problem struct {
 	// Name appears in messages and figures.
 	Name string
@@ -51,17 +51,17 @@ type Problem struct {
 	// Pullback, if not nil, adds the derivatives of the scalar λᵀf(t, x; θ) with respect
 	// to x and θ to dx and dtheta, and returns the derivative of this scalar with respect
 	// to t. Pullback is used instead of FJ and FTheta to compute gradients of functions
-	// of a path: see Solver.Gradient. If there are many parameters, it takes much less
-	// time than filling and multiplying the matrices ∂f/∂x and ∂f/∂θ. If Pullback adds
-	// nothing and returns NaN, FJ and FTheta are used instead.
+	// of a path: see Solver.Gradient. If there are many parameters, Pullback takes much
+	// less time than filling and multiplying the matrices ∂f/∂x and ∂f/∂θ. If Pullback
+	// adds nothing and returns NaN, FJ and FTheta are used instead.
 	Pullback func(dx, dtheta, lambda []float64, t float64, x, theta []float64) (dt float64)
 
 	// X0 is the initial state; its length is the dimension d.
 	X0 []float64
 
 	// Start, if not nil, writes the initial state for θ to x0. These values replace those
-	// of X0, but the length of X0 still gives d. An unknown initial value is an ordinary
-	// parameter.
+	// of X0, but the length of X0 still determines d. An unknown initial value is an
+	// ordinary parameter.
 	Start func(x0, theta []float64)
 
 	// StartTheta, if not nil, writes the derivative of Start to dst in row-major order,
@@ -72,16 +72,17 @@ type Problem struct {
 	// Span holds t₀ < t₁.
 	Span [2]float64
 
-	// Events lists, in any order, the moments at which the state jumps or f changes form.
-	// F is never called with the time of an event: where a step begins or ends at an
-	// event, F is called one ulp inside the step.
+	// Events lists, in any order, the moments at which the state jumps or f changes its
+	// form. F is never called with the time of an event: where a step begins or ends at
+	// an event, F is called one ulp inside the step.
 	Events []Event
 
-	// Hybrid, if not nil, is the same problem with additional states after those of this
-	// one, for a function f that jumps where a state passes a value. The additional states
-	// say which branch of f holds, and Events with a Trigger set them, so that f is smooth
-	// between events. Adaptive and reference.Accurate solve it in place of this problem.
-	// Its Span and Theta are ignored.
+	// Hybrid, if not nil, is another form of this problem, for a function f that jumps
+	// where a state passes a certain value. Hybrid has additional states, which follow
+	// the states of this problem. The additional states say which branch of f applies.
+	// Events with a Trigger set these additional states, so f is smooth between events.
+	// Adaptive and reference.Accurate solve Hybrid in place of this problem. The Span and
+	// the Theta of Hybrid are ignored.
 	Hybrid *Problem
 
 	// Theta is the nominal parameter vector, which is used if the caller gives none.
@@ -154,8 +155,8 @@ func (p *Problem) Initial(dst, theta []float64) {
 // so that they can be inferred like any other parameter. The nominal values of the
 // additional parameters are the initial values of p. Their names are the names of the
 // states, without a unit and followed by 0: hare0 for hare, x1_0 for x1. The F and FJ of
-// p are still called with only the original θ. UnknownStart panics if p has no such
-// component, or already has a parameter with such a name.
+// p are still called with only the original θ. UnknownStart panics if a component does
+// not exist, or if p already has a parameter with the name of an additional parameter.
 func (p *Problem) UnknownStart(components ...int) *Problem {
 	if len(components) == 0 {
 		components = make([]int, p.Dim())

@@ -7,8 +7,8 @@ import (
 )
 
 // An Adjoint holds the gradient of a function of a path with respect to everything that a
-// step depends on. A Reverser uses the derivatives of a step to compute, from Next, the
-// contributions of the step to all other gradients, and adds them.
+// step depends on. From the gradient Next, a Reverser computes the contribution of the
+// step to each of the other gradients, and adds it to that gradient.
 type Adjoint struct {
 	Next []float64 // with respect to the state at the end of the step
 
@@ -29,10 +29,11 @@ type Adjoint struct {
 }
 
 // NewAdjoint returns an Adjoint for a method that takes its steps with another method,
-// applied to another problem. It has no slices yet.
+// applied to another problem. The slices of the result are nil.
 func NewAdjoint(p *Problem) *Adjoint { return &Adjoint{field: newFieldAdjoint(p)} }
 
-// Noise adds the gradients of the noise, scale times ξ, that was added to the next state.
+// Noise adds the contributions of a step to Xi and Scale, if the step added its noise,
+// scale times ξ, to the next state.
 func (a *Adjoint) Noise(xi, scale []float64) {
 	for k, v := range xi {
 		a.Xi[k] += scale[k] * a.Next[k]
@@ -40,12 +41,12 @@ func (a *Adjoint) Noise(xi, scale []float64) {
 	}
 }
 
-// Field adds the gradients of the scalar λᵀf(t, x; θ), where t = t[i] + c h: it adds the
-// gradient with respect to x to dx, unless dx is nil, and the others to Theta, Time and
-// Length.
+// Field adds the gradients of the scalar λᵀf(t, x; θ), where t = t[i] + c h. The gradient
+// with respect to x is added to dx, unless dx is nil; the other gradients are added to
+// Theta, Time and Length.
 //
 // Field uses Problem.Pullback or, if that is nil or returns NaN, FJ and FTheta. If there
-// is no FTheta, Field requires 2p evaluations of F. If there is no FJ, it requires 2d
+// is no FTheta, Field requires 2p evaluations of F. If there is no FJ, Field requires 2d
 // evaluations of F, unless dx is nil.
 func (a *Adjoint) Field(dx, lambda []float64, t, c float64, x, theta []float64) {
 	e := a.field
@@ -74,9 +75,9 @@ func (a *Adjoint) Field(dx, lambda []float64, t, c float64, x, theta []float64) 
 }
 
 // SecondField adds the gradients of the scalar λᵀf + μᵀJu, for constant λ, μ and u, where
-// f and J are evaluated at (t, x; θ). It works like Field, takes twice as long, and
-// computes the derivative along u by a central difference. The relative error is about
-// 10⁻¹⁰, or 10⁻⁸ if FJ or FTheta is missing and there is no Problem.Pullback.
+// f and J are evaluated at (t, x; θ). SecondField works like Field, but takes twice as
+// long, and computes the derivative along u by a central difference. The relative error
+// is about 10⁻¹⁰, or 10⁻⁸ if FJ or FTheta is missing and there is no Problem.Pullback.
 func (a *Adjoint) SecondField(dx, lambda, mu, u []float64, t, c float64, x, theta []float64) {
 	const rootEps = 1.220703125e-4 // ε^{1/4}
 	e := a.field

@@ -116,7 +116,7 @@ func (m RungeKutta) Stepper(p *Problem, g *Grid) (Stepper, error) {
 	return r, nil
 }
 
-// A rungeKutta makes the steps.
+// A rungeKutta computes the steps of the method RungeKutta.
 type rungeKutta struct {
 	p     *Problem
 	g     *Grid

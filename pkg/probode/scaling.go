@@ -5,13 +5,13 @@ import (
 	"math"
 )
 
-// Scaling chooses how the size of the noise depends on the step.
+// Scaling says how the size of the noise depends on the step.
 type Scaling int
 
 const (
-	// ScaleDefault is ScaleLocal on grids that have local errors, from an error-controlled
-	// run or a Setup with ScaleLocal. On all other grids, where nothing is known about
-	// the errors, ScaleDefault is ScaleStep.
+	// ScaleDefault stands for ScaleLocal on grids that contain local errors, which come
+	// from an error-controlled run or from a Setup with ScaleLocal. On all other grids
+	// the local errors are unknown, and ScaleDefault stands for ScaleStep.
 	ScaleDefault Scaling = iota
 	// ScaleStep is the noise of the method itself, with scale √α h^p, as in [T18].
 	ScaleStep
@@ -51,8 +51,8 @@ func (s *Solver) SetAlpha(alpha float64) {
 }
 
 // SetScaling changes how the size of the noise depends on the step. If scaling is
-// ScaleLocal and the grid has no local errors, SetScaling measures them along the
-// classical path at θ. Like any solve, this computation may fail.
+// ScaleLocal and the grid does not contain local errors, SetScaling measures these errors
+// along the classical path at θ. Like any solve, this computation may fail.
 func (s *Solver) SetScaling(scaling Scaling, theta []float64) error {
 	if scaling == ScaleDefault {
 		scaling = s.byDefault()
@@ -79,8 +79,8 @@ func (s *Solver) SetScaling(scaling Scaling, theta []float64) error {
 	return nil
 }
 
-// Scaling returns the Scaling of the noise: how its size depends on the step. It never
-// returns ScaleDefault.
+// Scaling returns the Scaling of the noise: how its size depends on the step. The result
+// is never ScaleDefault.
 func (s *Solver) Scaling() Scaling {
 	if s.scaling == ScaleLocal {
 		return ScaleLocal
@@ -96,7 +96,7 @@ func (s *Solver) byDefault() Scaling {
 	return ScaleLocal
 }
 
-// setUnit sets the scales of ScaleLocal for α = 1. It does not overwrite the old scales,
+// setUnit sets the scales of ScaleLocal for α = 1. The old scales are not overwritten,
 // because a clone may use them.
 func (s *Solver) setUnit() {
 	n := 0

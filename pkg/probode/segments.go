@@ -7,10 +7,10 @@ import (
 )
 
 // The method segmented() returns a copy of p whose functions are never called with the
-// time of an event. The argument now points to the segment of the current step. If the
-// step begins or ends at an event, t is moved by one ulp into this segment, so that a
-// condition such as t < 5 in F is evaluated on the side on which the step lies. The code
-// of a method need not take account of such conditions.
+// time of an event. The argument `now` is a pointer to the segment of the current step.
+// If the step begins or ends at an event, t is moved by one ulp into this segment, so
+// that a condition such as t < 5 in F is evaluated on the side on which the step lies.
+// Therefore the methods need no code for conditions on t in F.
 func (p *Problem) segmented(now *segment) *Problem {
 	q := *p
 	q.window = &window{now, len(p.Theta)}

@@ -17,13 +17,13 @@ type Setup struct {
 	// reference.Accurate, or one of your own.
 	Mesh Mesh
 
-	// Scaling says how the size of the noise depends on the step; zero stands for the
-	// default for the grid: see ScaleDefault.
+	// Scaling says how the size of the noise depends on the step; the zero value is
+	// ScaleDefault, which depends on the grid.
 	Scaling Scaling
 
 	// Alpha is the noise scale α ≥ 0, which multiplies the variance of the noise. A
-	// calibrated Alpha is valid only for this Method, Mesh and Scaling; 0 is the
-	// classical method.
+	// calibrated Alpha is valid only for the Method, the Mesh and the Scaling with which
+	// it was calibrated. With Alpha = 0 the method is the classical one.
 	Alpha float64
 }
 
@@ -42,8 +42,8 @@ func (s Setup) Or(t Setup) Setup {
 	return s
 }
 
-// NeedsMethod reports whether the mesh uses the Method. A mesh that does not use it, such
-// as reference.Accurate, has a method NeedsMethod that returns false.
+// NeedsMethod reports whether the mesh uses the Method. A mesh that does not use the
+// Method, such as reference.Accurate, has a method NeedsMethod that returns false.
 func (s Setup) NeedsMethod() bool {
 	m, ok := s.Mesh.(interface{ NeedsMethod() bool })
 	return !ok || m.NeedsMethod()
@@ -118,7 +118,8 @@ func bindGrid(ctx context.Context, m gridder, s Setup, p *Problem, at, times []f
 }
 
 // The function measured() returns g with the local errors of the classical path at θ
-// added, or g itself if it already has local errors. Like any solve, it may fail.
+// added, or g itself if it already has local errors. Like any solve, this computation may
+// fail.
 func measured(ctx context.Context, p *Problem, m Method, g *Grid, theta []float64) (*Grid, error) {
 	if g.local != nil {
 		return g, nil
@@ -182,11 +183,11 @@ func (s Setup) MarshalJSON() ([]byte, error) {
 // are meshes, and so are a Grid and reference.Accurate. You can use a mesh of your own
 // wherever these meshes can be used.
 type Mesh interface {
-	// Bind prepares to solve p with s. The argument times holds the times at which states
-	// are needed; nil stands for all grid points, if the mesh has a grid. The argument at
-	// is the θ at which the grid is frozen and local errors are measured; nil stands for
-	// the nominal θ. Bind performs expensive preparations once; other goroutines use
-	// clones of the result.
+	// Bind prepares to solve p with s. The argument `times` holds the times at which
+	// states are needed; nil stands for all grid points, if the mesh has a grid. The
+	// argument `at` is the θ at which the grid is frozen and local errors are measured;
+	// nil stands for the nominal θ. Bind performs expensive preparations once; other
+	// goroutines use clones of the result.
 	Bind(ctx context.Context, s Setup, p *Problem, at, times []float64) (Path, error)
 
 	// String describes the mesh in a few words, such as "h = 0.1".

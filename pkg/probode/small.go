@@ -12,8 +12,8 @@ import "math"
 // determinant are lost.
 const cancels = 1. / 128
 
-// inverse2 sets inv to (cI − J)⁻¹ and reports whether there is one. It never uses
-// elimination.
+// inverse2 sets inv to (cI − J)⁻¹ and reports whether there is one. The function never
+// uses elimination.
 func inverse2(inv *[4]float64, c float64, j *[4]float64) bool {
 	a, b := c-j[0], -j[1]
 	p, q := -j[2], c-j[3]
@@ -23,8 +23,9 @@ func inverse2(inv *[4]float64, c float64, j *[4]float64) bool {
 	return det != 0 && det-det == 0
 }
 
-// Inverse3 returns (cI − J)⁻¹ by cofactors, row by row, for J given row by row. The result
-// ok is false if the terms of the determinant nearly cancel or if the determinant is NaN.
+// Inverse3 computes (cI − J)⁻¹ by cofactors. Both J and the result are stored row by row.
+// The result ok is false if the terms of the determinant nearly cancel or if the
+// determinant is NaN.
 //
 // The error of a cofactor, ε‖A‖² with A = cI − J, is harmless if ok is true: divided by
 // |det| it is at most the error ε‖A‖‖A⁻¹‖² of a stable elimination, times σ₃/σ₂ ≤ 1.

@@ -13,13 +13,14 @@ import (
 )
 
 // A Solver computes paths Z of one problem with one method on one grid. The path is a
-// deterministic function of θ and of the standard normal variates ξ behind its noise,
+// deterministic function of θ and of the standard normal variates ξ that determine its
+// noise,
 //
 //	Z = Z(θ, ξ),   ξ ∈ ℝ^{N×n},
 //
-// with n normal variates for each step, and ξ = 0 gives the classical method. Everything
-// else in this module uses this function. A Solver has its own workspace, so a solve
-// allocates no memory, and each goroutine needs its own Solver (see Clone).
+// with n normal variates for each step, and ξ = 0 gives the classical method. Most other
+// code in this module is based on the function Z(θ, ξ). A Solver has its own workspace,
+// so a solve allocates no memory, and each goroutine needs its own Solver (see Clone).
 type Solver struct {
 	p, inside *Problem // as given, and as steppers get it: see Problem.segmented
 	m         Method
@@ -120,11 +121,11 @@ func (s *Solver) Problem() *Problem { return s.p }
 // Method returns the method of s.
 func (s *Solver) Method() Method { return s.m }
 
-// Grid returns the grid of s. If event times depend on θ, the grid moves with every
-// solve.
+// Grid returns the grid of s. If event times depend on θ, every solve moves the grid
+// points.
 func (s *Solver) Grid() *Grid { return s.g }
 
-// Times returns the grid t₀, …, t_N. It must not be changed.
+// Times returns the grid t₀, …, t_N. The result must not be changed.
 func (s *Solver) Times() []float64 { return s.g.t }
 
 // Steps returns N, the number of steps.
@@ -252,7 +253,8 @@ func (s *Solver) Stepper(i int, z, theta []float64) (step Stepper, scale []float
 	return s.step, s.scale, nil
 }
 
-// MoveTo moves the grid to θ, if event times depend on θ. Solve does this automatically.
+// MoveTo moves the grid to θ, if event times depend on θ. Solve moves the grid
+// automatically.
 func (s *Solver) MoveTo(theta []float64) (err error) {
 	at := s.p.Span[0]
 	defer s.p.recovered(&err, &at, nil, theta)
@@ -355,8 +357,8 @@ func (s *Solver) run(z, memory, theta, xi []float64, from, to int) (err error) {
 }
 
 // The method advance() takes one step, or several if the Stepper is a Runner, but no step
-// beyond the argument end. It returns the index of the next step, or of the step that
-// failed.
+// beyond the argument `end`. The result is the index of the next step, or of the step
+// that failed.
 func (s *Solver) advance(z []float64, i, end, n int, theta, xi []float64) (int, error) {
 	if r, ok := s.step.(Runner); ok && (s.fixed || xi == nil) && r.Runs() {
 		const most = 32 // steps between two checks of the context

@@ -5,12 +5,12 @@ import (
 	"math/bits"
 )
 
-// Large Jacobians consist mostly of zeros even if they are not banded: In the Lorenz 96
+// Large Jacobians consist mostly of zeros even if they are not banded. In the Lorenz 96
 // model, for example, only four of the forty elements of a row are nonzero. Gaussian
-// elimination then spends most of its time searching for nonzero elements. So one bit for
-// each element says whether it may be nonzero: rows[i*words:] holds the columns of row i
-// of the factors, and cols[k*words:] the rows of column k. The results are the same as
-// with factorizeDense.
+// elimination then spends most of its time searching for nonzero elements. To avoid this
+// search, one bit for each element says whether the element may be nonzero:
+// rows[i*words:] holds the columns of row i of the factors, and cols[k*words:] the rows
+// of column k. The results are the same as with factorizeDense.
 
 // A pattern says which elements of a matrix may be nonzero.
 type pattern struct {
@@ -23,9 +23,9 @@ func newPattern(d int) pattern {
 	return pattern{w, make([]uint64, d*w), make([]uint64, d*w)}
 }
 
-// The method read() copies cI − J to f.a and sets the pattern. It returns the number of
-// elements that may be nonzero, or −1 if there are so many that the pattern does not
-// help.
+// The method read() copies cI − J to f.a and sets the pattern. The method returns the
+// number of elements that may be nonzero, or −1 if there are so many that the pattern
+// does not help.
 func (f *LU) read(c float64, j *Matrix) int {
 	d, a, p := f.d, f.a, &f.pattern
 	n, limit := 0, d*d/4
@@ -71,7 +71,8 @@ func (f *LU) read(c float64, j *Matrix) int {
 	return n
 }
 
-// The function crowded() reports whether more than limit elements of a are nonzero.
+// The function crowded() reports whether the matrix a has more than `limit` nonzero
+// elements.
 func crowded(a []float64, limit int) bool {
 	n := 0
 	for len(a) > 0 && n <= limit {
@@ -91,7 +92,7 @@ func crowded(a []float64, limit int) bool {
 func (f *LU) factorizeSparse() bool {
 	d, a, w := f.d, f.a, f.words
 	for k := range d {
-		// Find the rows below k with an element in column k.
+		// Find the rows below row k that may have a nonzero element in column k.
 		p, big, n := k, math.Abs(a[k*d+k]), 0
 		below := f.cols[k*w : (k+1)*w]
 		below[k>>6] &= ^uint64(0) << (k & 63)
@@ -163,8 +164,8 @@ func (f *LU) factorizeSparse() bool {
 	return true
 }
 
-// The method exchange() exchanges rows k and p > k, where column k has an element in row
-// p.
+// The method exchange() exchanges the rows k and p > k of a matrix whose element in row p
+// and column k is not zero.
 func (f *LU) exchange(k, p int) {
 	d, w := f.d, f.words
 	rk, rp := f.a[k*d:(k+1)*d], f.a[p*d:(p+1)*d]
@@ -176,7 +177,8 @@ func (f *LU) exchange(k, p int) {
 	sp = sp[:len(sk)]
 	for m, set := range sk {
 		sk[m], sp[m] = sp[m], set
-		// In cols, only the bits of row p are used again.
+		// In the field cols, the bits of row k are not used again, so only those of row p
+		// are updated.
 		for differ := set ^ sk[m]; differ != 0; differ &= differ - 1 {
 			q := m<<6 + bits.TrailingZeros64(differ)
 			f.cols[q*w+p>>6] ^= 1 << (p & 63)

@@ -8,19 +8,19 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// This file computes the derivative of a path. For fixed ξ and a fixed grid, Z(θ, ξ) is
-// smooth in θ, so the gradient of a function of a path, such as a likelihood, follows
-// from the derivative of the path. This derivative is computed along with the path, step
-// by step.
+// The code in this file computes the derivative of a path. For fixed ξ and a fixed grid,
+// Z(θ, ξ) is smooth in θ, so the gradient of a function of a path, such as a likelihood,
+// follows from the derivative of the path. This derivative is computed along with the
+// path, step by step.
 
 // A Differentiable is a Stepper that computes the derivative of its steps. For any other
 // Stepper, derivatives of paths are computed as differences of whole solves.
 type Differentiable interface {
 	Stepper
 	// Differentiate writes to dnext the derivative of next along the directions in t, as
-	// a row-major M×d matrix. Here next is the state that Step has just computed from x
-	// with the same arguments. Differentiate is called after every step that follows
-	// Start. A wrapper around a Stepper that is not Differentiable returns
+	// a row-major M×d matrix. The argument `next` holds the state that Step has just
+	// computed from x with the same arguments. Differentiate is called after every step
+	// that follows Start. A wrapper around a Stepper that is not Differentiable returns
 	// errors.ErrUnsupported.
 	Differentiate(dnext []float64, i int, x, next, theta, xi, scale []float64, t *Tangents) error
 }
@@ -101,7 +101,7 @@ func (s *Solver) SolveTangents(z, dz, theta, dtheta, xi []float64) error {
 	return err
 }
 
-// runTangents is run with derivatives.
+// runTangents does the same as run(), and also computes derivatives.
 func (s *Solver) runTangents(z, dz, theta, dtheta, xi []float64) error {
 	w := s.tangents
 	w.dz, w.Theta, w.live = dz, dtheta, true
@@ -148,8 +148,8 @@ func Differences(dst, ddst, theta, dtheta []float64, states func(dst, theta []fl
 	return states(dst, theta)
 }
 
-// reachOf returns the factor by which the argument along must be multiplied so that the
-// component of theta with the largest relative change changes by its own absolute value.
+// reachOf returns the factor by which the argument `along` must be multiplied so that the
+// largest relative change of a component of theta is 1.
 func reachOf(theta, along []float64) float64 {
 	var most float64
 	for k, v := range along {

@@ -40,8 +40,9 @@ func (t Tolerance) check(d int) error {
 	return nil
 }
 
-// wide returns the tolerance for a problem of dimension d whose first components are those
-// of the problem that t is for. The additional components are constant between events.
+// wide returns the tolerance t extended to a problem of dimension d, whose first
+// components are those of the original problem. The additional components are constant
+// between events.
 func (t Tolerance) wide(d int) Tolerance {
 	if len(t.Absolute) > 1 {
 		t.Absolute = slices.Clone(t.Absolute)
@@ -52,9 +53,10 @@ func (t Tolerance) wide(d int) Tolerance {
 	return t
 }
 
-// The method size() returns the permitted error of component k, whose values at the ends of a step are
-// a and b, and whose absolute value has been at most peak so far. The argument top is the
-// largest absolute value of any component so far.
+// The method size() returns the permitted error of component k in a step. The component
+// has the value a at the beginning of the step and b at its end, and peak is its largest
+// absolute value so far. The argument top is the largest absolute value of any component
+// so far.
 func (t *Tolerance) size(k int, a, b, peak, top float64) float64 {
 	x := math.Abs(a)
 	if v := math.Abs(b); !(v <= x) {
@@ -90,8 +92,8 @@ func (t Tolerance) String() string {
 
 // The method worst() returns the largest of the local errors of a step from the state x
 // to the state next, in units of the tolerance. The argument peak holds the largest
-// absolute value of each component up to x, and part is the length of the step as a
-// fraction of the span.
+// absolute value of each component up to x, and the argument `part` is the length of the
+// step as a fraction of the span.
 func (t Tolerance) worst(local, x, next, peak []float64, part float64) float64 {
 	worst, top := 0., vector.MaxAbs(peak)
 	if top == 0 {

@@ -15,10 +15,10 @@ import (
 // errOtherEvents says that the events at this θ differ from those at the θ of Hold.
 var errOtherEvents = errors.New("other events happen than at the θ for which the steps were held: hold them at this θ")
 
-// This file computes the derivative of a path of a problem with triggers. The times τ of
-// the events that a run has located become additional parameters of a problem whose
-// events are at these times. On a grid that moves with these times, the states are a
-// smooth function of (θ, τ). For each θ, τ solves
+// The code in this file computes the derivative of a path of a problem with triggers. The
+// times τ of the events that a run has located become additional parameters of a problem
+// whose events are at these times. On a grid that moves with these times, the states are
+// a smooth function of (θ, τ). For each θ, τ solves
 //
 //	gₙ(τₙ, x(τₙ; θ, τ), θ) = 0,   n = 1, 2, …,
 //
@@ -192,9 +192,9 @@ func (l *locatedPath) along(directions []float64) ([]float64, error) {
 	return out, nil
 }
 
-// The method slope() returns the derivative of the trigger of event n at the state x,
-// along the direction dx in the state and the direction given by the argument along in
-// (θ, τ), by a central difference.
+// The method slope() returns the directional derivative of the trigger of event n at the
+// state x, computed by a central difference. The direction is dx for the state; the
+// argument `along` contains the direction for (θ, τ).
 func (l *locatedPath) slope(n int, x, dx, along []float64) (sum float64) {
 	p, at, theta := len(l.p.Theta), make([]float64, len(x)), make([]float64, len(l.p.Theta))
 	least := 1e-3 * vector.MaxAbs(l.sizes) // of a component that is 0 throughout
@@ -331,9 +331,10 @@ func (l *locatedPath) Tangents(ctx context.Context, dst, ddst, theta, dtheta, _ 
 	return l.same()
 }
 
-// Gradient implements Reversible. Let λ be the gradient with respect to the times τ at fixed
-// θ, and S the matrix ∂gₙ/∂τₘ. As g(τ(θ), θ) is 0 for all θ, the gradient with respect to θ
-// is the one at fixed τ, minus the gradient of Σ μₙgₙ at fixed τ, where Sᵀμ = λ.
+// Gradient implements Reversible. Let λ be the gradient with respect to the times τ at
+// fixed θ, and S the matrix ∂gₙ/∂τₘ. As g(τ(θ), θ) is 0 for all θ, the gradient with
+// respect to θ equals the gradient at fixed τ minus the gradient of Σ μₙgₙ at fixed τ,
+// where Sᵀμ = λ.
 func (l *locatedPath) Gradient(ctx context.Context, g *Gradient, w, _, _ []float64) error {
 	p, d := len(l.p.Theta), l.p.Dim()
 	all := Gradient{Theta: make([]float64, len(l.first))} // with respect to (θ, τ)

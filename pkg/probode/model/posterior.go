@@ -15,15 +15,16 @@ import (
 )
 
 // Posterior returns the posterior of p: the estimated parameters with their priors, and
-// an experiment for each condition that has data. All parameters are on the linear scale,
-// whatever their Scale is. The log-likelihood of the posterior is defined as in
-// LogLikelihood.
+// an experiment for each condition that has data. In the posterior all parameters are on
+// the linear scale, even if their Scale is logarithmic. The log-likelihood of the
+// posterior is defined as in LogLikelihood.
 //
-// A prior is truncated at the bounds of its parameter. If the file gives no prior for a
-// parameter, its prior is uniform between its bounds, on its scale, as in PEtab.
+// A prior is truncated at the bounds of its parameter. As in PEtab, a parameter for which
+// the file gives no prior has a uniform prior between its bounds, on the scale of the
+// parameter.
 //
-// The Setup of the posterior solves the equations with Radau of order 5, without solver
-// noise (Alpha is 0). The grid is the same for all θ. The grid is chosen by an
+// In the Setup of the posterior, Method is Radau of order 5, and Alpha is 0, so there is
+// no solver noise. The grid is the same for all θ. The grid is chosen by an
 // error-controlled solve at the nominal parameters, with a relative tolerance of 10⁻⁶. If
 // the model has an event with a trigger, the steps are chosen anew for every θ. To see
 // the effect of another solver, change Method, Mesh and Alpha.
@@ -88,24 +89,26 @@ func (p *File) estimated() (list []int) {
 	return list
 }
 
-// Point returns the values of the parameters of Posterior that correspond to theta. As in
-// LogLikelihood.At, theta contains the values of all parameters on the linear scale. Many
-// published optima lie on the edge of the support of a prior. On a scale on which the
-// support is unbounded, the edge is infinitely far away. Point therefore moves a value
-// that lies on or beyond the edge into the support. The new distance from the edge is
-// 10⁻⁹ times the width of the support, on the scale of the parameter if possible.
+// Point converts theta to a point of the posterior, which consists of the values of the
+// estimated parameters. As in LogLikelihood.At, theta contains the values of all
+// parameters on the linear scale. Many published optima lie on the edge of the support of
+// a prior. On an unbounded scale, on which many samplers work, the edge is infinitely far
+// away. Point therefore moves a value that lies on or beyond the edge into the support.
+// The new distance from the edge is 10⁻⁹ times the width of the support. The distance and
+// the width are measured on the scale of the parameter or, if the lower edge of the
+// support is not positive, on the linear scale.
 func (p *File) Point(theta []float64) ([]float64, error) { return p.inside(theta, 0, 1e-9) }
 
-// Start does the same as Point, for searches that begin at theta, where theta may be the
-// end point of a fit. Start keeps a distance of a hundredth of the width of the support
-// from each edge, because near an edge the density on an unbounded scale is so flat that
-// a search would not leave this region.
+// Start does the same as Point for a search that begins at theta, which may be the end
+// point of a fit. If the support has a finite width, the distance of each value from both
+// edges is at least a hundredth of this width. Nearer to an edge, the density on an
+// unbounded scale is so flat that a search would stay there.
 func (p *File) Start(theta []float64) ([]float64, error) { return p.inside(theta, 0.01, 0.01) }
 
-// The method inside() returns the values of the parameters of Posterior. If the distance
-// of a value from an edge of the support does not exceed the argument `near`, the value
-// is moved to the distance given by the argument `edge`. Both distances are fractions of
-// the width of the support.
+// The method inside() returns those elements of theta that belong to estimated
+// parameters. A value whose distance from an edge of the support is at most the argument
+// `near` is moved to the distance `edge` from it. Both distances are fractions of the
+// width of the support.
 func (p *File) inside(theta []float64, near, edge float64) ([]float64, error) {
 	if len(theta) != len(p.Params) {
 		return nil, fmt.Errorf("found %d values: want %d, one for each parameter", len(theta), len(p.Params))
@@ -143,8 +146,8 @@ func (p *File) inside(theta []float64, near, edge float64) ([]float64, error) {
 	return point, nil
 }
 
-// A place is the position of the expected value of a row among the expected values of its
-// experiment. The method observed() returns these experiments.
+// A place says where the expected value for a row is found in the list of the expected
+// values of all experiments that the method observed() returns.
 type place struct {
 	at  int           // position of its expected value
 	own []paramSource // parameters of its distribution
@@ -160,12 +163,13 @@ type paramSource struct {
 // The method observed() returns the data of an experiment as experiments of package
 // bayes. The data at finite times form the first experiment, and the data at the steady
 // state form the second. An experiment without data is omitted. The parameters whose
-// indices are in the argument free are unknown; theta contains the values of the other
-// parameters. The result places contains one element for each row of the experiment.
+// indices are in the argument `free` are unknown; theta contains the values of the other
+// parameters. The second result contains the place of each row of the experiment.
 //
-// If the argument likelihood is true, a parameter of a distribution has a column even if
-// it is a parameter of the model, so that its value can be read. If likelihood is true,
-// the problems have only those parameters on which the states depend.
+// If the argument likelihood is true, each unknown parameter of a distribution has its
+// own column, even if it is a parameter of the model. The value of the parameter can then
+// be read from this column. If likelihood is true, the problems have only those
+// parameters on which the states depend.
 func (p *File) observed(c *compiledInstance, theta []float64, free []int, likelihood bool) (list []bayes.Experiment, places []place, err error) {
 	// Rows are sorted by time, so rows at the steady state are last.
 	rows := c.e.rows
@@ -184,8 +188,9 @@ func (p *File) observed(c *compiledInstance, theta []float64, free []int, likeli
 		q := *part.ode
 		q.Theta = theta
 		w := &writer{p: p, e: c.e, separate: likelihood, x: bayes.Experiment{Name: c.e.Condition, Problem: &q, Data: &bayes.Data{}}, known: map[string]*expr.Node{}}
-		// A known parameter has a name only if the states depend on it: in some
-		// conditions the parameter is replaced by a number or by another parameter.
+		// A known parameter needs a name only if the states depend on it. The states do
+		// not depend on a parameter that the condition replaces by a number or by another
+		// parameter.
 		w.x.Params = make([]string, len(p.Params))
 		for i, v := range p.Params {
 			moves, unknown := slices.Contains(c.moves, i), slices.Contains(free, i)
@@ -232,8 +237,8 @@ type writer struct {
 	x        bayes.Experiment
 }
 
-// A column holds the rows with the same formula and noise, or the values of a parameter
-// of another column's distribution.
+// A column belongs either to measurements with the same formula and the same noise, or to
+// a parameter of the distribution of such measurements.
 type column struct {
 	row     *row // nil for a parameter
 	formula *expr.Node
@@ -247,9 +252,9 @@ func (w *writer) add(name string, c column, errors bayes.Likelihood) {
 	}
 }
 
-// The method rows() adds the measurements to the data, and returns the places of the
-// rows. If several rows at the same time have the same formula, each of these rows is in
-// a separate column.
+// The method rows() adds the measurements to the data, and returns a place for each row.
+// If several rows at the same time have the same formula, each of these rows is in a
+// separate column.
 func (w *writer) rows(rows []row) []place {
 	data := w.x.Data
 	at := make([][2]int, len(rows)) // indices of the time and of the column
@@ -360,8 +365,8 @@ const (
 
 // The method errors() returns the distribution of the measurement in row r, which belongs
 // to the column with the given name. A parameter of the distribution needs its own column
-// unless it is known or is a parameter of the model. The results columns and formulas
-// hold the names and the formulas of these columns.
+// unless it is known or is a parameter of the model. The method also returns the names
+// and the formulas of these columns.
 func (w *writer) errors(r *row, name string) (of bayes.Likelihood, columns []string, formulas []*expr.Node) {
 	number := func(n *expr.Node, column string) bayes.Value {
 		n = n.Substitute(w.known).Simplify()

@@ -25,8 +25,8 @@ type family struct {
 	of    func(a, b float64) cumulative
 }
 
-// The type cumulative is a distribution with a cumulative distribution function, which
-// truncation needs.
+// The type cumulative is a distribution that can be truncated, because its cumulative
+// distribution function can be computed.
 type cumulative interface {
 	bayes.Distribution
 	CDF(x float64) float64
@@ -130,8 +130,8 @@ func ParsePrior(written string) (bayes.Distribution, error) {
 	return d.plain(), nil
 }
 
-// readPrior reads the prior of a parameter. A uniform prior without parameters is
-// uniform between the bounds.
+// readPrior reads the prior of a parameter. A uniform prior that is given without
+// parameters extends from the lower to the upper bound.
 func readPrior(s *source.File, line int, typ, params string, p *Parameter, petab bool) Prior {
 	if typ == "" {
 		if params != "" {
@@ -222,7 +222,8 @@ func (p *Parameter) Distribution() (bayes.Distribution, error) {
 	return d.plain(), nil
 }
 
-// The method plain() returns the distribution in its simplest form.
+// The method plain() returns the same distribution with a simpler type, if there is one:
+// LogNormal, or the type of the field Of.
 func (d scalePrior) plain() bayes.Distribution {
 	if n, is := d.Of.(distuv.Normal); is && d.On == Log && d.Min <= 0 && math.IsInf(d.Max, 1) {
 		return distuv.LogNormal{Mu: n.Mu, Sigma: n.Sigma}
@@ -247,8 +248,8 @@ func (l laplace) Quantile(p float64) float64 {
 	return l.Laplace.Quantile(p)
 }
 
-// The type cauchy is the Cauchy distribution: that of Mu + Scale tan U, where U is
-// uniform on (−π/2, π/2).
+// The type cauchy is the Cauchy distribution, which is the distribution of Mu + Scale tan
+// U if U is uniform on (−π/2, π/2).
 type cauchy struct{ Mu, Scale float64 }
 
 func (c cauchy) LogProb(x float64) float64 {

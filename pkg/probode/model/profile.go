@@ -26,11 +26,12 @@ type ProfileLikelihood struct {
 	Parameter string
 	Points    []ProfilePoint // by value, including the optimum
 	// Lower and Upper are the ends of the confidence interval. An end is open if the
-	// profile stays above the threshold up to a bound or, if there is no bound, over ten
-	// units of the parameter's coordinate in a search (powers of ten, on a logarithmic
-	// scale). If an end is open, the data do not limit the parameter on that side. If Err
-	// is not nil, a closed end may merely be the point at which the computation of the
-	// profile stopped.
+	// profile stays above the threshold up to the bound of the parameter. If the
+	// parameter has no bound, an end is open if the profile stays above the threshold
+	// over a distance of ten typical changes of the parameter (ten powers of ten, on a
+	// logarithmic scale). If an end is open, the data do not limit the parameter on that
+	// side. If Err is not nil, a closed end may merely be the point at which the
+	// computation of the profile stopped.
 	Lower, Upper         float64
 	LowerOpen, UpperOpen bool
 	// Elsewhere contains, in order of the parameter's value, points outside the interval
@@ -75,10 +76,10 @@ type ProfileLikelihoods struct {
 // ridge. The end points of the other searches, and the profiles of the other parameters,
 // show whether the likelihood exceeds the threshold outside the interval.
 //
-// According to the expansion of the log-likelihood at a point of a profile, the
-// log-likelihood there is less than 0.02 below its maximum over the other parameters. The
-// ends of intervals are interpolated. If ctx ends, the error is that of ctx, and profiles
-// that are not finished are incomplete.
+// At each point of a profile, the log-likelihood is less than 0.02 below its maximum over
+// the other parameters, as estimated from an expansion at this point. The ends of
+// intervals are interpolated. If ctx ends, the error is that of ctx, and profiles that
+// are not finished are incomplete.
 //
 // Source for steps along curved ridges: Transtrum & Sethna (2012), arXiv:1201.5885.
 func (p *File) Profiles(ctx context.Context, ends []Optimum, level float64, s FitSettings) (*ProfileLikelihoods, error) {
@@ -159,8 +160,9 @@ func (f *fitting) sides(ctx context.Context, from []float64, threshold float64, 
 // If the likelihood has two ridges, the profile is the maximum over both, but a profile
 // that is computed from the best optimum stays on the ridge of this optimum. For each
 // closed end of an interval, extend() begins at the end point of the search that lies
-// within the interval and is nearest to this end. The interval grows if the likelihood
-// along the profile from this point stays above the threshold over a greater distance.
+// within the interval and is nearest to this end. The interval is extended if the
+// likelihood along the profile from this point is still above the threshold at the old
+// end of the interval.
 func (f *fitting) extend(ctx context.Context, sides []side, from []float64, best Optimum, ends []Optimum, threshold float64) error {
 	const (
 		rounds = 3
@@ -237,8 +239,8 @@ func (s *side) join(t side, k int, sign float64) {
 	s.end, s.open, s.err = t.end, t.open, t.err
 }
 
-// A higherError is the error that a point of a profile has a higher log-likelihood than
-// the optimum from which the profile is computed.
+// A higherError reports that a point of a profile has a higher log-likelihood than the
+// optimum from which the profile is computed.
 type higherError struct {
 	name  string
 	at    []float64 // values of all parameters on the linear scale
@@ -252,7 +254,7 @@ func (e *higherError) Error() string {
 
 var errStopped = errors.New("stopped before its end was found")
 
-// A side is one half of a profile, outwards from the optimum.
+// A side is the part of a profile on one side of the optimum.
 type side struct {
 	from float64     // the optimum
 	x    [][]float64 // coordinates
@@ -260,8 +262,8 @@ type side struct {
 	end  float64 // of the interval, a coordinate
 	open bool
 	err  error
-	// The field begun is the distance from the optimum of the last end point of another
-	// search from which the profile was computed.
+	// The profile may also be computed from the end points of other searches. The field
+	// begun is the distance between the optimum and the end point that was used last.
 	begun float64
 }
 
@@ -269,8 +271,9 @@ type side struct {
 // profile is below the threshold. At each point, the expansion of the log-likelihood
 // predicts the next point, and then the log-likelihood is maximised over the other
 // coordinates. The length of a step is chosen so that √drop, which is linear for a
-// Gaussian likelihood, rises by a fifth of its threshold. The argument `below` is the
-// difference between the best log-likelihood and that at the point `from`.
+// Gaussian likelihood, rises by a fifth of the square root of the threshold. The argument
+// `below` says how far the log-likelihood at the point `from` is below the best
+// log-likelihood.
 func (f *search) side(from []float64, k int, sign, threshold, below float64) side {
 	const (
 		farthest  = 10 // units from the optimum, if there is no bound
@@ -339,13 +342,13 @@ func (f *search) side(from []float64, k int, sign, threshold, below float64) sid
 }
 
 // The method crossing() returns the value of coordinate k at which the drop of the
-// profile reaches the threshold goal². The value lies between those at the points inside
-// and outside. The method adds the points that it computes to s. The square root of the
-// drop is interpolated, because it is linear for a Gaussian likelihood. For other
-// likelihoods a single interpolation can be inaccurate, for example where the drop levels
-// off just below the threshold. Therefore the bracket is reduced until a point has a
-// log-likelihood close to the threshold, or until the log-likelihood cannot be maximised
-// over the other coordinates.
+// profile reaches the threshold goal². The result lies between the values of the
+// coordinate at the points `inside` and `outside`. The method adds the points that it
+// computes to s. The square root of the drop is interpolated, because it is linear for a
+// Gaussian likelihood. For other likelihoods a single interpolation can be inaccurate,
+// for example where the drop levels off just below the threshold. Therefore the bracket
+// is reduced until a point has a log-likelihood close to the threshold, or until the
+// log-likelihood cannot be maximised over the other coordinates.
 func (f *search) crossing(s *side, inside, outside *shape.Ascent, k int, base, goal, tolerance float64) float64 {
 	const (
 		most = 20  // points
@@ -384,8 +387,7 @@ func (s *side) add(x []float64, k int, drop float64) {
 	s.x, s.drop = append(s.x, slices.Clone(x)), append(s.drop, drop)
 }
 
-// The method around() returns an ascent that starts at x, from which other points can be
-// predicted.
+// The method around() returns an ascent that starts at x and stays within the bounds.
 func (f *search) around(x []float64, value float64) *shape.Ascent {
 	a := &shape.Ascent{Point: shape.Point{X: slices.Clone(x), Value: value}}
 	for _, b := range f.boxes {
@@ -480,10 +482,10 @@ func (f *fitting) elsewhere(p *ProfileLikelihoods, ends []Optimum) {
 // byValue compares points of a profile by the value of the parameter.
 func byValue(a, b ProfilePoint) int { return cmp.Compare(a.Value, b.Value) }
 
-// Within returns those points of the profiles and of their fields Elsewhere at which the
-// log-likelihood is at or above the threshold, each with the values of all parameters.
-// The range of a prediction over these points is a confidence band for the prediction.
-// The band is approximate, because the profiles are those of the parameters, not of the
+// Within returns the points, including those in Elsewhere, at which the log-likelihood is
+// at or above the threshold. Each point consists of the values of all parameters. The
+// range of a prediction over these points is a confidence band for the prediction. The
+// band is approximate, because the profiles are those of the parameters, not of the
 // prediction.
 func (p *ProfileLikelihoods) Within() [][]float64 {
 	list := [][]float64{p.Best.Theta}

@@ -29,14 +29,14 @@ type search struct {
 }
 
 const (
-	// A search continues until the predicted rise in log-likelihood is below the
-	// constant rise. After a call of refine(), it continues until the predicted rise is
+	// A search continues until the predicted rise in log-likelihood is below the constant
+	// rise. After a call of refine(), the search continues until the predicted rise is
 	// below fineRise. A search has converged if Optimum.Left ≤ short and Optimum.Slope ≤
 	// flatSlope.
 	rise, fineRise, short, flatSlope = 1e-4, 1e-9, 1e-6, 1e-2
 	// Let b be the log-likelihood at the end of the best search. A search that ended
 	// below b − reach is not refined. A search that ended between b − reach and b −
-	// nearBest continues for only a few iterations after it was refined. A few iterations
+	// nearBest is refined, but then continues for only a few iterations. A few iterations
 	// are enough at an optimum, but not on a long ridge.
 	nearBest, few, reach = 2, 20, 20
 	// A measurement counts as equal to the model's value if the absolute residual, in
@@ -163,7 +163,7 @@ func (f *search) coordinates(x []float64) []float64 {
 }
 
 // Follow returns false, so the derivatives are recomputed at each point. Exact
-// derivatives cost little more than a value.
+// derivatives take little more time than the log-likelihood itself.
 func (f *search) Follow(*shape.Point, []float64) bool { return false }
 
 // Bend implements shape.Bender. Only profiles use this method, because their points lie
@@ -202,13 +202,14 @@ func (f *search) rough(e *end) {
 	e.Evaluations = f.evaluations
 }
 
-// The method begin() sets the point at which the search begins. For every second start
-// that is drawn at random, the search begins at the best of several points, because the
-// likelihood may be almost constant over a large part of the box, and no search can leave
-// that part. An example is an oscillator observed with an unknown scale: for parameters
-// without oscillations, the best scale is often zero. The other searches begin at e.from,
-// because the best of several points is more often near a broad local optimum. If the
-// likelihood cannot be computed at any of these points, begin() draws more points.
+// The method begin() sets the point at which the search begins. Every second search with
+// a random start begins at the best of several points. A single point may lie in a large
+// region in which the likelihood is almost constant, and a search cannot leave such a
+// region. An example is an oscillator observed with an unknown scale: for parameters with
+// which the solution does not oscillate, the best scale is often zero. The other searches
+// begin at e.from, because the choice of the best of several points favours broad local
+// optima. If the likelihood cannot be computed at any of these points, begin() draws more
+// points.
 func (f *search) begin(e *end) error {
 	const most = 25
 	points := 1
@@ -318,8 +319,8 @@ func (f *search) finish(e *end, below float64) {
 	}
 }
 
-// The method refine() tightens the tolerances to those that an accurate optimum near the
-// current point needs. The search then continues with the new tolerances.
+// The method refine() tightens the tolerances as far as is necessary for an accurate
+// optimum near the current point. The search then continues with the new tolerances.
 func (f *search) refine(a *shape.Ascent) error {
 	v, err := f.fine.At(f.ctx, f.all(a.X), false)
 	if err != nil {

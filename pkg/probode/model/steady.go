@@ -53,7 +53,7 @@ func (r *steadyFinder) failed() error {
 }
 
 // The method state() returns the steady state at θ, and also its derivatives if the
-// argument slopes is true. If no steady state is found, all numbers are NaN.
+// argument `slopes` is true. If no steady state is found, all numbers are NaN.
 func (r *steadyFinder) state(theta []float64, slopes bool) (x, slope []float64) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -87,8 +87,8 @@ const (
 	// largest absolute value so far does not exceed the constant settled. The end of each
 	// span is ten times as far from the start as the end of the previous span.
 	settled = 1e-11
-	// If there is no steady state by the time restLast after the start, the search ends
-	// with an error.
+	// If the state is still not steady when the time restLast has passed since the start,
+	// the search ends with an error.
 	restLast = 1e14
 )
 
@@ -123,9 +123,9 @@ func (r *steadyFinder) find(theta []float64, slopes bool) (x, slope []float64, e
 	}
 }
 
-// The function lastSwitch() returns the time of the last event of q before the time end,
-// for the parameters θ, or −Inf if there is no such event. Events that the state triggers
-// do not count, because a state at rest triggers no events.
+// The function lastSwitch() returns the time of the last event of q before the time
+// `end`, for the parameters θ, or −Inf if there is no such event. Events that the state
+// triggers do not count, because a state at rest triggers no events.
 func lastSwitch(q *probode.Problem, theta []float64, end float64) float64 {
 	last := math.Inf(-1)
 	for _, e := range q.Events {
@@ -174,9 +174,10 @@ func (r *steadyFinder) solve(q *probode.Problem, theta []float64, slopes bool) (
 	return x, slope, nil
 }
 
-// realParts returns the real parts of the eigenvalues of the matrix a, computed in the
-// same way as by mat.Eigen for up to 75 rows. The type mat.Eigen also computes
-// eigenvectors, so using it would make the playground's program 2.5 % larger.
+// realParts returns the real parts of the eigenvalues of the matrix a. The function uses
+// the algorithm that mat.Eigen uses for matrices with up to 75 rows. The type mat.Eigen
+// also computes eigenvectors, so using it would make the playground's program 2.5 %
+// larger.
 func realParts(a *mat.Dense) ([]float64, error) {
 	h := mat.DenseCopyOf(a).RawMatrix()
 	n := h.Rows
@@ -196,10 +197,10 @@ func realParts(a *mat.Dense) ([]float64, error) {
 // The method implicit() returns the derivatives of the steady state x from the equation
 // f(x, θ) = 0: J dx = −∂f/∂θ dθ. If J is singular because linear combinations ℓᵀx of the
 // states are conserved, the equations are completed by ℓᵀdx = ℓᵀdx₀, where x₀ is the
-// initial state. The method returns nil if the result is uncertain: if f depends on time,
-// if J has an eigenvalue with a positive real part, or if J is singular, or nearly so,
-// for another reason. The derivatives must then be computed by integrating to the steady
-// state, which takes far longer.
+// initial state. The result is uncertain, and the method returns nil, if f depends on
+// time, if J has an eigenvalue with a positive real part, or if conserved combinations do
+// not explain why J is singular or nearly singular. The derivatives must then be computed
+// by integrating to the steady state, which takes far longer.
 func (r *steadyFinder) implicit(theta, x []float64) []float64 {
 	const small = 1e-9 // relative size of singular values and residuals that count as zero
 	q, d, n := r.q, r.q.Dim(), len(theta)
@@ -293,8 +294,8 @@ func (r *steadyFinder) implicit(theta, x []float64) []float64 {
 }
 
 // The method conserved() reports whether the linear combination lawᵀx of the states is
-// constant. To find out, it checks whether lawᵀf is zero at random states, up to rounding
-// errors.
+// constant. For this purpose, the method checks whether lawᵀf is zero at random states,
+// up to rounding errors.
 func (r *steadyFinder) conserved(law, theta, x []float64) bool {
 	rng := rand.New(rand.NewPCG(1, 1))
 	f, at := make([]float64, len(x)), make([]float64, len(x))
@@ -316,8 +317,9 @@ func (r *steadyFinder) conserved(law, theta, x []float64) bool {
 
 // The function calm() reports whether states and derivatives have settled. The change in
 // each state, relative to its largest absolute value so far, must not exceed the constant
-// settled. The change in the derivatives may be a thousand times as large. The function
-// calm() also updates the argument peak, the largest absolute value of each state so far.
+// settled. The limit for changes in the derivatives is a thousand times as large as the
+// limit for changes in the states. The function calm() also updates the argument peak,
+// the largest absolute value of each state so far.
 func calm(x, x2, slope, slope2, peak []float64) bool {
 	same, n := x != nil, len(slope2)/len(x2)
 	for k, v := range x2 {

@@ -21,8 +21,8 @@ func (l *lowering) findSwitches() {
 			l.switches = append(l.switches, at)
 		}
 	}
-	// If the time at which a part of a trigger changes is known, no step may cross this
-	// time.
+	// If a condition in a trigger changes at a time that is known beforehand, no step may
+	// cross this time.
 	for _, e := range l.events {
 		if e.Trigger == nil {
 			continue
@@ -61,11 +61,11 @@ func (l *lowering) fixed(n *expr.Node) bool {
 	return true
 }
 
-// branches returns a system in which each comparison in the right-hand sides that may
-// change at a time that is not known beforehand is a state: see probode.Problem.Hybrid. It
-// is nil if there is no such comparison. Kinks of functions such as max and abs do not
-// count, because f does not jump there. Comparisons without a continuous margin, such as
-// an equality, stay in the right-hand sides.
+// branches returns a system with an additional state for each comparison in the
+// right-hand sides that changes at times that are not known beforehand: see
+// probode.Problem.Hybrid. The result is nil if no state is added. Kinks of functions such
+// as max and abs do not count, because f does not jump there. Comparisons without a
+// continuous margin, such as equalities, remain in the right-hand sides.
 func (e *Instance) branches(l *lowering) *system {
 	start := map[string]*expr.Node{expr.Time: expr.Num(e.model.start)}
 	for i, id := range e.states {

@@ -169,7 +169,7 @@ func conditionTable(t *source.Table) []condition {
 	return list
 }
 
-// measurementTable reads a table of measurements. If the argument conditions is true,
+// measurementTable reads a table of measurements. If the argument `conditions` is true,
 // each row must name a condition.
 func measurementTable(t *source.Table, m *Model, conditions bool) []Observation {
 	t.Need("observableId", "measurement", "time")

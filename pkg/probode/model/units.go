@@ -12,8 +12,8 @@ import (
 // states with different units, for example if a flow leaves one state as people and
 // enters another as mol.
 //
-// Units are compared as words, so mg and g are different: formulas use the numbers
-// without units, so a sum of mg and g is a mistake. The unit of a product counts as
+// Units are compared as words, so mg and g are different. A sum of mg and g is a mistake,
+// because formulas use the numbers without their units. The unit of a product counts as
 // unknown, and so does the unit of a quantity for which the file gives no unit. An
 // unknown unit is compatible with every other unit.
 func (m *Model) checkUnits() {
@@ -97,8 +97,8 @@ func terms(n *expr.Node, out []string) []string {
 	return out
 }
 
-// The function unsigned() returns n without the signs of its first factor, because −a b
-// is represented as (−a) b.
+// The function unsigned() returns n without the minus signs of its first factor. The
+// product −a b, for example, is represented as (−a) b.
 func unsigned(n *expr.Node) *expr.Node {
 	switch op, args := n.Operator(); {
 	case op == "minus" && len(args) == 1:

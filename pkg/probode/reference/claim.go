@@ -23,8 +23,8 @@ const (
 	// The constant doubt is the claimed error divided by the difference between the two
 	// integrations.
 	doubt = 10.0
-	// The constant doubtStiff replaces doubt for implicit steps. The ratio is larger than
-	// doubt because both integrations may suffer from order reduction.
+	// The constant doubtStiff replaces doubt for implicit steps. The constant doubtStiff
+	// is larger than doubt because both integrations may suffer from order reduction.
 	doubtStiff = 30.0
 	// The constant share is the smallest ratio of the claimed relative error of a
 	// component to the largest relative error of any component.
@@ -42,7 +42,7 @@ const (
 	// The constant longer is the time from t₀ to the end of a period, divided by the time
 	// from t₀ to the beginning of the period. The claimed error depends only on the
 	// differences in the current period and in the two periods before it, because the
-	// error can change during the time span.
+	// error may grow and decrease again during the integration.
 	longer = 1.15
 	// The constant checks is the number of times at which the integrations are compared,
 	// in addition to the requested times.
@@ -50,7 +50,7 @@ const (
 )
 
 // The function checkpoints() returns additional times, which lie in wide gaps between the
-// time start and the last of the given times.
+// time `start` and the last of the given times.
 func checkpoints(start float64, times []float64) []float64 {
 	var out []float64
 	width := (times[len(times)-1] - start) / checks
@@ -124,7 +124,7 @@ func (sol *Solution) twice(ctx context.Context, p *probode.Problem, c *schedule,
 }
 
 // The function claim() computes the claimed error of x and stores it in the argument
-// other, which holds the states that are compared with x. A difference may happen to be
+// `other`, which holds the states that are compared with x. A difference may happen to be
 // small where it changes sign. Therefore the claimed error is computed from all recent
 // differences in all components: no component is assumed to have a much smaller relative
 // error than the others. The argument `first` holds the initial state.
@@ -218,8 +218,8 @@ func (sol *Solution) global(ctx context.Context, p *probode.Problem, c *schedule
 			local.Relative = max(local.Relative, 1e-15)
 		}
 		if err := sol.twice(ctx, p, c, local); err != nil {
-			// The solution does not end at this time, because an integration with larger
-			// tolerances has continued past it.
+			// The solution exists beyond the time at which this integration stopped,
+			// because an integration with larger tolerances has continued past it.
 			if stuck := stuckError(""); before != nil && errors.As(err, &stuck) {
 				return before
 			}

@@ -32,7 +32,7 @@ func (e *integration) restart() {
 	}
 }
 
-// The method reach() takes steps up to the time target, which is grid point i + 1.
+// The method reach() takes steps up to the time `target`, which is grid point i + 1.
 func (e *integration) reach(target float64, i int) error {
 	span := e.p.Span[1] - e.p.Span[0]
 	for {
@@ -113,8 +113,9 @@ func (e *integration) reach(target float64, i int) error {
 	}
 }
 
-// The method seeInput() shortens the first step of a segment, whose length is at most h,
-// if f(t, x) changes so soon after t that the step could miss the change.
+// The method seeInput() shortens the first step of a segment if f(t, x) changes so soon
+// after t that the step could miss the change. The argument h is the maximum length of
+// the first step.
 func (e *integration) seeInput(h float64) {
 	if e.p.Autonomous {
 		return
@@ -148,7 +149,7 @@ func (e *integration) longestStep() float64 {
 
 // The method try() computes rows for a step H until one converges, and returns the number
 // of that row. The tolerance of this step is the usual tolerance multiplied by the
-// argument part. If no row converges, try() shortens the natural step.
+// argument `part`. If no row converges, try() shortens the natural step.
 func (e *integration) try(H, part float64, cut bool) (int, bool) {
 	r := e.rule
 	n, k := r.n, r.k
@@ -239,7 +240,7 @@ func (r *rule) order(j int) {
 
 // The method differentiate() computes f0 and, for the implicit rule, the Jacobian and
 // ∂f/∂t at (t, x). The derivative ∂f/∂t is approximated by a difference over a small part
-// of the step, whose length is at most the argument rest.
+// of the step, whose length is at most the argument `rest`.
 func (e *integration) differentiate(rest float64) error {
 	r := e.rule
 	copy(e.at, e.x)
@@ -293,9 +294,9 @@ func (e *integration) differentiate(rest float64) error {
 	return nil
 }
 
-// In the integration with perturbed arguments, the method move() shifts each component of
-// the argument x of f that changes with time by one unit in the last place, up or down. A
-// constant component is not shifted, because it may be a flag that f compares with a
+// For the integration that perturbs the arguments of f, the method move() shifts each
+// component of x whose derivative is not zero by one unit in the last place, up or down.
+// A constant component is not shifted, because it may be a flag that f compares with a
 // number. The method reports whether it shifted any component.
 func (e *integration) move() bool {
 	changed := false

@@ -1,8 +1,9 @@
 package reference
 
-// explicitSubsteps is the sequence of even numbers that requires the least work. With
-// more than eight rows, the weights of the extrapolation would multiply rounding errors
-// by factors in the hundreds.
+// explicitSubsteps contains the number of substeps for each row. Of all increasing
+// sequences of even numbers, the sequence 2, 4, 6, … requires the least work. With more
+// than eight rows, the weights of the extrapolation would multiply rounding errors by
+// factors in the hundreds.
 var explicitSubsteps = []int{2, 4, 6, 8, 10, 12, 14, 16}
 
 func (e *integration) newExplicit(run int) *rule {
@@ -17,7 +18,7 @@ func (e *integration) newExplicit(run int) *rule {
 
 // The method midpoint() takes a step of length H with the midpoint rule in n substeps.
 // The method writes the increment of x into dst, and the increment with a final smoothing
-// step (Gragg 1965) into the argument smooth. Since n is even, the errors of both
+// step (Gragg 1965) into the argument `smooth`. Since n is even, the errors of both
 // increments have only even powers of h.
 func (e *integration) midpoint(dst, smooth []float64, H float64, n int) {
 	h := H / float64(n)

@@ -37,21 +37,21 @@ func extrapolate(tab [][]float64, n []int, j int) {
 }
 
 // The method distance() returns the largest component of the estimated error of a step H,
-// divided by the permitted error, which is the tolerance times the argument part. The
+// divided by the permitted error, which is the tolerance times the argument `part`. The
 // estimate is the larger of T_{j,j} − T_{j,j−1} and, for the explicit rule, the
-// difference between the results with and without smoothing. For smooth f the difference
-// due to smoothing is much smaller. If f is not smooth, for example f = −sign(x), all
-// rows may agree to the last bit on a wrong result, but the results with and without
-// smoothing do not agree.
+// difference between the results with and without smoothing. For smooth f, the difference
+// between the results with and without smoothing is much smaller than T_{j,j} −
+// T_{j,j−1}. If f is not smooth, for example f = −sign(x), all rows may agree to the last
+// bit on a wrong result, but the results with and without smoothing do not agree.
 func (e *integration) distance(j int, H, part float64) float64 {
 	var largest float64
 	for k, dx := range e.tab[0] {
 		largest = max(largest, e.peak[k], math.Abs(e.x[k]+dx))
 	}
-	// In a component that begins at zero and has terms that cancel, such as the second
-	// velocity of a double pendulum released from rest, rounding errors exceed any
-	// relative tolerance. Such errors are recognised because they do not decrease from
-	// row to row.
+	// Rounding errors exceed any relative tolerance in a component that begins at zero
+	// and whose derivative is a sum of terms that cancel. An example is the second
+	// velocity of a double pendulum released from rest. Such errors are recognised
+	// because they do not decrease from row to row.
 	rounding := 0.0
 	if e.rule.family == explicit && e.set.Absolute == nil && j > 1 {
 		rounding = 16 * epsilon * H * vector.MaxAbs(e.f0)
@@ -87,10 +87,10 @@ func (e *integration) distance(j int, H, part float64) float64 {
 	return dist
 }
 
-// The method size() returns the size of component k to which errors are relative: its
-// absolute value x or, without an absolute tolerance, a number that is not zero unless
-// all states are zero. The argument largest is the largest absolute value of all
-// components.
+// The method size() returns the size that relative errors of component k refer to. It is
+// the absolute value x of the component or, without an absolute tolerance, a number that
+// is not zero unless all states are zero. The argument largest is the largest absolute
+// value of all components.
 func (e *integration) size(k int, x, largest float64) float64 {
 	if e.set.Absolute == nil {
 		// The size of a component that has been zero so far must be derived from the

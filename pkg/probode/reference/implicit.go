@@ -30,10 +30,10 @@ func (e *integration) newImplicit(run int) *rule {
 	return r
 }
 
-// implicitWork sets each element of the argument work to the cost of a row whose number
-// of substeps is the corresponding element of n. The cost includes calls of f, the
-// Jacobian, factorisations and solves of linear systems. A call of f is assumed to cost
-// ten operations for each component.
+// implicitWork sets each element of `work` to the cost of a row whose number of substeps
+// is the corresponding element of n. The cost includes calls of f, the Jacobian,
+// factorisations and solves of linear systems. A call of f is assumed to cost ten
+// operations for each component.
 func (e *integration) implicitWork(work []float64, n []int) {
 	d := float64(e.p.Dim())
 	lower, upper := d-1, d-1
@@ -108,9 +108,9 @@ func (r *rule) solve(e *integration, dst []float64, H float64, n int) bool {
 // the step with the slopes f there, and compares the slope of this cubic in the middle of
 // the step with f. The cubic is not accurate, so it is sufficient that the two slopes
 // differ by less than half of the largest slope, after (I/H − J)⁻¹ has damped stiff
-// components. In an equilibrium all slopes are rounding errors, so the differences are as
-// large as the slopes; but these differences change the state by less than its own
-// rounding error.
+// components. At an equilibrium all slopes consist of rounding errors, so their
+// differences are as large as the slopes themselves. However, these differences change
+// the state by less than its own rounding error.
 func (r *rule) plausible(e *integration, H float64) bool {
 	if !r.lu.Factorize(1/H, r.jac) {
 		return false

@@ -101,7 +101,7 @@ type stiffness struct {
 
 var errStopped = errors.New("stopped")
 
-// A stuckError is the error that steps became too short or too numerous.
+// A stuckError reports that steps became too short or too numerous.
 type stuckError string
 
 func (e stuckError) Error() string { return string(e) }

@@ -118,10 +118,9 @@ func (a *accuratePath) solve(ctx context.Context, theta []float64, tol probode.T
 }
 
 // relativeClaim returns the largest claimed error of the states x, in units of the
-// largest value of the same component. This largest value is replaced by a millionth of
-// the largest value of all components, or of the initial value of the component, if that
-// is larger, because the claimed error of a tiny component may be far larger than the
-// component.
+// largest value of the same component. This largest value is taken to be at least a
+// millionth of the largest value of any component, because the claimed error of a tiny
+// component may be far larger than the component.
 func relativeClaim(first, x, claimed []float64) float64 {
 	d, all := len(first), 0.0
 	top := make([]float64, d)

@@ -43,8 +43,8 @@ type Settings struct {
 	//	Error ≤ Absolute + Relative × |X|
 	//
 	// for all components and times. If this bound cannot be reached, Solve returns an
-	// error. If Absolute is nil, Relative/1000 times the largest |X| of the component so
-	// far is used in its place.
+	// error. If Absolute is nil, the absolute tolerance is Relative/1000 times the
+	// largest |X| of the component so far.
 	Global bool
 
 	// MaxStep is the maximum length of a step; f is called at least once in every
@@ -77,7 +77,8 @@ type Solution struct {
 	Error []float64
 
 	// These fields are the numbers of the accepted steps, the rejected steps, the calls
-	// of F and FJ, and the accepted linearly implicit steps, over all integrations.
+	// of F and FJ, and the accepted linearly implicit steps, summed over all
+	// integrations.
 	steps, rejected, evaluations, implicit int
 }
 

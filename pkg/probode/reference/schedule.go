@@ -22,8 +22,9 @@ type schedule struct {
 	asked  []int // the elements of index whose states were requested
 }
 
-// newSchedule returns the schedule for the grid g, which was made for θ. The states are
-// needed at the grid points whose numbers are in the argument index, in increasing order.
+// newSchedule returns the schedule for the grid g, which was made for θ. The argument
+// `index` contains, in increasing order, the numbers of the grid points at which the
+// states are needed.
 func newSchedule(p *probode.Problem, theta []float64, g *probode.Grid, index []int) *schedule {
 	c := &schedule{g: g, t: g.Times(), index: index, asked: make([]int, len(index))}
 	for n := range index {
@@ -83,7 +84,7 @@ func (e *integration) run(c *schedule, out []float64) (err error) {
 }
 
 // The method follow() integrates over the points of the schedule c, and stores in the
-// argument out the states at the grid points whose numbers are in c.index.
+// argument `out` the states at the grid points whose numbers are in c.index.
 func (e *integration) follow(c *schedule, out []float64) error {
 	e.problem.Initial(e.x, e.theta)
 	if !vector.Finite(e.x) {

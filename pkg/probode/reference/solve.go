@@ -25,7 +25,7 @@ import (
 // gains two orders with each column. The number of rows, which determines the order, and
 // the step length H are chosen for each step so as to minimise the work. For stiff
 // problems Solve uses a linearly implicit rule, with Problem.FJ or with finite
-// differences of F. To decide which rule is better, it tries both.
+// differences of F. Solve tries both rules to decide which one needs less work.
 //
 // # What the error estimate means, and what it does not mean
 //
@@ -37,11 +37,11 @@ import (
 // times the difference between the two results (thirty times if the problem is stiff).
 // Because a difference may be small by chance, the estimate at a time uses the largest
 // difference over a preceding period that covers at least the last fifth of the time
-// since t₀ and contains at least three of the compared times. Relative to the size of the
-// component, this difference is also taken to be at least 0.3 times the largest relative
-// difference in any other component. Therefore Error is usually far larger than the true
-// error, and it exceeds the true error even for problems that amplify errors. If no digit
-// of X is correct, Error is larger than X itself. At t₀ Error is zero.
+// since t₀ and contains at least three of the compared times. In addition, the relative
+// difference in each component is taken to be at least 0.3 times the largest relative
+// difference in any component. Therefore Error is usually far larger than the true error,
+// and it exceeds the true error even for problems that amplify errors. If no digit of X
+// is correct, Error is larger than X itself. At t₀ Error is zero.
 //
 // Error is not a rigorous bound. A solver knows f only at the points at which it has
 // evaluated f. An input that begins and ends between two calls, or a change of f in a

@@ -53,8 +53,8 @@ func (f *calibration) controls(name string) knobs {
 const leastAlpha, mostAlpha = 1e-3, 10
 
 // The method compute() compares the error with the standard deviation of the paths at the
-// α of the slider, calibrates α, and then computes the score and the shares for many
-// values of α.
+// value of α on the slider, calibrates α, and then computes the score and the shares for
+// many values of α.
 func (f *calibration) compute(ctx context.Context) error {
 	others := map[string]any{}
 	for _, c := range f.knobs {

@@ -99,8 +99,8 @@ func dots(name, colour string, size float64, data points) Series {
 	return Series{Name: name, Colour: colour, Size: size, Data: data}
 }
 
-// The function decade() rounds v to a power of ten, up or down as the argument round
-// does.
+// The function decade() rounds v to a power of ten, whose exponent is rounded by the
+// function round().
 func decade(v float64, round func(float64) float64) float64 {
 	return math.Pow(10, round(math.Log10(v)))
 }

@@ -1,9 +1,9 @@
 // Package playground computes the figures of a web page on which a reader changes the
 // settings of a solver and sees the effect at once. The package draws nothing and does
-// not depend on a browser: from the values of its controls, a Figure computes
-// descriptions of charts, and sentences. The program in the folder wasm is this package
-// compiled for WebAssembly; the JavaScript of the page draws the charts and passes the
-// values of the controls to the program.
+// not depend on a browser: a Figure computes sentences and descriptions of charts from
+// the values of its controls. The program in the folder wasm is this package compiled for
+// WebAssembly; the JavaScript of the page draws the charts and passes the values of the
+// controls to the program.
 //
 // A WebAssembly program has only one thread, in which Go does not preempt a goroutine
 // that is computing. Figure.Advance therefore computes for a short time only, and is

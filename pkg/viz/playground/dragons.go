@@ -15,8 +15,8 @@ import (
 )
 
 // The type dragons is the figure about spurious peaks of the likelihood that are caused
-// by a solver, for y′ = β0 − β1 y with y(0) = 1. The vertical axis of its surface is the
-// limit β0/β1.
+// by a solver, for y′ = β0 − β1 y with y(0) = 1. The vertical axis of the surface shows
+// the limit β0/β1 of the solution.
 type dragons struct {
 	*Figure
 	by, exact []float64 // log-likelihood along β0 = 10 β1, relative to its maximum
@@ -33,8 +33,8 @@ type peak struct {
 	exact        float64 // accurate log-likelihood there, relative to its maximum
 }
 
-// These β1 are shown. The distance between neighbouring points is two standard deviations
-// of the narrowest peak.
+// The figure shows these values of β1. The distance between neighbouring points is two
+// standard deviations of the narrowest peak.
 const leastBeta, mostBeta = 0.3, 12
 
 var betas = floats.Span(make([]float64, 391), leastBeta, mostBeta)
@@ -129,7 +129,7 @@ func (f *dragons) compute(ctx context.Context) error {
 	return nil
 }
 
-// The method solve() solves the equation with the β1 of the slider, once with the
+// The method solve() solves the equation for the value of β1 on the slider, once with the
 // selected solver and once accurately.
 func (f *dragons) solve(ctx context.Context, p *bayes.Posterior) error {
 	x := p.Experiments[0]

@@ -9,8 +9,8 @@ import (
 )
 
 // A Figure has controls, and produces charts and explanations from their values. The
-// computation starts again whenever a button is pressed, or a control is changed on which
-// the computation depends.
+// computation starts again whenever a button is pressed or a control on which it depends
+// is changed.
 type Figure struct {
 	knobs
 	kind
@@ -36,7 +36,7 @@ type content interface {
 	// given value of the leading control, or nil if this value is not allowed.
 	controls(value string) knobs
 
-	// The method compute() performs the computation. It runs as a task.
+	// The method compute() performs the computation. The computation runs as a task.
 	compute(ctx context.Context) error
 
 	// The method advance() lets the task run for about the given time, and reports
@@ -51,9 +51,9 @@ type content interface {
 // on the values of other controls.
 func (f *Figure) Controls() []Control { return f.knobs }
 
-// Set sets some of the controls to the given values, which are as decoded by
-// encoding/json; the keys are the names of the controls. If a value is not allowed,
-// nothing changes.
+// Set changes the controls whose names are the keys of the map `values`. The elements of
+// this map have the types that encoding/json produces. If a value is not allowed, nothing
+// changes.
 func (f *Figure) Set(values map[string]any) error {
 	value, _ := values[f.leading].(string)
 	next := f.content.controls(value)

@@ -39,11 +39,12 @@ type knobs []Control
 // The constant parameter is the prefix in the names of sliders for parameters.
 const parameter = "p."
 
-// The method fill() sets the values of the controls. A control gets its value in the
-// argument given or, if it has none there, its earlier value in the argument before,
-// provided that its default value and its options have not changed. The method returns an
-// error if a value in given is not allowed, except that numbers are moved into their
-// range, and parameters that a model no longer has are ignored.
+// The method fill() sets the values of the controls. A control takes its value from the
+// argument `given`. If this argument contains no value for a control, the control keeps
+// its earlier value, from the argument `before`, unless its default value or its options
+// have changed. The method returns an error if a value in `given` is not allowed, except
+// that numbers are moved into their range, and parameters that a model no longer has are
+// ignored.
 func (k knobs) fill(given map[string]any, before knobs) error {
 	for name := range given {
 		if k.named(name) == nil && !strings.HasPrefix(name, parameter) {

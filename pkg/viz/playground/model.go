@@ -81,7 +81,7 @@ func (f *modelFigure) controls(text string) knobs {
 }
 
 // The method compute() reads the text and solves the equations. Then, if a button was
-// pressed, it fits the model or computes a certificate.
+// pressed, the method fits the model or computes a certificate.
 func (f *modelFigure) compute(ctx context.Context) error {
 	f.doing, f.found, f.problems, f.theta, f.numbers = "", nil, nil, nil, map[string]float64{}
 	f.ended.Store(0)

@@ -18,7 +18,7 @@ var figures = map[string]kind{
 	"step":      {"problem", "cubic", "The step cannot be shown", nil, newStep},
 }
 
-// Names lists the figures.
+// Names returns the names of all figures.
 func Names() []string { return slices.Sorted(maps.Keys(figures)) }
 
 // Open returns a new Figure whose controls have their default values.

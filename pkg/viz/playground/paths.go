@@ -88,8 +88,8 @@ func problemChoice(value string) Control {
 }
 
 // The method compute() computes the ensemble and, if the problem has changed, the
-// accurate solution. Then it computes the errors and standard deviations for a sequence
-// of step sizes, from large to small.
+// accurate solution. Then the method computes the errors and standard deviations for a
+// sequence of step sizes, from large to small.
 func (f *paths) compute(ctx context.Context) error {
 	if f.solved != f.value {
 		f.ode, f.solved, f.truth, f.ens = integrable[f.value].make(), f.value, nil, nil
@@ -152,7 +152,7 @@ func (f *paths) compute(ctx context.Context) error {
 
 // The method errors() returns the errors of the classical solution, which are NaN as long
 // as the accurate solution is not known. The accurate solution is interpolated by cubic
-// polynomials with the same values and slopes at the grid points; with 4,800 intervals
+// polynomials that match its values and slopes at the grid points; with 4,800 intervals
 // the error of this interpolation is smaller than any error that is drawn.
 func (f *paths) errors(ens *probode.Ensemble) [][]float64 {
 	d := len(f.ode.X0)
@@ -231,12 +231,12 @@ func (f *paths) table(k int) []byte {
 	return append(b, '\n')
 }
 
-// The constant classical is the name of the solution without noise in the legend.
+// The constant classical is the legend entry for the solution without noise.
 const classical = "classical solution, ξ = 0"
 
-// The method scatter() returns series for component k of the classical solution and, as
-// the reader has selected, of the paths or of their mean and a band of standard
-// deviations.
+// The method scatter() returns the series for component k: the classical solution and,
+// depending on the choice of the reader, either the paths or their mean with a band of
+// two standard deviations.
 func (f *paths) scatter(k int) (series []Series) {
 	d, e := len(f.ode.X0), f.ens
 	if f.text("show") == "paths" {
@@ -269,7 +269,8 @@ func (f *paths) at() int {
 }
 
 // The method cut() draws the density of component k at the time selected in the control
-// cut. The density is divided by its maximum, so that the axis stays the same.
+// cut. The density is divided by its maximum, so that the range of the axis stays the
+// same.
 func (f *paths) cut(v *View, k int, x Axis) {
 	i, d, e := f.at(), len(f.ode.X0), f.ens
 	var values []float64

@@ -39,8 +39,8 @@ type accurate struct {
 	*task
 }
 
-// The variable accurates holds the accurate runs of all figures, by problem. Such a run
-// continues only while a figure with the same problem advances.
+// The variable accurates holds the accurate runs of all figures, by problem. The accurate
+// run of a problem continues only while a figure with this problem advances.
 var accurates = map[string]accurate{}
 
 // The function accurately() returns the accurate run of a problem; the first call
@@ -112,9 +112,9 @@ func (f *posterior) compute(ctx context.Context) error {
 	return f.draws.draw(ctx)
 }
 
-// The method advance() continues the sampling. Until the accurate run is complete, half
-// of the time is spent on it. If the reader has stopped the figure, a new run is still
-// started, but after that only the single iterations are made that the reader requests.
+// The method advance() continues the sampling. Until the accurate run is complete, this
+// run takes half of the time. If the reader has stopped the figure, a new run still
+// starts, but then it makes only the single iterations that the reader requests.
 func (f *posterior) advance(budget time.Duration) (done bool) {
 	if !f.exact.ended() {
 		budget /= 2

@@ -15,7 +15,7 @@ import (
 )
 
 // A run draws from a posterior with four chains, whose positions can be shown during the
-// run. Its draws are the same as those of sample.Run with the same settings.
+// run. The draws of a run are the same as those of sample.Run with the same settings.
 type run struct {
 	posterior *bayes.Posterior
 	settings  mcmc.Settings
@@ -140,8 +140,8 @@ func (r *run) kept() [][][]float64 {
 }
 
 // The method summarise() updates the summary of the draws, unless there are too few
-// draws. There is a pause after each parameter, because the page would freeze for too
-// long if all parameters were summarised without a pause.
+// draws. There is a pause after each parameter, because the page would otherwise freeze
+// for too long.
 func (r *run) summarise() {
 	const fewest, most = 20, 500 // draws of a chain
 	kept := r.kept()

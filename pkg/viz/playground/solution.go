@@ -47,8 +47,8 @@ func (f *modelFigure) solve(ctx context.Context) error {
 }
 
 // The method solutions() returns the curves. If the selected solver fails but the
-// accurate solver does not, the result failure is the reason, and the curves contain only
-// the accurate solution.
+// accurate solver does not, the result `failure` is the reason, and the curves contain
+// only the accurate solution.
 func (f *modelFigure) solutions(ctx context.Context) (curves []curve, failure, err error) {
 	list, err := f.file.Instances()
 	if err != nil {
@@ -72,7 +72,8 @@ func (f *modelFigure) solutions(ctx context.Context) (curves []curve, failure, e
 		for i := range times {
 			times[i] = p.Span[0] + (p.Span[1]-p.Span[0])*float64(i)/between
 		}
-		// The function observed() returns the observables, by their index and the time.
+		// The function observed() solves the problem with the setup s, and returns the
+		// values of each observable over time.
 		observed := func(s probode.Setup) ([][]float64, error) {
 			path, err := s.Bind(ctx, p, f.theta, times)
 			if err != nil {

@@ -18,7 +18,7 @@ func (v *View) say(format string, values ...any) {
 	v.Says = append(v.Says, fmt.Sprintf(format, values...))
 }
 
-// The method draw() adds a chart to the View, which may share a row of the page with
+// The method draw() adds a chart to the View; the chart may share a row of the page with
 // other charts.
 func (v *View) draw(id, title string, height int, x, y Axis, series ...Series) {
 	v.Charts = append(v.Charts, Chart{ID: id, Title: title, Height: height, X: x, Y: y, Series: series})
