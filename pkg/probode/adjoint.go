@@ -29,7 +29,7 @@ import (
 type Reverser interface {
 	Stepper
 	// Reverse propagates gradients back through step i, from the state next to the state
-	// x. The arguments theta, xi and scale must be those with which the step was
+	// x. The arguments `theta`, xi and scale must be those with which the step was
 	// computed. Reverse adds the contributions of a.Next to the other gradients in a. For
 	// each segment, the method Start is called at the beginning of the segment, and then
 	// Reverse is called for each step, from the last to the first. A multistep method
@@ -68,7 +68,7 @@ func (s *Solver) Gradient(g *Gradient, w, z, theta, xi []float64) error {
 }
 
 // The method gradient() does the same as Gradient, but for a function that also depends
-// on the times of the grid points. The argument times is the gradient of the function
+// on the times of the grid points. The argument `times` is the gradient of the function
 // with respect to these times, or nil.
 func (s *Solver) gradient(g *Gradient, w, times, z, theta, xi []float64) error {
 	if len(w) != s.PathLen() || len(z) != len(w) || len(g.Theta) != len(s.p.Theta) || len(theta) != len(g.Theta) {

@@ -228,7 +228,7 @@ func (c *controller) notice() {
 // which the state would double, with the state and its slope measured in units of the
 // tolerance [HNW93, §II.4]. If f(t, x) changes within that time because of its dependence
 // on t, the step is shorter. No event lies between the current time and the time given by
-// the argument end.
+// the argument `end`.
 func (c *controller) first(end float64) float64 {
 	span, t := c.p.Span[1]-c.p.Span[0], c.g.t[len(c.g.t)-1]
 	c.p.F(c.next, t, c.x, c.theta)
@@ -253,7 +253,7 @@ func (c *controller) first(end float64) float64 {
 	return onset.Step(func(dst []float64, t float64) { c.p.F(dst, t, c.x, c.theta) }, t, min(h, end-t), unit)
 }
 
-// The method reach() takes steps until t is equal to the argument end.
+// The method reach() takes steps until t is equal to the argument `end`.
 func (c *controller) reach(ctx context.Context, end, h, before float64) (float64, float64, error) {
 	rejected := 0
 	for {
@@ -381,7 +381,7 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 }
 
 // The method reason() returns an error that says why even the shortest step from t fails.
-// The argument err is the error of the last step, if it failed.
+// The argument `err` is the error of the last step, if it failed.
 func (c *controller) reason(err error, t, to float64) error {
 	for _, at := range [2]float64{t, to} {
 		if c.p.F(c.next, at, c.x, c.theta); !vector.Finite(c.next) {

@@ -25,7 +25,7 @@ type Differentiator struct {
 	jac1        *Matrix
 }
 
-// NewDifferentiator returns a Differentiator of p. If p has no FJ, the argument jacobian
+// NewDifferentiator returns a Differentiator of p. If p has no FJ, the argument `jacobian`
 // says whether to compute the Jacobian by differences at each point. Implicit methods need
 // that Jacobian anyway.
 func NewDifferentiator(p *Problem, jacobian bool) *Differentiator {
@@ -85,7 +85,7 @@ func (p *Problem) timeSlope(dst, f []float64, t float64, x, theta []float64) {
 }
 
 // timeDifference passes the coefficients and times of a second-order difference inside
-// the segment to the function at(). The argument increment is relative to |t| plus a
+// the segment to the function at(). The argument `increment` is relative to |t| plus a
 // hundredth of the span.
 func (p *Problem) timeDifference(increment, t float64, at func(c, t float64)) {
 	h := increment * (math.Abs(t) + 1e-2*(p.Span[1]-p.Span[0]))

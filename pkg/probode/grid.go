@@ -30,8 +30,8 @@ type Grid struct {
 	when   []*mark // the same in the order of Problem.Events
 	moving bool
 
-	// The field local holds the sizes of the local errors of the classical path, N×d, on
-	// grids of an error-controlled run or of a Setup with ScaleLocal. The fields tol and
+	// The field `local` holds the sizes of the local errors of the classical path, N×d, on
+	// grids of an error-controlled run or of a Setup with ScaleLocal. The fields `tol` and
 	// orders are set only on grids of error-controlled runs: tol is the tolerance of the
 	// run, and orders holds the orders that a Chooser has chosen for the steps, or is nil
 	// if it chose none.
@@ -52,7 +52,7 @@ type stretch struct {
 // maxSteps is a bound on the number of steps of a grid.
 const maxSteps = 1 << 30
 
-// The constant epsilon is the spacing of floating-point numbers at 1.
+// The constant `epsilon` is the spacing of floating-point numbers at 1.
 const epsilon = 0x1p-52
 
 // NewGrid returns the grid for p at θ, or at Problem.Theta if θ is nil, with points at

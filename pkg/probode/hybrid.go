@@ -96,7 +96,7 @@ func (h *hybridPath) Clone() Path {
 	return &c
 }
 
-// The method wide() returns a slice for all states of the Path in the field path; the
+// The method wide() returns a slice for all states of the Path in the field `path`; the
 // argument dst has space for only the first d of these states.
 func (h *hybridPath) wide(dst []float64) []float64 {
 	if n := len(dst) / h.d * h.all; len(h.states) != n {

@@ -64,7 +64,7 @@ func (s *Solver) Interpolator(times []float64) (*Interpolator, error) {
 	}
 	p := &Interpolator{g: g, d: s.d, degree: s.m.Order() + 1, times: times, first: make([]int, len(times)), weights: make([][]float64, len(times))}
 	for n, t := range times {
-		// The variable near allows for two rounding errors of t and two of the grid
+		// The variable `near` allows for two rounding errors of t and two of the grid
 		// times, in addition to 10⁻⁹ h.
 		near, last := 4*epsilon*math.Abs(t), len(g.t)-1
 		if !(t >= g.t[0]-g.near(0)-near && t <= g.t[last]+g.near(last)+near) || math.IsInf(t, 0) {
@@ -163,7 +163,7 @@ func (p *Interpolator) Last(n int) int { return p.first[n] + max(0, len(p.weight
 
 // The function still() subtracts from ddst the part that is due to the movement of the
 // points. Before the call, ddst holds the derivatives of the states at moving points;
-// after it, the derivatives at fixed times. The argument dt holds the derivatives of the
+// after it, the derivatives at fixed times. The argument `dt` holds the derivatives of the
 // times of all grid points.
 func (p *Interpolator) still(ddst, z, dt []float64) {
 	rate := make([]float64, p.d)

@@ -32,7 +32,7 @@ func NewDense(d int) *Matrix {
 	return &Matrix{D: d, Lower: d - 1, Upper: d - 1, Stride: d, A: make([]float64, d*d)}
 }
 
-// NewBanded returns a banded d×d matrix of zeros. The arguments lower and upper are the
+// NewBanded returns a banded d×d matrix of zeros. The arguments `lower` and `upper` are the
 // numbers of subdiagonals and superdiagonals, each in [0, d).
 func NewBanded(d, lower, upper int) *Matrix {
 	if d < 1 || lower < 0 || upper < 0 || lower >= d || upper >= d {

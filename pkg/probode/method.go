@@ -56,7 +56,7 @@ type Stepper interface {
 	Start(i int, x, theta []float64) error
 
 	// Step writes the state at t[i+1] to dst, given the state x at t[i]. The argument
-	// xi holds the normal variates of the step, and scale holds a factor for each of
+	// `xi` holds the normal variates of the step, and scale holds a factor for each of
 	// them; xi is nil for the classical method.
 	Step(dst []float64, i int, x, theta, xi, scale []float64) error
 }
@@ -94,7 +94,7 @@ type Estimator interface {
 type Chooser interface {
 	Estimator
 	// Choose is called after step i, which began in the state given to Step and ended in
-	// the state `next`. The argument size is the local error of the step in units of the
+	// the state `next`. The argument `size` is the local error of the step in units of the
 	// tolerance. If size is at most 1, the step is accepted; +Inf means that the step
 	// failed. The argument `units` is a function that converts another error estimate to
 	// the same units. Choose returns the factor by which the length of the step should be
@@ -112,7 +112,7 @@ type Runner interface {
 	// Run takes those steps i of the path z for which from ≤ i < to. The caller has set
 	// the row of z at which the first step begins; Run writes the rows after it. Row i
 	// of xi holds the n normal variates of step i; xi is nil for the classical method.
-	// The argument scale is the same for all steps. The result is the index of the step
+	// The argument `scale` is the same for all steps. The result is the index of the step
 	// that failed or, if none failed, one more than the index of the last step.
 	Run(z []float64, from, to int, theta, xi, scale []float64) (failed int, err error)
 	// Runs reports whether Run can be used for this problem and grid.
@@ -124,7 +124,7 @@ type Runner interface {
 type Recaller interface {
 	Stepper
 	// Recall sets the stored values to what they would be before step i of the path z.
-	// The argument from is the grid point at which the segment begins.
+	// The argument `from` is the grid point at which the segment begins.
 	Recall(from, i int, z, theta []float64)
 }
 

@@ -13,7 +13,7 @@ import (
 // that a Path may have: Tangential, Reversible, Holdable and Gridded.
 type Path interface {
 	// States writes the states at the times that were passed to Bind to dst, in row-major
-	// order: dst[n*d+k] is component k at time n. The argument xi, of length NoiseLen,
+	// order: dst[n*d+k] is component k at time n. The argument `xi`, of length NoiseLen,
 	// holds the standard normal variates ξ of the noise; nil stands for ξ = 0, the
 	// classical solution. If the solve fails, or if ctx ends before the solve is
 	// complete, States returns the error.

@@ -116,7 +116,7 @@ func (a *Adjoint) SecondField(dx, lambda, mu, u []float64, t, c float64, x, thet
 }
 
 // secondSlope returns the derivative of μᵀJ(t, x; θ)u with respect to t. If there is no
-// FJ, the argument eps is the increment along u.
+// FJ, the argument `eps` is the increment along u.
 func (e *fieldAdjoint) secondSlope(mu, u []float64, eps, t float64, x, theta []float64) (sum float64) {
 	e.p.timeDifference(e.increment, t, func(c, t float64) {
 		if e.p.FJ != nil {

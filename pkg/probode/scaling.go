@@ -153,7 +153,7 @@ func (s *Solver) scaleAt(i int) {
 	}
 }
 
-// setScale sets the scale √α h^p of each normal variate; the argument power is h^p. The
+// setScale sets the scale √α h^p of each normal variate; the argument `power` is h^p. The
 // scale of a component that is constant is 0.
 func (s *Solver) setScale(power float64) {
 	v := math.Sqrt(s.alpha) * power

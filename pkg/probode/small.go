@@ -7,7 +7,7 @@ import "math"
 // divisions. The formula is as accurate as elimination unless the terms of a determinant
 // nearly cancel; in that case the caller uses elimination with pivoting.
 
-// The constant cancels is the smallest allowed ratio of a determinant to the sum of the
+// The constant `cancels` is the smallest allowed ratio of a determinant to the sum of the
 // magnitudes of its terms. With this limit, at most seven of the 53 bits of the
 // determinant are lost.
 const cancels = 1. / 128
@@ -24,7 +24,7 @@ func inverse2(inv *[4]float64, c float64, j *[4]float64) bool {
 }
 
 // Inverse3 computes (cI − J)⁻¹ by cofactors. Both J and the result are stored row by row.
-// The result ok is false if the terms of the determinant nearly cancel or if the
+// The result `ok` is false if the terms of the determinant nearly cancel or if the
 // determinant is NaN.
 //
 // The error of a cofactor, ε‖A‖² with A = cI − J, is harmless if ok is true: divided by

@@ -195,7 +195,7 @@ func (s *Solver) Solve(z, theta, xi []float64) error {
 // the row of t_to. Row i of xi belongs to step i, and z, theta and xi have the same
 // lengths as for Solve. With from = 0 the row of t₀ is written, too.
 //
-// The argument memory, of length MemoryLen, holds the values that the method stores from
+// The argument `memory`, of length MemoryLen, holds the values that the method stores from
 // earlier steps: on entry (unless from is 0) from the steps before t_from, and on return
 // from those before t_to. A path that is computed in pieces equals the path of Solve bit
 // for bit. Each piece may continue a different path, as in a particle filter. Errors and

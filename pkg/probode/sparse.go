@@ -177,7 +177,7 @@ func (f *LU) exchange(k, p int) {
 	sp = sp[:len(sk)]
 	for m, set := range sk {
 		sk[m], sp[m] = sp[m], set
-		// In the field cols, the bits of row k are not used again, so only those of row p
+		// In the field `cols`, the bits of row k are not used again, so only those of row p
 		// are updated.
 		for differ := set ^ sk[m]; differ != 0; differ &= differ - 1 {
 			q := m<<6 + bits.TrailingZeros64(differ)

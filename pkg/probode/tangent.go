@@ -60,7 +60,7 @@ func (t *Tangents) AddNoise(dst []float64, m int, xi []float64) {
 }
 
 // SolveTangents does the same as Solve, and writes to dz the derivative of Z along M
-// directions in θ, with ξ and α fixed. The argument dtheta holds the directions as a
+// directions in θ, with ξ and α fixed. The argument `dtheta` holds the directions as a
 // row-major M×p matrix, and
 //
 //	dz[(i*d+k)*M + m] = Σⱼ ∂Z_{ik}/∂θⱼ · dtheta[m*p+j].

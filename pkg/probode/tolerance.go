@@ -55,7 +55,7 @@ func (t Tolerance) wide(d int) Tolerance {
 
 // The method size() returns the permitted error of component k in a step. The component
 // has the value a at the beginning of the step and b at its end, and peak is its largest
-// absolute value so far. The argument top is the largest absolute value of any component
+// absolute value so far. The argument `top` is the largest absolute value of any component
 // so far.
 func (t *Tolerance) size(k int, a, b, peak, top float64) float64 {
 	x := math.Abs(a)
@@ -91,7 +91,7 @@ func (t Tolerance) String() string {
 }
 
 // The method worst() returns the largest of the local errors of a step from the state x
-// to the state next, in units of the tolerance. The argument peak holds the largest
+// to the state next, in units of the tolerance. The argument `peak` holds the largest
 // absolute value of each component up to x, and the argument `part` is the length of the
 // step as a fraction of the span.
 func (t Tolerance) worst(local, x, next, peak []float64, part float64) float64 {

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// The variable release is the version of a release archive; it is set by the linker: see
+// The variable `release` is the version of a release archive; it is set by the linker: see
 // environment/release. In all other builds, the version comes from the build information.
 var release string
 

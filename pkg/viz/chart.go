@@ -142,8 +142,8 @@ func (v *interactive) VisitToolbox(opts.Toolbox) any {
 func (v *interactive) Visit(chart map[string]any) { delete(chart, "color") }
 
 // The method series() returns the series of all panels. Each series contains every kth
-// path or point, where k is the argument every. If paths or points are left out of a
-// series, the argument names contains a new name for the series.
+// path or point, where k is the argument `every`. If paths or points are left out of a
+// series, the argument `names` contains a new name for the series.
 func (p *page) series(every int, names map[string]string) []series {
 	var out []series
 	grid := 0
@@ -343,7 +343,7 @@ func css(c color.Color) string {
 	return fmt.Sprintf("rgba(%d,%d,%d,%.3g)", n.R, n.G, n.B, float64(n.A)/255)
 }
 
-// chartSeries returns the series of one layer of a panel. The argument lim holds the
+// chartSeries returns the series of one layer of a panel. The argument `lim` holds the
 // limits of the axes of the panel, and frame is the data area of the panel in pixels.
 func chartSeries(l Layer, panel Panel, lim, frame box, every int) []series {
 	k := l.look()

@@ -5,12 +5,12 @@ import (
 	"math"
 )
 
-// The variable dashes holds the line styles that are assigned to the curves in turn.
+// The variable `dashes` holds the line styles that are assigned to the curves in turn.
 var dashes = [...]Dash{Solid, Dashed, DashDotted, Dotted}
 
 // Curves returns a panel with several curves that differ in colour, dash and marker.
 // Below the curves, the panel contains a grey guide y ∝ xᵖ for each p in the argument
-// slopes, labelled with p. On logarithmic axes, the error of a method of order p, plotted
+// `slopes`, labelled with p. On logarithmic axes, the error of a method of order p, plotted
 // against the step size, is parallel to the guide for p. If a dash, marker or colour is
 // already set for a curve, it is kept.
 func Curves(x, y Axis, slopes []float64, curves ...Line) Panel {

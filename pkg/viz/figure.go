@@ -347,7 +347,7 @@ func pieces(x, y []float64, f func(i, j int)) {
 // computation of the length or the margin of an axis could overflow.
 func finite(v float64) bool { return math.Abs(v) <= 1e280 }
 
-// The constant tiny is the smallest value that is allowed on a logarithmic axis; with
+// The constant `tiny` is the smallest value that is allowed on a logarithmic axis; with
 // smaller values, the computation of the margin could underflow.
 const tiny = 1e-280
 
@@ -358,7 +358,7 @@ func or(v, usual float64) float64 {
 	return v
 }
 
-// The function fade() returns c with its opacity multiplied by the argument opacity,
+// The function fade() returns c with its opacity multiplied by the argument `opacity`,
 // where zero stands for the default opacity. If c is nil, the result is nil.
 func fade(c color.Color, opacity, usual float64) color.Color {
 	if c == nil {

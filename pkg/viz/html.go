@@ -14,7 +14,7 @@ import (
 //go:embed loader.js
 var source string
 
-// The variable loader is the script in loader.js without comments and indentation, joined
+// The variable `loader` is the script in loader.js without comments and indentation, joined
 // into one line so that it takes less space in a notebook. Every figure contains the
 // script, because it may be the only figure on its page. The statements of the script
 // must end with semicolons, so that they can be joined into one line.

@@ -38,7 +38,7 @@ type page struct {
 
 type box struct{ x0, x1, y0, y1 float64 }
 
-// The sizes below are in pixels; the constant px converts pixels to the units of
+// The sizes below are in pixels; the constant `px` converts pixels to the units of
 // gonum/plot. With 96 pixels to the inch and Liberation Sans, which has the metrics of
 // Arial, text has the same width in the picture and in the browser.
 const (

@@ -282,7 +282,7 @@ func (l Line) end() (x, y float64, ok bool) {
 	return 0, 0, false
 }
 
-// The constant far limits the distance of a point from the data area, as a multiple of
+// The constant `far` limits the distance of a point from the data area, as a multiple of
 // the width or height of this area. Points farther away are moved, because the rasteriser
 // fails at very large coordinates.
 const far = 20

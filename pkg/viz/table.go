@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// HTMLTable returns a table as HTML. The argument attribute is a function that returns
+// HTMLTable returns a table as HTML. The argument `attribute` is a function that returns
 // the HTML attribute of a cell, such as class="n", or "" for none; row −1 is the header.
 // The cells are text.
 func HTMLTable(header []string, rows [][]string, attribute func(row, column int) string) string {

@@ -10,7 +10,7 @@ import (
 const maxVertices = 48000
 
 // A vertex is left out if its distance from the straight line between its neighbours is
-// smaller than the constant tolerance. Differences below half a pixel are not visible.
+// smaller than the constant `tolerance`. Differences below half a pixel are not visible.
 const tolerance = 0.3 // pixels
 
 // maxRun is the largest number of vertices of one line, about two or three for each pixel

@@ -86,7 +86,7 @@ func NewLine(w io.Writer) *Line {
 	return l
 }
 
-// Show displays the state of the computation; the argument elapsed is the time since its
+// Show displays the state of the computation; the argument `elapsed` is the time since its
 // beginning.
 //
 // A line that is wider than the terminal is cut off; if it were wrapped, the next call

@@ -83,7 +83,7 @@ func (r *Part) Locations(dst []float64) []float64 {
 }
 
 // Depends reports whether the locations depend on parameter k, and whether the equations
-// have to be solved again when this parameter changes. The argument noisy says whether α
+// have to be solved again when this parameter changes. The argument `noisy` says whether α
 // scales any component of ξ, so that a change in α changes the solution.
 func (r *Part) Depends(k int, noisy bool) (any, solved bool) {
 	solved = slices.Contains(r.param, k) || noisy && k == r.e.alpha

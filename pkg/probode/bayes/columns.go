@@ -19,7 +19,7 @@ type columnErrors struct {
 }
 
 // The method at() returns the current values of the numbers in Own, for the row of the
-// data whose expected values are in the argument row.
+// data whose expected values are in the argument `row`.
 func (l *columnErrors) at(row []float64) []float64 {
 	for i, k := range l.column {
 		if k >= 0 {

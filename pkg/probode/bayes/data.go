@@ -61,7 +61,7 @@ func (d *Data) validate() error {
 	return nil
 }
 
-// ReadCSV reads observations from a UTF-8 table with a header row. The argument time is
+// ReadCSV reads observations from a UTF-8 table with a header row. The argument `time` is
 // the name of the time column, and columns holds the names of the value columns, in the
 // order of the result. Other columns are ignored. Numbers are written in decimal
 // notation. An empty cell, NaN, or NA is a missing value. It is an error if all values of

@@ -62,7 +62,7 @@ type Part struct {
 	back   *backwardPass   // the workspace of gradients; nil before the first
 	differ *differ         // computes derivatives of Observe
 
-	// The field done is the channel of the context to which the solver is bound. When
+	// The field `done` is the channel of the context to which the solver is bound. When
 	// this context ends, the method Solve stops, even if it is computing only a segment
 	// of a path.
 	done    <-chan struct{}
@@ -144,7 +144,7 @@ func (e *Density) LogLikelihood(theta, xi []float64) (float64, error) {
 	return e.logLikelihood(e.parts, theta, xi, true)
 }
 
-// logLikelihood returns the log likelihood of some of the experiments. The argument xi
+// logLikelihood returns the log likelihood of some of the experiments. The argument `xi`
 // holds the elements of ξ for these experiments, one experiment after another. If the
 // argument solve is false, the states stored in the parts are used, without a new solve.
 func (e *Density) logLikelihood(parts []*Part, theta, xi []float64, solve bool) (float64, error) {
@@ -155,7 +155,7 @@ func (e *Density) logLikelihood(parts []*Part, theta, xi []float64, solve bool) 
 	return e.ll, e.err
 }
 
-// The method evaluate() stores its results in the fields ll and err. If it returned the
+// The method evaluate() stores its results in the fields `ll` and `err`. If it returned the
 // results, Go would allocate memory for them, because a deferred function sets them.
 func (e *Density) evaluate(parts []*Part, theta, xi []float64, solve bool) {
 	e.at = parts[0]

@@ -21,7 +21,7 @@ func newDiffer(columns int) *differ {
 const relative = 6e-6
 
 // The method central() computes the derivatives, at h = 0, of the values that move(y, h)
-// writes to y. It stores them in dst, at intervals of stride elements. The argument size
+// writes to y. It stores them in dst, at intervals of stride elements. The argument `size`
 // is the scale on which the values change with h.
 func (w *differ) central(dst []float64, stride int, size float64, move func(y []float64, h float64)) {
 	h := relative * size

@@ -304,7 +304,7 @@ func (r *Part) observeSlopes(dst []float64, n int, theta []float64) {
 }
 
 // priorSlope returns the derivative of PriorLogProb(k, u) with respect to u; the argument
-// theta is the value of the parameter at u.
+// `theta` is the value of the parameter at u.
 func (e *Density) priorSlope(k int, u, theta float64) float64 {
 	slope, curve := e.transforms[k].slopes(u)
 	if s, ok := logSlope(e.p.Params[k].Prior, theta); ok {

@@ -16,7 +16,7 @@ import (
 // which refers to parameters by index. If there is a function Observe, it is called with
 // several values of each parameter that seems to be unused.
 
-// The variable untouched is the value of each element of dst before Observe is called. It
+// The variable `untouched` is the value of each element of dst before Observe is called. It
 // is a NaN with a bit pattern that arithmetic does not produce.
 var untouched = math.Float64frombits(0x7ff8_7072_6f62_6f64)
 

@@ -18,7 +18,7 @@ import (
 // Predict returns draws of the posterior predictive distribution: new data for each
 // experiment at the given times, which must increase. If times is nil, the observation
 // times are used, including those of missing values. FineTimes returns times for a
-// figure. The argument chains must come from a call to sample.Run with p. Weighted draws
+// figure. The argument `chains` must come from a call to sample.Run with p. Weighted draws
 // are first resampled systematically in proportion to their weights, so all draws of the
 // result have equal weight.
 //

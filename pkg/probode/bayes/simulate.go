@@ -11,7 +11,7 @@ import (
 
 // Simulate returns p with simulated data in place of its own, at the same times and with
 // the same missing values. It also returns the draw from the prior at which the data were
-// simulated, and the log likelihood at that draw. The argument noisy says whether the
+// simulated, and the log likelihood at that draw. The argument `noisy` says whether the
 // solver's noise is part of the model that generates the data. It is an error if the
 // equations cannot be solved at the draw, or if the distribution of the data is undefined
 // there.

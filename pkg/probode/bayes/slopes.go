@@ -23,7 +23,7 @@ type SlopedLikelihood interface {
 type Kinked interface {
 	Likelihood
 	// Kink returns r, the derivative of r with respect to m, and the weight. The result
-	// ok is false if the log density has no kink for these values of y and own.
+	// `ok` is false if the log density has no kink for these values of y and own.
 	Kink(y, m float64, own []float64) (r, slope, weight float64, ok bool)
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // Tangents returns, for each experiment, the derivatives of its locations (see
-// Part.Locations) at θ, without noise. The argument dtheta contains M directions in θ, as
+// Part.Locations) at θ, without noise. The argument `dtheta` contains M directions in θ, as
 // a row-major M×p matrix, and
 //
 //	Tangents(...)[i][l*M+m] = d/ds of location l of experiment i at θ + s·dtheta[m], s = 0.
@@ -75,7 +75,7 @@ func (r *Part) ofLocations(expected, dtheta []float64, m int) (out []float64) {
 }
 
 // The method tangents() writes the derivative of expected value i in direction k to
-// dst[i*m+k]. Like evaluate(), it stores an error in the field err. In Work, each
+// dst[i*m+k]. Like evaluate(), it stores an error in the field `err`. In Work, each
 // direction counts as one more solution of each problem whose θ changes in that
 // direction.
 func (e *Density) tangents(dst, theta, dtheta []float64, m int) {

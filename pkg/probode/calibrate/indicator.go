@@ -63,5 +63,5 @@ func Richardson(ctx context.Context, s *probode.Solver, theta []float64) (*Error
 	return e, nil
 }
 
-// The constant epsilon is the spacing of floating-point numbers at 1.
+// The constant `epsilon` is the spacing of floating-point numbers at 1.
 const epsilon = 0x1p-52

@@ -243,7 +243,7 @@ type evaluation struct {
 	width float64   // see Criterion.match; 1 if not ok
 	logv  []float64 // logarithms of the variances at the used points
 	// without[g] is logv at the thinned points, computed without the paths of group g.
-	// The field without is set only for an ensemble of all paths.
+	// The field `without` is set only for an ensemble of all paths.
 	without [][]float64
 }
 

@@ -194,7 +194,7 @@ func (c *calibrator) cutOff(ctx context.Context, s *scan) (*optimum, error) {
 }
 
 // The method maximum() returns, to within tol, the point in [−reach, reach] at which the
-// score for the errors loge2 is largest. The argument set is a function that writes the
+// score for the errors loge2 is largest. The argument `set` is a function that writes the
 // logarithms of the variances at a point.
 func (c *calibrator) maximum(reach, tol float64, set func(at float64, logv []float64), loge2 []float64) float64 {
 	v := make([]float64, len(loge2))

@@ -34,8 +34,8 @@ func (b *block) link(l *link, before int) {
 }
 
 // The type belief represents a Gaussian distribution of the normal variates u at a grid
-// point. The field mean holds the mean of u, multiplied by κ unit^{q+1/2}. The field
-// factor holds an upper triangular factor of the covariance, whose stride is the length
+// point. The field `mean` holds the mean of u, multiplied by κ unit^{q+1/2}. The field
+// `factor` holds an upper triangular factor of the covariance, whose stride is the length
 // of u; its elements below the diagonal have no meaning.
 type belief struct{ mean, factor []float64 }
 

@@ -11,10 +11,10 @@ import (
 // or x″ = f has the order m, so the state of the block consists of z₀ if m = 1, and of z₀
 // and z₁ if m = 2.
 //
-// The coordinates z are Nordsieck coordinates for steps whose length is the field unit.
+// The coordinates z are Nordsieck coordinates for steps whose length is the field `unit`.
 // The error of z is κ unit^{q+1/2} Rᵀu, with independent standard normal variates u, so
 // its covariance is κ² unit^{2q+1} RᵀR. The first columns of R belong to the highest
-// derivative: see the field columns. With the columns in this order, the transition
+// derivative: see the field `columns`. With the columns in this order, the transition
 // matrix and the factor of the noise are upper triangular. R is also upper triangular,
 // although it may have fewer rows than columns.
 type block struct {
@@ -70,7 +70,7 @@ func (b *block) measure(unit float64) {
 
 // The method level() returns the factor by which coordinate j must be multiplied to give
 // a component of the state. The coordinates refer to steps whose length is the argument
-// unit.
+// `unit`.
 func (b *block) level(j int, unit float64) float64 {
 	if j < b.w {
 		return 1
@@ -187,8 +187,8 @@ func (b *block) reduce(linked bool) {
 }
 
 // The method condition() computes the covariance after the step, given that the residual
-// is zero. After the call, the field top holds the factor of the joint covariance of the
-// residual and the other coordinates at the end of the step. The argument linked has the
+// is zero. After the call, the field `top` holds the factor of the joint covariance of the
+// residual and the other coordinates at the end of the step. The argument `linked` has the
 // same meaning as for the method reduce().
 func (b *block) condition(linked bool) {
 	w, d, n := b.w, b.m*b.w, len(b.z)
@@ -242,7 +242,7 @@ func (b *block) settle(first int) {
 }
 
 // The method correct() replaces e, in the coordinates of the step, by its conditional
-// mean given that the residual is zero. The field white must hold the residual of e.
+// mean given that the residual is zero. The field `white` must hold the residual of e.
 func (b *block) correct(e []float64) {
 	w, d, n := b.w, b.m*b.w, len(b.z)
 	for k, r := range b.white {

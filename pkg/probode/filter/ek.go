@@ -136,7 +136,7 @@ type engine struct {
 	mean, at, up, down []float64
 }
 
-// newEngine returns an engine with the blocks of m or, if the argument joint is true,
+// newEngine returns an engine with the blocks of m or, if the argument `joint` is true,
 // with one block for all components.
 func newEngine(m EK, p *probode.Problem, joint bool) (*engine, error) {
 	d := p.Dim()
@@ -194,7 +194,7 @@ func (m EK) width(n int) int {
 
 var errSecondOrder = errors.New("with SecondOrder, the first half of F must be x′, the second half of the state")
 
-// The method begin() starts the filter from the exact state at time t. The argument unit
+// The method begin() starts the filter from the exact state at time t. The argument `unit`
 // is the approximate length of the next step.
 func (e *engine) begin(unit, t float64, x, theta []float64) error {
 	if e.SecondOrder {

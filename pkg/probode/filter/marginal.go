@@ -108,8 +108,8 @@ var errCoupled = errors.New("an observation depends on several blocks")
 // For each time and value, Predict writes to dst the mean and the standard deviation of
 // the predictive distribution. The function look() writes the observations with index n
 // to r, and describes their distribution for states near x. The log likelihood is the sum
-// of the log densities of all values that are not missing, plus the result extra, which
-// is zero for Fenrir. The argument alpha is the diffusion κ² > 0.
+// of the log densities of all values that are not missing, plus the result `extra`, which
+// is zero for Fenrir. The argument `alpha` is the diffusion κ² > 0.
 //
 // Measurement errors that are not Gaussian can be used with DALTON only. In that case
 // look() describes a Gaussian approximation of these errors near the mode of the solution
@@ -164,7 +164,7 @@ func (m *Marginal) both(theta []float64, alpha float64, settled func(x []float64
 	}
 	// If derivatives are approximated by finite differences, the linearised equations in
 	// the two passes differ slightly. The resulting error is proportional to the sum of
-	// the squared residuals. If this sum is equal to the variable limit, the error is
+	// the squared residuals. If this sum is equal to the variable `limit`, the error is
 	// about 0.01.
 	run := m.pass.run
 	limit := 1e13 * math.Pow(10, -0.8*max(0, float64(run.Q-3))) // for exact derivatives
@@ -355,8 +355,8 @@ func (m *Marginal) condition(n int, x []float64) error {
 }
 
 // The method update() conditions block k on a data value, whose measurement error has the
-// standard deviation sd. The argument residual is the difference between the value and
-// its mean, and the argument seen is the derivative of the value with respect to the
+// standard deviation sd. The argument `residual` is the difference between the value and
+// its mean, and the argument `seen` is the derivative of the value with respect to the
 // normal variates.
 func (m *Marginal) update(k int, seen []float64, sd, residual float64) {
 	b, n, rows := m.pass.run.blocks[k], len(m.pass.run.blocks[k].z), len(seen)

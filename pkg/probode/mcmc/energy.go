@@ -23,7 +23,7 @@ const (
 	manyDeep  = 0.05
 )
 
-// The method hamiltonian() returns the summary of all chains; the result ok is false if
+// The method hamiltonian() returns the summary of all chains; the result `ok` is false if
 // the draws do not come from NUTS.
 func (c *Chains) hamiltonian() (h hamiltonian, ok bool) {
 	at := map[string]int{}

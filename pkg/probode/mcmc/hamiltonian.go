@@ -110,7 +110,7 @@ func (t *tuning) update(accept, longest float64) {
 }
 
 // The method leaps() returns the number of steps for which a path is most efficient, from
-// the argument fewest up to the constant mostLeaps. The standard deviation σ of ΔH is
+// the argument `fewest` up to the constant `mostLeaps`. The standard deviation σ of ΔH is
 // proportional to the square of the step length, and the mean probability a of acceptance
 // is erfc(σ/√8) [Beskos, Pillai, Roberts, Sanz-Serna & Stuart 2013]. The cost of a path
 // is proportional to the number of steps. The effective sample size is taken as
@@ -193,7 +193,7 @@ func (k *Hamiltonian) evaluate(force, z []float64) (float64, error) {
 	return logp, err
 }
 
-// The method energy() returns H for the position z and the momentum p; the argument logp
+// The method energy() returns H for the position z and the momentum p; the argument `logp`
 // is the log density at z.
 func (k *Hamiltonian) energy(z, p []float64, logp float64) float64 {
 	rest := z[len(k.Mean):]

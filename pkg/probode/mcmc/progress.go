@@ -20,7 +20,7 @@ type status struct {
 	elapsed, left time.Duration // since the run began or was resumed, and until total; left is 0 if not yet known
 	rate          float64       // iterations per second of all chains together; 0 if not yet known
 
-	// The field rHat is the largest R̂ of all parameters, and worst is the name of the
+	// The field `rHat` is the largest R̂ of all parameters, and worst is the name of the
 	// parameter with this R̂. The values of both fields may be a few seconds old. R̂ is
 	// computed from at most recordLength evenly spaced draws of each chain. If there are
 	// fewer than four draws per chain, or all draws are equal, rHat is NaN and worst is
@@ -75,7 +75,7 @@ type reporter struct {
 }
 
 // newReporter returns a new reporter. Iterations that the chains have already completed
-// are counted as done. The argument until is the total number of iterations that each
+// are counted as done. The argument `until` is the total number of iterations that each
 // chain performs.
 func newReporter(hook progress.Hook, names []string, chains []*Chain, until int) *reporter {
 	r := &reporter{hook: hook, names: names}

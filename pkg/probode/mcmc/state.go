@@ -26,7 +26,7 @@ type Archive struct {
 	err     error
 }
 
-// NewArchive returns an Archive that reads the argument data, which must come from the
+// NewArchive returns an Archive that reads the argument `data`, which must come from the
 // method Bytes of another Archive. If data is nil, NewArchive returns an empty Archive
 // for writing.
 func NewArchive(data []byte) *Archive { return &Archive{buf: data, reading: data != nil} }

@@ -21,7 +21,7 @@ type whitening struct {
 }
 
 // newWhitening returns the whitening for a mean and a covariance. A nil cov stands for
-// the unit matrix. The argument full says whether the full factor L will be estimated
+// the unit matrix. The argument `full` says whether the full factor L will be estimated
 // from draws. newWhitening panics if cov is not positive definite.
 func newWhitening(mean []float64, cov mat.Symmetric, full bool) *whitening {
 	d := len(mean)
@@ -99,7 +99,7 @@ type learner struct {
 }
 
 // newLearner returns a learner that estimates a full covariance matrix or only the
-// scales. The argument known says whether the shape of the target is approximately known;
+// scales. The argument `known` says whether the shape of the target is approximately known;
 // if so, the first windows are short.
 func newLearner(d, burnIn int, full, known bool) *learner {
 	l := &learner{from: 75, until: burnIn - 50, length: 25}

@@ -164,7 +164,7 @@ type bdf struct {
 // bdfWindow is a power of two that is larger than the number of states that a step uses.
 const bdfWindow = 8
 
-// The constant jump is 1 + √2. BDF2 is unstable if every step is more than 1 + √2 times
+// The constant `jump` is 1 + √2. BDF2 is unstable if every step is more than 1 + √2 times
 // as long as the step before it [HNW93, §III.5].
 const jump = 1 + math.Sqrt2
 
@@ -254,7 +254,7 @@ func (b *bdf) polynomial(n int) *[bdfWindow]float64 {
 }
 
 // The method extrapolate() sets w to the weights with which the function combine()
-// computes a value from the last n states. If the argument divided is false, the
+// computes a value from the last n states. If the argument `divided` is false, the
 // polynomial through these states is evaluated at t_{i+1}; if divided is true, the value
 // is ψ. The function combine() subtracts differences between successive states, with the
 // weights w[1], …, w[n−1], from the last state. A constant component therefore remains
@@ -315,7 +315,7 @@ func (b *bdf) center(y, theta []float64) error {
 	return nil
 }
 
-// setNoise sets the field noise to Γ⁻¹ J times the scaled normal variates.
+// setNoise sets the field `noise` to Γ⁻¹ J times the scaled normal variates.
 func (b *bdf) setNoise(xi, scale []float64) {
 	clear(b.noise)
 	for k, v := range xi {

@@ -33,7 +33,7 @@ type mode struct {
 	left, right []complex128
 }
 
-// newCollocation returns the method with nodes c. The argument gamma is used in the error
+// newCollocation returns the method with nodes c. The argument `gamma` is used in the error
 // estimate; zero stands for the real eigenvalue of A⁻¹.
 func newCollocation(gamma float64, modes []mode, a [][]float64, b, c []float64) *collocation {
 	n := len(c)

@@ -135,7 +135,7 @@ func oneStep(m probode.Method) bool {
 	return err == nil
 }
 
-// The function quote() returns the argument text in quotation marks, cut to at most 80
+// The function quote() returns the argument `text` in quotation marks, cut to at most 80
 // characters.
 func quote(text string) string {
 	const most = 80

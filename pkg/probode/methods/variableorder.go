@@ -13,7 +13,7 @@ import "math"
 
 // The function longer() returns the factor by which to multiply the step length so that
 // an error of the given size becomes 1, if the error is proportional to h^q. For safety
-// the factor is then divided by the argument bias.
+// the factor is then divided by the argument `bias`.
 func longer(size, bias, q float64) float64 {
 	return 1 / (bias*math.Pow(size, 1/q) + 1e-6)
 }

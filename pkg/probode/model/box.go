@@ -8,7 +8,7 @@ import (
 )
 
 // A box is the range of one parameter. The coordinates of a search are values on the
-// scale of the parameter, divided by the field unit, so that a change by 1 is a typical
+// scale of the parameter, divided by the field `unit`, so that a change by 1 is a typical
 // change.
 type box struct {
 	scale      Scale

@@ -17,7 +17,7 @@ func (d noiseDistribution) counts() bool {
 }
 
 // The method likelihood() returns the distribution of the row as a likelihood of package
-// bayes, whose parameters are those in the argument own.
+// bayes, whose parameters are those in the argument `own`.
 func (r *row) likelihood(own []bayes.Value) bayes.Likelihood {
 	of := r.distribution.likelihood(r.scale, own)
 	if r.limit == nil {

@@ -40,14 +40,14 @@ type index struct {
 type system struct {
 	states []string
 
-	// The field initial contains formulas for the values at the start. After
+	// The field `initial` contains formulas for the values at the start. After
 	// preequilibration, a state in these formulas stands for its value in the steady
 	// state.
 	initial []*expr.Node
 	rates   []*expr.Node
 	events  []equations.Event // Time contains parameters only, Jumps also time and states
 
-	// The field switches holds the times, as formulas of parameters, at which a condition
+	// The field `switches` holds the times, as formulas of parameters, at which a condition
 	// in the right-hand sides changes; no step should cross such a time.
 	switches []*expr.Node
 }
@@ -58,7 +58,7 @@ type row struct {
 	time       float64 // +Inf: at the steady state
 	value      float64
 
-	// The fields formula, noise, freedom and limit have the same meaning as in the type
+	// The fields `formula`, noise, freedom and limit have the same meaning as in the type
 	// observable, but contain only the time, states and parameters.
 	formula, noise, freedom *expr.Node
 	limit                   *expr.Node

@@ -66,8 +66,8 @@ func (s *LikelihoodSettings) mesh(relative float64) probode.Mesh {
 }
 
 // The type steps is a Mesh with error control, in which the steps are chosen anew for
-// every θ. The field max has the same meaning as MaxStep in LikelihoodSettings. The field
-// most is the largest allowed number of steps; zero means 10⁶.
+// every θ. The field `max` has the same meaning as MaxStep in LikelihoodSettings. The field
+// `most` is the largest allowed number of steps; zero means 10⁶.
 type steps struct {
 	probode.Tolerance
 	max  float64
@@ -123,7 +123,7 @@ type Evaluation struct {
 	// Gradient is the gradient with respect to the values of the estimated parameters
 	// on the linear scale. ScaleGradient is the gradient with respect to the values of
 	// these parameters on their scales. The components of both gradients are in the order
-	// of LogLikelihood.Estimated. Both gradients are nil unless the argument gradient of
+	// of LogLikelihood.Estimated. Both gradients are nil unless the argument `gradient` of
 	// At was true.
 	Gradient, ScaleGradient []float64
 
@@ -231,8 +231,8 @@ func (l *LogLikelihood) Nominal() []float64 {
 	return theta
 }
 
-// At returns the log-likelihood at theta, and also its gradient if the argument gradient
-// is true. The argument theta holds the values of all parameters on the linear scale, in
+// At returns the log-likelihood at theta, and also its gradient if the argument `gradient`
+// is true. The argument `theta` holds the values of all parameters on the linear scale, in
 // the order of File.Params.
 //
 // The gradient is the exact gradient of the numerical solution on a fixed grid, so its
@@ -376,7 +376,7 @@ func (l *LogLikelihood) experiment(ctx context.Context, q *part, theta []float64
 	return last, err
 }
 
-// The method density() returns the density of a part. The argument free is the point at
+// The method density() returns the density of a part. The argument `free` is the point at
 // which the density will first be evaluated.
 func (l *LogLikelihood) density(ctx context.Context, q *part, relative float64, free []float64) (*bayes.Density, error) {
 	if d := q.densities[relative]; d != nil {
@@ -390,7 +390,7 @@ func (l *LogLikelihood) density(ctx context.Context, q *part, relative float64, 
 }
 
 // The method value() returns the contribution of a part at a relative tolerance, or at
-// the tolerance in the settings if the argument relative is zero.
+// the tolerance in the settings if the argument `relative` is zero.
 func (l *LogLikelihood) value(ctx context.Context, q *part, relative float64, theta []float64, gradient bool) (v InstanceValue, err error) {
 	v = InstanceValue{Model: q.e.model.Name, Condition: q.e.Condition, Preequilibration: q.e.preequilibration,
 		Tolerance: l.set.Tolerance, Simulated: make([]float64, len(q.places)), Noise: make([]float64, len(q.places))}
@@ -469,7 +469,7 @@ func (e *impossibleError) Error() string {
 }
 
 // The method impossible() returns the reason why a row has no density, or "" if it has a
-// density. The argument m is the value of the row's formula, and the argument own
+// density. The argument m is the value of the row's formula, and the argument `own`
 // contains the parameters of its distribution.
 func (r *row) impossible(m float64, own []float64) string {
 	if n := r.distribution; n == binomialNoise && (!(own[0] >= r.value) || own[0] != math.Trunc(own[0]) || math.IsInf(own[0], 1)) {
@@ -495,7 +495,7 @@ func (r *row) impossible(m float64, own []float64) string {
 
 // The method spread() returns the size of the errors around m: the standard deviation of
 // counts or, for other distributions, the standard deviation or scale, which is the last
-// element of the argument own.
+// element of the argument `own`.
 func (r *row) spread(m float64, own []float64) float64 {
 	switch r.distribution {
 	case poissonNoise:

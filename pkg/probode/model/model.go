@@ -65,16 +65,16 @@ type observable struct {
 	noise    *expr.Node // see noiseDistribution; nil for Poisson
 	freedom  *expr.Node // see noiseDistribution; nil for all but Student
 
-	// The field limit is the lower limit of quantification, which is a number (see
+	// The field `limit` is the lower limit of quantification, which is a number (see
 	// [bayes.Censored]). The field is nil if there is no such limit.
 	limit *expr.Node
 
-	// If the field increase is true, the measured value is the increase of the formula's
+	// If the field `increase` is true, the measured value is the increase of the formula's
 	// value since the previous measurement of the observable, or since the start.
 	increase bool
 
 	// The measurement and the formula are both transformed to the scale in the field
-	// scale. The distribution of the transformed measurement is centred at the
+	// `scale`. The distribution of the transformed measurement is centred at the
 	// transformed value of the formula.
 	scale        Scale // Lin for counts
 	distribution noiseDistribution

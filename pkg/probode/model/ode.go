@@ -528,7 +528,7 @@ type machine struct {
 	in, out []float64
 }
 
-// newProgram compiles expressions. The argument held lists the names of parameters that
+// newProgram compiles expressions. The argument `held` lists the names of parameters that
 // often keep their values between two evaluations.
 func newProgram(inputs []string, outputs []*expr.Node, held ...string) (*program, error) {
 	c, err := expr.Compile(inputs, outputs, held...)

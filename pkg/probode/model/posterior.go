@@ -166,7 +166,7 @@ type paramSource struct {
 // indices are in the argument `free` are unknown; theta contains the values of the other
 // parameters. The second result contains the place of each row of the experiment.
 //
-// If the argument likelihood is true, each unknown parameter of a distribution has its
+// If the argument `likelihood` is true, each unknown parameter of a distribution has its
 // own column, even if it is a parameter of the model. The value of the parameter can then
 // be read from this column. If likelihood is true, the problems have only those
 // parameters on which the states depend.
@@ -329,7 +329,7 @@ func (w *writer) observe() error {
 	if err != nil {
 		return err
 	}
-	// The argument theta may have one more element after the parameters: the noise scale
+	// The argument `theta` may have one more element after the parameters: the noise scale
 	// of the solver.
 	n, d := len(w.params), len(w.e.states)
 	slopes := derivatives(inputs, formulas, inputs[1:])

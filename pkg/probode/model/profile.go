@@ -132,7 +132,7 @@ func (p *File) Profiles(ctx context.Context, ends []Optimum, level float64, s Fi
 }
 
 // The method sides() computes both sides of each profile, until ctx ends. The argument
-// `from` contains the coordinates of the optimum. If the argument restart is true and a
+// `from` contains the coordinates of the optimum. If the argument `restart` is true and a
 // higher point is found on a profile, the error is a *higherError, and the other sides
 // may be missing.
 func (f *fitting) sides(ctx context.Context, from []float64, threshold float64, restart bool) ([]side, error) {
@@ -263,7 +263,7 @@ type side struct {
 	open bool
 	err  error
 	// The profile may also be computed from the end points of other searches. The field
-	// begun is the distance between the optimum and the end point that was used last.
+	// `begun` is the distance between the optimum and the end point that was used last.
 	begun float64
 }
 

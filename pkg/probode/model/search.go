@@ -30,7 +30,7 @@ type search struct {
 
 const (
 	// A search continues until the predicted rise in log-likelihood is below the constant
-	// rise. After a call of refine(), the search continues until the predicted rise is
+	// `rise`. After a call of refine(), the search continues until the predicted rise is
 	// below fineRise. A search has converged if Optimum.Left ≤ short and Optimum.Slope ≤
 	// flatSlope.
 	rise, fineRise, short, flatSlope = 1e-4, 1e-9, 1e-6, 1e-2
@@ -40,7 +40,7 @@ const (
 	// are enough at an optimum, but not on a long ridge.
 	nearBest, few, reach = 2, 20, 20
 	// A measurement counts as equal to the model's value if the absolute residual, in
-	// units of the noise scale, is less than the constant met.
+	// units of the noise scale, is less than the constant `met`.
 	met = 1e-6
 )
 
@@ -252,7 +252,7 @@ func (f *search) begin(e *end) error {
 
 // The method finish() completes the Optimum of a search. The argument `below` is the
 // difference between the best value of all searches and the value of this search. If this
-// difference is less than the constant reach, the search first continues with the tighter
+// difference is less than the constant `reach`, the search first continues with the tighter
 // tolerances that accurate optima need, unless f.ctx has ended.
 func (f *search) finish(e *end, below float64) {
 	if e.Err != nil {

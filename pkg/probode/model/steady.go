@@ -84,7 +84,7 @@ const (
 	// state.
 	restTolerance = 1e-10
 	// A state is steady if, over each of the last two spans, its change relative to its
-	// largest absolute value so far does not exceed the constant settled. The end of each
+	// largest absolute value so far does not exceed the constant `settled`. The end of each
 	// span is ten times as far from the start as the end of the previous span.
 	settled = 1e-11
 	// If the state is still not steady when the time restLast has passed since the start,
@@ -317,8 +317,8 @@ func (r *steadyFinder) conserved(law, theta, x []float64) bool {
 
 // The function calm() reports whether states and derivatives have settled. The change in
 // each state, relative to its largest absolute value so far, must not exceed the constant
-// settled. The limit for changes in the derivatives is a thousand times as large as the
-// limit for changes in the states. The function calm() also updates the argument peak,
+// `settled`. The limit for changes in the derivatives is a thousand times as large as the
+// limit for changes in the states. The function calm() also updates the argument `peak`,
 // the largest absolute value of each state so far.
 func calm(x, x2, slope, slope2, peak []float64) bool {
 	same, n := x != nil, len(slope2)/len(x2)

@@ -12,39 +12,39 @@ import (
 )
 
 const (
-	// The constant looser is the tolerance of the looser integration divided by the
+	// The constant `looser` is the tolerance of the looser integration divided by the
 	// tolerance of the accurate one. With this ratio, the error of the looser integration
 	// is much larger than the error of the accurate one, and is therefore nearly equal to
 	// the difference between the two results.
 	looser = 16.0
-	// The constant looserStiff replaces looser for implicit steps, whose errors depend
+	// The constant `looserStiff` replaces looser for implicit steps, whose errors depend
 	// less on the tolerance.
 	looserStiff = 64.0
-	// The constant doubt is the claimed error divided by the difference between the two
+	// The constant `doubt` is the claimed error divided by the difference between the two
 	// integrations.
 	doubt = 10.0
-	// The constant doubtStiff replaces doubt for implicit steps. The constant doubtStiff
+	// The constant `doubtStiff` replaces doubt for implicit steps. The constant `doubtStiff`
 	// is larger than doubt because both integrations may suffer from order reduction.
 	doubtStiff = 30.0
-	// The constant share is the smallest ratio of the claimed relative error of a
+	// The constant `share` is the smallest ratio of the claimed relative error of a
 	// component to the largest relative error of any component.
 	share = 0.3
-	// The constant lost is the relative difference above which the solution is taken to
+	// The constant `lost` is the relative difference above which the solution is taken to
 	// have no correct digit.
 	lost = 0.1
-	// The constant least is the smallest claimed error in units of the tolerance of a
+	// The constant `least` is the smallest claimed error in units of the tolerance of a
 	// step.
 	least = 0.1
 	// While the absolute value of a component is smaller than its largest absolute value
-	// so far multiplied by the constant faded, the relative error of the component is
+	// so far multiplied by the constant `faded`, the relative error of the component is
 	// ignored.
 	faded = 1e-6
-	// The constant longer is the time from t₀ to the end of a period, divided by the time
+	// The constant `longer` is the time from t₀ to the end of a period, divided by the time
 	// from t₀ to the beginning of the period. The claimed error depends only on the
 	// differences in the current period and in the two periods before it, because the
 	// error may grow and decrease again during the integration.
 	longer = 1.15
-	// The constant checks is the number of times at which the integrations are compared,
+	// The constant `checks` is the number of times at which the integrations are compared,
 	// in addition to the requested times.
 	checks = 12
 )

@@ -89,7 +89,7 @@ func (e *integration) distance(j int, H, part float64) float64 {
 
 // The method size() returns the size that relative errors of component k refer to. It is
 // the absolute value x of the component or, without an absolute tolerance, a number that
-// is not zero unless all states are zero. The argument largest is the largest absolute
+// is not zero unless all states are zero. The argument `largest` is the largest absolute
 // value of all components.
 func (e *integration) size(k int, x, largest float64) float64 {
 	if e.set.Absolute == nil {

@@ -148,11 +148,11 @@ func (e *integration) eval(f, dx []float64, dt float64) {
 	}
 }
 
-// The constant epsilon is the distance between 1 and the next larger floating-point
+// The constant `epsilon` is the distance between 1 and the next larger floating-point
 // number.
 const epsilon = 0x1p-52
 
-// The constant shortest is a step length, in units in the last place of t. In steps up to
+// The constant `shortest` is a step length, in units in the last place of t. In steps up to
 // this length, any increment of a component that has been zero is accepted: there is no
 // size with which its error could be compared, and the time of a kink or jump of f is not
 // known more accurately.

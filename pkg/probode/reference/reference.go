@@ -20,10 +20,10 @@ const (
 )
 
 const (
-	// The constant coarsest is the largest allowed relative tolerance for the error of a
+	// The constant `coarsest` is the largest allowed relative tolerance for the error of a
 	// step.
 	coarsest = 1e-4
-	// The constant loosest is the largest relative tolerance of the looser integration.
+	// The constant `loosest` is the largest relative tolerance of the looser integration.
 	loosest = 1e-3
 )
 

@@ -30,7 +30,7 @@ type cell struct {
 
 // A mark is a point near which a coarse quadrature rule might miss mass; each cell that
 // contains a mark is divided until the part that contains it is no wider than the field
-// width of the mark.
+// `width` of the mark.
 type mark struct {
 	at    [2]float64
 	width float64
@@ -139,7 +139,7 @@ func (c *division) findBox() error {
 	return ErrImproper
 }
 
-// The constant edge is the amount by which the log density must fall from its maximum to
+// The constant `edge` is the amount by which the log density must fall from its maximum to
 // the sides of the box. On the sides the density is at most about e⁻⁵⁰ times the maximum.
 const edge = 50
 

@@ -16,7 +16,7 @@ type elimination struct {
 
 	logDet float64 // ln|det G|
 
-	// The field least is the smallest ratio of a pivot to the sum of the magnitudes of
+	// The field `least` is the smallest ratio of a pivot to the sum of the magnitudes of
 	// the terms g_ii and l_ik u_ki from which the pivot is computed; all these ratios are
 	// in (0, 1]. A pivot of a singular matrix is rarely zero: usually it is a rounding
 	// error, and its ratio is of the size of the errors of the elements. Unlike a

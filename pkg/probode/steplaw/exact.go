@@ -70,7 +70,7 @@ func (m Exact) String() string {
 	return strings.TrimSuffix(m.Method.String(), ")") + ", exact)"
 }
 
-// A method creates a stepper for each worker. The field sampler holds the last of these
+// A method creates a stepper for each worker. The field `sampler` holds the last of these
 // steppers.
 type method struct {
 	Exact

@@ -56,7 +56,7 @@ type target struct {
 
 	// Φ is computed from the remainder of the linearisation about base, not from r: r is a
 	// small difference of terms of size z/h, and its rounding errors could be larger than
-	// the noise of a method of high order at a small step. The field fbase is f(t_{i+1},
+	// the noise of a method of high order at a small step. The field `fbase` is f(t_{i+1},
 	// base) + r(μ), where r(μ) is zero unless Newton's iteration ended early.
 	base, fbase []float64
 

@@ -53,7 +53,7 @@ func init() {
 // available, as in a program built with -trimpath, a hash of the running program is used
 // instead, so that only the same program can read a stored result.
 //
-// The argument compute must be a function literal or a declared function of the notebook.
+// The argument `compute` must be a function literal or a declared function of the notebook.
 // If compute is a method value such as m.Run, or an instance of a generic function, Memo
 // panics before computing anything, because the source code of such a function does not
 // contain the receiver or the type arguments. Instead of m.Run, write func() … { return
@@ -319,7 +319,7 @@ func key(name string, inputs any, compute *runtime.Func, t string) string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// The variable library is a hash of the source code of this module or, if the source code
+// The variable `library` is a hash of the source code of this module or, if the source code
 // is not available, of the running program.
 var library = sync.OnceValue(func() string {
 	_, file, _, _ := runtime.Caller(0)
@@ -344,7 +344,7 @@ var library = sync.OnceValue(func() string {
 	return program()
 })
 
-// The variable program is a hash of the executable file of the running program.
+// The variable `program` is a hash of the executable file of the running program.
 var program = sync.OnceValue(func() string {
 	h := sha256.New()
 	path, err := os.Executable()

@@ -25,7 +25,7 @@ import (
 	"github.com/probode/probode/pkg/internal/progress"
 )
 
-// The constant echarts is the path, from the root of the Jupyter server, of the copy of
+// The constant `echarts` is the path, from the root of the Jupyter server, of the copy of
 // ECharts that environment/lab fetches. If there is no copy, charts load the library from
 // the network.
 const echarts = "environment/echarts/echarts.min.js"

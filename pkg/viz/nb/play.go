@@ -16,7 +16,7 @@ const liveFigures = "environment/playground/built/playground.js"
 // Play shows a live figure of package playground with the given values of its controls;
 // the other controls have their default values. The figure is computed in the browser,
 // not in the kernel. If the browser is not allowed to run scripts or the program is
-// missing, as on GitHub, the graphic in the argument recorded is shown instead.
+// missing, as on GitHub, the graphic in the argument `recorded` is shown instead.
 func Play(name string, values map[string]any, recorded viz.Graphic) {
 	figure, err := playground.Open(name)
 	Check(err)

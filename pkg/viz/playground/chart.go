@@ -42,7 +42,7 @@ type Series struct {
 	Data    points  `json:"data"`
 }
 
-// The variable colours holds the colours of viz.Palette. This package does not import
+// The variable `colours` holds the colours of viz.Palette. This package does not import
 // package viz, whose fonts would double the size of the program.
 var colours = [...]string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"}
 
@@ -53,7 +53,7 @@ const ink, pale = "ink", "pale"
 // The type points holds the data of a series. A NaN leaves a gap in the line.
 type points [][2]float64
 
-// The variable gap is a point that makes a gap in a line.
+// The variable `gap` is a point that makes a gap in a line.
 var gap = [2]float64{math.NaN(), math.NaN()}
 
 // The function joined() returns the points (x[i], y[i]).

@@ -39,7 +39,7 @@ const leastBeta, mostBeta = 0.3, 12
 
 var betas = floats.Span(make([]float64, 391), leastBeta, mostBeta)
 
-// Dividing the log-likelihood by the constant flat makes the peaks of the surface wide
+// Dividing the log-likelihood by the constant `flat` makes the peaks of the surface wide
 // enough to be visible.
 const flat = 10
 

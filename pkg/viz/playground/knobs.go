@@ -36,7 +36,7 @@ type Option struct {
 // The type knobs is a list of controls with their values.
 type knobs []Control
 
-// The constant parameter is the prefix in the names of sliders for parameters.
+// The constant `parameter` is the prefix in the names of sliders for parameters.
 const parameter = "p."
 
 // The method fill() sets the values of the controls. A control takes its value from the
@@ -126,7 +126,7 @@ func toggle(name, label string, on bool) Control {
 	return Control{Name: name, Label: label, Kind: "toggle", Value: on}
 }
 
-// The function slider() returns a control for a number; the argument kind is range, log
+// The function slider() returns a control for a number; the argument `kind` is range, log
 // or integer.
 func slider(name, label, kind string, low, high, step, value float64) Control {
 	return Control{Name: name, Label: label, Kind: kind, Min: low, Max: high, Step: step, Value: value}
@@ -137,7 +137,7 @@ func button(name, label string) Control {
 	return Control{Name: name, Label: label, Kind: "button", Value: false}
 }
 
-// The variable solvers holds the methods that figures offer, by name, each with a label
+// The variable `solvers` holds the methods that figures offer, by name, each with a label
 // in words. The names are those of package methods, whose function Parse is not used
 // because it would make the program larger.
 var solvers = map[string]struct {
@@ -158,7 +158,7 @@ var solvers = map[string]struct {
 	"bdf":         {"bdf", methods.BDF{}},
 }
 
-// The variable integrators holds the names of those methods that most figures offer.
+// The variable `integrators` holds the names of those methods that most figures offer.
 var integrators = []string{"ab1", "ab2", "ab4", "am0", "am1", "am2", "rk4"}
 
 // methodChoice returns a control with which the reader selects one of the named methods

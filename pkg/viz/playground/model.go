@@ -42,11 +42,11 @@ type modelFigure struct {
 	numbers    map[string]float64
 }
 
-// The constant drawn is the number of randomly drawn points from which a fit starts, in
+// The constant `drawn` is the number of randomly drawn points from which a fit starts, in
 // addition to the values of the sliders.
 const drawn = 9
 
-// The constant threshold is the largest shift of a parameter, in standard deviations,
+// The constant `threshold` is the largest shift of a parameter, in standard deviations,
 // that is considered negligible, as in the command certify.
 const threshold = 0.1
 

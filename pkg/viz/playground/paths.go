@@ -231,7 +231,7 @@ func (f *paths) table(k int) []byte {
 	return append(b, '\n')
 }
 
-// The constant classical is the legend entry for the solution without noise.
+// The constant `classical` is the legend entry for the solution without noise.
 const classical = "classical solution, ξ = 0"
 
 // The method scatter() returns the series for component k: the classical solution and,

@@ -39,7 +39,7 @@ type accurate struct {
 	*task
 }
 
-// The variable accurates holds the accurate runs of all figures, by problem. The accurate
+// The variable `accurates` holds the accurate runs of all figures, by problem. The accurate
 // run of a problem continues only while a figure with this problem advances.
 var accurates = map[string]accurate{}
 

@@ -12,7 +12,7 @@ import (
 
 // Paths draws those paths of an ensemble that were kept (see probode.Settings.KeepPaths)
 // as thin translucent lines. Paths also draws the classical solution and the reference
-// solution; the argument ref may be nil. There is a panel for each of the given
+// solution; the argument `ref` may be nil. There is a panel for each of the given
 // components, counted from 0, or for all components if none is given.
 func Paths(e *probode.Ensemble, ref *reference.Solution, components ...int) viz.Figure {
 	return panels(e, ref, components, func(k int) []viz.Layer {
@@ -35,7 +35,7 @@ func Paths(e *probode.Ensemble, ref *reference.Solution, components ...int) viz.
 	})
 }
 
-// The variable shades holds the colours of the bands of 1, 2 and 3 standard deviations.
+// The variable `shades` holds the colours of the bands of 1, 2 and 3 standard deviations.
 var shades = [3]color.NRGBA{{0x7f, 0xb4, 0xdb, 0xff}, {0xb0, 0xd2, 0xea, 0xff}, {0xdb, 0xea, 0xf6, 0xff}}
 
 // Bands draws the mean of an ensemble with bands of one, two and three standard

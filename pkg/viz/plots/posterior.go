@@ -13,8 +13,8 @@ import (
 // Pairs returns a figure of the posteriors of several runs, with a panel for every
 // parameter and every pair of parameters: the densities are on the diagonal, and the
 // contours that enclose 50 % and 90 % of the probability are below it. All panels in a
-// column share the same horizontal axis. The argument names holds a name for each run;
-// all runs must have the same parameters. The argument truth holds the true values, or is
+// column share the same horizontal axis. The argument `names` holds a name for each run;
+// all runs must have the same parameters. The argument `truth` holds the true values, or is
 // nil. Pairs returns an error in the same cases as [viz.Contours].
 func Pairs(names []string, runs []*mcmc.Chains, truth []float64) (viz.Figure, error) {
 	samples, err := pooled(names, runs, truth)
@@ -68,7 +68,7 @@ func Pairs(names []string, runs []*mcmc.Chains, truth []float64) (viz.Figure, er
 }
 
 // Marginals returns a figure of the posterior densities of several runs, with a panel for
-// each parameter. The argument truth holds the true values, or is nil.
+// each parameter. The argument `truth` holds the true values, or is nil.
 func Marginals(names []string, runs []*mcmc.Chains, truth []float64) (viz.Figure, error) {
 	samples, err := pooled(names, runs, truth)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // Predictive draws the prediction of one experiment, with a panel for each column. A
-// panel shows the data, unless the argument data is nil. The panel also shows the median
+// panel shows the data, unless the argument `data` is nil. The panel also shows the median
 // of new observations, which include measurement errors, and the intervals that contain
 // 50 % and 90 % of new observations. If the prediction was made only at the observation
 // times, it is unknown between these times, so the intervals are drawn as bars at these
@@ -38,7 +38,7 @@ func Predictive(q *bayes.Prediction, data *bayes.Data) viz.Figure {
 }
 
 // The function intervals() draws the quantiles of column k of a prediction: as bands and
-// a line if the argument joined is true, and otherwise as a bar at each time.
+// a line if the argument `joined` is true, and otherwise as a bar at each time.
 func intervals(q *bayes.Prediction, k int, joined bool) []viz.Layer {
 	at := func(prob float64) []float64 { return q.Quantiles(k, prob) }
 	color, wide, half := viz.Palette[5], "90 % of new observations", "50 %"
@@ -83,7 +83,7 @@ func Observations(data *bayes.Data) viz.Figure {
 	return f
 }
 
-// timeOf returns the label of the time axis; the argument data may be nil.
+// timeOf returns the label of the time axis; the argument `data` may be nil.
 func timeOf(data *bayes.Data) string {
 	if data == nil || data.Time == "" {
 		return "t"

@@ -26,7 +26,7 @@ import (
 // None of these bounds can be improved: each is attained or approached by distributions
 // for which w takes only two values.
 
-// The constant longest is the greatest length of Bound.Whole for a verdict.
+// The constant `longest` is the greatest length of Bound.Whole for a verdict.
 const longest = 1
 
 // The method bound() compares the steps with the reference at the weighted draws of y,

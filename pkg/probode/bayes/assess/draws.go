@@ -28,7 +28,7 @@ type draws struct {
 	drawing float64  // the part of the time of the run that is proportional to the number of draws
 	notes   []string // warnings of the sampler
 
-	// The field estimates holds the centre and the spread of each quantity, indexed by
+	// The field `estimates` holds the centre and the spread of each quantity, indexed by
 	// measure and quantity. The field `sound` says for each quantity whether the standard
 	// errors of these estimates can be trusted.
 	estimates [measures][]CenterSpread

@@ -246,7 +246,7 @@ func (inf *Inference) gravest(threshold float64) (param int) {
 
 // The method largest() returns the largest step such that the effect on parameter j is
 // negligible at this step and at all smaller steps. The method largest() returns zero if
-// there is no such step. The result undecidedAbove says whether the next larger step is
+// there is no such step. The result `undecidedAbove` says whether the next larger step is
 // undecided.
 func (a *Report) largest(j int) (size float64, undecidedAbove bool) {
 	for _, st := range slices.Backward(a.Steps) {

@@ -8,8 +8,8 @@ const (
 	// Standard errors are not trusted if R̂ is above the constant `mixed`, or if the
 	// number of effective draws is below the constant `fewest`.
 	mixed, fewest = 1.05, 50
-	// A run gets a warning if R̂ is above the constant wellMixed, or if the number of
-	// effective draws per chain is below the constant fewEach.
+	// A run gets a warning if R̂ is above the constant `wellMixed`, or if the number of
+	// effective draws per chain is below the constant `fewEach`.
 	wellMixed, fewEach = 1.01, 100
 	// mostFailing is the share of failed solves above which a run gets a warning.
 	mostFailing = 0.01

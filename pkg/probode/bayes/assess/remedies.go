@@ -210,7 +210,7 @@ func (j *judge) noise(t trial, trusted *draws) Remedy {
 	_, most, y := j.span(trusted.summed)
 	switch {
 	case least > most && noisy.Verdict == Matters:
-		// Call the result worse only if the verdict is Matters. If the verdict is
+		// Call the result `worse` only if the verdict is Matters. If the verdict is
 		// Undecided, a large effect may be due to chance.
 		r.Reaches, r.Note = false, sayWorse(x/y)
 	case x >= y:

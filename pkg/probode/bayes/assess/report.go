@@ -298,7 +298,7 @@ type Claim struct {
 	Sentence string
 }
 
-// Claim returns the first row of the given kind, step and run. The arguments step and run
+// Claim returns the first row of the given kind, step and run. The arguments `step` and `run`
 // may be empty. If there is no such row, the numbers in the result are NaN.
 func (a *Report) Claim(kind, step, run string) Claim {
 	for _, c := range a.Claims {

@@ -79,7 +79,7 @@ func (k *look) each(n int, do func(k *look, i int)) {
 }
 
 // newLook prepares a comparison between the setup of the evaluator coarse and the
-// reference, around the mode l of the reference posterior. The argument ll is the log
+// reference, around the mode l of the reference posterior. The argument `ll` is the log
 // likelihood that coarse computes at this mode.
 func newLook(l *expansion, coarse *evaluator, ll float64) *look {
 	n := len(l.X)

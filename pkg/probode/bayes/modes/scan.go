@@ -24,7 +24,7 @@ var scanned = []float64{0.003, 0.03, 0.08, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0
 // The method scan() evaluates the density along each coordinate line through the highest
 // end point, unless this point has been scanned before. It returns new searches, which
 // begin at the highest summits separated from the end point by a valley; the argument
-// most limits their number. It leaves out summits whose density does not exceed the
+// `most` limits their number. It leaves out summits whose density does not exceed the
 // highest density at the draws from the prior, because they are no better as starts than
 // these draws.
 func (q *search) scan(ctx context.Context, ends []*climb, above float64, most int) ([]*climb, error) {

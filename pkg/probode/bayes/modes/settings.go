@@ -29,13 +29,13 @@ const (
 	modePoints = 400
 	modeStarts = 24
 	// Two searches count as one if the distance between their current points, in standard
-	// deviations, is less than the constant together.
+	// deviations, is less than the constant `together`.
 	together = 0.5
 	// Two end points count as different modes if the log density between them falls below
-	// both of their values by at least the constant barrier.
+	// both of their values by at least the constant `barrier`.
 	barrier = 0.5
 	// An end point is kept only if its log density is lower than that of the highest end
-	// point by less than the constant lowest. For log masses, which at first are known
+	// point by less than the constant `lowest`. For log masses, which at first are known
 	// only roughly, the limit is larger by 4.
 	lowest = 14
 )

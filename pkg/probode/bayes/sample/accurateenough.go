@@ -28,8 +28,8 @@ const (
 )
 
 // accurateEnough returns p with the cheapest setup that is accurate enough: D is at most
-// a tenth of the argument matters at the modes and at most half of it around the modes,
-// and the solver is stable at the points in the argument far. It also returns a
+// a tenth of the argument `matters` at the modes and at most half of it around the modes,
+// and the solver is stable at the points in the argument `far`. It also returns a
 // description of the error in words. If there is no such setup, the returned posterior is
 // nil, and the description says why.
 func accurateEnough(ctx context.Context, p *bayes.Posterior, found *bayes.Modes, matters float64, far [][]float64) (*bayes.Posterior, string, error) {

@@ -38,7 +38,7 @@ const (
 // points where the posterior density is not negligible. The choice of the sampler depends
 // on the number of modes, on whether they are nearly Gaussian, and on whether the
 // solutions have derivatives. The search for modes begins at the points in the argument
-// from. If this argument is nil and there are up to 15 parameters, the search begins at
+// `from`. If this argument is nil and there are up to 15 parameters, the search begins at
 // draws from the prior. With more parameters it begins only at the nominal point or, if
 // there is none, at the medians of the priors. Then other modes may be missed, and Why
 // says so. Choose uses only the fields Chains, Seed and Workers of s.

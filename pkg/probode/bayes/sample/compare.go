@@ -94,7 +94,7 @@ func (r Measurement) More(ctx context.Context, draws int) (Measurement, error) {
 	return r.job.measure(ctx, draws)
 }
 
-// The method measure() runs the job. If the argument draws is positive, it continues the
+// The method measure() runs the job. If the argument `draws` is positive, it continues the
 // job to that number of draws.
 func (job *job) measure(ctx context.Context, draws int) (Measurement, error) {
 	chains, err := job.run(ctx, draws)

@@ -163,11 +163,11 @@ type delayed struct {
 	fitRight  []float64 // m*
 	spared    int       // number of moves that the first stage has rejected
 
-	// These fields test the first stage. The field plain is the sum of the probabilities
-	// with which plain Metropolis would accept the moves. The field lost is the sum of
+	// These fields test the first stage. The field `plain` is the sum of the probabilities
+	// with which plain Metropolis would accept the moves. The field `lost` is the sum of
 	// these probabilities over the lost moves, and refused is the number of lost moves. A
 	// move is lost if the two stages accept it with less than a tenth of the probability
-	// of plain Metropolis. The field alone is the iteration from which the first stage is
+	// of plain Metropolis. The field `alone` is the iteration from which the first stage is
 	// no longer used, or zero while it is used.
 	plain, lost float64
 	refused     int
@@ -270,8 +270,8 @@ func (k *delayed) moveTheta(rng *rand.Rand) {
 }
 
 // The method second() evaluates the second stage at the proposed θ′, where the log prior
-// is lp. The result ll is the log likelihood at θ′, or NaN if the solve fails. The result
-// ratio is the log acceptance ratio of plain Metropolis. The result back is log a(θ′, θ),
+// is lp. The result `ll` is the log likelihood at θ′, or NaN if the solve fails. The result
+// `ratio` is the log acceptance ratio of plain Metropolis. The result `back` is log a(θ′, θ),
 // which is −∞ if the first stage has failed.
 func (k *delayed) second(lp, logq, first float64) (ll, ratio, back float64) {
 	s := k.state
@@ -288,7 +288,7 @@ func (k *delayed) second(lp, logq, first float64) (ll, ratio, back float64) {
 
 // The method test() counts a move with the given weight, and abandons the first stage if
 // too many moves are lost. Plain Metropolis accepts the move with probability min(1, eʳ),
-// where r is the argument ratio. The two stages accept it with probability min(a(θ, θ′),
+// where r is the argument `ratio`. The two stages accept it with probability min(a(θ, θ′),
 // eʳ a(θ′, θ)).
 func (k *delayed) test(ratio, first, back, weight float64) {
 	plain := math.Exp(min(0, ratio))
@@ -303,8 +303,8 @@ func (k *delayed) test(ratio, first, back, weight float64) {
 }
 
 // The method right() returns the log likelihood for the corrected predictions at theta,
-// or −Inf if it is NaN. The argument coarse holds the predictions of the first stage at
-// theta. The arguments fine and elsewhere hold the predictions of the second and of the
+// or −Inf if it is NaN. The argument `coarse` holds the predictions of the first stage at
+// theta. The arguments `fine` and `elsewhere` hold the predictions of the second and of the
 // first stage at another θ; the difference between them is the correction.
 func (k *delayed) right(theta, coarse, fine, elsewhere []float64) float64 {
 	for i, m := range coarse {

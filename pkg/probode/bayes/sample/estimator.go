@@ -37,7 +37,7 @@ type swarm struct {
 	moves   bool // the grid, and so the stages, depend on θ
 	rows    int  // number of earlier rows that the continuation of a path needs
 	z, next [][]float64
-	// The fields memory and nextMemory contain the past values that the method stores for
+	// The fields `memory` and `nextMemory` contain the past values that the method stores for
 	// each path (see probode.Solver.MemoryLen).
 	memory, nextMemory [][]float64
 	fit                [][]float64

@@ -155,7 +155,7 @@ func (s Hamiltonian) Kernel(e *bayes.Density, _ mcmc.Rule, burnIn int) mcmc.Kern
 
 // newHamiltonian returns a kernel with ξ = 0. During burn-in the kernel estimates the
 // mean and the covariance of the first few parameters, conditional on the other
-// coordinates; the argument learned is the number of these parameters.
+// coordinates; the argument `learned` is the number of these parameters.
 func newHamiltonian(e *bayes.Density, g *gaussian, precision mat.Symmetric, learned, burnIn int) *hamiltonian {
 	k := &hamiltonian{natural: newNatural(e), gaussian: g}
 	k.Hamiltonian = mcmc.Hamiltonian{Target: k.target, BurnIn: burnIn, Mean: g.mean, Information: precision, Learned: learned}

@@ -37,7 +37,7 @@ type NUTS struct {
 	// means 0.8.
 	Accept float64
 
-	// The fields mean and cov describe the Gaussian approximation at a mode, which
+	// The fields `mean` and `cov` describe the Gaussian approximation at a mode, which
 	// Prepare finds.
 	mean []float64
 	cov  mat.Symmetric
@@ -91,7 +91,7 @@ func solvedBy(d *bayes.Density, by probode.Setup) (*bayes.Density, error) {
 
 // The function gradient() writes the gradient at (u, xi) to grad and, unless it is nil,
 // to dxi, and returns the log density. If the steps are chosen anew at every θ, they are
-// chosen at u and held fixed while the gradient is computed. The argument theta is
+// chosen at u and held fixed while the gradient is computed. The argument `theta` is
 // workspace.
 func gradient(e *bayes.Density, theta, grad, dxi, u, xi []float64) (float64, error) {
 	e.Constrain(theta, u)

@@ -33,12 +33,12 @@ import (
 // the solver is part of the model.
 //
 // The result has LogWeights, KHat, and the quantities of the accurate solution. Its draws
-// are not copies of the draws in the argument chains, but share their memory. If the
+// are not copies of the draws in the argument `chains`, but share their memory. If the
 // accurate solver fails at a draw, the weight of this draw is zero, and a note says how
 // many such draws there are. Summaries, Predict and LogPredictive use the weights.
 //
-// The argument accurate is the setup of the accurate solver (see Posterior.SolvedBy); the
-// zero value stands for reference.Accurate. The argument workers is the number of
+// The argument `accurate` is the setup of the accurate solver (see Posterior.SolvedBy); the
+// zero value stands for reference.Accurate. The argument `workers` is the number of
 // goroutines, and 0 means the number of cores; it does not change the result.
 //
 // Reweight returns an error if the chains do not belong to p, if they already have

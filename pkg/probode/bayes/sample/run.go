@@ -182,13 +182,13 @@ func burnIn(s Sampler, p *bayes.Posterior) int {
 }
 
 // After the cancellation of the context, an iteration that is in progress may still
-// finish within the time given by the constant grace. Most iterations finish within this
+// finish within the time given by the constant `grace`. Most iterations finish within this
 // time; the others are stopped and discarded.
 const grace = 100 * time.Millisecond
 
 // The method guarded() returns a context for the chains, which is cancelled when ctx is
 // cancelled or when a chain panics. It also sets j.late, the context of the solves, which
-// is cancelled later, after the time given by the constant grace.
+// is cancelled later, after the time given by the constant `grace`.
 func (j *job) guarded(ctx context.Context) (context.Context, func()) {
 	ctx, j.stop = context.WithCancelCause(ctx)
 	late, end := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -222,7 +222,7 @@ func (j *job) fault() error {
 	return nil
 }
 
-// The method run() makes the draws. If the argument draws is positive, it continues each
+// The method run() makes the draws. If the argument `draws` is positive, it continues each
 // chain to that number of draws.
 func (j *job) run(ctx context.Context, draws int) (*mcmc.Chains, error) {
 	begin := time.Now()

@@ -26,7 +26,7 @@ type Sampler interface {
 	Check(d *bayes.Density) error
 
 	// Kernel returns the kernel of one chain. The kernel owns d, so no other code uses d.
-	// The argument rule proposes moves of θ on the unconstrained scale and needs no
+	// The argument `rule` proposes moves of θ on the unconstrained scale and needs no
 	// tuning. A kernel may tune itself only in the first burnIn iterations.
 	//
 	// The methods Init and Position of the kernel use the natural scale, and the order of

@@ -50,7 +50,7 @@ func describe(m *bayes.Modes, p *bayes.Posterior) string {
 
 // findModes returns the modes around which the chains of a sampler start. The first
 // proposals are based on the shape of the posterior at these modes. If no modes are
-// found, findModes returns an error only if the argument needed is true.
+// found, findModes returns an error only if the argument `needed` is true.
 func findModes(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Settings, needed bool) (*bayes.Modes, error) {
 	found, err := p.Modes, error(nil)
 	if found == nil {
@@ -142,7 +142,7 @@ func starts(p *bayes.Posterior, found *bayes.Modes, chains, candidates int, loos
 		for range candidates {
 			theta := draw()
 			logp, err := mine.LogPosterior(u, nil)
-			// The candidate with the largest weight is chosen; the variable weight is the
+			// The candidate with the largest weight is chosen; the variable `weight` is the
 			// logarithm of its importance weight plus a random number. This number, −log
 			// of an exponential variate, has a Gumbel distribution. Therefore the
 			// probability that a candidate is chosen is its importance weight divided by
@@ -173,7 +173,7 @@ func inside(e *bayes.Density, theta, u []float64) {
 	}
 }
 
-// The function refined() returns the modes of p. The argument found holds the modes of
+// The function refined() returns the modes of p. The argument `found` holds the modes of
 // the same model with another solver. The search begins at these modes and at a few draws
 // from the prior, because p may have further modes, and because some of the modes in
 // found may not be modes of p. If the search fails, refined() returns found.

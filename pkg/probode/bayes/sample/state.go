@@ -124,7 +124,7 @@ func (s *state) moveTheta(rng *rand.Rand) bool {
 
 // The method decide() accepts or rejects the proposal uNew, adds it to the counts in the
 // argument moves, and returns its probability of acceptance. The likelihood at uNew is
-// computed with the argument xi, and logq is added to the log ratio of the posterior
+// computed with the argument `xi`, and logq is added to the log ratio of the posterior
 // densities at uNew and u.
 func (s *state) decide(logq float64, xi []float64, moves *mcmc.Moves, rng *rand.Rand) (accepted bool, probability float64) {
 	moves.Proposed++

@@ -38,7 +38,7 @@ type Tempering struct {
 func (Tempering) String() string         { return "tempering" }
 func (s Tempering) Proposals() mcmc.Rule { return s.Proposal }
 
-// The constant tempered is the number of iterations of mcmc.Tempering for each draw.
+// The constant `tempered` is the number of iterations of mcmc.Tempering for each draw.
 const tempered = 3
 
 // BurnIn returns the number of iterations in which the temperatures and the proposals are

@@ -128,7 +128,7 @@ type set struct {
 	short   bool
 }
 
-// The constant redraws is the largest number of successive draws of θ that may fail.
+// The constant `redraws` is the largest number of successive draws of θ that may fail.
 const redraws = 1000
 
 func (d *set) run(ctx context.Context, p *bayes.Posterior, sampler sample.Sampler, s *Settings, i uint64) error {

@@ -6,7 +6,7 @@ import (
 
 // Adjust maximises the log density over those coordinates that occur in no equation, such
 // as the size of measurement errors or the scale and offset of an observation. Adjust
-// needs no new solution of the equations. The arguments low and high are the bounds of
+// needs no new solution of the equations. The arguments `low` and `high` are the bounds of
 // all coordinates. The last call to Value must have been at x, and its result must be
 // passed as value. Adjust changes x, and returns the log density at the new x. It does
 // nothing if the log density has kinks.

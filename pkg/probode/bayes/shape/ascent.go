@@ -43,9 +43,9 @@ type Ascent struct {
 
 	fresh   bool // the derivatives were computed at X
 	damping float64
-	// The field rest is an estimate of the difference between the matrix of negative
+	// The field `rest` is an estimate of the difference between the matrix of negative
 	// second derivatives and the Fisher information, derived from changes in the
-	// gradient. The field corrected is true if adding rest to the information would have
+	// gradient. The field `corrected` is true if adding rest to the information would have
 	// improved the prediction of the last rise; rest is then added in the next step.
 	rest      *mat.SymDense
 	corrected bool
@@ -135,7 +135,7 @@ func valueAt(f Function, x []float64) float64 {
 }
 
 // Finish climbs towards the maximum until the predicted rise is at most the argument
-// tolerance. The last prediction uses derivatives that were computed at the final point.
+// `tolerance`. The last prediction uses derivatives that were computed at the final point.
 func (a *Ascent) Finish(f Function, tolerance float64) {
 	const most = 100 // steps
 	a.Tolerance, a.Radius, a.Known, a.Done = tolerance, 0, false, false
@@ -158,7 +158,7 @@ func (a *Ascent) expand(f Function) bool {
 }
 
 // The method move() moves the ascent to a higher point, at which f was last evaluated.
-// The argument ratio is the actual rise divided by the predicted one.
+// The argument `ratio` is the actual rise divided by the predicted one.
 func (a *Ascent) move(f Function, to []float64, value, ratio float64) {
 	a.choose(to, value-a.Value)
 	before := slices.Clone(a.X)
@@ -268,7 +268,7 @@ func (a *Ascent) Within(radius float64) (d []float64, rise float64) {
 }
 
 // The method damped() computes the step for Within, in coordinates divided by their
-// units. The argument negative is an upper bound on the absolute values of the negative
+// units. The argument `negative` is an upper bound on the absolute values of the negative
 // eigenvalues of the curvature.
 func (a *Ascent) damped(curvature *mat.SymDense, g []float64, negative, radius float64, low, high []float64) []float64 {
 	var largest float64
@@ -384,7 +384,7 @@ func boxed(h *mat.SymDense, g []float64, lambda float64, low, high []float64) (d
 
 // onFace moves d to the maximum over the free coordinates, or to the first bound that is
 // reached before this maximum. It returns the coordinate of that bound, or −1 if no bound
-// was reached. The result ok is false if the curvature is not positive.
+// was reached. The result `ok` is false if the curvature is not positive.
 func onFace(d []float64, h *mat.SymDense, lambda float64, low, high []float64, free []bool, slope func(k int) float64) (hit int, ok bool) {
 	var in []int
 	for k, is := range free {

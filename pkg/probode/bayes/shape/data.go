@@ -27,8 +27,8 @@ type Datum struct {
 
 // Discrepancy returns the discrepancy D between two vectors of expected data, in units of
 // the measurement errors, D² = Σ Iᵢ (expectedᵢ − finerᵢ)². The information Iᵢ is taken
-// from the argument data, which must have been computed at the expected values in the
-// argument finer. Relative differences of at most the argument rounding are ignored. If
+// from the argument `data`, which must have been computed at the expected values in the
+// argument finer. Relative differences of at most the argument `rounding` are ignored. If
 // the expected value in finer makes a datum certain, as an expected count of 0 does, the
 // contribution of the datum is instead the change in its log probability, |Score ×
 // difference|. If the Score of such a datum is zero, D is infinite unless its expected

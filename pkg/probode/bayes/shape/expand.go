@@ -157,7 +157,7 @@ func (s *Surface) Follow(point *Point, from []float64) bool {
 	return s.assemble(point)
 }
 
-// The method assemble() computes the expansion at the argument point from the derivatives
+// The method assemble() computes the expansion at the argument `point` from the derivatives
 // of the locations, and reports whether it is finite.
 func (s *Surface) assemble(point *Point) bool {
 	n := len(point.X)
@@ -218,7 +218,7 @@ func (s *Surface) priors(x []float64) (slopes, curvatures []float64) {
 }
 
 // The method inform() sets dst to the Fisher information of the data, plus the curvatures
-// of the priors. The argument kinks says whether to include the information on expected
+// of the priors. The argument `kinks` says whether to include the information on expected
 // values at which the log density has kinks.
 func (s *Surface) inform(dst *mat.SymDense, curvatures []float64, kinks bool) {
 	dst.Zero()

@@ -89,7 +89,7 @@ func partInformed(r *bayes.Part, x bayes.Experiment, theta, xi []float64, togeth
 }
 
 // The function span() returns an orthonormal basis of the column space of m. If the space
-// has more dimensions than the argument most, the basis spans only the directions with
+// has more dimensions than the argument `most`, the basis spans only the directions with
 // the largest singular values.
 func span(m *mat.Dense, most int) (basis [][]float64) {
 	const negligible = 1e-6

@@ -7,19 +7,19 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// The constant slack is the smallest damping if the density has kinks. If there are few
+// The constant `slack` is the smallest damping if the density has kinks. If there are few
 // kinks, some directions have no curvature; the damping then prevents steps of more than
 // ten standard deviations.
 const slack = 1e-2
 
-// The constant sharpest is the final width of the hyperbolas that replace the absolute
+// The constant `sharpest` is the final width of the hyperbolas that replace the absolute
 // values. If the maximum lies at a kink, the computed maximum is at about this distance
 // from the kink.
 const sharpest = 1e-10
 
 // bentStep returns the step d to the maximum, within the bounds, of an expansion with
 // kinks. It also returns the rise that the expansion predicts. The diagonal of
-// Information, multiplied by damping, is added to the curvature. The result ok is false
+// Information, multiplied by damping, is added to the curvature. The result `ok` is false
 // if a number is not finite.
 //
 // The absolute values |r| are replaced by √(r² + ε²), and Newton's method follows the

@@ -19,15 +19,15 @@ import (
 // instead of its square.
 const laplaceStep = 0.01
 
-// The constant flat is the standard deviation, on the unconstrained scale, above which a
+// The constant `flat` is the standard deviation, on the unconstrained scale, above which a
 // direction is regarded as having no curvature.
 const flat = 10
 
 // Laplace returns the covariance of the Gaussian approximation at the mode p.X: the
 // inverse of the matrix of second derivatives of −log density there, or nil if that
-// matrix is not positive definite. The result shape is this covariance or, failing that,
+// matrix is not positive definite. The result `shape` is this covariance or, failing that,
 // a similar covariance matrix: along axes without curvature the standard deviation is set
-// to the constant flat, and curvatures of the wrong sign are replaced by their absolute
+// to the constant `flat`, and curvatures of the wrong sign are replaced by their absolute
 // values. The results cov and shape are nil if the density is not finite around the mode.
 //
 // The function values() evaluates the log density at many points at once, and returns −∞
@@ -78,7 +78,7 @@ func (p *Point) Laplace(values func([][]float64) ([]float64, error), gradients f
 // be used.
 //
 // The columns of w are the principal axes, which are not known in advance. At first the
-// columns are the principal axes of the argument metric, a first guess of the second
+// columns are the principal axes of the argument `metric`, a first guess of the second
 // derivatives; without a metric they are multiples of the unit vectors. The columns are
 // then repeatedly replaced by the principal axes of the computed Hessian, until f is
 // about ½|z|², where z are the coordinates along these axes.

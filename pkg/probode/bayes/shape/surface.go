@@ -64,8 +64,8 @@ type Surface struct {
 	exact     bool      // the last derivatives are those of a path
 	lent      bool      // of another method
 
-	// The field last is the point at which Value last solved the equations. The field by
-	// is the Density that was used, and the field work is the result of by.Work() after
+	// The field `last` is the point at which Value last solved the equations. The field by
+	// is the Density that was used, and the field `work` is the result of by.Work() after
 	// that solve.
 	last []float64
 	by   *bayes.Density

@@ -152,7 +152,7 @@ func drawLine(ctx context.Context, p *bayes.Posterior, setups []probode.Setup, r
 // iteration.
 const lineWidth = 0.5
 
-// The method at() returns the point given by the argument where, the value of the flag
+// The method at() returns the point given by the argument `where`, the value of the flag
 // -at. It returns nil if this value is the empty string.
 func (m *model) at(where string) ([][]float64, error) {
 	switch {

@@ -10,7 +10,7 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// The variable samplers lists the samplers that can be named in flags, with their usual
+// The variable `samplers` lists the samplers that can be named in flags, with their usual
 // settings.
 var samplers = []sample.Sampler{
 	sample.DelayedAcceptance{Second: probode.Setup{Mesh: reference.Accurate{}}},

@@ -78,7 +78,7 @@ func inRange(flag string, value, least, most int) error {
 }
 
 // The type once holds the value of a flag that should be given only once. If the flag is
-// given twice with different values, the field lost holds the earlier value, which is
+// given twice with different values, the field `lost` holds the earlier value, which is
 // ignored.
 type once struct {
 	flag.Value
@@ -128,7 +128,7 @@ func given(flags *flag.FlagSet, name string) (is bool) {
 }
 
 // The function needs() returns an error if one of the named flags is given. The argument
-// why is the reason why these flags have no meaning.
+// `why` is the reason why these flags have no meaning.
 func needs(flags *flag.FlagSet, why string, names ...string) error {
 	for _, name := range names {
 		if given(flags, name) {
@@ -138,7 +138,7 @@ func needs(flags *flag.FlagSet, why string, names ...string) error {
 	return nil
 }
 
-// The variable groups holds the headings under which the flags are listed in the help for
+// The variable `groups` holds the headings under which the flags are listed in the help for
 // a command with many flags. A flag that is named in no group is listed in the last
 // group.
 var groups = []struct {
@@ -267,7 +267,7 @@ func numbers(values string) ([]float64, error) {
 }
 
 // The function assignments() reads the list name=value,… of a flag. Each value is passed
-// to the function set(), together with the index of its name in the argument names. The
+// to the function set(), together with the index of its name in the argument `names`. The
 // argument known is a list of these names for error messages.
 func assignments(flag, values string, names []string, known string, set func(i int, v float64)) error {
 	seen := map[int]bool{}

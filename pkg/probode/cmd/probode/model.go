@@ -21,7 +21,7 @@ import (
 	modelfile "github.com/probode/probode/pkg/probode/model"
 )
 
-// The constant modelHelp is the section on models in the help texts.
+// The constant `modelHelp` is the section on models in the help texts.
 const modelHelp = `The model is one of the cases that come with the program,
 
   -case lynx-hare         hares and lynxes, 1900 to 1920

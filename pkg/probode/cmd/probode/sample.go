@@ -276,7 +276,7 @@ func (r *sampleRun) follow() {
 
 // The method draw() runs the chains and stores the draws. If the flags do not give the
 // number of draws, the chains are extended until there are enough effective draws, and
-// the result words describes the draws.
+// the result `words` describes the draws.
 func (r *sampleRun) draw(ctx context.Context) (words string, err error) {
 	s := &r.settings
 	if s.Draws > 0 || s.Only != nil {
@@ -323,7 +323,7 @@ func (r *sampleRun) draw(ctx context.Context) (words string, err error) {
 }
 
 // The method store() runs the chains until each has s.Draws draws, where s is the field
-// settings, and stores the draws.
+// `settings`, and stores the draws.
 func (r *sampleRun) store(ctx context.Context) error {
 	err := sample.Store(ctx, r.p, r.sampler, r.dir, r.settings, r.options)
 	if errors.Is(err, context.Canceled) {
@@ -368,7 +368,7 @@ const firstDraws, lastDraws = 1000, 32_000
 // firstDraws.
 const fewDraws = 250
 
-// The constant patience is the time limit for a run without -draws.
+// The constant `patience` is the time limit for a run without -draws.
 const patience = 7 * time.Minute
 
 // The method profile() computes the profile likelihoods of a model from a file, within
@@ -403,8 +403,8 @@ func (r *sampleRun) profile(ctx context.Context) {
 
 // The function sufficient() reports whether every parameter has 400 effective draws, or
 // 100 for each chain if that is more, and an R̂ below 1.01. If a parameter does not meet
-// both conditions, the result hopeless says whether even lastDraws draws per chain would
-// probably contain too few effective draws. The result words describes the draws, and
+// both conditions, the result `hopeless` says whether even lastDraws draws per chain would
+// probably contain too few effective draws. The result `words` describes the draws, and
 // names the parameters that have too few effective draws or too large an R̂.
 func sufficient(c *mcmc.Chains) (enough, hopeless bool, words string) {
 	const listed = 6
@@ -465,7 +465,7 @@ func (r *sampleRun) printModes(ctx context.Context) error {
 	return nil
 }
 
-// chainList reads a list of chain numbers, which begin at 1. The result nil means all
+// chainList reads a list of chain numbers, which begin at 1. The result `nil` means all
 // chains.
 func chainList(text string, chains int) ([]int, error) {
 	if text == "" {

@@ -87,7 +87,7 @@ func undetermined(start string) string {
 
 // startsAt returns a function that starts the chains at the given points. It returns nil
 // if no points are given, or if the best mode has a Gaussian approximation, around which
-// the chains can start. The argument found is nil if no modes were found.
+// the chains can start. The argument `found` is nil if no modes were found.
 func startsAt(from [][]float64, found *bayes.Modes) func(chain int, rng *rand.Rand) []float64 {
 	if from == nil || found != nil && found.Highest().Cov != nil {
 		return nil

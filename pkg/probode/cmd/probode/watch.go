@@ -20,7 +20,7 @@ func watch(ctx context.Context, quiet bool) context.Context {
 }
 
 // The function display() returns a hook that shows progress on standard error. After two
-// seconds it writes a line, which is removed when the argument done is equal to total.
+// seconds it writes a line, which is removed when the argument `done` is equal to total.
 func display(label string) progress.Hook {
 	line, begin := progress.NewLine(os.Stderr), time.Now()
 	var mu sync.Mutex

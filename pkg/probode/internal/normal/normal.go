@@ -22,7 +22,7 @@ func (s *Source) Seed(hi, lo uint64) { s.hi, s.lo = hi, lo }
 func (s *Source) State() (hi, lo uint64) { return s.hi, s.lo }
 
 // The generator multiplies its state by a and adds c. Each of these numbers consists of
-// two 64-bit words. Two steps together multiply by a² and add (a + 1)c. The constant dxsm
+// two 64-bit words. Two steps together multiply by a² and add (a + 1)c. The constant `dxsm`
 // is the multiplier in the output of the generator.
 const (
 	aHi, aLo   = 2549297995355413924, 4865540595714422341

@@ -41,7 +41,7 @@ func New(size int, levels []float64, workers int) *Sketch {
 	return &Sketch{size: size, workers: max(1, workers), levels: slices.Clone(levels)}
 }
 
-// Add adds a vector of finite numbers. The Sketch keeps the argument row, which must not
+// Add adds a vector of finite numbers. The Sketch keeps the argument `row`, which must not
 // change afterwards.
 func (s *Sketch) Add(row []float64) {
 	if len(row) != s.size {

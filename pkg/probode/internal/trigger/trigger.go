@@ -33,10 +33,10 @@ const (
 	// interval between successive times is repeatedly shorter than this fraction of the
 	// time span.
 	close = 1e-10
-	// The constant repeats is the number of successive intervals shorter than this limit
+	// The constant `repeats` is the number of successive intervals shorter than this limit
 	// after which the run ends with an error.
 	repeats = 3
-	// The constant chain is the largest permitted number of jumps at one time.
+	// The constant `chain` is the largest permitted number of jumps at one time.
 	chain = 1000
 )
 
@@ -122,7 +122,7 @@ type Step struct {
 
 // Find returns the time in a step at which a condition that was false becomes true, and
 // takes the step again so that it ends at this time. At this time the condition is true;
-// a few units in the last place earlier it is false. The result ok is false if no
+// a few units in the last place earlier it is false. The result `ok` is false if no
 // condition becomes true; the step then ends at B, as before.
 func (w *Watch) Find(s Step) (at float64, ok bool, err error) {
 	end, ok, err := w.within(s.A, s.B, s.Y, s.Theta)

@@ -63,7 +63,7 @@ func excess(sorted []float64, m int) []float64 {
 	return out
 }
 
-// The constant heavy is the tail index above which the stated error of a standard
+// The constant `heavy` is the tail index above which the stated error of a standard
 // deviation is not reliable for any reasonable number of draws. This limit is half of
 // 0.7, the limit for means, since squared draws have twice the tail index [Vehtari et al.
 // 2024].

@@ -15,7 +15,7 @@ import (
 type layout struct {
 	fields  []mcmc.Field
 	columns []string
-	// The fields front and back list the quantities whose columns come before and after
+	// The fields `front` and `back` list the quantities whose columns come before and after
 	// the columns of the parameters.
 	front, back []int
 }

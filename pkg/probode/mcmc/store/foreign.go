@@ -44,7 +44,7 @@ func openForWriting(path string) (*os.File, error) {
 }
 
 // The function plain() returns the FileInfo of a regular file, and an error for any other
-// kind of file. The argument stat is os.Stat or os.Lstat.
+// kind of file. The argument `stat` is os.Stat or os.Lstat.
 func plain(path string, stat func(string) (os.FileInfo, error)) (os.FileInfo, error) {
 	info, err := stat(path)
 	if err != nil {

@@ -83,7 +83,7 @@ type change struct {
 	was, is  float64 // the pair that differs most
 }
 
-// The constant rounded is the largest relative difference that is attributed to rounding.
+// The constant `rounded` is the largest relative difference that is attributed to rounding.
 // This limit is far above the rounding errors of several thousand solver steps, and far
 // below the differences that another model or setting would cause.
 const rounded = 1e-9

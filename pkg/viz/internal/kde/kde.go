@@ -138,7 +138,7 @@ func drawable(least int, xs ...[]float64) error {
 }
 
 // The function span() returns m equally spaced points that cover the range of x, extended
-// on both sides by the argument beyond.
+// on both sides by the argument `beyond`.
 func span(x []float64, beyond float64, m int) []float64 {
 	m = max(m, 2)
 	lo, hi := slices.Min(x)-beyond, slices.Max(x)+beyond

@@ -15,7 +15,7 @@ type builder struct {
 	check    func(a []*Node) error // nil if only the number and types need checking
 }
 
-// An argError describes a wrong argument. The field arg is the index of the argument,
+// An argError describes a wrong argument. The field `arg` is the index of the argument,
 // from 0; −1 means that the number of arguments is wrong.
 type argError struct {
 	arg int

@@ -39,7 +39,7 @@ func Jacobian(fs []*Node, names []string) [][]*Node {
 }
 
 // Gradient returns the derivatives of the sum Σ wᵢ fᵢ with respect to each of the names,
-// where the argument weights contains the names of the wᵢ. A derivative is nil if it is
+// where the argument `weights` contains the names of the wᵢ. A derivative is nil if it is
 // always zero. Gradient uses reverse accumulation: the derivative of the sum with respect
 // to a part is computed only once, from the derivatives with respect to the expressions
 // that use this part. Therefore all derivatives together take only a few times as many
@@ -266,7 +266,7 @@ func (p *pool) diffPower(m *Node, d []*Node) *Node {
 	return p.add(terms...)
 }
 
-// The method guard() returns the argument product, which is an inner derivative d times
+// The method guard() returns the argument `product`, which is an inner derivative d times
 // an outer slope. The outer slope can be infinite or NaN where the function itself is
 // finite. Where d is 0 because a piece is constant, as in sqrt(max(0, x)) for x < 0, the
 // result is 0 instead.

@@ -15,9 +15,9 @@ type Assignment struct {
 
 // GoStatements returns Go statements that carry out the assignments. There is one
 // statement on each line, with the given indentation. Shared parts are assigned to
-// variables t1, t2, and so on. The argument name is a function that returns the Go
+// variables t1, t2, and so on. The argument `name` is a function that returns the Go
 // expression for an input, which must have type float64 and must not be one of these
-// variables. The result ok of this function is false for a name that is not defined. The
+// variables. The result `ok` of this function is false for a name that is not defined. The
 // value of a condition is 0 or 1. The statements compute the same values as
 // [Program.Eval] to the last bit, because products are never fused with sums. The
 // generated file must import the package math if the statements contain "math.". An

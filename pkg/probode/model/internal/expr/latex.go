@@ -7,7 +7,7 @@ import (
 
 var latexEscapes = strings.NewReplacer(`\`, `\backslash `, "_", `\_`, "%", `\%`, "#", `\#`, "&", `\&`, "$", `\$`, "{", `\{`, "}", `\}`, "^", `\hat{\ }`, "~", `\sim `)
 
-// LaTeX returns the expression n as text for the math mode of LaTeX. The argument name is
+// LaTeX returns the expression n as text for the math mode of LaTeX. The argument `name` is
 // a function that returns the LaTeX text for a name; if this function is nil, names are
 // upright and their underscores are escaped.
 func (n *Node) LaTeX(name func(string) string) string {

@@ -14,7 +14,7 @@ type lowering struct {
 	value  map[*Node]int32
 }
 
-// The function lower() translates the expressions in the argument outputs to a
+// The function lower() translates the expressions in the argument `outputs` to a
 // straightLine. If a part of an expression cannot be evaluated, the error names this
 // part.
 func lower(inputs []string, outputs []*Node) (*straightLine, error) {

@@ -93,7 +93,7 @@ func (n *Node) with(args []*Node) *Node {
 	return &Node{op: n.op, val: n.val, name: n.name, args: slices.Clone(args)}
 }
 
-// The function postorder() returns all nodes of the expressions in the argument roots,
+// The function postorder() returns all nodes of the expressions in the argument `roots`,
 // without repetitions. Arguments come before the nodes that use them. The function does
 // not recurse, because expressions may be nested more deeply than the stack allows.
 func postorder(roots ...*Node) []*Node { return postorderBut(nil, roots...) }

@@ -64,8 +64,8 @@ const (
 func (o op) isBool() bool       { return o >= opBool }
 func (o op) isComparison() bool { return opLt <= o && o <= opNe }
 
-// The variable operators holds the names of each operator in calls, Go, MathML and LaTeX.
-// The MathML name is empty if it is the same as the name in calls. The field eval is not
+// The variable `operators` holds the names of each operator in calls, Go, MathML and LaTeX.
+// The MathML name is empty if it is the same as the name in calls. The field `eval` is not
 // nil if the operator is a function of one number.
 var operators = [numOps]struct {
 	name, golang, mathML, latex string

@@ -26,7 +26,7 @@ func (p *pool) cmp(o op, a, b *Node) *Node {
 	return p.make(node(o, a, b), []*Node{a, b})
 }
 
-// The method make() returns the simplified form of m with the arguments args, which must
+// The method make() returns the simplified form of m with the arguments `args`, which must
 // be simplified and in the pool.
 func (p *pool) make(m *Node, args []*Node) *Node {
 	switch m.op {

@@ -82,7 +82,7 @@ func (s *reader) reaction(e *tree.Element) {
 }
 
 // The method stoichiometry() returns the stoichiometry of a reactant or product,
-// multiplied by the argument sign.
+// multiplied by the argument `sign`.
 func (s *reader) stoichiometry(r *tree.Element, sign float64) *expr.Node {
 	signed := func(n *expr.Node) *expr.Node {
 		if v, ok := n.Const(); ok {
@@ -309,7 +309,7 @@ func (s *reader) event(e *tree.Element) {
 
 // triggerTime returns the time at which a trigger changes between true and false, if the
 // trigger is a comparison, such as a ≥ b, that is linear in time and otherwise contains
-// only constants. The result rising says whether the trigger is true after this time.
+// only constants. The result `rising` says whether the trigger is true after this time.
 func (s *reader) triggerTime(trigger *tree.Element) (at *expr.Node, rising, ok bool) {
 	op, args := s.mathOf(trigger, nil).Operator()
 	sign := 1.0

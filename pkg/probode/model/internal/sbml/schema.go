@@ -16,7 +16,7 @@ type kind struct {
 	list                 bool
 }
 
-// The variable kinds holds the elements of the SBML core, Levels 2 and 3.
+// The variable `kinds` holds the elements of the SBML core, Levels 2 and 3.
 var kinds = func() map[string]kind {
 	out := map[string]kind{}
 	for _, line := range strings.Split(`

@@ -58,7 +58,7 @@ type Files struct {
 
 // Dir returns the files of a folder on disk. The user gives the name of the first file;
 // the names of the other files come from files that have been read, so a downloaded model
-// could name any of the user's files. Unless the argument outside is true, all files
+// could name any of the user's files. Unless the argument `outside` is true, all files
 // except the first must therefore be in the folder, even after links are followed. An
 // error about a file outside the folder contains no text from this file.
 func Dir(dir string, outside bool) *Files {

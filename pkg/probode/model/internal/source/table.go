@@ -40,7 +40,7 @@ const (
 func (f *Files) ReadTable(name string) *Table { return f.Read(name, MaxTable).Table(0) }
 
 // Table reads a table in the same way as ReadTable. Lines that begin with the character
-// in the argument comment are skipped; if comment is 0, the table has no comments.
+// in the argument `comment` are skipped; if comment is 0, the table has no comments.
 func (s *File) Table(comment rune) *Table {
 	s.utf8()
 	t := &Table{File: s, index: map[string]int{}}
@@ -196,7 +196,7 @@ func ParseNumber(s string) (float64, error) {
 	return v, err
 }
 
-// ExtraColumns warns about columns that PEtab does not define. The argument known lists
+// ExtraColumns warns about columns that PEtab does not define. The argument `known` lists
 // the columns that PEtab defines.
 func (t *Table) ExtraColumns(known ...string) {
 	is := map[string]bool{}
