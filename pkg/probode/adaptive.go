@@ -109,7 +109,7 @@ func (s *adaptivePath) place(theta []float64) (err error) {
 }
 
 // States returns an error if the tolerance cannot be met, if too many steps are needed,
-// if F is not finite, or if ctx ends. States does not run the method again if the last
+// if F is not finite, or if ctx is done. States does not run the method again if the last
 // run was at the same θ.
 func (s *adaptivePath) States(ctx context.Context, dst, theta, _ []float64) error {
 	d := s.p.Dim()

@@ -80,7 +80,7 @@ type Ensemble struct {
 // Integrate computes an ensemble of n paths of p with method m on all cores.
 //
 // Paths that fail are left out and counted in the result. It is an error if all paths
-// fail, or if the classical solution does. If ctx ends early, the result describes the
+// fail, or if the classical solution does. If ctx is done early, the result describes the
 // N+Failed paths that had been completed by then, and Integrate returns the error of ctx.
 func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*Ensemble, error) {
 	if err := s.check(ctx, p, n); err != nil {
@@ -233,7 +233,7 @@ func (g *gathering) classical() error {
 }
 
 // The method solve() computes the paths i with from ≤ i < to as worker w. The result is
-// nil if ctx ends.
+// nil if ctx is done.
 func (g *gathering) solve(ctx context.Context, w, from, to int) *block {
 	if g.workers[w] == nil {
 		g.workers[w] = &worker{g.solver.Clone(), make([]float64, g.solver.PathLen()), make([]float64, g.solver.NoiseLen())}
@@ -333,7 +333,7 @@ func series(rows []float64, d int) [][]float64 {
 // Ordered calls work(w, i) for i = 0, …, n−1 on the given number of goroutines; w is the
 // index of the goroutine. Ordered calls commit with the results in the order of i, so
 // that sums do not depend on the number of workers. At any time, only a few results are
-// waiting to be committed. If ctx ends, Ordered starts no more work, commits the results
+// waiting to be committed. If ctx is done, Ordered starts no more work, commits the results
 // of the work in progress, and returns the cause. If work or commit panics, or if work
 // ends its goroutine, Ordered stops with an error, which is a [*PanicError] in the case
 // of a panic.

@@ -15,7 +15,7 @@ type Path interface {
 	// States writes the states at the times that were passed to Bind to dst, in row-major
 	// order: dst[n*d+k] is component k at time n. The argument `xi`, of length NoiseLen,
 	// holds the standard normal variates ξ of the noise; nil stands for ξ = 0, the
-	// classical solution. If the solve fails, or if ctx ends before the solve is
+	// classical solution. If the solve fails, or if ctx is done before the solve is
 	// complete, States returns the error.
 	States(ctx context.Context, dst, theta, xi []float64) error
 
@@ -81,7 +81,7 @@ func newGridPath(s *Solver, times []float64) (*gridPath, error) {
 	return &gridPath{solver: s, at: at, times: times, z: make([]float64, s.PathLen())}, nil
 }
 
-// The method follow() binds the solver to ctx, so that a solve ends when ctx ends. To
+// The method follow() binds the solver to ctx, so that a solve ends when ctx is done. To
 // save time, the method does nothing if ctx is the context of the last solve.
 func (g *gridPath) follow(ctx context.Context) {
 	done := ctx.Done()

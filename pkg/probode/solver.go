@@ -163,7 +163,7 @@ func (s *Solver) MemoryLen() int {
 }
 
 // After Bind has been called, solves by s, and by Solvers that are cloned from it
-// afterwards, stop soon after ctx ends, and return the error of ctx. The function
+// afterwards, stop soon after ctx is done, and return the error of ctx. The function
 // release() restores the earlier context; if Bind is called several times, the release
 // functions must be called in reverse order.
 func (s *Solver) Bind(ctx context.Context) (release func()) {

@@ -168,7 +168,7 @@ const budget = 1.5e7
 
 // The method compute() computes the results for a cell, and returns one row for each
 // rule. If a computation fails, the status in its row says so; compute() returns an error
-// only if ctx ends.
+// only if ctx is done.
 func (c *cell) compute(ctx context.Context) ([]row, error) {
 	m := c.entrant.method()
 	mesh, size := c.mesh()

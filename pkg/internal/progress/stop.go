@@ -30,7 +30,7 @@ type Stop struct {
 }
 
 // NewStop returns a Stop for ctx. The function release() frees the resources of the Stop;
-// after that, the Stop no longer notices that ctx has ended.
+// after that, the Stop no longer notices that ctx is done.
 func NewStop(ctx context.Context) (s *Stop, release func()) {
 	s = &Stop{ctx: ctx, pause: Pause(ctx)}
 	end := context.AfterFunc(ctx, func() { s.ended.Store(true) })

@@ -63,7 +63,7 @@ func (c Censored) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 }
 
 // Kink implements Kinked: the log density of a value above the limit has the same kink as
-// under the likelihood Of.
+// under the likelihood in the field Of.
 func (c Censored) Kink(y, m float64, own []float64) (r, slope, weight float64, ok bool) {
 	if by, is := c.Of.(Kinked); is && y > c.Limit {
 		return by.Kink(y, m, own)
@@ -71,8 +71,8 @@ func (c Censored) Kink(y, m float64, own []float64) (r, slope, weight float64, o
 	return 0, 0, 0, false
 }
 
-// Describe implements Describer. The result is empty if the likelihood Of has no description
-// of its own.
+// Describe implements Describer. The result is empty if the likelihood Of has no
+// description of its own.
 func (c Censored) Describe() Description {
 	d, ok := description(c.Of)
 	if !ok {

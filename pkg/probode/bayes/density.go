@@ -200,7 +200,7 @@ func (r *Part) describe(theta []float64) string {
 // stack.
 func (e *Density) Err() error { return e.fault }
 
-// Bind makes every solve stop soon after ctx ends, and return the error of ctx, until
+// Bind makes every solve stop soon after ctx is done, and return the error of ctx, until
 // release is called.
 func (e *Density) Bind(ctx context.Context) (release func()) {
 	before := e.ctx

@@ -374,9 +374,8 @@ func (b *block) wander(e, xi, scale []float64) {
 	rescale(e, b.w, 1/b.ratio)
 }
 
-// LocalError computes the standard deviation of the residual in a step from a known
-// state, with the maximum-likelihood estimate of the diffusion κ² from that residual
-// [S19].
+// LocalError computes the standard deviation of the residual in a step from a known state.
+// For the diffusion κ² it uses the maximum-likelihood estimate from that residual [S19].
 func (s *stepper) LocalError(dst []float64, _ int, _, _, _ []float64) error {
 	clear(dst)
 	for k, b := range s.blocks {

@@ -120,8 +120,8 @@ func (p *jumping) nearest(x []float64) int {
 	return at
 }
 
-// The method density() returns the log density, up to a constant, with which the move
-// named draw proposes x.
+// The method density() returns, up to a constant, the log density of the proposal x in the
+// move draw.
 func (p *jumping) density(x []float64) float64 {
 	n := float64(len(x))
 	var sum float64

@@ -32,9 +32,9 @@ type Tempering struct {
 	// LogDensity apply to both terms.
 	Target func(x []float64) (base, rest float64, err error)
 
-	// Draw, if not nil, writes an independent draw from e^base to x. The replicas with
-	// the smaller values of β start at draws from e^base, and each move of the last
-	// replica, at β = 0, is a new draw from this distribution.
+	// Draw, if not nil, makes an independent draw from e^base and stores it in x. The
+	// replicas with the smaller values of β start at draws from e^base, and each move of
+	// the last replica, at β = 0, is a new draw from this distribution.
 	Draw func(x []float64, rng *rand.Rand)
 
 	// Proposal is the rule by which moves are proposed. Nil means AdaptiveMixture{}.

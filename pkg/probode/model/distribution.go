@@ -17,7 +17,7 @@ func (d noiseDistribution) counts() bool {
 }
 
 // The method likelihood() returns the distribution of the row as a likelihood of package
-// bayes, whose parameters are those in the argument `own`.
+// bayes. The argument `own` holds the parameters of this likelihood.
 func (r *row) likelihood(own []bayes.Value) bayes.Likelihood {
 	of := r.distribution.likelihood(r.scale, own)
 	if r.limit == nil {

@@ -43,11 +43,11 @@ type Optimum struct {
 	LogPrior      float64   // 0 unless FitSettings.Map is set
 	Error         float64   // as in Evaluation
 	Theta         []float64 // values of all parameters on the linear scale
-	// Slope is the largest slope of the log-likelihood (or, with Map, of the log
-	// posterior density) on the scales of the parameters: the largest component of its
-	// gradient. Components that point outwards at a bound on which Theta lies are
-	// excluded. If Theta lies at kinks, Slope is the mean slope between Theta and the
-	// maximum of the expansion around Theta.
+	// Slope is the largest component of the gradient of the log-likelihood or, with Map,
+	// of the log posterior density, with respect to the parameters on their scales.
+	// Components that point outwards at a bound on which Theta lies are excluded. If
+	// Theta lies at kinks, Slope is the mean slope between Theta and the maximum of the
+	// expansion around Theta.
 	Slope float64
 	// Left is the further rise of the objective that the expansion at Theta predicts.
 	// Kinks is the number of measurements that have Laplace errors and are equal to the
@@ -88,7 +88,7 @@ func (o *Optimum) value() float64 { return o.LogLikelihood + o.LogPrior }
 // these points, more points are drawn, up to a total of 25. During a search the
 // log-likelihood is taken to be −∞ wherever it cannot be computed.
 //
-// If ctx ends, Fit returns the results so far and the error of ctx. The result of a
+// If ctx is done, Fit returns the results so far and the error of ctx. The result of a
 // search that was stopped is the point that it had reached: Fit computes the likelihood
 // there and then returns. If a search was stopped before it had reached any point, its
 // Err is the error of ctx.
@@ -112,8 +112,8 @@ func (p *File) Fit(ctx context.Context, s FitSettings) ([]Optimum, error) {
 			s.Progress(done, total)
 		}
 	}
-	// All searches begin even if ctx has ended, because each result has to report that
-	// ctx has ended.
+	// All searches begin even if ctx is done, because each result has to report that
+	// ctx is done.
 	each := func(progress func(done, total int), do func(f *search, e *end)) error {
 		_, err := pieces.Each(context.WithoutCancel(ctx), s.Workers, total, progress, func() func(int) error {
 			f, err := problem.search(ctx)

@@ -28,7 +28,7 @@ type Loss struct {
 // Losses computes the accurate log-likelihood at theta, and compares it with the
 // log-likelihood under each element of settings. The argument `theta` has the same form as
 // in LogLikelihood.At. It is an error if the accurate log-likelihood cannot be computed,
-// or if settings are invalid. If ctx ends after the accurate log-likelihood has been
+// or if settings are invalid. If ctx is done after the accurate log-likelihood has been
 // computed, Losses returns the losses so far and the error of ctx.
 func (p *File) Losses(ctx context.Context, theta []float64, settings []LikelihoodSettings) (*Evaluation, []Loss, error) {
 	l, err := p.LogLikelihood(LikelihoodSettings{})

@@ -114,8 +114,8 @@ func TestModelFileRefused(t *testing.T) {
 		{"noiseFormula: 0.1", "noiseFormula: -0.1", "the noise of y is -0.1: want a positive number"},
 		{"noiseFormula: 0.1", "noiseFormula: 0.1, noiseDistribution: cauchy", `noiseDistribution is "cauchy"`},
 		{", noiseFormula: 0.1", "", "an entry has no noiseFormula"},
-		{"every: 2", "every: 0", "m.yaml:16: the key every is 0: want a positive number"},
-		{"count: 3", "count: 2.5", `m.yaml:16: the key count is "2.5"`},
+		{"every: 2", "every: 0", "m.yaml:16: the interval in the key every is 0: want a positive number"},
+		{"count: 3", "count: 2.5", `m.yaml:16: the number in the key count is "2.5"`},
 		{"count: 3", "count: 1000000000", "want a whole number from 1 to 10000"},
 		{", count: 3", "", "count is \"\""},
 		{"time: 1, ", "time: A, ", "m.yaml:16: the time of event e_1 depends on A: use a formula that contains only parameters, or a condition as the trigger"},
@@ -229,8 +229,8 @@ data: d.csv
 			t.Errorf("start %d: steady state %v: want %v", i, got, 1/0.7+0.7)
 		}
 	}
-	// The derivative with respect to the time of an event comes from differences relative to
-	// that time.
+	// The derivative with respect to the time of an event comes from differences relative
+	// to that time.
 	a, b := values[0], values[1]
 	if math.Abs(a.LogLikelihood-b.LogLikelihood) > 1e-7 || math.Abs(a.Gradient[0]-b.Gradient[0]) > 1e-6 || math.Abs(a.Gradient[1]-b.Gradient[1]) > 1e-4 {
 		t.Errorf("from 0: %v, %v; from %v: %v, %v", a.LogLikelihood, a.Gradient, later, b.LogLikelihood, b.Gradient)
@@ -264,8 +264,8 @@ func TestModelFileBayes(t *testing.T) {
 		if got := fmt.Sprintf("%T%v", b.Experiments[0].Errors[0], b.Experiments[0].Errors[0]); got != c.want {
 			t.Errorf("%s: %s: want %s", c.noise, got, c.want)
 		}
-		// Both ways of computing the likelihood agree, up to the tolerance of the posterior's
-		// grid.
+		// Both ways of computing the likelihood agree, up to the tolerance of the
+		// posterior's grid.
 		d, err := bayes.NewDensity(context.Background(), b)
 		if err != nil {
 			t.Errorf("%s: %v", c.noise, err)

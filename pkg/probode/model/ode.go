@@ -601,7 +601,8 @@ func (s *scatter) eval(vector, matrix []float64, t float64, x, theta []float64) 
 	s.pool.Put(m)
 }
 
-// The method within() makes all later searches for steady states of c stop when ctx ends.
+// The method within() makes all later searches for steady states of c stop when ctx is
+// done.
 func (c *compiledInstance) within(ctx context.Context) {
 	c.end.within(ctx)
 	if c.pre != nil {

@@ -78,7 +78,7 @@ type ProfileLikelihoods struct {
 //
 // At each point of a profile, the log-likelihood is less than 0.02 below its maximum over
 // the other parameters, as estimated from an expansion at this point. The ends of
-// intervals are interpolated. If ctx ends, the error is that of ctx, and profiles that
+// intervals are interpolated. If ctx is done, the error is that of ctx, and profiles that
 // are not finished are incomplete.
 //
 // Source for steps along curved ridges: Transtrum & Sethna (2012), arXiv:1201.5885.
@@ -131,7 +131,7 @@ func (p *File) Profiles(ctx context.Context, ends []Optimum, level float64, s Fi
 	}
 }
 
-// The method sides() computes both sides of each profile, until ctx ends. The argument
+// The method sides() computes both sides of each profile, until ctx is done. The argument
 // `from` contains the coordinates of the optimum. If the argument `restart` is true and a
 // higher point is found on a profile, the error is a *higherError, and the other sides
 // may be missing.

@@ -253,7 +253,7 @@ func (f *search) begin(e *end) error {
 // The method finish() completes the Optimum of a search. The argument `below` is the
 // difference between the best value of all searches and the value of this search. If this
 // difference is less than the constant `reach`, the search first continues with the tighter
-// tolerances that accurate optima need, unless f.ctx has ended.
+// tolerances that accurate optima need, unless f.ctx is done.
 func (f *search) finish(e *end, below float64) {
 	if e.Err != nil {
 		return
@@ -349,7 +349,7 @@ func (b byProblem) Bind(ctx context.Context, s probode.Setup, p *probode.Problem
 func (b byProblem) String() string { return "tolerances by experiment" }
 
 // The method climb() iterates until the ascent is done, the search has made the given
-// number of iterations, or f.ctx ends.
+// number of iterations, or f.ctx is done.
 func (f *search) climb(e *end, most int) {
 	for ; !e.ascent.Done && e.Iterations < most && f.ctx.Err() == nil; e.Iterations++ {
 		e.ascent.Step(f)

@@ -38,7 +38,7 @@ func newSteadyFinder(q *probode.Problem, along []int) *steadyFinder {
 	return &steadyFinder{q: q, along: along, ctx: context.Background()}
 }
 
-// The method within() sets the context of later searches, which end when ctx ends.
+// The method within() sets the context of later searches, which end when ctx is done.
 func (r *steadyFinder) within(ctx context.Context) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()

@@ -60,8 +60,8 @@ import (
 //
 // If the step length becomes as small as rounding errors in t, if f is not finite or
 // panics, or if too many steps are needed, Solve returns an error with the time at which
-// this happens and, if possible, a suggestion. If ctx ends first, Solve stops at the next
-// call of f, and the error wraps ctx.Err(). If there is an error, the result is nil.
+// this happens and, if possible, a suggestion. If ctx is done first, Solve stops at the
+// next call of f, and the error wraps ctx.Err(). If there is an error, the result is nil.
 //
 // Sources: Gragg (1965), SIAM J. Numer. Anal. 2, 384; Bulirsch & Stoer (1966),
 // Numer. Math. 8, 1; Deuflhard (1983), Numer. Math. 41, 399, for the control

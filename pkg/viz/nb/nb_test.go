@@ -247,7 +247,7 @@ func assessment() *assess.Report {
 func TestAssessment(t *testing.T) {
 	r := run(t, "assessment", 0)
 	shown := plain(t, r)
-	if got := shown[0]; !strings.HasPrefix(got, "The solver's error matters at all of the steps") || !strings.HasSuffix(got, "\n• a warning") {
+	if got := shown[0]; !strings.HasPrefix(got, "The solver's error matters at every setting that was tried") || !strings.HasSuffix(got, "\n• a warning") {
 		t.Errorf("words: %q", got)
 	}
 	equal(t, shown[1:],

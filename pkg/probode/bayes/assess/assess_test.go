@@ -195,7 +195,7 @@ func TestAssessFarFromAccurate(t *testing.T) {
 	if !strings.Contains(a.ReferenceBy, "DP5") || !(a.Claim("k̂", "", "").Value < 0.7) {
 		t.Errorf("accurate by %s, k̂ = %.2f", a.ReferenceBy, a.Claim("k̂", "", "").Value)
 	}
-	if a.Largest != 0 || a.Steps[1].Deterministic.Verdict != assess.Matters || !strings.Contains(a.Answer(), "matters at all of the steps") {
+	if a.Largest != 0 || a.Steps[1].Deterministic.Verdict != assess.Matters || !strings.Contains(a.Answer(), "matters at every setting that was tried") {
 		t.Errorf("largest step %g, answer %s", a.Largest, a.Answer())
 	}
 }

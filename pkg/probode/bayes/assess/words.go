@@ -133,7 +133,7 @@ func (a *Report) Answer() string {
 	case a.Largest > 0:
 		fmt.Fprintf(&b, "The solver's error does not matter up to %s (%s).\n", a.sized(a.Largest), limit)
 	case everywhere:
-		fmt.Fprintf(&b, "The solver's error matters at all of the steps, down to %v. It would not matter under these conditions: %s.\n", a.Steps[len(a.Steps)-1], limit)
+		fmt.Fprintf(&b, "The solver's error matters at every setting that was tried, down to %v. It would not matter under these conditions: %s.\n", a.Steps[len(a.Steps)-1], limit)
 	default:
 		fmt.Fprintf(&b, "No step is known to be small enough (%s).\n", limit)
 	}

@@ -230,8 +230,9 @@ func (k *look) diagonal(w []float64) line {
 }
 
 // The method away() computes the shifts of the given parameters along each line and from
-// the draws, and returns the largest shift in standard deviations. The result `where` is
-// the point on the line with this shift, or the draw, at which the densities differ most.
+// the draws, and returns the largest shift in standard deviations. If the largest shift
+// is that of a line, the result `where` is the point on this line at which the densities
+// differ most; otherwise it is such a draw.
 func (k *look) away(params []int) (shift float64, where probe) {
 	note := func(by float64, l line) {
 		if !(by <= shift) {

@@ -35,7 +35,7 @@ type Settings struct {
 // parameters, the comparison away from the mode takes at most 50 + 20 d solves, counting
 // those with both setups. If the computation fails at one mode, the field Err of its
 // AtMode says why. Run returns an error if there is a mistake in the model or the
-// settings, or if ctx ends.
+// settings, or if ctx is done.
 func Run(ctx context.Context, p *bayes.Posterior, s Settings) (*Certificate, error) {
 	all, err := Each(ctx, p, []probode.Setup{{}}, s)
 	if err != nil {

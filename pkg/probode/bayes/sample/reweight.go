@@ -56,7 +56,7 @@ func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accu
 		return nil, err
 	}
 	if chains.LogWeights != nil {
-		return nil, errors.New("sample: the chains already have weights: give the chains without weights")
+		return nil, errors.New("sample: the chains already have weights: pass the chains as they were before reweighting")
 	}
 	if err := bound.Check(chains); err != nil {
 		return nil, err
@@ -130,7 +130,8 @@ func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accu
 	})
 	if err != nil {
 		// The elements of stays, the runs of equal draws, are sorted by the index of their
-		// first draw. So all draws before the first run without a solution have weights.
+		// first draw. So all draws before the
+		// first unsolved run of equal draws have weights.
 		n := stays[done].from
 		out.Draws = slices.Clone(out.Draws)
 		for c := range out.Draws {

@@ -25,11 +25,11 @@ import (
 //
 // In a model with many experiments, a change of one coordinate requires new solves only
 // for the experiments whose equations depend on this coordinate. A change in the size of
-// the measurement errors requires no new solve. If J comes from differences, it is
-// corrected after each step of an ascent so that it reproduces the change of the
-// locations in the step [Broyden 1965]. The correction needs no solve. The Jacobian of
-// each experiment is corrected separately, and only for the coordinates on which the
-// experiment depends [Schubert 1970].
+// the measurement errors requires no new solve. If J is computed by finite differences,
+// it is corrected after each step of an ascent: the new J, times the step, is the change
+// of the locations in the step [Broyden 1965]. The correction needs no solve. The
+// Jacobian of each experiment is corrected separately, and only for the coordinates on
+// which the experiment depends [Schubert 1970].
 type Surface struct {
 	// Low and High are the bounds of the coordinates. The bounds are ±∞ unless a
 	// coordinate is moved on the natural scale of its parameter (see Param.Natural).

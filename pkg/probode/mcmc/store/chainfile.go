@@ -225,7 +225,7 @@ func (f *file) known(in io.ReaderAt, size int64, row func(t *table, line []byte)
 // The method restore() resets a started chain to its saved state. The method also checks
 // that the program still computes the same chain: the log density at the saved position
 // must be the same, and repeating the last few iterations must lead to this position. If
-// ctx ends first, restore() returns ctx.Err().
+// ctx is done first, restore() returns ctx.Err().
 func (f *file) restore(ctx context.Context, here maker) error {
 	s, c := f.state, f.chain
 	give := func(state []byte) error {
@@ -254,7 +254,7 @@ func (f *file) restore(ctx context.Context, here maker) error {
 		from := c.Iteration()
 		c.Replay(at)
 		if c.Interrupted() { // in the middle of an iteration, so there is nothing to compare
-			return cmp.Or(ctx.Err(), errors.New("store: the chain was interrupted while its last iterations were repeated"))
+			return cmp.Or(ctx.Err(), errors.New("store: the chain was interrupted while its last iterations were being repeated"))
 		}
 		a := mcmc.NewArchive(nil)
 		c.State(a)

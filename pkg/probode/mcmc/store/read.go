@@ -81,7 +81,8 @@ func (s *set) complete(unfinished []string) error {
 }
 
 // The method makers() returns a sentence that says which version of the program began
-// which chains. If the same version began all chains, the sentence is empty.
+// which chains. If all chains were begun by the same version, the
+// sentence is empty.
 func (s *set) makers() string {
 	var all []maker
 	var chains []string

@@ -35,7 +35,7 @@ func boolean(v bool) *Node {
 	return &Node{op: opBool}
 }
 
-// Sym returns a Node for a name, which stands for a number. Sym panics if the name is
+// Sym returns a Node for the number that has the given name. Sym panics if the name is
 // empty, or if it contains a backquote, because String encloses unusual names in
 // backquotes.
 func Sym(name string) *Node {
