@@ -91,8 +91,8 @@ type Input struct {
 	Constant      bool      // Values[i] holds from Times[i] on
 }
 
-// Infusion returns an Input with the value rate from start to end, and zero at other
-// times.
+// Infusion returns an Input whose value is `rate` between the times `start` and `end`,
+// and zero at other times.
 func Infusion(rate, start, end float64) *Input {
 	return &Input{Times: []float64{start, end}, Values: []float64{rate, 0}, Constant: true}
 }
