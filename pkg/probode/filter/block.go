@@ -164,7 +164,7 @@ func (b *block) disperse(sigma float64) {
 	}
 }
 
-// The method reduce() makes the predicted covariance factor upper triangular. If linked
+// The method reduce() makes the predicted covariance factor upper triangular. If `linked`
 // is true, it also rotates the columns that hold the dependence on the normal variates
 // drawn before the step.
 func (b *block) reduce(linked bool) {

@@ -186,7 +186,7 @@ func (c *Chain) Interrupted() bool {
 }
 
 // The method advance() runs iterations until the chain has completed the given number of
-// iterations, the channel done is closed, or an iteration is interrupted.
+// iterations, the channel `done` is closed, or an iteration is interrupted.
 func (c *Chain) advance(done <-chan struct{}, until int) {
 	last := c.settings.iterations(c.settings.Draws) - 1
 	for c.iteration < until && !c.Interrupted() {

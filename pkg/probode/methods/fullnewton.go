@@ -131,7 +131,7 @@ func (e *fullNewton) iterate(s *implicit, z []float64) error {
 // The method undamped() makes at most the given number of undamped updates of z, and
 // reports whether they converge. Updates that no longer shrink count as converged if
 // their size, relative to the largest component, is at most the argument `noise`. The
-// updates use the factors of full, or those of s if full is nil.
+// updates use the factors of the argument `full` or, if it is nil, those of s.
 func (s *implicit) undamped(z []float64, most int, noise float64, full *fullNewton) bool {
 	const done = 1e-16 // as in iterate
 	before := 0.       // size of the previous update

@@ -78,9 +78,9 @@ func (k *look) each(n int, do func(k *look, i int)) {
 	})
 }
 
-// newLook prepares a comparison between the setup of the evaluator coarse and the
+// newLook prepares a comparison between the setup of the evaluator `coarse` and the
 // reference, around the mode l of the reference posterior. The argument `ll` is the log
-// likelihood that coarse computes at this mode.
+// likelihood that `coarse` computes at this mode.
 func newLook(l *expansion, coarse *evaluator, ll float64) *look {
 	n := len(l.X)
 	k := &look{fine: l.x, coarse: coarse, at: l, params: l.x.density.Posterior().Params,

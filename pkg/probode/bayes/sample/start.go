@@ -176,7 +176,7 @@ func inside(e *bayes.Density, theta, u []float64) {
 // The function refined() returns the modes of p. The argument `found` holds the modes of
 // the same model with another solver. The search begins at these modes and at a few draws
 // from the prior, because p may have further modes, and because some of the modes in
-// found may not be modes of p. If the search fails, refined() returns found.
+// `found` may not be modes of p. If the search fails, refined() returns `found`.
 func refined(ctx context.Context, p *bayes.Posterior, found *bayes.Modes, s mcmc.Settings) (*bayes.Modes, error) {
 	search := modes.Settings{Seed: s.Seed, Workers: s.Workers, Points: 60, Starts: 4}
 	for _, m := range found.Modes {

@@ -107,7 +107,7 @@ func Gradient(fs []*Node, weights, names []string) []*Node {
 }
 
 // The method diff() returns the derivative of n, and adds the derivatives of all parts of
-// n to the map done. The node n must be simplified and in the pool.
+// n to the map `done`. The node n must be simplified and in the pool.
 func (p *pool) diff(n *Node, name string, done map[*Node]*Node) *Node {
 	if n.Boolean() || n.op == opLambda {
 		panic("expr: derivative of " + kind(n) + ": want a number")
