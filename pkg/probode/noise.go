@@ -28,13 +28,14 @@ func DrawNoise(xi []float64, seed, path uint64) {
 	}
 }
 
-// PerturbNoise writes the preconditioned Crank–Nicolson move
+// PerturbNoise makes a preconditioned Crank–Nicolson move, and writes its result ξ′ to
+// dst, which may be xi itself:
 //
-//	ξ′ = √(1−β²) ξ + β η,   η ~ N(0, I),   0 ≤ β ≤ 1,
+//	ξ′ = √(1−β²) ξ + β η,   η ~ N(0, I),   0 ≤ β ≤ 1.
 //
-// to dst, which may be xi itself. The move leaves N(0, I) invariant and is reversible
-// with respect to this distribution [Cotter et al. 2013]. If β = 1, new normal variates
-// are drawn; if β is small, ξ changes only slightly.
+// The move leaves N(0, I) invariant and is reversible with respect to this distribution
+// [Cotter et al. 2013]. If β = 1, new normal variates are drawn; if β is small, ξ changes
+// only slightly.
 func PerturbNoise(dst, xi []float64, beta float64, rng *rand.Rand) {
 	if !(beta >= 0 && beta <= 1) {
 		panic(fmt.Sprintf("probode: the pCN step is %g: want a number in [0, 1]", beta))

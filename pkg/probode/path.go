@@ -12,11 +12,11 @@ import (
 // goroutines must not use it at the same time. The interfaces below describe capabilities
 // that a Path may have: Tangential, Reversible, Holdable and Gridded.
 type Path interface {
-	// States writes the states at the times that were passed to Bind to dst, in row-major
-	// order: dst[n*d+k] is component k at time n. The argument `xi`, of length NoiseLen,
-	// holds the standard normal variates ξ of the noise; nil stands for ξ = 0, the
-	// classical solution. If the solve fails, or if ctx is done before the solve is
-	// complete, States returns the error.
+	// States computes the states at the times that were passed to Bind, and writes them
+	// to dst in row-major order: dst[n*d+k] is component k at time n. The argument `xi`,
+	// of length NoiseLen, holds the standard normal variates ξ of the noise; nil stands
+	// for ξ = 0, the classical solution. If the solve fails, or if ctx is done before the
+	// solve is complete, States returns the error.
 	States(ctx context.Context, dst, theta, xi []float64) error
 
 	// NoiseLen returns the length of ξ, which is 0 if there is no noise.
@@ -33,15 +33,16 @@ type Path interface {
 // Tangential is a Path that can compute derivatives of its states.
 type Tangential interface {
 	Path
-	// Tangents does the same as States. Tangents also writes the derivatives of the
-	// states along M directions in θ, with ξ fixed, to ddst. Direction m is row m of the
-	// M×p matrix dtheta; its derivatives are ddst[m*len(dst):(m+1)*len(dst)]. The error
-	// is errors.ErrUnsupported if the states have no derivative.
+	// Tangents does the same as States. Tangents also computes the derivatives of the
+	// states along M directions in θ for fixed ξ, and writes them to ddst. Direction m is
+	// row m of the M×p matrix dtheta; its derivatives are
+	// ddst[m*len(dst):(m+1)*len(dst)]. The error is errors.ErrUnsupported if the states
+	// have no derivative.
 	Tangents(ctx context.Context, dst, ddst, theta, dtheta, xi []float64) error
 }
 
 // Holdable is a Path that is discontinuous in θ, for example because its steps are chosen
-// at every θ, but can be replaced by a smooth Path near a given θ.
+// anew for every θ. Near a given θ it can be replaced by a smooth Path.
 type Holdable interface {
 	Path
 	// Hold returns a Path that is smooth in θ, and that gives the same states as this
@@ -49,15 +50,15 @@ type Holdable interface {
 	Hold(ctx context.Context, theta []float64) (Path, error)
 }
 
-// Gridded is a Path on a grid, which a Solver can compute in pieces, as in a particle
-// filter.
+// Gridded is a Path on a grid. A Solver can compute such a path in pieces, as in a
+// particle filter.
 type Gridded interface {
 	Path
 	// Solver returns the Solver, which has the same α and the same moving grid as the
 	// Path.
 	Solver() *Solver
-	// Interpolator returns an Interpolator, which computes the states at the times of the
-	// Path from a path that the Solver has computed.
+	// Interpolator returns an Interpolator. From a path that the Solver has computed, it
+	// interpolates the states at the times that were passed to Bind.
 	Interpolator() *Interpolator
 }
 

@@ -28,14 +28,14 @@ type Problem struct {
 	// the effect of θ on the time of the jump.
 	F func(dst []float64, t float64, x, theta []float64)
 
-	// FJ, if not nil, writes f(t, x; θ) into f and its Jacobian ∂f/∂x into jac in one
-	// pass. f and its Jacobian often have most of their terms in common, and an implicit
-	// step needs both. Set FJ if speed is important. On entry jac is zero. It is d×d,
-	// row-major,
+	// FJ, if not nil, computes f(t, x; θ) and its Jacobian ∂f/∂x in one pass, and writes
+	// them to `f` and `jac`. f and its Jacobian often have most of their terms in common,
+	// and an implicit step needs both. Set FJ if speed is important. On entry jac is
+	// zero. If Band is nil, jac is a d×d matrix in row-major order:
 	//
-	//	jac[i*d+j] = ∂fᵢ/∂xⱼ,
+	//	jac[i*d+j] = ∂fᵢ/∂xⱼ.
 	//
-	// or, if Band is set, in row-major band storage of width kl+ku+1,
+	// If Band is set, jac is stored as a row-major band of width kl+ku+1:
 	//
 	//	jac[i*(kl+ku+1) + j−i+kl] = ∂fᵢ/∂xⱼ   for  −kl ≤ j−i ≤ ku.
 	//
@@ -48,25 +48,27 @@ type Problem struct {
 	// differences of F.
 	FTheta func(dst []float64, t float64, x, theta []float64)
 
-	// Pullback, if not nil, adds the derivatives of the scalar λᵀf(t, x; θ) with respect
-	// to x and θ to dx and dtheta, and returns the derivative of this scalar with respect
-	// to t. Pullback is used instead of FJ and FTheta to compute gradients of functions
-	// of a path: see Solver.Gradient. If there are many parameters, Pullback takes much
-	// less time than filling and multiplying the matrices ∂f/∂x and ∂f/∂θ. If Pullback
-	// adds nothing and returns NaN, FJ and FTheta are used instead.
+	// Pullback, if not nil, computes the derivatives of the scalar λᵀf(t, x; θ) with
+	// respect to x, θ and t. It adds the derivatives with respect to x to dx and those
+	// with respect to θ to dtheta, and returns the derivative with respect to t. Pullback
+	// is used instead of FJ and FTheta to compute gradients of functions of a path: see
+	// Solver.Gradient. If there are many parameters, Pullback takes much less time than
+	// filling and multiplying the matrices ∂f/∂x and ∂f/∂θ. If Pullback adds nothing and
+	// returns NaN, FJ and FTheta are used instead.
 	Pullback func(dx, dtheta, lambda []float64, t float64, x, theta []float64) (dt float64)
 
 	// X0 is the initial state; its length is the dimension d.
 	X0 []float64
 
-	// Start, if not nil, writes the initial state for θ to x0. These values replace those
-	// of X0, but the length of X0 still determines d. An unknown initial value is an
-	// ordinary parameter.
+	// Start, if not nil, computes the initial state for θ, and writes it to x0. These
+	// values replace those of X0, but the length of X0 still determines d. An unknown
+	// initial value is treated like any other parameter.
 	Start func(x0, theta []float64)
 
-	// StartTheta, if not nil, writes the derivative of Start to dst in row-major order,
-	// with a row for each component of the state. On entry dst is zero. If StartTheta is
-	// nil, derivatives of a path are computed with differences of Start.
+	// StartTheta, if not nil, computes the derivative of the initial state with respect
+	// to θ, and writes it to dst in row-major order, with a row for each component of the
+	// state. On entry dst is zero. If StartTheta is nil, derivatives of a path are
+	// computed with differences of Start.
 	StartTheta func(dst, theta []float64)
 
 	// Span holds t₀ < t₁.
@@ -98,8 +100,8 @@ type Problem struct {
 	Autonomous bool
 
 	// Noiseless lists the components of the state, counted from 0, for which f is always
-	// 0: they are constant, apart from Jumps of Events. Every method computes these
-	// components exactly, so they have no noise.
+	// 0: they are constant, except that Events may change them. Every method computes
+	// these components exactly, so they have no noise.
 	Noiseless []int
 
 	// States and Params name the components of x and θ; nil stands for x1, x2, … and
@@ -148,12 +150,12 @@ func (p *Problem) Initial(dst, theta []float64) {
 
 // UnknownStart returns a copy of p in which the initial values of the given components of
 // the state, or of all components if none is given, are additional parameters after those
-// of p,
+// of p:
 //
-//	θ′ = (θ, x₀ₖ, …),
+//	θ′ = (θ, x₀ₖ, …).
 //
-// so that they can be inferred like any other parameter. The nominal values of the
-// additional parameters are the initial values of p. Their names are the names of the
+// The initial values can then be inferred like any other parameter. The nominal values of
+// the additional parameters are the initial values of p. Their names are the names of the
 // states, without a unit and followed by 0: hare0 for hare, x1_0 for x1. The F and FJ of
 // p are still called with only the original θ. UnknownStart panics if a component does
 // not exist, or if p already has a parameter with the name of an additional parameter.

@@ -7,8 +7,9 @@ import (
 )
 
 // An Adjoint holds the gradient of a function of a path with respect to everything that a
-// step depends on. From the gradient Next, a Reverser computes the contribution of the
-// step to each of the other gradients, and adds it to that gradient.
+// step depends on. The field `Next` holds the gradient with respect to the state at the
+// end of the step. From it a Reverser computes the contribution of the step to each of
+// the other gradients, and adds it to that gradient.
 type Adjoint struct {
 	Next []float64 // with respect to the state at the end of the step
 
@@ -28,12 +29,12 @@ type Adjoint struct {
 	field *fieldAdjoint
 }
 
-// NewAdjoint returns an Adjoint for a method that takes its steps with another method,
-// applied to another problem. The slices of the result are nil.
+// NewAdjoint returns an Adjoint for steps on the problem p. It is meant for a method that
+// applies another method to an auxiliary problem p. The slices of the result are nil.
 func NewAdjoint(p *Problem) *Adjoint { return &Adjoint{field: newFieldAdjoint(p)} }
 
-// Noise adds the contributions of a step to Xi and Scale, if the step added its noise,
-// scale times ξ, to the next state.
+// Noise is meant for steps that add the noise `scale` × ξ to the next state. It adds the
+// contributions of such a step to Xi and Scale.
 func (a *Adjoint) Noise(xi, scale []float64) {
 	for k, v := range xi {
 		a.Xi[k] += scale[k] * a.Next[k]
@@ -41,9 +42,9 @@ func (a *Adjoint) Noise(xi, scale []float64) {
 	}
 }
 
-// Field adds the gradients of the scalar λᵀf(t, x; θ), where t = t[i] + c h. The gradient
-// with respect to x is added to dx, unless dx is nil; the other gradients are added to
-// Theta, Time and Length.
+// Field computes the gradients of the scalar λᵀf(t, x; θ), where t = t[i] + c h, and adds
+// them to those in the Adjoint. The gradient with respect to x is added to dx, unless dx
+// is nil; the other gradients are added to Theta, Time and Length.
 //
 // Field uses Problem.Pullback or, if that is nil or returns NaN, FJ and FTheta. If there
 // is no FTheta, Field requires 2p evaluations of F. If there is no FJ, Field requires 2d
@@ -74,10 +75,11 @@ func (a *Adjoint) Field(dx, lambda []float64, t, c float64, x, theta []float64) 
 	}
 }
 
-// SecondField adds the gradients of the scalar λᵀf + μᵀJu, for constant λ, μ and u, where
-// f and J are evaluated at (t, x; θ). SecondField works like Field, but takes twice as
-// long, and computes the derivative along u by a central difference. The relative error
-// is about 10⁻¹⁰, or 10⁻⁸ if FJ or FTheta is missing and there is no Problem.Pullback.
+// SecondField does the same for the gradients of the scalar λᵀf + μᵀJu. The vectors λ, μ
+// and u are constant, and f and J are evaluated at (t, x; θ). SecondField works like
+// Field, but takes twice as long, and computes the derivative along u by a central
+// difference. The relative error is about 10⁻¹⁰, or 10⁻⁸ if FJ or FTheta is missing and
+// there is no Problem.Pullback.
 func (a *Adjoint) SecondField(dx, lambda, mu, u []float64, t, c float64, x, theta []float64) {
 	const rootEps = 1.220703125e-4 // ε^{1/4}
 	e := a.field

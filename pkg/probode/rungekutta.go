@@ -27,9 +27,10 @@ type Tableau struct {
 	A     [][]float64 // row l has the l elements a_{l0}, …, a_{l,l−1}
 	B, C  []float64   // n elements each
 
-	// Embedded, if not nil, holds the weights of an estimate of the local error, h Σ eₗ
-	// kₗ: B minus the weights of an embedded method. If there are n+1 weights, the last
-	// is the weight of f at the end of the step.
+	// Embedded, if not nil, holds the weights eₗ of the estimate h Σ eₗ kₗ of the local
+	// error. They are the differences between the weights in B and those of an embedded
+	// method. If there are n+1 weights, the last is the weight of f at the end of the
+	// step.
 	Embedded []float64
 }
 
@@ -232,7 +233,7 @@ type reverseRungeKutta struct {
 }
 
 // Reverse computes the stages again, and propagates gradients back through them [HNW93,
-// §II.6]: with λ the gradient with respect to the next state,
+// §II.6]. If λ is the gradient with respect to the next state, then
 //
 //	gradient of kₗ = h bₗ λ + h Σ_{m>l} a_{ml} (∂f/∂x)ᵀ (gradient of k_m).
 func (r *rungeKutta) Reverse(a *Adjoint, i int, x, _, theta, xi, scale []float64) error {

@@ -9,9 +9,9 @@ import (
 type Scaling int
 
 const (
-	// ScaleDefault stands for ScaleLocal on grids that contain local errors, which come
-	// from an error-controlled run or from a Setup with ScaleLocal. On all other grids
-	// the local errors are unknown, and ScaleDefault stands for ScaleStep.
+	// ScaleDefault means ScaleLocal on grids for which the local errors are stored. These
+	// local errors come from an error-controlled solve or from a Setup with ScaleLocal.
+	// On all other grids the local errors are unknown, and ScaleDefault means ScaleStep.
 	ScaleDefault Scaling = iota
 	// ScaleStep is the noise of the method itself, with scale √α h^p, as in [T18].
 	ScaleStep
@@ -51,8 +51,8 @@ func (s *Solver) SetAlpha(alpha float64) {
 }
 
 // SetScaling changes how the size of the noise depends on the step. If scaling is
-// ScaleLocal and the grid does not contain local errors, SetScaling measures these errors
-// along the classical path at θ. Like any solve, this computation may fail.
+// ScaleLocal and no local errors are stored in the grid, SetScaling estimates these
+// errors along the classical path at θ. Like any solve, this computation may fail.
 func (s *Solver) SetScaling(scaling Scaling, theta []float64) error {
 	if scaling == ScaleDefault {
 		scaling = s.byDefault()
@@ -79,8 +79,8 @@ func (s *Solver) SetScaling(scaling Scaling, theta []float64) error {
 	return nil
 }
 
-// Scaling returns the Scaling of the noise: how its size depends on the step. The result
-// is never ScaleDefault.
+// Scaling returns the Scaling of the noise, which says how the size of the noise depends
+// on the step. The result is never ScaleDefault.
 func (s *Solver) Scaling() Scaling {
 	if s.scaling == ScaleLocal {
 		return ScaleLocal

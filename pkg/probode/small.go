@@ -27,8 +27,9 @@ func inverse2(inv *[4]float64, c float64, j *[4]float64) bool {
 // The result `ok` is false if the terms of the determinant nearly cancel or if the
 // determinant is NaN.
 //
-// The error of a cofactor, ε‖A‖² with A = cI − J, is harmless if ok is true: divided by
-// |det| it is at most the error ε‖A‖‖A⁻¹‖² of a stable elimination, times σ₃/σ₂ ≤ 1.
+// Let A = cI − J, with the singular values σ₁ ≥ σ₂ ≥ σ₃. The error of a cofactor is about
+// ε‖A‖². Divided by |det A|, it is at most σ₃/σ₂ ≤ 1 times ε‖A‖‖A⁻¹‖², which is the error
+// of a stable elimination. The error is therefore harmless if `ok` is true.
 func Inverse3(c, j00, j01, j02, j10, j11, j12, j20, j21, j22 float64) (b00, b01, b02, b10, b11, b12, b20, b21, b22 float64, ok bool) {
 	a00, a11, a22 := c-j00, c-j11, c-j22
 	// The signs of two off-diagonal elements cancel in a product.

@@ -14,13 +14,14 @@ import (
 
 // A Solver computes paths Z of one problem with one method on one grid. The path is a
 // deterministic function of θ and of the standard normal variates ξ that determine its
-// noise,
+// noise:
 //
-//	Z = Z(θ, ξ),   ξ ∈ ℝ^{N×n},
+//	Z = Z(θ, ξ),   ξ ∈ ℝ^{N×n}.
 //
-// with n normal variates for each step, and ξ = 0 gives the classical method. Most other
-// code in this module is based on the function Z(θ, ξ). A Solver has its own workspace,
-// so a solve allocates no memory, and each goroutine needs its own Solver (see Clone).
+// There are n normal variates for each step. For ξ = 0 the path is that of the classical
+// method. Most other code in this module is based on the function Z(θ, ξ). A Solver has
+// its own workspace, so a solve allocates no memory, and each goroutine needs its own
+// Solver (see Clone).
 type Solver struct {
 	p, inside *Problem // as given, and as steppers get it: see Problem.segmented
 	m         Method
@@ -162,10 +163,10 @@ func (s *Solver) MemoryLen() int {
 	return 0
 }
 
-// After Bind has been called, solves by s, and by Solvers that are cloned from it
-// afterwards, stop soon after ctx is done, and return the error of ctx. The function
-// release() restores the earlier context; if Bind is called several times, the release
-// functions must be called in reverse order.
+// After Bind has been called, a solve by s stops soon after ctx is done, and returns the
+// error of ctx. The same is true of Solvers that are cloned from s afterwards. The
+// function release() restores the earlier context; if Bind is called several times, the
+// release functions must be called in reverse order.
 func (s *Solver) Bind(ctx context.Context) (release func()) {
 	before, cause := s.stop, s.cause
 	stop, end := progress.NewStop(ctx)
@@ -178,10 +179,10 @@ func (s *Solver) Bind(ctx context.Context) (release func()) {
 	}
 }
 
-// Solve writes Z(θ, ξ) to z, row-major: z[i*d+k] is component k at time tᵢ. Row i of xi
-// holds the n normal variates of the step from tᵢ to t_{i+1}. Rows of steps without
-// noise, such as events and the first steps of a multistep method, are not used. If xi is
-// nil, ξ is 0.
+// Solve computes Z(θ, ξ), and writes it to z in row-major order: z[i*d+k] is component k
+// at time tᵢ. Row i of xi holds the n normal variates of the step from tᵢ to t_{i+1}.
+// Rows of steps without noise, such as events and the first steps of a multistep method,
+// are not used. If xi is nil, ξ is 0.
 //
 // The error is a *SolveError if θ or f is not finite, if the path diverges, if a step
 // fails, or if a function of the problem panics. If there is an error, z holds the path
@@ -193,13 +194,13 @@ func (s *Solver) Solve(z, theta, xi []float64) error {
 // SolveFrom takes those steps i of a path for which from ≤ i < to, where 0 ≤ from ≤ to ≤
 // N. On entry z holds the row of t_from, and SolveFrom writes the rows after it, up to
 // the row of t_to. Row i of xi belongs to step i, and z, theta and xi have the same
-// lengths as for Solve. With from = 0 the row of t₀ is written, too.
+// lengths as for Solve. If `from` is 0, the row of t₀ is written, too.
 //
-// The argument `memory`, of length MemoryLen, holds the values that the method stores from
-// earlier steps: on entry (unless from is 0) from the steps before t_from, and on return
-// from those before t_to. A path that is computed in pieces equals the path of Solve bit
-// for bit. Each piece may continue a different path, as in a particle filter. Errors and
-// panics are as for Solve.
+// The argument `memory`, of length MemoryLen, holds the values that the method stores
+// about earlier steps. On entry these are the steps before t_from, unless `from` is 0; on
+// return they are the steps before t_to. A path that is computed in pieces equals the
+// path of Solve bit for bit. Each piece may continue a different path, as in a particle
+// filter. Errors and panics are as for Solve.
 func (s *Solver) SolveFrom(z, memory, theta, xi []float64, from, to int) error {
 	if from < 0 || from > to || to > s.Steps() {
 		panic(fmt.Sprintf("probode: the steps are %d to %d: want 0 ≤ from ≤ to ≤ %d", from, to, s.Steps()))
@@ -220,10 +221,9 @@ func (s *Solver) SolvePath(z, theta, xi []float64, seed, path uint64) error {
 	return s.Solve(z, theta, xi)
 }
 
-// Stepper returns the Stepper of s with the values that it stores before step i of the
-// path z, and the scales of the normal variates of that step. The method reads only the
-// rows of z up to row i. The result can be used to study single steps; step i must not be
-// an event.
+// Stepper returns the Stepper of s, prepared to take step i of the path z, and the scales
+// of the normal variates of that step. Of the path z, only the rows up to row i are read.
+// The result can be used to study single steps; step i must not be an event.
 func (s *Solver) Stepper(i int, z, theta []float64) (step Stepper, scale []float64, err error) {
 	if i < 0 || i >= s.Steps() {
 		panic(fmt.Sprintf("probode: the index of the step is %d: want an index in [0, %d)", i, s.Steps()))
@@ -253,7 +253,7 @@ func (s *Solver) Stepper(i int, z, theta []float64) (step Stepper, scale []float
 	return s.step, s.scale, nil
 }
 
-// MoveTo moves the grid to θ, if event times depend on θ. Solve moves the grid
+// MoveTo adapts the grid to θ if event times depend on θ. Solve adapts the grid
 // automatically.
 func (s *Solver) MoveTo(theta []float64) (err error) {
 	at := s.p.Span[0]

@@ -17,11 +17,11 @@ import (
 // Stepper, derivatives of paths are computed as differences of whole solves.
 type Differentiable interface {
 	Stepper
-	// Differentiate writes to dnext the derivative of next along the directions in t, as
-	// a row-major M×d matrix. The argument `next` holds the state that Step has just
-	// computed from x with the same arguments. Differentiate is called after every step
-	// that follows Start. A wrapper around a Stepper that is not Differentiable returns
-	// errors.ErrUnsupported.
+	// Differentiate computes the derivative of `next` along the directions in t, and
+	// writes it to dnext as a row-major M×d matrix. The argument `next` holds the state
+	// that Step has just computed from x with the same arguments. Differentiate is called
+	// after every step that follows Start. If a Stepper wraps another one that is not
+	// Differentiable, Differentiate returns errors.ErrUnsupported.
 	Differentiate(dnext []float64, i int, x, next, theta, xi, scale []float64, t *Tangents) error
 }
 
@@ -49,7 +49,7 @@ func (t *Tangents) Direction(m int) (theta, x []float64, time, length float64) {
 	return t.Theta[m*p : (m+1)*p], t.X[m*d : (m+1)*d], time, length
 }
 
-// AddNoise adds the derivative of scale times ξ in direction m to dst.
+// AddNoise computes the derivative of `scale` × ξ in direction m, and adds it to dst.
 func (t *Tangents) AddNoise(dst []float64, m int, xi []float64) {
 	if t.Scale == nil {
 		return
@@ -59,9 +59,9 @@ func (t *Tangents) AddNoise(dst []float64, m int, xi []float64) {
 	}
 }
 
-// SolveTangents does the same as Solve, and writes to dz the derivative of Z along M
-// directions in θ, with ξ and α fixed. The argument `dtheta` holds the directions as a
-// row-major M×p matrix, and
+// SolveTangents does the same as Solve. It also computes the derivative of Z along M
+// directions in θ, with ξ and α fixed, and writes it to dz. The argument `dtheta` holds
+// the directions as a row-major M×p matrix. The elements of dz are
 //
 //	dz[(i*d+k)*M + m] = Σⱼ ∂Z_{ik}/∂θⱼ · dtheta[m*p+j].
 //
@@ -69,14 +69,14 @@ func (t *Tangents) AddNoise(dst []float64, m int, xi []float64) {
 // grid points between them move, and the result is the derivative of the state at the
 // moving grid point.
 //
-// With Problem.FJ and Problem.FTheta the derivative is exact up to rounding; if one is
-// missing, differences of F replace it, with a relative error of about 10⁻⁷. Each
-// direction costs about as much as one more solve: it takes one additional evaluation of
-// F for every evaluation in the step, or none if FTheta is set. Where the Jacobian enters
-// Z itself, as in the noise of adams.Moulton, each direction also takes two evaluations
-// of FJ, and costs about three solves. (In two dimensions, where Solve is fastest, these
-// costs are about four times as large.) If the method is not Differentiable, the
-// derivative in each direction is a central difference of two solves.
+// With Problem.FJ and Problem.FTheta the derivative is exact up to rounding. If one of
+// them is missing, it is replaced by differences of F, and the relative error is about
+// 10⁻⁷. Each direction costs about as much as one more solve: it takes one additional
+// evaluation of F for every evaluation in the step, or none if FTheta is set. Where the
+// Jacobian enters Z itself, as in the noise of adams.Moulton, each direction also takes
+// two evaluations of FJ, and costs about three solves. (In two dimensions, where Solve is
+// fastest, these costs are about four times as large.) If the method is not
+// Differentiable, the derivative in each direction is a central difference of two solves.
 func (s *Solver) SolveTangents(z, dz, theta, dtheta, xi []float64) error {
 	p, m := len(s.p.Theta), 0
 	if p > 0 {
@@ -123,7 +123,8 @@ func (s *Solver) differences(z, dz, theta, dtheta, xi []float64, m int) error {
 }
 
 // Differences computes the derivatives that Tangential describes, from central
-// differences of the function states(), which writes the states for θ to dst.
+// differences of the function states(). This function computes the states for θ, and
+// writes them to dst.
 func Differences(dst, ddst, theta, dtheta []float64, states func(dst, theta []float64) error) error {
 	p := len(theta)
 	at, left := make([]float64, p), make([]float64, len(dst))

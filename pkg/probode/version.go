@@ -10,9 +10,9 @@ import (
 var release string
 
 // Version returns the version of this module in the running program, such as v1.4.0. In a
-// program built from a checkout, the version is v0.0.0 with the time and the hash of the
-// commit, followed by +dirty if there were changes. If the build information contains no
-// version, the result is (devel).
+// program built from a checkout, the version consists of v0.0.0, the time and the hash of
+// the commit, and +dirty if there were uncommitted changes. If the build information
+// contains no version, the result is (devel).
 var Version = sync.OnceValue(func() string {
 	const module = "github.com/probode/probode"
 	if release != "" {

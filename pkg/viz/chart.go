@@ -127,8 +127,8 @@ func (v *interactive) VisitSeriesOpt(charts.MultiSeries) any { return v.series }
 func (v *interactive) VisitDataZooms([]opts.DataZoom) any    { return v.zooms }
 func (v *interactive) VisitLegendOpt(opts.Legend) any        { return v.legends }
 
-// VisitToolbox replaces the toolbox of go-echarts, in which the icon of the zoom is null,
-// so that ECharts would not show it.
+// VisitToolbox replaces the toolbox of go-echarts. In that toolbox the icon of the zoom
+// tool is null, so ECharts would not show it.
 func (v *interactive) VisitToolbox(opts.Toolbox) any {
 	return map[string]any{
 		"right": margin, "top": 4, "itemSize": 13,

@@ -65,8 +65,9 @@ type byMethod struct {
 	// Enough is the loosest tolerance for which a certificate at the best point
 	// guarantees that the shift of every parameter is below the threshold. Enough is zero
 	// if there is no such tolerance; in that case Why gives the reason. SmallD is the
-	// loosest tolerance at which D is below smallD at the best point. For both Enough and
-	// SmallD, D must also be small enough at all tighter tolerances.
+	// loosest tolerance at which D, computed at the best point, is below the constant
+	// smallD. For both Enough and SmallD, D must also be small enough at all tighter
+	// tolerances.
 	Enough, SmallD float64
 	Why            string `json:",omitempty"`
 

@@ -1,7 +1,7 @@
 // Command lownoise counts how often a search for the parameters of a model gets stuck if
-// the measurement errors are small. The command compares searches with the likelihood of
-// an accurate solver, with Fenrir and with DALTON. In Fenrir and DALTON the diffusion κ²
-// is one of the parameters.
+// the measurement errors are small. The command compares searches that use the likelihood
+// of an accurate solver, Fenrir and DALTON, respectively. In Fenrir and DALTON the
+// diffusion κ² is one of the parameters.
 //
 //	go run ./reproduce/lownoise [-sets N] [-seed N]
 //

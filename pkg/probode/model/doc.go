@@ -2,17 +2,17 @@
 // describes, or a PEtab 1 problem with SBML. The package converts the models to
 // equations.
 //
-// [Load] returns a [File]: parameters, and models with their observables, conditions and
-// data. [File.Instances] returns the equations of each model for each condition of the
-// data. The equations consist of right-hand sides, initial values, events, and a formula
-// and a noise formula for each row of data. All of these are expressions that contain
-// only the time, states, and the parameters of the file.
+// [Load] returns a [File], which holds parameters, and models with their observables,
+// conditions and data. [File.Instances] returns the equations of each model for each
+// condition of the data. The equations consist of right-hand sides, initial values,
+// events, and a formula and a noise formula for each row of data. All of these are
+// expressions that contain only the time, states, and the parameters of the file.
 //
 // Load ignores nothing that could change a likelihood. If a file contradicts itself or
 // uses a feature that this package does not support, Load fails with an error that names
-// the problem, the file and the line. The size and nesting of files are limited. Load
-// rejects files with document type declarations, and files whose aliases expand to too
-// many values.
+// the problem, the file and the line. The size of a file and the depth of its nesting are
+// limited. Load rejects files with document type declarations, and files whose aliases
+// expand to too many values.
 //
 // [File.ODEs] returns problems for any solver, with exact Jacobians and derivatives with
 // respect to parameters. [File.LogLikelihood] computes the log-likelihood of the data and
@@ -22,12 +22,13 @@
 //
 // # Conventions
 //
-// A PEtab model starts at time 0. A model file may specify a different start with its key
-// "time". A measurement at the time of an event is assumed to be made after the event, or
-// before it if the event comes from SBML and has a strict trigger, such as time > 5.
-// In a preequilibration, the model runs from its initial values at time 0 to its steady
-// state. The experiment then starts at time 0 from this steady state, except for the
-// states that the condition of the experiment sets.
+// A PEtab model starts at time 0. In a model file the key "time" can specify a different
+// start time. A measurement at the time of an event is assumed to be made after the
+// event. If the event comes from SBML and has a strict trigger, such as time > 5, the
+// measurement is assumed to be made before the event. In a preequilibration, the model
+// runs from its initial values at time 0 to its steady state. The experiment then starts
+// at time 0 from this steady state. If the condition of the experiment sets a state, this
+// state starts from the value in the condition.
 //
 // The log-likelihood of a row is the log density of the measurement y itself, not of its
 // transformed value. For example, with Scale log10 and noise σ, log10 of y is distributed

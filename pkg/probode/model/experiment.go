@@ -8,10 +8,10 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// Instances returns the models of p for every pair of preequilibration and condition in
-// the data, in the order in which the pairs first appear. For a model without data it
-// returns one Instance for each condition; for a model with neither data nor conditions,
-// it returns one Instance whose Condition is "".
+// Instances returns one Instance of a model for each pair of preequilibration and
+// condition in the model's data, in the order in which the pairs first appear. For a
+// model without data it returns one Instance for each condition; for a model with neither
+// data nor conditions, it returns one Instance whose Condition is "".
 func (p *File) Instances() (list []*Instance, err error) {
 	defer source.Catch(&err)
 	params := map[string]bool{}

@@ -43,24 +43,24 @@ type Optimum struct {
 	LogPrior      float64   // 0 unless FitSettings.Map is set
 	Error         float64   // as in Evaluation
 	Theta         []float64 // values of all parameters on the linear scale
-	// Slope is the largest component of the gradient of the log-likelihood or, with Map,
-	// of the log posterior density, with respect to the parameters on their scales.
-	// Components that point outwards at a bound on which Theta lies are excluded. If
-	// Theta lies at kinks, Slope is the mean slope between Theta and the maximum of the
-	// expansion around Theta.
+	// Slope is the largest component of the gradient with respect to the parameters on
+	// their scales. The gradient is that of the log-likelihood or, if Map is set, of the
+	// log posterior density. If Theta lies on a bound, components that point outwards at
+	// this bound are excluded. If the likelihood has kinks at Theta, Slope is the mean
+	// slope between Theta and the maximum of the likelihood's expansion around Theta.
 	Slope float64
-	// Left is the further rise of the objective that the expansion at Theta predicts.
-	// Kinks is the number of measurements that have Laplace errors and are equal to the
-	// model's value. The likelihood has a kink where a measurement with Laplace errors is
-	// equal to the model's value. An optimum usually lies at one or more kinks, just as a
-	// median lies at a data point.
+	// Left is the further increase of the objective that the expansion around Theta
+	// predicts. Kinks is the number of measurements that have Laplace errors and are
+	// equal to the model's value. The likelihood has a kink where a measurement with
+	// Laplace errors is equal to the model's value. An optimum usually lies at one or
+	// more kinks, just as a median lies at a data point.
 	Left  float64
 	Kinks int
 
 	Iterations, Evaluations int
 
-	// Reason says why the search ended. Converged is true if Theta is an optimum: Slope is
-	// at most 0.01, and Left at most 10⁻⁶.
+	// Reason says why the search ended. Converged is true if Theta is an optimum: Slope
+	// is at most 0.01, and Left is at most 10⁻⁶.
 	Reason    string
 	Converged bool
 	Err       error // why there is no point; if not nil, only Start of the other fields is meaningful
@@ -70,22 +70,23 @@ type Optimum struct {
 // plus the log prior density.
 func (o *Optimum) value() float64 { return o.LogLikelihood + o.LogPrior }
 
-// Fit maximises the log-likelihood, or with Map the log posterior density, within the
-// bounds of the parameters and the supports of their priors. The starts form a Latin
+// Fit maximises the log-likelihood or, if Map is set, the log posterior density, within
+// the bounds of the parameters and the supports of their priors. The starts form a Latin
 // hypercube sample: each parameter is drawn from its initialisation prior, or uniformly
 // on its scale between its bounds. If a parameter has neither an initialisation prior nor
 // bounds, searches begin near its nominal value. Fit returns an Optimum for each start,
 // ordered from the best to the worst, with failed searches at the end.
 //
-// Each search uses Fisher scoring with exact derivatives within a trust region, on the
-// scales of the parameters and within their bounds: see shape.Ascent. All searches begin
-// with the solver tolerance in the settings. Searches whose final value is near that of
-// the best search continue with a tighter tolerance, which makes the optimum accurate.
-// The expansions of the log-likelihood include the kinks that Laplace errors cause.
+// Each search uses Fisher scoring in a trust region, with exact derivatives. It works on
+// the scales of the parameters and stays within their bounds: see shape.Ascent. All
+// searches begin with the solver tolerance in the settings. Searches whose final value is
+// near that of the best search continue with a tighter tolerance, which makes the optimum
+// accurate. The expansions of the log-likelihood include the kinks that Laplace errors
+// cause.
 //
-// Every second search begins at the best of five random points: its start, and four
-// points that are drawn independently. If the likelihood cannot be computed at any of
-// these points, more points are drawn, up to a total of 25. During a search the
+// Every second search begins at the best of five points: the start of the search, and
+// four points that are drawn independently. If the likelihood cannot be computed at any
+// of these points, more points are drawn, up to a total of 25. During a search the
 // log-likelihood is taken to be −∞ wherever it cannot be computed.
 //
 // If ctx is done, Fit returns the results so far and the error of ctx. The result of a

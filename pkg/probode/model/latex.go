@@ -11,12 +11,13 @@ import (
 // writes.
 const shownLines = 40
 
-// LaTeX returns the equations of m as text for the math mode of LaTeX, with only those
-// commands that MathJax supports. The equations are the derivatives and initial values of
-// states, the assignments, the events, and the observables with the distributions of
-// their measurements. Names with more than one letter are set upright, and spelled-out
-// Greek letters become symbols. The text contains at most 40 equations of each kind. If
-// there are more, a last line gives the number of equations that are omitted.
+// LaTeX returns the equations of m as text for the math mode of LaTeX. The text contains
+// only commands that MathJax supports. The equations are the derivatives and initial
+// values of states, the assignments, the events, and the observables with the
+// distributions of their measurements. Names with more than one letter are set upright,
+// and spelled-out Greek letters become symbols. The text contains at most 40 equations of
+// each kind. If there are more, a last line gives the number of equations that are
+// omitted.
 func (m *Model) LaTeX() string {
 	var b strings.Builder
 	b.WriteString("\\begin{aligned}\n")

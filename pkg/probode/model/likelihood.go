@@ -33,9 +33,9 @@ type LikelihoodSettings struct {
 	Method probode.Method
 
 	// MaxStep is the largest allowed step. If f depends on time, the zero value means
-	// 1/128 of the span, so that no step misses a pulse in f. If f does not depend on
-	// time, the zero value means no limit. As in other solvers, +Inf always means no
-	// limit.
+	// 1/128 of the span, so that no step passes over a pulse in f that is longer than
+	// this. If f does not depend on time, the zero value means no limit. As in other
+	// solvers, +Inf always means no limit.
 	MaxStep float64
 
 	// If StepSize is positive, the solver takes equal steps of at most this size between
@@ -111,7 +111,7 @@ type part struct {
 	densities map[float64]*bayes.Density // by relative tolerance
 }
 
-// An Evaluation is a log-likelihood at one value of θ.
+// An Evaluation holds the log-likelihood at one value of θ.
 type Evaluation struct {
 	LogLikelihood float64
 
@@ -120,11 +120,11 @@ type Evaluation struct {
 	// Error is NaN if LikelihoodSettings specifies a Tolerance or a StepSize.
 	Error float64
 
-	// Gradient is the gradient with respect to the values of the estimated parameters
-	// on the linear scale. ScaleGradient is the gradient with respect to the values of
-	// these parameters on their scales. The components of both gradients are in the order
-	// of LogLikelihood.Estimated. Both gradients are nil unless the argument `gradient` of
-	// At was true.
+	// Gradient is the gradient with respect to the values of the estimated parameters on
+	// the linear scale. ScaleGradient is the gradient with respect to the values of the
+	// estimated parameters on their scales. The components of both gradients are in the
+	// order of LogLikelihood.Estimated. Both gradients are nil unless the argument
+	// `gradient` of At was true.
 	Gradient, ScaleGradient []float64
 
 	// The elements of Instances are in the order of File.Instances.
@@ -238,8 +238,9 @@ func (l *LogLikelihood) Nominal() []float64 {
 // The gradient is the exact gradient of the numerical solution on a fixed grid, so its
 // error is about as large as the error of the solution. If the time of an event or a
 // switch depends on parameters, the gradient includes the effect of a shift of this time.
-// If a measurement is made at exactly the time of such an event, the gradient is the
-// one-sided derivative for a shift of the event to a time just before the measurement.
+// If a measurement is made at exactly the time of such an event, the gradient is a
+// one-sided derivative: it describes the effect of moving the event to a slightly earlier
+// time.
 //
 // It is an error if a measurement has no density under the model, or if the solver fails.
 func (l *LogLikelihood) At(ctx context.Context, theta []float64, gradient bool) (*Evaluation, error) {

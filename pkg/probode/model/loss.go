@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// A Loss is the change of a log-likelihood that the settings of the solver cause.
+// A Loss describes how the settings of the solver change a log-likelihood.
 type Loss struct {
 	LogLikelihood float64 // NaN if Err is not nil
 	Loss          float64 // LogLikelihood minus the accurate one; usually negative at an optimum
@@ -26,10 +26,11 @@ type Loss struct {
 }
 
 // Losses computes the accurate log-likelihood at theta, and compares it with the
-// log-likelihood under each element of settings. The argument `theta` has the same form as
-// in LogLikelihood.At. It is an error if the accurate log-likelihood cannot be computed,
-// or if settings are invalid. If ctx is done after the accurate log-likelihood has been
-// computed, Losses returns the losses so far and the error of ctx.
+// log-likelihood under each element of the argument `settings`. The argument `theta` has
+// the same form as in LogLikelihood.At. It is an error if the accurate log-likelihood
+// cannot be computed, or if any of the settings are invalid. If ctx is done after the
+// accurate log-likelihood has been computed, Losses returns the losses so far and the
+// error of ctx.
 func (p *File) Losses(ctx context.Context, theta []float64, settings []LikelihoodSettings) (*Evaluation, []Loss, error) {
 	l, err := p.LogLikelihood(LikelihoodSettings{})
 	if err != nil {

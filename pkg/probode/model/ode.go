@@ -13,17 +13,17 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
 )
 
-// ODE returns the initial value problem of an experiment of p, with
+// ODE returns the initial value problem of an experiment of p. The parameters are
 //
-//	θ = the values of all p.Params on the linear scale, in their order,
+//	θ = the values of all p.Params on the linear scale, in their order.
 //
-// from the start of the model to the last finite time of a row, or over one unit of time
-// if no row has a finite time after the start. F, FJ and FTheta are exact, allocate no
-// memory after their first calls, and may be called by any number of goroutines. Band is
-// set if a banded Jacobian costs less than a dense one. Events contains the switches, at
-// which f changes its form, and the events of the experiment. If an event and a
-// measurement happen at the same time, the measurement is made after the event, unless
-// SeenAfter of the event is false.
+// The span extends from the start of the model to the last finite time in the rows of
+// data. If no row has a finite time after the start, the span is one unit of time long.
+// F, FJ and FTheta are exact, allocate no memory after their first calls, and may be
+// called by any number of goroutines. Band is set if a banded Jacobian costs less than a
+// dense one. Events contains the switches, at which f changes its form, and the events of
+// the experiment. If an event and a measurement happen at the same time, the measurement
+// is made after the event, unless SeenAfter of the event is false.
 //
 // Theta contains the nominal values. A parameter without a nominal value has the value 0
 // if nothing in p uses it; otherwise ODE returns an error.

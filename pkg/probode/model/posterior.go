@@ -89,7 +89,7 @@ func (p *File) estimated() (list []int) {
 	return list
 }
 
-// Point converts theta to a point of the posterior, which consists of the values of the
+// Point converts theta to a point of the posterior. A point consists of the values of the
 // estimated parameters. As in LogLikelihood.At, theta contains the values of all
 // parameters on the linear scale. Many published optima lie on the edge of the support of
 // a prior. On an unbounded scale, on which many samplers work, the edge is infinitely far

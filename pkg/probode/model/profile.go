@@ -64,11 +64,11 @@ type ProfileLikelihoods struct {
 }
 
 // Profiles computes the profiles of all estimated parameters, starting from the best
-// optimum that Fit has found, for confidence intervals of the given level. The settings s
-// have the same meaning as for Fit; Starts and From are not used. If a better point is
-// found on a profile, a new search begins at this point, and the profiles are computed
-// again, at most ten times. If a better point is still found on a profile after the last
-// repetition, this profile is incomplete.
+// optimum that Fit has found. The argument `level` is the confidence level of the
+// intervals. The settings s have the same meaning as for Fit; the fields Starts and
+// `From` are not used. If a better point is found on a profile, a new search begins at
+// this point, and the profiles are computed again, at most ten times. If a better point
+// is still found on a profile after the last repetition, this profile is incomplete.
 //
 // Each profile is computed outwards from the best optimum, until the likelihood has
 // fallen below the threshold. If other searches ended within the interval, the profile is
@@ -79,7 +79,7 @@ type ProfileLikelihoods struct {
 // At each point of a profile, the log-likelihood is less than 0.02 below its maximum over
 // the other parameters, as estimated from an expansion at this point. The ends of
 // intervals are interpolated. If ctx is done, the error is that of ctx, and profiles that
-// are not finished are incomplete.
+// are not finished are marked as incomplete.
 //
 // Source for steps along curved ridges: Transtrum & Sethna (2012), arXiv:1201.5885.
 func (p *File) Profiles(ctx context.Context, ends []Optimum, level float64, s FitSettings) (*ProfileLikelihoods, error) {

@@ -18,10 +18,10 @@ import (
 //
 // The domain is x ∈ [0, 1], with u = A and v = B/A at both ends. The equations are
 // discretised by central differences at n inner points xᵢ = i/(n+1). The state is u₁, v₁,
-// u₂, v₂, …, so that d = 2n and the band is (2, 2). The parameters are
-// θ = (A, B, α) = (1, 3, 1/50), the initial values are u = 1 + sin 2πx and v = 3, and
-// t ∈ [0, 10]. The stiffness grows like n², and the solution oscillates on the time scale
-// of the reaction. Brusselator panics for n < 2.
+// u₂, v₂, …, so that d = 2n and the Jacobian has two subdiagonals and two superdiagonals.
+// The parameters are θ = (A, B, α) = (1, 3, 1/50), the initial values are u = 1 + sin 2πx
+// and v = 3, and t ∈ [0, 10]. The stiffness grows like n², and the solution oscillates on
+// the time scale of the reaction. Brusselator panics for n < 2.
 //
 // Source: Hairer & Wanner, Solving Ordinary Differential Equations II,
 // IV.1 and IV.10 (BRUSS).
@@ -91,8 +91,8 @@ func Brusselator(n int) *probode.Problem {
 //	∂u/∂t = −∂(u²/2)/∂x + ν ∂²u/∂x².
 //
 // The domain is x ∈ [0, 1], with u = 0 at both ends. The equation is discretised by
-// central differences at n inner points xᵢ = i/(n+1), so that d = n and the band is
-// (1, 1). The parameter is θ = ν = 0.01, the initial value is u = sin³(3πx) (1 −
+// central differences at n inner points xᵢ = i/(n+1), so that d = n and the Jacobian is
+// tridiagonal. The parameter is θ = ν = 0.01, the initial value is u = sin³(3πx) (1 −
 // x)^{3/2}, and t ∈ [0, 1]. Fronts form and steepen until viscosity balances the
 // steepening; n = 50 is enough to resolve these fronts. Burgers panics for n < 2.
 //

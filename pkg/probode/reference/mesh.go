@@ -15,7 +15,7 @@ import (
 //
 // If the estimated error of a solution is large, for example because f jumps at a time
 // that is not an event, the solution is computed again with a tolerance a hundred times
-// smaller. If the claimed error is still large, the solve returns an error.
+// smaller. If the estimated error is still large, the solve returns an error.
 type Accurate struct {
 	// Tolerance bounds the error of a step. If Relative is zero and Absolute is nil,
 	// Relative is set to 1e-10. This tolerance is small enough for inference: with a

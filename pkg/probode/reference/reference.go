@@ -51,15 +51,15 @@ type Settings struct {
 	// interval of length MaxStep/8. Zero means no maximum if the problem is Autonomous.
 	// If the problem is not Autonomous, f may depend on t, and zero means 1/128 of the
 	// span, so that a pulse whose length is 1/1000 of the span is detected. The value
-	// math.Inf(1) means no maximum; this is faster, but Solve may then miss short inputs
+	// math.Inf(1) means no maximum; this is faster, but Solve may then miss short pulses
 	// in f that are not events.
 	MaxStep float64
 
 	// Theta is θ; nil means Problem.Theta.
 	Theta []float64
 
-	// MaxSteps is the maximum number of steps between the start and the last time; one
-	// additional step is allowed for each time and for each event. Zero means 1e6.
+	// MaxSteps is the maximum number of steps between the start and the last time; for
+	// each requested time and each event, one more step is allowed. Zero means 1e6.
 	MaxSteps int
 
 	fixed family // for tests: the family of steps to use throughout

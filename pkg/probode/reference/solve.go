@@ -34,26 +34,27 @@ import (
 // problem is stiff), different numbers nⱼ, and different step lengths. The second
 // integration also moves the arguments of f by one unit in the last place, so that the
 // difference between the results includes the effect of rounding errors. Error is ten
-// times the difference between the two results (thirty times if the problem is stiff).
-// Because a difference may be small by chance, the estimate at a time uses the largest
-// difference over a preceding period that covers at least the last fifth of the time
-// since t₀ and contains at least three of the compared times. In addition, the relative
-// difference in each component is taken to be at least 0.3 times the largest relative
-// difference in any component. Therefore Error is usually far larger than the true error,
-// and it exceeds the true error even for problems that amplify errors. If no digit of X
-// is correct, Error is larger than X itself. At t₀ Error is zero.
+// times the difference between the two results (thirty times if the problem is stiff). A
+// difference may be small by chance. The estimate at a time therefore uses the largest
+// difference over a period that ends at this time. The period covers at least the last
+// fifth of the time since t₀, and contains at least three of the times at which the
+// results are compared. In addition, the relative difference in each component is taken
+// to be at least 0.3 times the largest relative difference in any component. Therefore
+// Error is usually far larger than the true error, and it exceeds the true error even for
+// problems that amplify errors. If no digit of X is correct, Error is larger than X
+// itself. At t₀ Error is zero.
 //
 // Error is not a rigorous bound. A solver knows f only at the points at which it has
-// evaluated f. An input that begins and ends between two calls, or a change of f in a
-// region of the state that neither integration has entered, affects neither X nor Error.
-// A pulse in f(t) is found if it begins at t₀ or at an event, or if, with the default
-// MaxStep, its length is at least 1/1000 of the span. For shorter pulses, declare their
-// beginnings as Problem.Events, or set MaxStep to at most eight times the length of the
-// pulses. If f jumps at a time that is not an event, no step is short enough for a tight
-// tolerance, and Solve returns an error instead of guessing on which side the solution
-// continues. Error does not include errors in f itself, such as those due to a formula in
-// which nearly all digits cancel, a wrong value of Autonomous, or a parameter that is not
-// known exactly.
+// evaluated f. A pulse that begins and ends between two evaluations of f, or a change of
+// f in a region of the state space that neither integration has entered, affects neither
+// X nor Error. A pulse in f(t) is found if it begins at t₀ or at an event, or if, with
+// the default MaxStep, its length is at least 1/1000 of the span. For shorter pulses,
+// declare their beginnings as Problem.Events, or set MaxStep to at most eight times the
+// length of the pulses. If f jumps at a time that is not an event, no step is short
+// enough for a tight tolerance, and Solve returns an error instead of guessing on which
+// side the solution continues. Error does not include errors in f itself, such as those
+// due to a formula in which nearly all digits cancel, a wrong value of Autonomous, or a
+// parameter that is not known exactly.
 //
 // Each integration locates the times of events with a Trigger on its own solution, up to
 // rounding errors. Therefore Error includes the effect of errors in these times.

@@ -12,9 +12,9 @@ import (
 )
 
 // Exact draws paths whose steps have the exact distribution p(z) ∝ exp(−½ r(z)ᵀ H⁻¹
-// r(z)). In every step a Markov chain starts from ζ = ξᵢ, a draw from the Gaussian
-// approximation of Method, and makes the number of moves that the field Sweeps specifies.
-// A preconditioned Crank–Nicolson move is
+// r(z)). In every step a Markov chain starts from ζ = ξᵢ, which is a draw from the
+// Gaussian approximation that Method uses. The field Sweeps gives the number of moves of
+// the chain. A preconditioned Crank–Nicolson move is
 //
 //	ζ′ = √(1−β²) ζ + β η,   η ~ N(0, I).
 //
@@ -30,11 +30,11 @@ import (
 // Euler and α = 0.2, one-step draws of V in the FitzHugh–Nagumo problem were compared
 // with quadrature in 32 steps along a path. The distribution functions agree to within
 // 0.017, the Monte Carlo error of 10⁴ draws, at both h = 0.1 and h = 0.2, whereas the
-// approximation is off by up to 0.43 at h = 0.1 and 0.95 at h = 0.2. At h = 0.3 the
-// approximation is off by 0.18 (median over the steps), and the distribution functions
-// agree to within 0.024 except in one step, where they differ by 0.07. Used by
+// Gaussian approximation is off by up to 0.43 at h = 0.1 and 0.95 at h = 0.2. At h = 0.3
+// the approximation is off by 0.18 (median over the steps), and the distribution
+// functions agree to within 0.024 except in one step, where they differ by 0.07. Used by
 // themselves, Crank–Nicolson moves leave errors of up to 0.15 at h = 0.3 after four times
-// as many sweeps, and the results contain no sign of these errors.
+// as many sweeps, and nothing in the results indicates these errors.
 //
 // The chain rarely finds mass that lies far from the bulk of the distribution. At h = 0.3
 // the distribution of some steps has a distant region of small r, which contains one
@@ -44,14 +44,14 @@ import (
 // two dimensions, compare the draws with the Moments of a Law, which do not use the
 // chain.
 //
-// The exact distribution needs H⁻¹, so det J = 0 is an error, ErrSingularH. This
-// distribution exists only if its density can be normalised; otherwise the error is
-// ErrImproper. The mean of the exact distribution is not the root of r. Newton and
-// Current have the same exact distribution, because they evaluate J at the same state;
-// only the start of the chain differs. In units of the standard deviation, the error of
-// the Gaussian mean is O(h^{s+5/2}) with Newton, but O(h^{3/2−s}) with Current; for s ≥ 2
-// the latter grows as the step becomes smaller. The first steps of a multistep method are
-// taken by Method itself.
+// The formula of the exact distribution contains H⁻¹, so the error is ErrSingularH if det
+// J = 0. This distribution exists only if its density can be normalised; otherwise the
+// error is ErrImproper. The mean of the exact distribution is not the root of r. Newton
+// and Current have the same exact distribution, because they evaluate J at the same
+// state; only the start of the chain differs. In units of the standard deviation, the
+// error of the Gaussian mean is O(h^{s+5/2}) with Newton, but O(h^{3/2−s}) with Current;
+// for s ≥ 2 the latter grows as the step becomes smaller. The first steps of a multistep
+// method are taken by Method itself.
 //
 // A chain uses random numbers in addition to ξ, and the path is discontinuous where a
 // move changes from accepted to rejected. Inference needs paths that depend smoothly on θ

@@ -12,9 +12,9 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// A Law gives the exact density of the state Z_{i+1} after one step of an implicit
-// method, given the earlier states, and the Gaussian approximation to this density. A Law
-// is used for figures and tests. In one and two dimensions it computes moments of the
+// A Law gives the density of the state Z_{i+1} after one step of an implicit method,
+// given the earlier states. It gives the exact density and its Gaussian approximation. A
+// Law is used for figures and tests. In one and two dimensions it computes moments of the
 // exact distribution by quadrature, independently of the chain of Exact.
 //
 // A Law has its own workspace and must not be used by two goroutines at the same time.
@@ -45,9 +45,9 @@ type Law struct {
 	cells *division
 }
 
-// New returns the distribution of the step of s from tᵢ to t_{i+1}, given the states up
-// to Zᵢ in rows 0, …, i of z and the parameters theta. An s-step method reads at most
-// the last s+1 rows.
+// New returns the distribution of the state after the step of s from tᵢ to t_{i+1}. It is
+// conditional on the parameters theta and on the states up to Zᵢ, which are in rows 0, …,
+// i of z. An s-step method reads at most the last s+1 rows.
 //
 // The method must be implicit, such as adams.Moulton. Step i must have noise scaled by
 // ScaleStep. Step i must not be an event or one of the first steps of a multistep method.
@@ -162,8 +162,8 @@ func (s *Law) Residual(dst, z []float64) {
 	}
 }
 
-// LogDensity returns the exact log density −½ r(z)ᵀ H⁻¹ r(z). It is not normalised:
-// Moments has the normalising constant. The result is NaN if H is singular.
+// LogDensity returns the exact log density up to a constant, −½ r(z)ᵀ H⁻¹ r(z). Moments
+// contains the normalising constant. The result is NaN if H is singular.
 func (s *Law) LogDensity(z []float64) float64 {
 	s.checkLen(z)
 	if s.singular != nil {

@@ -38,35 +38,35 @@ func init() {
 	}
 }
 
-// Memo returns the result of the function compute(), and stores it on the disk: when the
-// cell runs again, or another cell needs the same result, Memo reads the stored result,
+// Memo returns the result of the function compute(), and stores it on disk. When the cell
+// runs again, or when another cell needs the same result, Memo reads the stored result,
 // and a line below the cell says so. If compute() returns an error, Memo ends the cell in
 // the same way as [Check]; the result of an interrupted computation is not stored.
 //
-// A stored result is identified by its name, by the value of inputs, by the source code
+// A stored result is identified by its name, by the value of `inputs`, by the source code
 // of compute() and of the declarations in the notebook that compute() uses, and by the
 // source code of this library. If the name, the inputs or any of this source code
 // changes, the result is computed again. The variables of the cell that compute() uses
 // must be among the inputs, since Memo has no other access to their values: Memo("fan",
-// []any{h, alpha}, func() …). Inputs are compared as text. The text of an input contains
-// all values, but of functions it contains only the names. If the source code is not
+// []any{h, alpha}, func() …). Inputs are compared as text. This text contains all values
+// in an input, but it contains only the names of functions. If the source code is not
 // available, as in a program built with -trimpath, a hash of the running program is used
 // instead, so that only the same program can read a stored result.
 //
-// The argument `compute` must be a function literal or a declared function of the notebook.
-// If compute is a method value such as m.Run, or an instance of a generic function, Memo
-// panics before computing anything, because the source code of such a function does not
-// contain the receiver or the type arguments. Instead of m.Run, write func() … { return
-// m.Run() }, with m among the inputs.
+// The argument `compute` must be a function literal or a declared function of the
+// notebook. If `compute` is a method value such as m.Run, or an instance of a generic
+// function, Memo panics before computing anything, because the source code of such a
+// function does not contain the receiver or the type arguments. Instead of m.Run, write
+// func() … { return m.Run() }, with m among the inputs.
 //
-// T must be plain data or a figure, so that encoding/gob can store it without loss. T
-// must not contain functions or unexported fields. If T is another type, Memo panics
-// before it calls compute(). Even for plain data, gob changes a few values, such as a
-// pointer to zero in a struct. A type whose values are stored in an interface must be
-// registered with gob. A result is not stored if gob cannot restore it exactly, or if the
-// folder cannot be written. If a result is not stored, a line below the cell gives the
-// reason, and the cell continues with the computed result. Empty and nil slices and maps
-// count as equal.
+// The type T must be plain data or a figure, so that encoding/gob can store it without
+// loss. T must not contain functions or unexported fields. If T is another type, Memo
+// panics before it calls compute(). Even for plain data, gob changes a few values, such
+// as a pointer to zero in a struct. A type whose values are stored in an interface must
+// be registered with gob. A result is not stored if gob cannot restore it exactly, or if
+// the folder cannot be written. If a result is not stored, a line below the cell gives
+// the reason, and the cell continues with the computed result. Empty and nil slices and
+// maps count as equal.
 //
 // The results are stored in the folder .memo beside the notebook, or in the folder given
 // by the environment variable PROBODE_MEMO. A damaged file is treated as missing.

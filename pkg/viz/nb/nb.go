@@ -8,9 +8,9 @@
 //	nb.Show(plots.Bands(ens, nil))
 //
 // Each cell runs as a separate process, so its variables are not available in the next
-// cell; [Memo] stores results for later cells. Outputs contain no times and no file paths
-// of this machine, so running a notebook again gives the same bytes. Outside a notebook
-// everything is printed as plain text.
+// cell; [Memo] stores results for later cells. Outputs contain neither computing times
+// nor file paths of this machine, so running a notebook again gives the same bytes.
+// Outside a notebook everything is printed as plain text.
 package nb
 
 import (

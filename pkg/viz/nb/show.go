@@ -24,8 +24,8 @@ import (
 // the table are the warnings, or a line that says that there are none, and the notes of
 // the run.
 //
-// A comparison of samplers is shown as a table with the results of each sampler for every
-// parameter and its cost, but without computing times.
+// A comparison of samplers is shown as a table. For each sampler it contains the results
+// for every parameter, and the cost, but no computing times.
 //
 // A report of package assess is shown as the text of its answer and warnings, the figure
 // of [plots.Assessment], and tables of the calibrated noise scales at the mode and at

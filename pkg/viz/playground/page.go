@@ -34,7 +34,7 @@ type reply struct {
 }
 
 // Answer returns the answer to a message from the page. The message and the answer are
-// JSON texts. After an error or a panic, the answer contains the key error.
+// JSON texts. After an error or a panic, the answer contains the key "error".
 func (p *Page) Answer(text string) string {
 	var m message
 	r, err := reply{}, json.Unmarshal([]byte(text), &m)

@@ -8,13 +8,13 @@ import (
 )
 
 // Calibration returns a figure of the results of simulation-based calibration, with a
-// column of panels for each quantity. For each scheme one row shows histograms of the
+// column of panels for each quantity. For each result, one row shows histograms of the
 // ranks. The row below shows the difference between the distribution function of the
 // ranks and that of the uniform distribution; small deviations are easier to see in this
-// difference. If the scheme is correct, all bars of a panel end within the grey band of
-// the panel with probability 0.95, and a whole curve lies within its grey band with the
-// same probability; [sbc.Result] explains the meaning of a deviation. All results must
-// have the same quantities.
+// difference. If the sampler is correct, all bars of a panel end within the panel's grey
+// band with probability 0.95. A whole curve lies within its grey band with the same
+// probability. [sbc.Result] explains the meaning of a deviation. All results must have
+// the same quantities.
 func Calibration(results ...*sbc.Result) viz.Figure {
 	if len(results) == 0 {
 		panic("plots: no results of a calibration")

@@ -12,8 +12,8 @@ import (
 
 // Fit draws a fit and the data of one experiment, with a panel for each column of the
 // data. The first argument holds the curves, as returned by File.Curves. The first curve
-// is the fit. If there are further curves, such as those of ProfileLikelihoods.Within, a
-// band covers all of them.
+// is the fit. If there are further curves, such as those for the points that
+// ProfileLikelihoods.Within returns, a band covers all curves.
 func Fit(q *bayes.Prediction, data *bayes.Data) viz.Figure {
 	if len(q.Fit) == 0 {
 		panic("plots: a fit without curves")
@@ -69,8 +69,9 @@ func ProfileLikelihoods(all *modelfile.ProfileLikelihoods) viz.Figure {
 	return f
 }
 
-// Waterfall shows how far below the best result each search of a fit ended. One is added
-// to each difference between log likelihoods, so that the axis can be logarithmic.
+// Waterfall shows how far below the best result each search of a fit ended. The number 1
+// is added to each difference between log likelihoods, so that the axis can be
+// logarithmic.
 func Waterfall(optima []modelfile.Optimum) viz.Figure {
 	good := viz.Points{Name: "optimum"}
 	bad := viz.Points{Name: "no optimum", Marker: viz.Ring}

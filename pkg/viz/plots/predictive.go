@@ -91,8 +91,8 @@ func timeOf(data *bayes.Data) string {
 	return data.Time
 }
 
-// Inside counts the observations in the data that lie in the central interval of the
-// prediction with the given probability. The second result is the total number of
+// Inside counts the observations in the data that lie in the central interval that has
+// the given probability under the prediction. The second result is the total number of
 // observations at times that the prediction contains.
 func Inside(q *bayes.Prediction, data *bayes.Data, probability float64) (inside, of int) {
 	tail := (1 - probability) / 2

@@ -1,8 +1,9 @@
 //go:build !js
 
-// Command wasm, built for systems other than WebAssembly, reads a message from each line
-// of standard input and writes the answer to a line of standard output. Tests compare
-// these answers with those of the same program in a browser.
+// Command wasm, when built for a system other than WebAssembly, communicates through
+// standard input and output. Each line of the input is a message, and each line of the
+// output is the answer to a message. Tests compare these answers with those of the same
+// program in a browser.
 package main
 
 import (

@@ -8,8 +8,8 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// The type Equations represents a system of ordinary differential equations. Formulas may
-// contain the time, the IDs of states, constants and assignments, and names that are
+// The type `Equations` represents a system of ordinary differential equations. Formulas
+// may contain the time, the IDs of states, constants and assignments, and names that are
 // defined elsewhere, such as parameters.
 type Equations struct {
 	Name     string
@@ -35,11 +35,11 @@ type State struct {
 	Rate     *expr.Node
 	Where    source.Where
 
-	// The fields Of and Volume are set if the state is the amount of a species in a
+	// The fields `Of` and Volume are set if the state is the amount of a species in a
 	// compartment whose size changes, and if formulas use the concentration of that
-	// species. The field Of is the ID of the concentration, which is an Assignment with
-	// the formula ID/Volume. If a condition sets Of to a value, this state is set to that
-	// value times Volume.
+	// species. The field `Of` is the ID of the concentration, which is an Assignment with
+	// the formula ID/Volume. If a condition sets the concentration to a value, the amount
+	// is set to that value times the volume.
 	Of     string
 	Volume *expr.Node
 }
@@ -50,14 +50,14 @@ type Constant struct {
 	Value *expr.Node // nil if conditions or the parameter table must give it
 	Where source.Where
 
-	// If the field Kept is true, a value that the condition of a preequilibration sets is
-	// also used in the experiment that follows, unless the condition of the experiment
-	// sets another value. Kept is true for a species that no reaction, rule or event
-	// changes.
+	// The condition of a preequilibration may set the constant to a value. If the field
+	// Kept is true, the experiment that follows also uses this value, unless its own
+	// condition sets another one. Kept is true for a species that no reaction, rule or
+	// event changes.
 	Kept bool
 
-	// If the field Size is true, the constant is the size of a compartment, which must be
-	// the same during and after preequilibration.
+	// If the field Size is true, the constant is the size of a compartment. This size
+	// must be the same during and after preequilibration.
 	Size bool
 }
 
@@ -69,13 +69,14 @@ type Assignment struct {
 }
 
 // An Event changes states at a time that depends only on parameters and constants, or
-// whenever a condition becomes true. A measurement at the time of the event precedes the
-// event if After is set; otherwise the measurement follows the event.
+// whenever a condition becomes true. If the field After is true, the event happens after
+// a measurement at the same time; otherwise it happens before this measurement.
 type Event struct {
 	ID   string
 	Time *expr.Node // nil if there is a Trigger
 	// The field Trigger is the condition that triggers the event when it becomes true. If
-	// the field Early has the value Late, the condition counts as false before the start.
+	// the field `Early` has the value `Late`, the condition counts as false before the
+	// start.
 	Trigger *expr.Node
 	Early   Early
 	After   bool
@@ -89,7 +90,7 @@ type Jump struct {
 	Value *expr.Node
 }
 
-// The type Early says what happens to an event whose time is at or before the start.
+// The type `Early` says what happens to an event whose time is at or before the start.
 type Early int
 
 const (

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Conditions returns the comparisons at which expressions change their form, without
-// repetitions. The list consists of the comparisons in piecewise expressions, and of
-// those that describe the kinks and jumps of functions: a <= b for min and max, x >= 0
+// Conditions returns the comparisons on which the form of the expressions depends,
+// without repetitions. The list consists of the comparisons in piecewise expressions, and
+// of those that describe the kinks and jumps of functions: a <= b for min and max, x >= 0
 // for abs and sign, and sin(πx) >= 0 for floor and ceil. For quotient and rem the
 // comparison is sin(πx) >= 0, where x is the quotient. The expressions are smooth
 // wherever no condition changes between true and false.
@@ -47,8 +47,9 @@ func Conditions(of ...*Node) []*Node {
 	return list
 }
 
-// Comparisons returns the comparisons in expressions, without repetitions, and without
-// those inside other comparisons. The expressions must come from one call of Simplified.
+// Comparisons returns the comparisons in expressions, without repetitions. Comparisons
+// inside other comparisons are left out. The expressions must come from one call of
+// Simplified.
 func Comparisons(of ...*Node) []*Node {
 	var list []*Node
 	seen := map[*Node]bool{}
@@ -67,8 +68,8 @@ func Comparisons(of ...*Node) []*Node {
 	return list
 }
 
-// Replace returns expressions in which the nodes that are keys of the map have been
-// replaced by its values.
+// Replace returns the expressions after replacing every node that is a key of the map by
+// the value of this key.
 func Replace(in []*Node, by map[*Node]*Node) []*Node {
 	return rebuildAll(in, func(m *Node, args []*Node) *Node {
 		if to := by[m]; to != nil {
@@ -78,10 +79,10 @@ func Replace(in []*Node, by map[*Node]*Node) []*Node {
 	})
 }
 
-// Linear returns expressions a and b that do not contain name, such that n equals a + b ×
-// name everywhere. If there are no such expressions, ok is false. An expression with a
-// kink or a jump at some value of name, such as a piecewise expression with a condition
-// on name, is not linear.
+// Linear returns two expressions a and b that do not contain the given name, such that n
+// equals a + b × `name` everywhere. If there are no such expressions, ok is false. An
+// expression is not linear if it has a kink or a jump at some value of `name`, for
+// example if it is piecewise with a condition on `name`.
 func (n *Node) Linear(name string) (a, b *Node, ok bool) {
 	n = n.Simplify() // 0/name is 0, which name = 0 would make NaN
 	uses := func(n *Node) bool { return slices.Contains(n.Symbols(), name) }
@@ -93,11 +94,11 @@ func (n *Node) Linear(name string) (a, b *Node, ok bool) {
 	return a, b, !uses(b)
 }
 
-// Margin returns a number that is positive exactly where the condition n is true, and
-// that is continuous except at the thresholds of ≥ and ≤, where it jumps by the smallest
-// positive floating-point number. Margin reports false if there is no such number: for =
-// and ≠, and for comparisons with functions that jump, such as floor. A comparison that
-// contains a piecewise expression becomes a separate comparison for each piece.
+// Margin returns an expression that is positive exactly where the condition n is true.
+// The expression is continuous, but at the thresholds of ≥ and ≤ it jumps by the smallest
+// positive floating-point number. Margin reports false if there is no such expression:
+// for = and ≠, and for comparisons with functions that jump, such as floor. A comparison
+// that contains a piecewise expression becomes a separate comparison for each piece.
 func (n *Node) Margin() (*Node, bool) { return n.margin(false) }
 
 // The method margin() returns the Margin of n or, if the argument `not` is true, the

@@ -38,8 +38,8 @@ func Jacobian(fs []*Node, names []string) [][]*Node {
 	return jac
 }
 
-// Gradient returns the derivatives of the sum Σ wᵢ fᵢ with respect to each of the names,
-// where the argument `weights` contains the names of the wᵢ. A derivative is nil if it is
+// Gradient returns the derivatives of the sum Σ wᵢ fᵢ with respect to each of the names.
+// The argument `weights` contains the names of the wᵢ. A derivative is nil if it is
 // always zero. Gradient uses reverse accumulation: the derivative of the sum with respect
 // to a part is computed only once, from the derivatives with respect to the expressions
 // that use this part. Therefore all derivatives together take only a few times as many

@@ -18,28 +18,29 @@
 // and sign is 0 everywhere. The slopes of these functions are combined by the rules of
 // differentiation. Where several kinks or pieces meet, the result may be neither the
 // derivative nor a value between the one-sided derivatives: at x = 0, max(x, 0) − max(0,
-// x) has the derivative 0, and Diff gives 1. The derivative does not include the jump of
+// x) has the derivative 0, but Diff gives 1. The derivative does not include the jump of
 // a state at a switching time: see [Conditions].
 //
 // The computed derivative of x^y is never NaN where the true derivative is finite. The
-// derivative of x^n is n x^(n−1), where 0^0 = 1. The derivative of x^y with respect to
-// x, y x^(y−1), is 0 for y = 0. The derivative of x^y with respect to y, x^y ln x, is 0
-// at x = 0 for y > 0. For x < 0 the derivative with respect to y does not exist, and the
-// result is NaN. Where the inner derivative is 0 because a piece is constant, the whole
-// derivative is 0, even with an infinite outer slope: sqrt(max(0, x)) has the slope 0 for
-// x < 0. In other cases an infinite slope in a composed function still gives NaN. For
-// example, the computed derivative of the square root of x⁴ at x = 0 is NaN.
+// derivative of x^n is n x^(n−1), where 0^0 = 1. The derivative of x^y with respect to x
+// is y x^(y−1); it is 0 for y = 0. The derivative of x^y with respect to y is x^y ln x;
+// it is 0 at x = 0 for y > 0. For x < 0 the derivative with respect to y does not exist,
+// and the result is NaN. In a composed function the inner derivative may be 0 because a
+// piece is constant. The whole derivative is then 0, even if the outer derivative is
+// infinite: sqrt(max(0, x)) has the slope 0 for x < 0. In other cases an infinite slope
+// in a composed function still gives NaN. For example, the computed derivative of the
+// square root of x⁴ at x = 0 is NaN.
 //
 // # Simplification
 //
 // [Node.Simplify] preserves the value of an expression, up to rounding errors, wherever
-// this value is finite: the product of 0 and x is 0 and x − x is 0, although both are NaN
-// for an infinite x. Divisors are never cancelled: x/x does not change, because 0/0 may
-// be a mistake in the model. Numbers are combined into one number only if the result
-// neither overflows nor underflows. Powers x^a x^b are combined only if a and b are
-// positive whole numbers. Brackets in sums and products are kept unless terms or factors
-// are joined across them. Joining terms or factors can introduce or remove intermediate
-// results that overflow or underflow.
+// this value is finite. Elsewhere the value may change: Simplify replaces 0 × x and x − x
+// by 0, although both are NaN for an infinite x. Divisors are never cancelled: x/x does
+// not change, because 0/0 may be a mistake in the model. Numbers are combined into one
+// number only if the result neither overflows nor underflows. Powers x^a x^b are combined
+// only if a and b are positive whole numbers. Brackets in sums and products are kept
+// unless terms or factors are joined across them. Joining terms or factors can introduce
+// or remove intermediate results that overflow or underflow.
 package expr
 
 import (
@@ -71,7 +72,7 @@ func apply(name string, args ...*Node) (*Node, error) {
 }
 
 // Constant returns the value of the constant with the given name: pi, e, exponentiale, or
-// avogadro, whose value is that of the SBML specification. If a model itself defines the
+// avogadro, whose value is that of the SBML specification. If a model defines the same
 // name, the name does not stand for the constant. Therefore expressions keep the name,
 // and [Compile] replaces it by the number unless the name is an input.
 func Constant(name string) (float64, bool) {

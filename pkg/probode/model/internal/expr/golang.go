@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// An Assignment is a statement in generated Go code: it assigns the expression Value to
-// the variable or element To, such as dst[3].
+// An Assignment is a statement in generated Go code: it assigns the expression in the
+// field Value to the variable or slice element in the field `To`, for example to dst[3].
 type Assignment struct {
 	To    string
 	Value *Node
@@ -16,9 +16,9 @@ type Assignment struct {
 // GoStatements returns Go statements that carry out the assignments. There is one
 // statement on each line, with the given indentation. Shared parts are assigned to
 // variables t1, t2, and so on. The argument `name` is a function that returns the Go
-// expression for an input, which must have type float64 and must not be one of these
-// variables. The result `ok` of this function is false for a name that is not defined. The
-// value of a condition is 0 or 1. The statements compute the same values as
+// expression for an input. This expression must have the type float64, and must not be a
+// variable such as t1. The result `ok` of this function is false for a name that is not
+// defined. The value of a condition is 0 or 1. The statements compute the same values as
 // [Program.Eval] to the last bit, because products are never fused with sums. The
 // generated file must import the package math if the statements contain "math.". An
 // assignment must not set an input. If a part of an expression cannot be evaluated, the

@@ -36,11 +36,11 @@ func (n *Node) Lambda() (params []string, body *Node, ok bool) {
 // make the expression twice as large at each level.
 const expandMost = 200_000
 
-// Expand replaces calls to a model's functions with the bodies of these functions.
-// The argument functions maps their names to their definitions, which are lambdas. It
-// is an error if a function is not defined or calls itself, if a call has the wrong
-// number of arguments or a condition in place of a number, or if the result has more
-// than 200,000 operators.
+// Expand replaces calls to a model's functions with the bodies of these functions. The
+// argument `functions` maps the name of each function to its definition, which is a
+// lambda. It is an error if a function is not defined or calls itself, if a call has the
+// wrong number of arguments or a condition in place of a number, or if the result has
+// more than 200,000 operators.
 func (n *Node) Expand(functions map[string]*Node) (*Node, error) {
 	if !slices.ContainsFunc(postorder(n), func(m *Node) bool { return m.op == opUser }) {
 		return n, nil

@@ -20,11 +20,10 @@ import (
 //	piecewise(value, condition, …, otherwise)
 //	`any text`               a name with characters other than letters, digits and _
 //
-// A call to any function that the table above does not contain is an error, unless the
-// argument functions contains the name of the function. Parse leaves calls to the
-// functions in this argument as they are, and [Node.Expand] replaces them. Names such as
-// time and t have no special meaning here; for pi and e see [Constant]. The error is a
-// [*SyntaxError] with a message of one line.
+// It is an error to call a function that is neither in the table above nor named in the
+// argument `functions`. Parse leaves calls to the functions in this argument as they are,
+// and [Node.Expand] replaces them. Names such as time and t have no special meaning here;
+// for pi and e see [Constant]. The error is a [*SyntaxError] with a message of one line.
 func Parse(src string, functions ...string) (*Node, error) {
 	p := &parser{src: src, functions: functions}
 	if err := p.next(); err != nil {

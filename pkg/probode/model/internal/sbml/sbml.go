@@ -15,10 +15,10 @@ import (
 // states, constants or assignments, and reactions become rates of change of states.
 //
 // In formulas the ID of a species stands for its amount if hasOnlySubstanceUnits is true,
-// and for its concentration otherwise. The state of the equations is the quantity for
-// which the ID stands, with one exception: if this quantity is the concentration, and the
-// size of the compartment changes, the state is the amount, which dilution does not
-// change. The concentration is then an assignment.
+// and for its concentration otherwise. For each species, the state is the quantity for
+// which the ID stands, with one exception: if this quantity is the concentration and the
+// size of the compartment changes, the state is the amount, because dilution does not
+// change the amount. The concentration is then an assignment.
 func Read(f *source.Files, name string) *equations.Equations {
 	s := f.Read(name, source.MaxXML)
 	root, err := tree.Read(s.Text, "notes", "annotation")

@@ -59,8 +59,8 @@ type Files struct {
 // Dir returns the files of a folder on disk. The user gives the name of the first file;
 // the names of the other files come from files that have been read, so a downloaded model
 // could name any of the user's files. Unless the argument `outside` is true, all files
-// except the first must therefore be in the folder, even after links are followed. An
-// error about a file outside the folder contains no text from this file.
+// except the first must therefore be in the folder, even after symbolic links are
+// followed. An error about a file outside the folder contains no text from this file.
 func Dir(dir string, outside bool) *Files {
 	f := &Files{}
 	f.open = func(name string) (r io.ReadCloser, quiet bool, err error) {
@@ -128,7 +128,7 @@ type File struct {
 	above int  // lines of the file before Text
 }
 
-// Read reads a file of UTF-8 text, without its byte order mark if it has one.
+// Read reads a file of UTF-8 text, and removes its byte order mark if it has one.
 func (f *Files) Read(name string, limit int64) *File {
 	s := &File{Files: f, Name: name}
 	r, quiet, err := f.open(name)
@@ -227,8 +227,8 @@ func OneLine(s string) string {
 	return string(out)
 }
 
-// A Where says in which file, and in which line, an element of a model is defined. The
-// zero value means that the position is not known.
+// A Where holds the position, a file and a line, at which an element of a model is
+// defined. The zero value means that the position is not known.
 type Where struct {
 	File  string
 	Line  int

@@ -40,7 +40,7 @@ const (
 func (f *Files) ReadTable(name string) *Table { return f.Read(name, MaxTable).Table(0) }
 
 // Table reads a table in the same way as ReadTable. Lines that begin with the character
-// in the argument `comment` are skipped; if comment is 0, the table has no comments.
+// in the argument `comment` are skipped; if `comment` is 0, the table has no comments.
 func (s *File) Table(comment rune) *Table {
 	s.utf8()
 	t := &Table{File: s, index: map[string]int{}}

@@ -12,9 +12,8 @@ import (
 )
 
 // A Node is a value in a YAML file, with its line number. Aliases are replaced by the
-// values that they stand for. A scalar is kept as text. Whether a scalar such as y, no or
-// 1e5 is a string or a number is decided by the code that reads the field, not by the YAML
-// decoder.
+// values that they stand for. A scalar is kept as text. The code that reads a field
+// decides what a scalar such as y, no or 1e5 means; the YAML decoder does not.
 type Node struct {
 	File *File
 	Line int
@@ -123,7 +122,7 @@ func (n *Node) Get(key string) *Node {
 	return v
 }
 
-// Word returns the scalar of a key, or "" if the key is absent.
+// Word returns the scalar under a key, or "" if the key is absent.
 func (n *Node) Word(key string) string {
 	v := n.Get(key)
 	if v == nil {
@@ -135,7 +134,7 @@ func (n *Node) Word(key string) string {
 	return v.Text
 }
 
-// Must returns the scalar of a key, and reports an error if this scalar is absent or
+// Must returns the scalar under a key, and reports an error if this scalar is absent or
 // empty.
 func (n *Node) Must(what, key string) string {
 	w := n.Word(key)
