@@ -137,9 +137,9 @@ func (p *Problem) CheckJacobian(t float64, x, theta []float64) error {
 		}
 	}
 	// At a kink of f, only one-sided differences give the Jacobian, and agreement with
-	// the left or with the right difference is enough. If the terms of f cancel,
-	// increments must be large; if a component is zero, they must be very small. So an
-	// entry is reported as wrong only if it disagrees with every kind of difference.
+	// the left or with the right difference is enough. The increments of the differences
+	// must be large if the terms of f cancel, but very small if a component is zero. So
+	// an entry is reported as wrong only if it disagrees with every kind of difference.
 	fd := p.NewJacobian()
 	diff := newDifferencer(p)
 	rounding := 4 * epsilon // of f, which would be mistaken for a wrong entry with very small increments
@@ -191,8 +191,8 @@ func (p *Problem) CheckJacobian(t float64, x, theta []float64) error {
 	return fmt.Errorf("%s: FJ gives ∂f[%d]/∂x[%d] = %g where differences of F give %g, at t = %g, x = %s", p.Title(), worst.i, worst.j, m.At(worst.i, worst.j), suspects[worst], t, short(x))
 }
 
-// checkBand looks for entries outside the declared band by dense one-sided
-// differences at (t, x, θ).
+// checkBand computes dense one-sided differences at (t, x, θ), and looks for entries
+// outside the declared band.
 //
 // In more than a few hundred dimensions the dense matrix would cost too much. checkBand
 // then increments a few components of x, and checks that f changes only within the band.

@@ -84,9 +84,10 @@ func (p *Problem) timeSlope(dst, f []float64, t float64, x, theta []float64) {
 	})
 }
 
-// timeDifference passes the coefficients and times of a second-order difference inside
-// the segment to the function at(). The argument `increment` is relative to |t| plus a
-// hundredth of the span.
+// timeDifference calls the function at() with the coefficients and the times of a
+// second-order finite difference. All these times lie inside the segment. Apart from t
+// itself, they differ from t by the argument `increment` times the sum of |t| and a
+// hundredth of the span, or by twice that.
 func (p *Problem) timeDifference(increment, t float64, at func(c, t float64)) {
 	h := increment * (math.Abs(t) + 1e-2*(p.Span[1]-p.Span[0]))
 	from, to := math.Inf(-1), math.Inf(1)
@@ -118,7 +119,7 @@ func (e *Differentiator) Jacobian() *Matrix { return e.jac }
 // Along writes to dst the derivative of f in the direction (dt, dx, dtheta) of (t, x, θ).
 func (e *Differentiator) Along(dst, dx, dtheta []float64, dt float64) {
 	// An increment of ε^{1/2} balances the truncation error and the rounding error. If
-	// only θ moves, a larger increment is better: f is linear in most parameters, and f
+	// only θ changes, a larger increment is better: f is linear in most parameters, and f
 	// is often a small difference of large terms.
 	eps := 0x1p-26
 	clear(dst)
@@ -212,9 +213,9 @@ func (e *Differentiator) SecondAlong(dst, u, dx, dtheta []float64, dt float64) {
 	}
 }
 
-// The method reach() returns the factor by which a movement must be multiplied so that
-// the component with the largest relative change changes by its own absolute value. The
-// factor is +Inf if no component changes.
+// The method reach() returns the factor by which the changes dt, dx and dtheta must be
+// multiplied. After the multiplication, the largest relative change of a component is 1.
+// The factor is +Inf if no component changes.
 func (e *Differentiator) reach(dx, dtheta []float64, dt float64) float64 {
 	var most, floor float64
 	if len(dx) > 0 {
@@ -235,8 +236,8 @@ func (e *Differentiator) reach(dx, dtheta []float64, dt float64) float64 {
 	return 1 / most
 }
 
-// The method field() evaluates f at the point moved by eps times (dt, dx, dtheta), and
-// writes it to dst.
+// The method field() evaluates f at the current point plus eps times (dt, dx, dtheta),
+// and writes the value to dst.
 func (e *Differentiator) field(dst []float64, eps float64, dx, dtheta []float64, dt float64) {
 	restore := e.move(eps, dx, dtheta)
 	x, theta := e.x1, e.theta1
@@ -251,8 +252,8 @@ func (e *Differentiator) field(dst []float64, eps float64, dx, dtheta []float64,
 }
 
 // The method move() sets x1 and theta1. F is called only inside a segment. If an end of
-// the segment depends on θ, the method move() shifts the end to its time at theta1, so
-// that a condition on t in F is still evaluated on the same side of the event.
+// the segment depends on θ, the method move() shifts the end to its time at theta1. A
+// condition on t in F is then still evaluated on the same side of the event.
 func (e *Differentiator) move(eps float64, dx, dtheta []float64) moved {
 	copy(e.theta1, e.theta)
 	for k, v := range dtheta {
@@ -280,7 +281,7 @@ func (w *window) move(theta []float64) {
 	}
 }
 
-// The type moved holds the segment as it was before the method move() changed it.
+// The type `moved` holds the segment as it was before the method move() changed it.
 type moved struct {
 	now segment
 	ok  bool

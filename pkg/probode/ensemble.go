@@ -232,8 +232,8 @@ func (g *gathering) classical() error {
 	return err
 }
 
-// The method solve() computes the paths i with from ≤ i < to as worker w. The result is
-// nil if ctx is done.
+// The method solve() computes the paths with the numbers `from`, …, `to`−1, with the
+// workspace of worker w. The result is nil if ctx is done.
 func (g *gathering) solve(ctx context.Context, w, from, to int) *block {
 	if g.workers[w] == nil {
 		g.workers[w] = &worker{g.solver.Clone(), make([]float64, g.solver.PathLen()), make([]float64, g.solver.NoiseLen())}
@@ -351,8 +351,8 @@ func Ordered[T any](ctx context.Context, n, workers int, work func(w, i int) T, 
 	go func() {
 		defer close(tickets)
 		for i := range n {
-			// Without this check, once the context has ended, select would still start
-			// more work in half of the cases.
+			// Without this check, the select statement would still start more work in
+			// half of the cases after the context has ended.
 			if inner.Err() != nil {
 				return
 			}

@@ -30,11 +30,11 @@ type Grid struct {
 	when   []*mark // the same in the order of Problem.Events
 	moving bool
 
-	// The field `local` holds the sizes of the local errors of the classical path, N×d, on
-	// grids of an error-controlled run or of a Setup with ScaleLocal. The fields `tol` and
-	// orders are set only on grids of error-controlled runs: tol is the tolerance of the
-	// run, and orders holds the orders that a Chooser has chosen for the steps, or is nil
-	// if it chose none.
+	// The field `local` is set on grids of an error-controlled run or of a Setup with
+	// ScaleLocal. It holds the sizes of the local errors of the classical path, N×d. The
+	// fields `tol` and `orders` are set only on grids of error-controlled runs. The field
+	// `tol` is the tolerance of the run. The field `orders` holds the orders that a
+	// Chooser has chosen for the steps; it is nil if no orders were chosen.
 	local  []float64
 	tol    *Tolerance
 	orders []uint8
@@ -89,8 +89,8 @@ func UniformGrid(p *Problem, theta []float64, h float64) (*Grid, error) {
 	return g, nil
 }
 
-// gridThrough returns the grid with points at the given times and at events,
-// and steps of equal length, at most h, between them.
+// gridThrough returns a grid with points at the given times and at the events. Each
+// interval between these points is divided into equal steps of at most h.
 func gridThrough(p *Problem, theta, times []float64, h float64) (*Grid, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -151,8 +151,8 @@ func divide(t []float64, a, b, h float64) []float64 {
 	return t
 }
 
-// The function between() returns the times that lie strictly between a and b, sorted, and
-// without duplicates up to rounding.
+// The function between() sorts the times, and returns those that lie strictly between a
+// and b. If times differ only by rounding errors, one of them is returned.
 func between(times []float64, a, b float64) []float64 {
 	times = slices.Clone(times)
 	slices.Sort(times)
@@ -353,9 +353,9 @@ func (g *Grid) Index(times []float64) ([]int, error) {
 	return index, nil
 }
 
-// The method near() returns the largest distance from grid point i at which a time is
-// regarded as equal to that point: 10⁻⁹ of a step, plus an allowance for four rounding
-// errors.
+// A time is regarded as equal to grid point i if its distance from this point is at most
+// the result of near(). This distance is 10⁻⁹ of a step, plus an allowance for four
+// rounding errors.
 func (g *Grid) near(i int) float64 {
 	h := math.Inf(1)
 	for j := max(0, i-1); j <= min(i, len(g.t)-2); j++ {
@@ -389,8 +389,8 @@ func (g *Grid) find(t float64) (int, bool) {
 	return i, true
 }
 
-// The method segment() returns the index of the segment of grid point i; the first point
-// of an event belongs to the earlier segment.
+// The method segment() returns the index of the segment that contains grid point i. If an
+// event has two grid points, the first one belongs to the earlier segment.
 func (g *Grid) segment(i int) int {
 	return sort.Search(len(g.seg), func(j int) bool { return g.seg[j].to >= i })
 }
@@ -435,7 +435,8 @@ func (g *Grid) order() {
 	slices.SortStableFunc(g.events, func(a, b *mark) int { return cmp.Compare(a.time, b.time) })
 }
 
-// The method place() returns the time of the event with index j, limited to the span.
+// The method place() returns the time of the event with index j or, if this time is
+// outside the span, the nearest end of the span.
 func (g *Grid) place(j int) float64 {
 	return min(max(g.events[j].time, g.span[0]), g.span[1])
 }
@@ -455,8 +456,8 @@ func (g *Grid) close() {
 	}
 }
 
-// The method move() adapts the grid to θ. It is an error if a segment is stretched so far
-// that its steps become too long.
+// The method move() adapts the grid to θ. It returns an error if a segment is stretched
+// so far that its steps become too long.
 func (g *Grid) move(theta []float64) error {
 	if !g.moving {
 		return nil

@@ -44,22 +44,22 @@ func (p *Problem) BindHybrid(t Tolerance, bind func(q *Problem, t Tolerance) (Pa
 	return h, nil
 }
 
-// The function endless() returns the error of a solve that failed because events followed
-// one another without end, or nil if the solve did not fail for this reason.
+// A solve may fail because events follow one another without end. The function endless()
+// returns the error of such a solve, or nil if the solve did not fail for this reason.
 func endless(err error) (e *trigger.EndlessError) {
 	errors.As(err, &e)
 	return e
 }
 
-// The method instead() binds the problem itself, after a solve of its Hybrid has failed
-// with the error e.
+// The method instead() is called after a solve of the Hybrid has failed with the error e.
+// It returns a Path of the problem itself.
 func (h *hybridPath) instead(e *trigger.EndlessError) (Path, error) {
 	path, err := h.plain()
 	return path, because(err, e)
 }
 
-// The function because() adds to the error of the problem itself the reason why its
-// Hybrid could not be solved either.
+// If the problem itself could not be solved either, the function because() adds the error
+// e of its Hybrid to the message of the error err.
 func because(err error, e *trigger.EndlessError) error {
 	if err == nil || e == nil {
 		return err
@@ -105,7 +105,8 @@ func (h *hybridPath) wide(dst []float64) []float64 {
 	return h.states
 }
 
-// The method narrow() copies the first d of the h.all states at each time.
+// At each time, the slice `from` contains h.all states. The method narrow() copies the
+// first d of them to dst.
 func (h *hybridPath) narrow(dst, from []float64) {
 	for n := range len(dst) / h.d {
 		copy(row(dst, n, h.d), row(from, n, h.all)[:h.d])

@@ -98,9 +98,9 @@ func (p *Interpolator) place(n int) {
 		i++
 	}
 	degree := min(p.degree, last-from)
-	// Half of the points lie on each side of t. Times are in units of the step at t. They
-	// are measured from the nearest grid point, to avoid cancellation if t is much larger
-	// than h.
+	// About half of the points lie before t, and the others after it. Times are in units
+	// of the step at t. They are measured from the nearest grid point, to avoid
+	// cancellation if t is much larger than h.
 	h := g.H(max(from, min(i, last-1)))
 	u := (t - g.t[i]) / h
 	first := min(max(from, i+int(math.Round(min(max(u, -1), 1)-float64(degree)/2))), last-degree)
@@ -157,9 +157,9 @@ func (p *Interpolator) Row(dst, z []float64, n int) {
 func (p *Interpolator) Last(n int) int { return p.first[n] + max(0, len(p.weights[n])-1) }
 
 // If event times depend on θ, grid points move, and states at fixed times change with
-// them. With the polynomial P through the points (t_j, Z_j), the derivative of P(t) with
-// respect to t_j is −P′(t_j) w_j(t): the polynomial that moves with t_j differs from P by
-// −P′(t_j) at t_j, and is equal to P at the other points.
+// them. Let P be the polynomial through the points (t_j, Z_j). The derivative of P(t)
+// with respect to t_j is −P′(t_j) w_j(t). The reason is that this derivative is a
+// polynomial in t which is −P′(t_j) at t_j, and zero at the other points.
 
 // The function still() subtracts from ddst the part that is due to the movement of the
 // points. Before the call, ddst holds the derivatives of the states at moving points;

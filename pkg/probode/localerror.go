@@ -13,7 +13,8 @@ type localizer interface {
 
 // newLocalizer returns an estimator of the local errors of a stepper on the grid g. If
 // the stepper is an Estimator, newLocalizer returns the stepper itself. Otherwise
-// newLocalizer returns a doubling, unless the stepper uses values from earlier steps.
+// newLocalizer returns a value of the type `doubling`, unless the stepper uses values
+// from earlier steps.
 func newLocalizer(p *Problem, m Method, g *Grid, step Stepper) (localizer, error) {
 	if e, ok := step.(Estimator); ok {
 		return e, nil
@@ -52,17 +53,18 @@ func (m Doubled) Stepper(p *Problem, g *Grid) (Stepper, error) {
 	return &doubled{step, errs}, err
 }
 
-// The type doubled is the Stepper of the method Doubled.
+// The type `doubled` is the Stepper of the method Doubled.
 type doubled struct {
 	Stepper
 	*doubling
 }
 
-// A doubling estimates the local errors of a method on g. These estimates have the same
-// order as the method. The estimate from an embedded formula has a lower order, so it can
-// be used to choose steps but not to scale noise. On the FitzHugh–Nagumo problem, for
-// example, the embedded estimate of Radau5 is fifty times too large at a tolerance of
-// 10⁻³, and 300 times too large at 10⁻⁵.
+// The type `doubling` estimates the local errors of a method on the grid g. It compares
+// each step with two steps of half the length. These estimates have the same order as the
+// method. The estimate from an embedded formula has a lower order, so it can be used to
+// choose steps but not to scale noise. On the FitzHugh–Nagumo problem, for example, the
+// embedded estimate of Radau5 is fifty times too large at a tolerance of 10⁻³, and 300
+// times too large at 10⁻⁵.
 type doubling struct {
 	g    *Grid
 	half Stepper // makes the two steps of half the length
@@ -121,8 +123,8 @@ func (s *doubled) Reverse(a *Adjoint, i int, x, next, theta, xi, scale []float64
 	return errors.ErrUnsupported
 }
 
-// localErrors returns the sizes of the local errors of the classical path at θ, on the
-// grid of s, as an N×d array.
+// localErrors returns the sizes of the local errors of the classical path at θ. The path
+// is computed on the grid of s, and the result is an N×d array.
 func (s *Solver) localErrors(theta []float64) ([]float64, error) {
 	out := make([]float64, s.Steps()*s.d)
 	errs, err := newLocalizer(s.inside, s.m, s.g, s.step)

@@ -21,8 +21,8 @@ func (p *Posterior) DrawPrior(rng *rand.Rand) []float64 {
 // The method support() checks the prior, and returns the ends of its support.
 func (p *Param) support() (t transform, err error) {
 	defer func() {
-		// A distribution with impossible parameters panics, and its message does not
-		// contain the name of the model parameter.
+		// The methods of a distribution with impossible parameters panic, and the message
+		// does not contain the name of the model parameter.
 		if r := recover(); r != nil {
 			err = fmt.Errorf("bayes: the prior of %q, %s, cannot be used: %v", p.Name, valueText(p.Prior), r)
 		}

@@ -75,9 +75,8 @@ func (r *Part) ofLocations(expected, dtheta []float64, m int) (out []float64) {
 }
 
 // The method tangents() writes the derivative of expected value i in direction k to
-// dst[i*m+k]. Like evaluate(), it stores an error in the field `err`. In Work, each
-// direction counts as one more solution of each problem whose θ changes in that
-// direction.
+// dst[i*m+k]. Like evaluate(), it stores an error in the field `err`. Work counts each
+// direction as one more solution of every problem whose θ changes in that direction.
 func (e *Density) tangents(dst, theta, dtheta []float64, m int) {
 	e.at = e.parts[0]
 	defer e.recovered(theta)
@@ -133,8 +132,9 @@ func (e *Density) tangents(dst, theta, dtheta []float64, m int) {
 	}
 }
 
-// The method slope() writes the derivatives of the expected values of a row in the
-// direction (dx, dtheta) to dst, at intervals of stride elements.
+// The method slope() differentiates the expected values of a row in the direction (dx,
+// dtheta). It writes the derivatives to dst, where successive derivatives are `stride`
+// elements apart.
 func (r *Part) slope(dst []float64, stride, row int, x, dx, theta, dtheta []float64) {
 	r.row0 = row
 	c := len(r.errors)

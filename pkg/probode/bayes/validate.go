@@ -152,8 +152,8 @@ func (v *validator) experiment(x *Experiment) error {
 	return nil
 }
 
-// The method column() checks the likelihood of column k and the numbers that its method
-// Own returns. It also checks that the data are possible under this likelihood.
+// The method column() checks the likelihood of column k, and the parameters of this
+// likelihood. It also checks that the data are possible under this likelihood.
 func (v *validator) column(x *Experiment, k int) error {
 	of := x.errors(k)
 	if c, is := of.(Censored); of == nil || is && c.Of == nil {
@@ -181,7 +181,8 @@ func (v *validator) column(x *Experiment, k int) error {
 	if !described {
 		return nil
 	}
-	// If a number of the likelihood is unknown, a small and a large value are tried.
+	// For parameters of the likelihood whose values are unknown, a small and a large
+	// value are tried.
 	numbers := make([]float64, len(about.Own))
 	possible := func(y, m, unknown float64) bool {
 		for i, own := range of.Own() {

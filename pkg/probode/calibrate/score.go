@@ -14,8 +14,8 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// This file computes the score of a noise scale: it computes ensembles at different α with
-// the same noise, and compares their variances with the squared error.
+// This file computes the score of a noise scale: it computes ensembles at different α
+// from the same normal variates, and compares their variances with the squared error.
 
 // Score returns S(α) for each element of alphas, computed from all paths of s. An element
 // of the result is −Inf if a path cannot be computed at this α or the ensemble has no
@@ -173,11 +173,11 @@ func (c *calibrator) choose(est *Errors) {
 	}
 }
 
-// maxKept is the largest number of normal variates that a calibration keeps: half a
-// gigabyte, at eight bytes each.
+// maxKept is the largest number of normal variates that a calibration keeps in memory.
+// Eight bytes for each of them add up to half a gigabyte.
 const maxKept = 512 << 20 / 8
 
-// The method warn() appends the warnings about the errors. These warnings apply to any
+// The method warn() appends the warnings about the errors. They are the same for every
 // noise scale.
 func (c *calibrator) warn(ctx context.Context, out *NoiseScale) {
 	if share := c.lost(); share > 0.5 {
@@ -194,8 +194,9 @@ func (c *calibrator) warn(ctx context.Context, out *NoiseScale) {
 	}
 }
 
-// The method lost() returns the largest ratio, over the components, of the root mean
-// square error to the standard deviation of the state over the grid.
+// For each component, the method lost() divides the root mean square error by the
+// standard deviation of the component over the grid points. It returns the largest of
+// these ratios.
 func (c *calibrator) lost() float64 {
 	all := moments.NewVector(c.d)
 	for i := 0; i < len(c.z); i += c.d {
@@ -216,8 +217,8 @@ func (c *calibrator) lost() float64 {
 }
 
 // The method halved() returns the factor by which the error at the points in the score
-// decreases when all steps are cut in half, or NaN if there is no solution with smaller
-// steps.
+// decreases when all steps are cut in half, or NaN if the equations cannot be solved with
+// the smaller steps.
 func (c *calibrator) halved(ctx context.Context) float64 {
 	grid := c.solver.Grid()
 	fine, err := probode.NewSolver(c.solver.Problem(), c.solver.Method(), grid.Refine(), 0)
@@ -242,8 +243,9 @@ type evaluation struct {
 	score float64   // −Inf if not ok or if there is no spread
 	width float64   // see Criterion.match; 1 if not ok
 	logv  []float64 // logarithms of the variances at the used points
-	// without[g] is logv at the thinned points, computed without the paths of group g.
-	// The field `without` is set only for an ensemble of all paths.
+	// The slice without[g] holds the same logarithms at every n-th point, computed
+	// without the paths of group g: see calibrator.thin. The field `without` is set only
+	// if the ensemble consists of all paths.
 	without [][]float64
 }
 
@@ -270,8 +272,8 @@ func (c *calibrator) evaluate(ctx context.Context, alpha float64, n int) (evalua
 	return e, nil
 }
 
-// leaveOut returns the logarithms of the variances at the thinned points, computed without
-// the paths of one group.
+// leaveOut returns the logarithms of the variances at every n-th point in the score,
+// where n is the result of thin(). The paths of one group are left out.
 func (c *calibrator) leaveOut(groups []moments.Vector, out int) []float64 {
 	thin := c.thin()
 	rest := moments.NewVector((len(c.used) + thin - 1) / thin)
@@ -292,9 +294,9 @@ func (c *calibrator) leaveOut(groups []moments.Vector, out int) []float64 {
 	return rest.M2
 }
 
-// The method thin() returns n such that standard errors are computed from every n-th
-// point in the score. A few thousand points remain; points that are close together in
-// time add little information.
+// The method thin() returns a number n: standard errors are computed from every n-th
+// point in the score only. A few thousand points remain; points that are close together
+// in time add little information.
 func (c *calibrator) thin() int {
 	n := (len(c.used) + 3999) / 4000
 	if d := c.d; n > 1 && n%d == 0 { // a multiple of d would select one component only
@@ -304,7 +306,8 @@ func (c *calibrator) thin() int {
 }
 
 // The method groups() divides the paths 0, …, n−1 into groups and returns the moments of
-// each group at the points in the score. The result is false if a path failed.
+// the states of each group at the points in the score. The result is false if a path
+// could not be computed.
 func (c *calibrator) groups(ctx context.Context, alpha float64, n int) ([]moments.Vector, bool, error) {
 	var out []moments.Vector
 	var failed atomic.Bool // one failure is enough

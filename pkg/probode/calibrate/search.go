@@ -11,18 +11,19 @@ import (
 
 // This file finds α*. First, a scan over many decades with few paths finds the
 // neighbourhood of α*. Then all paths are computed at three values of log α in this
-// neighbourhood, and the variances in between are interpolated: their logarithms are
-// nearly linear in log α, with slope one as long as the noise is small. Finding the
-// maximum of the score with these variances requires no further paths.
+// neighbourhood, and the variances at other values are interpolated. As long as the noise
+// is small, the logarithms of the variances are nearly linear in log α, with slope one.
+// Finding the maximum of the score with these variances requires no further paths.
 
-// A scan is the score on a grid of log α, computed from few paths.
+// A scan holds the score at equally spaced values of log α. It is computed from few
+// paths.
 type scan struct {
 	curve []point // score −Inf where a path failed
 	best  int
 	width float64 // spacing of the grid in log α
 }
 
-// A point is an α and its score.
+// A point holds a value of α and the score there.
 type point struct{ alpha, score float64 }
 
 // The method pilot() returns the number of paths computed in a scan.
@@ -56,7 +57,7 @@ func (c *calibrator) scan(ctx context.Context) (*scan, error) {
 			s.best = i
 		}
 	}
-	// The sign of width shows on which side the maximum lies. The score does not show
+	// The sign of `width` shows on which side the maximum lies. The score does not show
 	// this where the noise is below the rounding errors of the path, or where no path can
 	// be computed.
 	const most = 94 * perDecade // to 1e100, and 1e-100
@@ -93,8 +94,9 @@ type optimum struct {
 	logv     []float64 // logarithms of the variances there
 }
 
-// A parabola interpolates logarithms of variances in log α from their values at −δ, 0
-// and δ. Beyond these points the parabola continues as a straight line.
+// A parabola interpolates the logarithms of the variances as functions of log α. It
+// passes through their values at −δ, 0 and δ. Beyond these points the parabola continues
+// as a straight line.
 type parabola struct {
 	delta            float64
 	left, mid, right []float64
@@ -155,8 +157,9 @@ func (c *calibrator) refine(ctx context.Context, s *scan) (*optimum, error) {
 	return c.cutOff(ctx, s)
 }
 
-// The method proportional() returns the change of log α that would match the variances to
-// the errors loge2 if the variances were proportional to α.
+// The method proportional() assumes that the variances are proportional to α. It returns
+// the change of log α at which the variances match the squared errors best. The argument
+// loge2 holds the logarithms of the squared errors.
 func (c *calibrator) proportional(logv, loge2 []float64) float64 {
 	return c.maximum(1.5, 1e-5, func(at float64, v []float64) {
 		for k, l := range logv {
@@ -165,8 +168,8 @@ func (c *calibrator) proportional(logv, loge2 []float64) float64 {
 	}, loge2)
 }
 
-// The method cutOff() returns the optimum computed from all paths, for the case that a
-// path cannot be computed at some α near the optimum.
+// The method cutOff() returns the optimum computed from all paths. It is used if a path
+// cannot be computed at some α near the optimum.
 func (c *calibrator) cutOff(ctx context.Context, s *scan) (*optimum, error) {
 	var failed error
 	top := &optimum{se: math.NaN(), time: math.NaN()}
@@ -194,8 +197,8 @@ func (c *calibrator) cutOff(ctx context.Context, s *scan) (*optimum, error) {
 }
 
 // The method maximum() returns, to within tol, the point in [−reach, reach] at which the
-// score for the errors loge2 is largest. The argument `set` is a function that writes the
-// logarithms of the variances at a point.
+// score is largest. The argument loge2 holds the logarithms of the squared errors. The
+// argument `set` is a function that writes the logarithms of the variances at a point.
 func (c *calibrator) maximum(reach, tol float64, set func(at float64, logv []float64), loge2 []float64) float64 {
 	v := make([]float64, len(loge2))
 	return minimize(func(at float64) float64 {
@@ -207,7 +210,7 @@ func (c *calibrator) maximum(reach, tol float64, set func(at float64, logv []flo
 
 // The method errors() returns two standard errors of log α*, one from the jackknife over
 // groups of paths and one from the jackknife over ten blocks of time. These errors are
-// computed from the variances at three values of log α that are delta apart. Each group
+// computed from the variances at three values of log α that are `delta` apart. Each group
 // or block is left out in turn, and the optimum is searched for again. The optimum is not
 // computed as the vertex of a parabola through the score, because this vertex may lie
 // anywhere if the score is flat or has kinks, for example if a few paths are far from the
@@ -253,8 +256,8 @@ func (c *calibrator) errors(delta float64, left, mid, right evaluation) (paths, 
 	return paths, jackknife(x)
 }
 
-// The function jackknife() returns the standard error of an estimate from its values x,
-// each computed with one of len(x) parts of the data left out.
+// The function jackknife() returns the standard error of an estimate. The data are
+// divided into len(x) parts, and x[i] is the estimate computed without part i.
 func jackknife(x []float64) float64 {
 	m := moments.NewVector(1)
 	for _, v := range x {
@@ -264,8 +267,8 @@ func jackknife(x []float64) float64 {
 	return math.Sqrt((n - 1) / n * m.M2[0])
 }
 
-// The function vertex() returns the position of the vertex of the parabola with the
-// values l, m, r at −h, 0, h, or 0 if the position is not finite.
+// The function vertex() returns the position of the vertex of the parabola that has the
+// values l, m and r at −h, 0 and h. The result is 0 if this position is not finite.
 func vertex(h, l, m, r float64) float64 {
 	if v := h / 2 * (l - r) / (l - 2*m + r); !math.IsNaN(v) && !math.IsInf(v, 0) {
 		return v
@@ -273,11 +276,11 @@ func vertex(h, l, m, r float64) float64 {
 	return 0
 }
 
-// The function minimize() returns the point in (a, c) at which f is smallest, to within
-// tol, by Brent's method: golden section with parabolic steps [Brent 1973, §5.8]. The
-// search starts at b, between a and c, where f should be lower than at a and c. Package
-// gonum/optimize has no derivative-free method that is specific to functions of one
-// variable.
+// The function minimize() returns, to within tol, the point in (a, c) at which f is
+// smallest. It uses Brent's method, which combines golden sections with parabolic steps
+// [Brent 1973, §5.8]. The search starts at b, which lies between a and c. At b, f should
+// be lower than at a and at c. Package gonum/optimize has no derivative-free method that
+// is specific to functions of one variable.
 func minimize(f func(float64) float64, a, b, c, tol float64, most int) float64 {
 	const golden = 0.3819660112501051
 	x, w, v := b, b, b
@@ -342,8 +345,9 @@ func minimize(f func(float64) float64, a, b, c, tol float64, most int) float64 {
 	return x
 }
 
-// The method fit() returns the mean of E²/v, and the shares of points at which |E| is
-// below one standard deviation and below two.
+// The method fit() compares the errors E with the variances v of the ensemble. It returns
+// the mean of E²/v, the share of points at which |E| is below one standard deviation, and
+// the share at which |E| is below two.
 func (c *calibrator) fit(logv []float64) (meanSquare float64, within [2]float64) {
 	n := float64(len(logv))
 	for k, l := range logv {

@@ -6,18 +6,18 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// Conditional on the equation up to a grid point, the solution at the earlier points is a
-// Markov chain that runs backwards in time: at each point its distribution is Gaussian
-// given the solution at the next point. This chain is used for smoothing, for draws and
-// for the likelihood of Fenrir.
+// Assume that the equation holds at all grid points up to a given one. Then the solution
+// at these points is a Markov chain that runs backwards in time: given the solution at
+// the next point, the solution at each point has a Gaussian distribution. This chain is
+// used for smoothing, for draws and for the likelihood of Fenrir.
 //
 // The error at a grid point is a linear function of independent standard normal variates
-// u: see block. In each step, the variates before the step and those of the noise form
-// one vector, to which an orthogonal transformation is applied. Some of the resulting
-// variates are the normal variates after the step, some are determined by the residual of
-// the equation, and the others have no effect after the step. So the normal variates
-// before the step are a linear function of the resulting variates, and no matrix has to
-// be inverted.
+// u: see the type `block`. In each step, the variates before the step and those of the
+// noise form one vector, to which an orthogonal transformation is applied. Some of the
+// resulting variates are the normal variates after the step, some are determined by the
+// residual of the equation, and the others have no effect after the step. So the normal
+// variates before the step are a linear function of the resulting variates, and no matrix
+// has to be inverted.
 
 // The method link() computes the link l for the step that the block b has just taken.
 func (b *block) link(l *link, before int) {
@@ -33,10 +33,10 @@ func (b *block) link(l *link, before int) {
 	}
 }
 
-// The type belief represents a Gaussian distribution of the normal variates u at a grid
+// The type `belief` represents a Gaussian distribution of the normal variates u at a grid
 // point. The field `mean` holds the mean of u, multiplied by κ unit^{q+1/2}. The field
-// `factor` holds an upper triangular factor of the covariance, whose stride is the length
-// of u; its elements below the diagonal have no meaning.
+// `factor` holds an upper triangular factor of the covariance. Its stride is the length
+// of u, and its elements below the diagonal have no meaning.
 type belief struct{ mean, factor []float64 }
 
 // The method resized() returns a belief about n normal variates. It reuses the slices of
@@ -45,8 +45,8 @@ func (b belief) resized(n int) belief {
 	return belief{resize(b.mean, n), resize(b.factor, n*n)}
 }
 
-// The function unknown() returns the standard normal distribution of n variates, which
-// applies before any conditioning.
+// The function unknown() returns the standard normal distribution of n variates. This is
+// their distribution before any conditioning.
 func unknown(n int) belief {
 	b := belief{make([]float64, n), make([]float64, n*n)}
 	for k := range n {
@@ -55,9 +55,10 @@ func unknown(n int) belief {
 	return b
 }
 
-// The method back() writes the distribution before a step or an event to dst, given the
-// distribution after it. If after.factor is nil, back() computes only the mean. In that
-// case after.mean may hold the variates v of the link, followed by its variates w.
+// The method back() computes the distribution before a step or an event from the
+// distribution after it, and stores the result in dst. If after.factor is nil, back()
+// computes only the mean. In that case after.mean may hold the variates v, followed by
+// the variates w: see the type `link`.
 func (l *link) back(dst, after belief, work *[]float64) {
 	n, height := l.before, l.after+l.rest
 	for k := range dst.mean {
@@ -84,7 +85,7 @@ func (l *link) back(dst, after belief, work *[]float64) {
 }
 
 // The method smooth() computes the distributions of the normal variates at all points of
-// c, given the equation at all these points.
+// c, conditional on the equation at all these points.
 func (c *chain) smooth() {
 	size := 0
 	for i := range c.points {
@@ -101,8 +102,9 @@ func (c *chain) smooth() {
 	}
 }
 
-// The method belief() returns the distribution of the normal variates at point i that the
-// method smooth() has computed. The result is empty if smooth() has not been called.
+// The method smooth() computes distributions of the normal variates, and the method
+// belief() returns the distribution at point i. The result is empty if smooth() has not
+// been called.
 func (c *chain) belief(i int) belief {
 	if c.smoothed == nil {
 		return belief{}

@@ -6,7 +6,7 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// The type block is a filter for w components. It uses only the derivatives of these
+// The type `block` is a filter for w components. It uses only the derivatives of w
 // components of f with respect to the same components of the state. The equation x′ = f
 // or x″ = f has the order m, so the state of the block consists of z₀ if m = 1, and of z₀
 // and z₁ if m = 2.
@@ -32,12 +32,12 @@ type block struct {
 	growth   float64   // ratio^{q+1/2}
 	pred     []float64 // predicted mean
 	hjac     []float64 // J in the coordinates of the step
-	// The factor of the predicted covariance consists of two matrices: top holds the rows
-	// for the noise of the step, with the stride len(z), and tail holds the rows of R,
-	// with the stride rows. If further columns are used, they initially hold the identity
-	// matrix in tail and zeros in top. After the step they hold the coefficients with
-	// which the normal variates u before the step are computed from the variates after
-	// the step.
+	// The factor of the predicted covariance consists of two matrices: `top` holds the
+	// rows for the noise of the step, with the stride len(z), and `tail` holds the rows
+	// of R, with the stride `rows`. If further columns are used, `tail` initially holds
+	// the identity matrix in these columns, and `top` holds zeros. After the step these
+	// columns hold coefficients. With them the normal variates u before the step are
+	// computed from the variates after the step.
 	top, tail []float64
 	fresh     []float64 // factor of the noise of a step with κ = 1, with the stride len(z)
 	v         []float64 // factor of the residual, in its first w rows, with the stride len(z)
@@ -78,8 +78,8 @@ func (b *block) level(j int, unit float64) float64 {
 	return 1 / unit
 }
 
-// The method weight() returns the number by which f must be multiplied to give z_m, for
-// steps of length h.
+// The coordinate z_m for steps of length h is a multiple of f. The method weight()
+// returns the factor.
 func (b *block) weight(h float64) float64 {
 	if b.m == 1 {
 		return h
@@ -102,7 +102,7 @@ func (b *block) predict(h float64) {
 }
 
 // The method observe() computes the covariance factor of the residual from the covariance
-// factor of the coordinates for the step length h.
+// factor of the coordinates for steps of length h.
 func (b *block) observe(factor []float64) {
 	d, n := b.m*b.w, len(b.z)
 	for k := range b.w {
@@ -130,8 +130,8 @@ func (b *block) whiten(r []float64) {
 }
 
 // The method likeliest() returns the maximum-likelihood estimate of κ² from the residual
-// r after a step from a known state [S19]. The estimate is not divided by h^{2q+1}. The
-// method likeliest() overwrites r.
+// r of a step. The estimate assumes that the state at the beginning of the step is known
+// [S19]. The estimate is not divided by h^{2q+1}. The method likeliest() overwrites r.
 func (b *block) likeliest(r []float64) float64 {
 	n := len(b.z)
 	b.observe(b.fresh)
@@ -140,8 +140,8 @@ func (b *block) likeliest(r []float64) float64 {
 	return vector.Dot(r, r) / float64(b.w)
 }
 
-// The method disperse() computes the factor of the predicted covariance, with the noise
-// multiplied by sigma.
+// The method disperse() computes the factor of the predicted covariance. It multiplies
+// the standard deviation of the noise by sigma.
 func (b *block) disperse(sigma float64) {
 	n, own := len(b.z), b.w*b.rows // the columns of z_l, which follow those of z_{l+1}, have own elements
 	copy(b.top, b.fresh)
@@ -165,8 +165,8 @@ func (b *block) disperse(sigma float64) {
 }
 
 // The method reduce() makes the predicted covariance factor upper triangular. If `linked`
-// is true, it also rotates the columns that hold the dependence on the normal variates
-// drawn before the step.
+// is true, it also applies the transformation to the further columns of the fields `top`
+// and `tail`.
 func (b *block) reduce(linked bool) {
 	n, rows := len(b.z), b.rows
 	if linked {
@@ -241,8 +241,9 @@ func (b *block) settle(first int) {
 	}
 }
 
-// The method correct() replaces e, in the coordinates of the step, by its conditional
-// mean given that the residual is zero. The field `white` must hold the residual of e.
+// The vector e holds coordinates of the step, and the field `white` must hold their
+// residual. The method correct() replaces e by its conditional mean, given that the
+// residual is zero.
 func (b *block) correct(e []float64) {
 	w, d, n := b.w, b.m*b.w, len(b.z)
 	for k, r := range b.white {

@@ -17,7 +17,7 @@ type point struct {
 	first, smoothed int     // where its numbers begin
 }
 
-// The method reserve() allocates memory for n points.
+// The method reserve() allocates memory for n points of the chain.
 func (c *chain) reserve(n int, linked bool) {
 	rows := len(c.z) - c.w
 	size := len(c.z)*(1+rows) + len(c.hjac) + c.w
@@ -60,10 +60,11 @@ func (c *chain) stored(i int) link {
 	return link{before: before, after: p.rows, rest: p.rest, drift: own[:before], a: own[before:][:before*(p.rows+p.rest)]}
 }
 
-// The type link expresses the normal variates u before a step or an event as u = drift/s
-// + Aᵀ(v, w). Here v holds the normal variates after the step or event, and w holds
-// further normal variates. The drift is computed from the residual and, for DALTON, also
-// from the data. The scale of the errors is s = κ unit^{q+1/2}: the error of z is s Rᵀu.
+// The type `link` expresses the normal variates u before a step or an event as u =
+// drift/s + Aᵀ(v, w). Here v holds the normal variates after the step or event, and w
+// holds further normal variates. The drift is computed from the residual and, for DALTON,
+// also from the data. The scale of the errors is s = κ unit^{q+1/2}: the error of z is s
+// Rᵀu.
 type link struct {
 	before, after, rest int       // lengths of u, v and w
 	a                   []float64 // A, by columns

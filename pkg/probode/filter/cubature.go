@@ -10,7 +10,7 @@ import (
 // The method cubature() linearises f, using values of f at points around the predicted
 // mean m. The blocks must hold the factors of the predicted covariance.
 //
-// Let the rows sⱼ be a factor of the predicted covariance of all n components of the
+// Let sⱼ be the rows of a factor of the predicted covariance of all n components of the
 // state. Then f is evaluated at the points m ± √n sⱼ. The expectation of f is
 // approximated by the mean of these values. The matrix A of the linear regression of f on
 // the state solves A sⱼ = (f(m + √n sⱼ) − f(m − √n sⱼ)) / 2√n.
@@ -77,8 +77,8 @@ func (e *engine) pair(k int, s []float64, distance, t float64, theta []float64) 
 	var most float64
 	b, part := e.blocks[k], e.parts[k]
 	for j, c := range part {
-		// At x = 0 the given distance is the only available scale, unless it is zero,
-		// too.
+		// If x = 0, the given distance is the only available scale. If the distance is
+		// zero as well, the scale is 10⁻³.
 		if scale := reach(e.x, c); scale > 0 || distance == 0 {
 			most = max(most, math.Abs(s[j]*b.level(j, b.h))/cmp.Or(scale, 1e-3))
 		}
@@ -97,7 +97,8 @@ func (e *engine) pair(k int, s []float64, distance, t float64, theta []float64) 
 }
 
 // The method local() returns the maximum-likelihood estimate of κ from the residuals of
-// the predicted means, for a step from a known state and J = 0.
+// the predicted means. The estimate assumes that J = 0, and that the state at the
+// beginning of the step is known.
 func (e *engine) local() float64 {
 	var square float64
 	for k, b := range e.blocks {

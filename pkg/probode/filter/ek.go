@@ -28,8 +28,8 @@ const (
 	//
 	// The distances of the evaluation points from the predicted mean are proportional to
 	// κ, so the mean depends on the diffusion. If κ² is not given, each step treats the
-	// state at its beginning as known: it uses only the covariance of its own noise, with
-	// the maximum-likelihood estimate of κ² from the residual.
+	// state at its beginning as known: it uses only the covariance of its own noise, in
+	// which κ² is the maximum-likelihood estimate from the residual.
 	Cubature
 )
 
@@ -115,7 +115,7 @@ func (m EK) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, error
 	return s, nil
 }
 
-// The type engine takes the steps of a filter.
+// The type `engine` takes the steps of a filter.
 type engine struct {
 	EK
 	p      *probode.Problem
@@ -285,7 +285,7 @@ func (e *engine) condition(k int, linked bool) {
 	b.rows = first.rows
 }
 
-// The type stepper is the Stepper of EK.
+// The type `stepper` is the Stepper of EK.
 type stepper struct {
 	*engine
 	g        *probode.Grid
@@ -397,7 +397,8 @@ func (s *stepper) Memory() int {
 	return n
 }
 
-// The method each() passes every slice of the memory to the function do().
+// The method each() calls the function do() with every slice of numbers that the Stepper
+// keeps from step to step.
 func (s *stepper) each(do func(v []float64)) {
 	do(s.out)
 	for k, b := range s.blocks {

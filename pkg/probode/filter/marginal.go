@@ -57,9 +57,9 @@ type Marginal struct {
 	own, earlier []belief // of each block
 	wide, toward []float64
 
-	// These fields are used by DALTON. The field values is the number of data values. The
-	// field fit is the log density of these values minus the log density that they would
-	// have if they were predicted exactly.
+	// These fields are used by DALTON. The field `values` is the number of data values.
+	// The field `fit` is the log density of these values minus the log density that they
+	// would have if they were predicted exactly.
 	values int
 	fit    float64
 	x      []float64
@@ -101,8 +101,8 @@ func (m *Marginal) prepare(p *probode.Problem, g *probode.Grid) (err error) {
 	return nil
 }
 
-// errCoupled says that an observation depends on the components of several blocks, so the
-// blocks are not independent given the data.
+// errCoupled says that an observation depends on the components of several blocks. The
+// blocks are then not independent given the data.
 var errCoupled = errors.New("an observation depends on several blocks")
 
 // For each time and value, Predict writes to dst the mean and the standard deviation of

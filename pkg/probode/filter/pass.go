@@ -8,7 +8,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// The type pass is an EK whose Stepper keeps the distributions at all grid points. The
+// The type `pass` is an EK whose Stepper keeps the distributions at all grid points. The
 // steps are taken by a probode.Solver, so grids, events and failures are handled as for
 // any other method.
 type pass struct {
@@ -49,7 +49,7 @@ func (m *pass) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, er
 	return m.run, nil
 }
 
-// A recording is the Stepper of a pass.
+// A recording is the Stepper of the type `pass`.
 type recording struct {
 	*engine
 	pass   *pass
@@ -130,7 +130,8 @@ func (s *recording) Step(dst []float64, i int, x, theta, _, _ []float64) error {
 // residual of a step, and the sum is over all steps.
 func (s *recording) volume() float64 { return s.logDet + math.Log(s.det) }
 
-// The method disperse() computes the predicted covariance, with the noise of the step.
+// The method disperse() computes the predicted covariance, which includes the noise of
+// the step.
 func (s *recording) disperse() {
 	s.diffuse()
 	for k, b := range s.blocks[:s.distinct()] {
@@ -139,8 +140,8 @@ func (s *recording) disperse() {
 }
 
 // The method diffuse() sets the scale of the noise in the step. If the diffusion varies
-// from step to step, this scale is the maximum-likelihood estimate from the residual, for
-// a step from a known state [S19].
+// from step to step, this scale is the maximum-likelihood estimate from the residual. The
+// estimate assumes that the state at the beginning of the step is known [S19].
 func (s *recording) diffuse() {
 	var mean float64
 	for k, b := range s.blocks {
@@ -180,7 +181,7 @@ func (s *recording) keep(i int, h float64, x []float64) error {
 
 // The method finish() applies events at the end of the span. No step of the solver
 // follows these events, so the solver does not restart the filter after them. The
-// argument path holds the states at the grid points.
+// argument `path` holds the states at the grid points.
 func (s *recording) finish(path, theta []float64) error {
 	end := len(s.g.Times()) - 1
 	if s.last == end {
@@ -189,9 +190,9 @@ func (s *recording) finish(path, theta []float64) error {
 	return s.Start(end, path[end*s.p.Dim():], theta)
 }
 
-// pastEvent restarts the filter from the state x after the events at time t. The errors
-// of the state before the event, whose covariance the blocks hold, are propagated through
-// the jump and the Taylor series of the solution.
+// pastEvent restarts the filter from the state x after the events at time t. The blocks
+// hold the covariance of the errors of the state before the event. These errors are
+// propagated through the jump and the Taylor series of the solution.
 func (s *recording) pastEvent(t float64, x, theta []float64) error {
 	d, unit := len(x), s.blocks[0].unit
 	slopes, err := s.slopes(t, x, theta)

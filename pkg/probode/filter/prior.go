@@ -42,9 +42,9 @@ func scale(x []float64, c float64) {
 	}
 }
 
-// wiener returns the factor L of Q = L Lᵀ, row-major, with L[i*(q+1)+n] = 0 for i+n > q.
-// L is computed from the expansion of tᵐ in the orthonormal Legendre polynomials on [0,
-// 1], so L is accurate although Q is ill-conditioned.
+// wiener returns the factor L of Q = L Lᵀ in row-major order. The element L[i*(q+1)+n] is
+// zero if i+n > q. L is computed from the expansion of tᵐ in the orthonormal Legendre
+// polynomials on [0, 1], so L is accurate although Q is ill-conditioned.
 func wiener(q int) []float64 {
 	n := q + 1
 	l := make([]float64, n*n)

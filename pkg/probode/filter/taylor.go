@@ -17,7 +17,7 @@ import (
 
 var errTaylor = errors.New("the function F has no Taylor series at this point: F must be smooth after the start and after each event")
 
-// The type taylor computes Taylor series of solutions.
+// The type `taylor` computes Taylor series of solutions.
 type taylor struct {
 	p     *probode.Problem
 	q     int
@@ -27,7 +27,7 @@ type taylor struct {
 	g     []float64 // f at the points
 }
 
-// The type chebyshev holds interpolation points in [−1, 1] or [0, 1]. It also holds the
+// The type `chebyshev` holds interpolation points in [−1, 1] or [0, 1]. It also holds the
 // weights with which the first few coefficients of the interpolation polynomial are
 // computed from the values at these points.
 type chebyshev struct {
@@ -94,8 +94,8 @@ func newChebyshev(n, q int, after bool) chebyshev {
 	return c
 }
 
-// The method at() computes the Nordsieck coordinates z, for steps of length h, of the
-// solution whose value at time t is x.
+// The method at() considers the solution whose value at time t is x. It computes the
+// Nordsieck coordinates z of this solution for steps of length h.
 func (s *taylor) at(z []float64, h, t float64, x, theta []float64) error {
 	d := len(x)
 	best := math.Inf(1)
@@ -126,8 +126,8 @@ func (s *taylor) at(z []float64, h, t float64, x, theta []float64) error {
 }
 
 // The method try() computes the coordinates by interpolation on an interval of length
-// tau. The last coefficients of f are used to estimate the relative error that errors of
-// the coordinates cause in a step of length h. The method returns this estimate.
+// tau. The errors of the coordinates are estimated from the last coefficients of f. The
+// method returns an estimate of the relative error that they cause in a step of length h.
 func (s *taylor) try(c *chebyshev, tau, h, t float64, x, theta []float64) float64 {
 	d := len(x)
 	clear(s.z)

@@ -7,9 +7,9 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// Covariances are stored as factors: a matrix R represents the covariance RᵀR, so that no
-// covariance can lose its positive definiteness. To add two covariances, stack the rows
-// of their factors. An orthogonal transformation of the rows does not change the
+// Covariances are stored as factors: a matrix R represents the covariance RᵀR. No
+// covariance can therefore lose its positive definiteness. To add two covariances, stack
+// the rows of their factors. An orthogonal transformation of the rows does not change the
 // covariance.
 //
 // Matrices are stored by columns: element (i, j) is at index j*stride+i. The matrices are
@@ -25,10 +25,10 @@ func triangularize(a []float64, stride, rows, n, columns int) {
 	}
 }
 
-// The function reflect() applies a Householder reflection to row c of top and to the rows
-// from, …, to−1 of tail. In column c, the reflection makes the elements of tail zero and
-// the element of top negative, so that the factor of a covariance is unique. It changes
-// only the columns c, …, end−1 of these rows.
+// The function reflect() applies a Householder reflection to row c of the matrix `top`,
+// and to the rows `from`, …, `to`−1 of the matrix `tail`. In column c, the reflection
+// makes the elements of `tail` zero and the element of `top` negative, so that the factor
+// of a covariance is unique. It changes only the columns c, …, `end`−1 of these rows.
 func reflect(top []float64, stride int, tail []float64, below, c, from, to, end int) {
 	v := tail[c*below+from : c*below+to]
 	head := top[c*stride+c]
@@ -62,9 +62,9 @@ func reflect(top []float64, stride int, tail []float64, below, c, from, to, end 
 	}
 }
 
-// The type rotations holds plane rotations of the rows low, …, high of a matrix. Each
-// rotation acts on two neighbouring rows, and the rotations are applied from the bottom
-// to the top.
+// The type `rotations` holds plane rotations of the rows `low`, …, `high` of a matrix.
+// Each rotation acts on two neighbouring rows, and the rotations are applied from the
+// bottom to the top.
 type rotations struct {
 	low, high int
 	cos, sin  []float64 // those of rows i−1 and i at index i

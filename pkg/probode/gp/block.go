@@ -54,8 +54,8 @@ func (m Block) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, er
 	return &block{stepper: s, f: make([]float64, s.d)}, nil
 }
 
-// The method root() returns the rows of a square root of the covariance matrix of all
-// states except the first, conditional on all derivatives.
+// Consider the covariance matrix of all states except the first, conditional on all
+// derivatives. The method root() returns the rows of a square root of this matrix.
 func (r *regression) root() [][]float64 {
 	var root cholesky
 	var known [][]float64

@@ -38,8 +38,8 @@ const (
 	maxLength = 1.5  // with 1.75 and more, paths of Interrogation grow without bound
 )
 
-// A regression conditions the process, with α = 1, on its derivative at the times τ,
-// which are measured in steps from the start of the segment.
+// A regression conditions the process with α = 1 on its derivatives at the times τ. These
+// times are measured in steps from the start of the segment.
 type regression struct {
 	length float64
 	tau    []float64
@@ -99,8 +99,8 @@ func (r *regression) observe() {
 	r.chol = r.chol.add(c, 1)
 }
 
-// The method state() returns L⁻¹c for the covariances c of the state at t with the
-// derivatives observed so far.
+// Let c be the covariances of the state at time t with the derivatives observed so far.
+// The method state() returns L⁻¹c.
 func (r *regression) state(t float64) []float64 {
 	scale := math.Sqrt2 * r.length
 	c := make([]float64, len(r.chol))
@@ -132,9 +132,9 @@ func (r *regression) weights(c []float64) []float64 {
 // elements of row i of L, up to the diagonal; the elements before these are zero.
 type cholesky [][]float64
 
-// The method add() appends a row to the Cholesky factor for a random variable that has
-// variance v and covariances c with the variables just before it. The conditional
-// variance of the new variable is kept above the rounding error.
+// The method add() appends a row to the Cholesky factor for one more random variable.
+// This variable has the variance v; its covariances with the variables just before it are
+// c. The conditional variance of the new variable is kept above the rounding error.
 func (l cholesky) add(c []float64, v float64) cholesky {
 	first := len(l) - len(c)
 	for i := range c {
@@ -153,7 +153,7 @@ func (l cholesky) forward(v []float64) {
 	}
 }
 
-// The type stepper holds the data that both solvers store for a segment: the initial
+// The type `stepper` holds the data that both solvers store for a segment: the initial
 // state and one vector for each grid point.
 type stepper struct {
 	p      *probode.Problem

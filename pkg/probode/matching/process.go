@@ -81,7 +81,7 @@ func GaussianProcess(m bayes.Model, s Settings) (*bayes.Posterior, error) {
 	}
 
 	// The additional points between the observation times are added to the data as rows
-	// of missing values, and each residual gets a column of zeros.
+	// of missing values, and a column of zeros is added to the data for each residual.
 	data := &bayes.Data{Time: x.Data.Time}
 	count := 0
 	for i, t := range x.Data.T {
@@ -170,7 +170,8 @@ func componentKernel(x bayes.Experiment, names []string, state string) (Kernel, 
 	return fitKernel(t, y)
 }
 
-// The type process is the mesh of a posterior that GaussianProcess returns.
+// The posterior that GaussianProcess returns has a Setup whose Mesh is of the type
+// `process`.
 type process struct {
 	Settings
 	field *probode.Problem
@@ -190,8 +191,8 @@ func (m process) Bind(_ context.Context, _ probode.Setup, _ *probode.Problem, _,
 			for j, u := range times {
 				state, cross, left := k.at(t, u)
 				if i == j {
-					// Increasing the variances by a relative 1e-9 keeps the
-					// factorisations stable.
+					// Multiplying the variances by 1 + 1e-9 keeps the factorisations
+					// stable.
 					state *= 1 + 1e-9
 					left = left*(1+1e-9) + m.Mismatch
 				}
@@ -226,8 +227,8 @@ func (m process) Bind(_ context.Context, _ probode.Setup, _ *probode.Problem, _,
 	return q.Clone(), nil
 }
 
-// A component holds the matrices for one component of the state: the values of the
-// component are mean + root ξ, and its residuals are scaled f − slope ξ.
+// A component holds the matrices for one component of the state. The values of the
+// component are `mean + root ξ`, and its residuals are `scaled f − slope ξ`.
 type component struct {
 	mean                float64
 	root, slope, scaled *mat.Dense

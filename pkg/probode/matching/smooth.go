@@ -82,9 +82,9 @@ func Smooth(ctx context.Context, m bayes.Model, s SmoothSettings) (*Smoothing, e
 	if err != nil {
 		return nil, err
 	}
-	// The weight of the penalty is increased by factors of ten, because the spline then
-	// needs only a few steps to change from a fit of the data into an approximate
-	// solution of the equation.
+	// The weight of the penalty is increased by factors of ten. The spline then changes
+	// in only a few steps from a fit of the data into an approximate solution of the
+	// equation.
 	for q.lambda = min(1, s.Lambda); q.lambda < s.Lambda; q.lambda *= 10 {
 		q.fit(start)
 	}
@@ -108,8 +108,8 @@ func Smooth(ctx context.Context, m bayes.Model, s SmoothSettings) (*Smoothing, e
 	return &Smoothing{Theta: found.X, Misfit: q.misfit(), spline: q}, nil
 }
 
-// The type spline holds a cubic spline for each component, together with the data and the
-// nodes that are needed to fit it.
+// The type `spline` holds a cubic spline for each component, together with the data and
+// the nodes that are needed to fit it.
 type spline struct {
 	p      *probode.Problem
 	lambda float64
@@ -216,9 +216,9 @@ func (q *spline) fit(theta []float64) bool {
 	d, n := q.p.Dim(), len(q.c)
 	lin, jac := probode.NewLinearizer(q.p), q.p.NewJacobian()
 	x, f := make([]float64, d), make([]float64, d)
-	// The function system() returns the criterion for the coefficients c. If info is not
-	// nil, the function also adds half of the gradient of the criterion to grad, and the
-	// Fisher information to info.
+	// The function system() returns the value of the criterion for the coefficients c. If
+	// info is not nil, the function also adds half of the gradient of the criterion to
+	// grad, and the Fisher information to info.
 	system := func(c []float64, grad []float64, info *mat.SymBandDense) (sum float64) {
 		add := func(r, weight float64, at int, row []float64) {
 			sum += weight * r * r

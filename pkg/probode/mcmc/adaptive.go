@@ -108,7 +108,7 @@ func (a AdaptiveMetropolis) New(d, burnIn int) Proposal {
 	return p
 }
 
-// The type adaptive is the proposal of AdaptiveMetropolis. It is symmetric.
+// The type `adaptive` is the proposal of AdaptiveMetropolis. It is symmetric.
 type adaptive struct {
 	rule AdaptiveMetropolis // with the defaults filled in
 	size float64            // s

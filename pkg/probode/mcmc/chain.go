@@ -264,8 +264,8 @@ type record struct {
 // The method wants() reports whether the record will keep the next draw.
 func (r *record) wants() bool { return r.seen%r.stride == 0 } // only add changes stride
 
-// The method add() passes the next draw to the record, which keeps it only if wants()
-// returns true; otherwise the draw may be nil.
+// The method add() passes the next draw to the record, which keeps the draw only if
+// wants() returns true. If wants() returns false, the draw may be nil.
 func (r *record) add(x []float64) {
 	if r.wants() {
 		r.mu.Lock()

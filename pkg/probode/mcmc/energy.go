@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// The type hamiltonian holds a summary of the quantities that NUTSQuantities lists.
+// The type `hamiltonian` holds a summary of the quantities that NUTSQuantities lists.
 type hamiltonian struct {
 	draws     int
 	divergent int

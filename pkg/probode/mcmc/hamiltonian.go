@@ -91,7 +91,7 @@ const (
 	wider       = 1.15 // factor of the learned scales, so that rotations reach into the tails
 )
 
-// The type tuning adapts the logarithm of the step length.
+// The type `tuning` adapts the logarithm of the step length.
 type tuning struct {
 	n    float64 // iterations since the whitening changed
 	log  float64 // of the next step
@@ -109,13 +109,13 @@ func (t *tuning) update(accept, longest float64) {
 	t.mean += 2 / (t.n + 1) * (t.log - t.mean)
 }
 
-// The method leaps() returns the number of steps for which a path is most efficient, from
-// the argument `fewest` up to the constant `mostLeaps`. The standard deviation σ of ΔH is
-// proportional to the square of the step length, and the mean probability a of acceptance
-// is erfc(σ/√8) [Beskos, Pillai, Roberts, Sanz-Serna & Stuart 2013]. The cost of a path
-// is proportional to the number of steps. The effective sample size is taken as
-// proportional to a³, not to a: if few paths are accepted, the accepted ones rarely lead
-// out of a tail.
+// The method leaps() returns the number of steps for which a path is most efficient. This
+// number lies between the argument `fewest` and the constant `mostLeaps`. The standard
+// deviation σ of ΔH is proportional to the square of the step length, and the mean
+// probability a of acceptance is erfc(σ/√8) [Beskos, Pillai, Roberts, Sanz-Serna & Stuart
+// 2013]. The cost of a path is proportional to the number of steps. The effective sample
+// size is assumed to be proportional to a³, not to a: if few paths are accepted, the
+// accepted ones rarely lead out of a tail.
 func (t *tuning) leaps(fewest int) int {
 	best, most := fewest, 0.
 	for n := fewest; n <= mostLeaps; n++ {
@@ -179,8 +179,8 @@ func (k *Hamiltonian) place(x, z []float64) {
 	floats.Add(x[:d], k.Mean)
 }
 
-// The method evaluate() writes −∇φ at z to force, unless force is nil, and returns the
-// log density, or NaN and an error.
+// The method evaluate() returns the log density at z, or NaN and an error. It writes −∇φ
+// at z to the argument `force`, unless that is nil.
 func (k *Hamiltonian) evaluate(force, z []float64) (float64, error) {
 	k.place(k.y, z)
 	logp, err := k.Target.checked(force, k.y)

@@ -99,7 +99,7 @@ func (g *modeAtWork) place(dst, at, z []float64, s float64) {
 	}
 }
 
-// The type jumping is the proposal of ModeJumping.
+// The type `jumping` is the proposal of ModeJumping.
 type jumping struct {
 	modes []*modeAtWork
 	size  []float64 // log s of each mode
@@ -120,8 +120,8 @@ func (p *jumping) nearest(x []float64) int {
 	return at
 }
 
-// The method density() returns, up to a constant, the log density of the proposal x in the
-// move draw.
+// The move named draw proposes a point from a mixture of t distributions. The method
+// density() returns the log density of this mixture at x, up to a constant.
 func (p *jumping) density(x []float64) float64 {
 	n := float64(len(x))
 	var sum float64
@@ -138,8 +138,8 @@ func (p *jumping) density(x []float64) float64 {
 	return top + math.Log(sum)
 }
 
-// walkDensity returns the log density of a walk from x to y with the shape and size of
-// mode k, up to a constant.
+// walkDensity returns, up to a constant, the log density with which a walk that starts at
+// x proposes the point y. The walk has the shape and the size of mode k.
 func (p *jumping) walkDensity(k int, x, y []float64) float64 {
 	g, s := p.modes[k], math.Exp(p.size[k])
 	for i := range p.z {

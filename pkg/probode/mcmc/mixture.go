@@ -124,7 +124,7 @@ func (r AdaptiveMixture) New(d, burnIn int) Proposal {
 	return p
 }
 
-// The type mixture is the proposal of AdaptiveMixture.
+// The type `mixture` is the proposal of AdaptiveMixture.
 type mixture struct {
 	burnIn, n int  // iterations during which it learns, and those made so far
 	centred   bool // the mean is known
@@ -274,8 +274,8 @@ func (p *mixture) Observe(x []float64, probability float64) {
 }
 
 // The method learn() estimates the mean and the covariance from the last two windows. The
-// covariance is shrunk towards the previous shape, whose axes are first rescaled by the
-// sizes that were tuned for the line moves.
+// covariance is shrunk towards the previous shape. Before that, the axes of this shape
+// are rescaled by the sizes that were tuned for the line moves.
 func (p *mixture) learn() {
 	d := len(p.mean)
 	last, this := &p.windows[0], &p.windows[1]

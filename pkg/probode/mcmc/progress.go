@@ -20,11 +20,11 @@ type status struct {
 	elapsed, left time.Duration // since the run began or was resumed, and until total; left is 0 if not yet known
 	rate          float64       // iterations per second of all chains together; 0 if not yet known
 
-	// The field `rHat` is the largest R̂ of all parameters, and worst is the name of the
-	// parameter with this R̂. The values of both fields may be a few seconds old. R̂ is
-	// computed from at most recordLength evenly spaced draws of each chain. If there are
-	// fewer than four draws per chain, or all draws are equal, rHat is NaN and worst is
-	// "".
+	// The field `rHat` is the largest R̂ of all parameters, and the field `worst` is the
+	// name of the parameter with this R̂. The values of both fields may be a few seconds
+	// old. R̂ is computed from at most recordLength evenly spaced draws of each chain. If
+	// there are fewer than four draws per chain, or all draws are equal, `rHat` is NaN
+	// and `worst` is "".
 	rHat  float64
 	worst string
 
@@ -139,8 +139,8 @@ func (r *reporter) update(t time.Time) {
 	r.now.elapsed, r.now.rate, r.now.left = r.meter.Update(t, r.now.done, r.now.total)
 }
 
-// The method worst() computes the largest R̂ of all parameters, with all records thinned
-// to the largest stride and cut to the length of the shortest record.
+// The method worst() computes the largest R̂ of all parameters. Before that, it thins all
+// records to the largest stride, and cuts them to the length of the shortest record.
 func (r *reporter) worst() {
 	stride, n := 1, math.MaxInt
 	for _, c := range r.records {

@@ -191,7 +191,7 @@ func Advance(ctx context.Context, chains []*Chain, names []string, s Settings) (
 }
 
 // The function advance() runs all chains up to the given number of iterations, and
-// reports whether they were complete before ctx was done.
+// reports whether they reached it before ctx was done.
 //
 // The chains take turns of a few milliseconds, so that the chains of an interrupted run
 // have about the same length even with fewer workers than chains. At the end of its turn

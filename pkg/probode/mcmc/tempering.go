@@ -200,9 +200,10 @@ func (k *Tempering) swap(i int, rng *rand.Rand) {
 	}
 }
 
-// The method respace() adjusts every β except the first and the last. Afterwards the
-// cumulative rejection rate of the swaps, summed from β = 1 downwards, increases by the
-// same amount from each β to the next. It interpolates linearly.
+// The method respace() adjusts every β except the first and the last. The rejection rates
+// of the swaps are summed from β = 1 downwards. After the adjustment, this sum increases
+// by the same amount from each β to the next. For this purpose the method interpolates
+// the sum linearly.
 func (k *Tempering) respace() {
 	n := len(k.replicas)
 	sum, beta := make([]float64, n), make([]float64, n)

@@ -157,9 +157,9 @@ func (c *Chains) warnModes(warn func(string, ...any)) []bool {
 }
 
 // warnApart warns about chains that do not agree with the others, except those about
-// which there is already a warning. R̂, which depends on ranks only, must confirm that
-// the chain differs, because a few draws far out in a tail can move its mean by many
-// standard deviations.
+// which there is already a warning. A few draws far out in a tail can move the mean of a
+// chain by many standard deviations. Therefore R̂, which depends on ranks only, must
+// confirm that the chain differs.
 func (c *Chains) warnApart(warn func(string, ...any), warned ...[]bool) {
 	const mixed = 1.05 // R̂ below which chains agree
 	if len(c.Draws) < 3 {

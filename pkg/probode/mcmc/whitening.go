@@ -12,8 +12,8 @@ import (
 	"github.com/probode/probode/pkg/internal/moments"
 )
 
-// A whitening maps whitened coordinates z to x = mean + L (scale ∘ z), so that a target
-// with covariance L diag(scale²) Lᵀ has unit covariance in z.
+// A whitening maps whitened coordinates z to x = mean + L (scale ∘ z). If the covariance
+// of x is L diag(scale²) Lᵀ, the covariance of z is therefore the unit matrix.
 type whitening struct {
 	mean, scale []float64
 	factor      *mat.TriDense // L, lower triangular; nil for the unit matrix
@@ -149,10 +149,11 @@ func (l *learner) add(n int, z []float64) bool {
 // a covariance at the mean of the window, that covariance is corrected instead.
 //
 // The covariance estimated from a window of n draws is poor unless n is much larger than
-// the dimension d. The estimated covariance is therefore shrunk before it is used: the
-// logarithms of the scales are shrunk towards zero with the weight of 5 draws, and the
-// correlations of the whitened draws with the weight of d(d+1)/2 + 5 draws. A shape that
-// was already right therefore remains nearly right.
+// the dimension d. The estimated covariance is therefore shrunk before it is used. The
+// logarithms of the scales are shrunk towards zero, and zero has the weight of 5 draws.
+// The correlations of the whitened draws are also shrunk towards zero, and zero has the
+// weight of d(d+1)/2 + 5 draws. A shape that was already right therefore remains nearly
+// right.
 func (l *learner) apply(w *whitening, covAt func(x []float64) mat.Symmetric) {
 	d := len(w.mean)
 	shift := make([]float64, d)
@@ -214,8 +215,8 @@ func (l *learner) rebase(w *whitening, cov mat.Symmetric) {
 
 // The method correct() multiplies a factor L by the Cholesky factor of an estimated
 // covariance of the whitened draws. The standard deviations of this covariance are the
-// elements of the argument `scales`; its correlations are the sample correlations of the
-// window, shrunk by the factor `weight`.
+// elements of the argument `scales`. Its correlations are the sample correlations of the
+// window, multiplied by the argument `weight`.
 func (l *learner) correct(factor *mat.TriDense, scales []float64, weight float64) {
 	d := len(scales)
 	cov := mat.NewSymDense(d, nil)

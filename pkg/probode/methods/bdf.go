@@ -125,9 +125,9 @@ func (m BDF) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, erro
 	return b, b.checkGrid()
 }
 
-// The type bdf is the Stepper of BDF. With z = Z_{i+1} − ψ the equation of a step is z =
-// γ h f(t_{i+1}, ψ + z). This equation has the form of the stage equation of a one-stage
-// implicit method that starts at ψ, and it is solved in the same way.
+// The type `bdf` is the Stepper of BDF. With z = Z_{i+1} − ψ the equation of a step is z
+// = γ h f(t_{i+1}, ψ + z). This equation has the form of the stage equation of a
+// one-stage implicit method that starts at ψ, and it is solved in the same way.
 type bdf struct {
 	*implicit // solves the equation of the current step; its table contains γ
 	method    BDF
@@ -255,10 +255,10 @@ func (b *bdf) polynomial(n int) *[bdfWindow]float64 {
 
 // The method extrapolate() sets w to the weights with which the function combine()
 // computes a value from the last n states. If the argument `divided` is false, the
-// polynomial through these states is evaluated at t_{i+1}; if divided is true, the value
-// is ψ. The function combine() subtracts differences between successive states, with the
-// weights w[1], …, w[n−1], from the last state. A constant component therefore remains
-// constant to the last bit.
+// polynomial through these states is evaluated at t_{i+1}; if `divided` is true, the
+// value is ψ. The function combine() multiplies the differences between successive states
+// by the weights w[1], …, w[n−1], and subtracts the products from the last state. A
+// constant component therefore remains constant to the last bit.
 func (b *bdf) extrapolate(w *[bdfWindow]float64, n int, divided bool) {
 	*w = *b.polynomial(n)
 	if divided {
@@ -411,8 +411,8 @@ func (b *bdf) solveFrom(y, theta []float64) error {
 }
 
 // The method forecast() sets dst to the value at t_{i+1} of the polynomial through the
-// last n states, or through all of them if there are fewer, and returns the number of
-// states that it uses.
+// last n states. If there are fewer than n states, it uses all of them. The result is the
+// number of states that were used.
 func (b *bdf) forecast(dst []float64, i, n int) int {
 	n = min(n, i-b.origin(i)+1)
 	b.extrapolate(&b.guess, n, false)
@@ -443,7 +443,7 @@ func (b *bdf) LocalError(dst []float64, i int, x, next, theta []float64) error {
 
 // The method doubled() estimates the error of a starting step by step doubling. The
 // embedded formula of Radau5 has only order 3, so its error estimate would exceed the
-// errors of all later steps, and noise with this scale would be too large.
+// errors of all later steps. Noise of this size would be too large.
 func (b *bdf) doubled(dst []float64, i int, x, next, theta []float64) error {
 	if b.doubling == nil {
 		step, err := probode.Doubled{Method: Radau{}}.Stepper(b.p, b.g)
@@ -543,11 +543,12 @@ func (b *bdf) Implicit(s *probode.ImplicitStep, i int, x, theta []float64) error
 // for f = 0. Error control detects this growth; a grid supplied by the user has to be
 // checked in advance.
 
-// checkGrid checks a grid that was given by the user. The method returns an error if the
-// grid consists of starting steps only, which are taken by another method, or if errors
-// grow without bound. Let eᵢ be the errors of a path with f = 0. The recursion for eᵢ has
-// the characteristic root 1, because a constant error satisfies the recursion; the
-// recursion for the differences dᵢ = eᵢ − eᵢ₋₁ does not have this root:
+// checkGrid checks a grid that was given by the user. The method returns an error if
+// errors grow without bound. It also returns an error if the grid consists only of
+// starting steps, because another method takes these steps. Let eᵢ be the errors of a
+// path with f = 0. The recursion for eᵢ has the characteristic root 1, because a constant
+// error satisfies the recursion; the recursion for the differences dᵢ = eᵢ − eᵢ₋₁ does
+// not have this root:
 //
 //	d_{i+1} = ±1 − Σ_{m=1}^{k−1} T_m d_{i+1−m}.
 //

@@ -9,8 +9,8 @@ import (
 
 // A fullNewton solves the equations of the stages by damped Newton iteration with a
 // Jacobian for each stage. Iteration with a Jacobian for each stage costs far more than
-// iteration with one Jacobian for all stages, but it also converges where the latter
-// fails, for example in a step across a fast transient.
+// iteration with one Jacobian for all stages. It also converges where the cheaper
+// iteration fails, for example in a step across a fast transient.
 type fullNewton struct {
 	jac  []*probode.Matrix
 	all  *probode.Matrix // hA⊗J, ordered by component and then by stage, so that a banded J gives a banded matrix
@@ -129,9 +129,10 @@ func (e *fullNewton) iterate(s *implicit, z []float64) error {
 }
 
 // The method undamped() makes at most the given number of undamped updates of z, and
-// reports whether they converge. Updates that no longer shrink count as converged if
-// their size, relative to the largest component, is at most the argument `noise`. The
-// updates use the factors of the argument `full` or, if it is nil, those of s.
+// reports whether they converge. If the updates no longer shrink, their size is divided
+// by that of the largest component. They count as converged if this ratio is at most the
+// argument `noise`. The updates use the factors of the argument `full` or, if it is nil,
+// those of s.
 func (s *implicit) undamped(z []float64, most int, noise float64, full *fullNewton) bool {
 	const done = 1e-16 // as in iterate
 	before := 0.       // size of the previous update
@@ -179,11 +180,11 @@ func (e *fullNewton) tangent(s *implicit, sys *tangent) error {
 	return nil
 }
 
-// The method settle() makes a few undamped updates of z, of which s.u is the first, and
-// keeps them only if they converge. Newton's method calls settle() before it treats a
-// tiny update as a rounding error. Close to a jump of f, even a necessary update can be
-// as small as a rounding error. Updates that are nothing but rounding errors do not
-// converge, so settle() discards them.
+// The method settle() makes a few undamped updates of z, beginning with the update s.u.
+// It keeps these updates only if they converge. Newton's method calls settle() before it
+// treats a tiny update as a rounding error. Close to a jump of f, even a necessary update
+// can be as small as a rounding error. Updates that are nothing but rounding errors do
+// not converge, so settle() discards them.
 func (s *implicit) settle(z []float64, sys system, full *fullNewton) {
 	if sys != system(&s.eq) {
 		return // the equations for derivatives are linear

@@ -53,7 +53,7 @@ func (m Gauss) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, er
 	return &undamped{implicit: s, damping: damping}, nil
 }
 
-// The type undamped is an implicit stepper whose error is estimated by a second method,
+// The type `undamped` is an implicit stepper whose error is estimated by a second method,
 // which damps fast components.
 type undamped struct {
 	*implicit

@@ -55,9 +55,9 @@ func (s *implicit) make(dst []float64, t, h float64, x, theta []float64) error {
 //
 // An update is halved until the next update, computed with the same factors, is smaller
 // [Deuflhard 2004, §3.3]. If the updates decrease slowly, the Jacobian is computed again.
-// The iteration ends when the remaining error, estimated as the update times the rate at
-// which the updates decrease, is below rounding error, or when the updates no longer
-// decrease because they are rounding errors themselves.
+// The remaining error is estimated as the update times the rate at which the updates
+// decrease. The iteration ends when this error is below rounding error. It also ends when
+// the updates no longer decrease because they are rounding errors themselves.
 func (s *implicit) iterate(z []float64, sys system) error {
 	const (
 		most  = 100   // iterations
@@ -117,13 +117,14 @@ func (s *implicit) iterate(z []float64, sys system) error {
 	return probode.ErrNewton
 }
 
-// The method cross() solves the equations of the stages of a step from x, beginning at z
-// = 0, and accepts updates that grow. If f jumps where a component passes a value, the
-// equations have a solution beyond the jump, but the update grows when a stage crosses
-// the jump, so damped iterations never reach this solution. The error of a step across a
-// jump is as large as h times the jump. Only methods whose error estimate reveals this
-// error may take steps across jumps. Step doubling does not reveal the error: if f jumps
-// in the middle of a step, the step and its two halves make the same error.
+// The method cross() solves the equations of the stages of a step from x. The iteration
+// begins at z = 0, and accepts updates that are larger than the updates before them. If f
+// jumps where a component passes a value, the equations have a solution beyond the jump.
+// The update grows when a stage crosses the jump, so damped iterations never reach this
+// solution. The error of a step across a jump is as large as h times the jump. Only
+// methods whose error estimate reveals this error may take steps across jumps. Step
+// doubling does not reveal the error: if f jumps in the middle of a step, the step and
+// its two halves make the same error.
 func (s *implicit) cross(t, h float64, x, theta []float64) error {
 	s.linearize(t, h, x, theta)
 	if !s.factorize() {

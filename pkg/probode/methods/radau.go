@@ -61,7 +61,7 @@ func (m Radau) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, er
 	return &filtered{implicit: s}, nil
 }
 
-// The type filtered is an implicit stepper that estimates its own error.
+// The type `filtered` is an implicit stepper that estimates its own error.
 type filtered struct {
 	*implicit
 	own *probode.LU // factors of (γ/h) I − J if no mode has them

@@ -6,8 +6,8 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// The type factors holds the LU factors of the matrix (λ/h) I − J of each mode, for one
-// Jacobian J: see collocation.
+// The type `factors` holds the LU factors of the matrix (λ/h) I − J of each mode, for one
+// Jacobian J: see the type `collocation`.
 type factors struct {
 	real []*probode.LU // nil for a mode with a complex eigenvalue
 	pair []*probode.ComplexLU
@@ -39,10 +39,10 @@ func (f *factors) factorize(table *collocation, h float64, jac *probode.Matrix) 
 	return true
 }
 
-// The type implicit is the stepper of a collocation method. The equations of the
-// stages, h Σⱼ aᵢⱼ fⱼ − zᵢ = 0, are solved by simplified Newton iteration: with one
-// Jacobian for all stages, the linear systems split into one real or complex system of
-// size d for each eigenvalue of A⁻¹ [HW96, §IV.8].
+// The type `implicit` is the stepper of a collocation method. The equations of the
+// stages, h Σⱼ aᵢⱼ fⱼ − zᵢ = 0, are solved by simplified Newton iteration, with one
+// Jacobian for all stages. The linear system then splits into one real or complex system
+// of size d for each eigenvalue of A⁻¹ [HW96, §IV.8].
 //
 // The iteration of each step begins at z = 0 with the Jacobian at the beginning of the
 // step, and ends when the remaining error is below rounding error. Therefore a path is a
@@ -106,7 +106,7 @@ func (s *implicit) factorize() bool { return s.factors.factorize(s.table, s.h, s
 func (s *implicit) solve(dst, r []float64) { s.solveBy(&s.factors, dst, r, false) }
 
 // solveBy sets dst to (I − hA⊗J)⁻¹ r, using the factors f for the Jacobian J. If the
-// argument transposed is true, A is replaced by Aᵀ.
+// argument `transposed` is true, A is replaced by Aᵀ.
 func (s *implicit) solveBy(f *factors, dst, r []float64, transposed bool) {
 	if s.table.stages == 1 { // the only mode is the stage itself
 		lambda := s.table.modes[0].re / s.h
@@ -168,14 +168,14 @@ func (s *implicit) solveBy(f *factors, dst, r []float64, transposed bool) {
 type system interface {
 	// The method residual() writes the residual of z into r.
 	residual(s *implicit, r, z []float64)
-	// The method jacobian() recomputes the Jacobian that s holds, at a point nearer to the
-	// solution.
+	// The method jacobian() computes a new Jacobian at a point nearer to the solution,
+	// and stores it in s.
 	jacobian(s *implicit, z []float64)
 	// The method base() returns the vector with which the size of z is compared.
 	base() []float64
 }
 
-// The type equations represents the stage equations of a step from x.
+// The type `equations` represents the stage equations of a step from x.
 type equations struct {
 	x, theta []float64
 	known    bool // z is 0, and f is the same at all stages
@@ -227,9 +227,10 @@ func (s *implicit) collect(r, f, z []float64) {
 	}
 }
 
-// The method norms() returns two norms of the update u. For the first result, each
-// element of u is divided by the size of the same component of the state; for the second
-// result, by the size of the largest component. Each norm is the largest of these ratios.
+// The method norms() returns two norms of the update u. For the first norm, each element
+// of u is divided by the size of the same component of the state. For the second norm,
+// each element is divided by the size of the largest component. Each norm is the largest
+// of these ratios.
 func (s *implicit) norms(u, z, x []float64) (each, all float64) {
 	top := 0x1p-940 // below this, rounding errors of numbers ten digits smaller underflow
 	// Comparisons are much faster than the function max(), which treats NaN and −0

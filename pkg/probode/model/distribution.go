@@ -56,14 +56,14 @@ func (d noiseDistribution) likelihood(on Scale, own []bayes.Value) bayes.Likelih
 	return scaled{of, on}
 }
 
-// The method known() returns the likelihood without names for its parameters, for callers
-// that pass the values of these parameters.
+// The method known() returns the likelihood without names for its parameters. It is used
+// by callers that pass the values of these parameters.
 func (r *row) known() bayes.SlopedLikelihood {
 	return r.likelihood(make([]bayes.Value, 2)).(bayes.SlopedLikelihood)
 }
 
-// The type scaled is the distribution of y if g(y) has the distribution in the field Of
-// with the location g(m), where g is ln or log₁₀:
+// Let g be ln or log₁₀. The type `scaled` is the distribution of y for which g(y) has the
+// distribution in the field `Of`, with the location g(m):
 //
 //	log p(y | m) = log q(g(y) | g(m)) + log g′(y).
 type scaled struct {
@@ -165,7 +165,8 @@ func (s Scale) linear(u float64) float64 {
 }
 
 // The method slope() returns the derivative of the value on the linear scale with respect
-// to the value on the scale s, at the point where the value on the linear scale is v.
+// to the value on the scale s. The derivative is taken where the value on the linear
+// scale is v.
 func (s Scale) slope(v float64) float64 {
 	switch s {
 	case Log:

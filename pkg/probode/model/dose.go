@@ -13,8 +13,8 @@ import (
 // maxEvents is the largest allowed number of times at which an event or a dose occurs.
 const maxEvents = 10000
 
-// The method times() reads the times of an event or a dose from the keys time, every and
-// count.
+// The method times() reads the times of an event or a dose from the keys `time`, `every`
+// and `count`.
 func (r *modelReader) times(n *source.Node) []*expr.Node {
 	at, count := r.formula(n, "time"), 1
 	var every *expr.Node
@@ -82,8 +82,8 @@ func (r *modelReader) events(n *source.Node) []equations.Event {
 
 // The method dose() reads a dose. A dose without a duration is an event that adds the
 // amount to the state. A dose with a duration is an infusion: it adds amount/duration to
-// the right-hand side of the state's equation, for this duration after each of the dose's
-// times.
+// the right-hand side of the state's equation. It does so for this duration after each
+// time of the dose.
 func (r *modelReader) dose(n *source.Node, m *Model) {
 	n.Mapping("a dose", "doseId", "state", "amount", "duration", "time", "every", "count")
 	id, state := r.name(n, "doseId"), n.Must("a dose", "state")

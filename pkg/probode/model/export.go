@@ -150,8 +150,8 @@ func (p *File) WriteSimulations(dir string, v *Evaluation) error {
 	return nil
 }
 
-// The method suffix() returns a suffix for the file names of model i, which keeps the
-// files of different models apart.
+// The method suffix() returns a suffix for the file names of model i. It keeps the files
+// of different models apart.
 func (p *File) suffix(i int) string {
 	if len(p.Models) == 1 {
 		return ""
@@ -159,7 +159,7 @@ func (p *File) suffix(i int) string {
 	return fmt.Sprintf("_%d", i+1)
 }
 
-// writeRows writes the table of measurements. If the argument values is not nil,
+// writeRows writes the table of measurements. If the argument `values` is not nil,
 // writeRows writes these values in place of the measured values. Optional columns that
 // would be empty are omitted.
 func (m *Model) writeRows(w io.Writer, column string, values []float64) error {

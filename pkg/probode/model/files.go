@@ -7,7 +7,7 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// The type files reads a problem from files.
+// The type `files` reads a problem from files.
 type files struct{ *source.Files }
 
 // The method finish() checks a problem that has been read.

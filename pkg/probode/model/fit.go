@@ -175,7 +175,7 @@ func better(a, b Optimum) int {
 	return a.Start - b.Start
 }
 
-// The type fitting holds the data that all searches of one call of Fit share.
+// The type `fitting` holds the data that all searches of one call of Fit share.
 type fitting struct {
 	p     *File
 	set   FitSettings

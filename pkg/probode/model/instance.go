@@ -15,9 +15,10 @@ type Instance struct {
 	Condition        string
 	preequilibration string // "" if there is none
 
-	// If pre is not nil, the system pre runs from its initial values to its steady state
-	// before the other system starts. The system pre does not depend on time and has no
-	// events. Instances with the same preequilibration share one pointer.
+	// The field `pre` is nil or a system for the preequilibration. This system runs from
+	// its initial values to its steady state before the other system starts. It does not
+	// depend on time and has no events. Instances with the same preequilibration share
+	// one pointer.
 	pre *system
 	system
 	hybrid *system // see branches; nil if it would equal system
@@ -47,19 +48,20 @@ type system struct {
 	rates   []*expr.Node
 	events  []equations.Event // Time contains parameters only, Jumps also time and states
 
-	// The field `switches` holds the times, as formulas of parameters, at which a condition
-	// in the right-hand sides changes; no step should cross such a time.
+	// The field `switches` holds formulas for the times at which a condition in the
+	// right-hand sides changes. The formulas contain only parameters. No step should
+	// cross such a time.
 	switches []*expr.Node
 }
 
-// A row is a measurement with its own formulas.
+// A row holds a measurement and the formulas for it.
 type row struct {
 	observable string
 	time       float64 // +Inf: at the steady state
 	value      float64
 
-	// The fields `formula`, noise, freedom and limit have the same meaning as in the type
-	// observable, but contain only the time, states and parameters.
+	// The fields `formula`, `noise`, `freedom` and `limit` have the same meaning as in
+	// the type `observable`, but contain only the time, states and parameters.
 	formula, noise, freedom *expr.Node
 	limit                   *expr.Node
 	scale                   Scale
@@ -68,13 +70,13 @@ type row struct {
 	index int // index of the measurement in the data of the model
 }
 
-// The type increase holds a formula whose increase is measured.
+// The type `increase` holds a formula whose increase is measured.
 type increase struct {
 	state   string // the state that holds the value at the previous measurement
 	formula *expr.Node
 }
 
-// The type lowering contains the equations of a model under one condition while the
+// The type `lowering` contains the equations of a model under one condition while the
 // method lower() derives these equations.
 type lowering struct {
 	*index

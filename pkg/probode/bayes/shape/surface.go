@@ -64,15 +64,15 @@ type Surface struct {
 	exact     bool      // the last derivatives are those of a path
 	lent      bool      // of another method
 
-	// The field `last` is the point at which Value last solved the equations. The field by
-	// is the Density that was used, and the field `work` is the result of by.Work() after
-	// that solve.
+	// The field `last` is the point at which Value last solved the equations. The field
+	// `by` is the Density that was used, and the field `work` is the result of by.Work()
+	// after that solve.
 	last []float64
 	by   *bayes.Density
 	work int
 }
 
-// A part is one experiment in a Surface.
+// The type `part` holds the numbers that belong to one experiment of a Surface.
 type part struct {
 	cols   []int  // coordinates on which the part depends
 	solved []bool // whether each of cols occurs in its equations
@@ -88,7 +88,7 @@ type part struct {
 }
 
 // The method row() returns the derivatives of a location with respect to the coordinates
-// in cols.
+// in the field `cols`.
 func (p *part) row(location int) []float64 {
 	w := len(p.cols)
 	return p.jac[location*w : (location+1)*w]
@@ -190,8 +190,8 @@ func (s *Surface) again(x []float64) float64 {
 	return s.Value(x)
 }
 
-// The method unmoved() returns the log density at x without a new solve, from the states
-// that the last solve computed.
+// The method unmoved() computes the log density at x from the states of the last solve.
+// It does not solve the equations again.
 func (s *Surface) unmoved(x []float64) float64 {
 	sum := s.place(x)
 	for i := range s.parts {

@@ -18,10 +18,10 @@ const lentError = 0.01
 // none.
 var Lender = probode.Setup{Method: methods.Radau{}, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-6}, MaxSteps: 20000}}
 
-// The method along() sets the locations at x, and computes their derivatives from the
-// derivatives of the path. It reports whether it succeeded. If ∂f/∂θ is unknown, finite
-// differences between solutions cost less than derivatives of the solver's own path, so
-// the derivatives are not used. The density must be held at x.
+// The method along() computes the locations at x, and obtains their derivatives from the
+// derivatives of the solver's path. It reports whether it succeeded. If ∂f/∂θ is unknown,
+// derivatives of the accurate solver's own path cost more than finite differences between
+// solutions, so along() does not use them. The density must be held at x.
 func (s *Surface) along(x []float64) bool {
 	d := len(x)
 	own := s.e.Differentiable()
@@ -65,7 +65,7 @@ func (s *Surface) along(x []float64) bool {
 }
 
 // The method locate() stores the states and the locations of the last evaluation, and
-// fills the cells of the data at these locations.
+// computes the Cell of each data value at these locations.
 func (s *Surface) locate() {
 	rng := probode.Stream(0x73636f7265)
 	for i := range s.parts {
@@ -96,7 +96,8 @@ func (s *Surface) Gradients(e *bayes.Density) bool {
 }
 
 // The method lend() returns the derivatives of the locations computed with the setup
-// Lender, or nil if Lender does not predict nearly the same data.
+// Lender, or nil if the predictions with Lender differ too much from those of the
+// accurate solver.
 func (s *Surface) lend(directions []float64) [][]float64 {
 	lent, err := s.e.With(Lender)
 	if err != nil {

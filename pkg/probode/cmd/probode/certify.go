@@ -121,8 +121,8 @@ func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 	return numbers.write(out, all.WriteJSON)
 }
 
-// drawLine draws a figure of the log likelihood as a function of one parameter, on both
-// sides of the first mode.
+// drawLine draws a figure of the log likelihood as a function of one parameter. The
+// figure shows values of the parameter on both sides of the first mode.
 func drawLine(ctx context.Context, p *bayes.Posterior, setups []probode.Setup, reference probode.Setup, all []*certify.Certificate, name, path string) error {
 	var at *certify.AtMode
 	for _, c := range all {

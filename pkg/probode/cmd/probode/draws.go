@@ -10,8 +10,8 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// The variable `samplers` lists the samplers that can be named in flags, with their usual
-// settings.
+// The variable `samplers` lists the samplers that can be named in flags. Each sampler has
+// its usual settings.
 var samplers = []sample.Sampler{
 	sample.DelayedAcceptance{Second: probode.Setup{Mesh: reference.Accurate{}}},
 	sample.Deterministic{},

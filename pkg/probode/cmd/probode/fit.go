@@ -237,8 +237,8 @@ func criteria(ll float64, parameters, measurements int) (aic, bic float64) {
 	return 2*k - 2*ll, k*math.Log(float64(measurements)) - 2*ll
 }
 
-// writeOptima writes the table of optima, and the parameters at the best optimum. If
-// priors is true, the optima are maxima of the posterior density.
+// writeOptima writes the table of optima, and the parameters at the best optimum. If the
+// argument `priors` is true, the optima are maxima of the posterior density.
 func writeOptima(out io.Writer, p *modelfile.File, priors bool, optima []modelfile.Optimum) {
 	const same, most = 0.01, 20
 	rows := [][]string{{"log-likelihood", "below the best", "searches", "slope", "ended by"}}
@@ -297,9 +297,10 @@ func writeOptima(out io.Writer, p *modelfile.File, priors bool, optima []modelfi
 	fmt.Fprintf(out, "\n%s", text.Table(rows, func(c int) bool { return c != 1 }))
 }
 
-// atBound reports whether the value v lies on a bound, that is, whether its distance from
-// the bound is at most a thousandth of the absolute value of the bound and of the
-// distance between the two bounds. If a bound does not exist, it is passed as NaN.
+// atBound reports whether the value v lies on a bound. This is the case if its distance
+// from the bound is at most a thousandth of the absolute value of the bound, and at most
+// a thousandth of the distance between the two bounds. If a bound does not exist, it is
+// passed as NaN.
 func atBound(v, bound, other float64) bool {
 	near := 1e-3 * math.Abs(bound)
 	if width := math.Abs(other - bound); width > 0 {

@@ -43,8 +43,8 @@ func parse(flags *flag.FlagSet, args []string, help string, out io.Writer) error
 	return nil
 }
 
-// The function anywhere() parses flags that may follow other arguments. Arguments after
-// -- are not flags.
+// The function anywhere() parses flags that may follow other arguments. Arguments that
+// follow the argument "--" are not flags.
 func anywhere(flags *flag.FlagSet, args []string) error {
 	var others []string
 	for {
@@ -77,9 +77,9 @@ func inRange(flag string, value, least, most int) error {
 	return nil
 }
 
-// The type once holds the value of a flag that should be given only once. If the flag is
-// given twice with different values, the field `lost` holds the earlier value, which is
-// ignored.
+// The type `once` holds the value of a flag that should be given only once. If the flag
+// is given twice with different values, the field `lost` holds the earlier value, which
+// is ignored.
 type once struct {
 	flag.Value
 	given bool
@@ -196,7 +196,7 @@ func listFlags(flags *flag.FlagSet, out io.Writer) {
 }
 
 // The function fill() breaks text into lines for a terminal of 80 columns. Paragraphs are
-// rewrapped. Indented lines, which contain examples and tables, are not changed, except
+// rewrapped. Indented lines contain examples and tables. They are not changed, except
 // that long lines with an indent of eight spaces are broken.
 func fill(help string) string {
 	const most = 79

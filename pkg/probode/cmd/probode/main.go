@@ -60,7 +60,7 @@ func main() {
 	}
 }
 
-// The type checked is a writer that stores its first error, because the callers of the
+// The type `checked` is a writer that stores its first error, because the callers of the
 // print functions do not check for errors. After an error it writes nothing.
 type checked struct {
 	w   io.Writer

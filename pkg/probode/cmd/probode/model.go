@@ -46,7 +46,7 @@ another data table:
   -model problem.yaml -data mine.csv
 `
 
-// The type model holds those flags of a command that describe a posterior.
+// The type `model` holds those flags of a command that describe a posterior.
 type model struct {
 	solving
 	preset, file  string // -case, -model

@@ -18,7 +18,7 @@ import (
 // This file contains functions for the files that commands write.
 
 // An outFile is an output file together with the flag that names it. An empty path means
-// no file, and the path - means standard output.
+// no file, and the path "-" means standard output.
 type outFile struct{ flag, path string }
 
 // The method write() writes the file. If an error occurs, no incomplete file remains.

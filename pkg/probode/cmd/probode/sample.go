@@ -322,7 +322,7 @@ func (r *sampleRun) draw(ctx context.Context) (words string, err error) {
 	}
 }
 
-// The method store() runs the chains until each has s.Draws draws, where s is the field
+// The method store() runs the chains until each has the number of draws in the field
 // `settings`, and stores the draws.
 func (r *sampleRun) store(ctx context.Context) error {
 	err := sample.Store(ctx, r.p, r.sampler, r.dir, r.settings, r.options)
@@ -371,10 +371,10 @@ const fewDraws = 250
 // The constant `patience` is the time limit for a run without -draws.
 const patience = 7 * time.Minute
 
-// The method profile() computes the profile likelihoods of a model from a file, within
-// three minutes, so that it can name the parameters that the data do not determine. The
-// method does nothing if the file named by -start already shows which parameters the data
-// do not determine.
+// The method profile() names the parameters that the data do not determine. For this
+// purpose it computes the profile likelihoods of a model from a file, which takes at most
+// three minutes. The method does nothing if the file named by -start already shows which
+// parameters the data do not determine.
 func (r *sampleRun) profile(ctx context.Context) {
 	file, out := r.model.loaded, r.out
 	if file == nil || r.unknown != "" {
@@ -401,11 +401,12 @@ func (r *sampleRun) profile(ctx context.Context) {
 	fmt.Fprintln(out)
 }
 
-// The function sufficient() reports whether every parameter has 400 effective draws, or
-// 100 for each chain if that is more, and an R̂ below 1.01. If a parameter does not meet
-// both conditions, the result `hopeless` says whether even lastDraws draws per chain would
-// probably contain too few effective draws. The result `words` describes the draws, and
-// names the parameters that have too few effective draws or too large an R̂.
+// The function sufficient() reports whether there are enough draws. Every parameter must
+// have an R̂ below 1.01, and at least 400 effective draws, or 100 for each chain if that
+// is more. If a parameter does not meet both conditions, the result `hopeless` says
+// whether even lastDraws draws per chain would probably contain too few effective draws.
+// The result `words` describes the draws, and names the parameters that have too few
+// effective draws or too large an R̂.
 func sufficient(c *mcmc.Chains) (enough, hopeless bool, words string) {
 	const listed = 6
 	wanted := float64(max(400, 100*len(c.Draws)))

@@ -39,7 +39,7 @@ curve, are within the bands with probability 0.95.
 
 `
 
-// maxSets is the largest allowed number of data sets. A run with so many data sets would
+// maxSets is the largest allowed number of data sets. A run with more data sets would
 // take far too long in practice.
 const maxSets = 1_000_000
 

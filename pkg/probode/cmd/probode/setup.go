@@ -14,9 +14,9 @@ import (
 	"github.com/probode/probode/pkg/probode/methods"
 )
 
-// The type solving holds those flags of a command that say how the equations are solved.
-// Each command defines the flags that it needs, and the method setups() converts these
-// flags to setups.
+// The type `solving` holds those flags of a command that say how the equations are
+// solved. Each command defines the flags that it needs, and the method setups() converts
+// these flags to setups.
 type solving struct {
 	flags             *flag.FlagSet
 	method, linearize string
@@ -31,8 +31,8 @@ type solving struct {
 // The method set() reports whether the flag with this name was given.
 func (s *solving) set(name string) bool { return given(s.flags, name) }
 
-// The method by() returns the setup base with the method and the noise given by the
-// flags.
+// The method by() returns a copy of the setup `base`, with the method and the noise that
+// the flags give.
 func (s *solving) by(base probode.Setup) (_ probode.Setup, err error) {
 	switch s.noise {
 	case "":
@@ -62,10 +62,10 @@ func (s *solving) by(base probode.Setup) (_ probode.Setup, err error) {
 // flags.
 func (s *solving) stepped() bool { return s.set("steps") || s.set("rtol") || s.set("atol") }
 
-// The method setups() returns the setup base with the method, the noise and the steps
-// given by the flags. There is one setup for each step size or tolerance, or a single
-// setup if neither is given. If no tolerance is given, -max-step has no effect on the
-// setups.
+// The method setups() returns copies of the setup `base`, with the method, the noise and
+// the steps that the flags give. There is one setup for each step size or tolerance, or a
+// single setup if neither is given. If no tolerance is given, -max-step has no effect on
+// the setups.
 func (s *solving) setups(base probode.Setup) (all []probode.Setup, err error) {
 	if base, err = s.by(base); err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func (s *solving) setups(base probode.Setup) (all []probode.Setup, err error) {
 
 // The method ladder() returns the setups to compare. If none of the flags -steps, -rtol
 // and -atol is given, the step sizes are h, h/2, h/4 and h/8, where h is the value of
-// -step or, without -step, the step size of base.
+// -step or, without -step, the step size of `base`.
 func (s *solving) ladder(base probode.Setup) ([]probode.Setup, error) {
 	all, err := s.setups(base)
 	if err != nil || s.stepped() {
@@ -142,8 +142,8 @@ func stepSizes(list string) ([]float64, error) {
 }
 
 // The method tolerances() reads the values of the flags -rtol and -atol. It returns one
-// tolerance for each number in the longer list, or a single tolerance if s.components is
-// positive.
+// tolerance for each number in the longer of their two lists, or a single tolerance if
+// s.components is positive.
 func (s *solving) tolerances() ([]probode.Tolerance, error) {
 	relative, err := s.list("rtol", s.rtol, "want numbers in [1e-15, 1), or 0 with -atol", func(v float64) bool {
 		return v >= 1e-15 && v < 1 || v == 0 && s.set("atol")
@@ -201,7 +201,7 @@ func (s *solving) list(name, value, want string, allowed func(v float64) bool) (
 }
 
 // noiseScale reads the value of the flag -alpha. It reports whether this value is a
-// number; otherwise the value is auto or a prior of α.
+// number; otherwise the value is "auto" or a prior of α.
 func noiseScale(value string) (alpha float64, is bool, err error) {
 	v, notNumber := strconv.ParseFloat(value, 64)
 	if notNumber == nil && (!(v >= 0) || math.IsInf(v, 1)) {

@@ -117,7 +117,7 @@ func solve(ctx context.Context, args []string, out io.Writer) error {
 	})
 }
 
-// The type solution holds the flags of the command solve.
+// The type `solution` holds the flags of the command solve.
 type solution struct {
 	solving
 	problem, model, condition string
@@ -414,8 +414,8 @@ func located(ctx context.Context, p *probode.Problem, setup probode.Setup, times
 }
 
 // rowsAt returns a row for each of the times or, if times is nil, for 201 equally spaced
-// times over the span. The function solve() must return the states at the given times,
-// which are sorted.
+// times over the span. The function solve() must return the states at the times in its
+// argument, which is sorted.
 func rowsAt(p *probode.Problem, times []float64, solve func(sorted []float64) ([]float64, error)) ([][]float64, error) {
 	if times == nil {
 		const points = 200
@@ -465,7 +465,7 @@ func (s *solution) afterEnd(p *probode.Problem) string {
 	return fmt.Sprintf("%s at t = %g and %d more", name, first, n-1)
 }
 
-// The pattern repeated matches the number at the end of the name of a repeated event.
+// The pattern `repeated` matches the number at the end of the name of a repeated event.
 var repeated = regexp.MustCompile(`_[0-9]+$`)
 
 // The method warned() reports whether a warning about the model says that the given event

@@ -20,10 +20,10 @@ import (
 // used.
 const mostEnds = 8
 
-// The method starts() returns the points at which the search for modes begins. If start
-// is the name of a file of fit -json, they are the best end points in this file; if start
-// is nominal, there is one point with the nominal parameters. The result is nil if start
-// is "" or prior.
+// The method starts() returns the points at which the search for modes begins. If the
+// argument `start` is the name of a file written by fit -json, the result contains the
+// best end points in this file. If `start` is "nominal", the result is one point with the
+// nominal parameters. If `start` is "" or "prior", the result is nil.
 func (m *model) starts(start string) (from [][]float64, err error) {
 	if start == "" || start == "prior" {
 		return nil, nil
@@ -57,10 +57,10 @@ func (m *model) starts(start string) (from [][]float64, err error) {
 	return from, nil
 }
 
-// The function undetermined() returns a sentence that names the parameters that the data
-// do not determine, according to the profiles in a file written by fit -json. The result
-// is empty if start is not such a file, or if every profile in the file has a closed
-// interval.
+// The function undetermined() reads the profiles in a file written by fit -json. It
+// returns a sentence that names the parameters that the data do not determine. The result
+// is empty if `start` is not the name of such a file, or if every profile in the file has
+// a closed interval.
 func undetermined(start string) string {
 	var fit struct {
 		Profiles []struct {
@@ -96,9 +96,9 @@ func startsAt(from [][]float64, found *bayes.Modes) func(chain int, rng *rand.Ra
 }
 
 // The method best() returns the end points of a fit whose log-likelihoods are at most 10
-// below the highest, as parameters of the posterior. These points need not be optima,
-// because the searches for modes start from them. End points whose log-likelihoods differ
-// by less than 0.01 are regarded as the same.
+// below the highest. It converts them to parameters of the posterior. These points need
+// not be optima, because the searches for modes start from them. End points whose
+// log-likelihoods differ by less than 0.01 are regarded as the same.
 func (m *model) best(name string) (points [][]float64, err error) {
 	if m.loaded == nil {
 		return nil, errors.New("the file has no meaning without -model, because it contains parameters of a model file")
@@ -126,10 +126,10 @@ func (m *model) best(name string) (points [][]float64, err error) {
 	return points, nil
 }
 
-// startsOf returns the points at which searches begin, as given by the flag -start. Each
-// point holds the values of all parameters on the linear scale. If the flag names the
-// file of a fit, these are the end points of the fit whose log-likelihoods are lower than
-// the highest by at most the argument `below`.
+// The flag -start determines the points at which searches begin. startsOf returns these
+// points. Each point holds the values of all parameters on the linear scale. If the flag
+// names the file of a fit, these are the end points of the fit whose log-likelihoods are
+// lower than the highest by at most the argument `below`.
 func startsOf(p *modelfile.File, start string, below float64) ([][]float64, error) {
 	switch start {
 	case "":

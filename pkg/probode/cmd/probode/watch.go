@@ -20,7 +20,8 @@ func watch(ctx context.Context, quiet bool) context.Context {
 }
 
 // The function display() returns a hook that shows progress on standard error. After two
-// seconds it writes a line, which is removed when the argument `done` is equal to total.
+// seconds it writes a line, which is removed when the argument `done` is equal to the
+// argument `total`.
 func display(label string) progress.Hook {
 	line, begin := progress.NewLine(os.Stderr), time.Now()
 	var mu sync.Mutex
@@ -43,8 +44,8 @@ func display(label string) progress.Hook {
 	}
 }
 
-// The type stopped is an error that says how much of its work a command had done when it
-// was interrupted.
+// The type `stopped` is an error that says how much of its work a command had done when
+// it was interrupted.
 type stopped string
 
 func (s stopped) Error() string { return string(s) }

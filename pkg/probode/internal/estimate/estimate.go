@@ -123,8 +123,8 @@ func newQuantiles(x, weights []float64) weightedQuantiles {
 	return q
 }
 
-// equalQuantiles does the same as newQuantiles for equal weights, for which only the
-// draws have to be sorted.
+// equalQuantiles does the same as newQuantiles, but for equal weights. In this case only
+// the draws have to be sorted.
 func equalQuantiles(x []float64) weightedQuantiles {
 	q := weightedQuantiles{x: slices.Clone(x), p: make([]float64, len(x)), size: float64(len(x))}
 	slices.Sort(q.x)
@@ -151,7 +151,8 @@ func (q weightedQuantiles) at(p float64) float64 {
 	return q.x[k-1] + (p-q.p[k-1])/(q.p[k]-q.p[k-1])*(q.x[k]-q.x[k-1])
 }
 
-// The method slope() returns 1/f at the p-quantile, or NaN if there are too few draws.
+// The method slope() returns the reciprocal of the density at the p-quantile, or NaN if
+// there are too few draws.
 func (q weightedQuantiles) slope(p float64) float64 {
 	z := distuv.UnitNormal.Quantile(p)
 	phi := distuv.UnitNormal.Prob(z)
@@ -163,10 +164,11 @@ func (q weightedQuantiles) slope(p float64) float64 {
 	return math.NaN()
 }
 
-// The method part() summarises the draws x[c][k] for which in[c][k] is 1, with weights w.
-// If the argument in is nil, all draws are used; if w is nil, the weights are equal. It
-// also returns the influence of draw k of chain c, multiplied by the weight of the draw
-// and divided by the share of the draws that are used.
+// The method part() summarises the draws x[c][k] for which in[c][k] is 1, or all draws if
+// `in` is nil. The argument w holds the weights of the draws; if w is nil, the weights
+// are equal. The second result is a function that returns the influence of draw k of
+// chain c, multiplied by the weight of the draw and divided by the share of the draws
+// that are used.
 func (by Measure) part(x, w, in [][]float64) (summary, func(c, k int) (center, log float64)) {
 	both, share := w, 1.0
 	switch {

@@ -22,8 +22,8 @@ func (s *Source) Seed(hi, lo uint64) { s.hi, s.lo = hi, lo }
 func (s *Source) State() (hi, lo uint64) { return s.hi, s.lo }
 
 // The generator multiplies its state by a and adds c. Each of these numbers consists of
-// two 64-bit words. Two steps together multiply by a² and add (a + 1)c. The constant `dxsm`
-// is the multiplier in the output of the generator.
+// two 64-bit words. Two steps together multiply the state by a² and then add (a + 1)c.
+// The constant `dxsm` is the multiplier in the output of the generator.
 const (
 	aHi, aLo   = 2549297995355413924, 4865540595714422341
 	cHi, cLo   = 6364136223846793005, 1442695040888963407
@@ -97,13 +97,15 @@ func (s *Source) Fill(dst []float64) {
 	s.hi, s.lo = hi, lo
 }
 
-// The method holds() reports whether |j| < inside, where j is the lower half of u as a
-// signed integer. To do this with one comparison, it tests 0 ≤ j + inside−1 < 2 inside−1.
+// The method holds() reports whether |j| is less than the number `inside`, where j is the
+// lower half of u as a signed integer. Let n be this number minus 1. To need only one
+// comparison, the method tests 0 ≤ j + n < 2n + 1.
 func (a *stripData) holds(u uint64) bool { return uint32(u)+a.less < a.span }
 
 // The function reject() returns the normal variate for a word u whose point is near the
-// edge of its strip. If the point is above the density, reject() uses later words of the
-// generator instead of u. It also returns the state after the last word used.
+// edge of its strip. If the point is above the curve of the density, reject() uses later
+// words of the generator instead of u. It also returns the state after the last word
+// used.
 func reject(hi, lo, u uint64) (uint64, uint64, float64) {
 	uniform := func() float64 {
 		hi, lo = next(hi, lo)

@@ -4,12 +4,14 @@ import "math"
 
 // The strips of the ziggurat have equal areas. Strip i > 0 reaches from 0 to x_i and from
 // the height f(x_i) to f(x_{i−1}), where f(x) = e^{−x²/2}; strip 0 is the lowest one and
-// includes the tail. The last edge is x_127 = edge, and the others follow from
+// includes the tail. The last edge is x_127, the constant `edge`, and the others follow
+// from
 //
 //	x_{i−1} = f⁻¹(area/x_i + f(x_i))
 //
-// [Marsaglia & Tsang 2000]. A point in strip i lies at ±j × width, where j has 31 bits.
-// Widths and heights have single precision, to give the same numbers as math/rand.
+// [Marsaglia & Tsang 2000]. The integer j has 31 bits, and a point in strip i lies at j
+// or −j times the width of the strip divided by 2³¹. Widths and heights have single
+// precision, to give the same numbers as math/rand.
 const (
 	layers = 128
 	edge   = 3.442619855899      // x_127
@@ -20,8 +22,8 @@ const (
 type stripData struct {
 	width float64 // x_i / unit
 
-	// A point with |j| < inside is below the density, where inside stands for x_{i−1}/x_i
-	// in these units.
+	// A point is below the curve of the density if |j| is less than the number `inside`,
+	// which is x_{i−1}/x_i in the units of j.
 	less, span uint32 // inside − 1, and 2 inside − 1 or 0
 }
 
@@ -49,8 +51,9 @@ func init() {
 	}
 }
 
-// The method reaches() marks the given share of the width of the strip as certainly below
-// the density.
+// The argument `share` is the part of the width of the strip in which every point is
+// below the curve of the density. The method reaches() computes the fields `less` and
+// `span` from it.
 func (a *stripData) reaches(share float64) {
 	inside := uint32(share * unit)
 	a.less, a.span = inside-1, 2*inside-1

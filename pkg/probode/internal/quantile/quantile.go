@@ -103,7 +103,7 @@ func (s *Sketch) Quantiles() [][]float64 {
 
 // The method ranks() returns the ranks of the order statistics from which the quantiles
 // are computed, in increasing order. Each level requires one rank or two successive
-// ranks; place[i] is the index, in ranks, of the lower rank for level i.
+// ranks; place[i] is the index, in the slice `ranks`, of the lower rank for level i.
 func (s *Sketch) ranks() (ranks, place []int) {
 	for _, p := range s.levels {
 		i := min(int(p*float64(s.n-1)), s.n-1)
@@ -189,8 +189,8 @@ func (s *Sketch) fromBins(k int, p float64) float64 {
 	return s.max[k]
 }
 
-// The method tiles() calls f for each element k with its values in all rows, which f may
-// change.
+// For each element k, the method tiles() calls f with the values of this element in all
+// rows. The function f may change these values.
 func (s *Sketch) tiles(f func(w *column, k int, values []float64)) {
 	s.parallel(func(w *column, k int) {
 		if k%tile == 0 {

@@ -10,8 +10,8 @@ type column struct {
 	levels []bucketRoom // one for each depth of selection
 }
 
-// The method gather() copies width elements of each row, beginning with element k, to
-// values. The values of one element are contiguous, in the order of the rows.
+// The method gather() copies `width` elements of each row, beginning with element k, to
+// the field `values`. The values of one element are contiguous, in the order of the rows.
 func (c *column) gather(rows [][]float64, k, width int) {
 	n := len(rows)
 	c.values = slices.Grow(c.values[:0], n*tile)[:n*tile]
@@ -41,15 +41,15 @@ type bucketRoom struct {
 	picked []float64 // the values of all buckets that are needed
 }
 
-// selectRanks sets found to the order statistics of values with the given ranks, which
-// are counted from 0 and increase.
+// selectRanks stores the order statistics of `values` that have the given ranks in the
+// field `found`. The ranks are counted from 0, and are in increasing order.
 func (c *column) selectRanks(values []float64, ranks []int) {
 	c.found = slices.Grow(c.found[:0], len(ranks))[:len(ranks)]
 	c.pick(values, ranks, 0, c.found, 0)
 }
 
-// The method pick() sets found[i] to the order statistic of values with rank ranks[i] −
-// first.
+// The method pick() sets found[i] to the order statistic of `values` that has the rank
+// ranks[i] − first.
 //
 // The method divides the range into about as many equal buckets as there are values, and
 // counts the values in each bucket. It then examines only the buckets that contain a

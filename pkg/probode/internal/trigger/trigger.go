@@ -33,8 +33,8 @@ const (
 	// interval between successive times is repeatedly shorter than this fraction of the
 	// time span.
 	close = 1e-10
-	// The constant `repeats` is the number of successive intervals shorter than this limit
-	// after which the run ends with an error.
+	// The constant `repeats` is a number of successive intervals. If so many of them are
+	// shorter than this limit, the run ends with an error.
 	repeats = 3
 	// The constant `chain` is the largest permitted number of jumps at one time.
 	chain = 1000
@@ -160,8 +160,9 @@ func (w *Watch) within(a, b float64, x, theta []float64) (end float64, ok bool, 
 // is true in between, and at what time. If the slope of G is positive at A and negative
 // at B, G has a maximum in between. The cubic with the same values and slopes at A and B
 // predicts this maximum. If the predicted maximum is positive, or closer to zero than to
-// the larger of these two values, the step is taken to the time of the predicted maximum.
-// Unless the condition is true at this time, the search is repeated on one side of it.
+// the larger of the values of G at A and B, the step is shortened so that it ends at the
+// time of the predicted maximum. Unless the condition is true at this time, the search is
+// repeated before or after this time.
 func (w *Watch) between(s Step) (end float64, ok bool, err error) {
 	const most = 12 // steps
 	taken := false
@@ -221,9 +222,9 @@ func (w *Watch) between(s Step) (end float64, ok bool, err error) {
 	return s.B, false, nil
 }
 
-// The function maximum() considers the cubic that has the values a and b and the slopes
-// da > 0 and db < 0 at 0 and 1. It returns the position and the value of the maximum of
-// this cubic on [0, 1].
+// The function maximum() considers the cubic that has the value a and the slope da > 0 at
+// 0, and the value b and the slope db < 0 at 1. It returns the position and the value of
+// the maximum of this cubic on [0, 1].
 func maximum(a, b, da, db float64) (at, top float64) {
 	// The derivative is da + 2 p τ + 3 q τ².
 	p, q := 3*(b-a)-2*da-db, 2*(a-b)+da+db
@@ -297,10 +298,10 @@ func (w *Watch) accumulate(which []int, t float64) error {
 	return nil
 }
 
-// The function locate() returns the time in (a, b] at which the function excess(), which is not positive
-// at a and positive at b, becomes positive. The function is positive at the result, and
-// it is not positive a few ulps before the result. The last call of excess() is made at
-// the result.
+// The function excess() is positive at b, but not at a. The function locate() returns the
+// time in (a, b] at which it becomes positive. At the returned time excess() is positive,
+// and a few ulps earlier it is not. The last call of excess() is made at the time that is
+// returned.
 func locate(a, b float64, excess func(t float64) (float64, error)) (float64, error) {
 	least := 4 * 0x1p-52 * max(math.Abs(a), math.Abs(b))
 	below, above := math.NaN(), math.NaN() // of the values at a and b

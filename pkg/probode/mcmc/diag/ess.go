@@ -28,11 +28,11 @@ func BulkESS(x [][]float64) float64 {
 }
 
 // tailESS returns the smaller of the effective sample sizes for the quantiles at 0.05 and
-// 0.95. Each of these sizes is computed from indicators, which are 1 for draws up to the
-// quantile and 0 for larger draws. All indicators may be equal, for example if most draws
-// are 1 and the others are 0. The effective sample size is then the number of draws, as
-// in ArviZ. The result is NaN if the chains have fewer than four draws, or if any draw is
-// not finite.
+// 0.95. Each of these sizes is computed from indicators: the indicator of a draw is 1 if
+// the draw is at most the quantile, and 0 if it is larger. All indicators may be equal,
+// for example if most draws are 1 and the others are 0. The effective sample size is then
+// the number of draws, as in ArviZ. The result is NaN if the chains have fewer than four
+// draws, or if any draw is not finite.
 func tailESS(x [][]float64) float64 {
 	if !usable(x) {
 		return math.NaN()
@@ -102,10 +102,10 @@ func ess(x [][]float64) float64 {
 	return s / math.Max(tau, 1/math.Log10(s))
 }
 
-// autocovariance returns the autocovariances at lags 0, 1, …, n−1, with divisor n,
-// averaged over the sequences. By the Wiener–Khinchin theorem, the autocovariances are
-// the inverse Fourier transform of the squared modulus of the Fourier transform; padding
-// with n zeros prevents wrap-around.
+// autocovariance returns the autocovariances at lags 0, 1, …, n−1, averaged over the
+// sequences. Their divisor is n at every lag. By the Wiener–Khinchin theorem, the
+// autocovariances are the inverse Fourier transform of the squared modulus of the Fourier
+// transform; padding with n zeros prevents wrap-around.
 func autocovariance(x [][]float64) []float64 {
 	n := len(x[0])
 	size := 4

@@ -104,9 +104,9 @@ func Kish(logWeights [][]float64) float64 {
 	return kish
 }
 
-// The function weights() returns the weights of the draws, which sum to 1, and Kish's
-// factor. If logWeights is nil, weights() returns nil and 1. If the weights cannot be
-// normalised, the factor is NaN.
+// The function weights() returns the normalised weights of the draws, and Kish's factor.
+// If logWeights is nil, weights() returns nil and 1. If the weights cannot be normalised,
+// the factor is NaN.
 func weights(logWeights [][]float64) (w [][]float64, kish float64) {
 	if logWeights == nil {
 		return nil, 1
@@ -191,8 +191,8 @@ func (s Summary) String() string {
 	return text.Table(rows, text.First)
 }
 
-// The method format() writes the value v with the number of decimals that three
-// significant digits of the standard deviation need. Heavy tails may make the standard
+// The method format() writes the value v with as many decimals as are needed to show
+// three significant digits of the standard deviation. Heavy tails may make the standard
 // deviation more than twice as large as that of a normal distribution with the same
 // quantiles. In this case the smaller of these two standard deviations determines the
 // number of decimals, because otherwise all quantiles might be written as 0.

@@ -22,7 +22,7 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// The type file writes the draws of one chain to the disk. At any moment, one of three
+// The type `file` writes the draws of one chain to the disk. At any moment, one of three
 // cases applies to the files of the chain:
 //
 //   - There is no state: nothing has been drawn. There may be a .part file that holds

@@ -92,8 +92,8 @@ func clip(key, a, b string) *mismatch {
 }
 
 // roundingHint returns a remark for the error message about two files that differ in a
-// computed number. The remark is empty if the programs that began the files round numbers
-// in the same way.
+// computed number. The remark is empty if the two files come from programs that round
+// numbers in the same way.
 func roundingHint(d *mismatch, there, here maker) string {
 	if there[3] == here[3] || d.key == lengthKey || there[3].Value == "" {
 		return ""

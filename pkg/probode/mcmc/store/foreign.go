@@ -22,8 +22,8 @@ func openForReading(path string) (*os.File, error) {
 }
 
 // openForWriting opens a regular file, or creates it. The function returns an error if
-// the path is a symbolic link, or if the file has another hard link, because the file may
-// then belong to another program.
+// the path is a symbolic link, or if the file has another hard link. In both cases the
+// file may belong to another program.
 func openForWriting(path string) (*os.File, error) {
 	if _, err := plain(path, os.Lstat); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
@@ -65,7 +65,7 @@ func plain(path string, stat func(string) (os.FileInfo, error)) (os.FileInfo, er
 }
 
 // The function replaceable() returns an error if a file must not be replaced. A file may
-// be replaced if it is a regular file that begins with the string magic, or if it does
+// be replaced if it is a regular file that begins with the string `magic`, or if it does
 // not exist.
 func replaceable(path, magic string) error {
 	_, err := plain(path, os.Lstat)

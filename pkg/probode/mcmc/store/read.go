@@ -80,9 +80,9 @@ func (s *set) complete(unfinished []string) error {
 	return nil
 }
 
-// The method makers() returns a sentence that says which version of the program began
-// which chains. If all chains were begun by the same version, the
-// sentence is empty.
+// The method makers() returns a sentence that says which chains were started with which
+// version of the program. The sentence is empty if all chains were started with the same
+// version.
 func (s *set) makers() string {
 	var all []maker
 	var chains []string

@@ -18,9 +18,9 @@ type state struct {
 	bodyCRC, headCRC uint64
 	length           int64 // the smallest number that this line may hold
 
-	// The field `history` lists the builds of the program that continued the chain, each
-	// with the first iteration that it computed. The build that began the chain is named
-	// in the header.
+	// The field `history` lists the builds of the program with which the chain was
+	// continued, and the first iteration that each build computed. The header names the
+	// build with which the chain was started.
 	history []string
 
 	// The field `density` holds the numbers that an Evaluator computes at the position of
@@ -28,9 +28,9 @@ type state struct {
 	density []float64
 
 	// Each of the last two fields holds a state of the chain from which the chain can be
-	// continued. The field `now` was recorded when the file was saved, and the field `turn` a
-	// few milliseconds earlier; the iterations between the two are replayed. If there are
-	// no such iterations, turn is empty.
+	// continued. The field `now` was recorded when the file was saved, and the field
+	// `turn` a few milliseconds earlier; the iterations between the two are replayed. If
+	// there are no such iterations, `turn` is empty.
 	turn, now []byte
 }
 

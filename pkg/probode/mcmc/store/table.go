@@ -56,11 +56,11 @@ func (t *table) get(key string) string {
 // If the limit passed to scan() is the constant `everything`, the whole file is read.
 const everything = -1
 
-// The function scan() reads a file of draws, which need not be complete. At most the
-// given number of bytes after the line of column names is read, or all of them if that
-// number is the constant `everything`. If the function row() is not nil, scan() calls it
-// for each draw, with the line of the file that contains the draw. If there is an error,
-// scan() also returns a table of all lines that precede the error.
+// The function scan() reads a file of draws, which need not be complete. The argument
+// `body` is the number of bytes to read after the line of column names; if it is the
+// constant `everything`, the whole file is read. If the function row() is not nil, scan()
+// calls it for each draw, and passes it the line of the file that contains the draw. If
+// there is an error, scan() also returns a table of all lines that precede the error.
 func scan(in io.Reader, body int64, row func(t *table, line []byte) error) (*table, error) {
 	t := new(table)
 	r := bufio.NewReaderSize(in, 1<<16)

@@ -108,14 +108,14 @@ func ownZarr(dir string) (bool, error) {
 	return false, fmt.Errorf("store: %s is not a store that this package wrote: use another name, or remove it", dir)
 }
 
-// The type zarr is a Zarr store that is being written.
+// The type `zarr` is a Zarr store that is being written.
 type zarr struct {
 	root     string
 	metadata map[string]any // the contents of all files that do not hold numbers, by path
 }
 
-// A variable is an array in a group. The element columns[k] is the index of the column in
-// the layout that holds element k of the array; the elements are in row-major order.
+// A variable is an array in a group. Element k of the array is stored in the column of
+// the layout whose index is columns[k]. The elements are in row-major order.
 type variable struct {
 	name, original string
 	shape          []int // of the dimensions after chain and draw
@@ -241,8 +241,8 @@ func (z *zarr) array(path, dtype string, shape, chunk []int, dimensions []string
 		z.json(path+"/.zattrs", attributes))
 }
 
-// The method counted() writes the coordinate of a dimension, with the values 0, 1, …, n −
-// 1.
+// The method counted() writes the coordinate of a dimension of length n. This is an array
+// of the values 0, 1, …, n − 1.
 func (z *zarr) counted(path, dimension string, n int) error {
 	data := make([]byte, 0, 8*n)
 	for i := range n {

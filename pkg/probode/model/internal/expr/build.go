@@ -175,8 +175,8 @@ func log(a []*Node) *Node {
 	return node(opDiv, node(opLn, a[0]), node(opLn, a[1]))
 }
 
-// The function root() builds the a[0]-th root of a[1] or, with one argument, its square
-// root.
+// The function root() builds the a[0]-th root of a[1] or, if there is only one argument,
+// the square root of this argument.
 func root(a []*Node) *Node {
 	if len(a) == 1 {
 		return node(opSqrt, a[0])
@@ -259,7 +259,7 @@ func checkFactorial(a []*Node) error {
 	return nil
 }
 
-// The map builders holds a builder for every function that formulas may call. The
+// The map `builders` holds a builder for every function that formulas may call. The
 // function init() adds the functions of the core language.
 var builders = map[string]builder{
 	"plus":  {0, -1, false, nary(opAdd, Num(0)), nil},
@@ -319,7 +319,7 @@ func xor(a []*Node) *Node {
 	return n
 }
 
-// The map aliases lists further names of the functions in builders, from MathML, the
+// The map `aliases` lists further names of the functions in `builders`, from MathML, the
 // infix formulas of SBML, and SymPy.
 var aliases = map[string]string{
 	"power": "pow", "ceiling": "ceil", "signum": "sign",
@@ -337,7 +337,7 @@ func init() {
 	}
 }
 
-// The map refused holds a message for each unsupported function of SBML and SymPy.
+// The map `refused` holds a message for each unsupported function of SBML and SymPy.
 var refused = map[string]string{
 	"delay":     "delay equations are not supported",
 	"rateOf":    "the rate of change of a variable is not supported: write its right-hand side instead",
@@ -363,8 +363,9 @@ func unknownFunction(name string, more []string) error {
 	return fmt.Errorf("function %s is not known: want a function such as exp, ln, log10, pow, piecewise, min or sin", name)
 }
 
-// The function nearest() returns the element of names that differs least from the
-// argument name, or "" if every element differs by more than two letters.
+// The function nearest() returns the element of `names` that differs least from the
+// argument `name`. The result is "" if every element differs in more than two letters, or
+// in more than a third of the letters of `name`.
 func nearest(name string, names []string) string {
 	best, dist := "", 1+min(2, len(name)/3)
 	for _, c := range names {

@@ -148,8 +148,8 @@ func (n *Node) margin(not bool) (*Node, bool) {
 	return nil, false
 }
 
-// The method cases() returns a condition that is equivalent to the comparison n but does
-// not contain the piecewise expression p, which is a part of n.
+// The comparison n contains the piecewise expression p. The method cases() returns an
+// equivalent condition that does not contain p.
 func (n *Node) cases(p *Node) *Node {
 	var with func(m, value *Node) *Node
 	with = func(m, value *Node) *Node {

@@ -107,7 +107,7 @@ func Gradient(fs []*Node, weights, names []string) []*Node {
 }
 
 // The method diff() returns the derivative of n, and adds the derivatives of all parts of
-// n to the map `done`. The node n must be simplified and in the pool.
+// n to the map `done`. The node n must be simplified, and must be in the pool of nodes.
 func (p *pool) diff(n *Node, name string, done map[*Node]*Node) *Node {
 	if n.Boolean() || n.op == opLambda {
 		panic("expr: derivative of " + kind(n) + ": want a number")
@@ -266,10 +266,10 @@ func (p *pool) diffPower(m *Node, d []*Node) *Node {
 	return p.add(terms...)
 }
 
-// The method guard() returns the argument `product`, which is an inner derivative d times
-// an outer slope. The outer slope can be infinite or NaN where the function itself is
-// finite. Where d is 0 because a piece is constant, as in sqrt(max(0, x)) for x < 0, the
-// result is 0 instead.
+// The argument `product` is an inner derivative d times an outer slope, and the method
+// guard() returns it. The outer slope can be infinite or NaN where the function itself is
+// finite. Where d is 0 because a piece is constant, the result is 0 instead. An example
+// is sqrt(max(0, x)) for x < 0.
 func (p *pool) guard(d, product *Node) *Node {
 	if c := p.vanishes(d, 8); c.op != opBool || c.val != 0 {
 		return p.piecewise([]*Node{p.num(0), c, product})

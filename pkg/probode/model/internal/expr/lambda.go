@@ -32,8 +32,8 @@ func (n *Node) Lambda() (params []string, body *Node, ok bool) {
 }
 
 // expandMost is the largest number of operators that the result of Expand may have.
-// Without a limit, a chain of functions, each of which calls the next one twice, would
-// make the expression twice as large at each level.
+// Consider a chain of functions in which each function calls the next one twice. Without
+// a limit, each level of this chain would make the expression twice as large.
 const expandMost = 200_000
 
 // Expand replaces calls to a model's functions with the bodies of these functions. The
