@@ -34,8 +34,8 @@ const (
 	command = module + "/pkg/probode/cmd/probode"
 )
 
-// The variable `everywhere` holds the systems for which a release has an archive. The
-// last system, js/wasm, stands for the playground, which runs in browsers.
+// The variable `everywhere` holds the systems for which a release has an archive. For the
+// last system, js/wasm, the archive contains the playground, which runs in browsers.
 var everywhere = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64", "windows/arm64", "js/wasm"}
 
 func main() {
@@ -172,7 +172,7 @@ func build(ctx context.Context, version, system, arch string) ([]byte, error) {
 	return os.ReadFile(program)
 }
 
-// The type file describes an entry in an archive.
+// The type `file` describes an entry in an archive.
 type file struct {
 	name string
 	data []byte

@@ -125,7 +125,8 @@ func (s *adaptivePath) States(ctx context.Context, dst, theta, _ []float64) erro
 	return nil
 }
 
-// The method run() performs a run at theta, unless the last run was at the same theta.
+// The method run() runs the adaptive solver at theta, unless the last run was at the same
+// theta.
 func (s *adaptivePath) run(ctx context.Context, theta []float64) error {
 	if ctx == nil {
 		return errors.New("probode: the context is nil")
@@ -169,8 +170,8 @@ func (s *adaptivePath) Hold(ctx context.Context, theta []float64) (Path, error) 
 	return g.Bind(ctx, Setup{Method: s.m}, s.p, theta, s.times)
 }
 
-// holdLocated returns the Path on the grid of the last run, which was performed at theta
-// and located the times of the events.
+// holdLocated returns the Path on the grid of the last run, which was a run at theta. In
+// this run the solver located the times of the events.
 func (s *adaptivePath) holdLocated(ctx context.Context, theta []float64) (Path, error) {
 	q, crossings, which := s.p.located(s.c.watch.Fired)
 	at := slices.Clone(theta)

@@ -9,12 +9,12 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// This file computes the gradient of a function of a path. If there are many parameters,
-// it is too expensive to compute the derivative of the path with respect to each of them,
-// and to each of the normal variates ξ. The adjoint method computes the whole gradient in
-// a single backward pass through the steps. Let Z_{i+1} = Φᵢ(Zᵢ, θ, ξᵢ), and let wᵢ be
-// the gradient of the function with respect to Zᵢ, with all later states held fixed. Then
-// the gradient λᵢ with respect to Zᵢ, including the effect of Zᵢ on all later states, is
+// This file computes the gradient of a function of a path. With many parameters, it is
+// too expensive to differentiate the path with respect to each parameter and each normal
+// variate ξ. The adjoint method computes the whole gradient in a single backward pass
+// through the steps. Let Z_{i+1} = Φᵢ(Zᵢ, θ, ξᵢ), and let wᵢ be the gradient of the
+// function with respect to Zᵢ, with all later states held fixed. Then the gradient λᵢ
+// with respect to Zᵢ, including the effect of Zᵢ on all later states, is
 //
 //	λ_N = w_N,   λᵢ = wᵢ + (∂Φᵢ/∂Z)ᵀ λ_{i+1},
 //
@@ -67,9 +67,9 @@ func (s *Solver) Gradient(g *Gradient, w, z, theta, xi []float64) error {
 	return s.gradient(g, w, nil, z, theta, xi)
 }
 
-// The method gradient() does the same as Gradient, but for a function that also depends
-// on the times of the grid points. The argument `times` is the gradient of the function
-// with respect to these times, or nil.
+// The method gradient() does the same as the method Gradient, but for a function that
+// also depends on the times of the grid points. The argument `times` is the gradient of
+// the function with respect to these times, or nil.
 func (s *Solver) gradient(g *Gradient, w, times, z, theta, xi []float64) error {
 	if len(w) != s.PathLen() || len(z) != len(w) || len(g.Theta) != len(s.p.Theta) || len(theta) != len(g.Theta) {
 		panic(fmt.Sprintf("probode: w and z have lengths %d and %d, and θ and its gradient have lengths %d and %d: want length %d for w and z, and %d for θ and its gradient", len(w), len(z), len(theta), len(g.Theta), s.PathLen(), len(s.p.Theta)))
@@ -247,8 +247,8 @@ func (r *reverseRun) step(g *Gradient, i, j int, z, theta, xi []float64) error {
 	}
 	scale := s.scale
 	if s.scaling == ScaleLocal {
-		// With ScaleLocal, the noise is added after the step of the method, so the
-		// gradients of the method are computed at the state without this noise.
+		// With ScaleLocal, the noise is added to the result of the step, so the step is
+		// differentiated at its result without this noise.
 		if xi != nil {
 			r.Noise(xi, scale)
 			copy(r.clean, next)
@@ -310,9 +310,9 @@ func (r *reverseRun) pass(j int, times []float64) {
 	}
 }
 
-// The method jump() propagates gradients back through the jump of event j; x is the state
-// before the event. If the event has no JumpPullback, central differences are used
-// instead.
+// The method jump() propagates gradients back through the jump of event j. The argument x
+// is the state before the event. If the event has no JumpPullback, central differences
+// are used instead.
 func (r *reverseRun) jump(j int, x, theta []float64) {
 	s := r.s
 	e := s.g.events[j]
@@ -374,7 +374,8 @@ func (r *reverseRun) jump(j int, x, theta []float64) {
 	}
 }
 
-// The method start() adds the contributions of the initial state to Theta.
+// The method start() adds the contributions of the initial state to the gradient with
+// respect to θ.
 func (r *reverseRun) start(theta []float64) {
 	p := r.s.p
 	if p.Start == nil || zero(r.X) {
@@ -409,8 +410,8 @@ func (r *reverseRun) when(dtheta, theta []float64) {
 	}
 }
 
-// The method each() computes the gradient of the function value(), which depends on
-// r.theta, by central differences, and adds it to dtheta.
+// The method each() computes the gradient of the function value() by central differences,
+// and adds it to dtheta. The function value() depends on r.theta.
 func (r *reverseRun) each(dtheta, theta []float64, value func() float64) {
 	copy(r.theta, theta)
 	for k, v := range theta {

@@ -56,9 +56,9 @@ func (f *LU) factorizeBanded(c float64, j *Matrix) bool {
 	return true
 }
 
-// solveBanded applies exchanges and eliminations in their original order. The row
-// exchanges in factorizeBanded do not move the multipliers of earlier columns, because
-// this would widen the band.
+// solveBanded applies the row exchanges and the eliminations in the order in which
+// factorizeBanded performed them. The row exchanges in factorizeBanded do not move the
+// multipliers of earlier columns, because this would widen the band.
 func (f *LU) solveBanded(b []float64) {
 	d, w, low, a := f.d, f.stride, f.low, f.a
 	b = b[:d]

@@ -24,7 +24,7 @@ import (
 	"strings"
 )
 
-// The type page holds the documentation of one package.
+// The type `page` holds the documentation of one package.
 type page struct {
 	ImportPath string
 	Path       string // within the module
@@ -36,7 +36,8 @@ type page struct {
 	Symbols    []symbol
 }
 
-// The type `listed` holds those fields of the output of go list that this command needs.
+// The type `listed` holds the fields that this command needs from the output of `go
+// list`.
 type listed struct {
 	Dir, ImportPath, Name              string
 	GoFiles, TestGoFiles, XTestGoFiles []string

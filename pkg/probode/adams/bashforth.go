@@ -41,7 +41,7 @@ func (m Bashforth) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper
 	return &bashforth{history: past, beta: newTable(g, m.steps(), false)}, nil
 }
 
-// The type bashforth is the Stepper of the explicit methods.
+// The type `bashforth` is the Stepper of the explicit methods.
 type bashforth struct {
 	history
 	beta   *table

@@ -1,8 +1,9 @@
 package adams
 
-// The coefficients of the Adams methods come from integrating, over one step, the
-// polynomial that interpolates past values of f. The coefficients are computed in integer
-// arithmetic and rounded once, not copied from a table.
+// An Adams method replaces f by the polynomial that interpolates its past values. The
+// integral of this polynomial over one step determines the coefficients of the method.
+// The coefficients are computed in integer arithmetic and rounded once, not copied from a
+// table.
 
 // BashforthCoefficients returns β₀, …, β_{s−1} of the s-step
 // Adams–Bashforth method
@@ -38,9 +39,9 @@ func MoultonCoefficients(s int) (next float64, past []float64) {
 const most = 12
 
 // The function adams() returns ∫₀¹ ℓ_j(τ) dτ, j = 0, …, n−1, where the ℓ_j are the
-// Lagrange polynomials for the n nodes first, first−1, …, first−n+1. The nodes are in units
-// of the step, and the current time is 0, so the argument `first` is 0 for an explicit
-// method and 1 for an implicit one.
+// Lagrange polynomials for the n nodes `first`, `first`−1, …, `first`−n+1. The nodes are
+// in units of the step, and the current time is 0, so the argument `first` is 0 for an
+// explicit method and 1 for an implicit one.
 func adams(n, first int) []float64 {
 	if n > most {
 		panic("adams: the number of nodes of an Adams method is more than 12")

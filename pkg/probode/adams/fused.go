@@ -8,13 +8,13 @@ import (
 
 //go:generate go run ./internal/unroll
 
-// The code in this file takes all Adams–Moulton steps of a segment in one call, in up to
-// three dimensions, and also in four if the steps are linearised at the current state. In
-// so few dimensions, the arithmetic of a step takes only a few nanoseconds; if functions
-// passed vectors to each other, a step would take several times as long. So the loops for
-// up to three dimensions keep all numbers in local variables between the calls of FJ.
-// These loops perform the same operations as the code in moulton.go, in the same order,
-// so both produce bitwise identical paths.
+// The code in this file takes all Adams–Moulton steps of a segment in one call. It works
+// in up to three dimensions, and also in four if the steps are linearised at the current
+// state. In so few dimensions, the arithmetic of a step takes only a few nanoseconds. If
+// functions passed vectors to each other, a step would take several times as long. So the
+// loops for up to three dimensions keep all numbers in local variables between two calls
+// of FJ. These loops perform the same operations as the code in moulton.go, in the same
+// order, so both produce bitwise identical paths.
 
 // Runs reports whether Run can be used: it requires a uniform grid and a problem with few
 // dimensions and a dense FJ, and cannot be used with Predictor.
@@ -140,8 +140,8 @@ func (a *moulton) before(i, j, k int) float64 {
 	return a.row(i - j)[k]
 }
 
-// The method alone() takes step i with the code for any number of dimensions. The loops
-// call alone() if the inverse of Γ may be inaccurate.
+// The method alone() takes step i with the general code, which works in any number of
+// dimensions. The loops call alone() if the inverse of Γ may be inaccurate.
 func (a *moulton) alone(r *fusedRun, z []float64, i int, theta, xi []float64) error {
 	next := row(z, i+1, a.d)
 	if err := a.Step(next, i, row(z, i, a.d), theta, part(xi, i, a.d), r.scale[:a.d]); err != nil {

@@ -51,13 +51,13 @@ const (
 
 	// Current linearises f once in each step, at Zᵢ, as in [T18, §2.4]. The remainder of
 	// the linearisation is O(h³) in each step, so the order is min(s+1, 2). For s = 0 and
-	// 1, Current can solve stiff problems.
+	// 1, the linearisation Current is suitable for stiff problems.
 	Current
 
 	// Predictor linearises f once in each step, at the result of the Adams–Bashforth
-	// method of max(s, 1) steps. Predictor has order s+1 at the cost of one
-	// factorisation. On a stiff problem the predictor is inaccurate, and so is the result
-	// of the step.
+	// method of max(s, 1) steps. The linearisation Predictor has order s+1 at the cost of
+	// one factorisation. On a stiff problem the predictor is inaccurate, and so is the
+	// result of the step.
 	Predictor
 )
 
@@ -74,9 +74,9 @@ func (l Linearization) String() string {
 }
 
 const (
-	// Newton's method ends when the largest component of an update is below tolerance
-	// times the largest component of the state. The remaining error is about the square of
-	// the last update, so it is below rounding error.
+	// Newton's method ends when the largest component of an update is below `tolerance`
+	// times the largest component of the state. The remaining error is about the square
+	// of the last update, so it is below rounding error.
 	tolerance = 1e-9
 	// The constant `iterations` is the largest number of updates.
 	iterations = 25
@@ -121,17 +121,19 @@ func (m Moulton) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, 
 	return a, nil
 }
 
-// The type moulton is the Stepper of the implicit methods. All three linearisations apply
-// Newton's method to r(z) = 0, since r has the Jacobian Γ:
+// The type `moulton` is the Stepper of the implicit methods. All three linearisations
+// apply Newton's method to r(z) = 0, since r has the Jacobian Γ:
 //
 //	z ← c − Γ(c)⁻¹ r(c),   Γ(c) = (h β₋₁)⁻¹ I − J(c).
 //
-// The linearisations differ in the starting point and in the number of updates. Current
-// performs one update from c = Zᵢ; −r(c) is then the vector w in [T18, §2.4]. Predictor
-// performs one update from the Adams–Bashforth value. Newton begins at Zᵢ and performs as
-// many updates as it needs. The noise √α h^{s+1/2} Γ⁻¹ J ξᵢ is computed with the first
-// factorisation of Γ. So Current and Predictor compute the mean and the noise with a
-// single linear solve, and no Cholesky factor of H is needed [T18, §2.4].
+// The linearisations differ in the starting point and in the number of updates. With
+// Current, Newton's method performs one update from c = Zᵢ; −r(c) is then the vector w in
+// [T18, §2.4]. With Predictor, Newton's method performs one update from the
+// Adams–Bashforth value. With the linearisation Newton, the iteration begins at Zᵢ and
+// performs as many updates as it needs. The noise √α h^{s+1/2} Γ⁻¹ J ξᵢ is computed with
+// the first factorisation of Γ. So the linearisations Current and Predictor compute the
+// mean and the noise with a single linear solve, and no Cholesky factor of H is needed
+// [T18, §2.4].
 type moulton struct {
 	history
 	lin       Linearization
@@ -240,9 +242,9 @@ func (a *moulton) advance(i int, next, theta, xi, scale []float64) error {
 	return nil
 }
 
-// The method prepare() computes the centre c, f and J at c, and the factors of Γ. The
-// method prepare() also computes the part of r that does not depend on z, unless this
-// part cancels.
+// The method prepare() computes the centre c, f and J at c, and the factors of Γ. It also
+// computes the part of r that does not depend on z, except with the linearisation
+// Current, which does not need this part.
 func (a *moulton) prepare(i int, zi, theta []float64) error {
 	fi := a.row(i)
 	copy(a.c, zi)
@@ -286,10 +288,11 @@ func (a *moulton) residual(dst, z, fz []float64) {
 
 // solveNewton stores the solution of r(z) = 0, plus noise, in the argument `next`.
 //
-// An update is halved until it brings r closer to zero, as measured by the next update
-// with the same Γ [Deuflhard 2004, §3.3]; this prevents the iteration from ending at a
-// distant root. If no halving is needed, the test costs one solve, and often saves a
-// factorisation, because the next update is then accurate enough to be the last one.
+// An update is halved until it brings r closer to zero. The distance of r from zero is
+// measured by the next update with the same Γ [Deuflhard 2004, §3.3]. The halving
+// prevents the iteration from ending at a distant root. If no halving is needed, the test
+// costs one solve, and often saves a factorisation, because the next update is then
+// accurate enough to be the last one.
 func (a *moulton) solveNewton(next, theta, xi, scale []float64) error {
 	if xi != nil {
 		a.setNoise(xi, scale)
@@ -338,8 +341,8 @@ func (a *moulton) iterate(next, theta []float64) error {
 			}
 		}
 		// After a final update without damping, the remaining error is that update
-		// multiplied by the rate of convergence, left/size. This error is at most 1e-8 ×
-		// `small`, which is below rounding error.
+		// multiplied by the rate of convergence, `left/size`. This error is at most 1e-8
+		// × `small`, which is below rounding error.
 		if lambda == 1 && left*left <= 1e-8*small*size {
 			subtract(next, next, 1, a.v)
 			return nil
@@ -543,9 +546,9 @@ type reverseMoulton struct {
 	slope      []float64 // gradient with respect to f at the centre
 	none       []float64 // zeros
 
-	// The field `small` is the unrolled code of reverseOnce, or nil if there is none for
-	// the problem. The unrolled code calls the function pull(), which is Problem.Pullback
-	// or, if that is nil, a function that returns NaN.
+	// The field `small` is the version of reverseOnce with unrolled loops, or nil if
+	// there is none for the problem. The unrolled version calls the function pull(). This
+	// is Problem.Pullback or, if that is nil, a function that returns NaN.
 	small smallReverse
 	pull  func(dx, dtheta, lambda []float64, t float64, x, theta []float64) float64
 }

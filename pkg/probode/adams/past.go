@@ -6,9 +6,10 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// A history holds what the steppers of all multistep methods need: the values F_i,
-// F_{i−1}, … of the current segment, and the classical Runge–Kutta method, which takes
-// the first steps of a segment because there are too few earlier values of f.
+// A history holds what the steppers of all multistep methods need. It contains the values
+// F_i, F_{i−1}, … of the current segment. It also contains a stepper of the classical
+// Runge–Kutta method, which takes the first steps of a segment, because there are too few
+// earlier values of f for the multistep method.
 type history struct {
 	p     *probode.Problem
 	g     *probode.Grid
@@ -68,10 +69,10 @@ func (m *history) Recall(from, i int, z, theta []float64) {
 // segment began.
 func (m *history) starting(i int) bool { return m.first > 0 && i < m.begin+m.first }
 
-// The method quiet() reports whether starting steps have no noise. Starting steps have no
-// noise at the start of the path, as in the experiments of [T18]. After an event,
-// starting steps have noise; otherwise a problem with many events, such as doses, would
-// have many steps whose errors are ignored.
+// The method quiet() reports whether the starting steps of the current segment have no
+// noise. In the first segment, starting steps have no noise, as in the experiments of
+// [T18]. After an event, starting steps have noise. Otherwise a problem with many events,
+// such as doses, would have many steps whose errors are ignored.
 func (m *history) quiet() bool { return m.begin == 0 }
 
 // startStep takes a starting step without noise.
@@ -110,9 +111,9 @@ func (m *history) Restore(i int, src []float64) {
 	}
 }
 
-// The method versus() writes to dst the difference between the state in the argument
-// `next` and the result of the implicit formula c for step i, with f evaluated at that
-// state.
+// The method versus() evaluates the implicit formula c for step i, with f evaluated at
+// the state in the argument `next`. It writes the difference between this state and the
+// result of the formula to dst.
 func (m *history) versus(c *table, dst []float64, i int, x, next, theta []float64) error {
 	h, beta := m.g.H(i), c.at(i)
 	m.p.F(dst, m.g.Times()[i+1], next, theta)
@@ -135,15 +136,16 @@ func (m *history) doubled(of probode.Method, dst []float64, i int, x, next, thet
 	return m.local.LocalError(dst, i, x, next, theta)
 }
 
-// The type slopes holds the derivatives of past values of f as M×d matrices: df[i mod 8]
-// is the derivative of F_i.
+// The type `slopes` holds the derivatives of past values of f as M×d matrices: df[i mod
+// 8] is the derivative of F_i.
 type slopes struct {
 	diff    *probode.Differentiator
 	df      [8][]float64
 	v, u, w []float64
 }
 
-// The method differentiator() prepares the derivatives in the given number of directions.
+// The method differentiator() allocates memory for derivatives in the given number of
+// directions.
 func (m *history) differentiator(count int, jacobian bool) *slopes {
 	if m.slopes == nil {
 		m.slopes = &slopes{diff: probode.NewDifferentiator(m.p, jacobian), v: make([]float64, m.d), u: make([]float64, m.d), w: make([]float64, m.d)}

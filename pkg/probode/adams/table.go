@@ -7,10 +7,11 @@ import (
 )
 
 // This file computes Adams coefficients on nonuniform grids. Like the classical
-// coefficients, these coefficients come from integrating the interpolating polynomial of
-// f over one step, and they depend only on the ratios of the steps [HNW93, §III.5]. The
-// coefficients are computed once for each grid. If a step has the same length as the
-// earlier steps that it uses, its coefficients are exactly equal to the classical ones.
+// coefficients, each of these coefficients is the integral of a Lagrange polynomial over
+// one step, and depends only on the ratios of the step sizes [HNW93, §III.5]. The
+// coefficients are computed once for each grid. If a step has the same length as all
+// earlier steps whose values of f it uses, its coefficients are exactly equal to the
+// classical ones.
 
 // A table holds the coefficients of one formula on a grid.
 type table struct {
@@ -24,8 +25,8 @@ type table struct {
 	nodes   []float64
 }
 
-// newTable returns the table of the explicit or implicit formula with n past values; the
-// coefficient of f_{i+1}, if any, comes first.
+// newTable returns the table of coefficients of the explicit or implicit formula with n
+// past values of f. In the implicit formula the coefficient of f_{i+1} comes first.
 func newTable(g *probode.Grid, n int, implicit bool) *table {
 	c := &table{g: g, n: n}
 	if implicit {
@@ -81,8 +82,9 @@ func segments(g *probode.Grid) (list []segment) {
 	return list
 }
 
-// evenAt reports whether step i is as long as the earlier steps that it uses. Steps that
-// begin before the grid point with the index `first` are ignored.
+// evenAt reports whether step i and all earlier steps whose values of f it uses have the
+// same length. Among the earlier steps, those before the grid point with the index
+// `first` are ignored.
 func (c *table) evenAt(i, first int) bool {
 	h := c.g.Place(i+1) - c.g.Place(i)
 	for j := max(first, i-c.n+1); j < i; j++ {

@@ -164,7 +164,7 @@ step:
 	return to, nil
 }
 
-// reverse1 is an unrolled reverseOnce for a step that is linearised at the current
+// reverse1 is reverseOnce with unrolled loops, for a step linearised at the current
 // state x. If Γ is numerically singular, the result is false, and no gradient is changed.
 func (a *moulton) reverse1(to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) bool {
 	f, jac, t, inv := (*[1]float64)(a.fc), (*[1 * 1]float64)(a.jac.A), a.t1, a.inv
@@ -401,7 +401,7 @@ step:
 	return to, nil
 }
 
-// reverse2 is an unrolled reverseOnce for a step that is linearised at the current
+// reverse2 is reverseOnce with unrolled loops, for a step linearised at the current
 // state x. If Γ is numerically singular, the result is false, and no gradient is changed.
 func (a *moulton) reverse2(to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) bool {
 	f, jac, t, inv := (*[2]float64)(a.fc), (*[2 * 2]float64)(a.jac.A), a.t1, a.inv
@@ -622,7 +622,7 @@ step:
 	return to, nil
 }
 
-// reverse3 is an unrolled reverseOnce for a step that is linearised at the current
+// reverse3 is reverseOnce with unrolled loops, for a step linearised at the current
 // state x. If Γ is numerically singular, the result is false, and no gradient is changed.
 func (a *moulton) reverse3(to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) bool {
 	f, jac, t, inv := (*[3]float64)(a.fc), (*[3 * 3]float64)(a.jac.A), a.t1, a.inv

@@ -38,9 +38,9 @@ func (r *Part) Cells() []Cell {
 	columns := make([][]int, len(r.errors))
 	for k, l := range r.errors {
 		if by, ok := l.Likelihood.(Informer); ok {
-			// If the method Describe comes from an embedded likelihood, the method
-			// Information does so as well, and its result may be wrong for the outer
-			// likelihood.
+			// The method Describe of a likelihood may be that of an embedded likelihood.
+			// In this case the method Information is also that of the embedded
+			// likelihood, and its result may be wrong for the outer likelihood.
 			if _, ok := description(l.Likelihood); ok || by.Describe().Of == nil {
 				closed[k] = by
 			}
@@ -228,8 +228,8 @@ func (l *columnErrors) gradient(dst []float64, y, m, spread float64) bool {
 	return !slices.ContainsFunc(dst, func(g float64) bool { return math.IsNaN(g) || math.IsInf(g, 0) })
 }
 
-// The method bend() sets the fields that describe a kink, and excludes the slope of the
-// kink from the score.
+// The method bend() sets the fields that describe a kink. It also replaces the score by
+// the slope of the log density without its kink.
 func (c *Cell) bend(l *columnErrors, y, m, spread float64) {
 	by, ok := l.Likelihood.(Kinked)
 	if !ok {

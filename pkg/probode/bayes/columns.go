@@ -18,8 +18,8 @@ type columnErrors struct {
 	exact  SlopedLikelihood // the Likelihood if it has derivatives in closed form, else nil
 }
 
-// The method at() returns the current values of the numbers in Own, for the row of the
-// data whose expected values are in the argument `row`.
+// The method at() returns the current values of the numbers in Own for one row of the
+// data. The argument `row` holds the expected values of this row.
 func (l *columnErrors) at(row []float64) []float64 {
 	for i, k := range l.column {
 		if k >= 0 {

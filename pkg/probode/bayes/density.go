@@ -62,9 +62,9 @@ type Part struct {
 	back   *backwardPass   // the workspace of gradients; nil before the first
 	differ *differ         // computes derivatives of Observe
 
-	// The field `done` is the channel of the context to which the solver is bound. When
-	// this context ends, the method Solve stops, even if it is computing only a segment
-	// of a path.
+	// The field `done` is the channel Done() of the context to which the solver is bound.
+	// When this context ends, the method Solve stops, even if it is computing only a
+	// segment of a path.
 	done    <-chan struct{}
 	release func()
 }
@@ -146,7 +146,8 @@ func (e *Density) LogLikelihood(theta, xi []float64) (float64, error) {
 
 // logLikelihood returns the log likelihood of some of the experiments. The argument `xi`
 // holds the elements of ξ for these experiments, one experiment after another. If the
-// argument solve is false, the states stored in the parts are used, without a new solve.
+// argument `solve` is false, the states stored in the parts are used, without a new
+// solve.
 func (e *Density) logLikelihood(parts []*Part, theta, xi []float64, solve bool) (float64, error) {
 	e.ll, e.err = math.Inf(-1), e.fault
 	if e.fault == nil {
@@ -173,7 +174,7 @@ func (e *Density) evaluate(parts []*Part, theta, xi []float64, solve bool) {
 	e.ll = sum
 }
 
-// The method recovered() records a panic in a likelihood or in Observe.
+// The method recovered() records a panic in a likelihood or in the function Observe.
 func (e *Density) recovered(theta []float64) {
 	if v := recover(); v != nil {
 		e.fail(&probode.PanicError{Value: v, Stack: debug.Stack()}, e.at.describe(theta))
@@ -181,7 +182,7 @@ func (e *Density) recovered(theta []float64) {
 	}
 }
 
-// The method fail() records a panic, which Err then returns.
+// The method fail() records a panic, which the method Err then returns.
 func (e *Density) fail(p *probode.PanicError, where string) {
 	if e.fault == nil {
 		e.fault = fmt.Errorf("bayes: %s: %w", where, p)
@@ -287,8 +288,8 @@ func (e *Density) solve(r *Part, theta, xi []float64) (rest []float64, err error
 	return xi, e.note(err)
 }
 
-// The method now() returns the path that r uses at present: the held path, if there is
-// one.
+// The method now() returns the path that r uses at present. If a path is held fixed, it
+// is this path.
 func (r *Part) now() probode.Path {
 	if r.held != nil {
 		return r.held
@@ -367,8 +368,8 @@ func (e *Density) bind(r *Part, theta []float64) {
 	}
 }
 
-// logLikelihood returns the log probability of the data of a part that is bound to theta,
-// given the states at the observation times.
+// logLikelihood returns the log probability of the data of a part, given the states at
+// the observation times. The part must have been bound to theta.
 func (r *Part) logLikelihood(theta []float64) float64 {
 	var sum float64
 	for n := range r.x.Data.T {

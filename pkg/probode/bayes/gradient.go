@@ -13,9 +13,10 @@ import (
 )
 
 // This file computes the gradient of the log density. The gradient is a product of three
-// factors, which are computed in this order: the derivatives of the likelihood with
-// respect to the expected values, those of the expected values with respect to the states
-// (see Experiment.ObserveSlopes), and those of the states with respect to θ and ξ.
+// factors. The first factor to be computed is the derivative of the likelihood with
+// respect to the expected values. The second is the derivative of the expected values
+// with respect to the states (see Experiment.ObserveSlopes). The third is the derivative
+// of the states with respect to θ and ξ.
 
 // Gradient does the same as LogPosterior, and also writes the derivatives with respect to
 // u and ξ to du and dxi; dxi may be nil. As in LogPosterior, the density of ξ is not
@@ -116,9 +117,8 @@ func newBackward(r *Part, p int) *backwardPass {
 	return b
 }
 
-// The method differentiate() adds the derivatives of the part's log likelihood with
-// respect to θ to dtheta, writes the derivatives with respect to ξ to back.Xi, and
-// returns the log likelihood.
+// The method differentiate() returns the log likelihood of the part. It adds the
+// derivatives with respect to θ to dtheta, and writes those with respect to ξ to back.Xi.
 func (r *Part) differentiate(dtheta, theta, xi []float64) (ll float64, err error) {
 	e, b := r.e, r.back
 	path, ok := r.now().(probode.Reversible)
@@ -194,10 +194,10 @@ func (r *Part) differentiateForward(dtheta, theta, xi []float64) (ll float64, er
 	return ll, nil
 }
 
-// The method weigh() writes the derivatives of the log likelihood with respect to the
-// states to back.weights, and adds the derivatives with respect to θ at fixed states to
-// dtheta. It reports whether all derivatives are finite. The states and the expected
-// values are those of the last evaluation.
+// The method weigh() differentiates the log likelihood. It writes the derivatives with
+// respect to the states to back.weights. It adds the derivatives with respect to θ, at
+// fixed states, to dtheta. It reports whether all derivatives are finite. The states and
+// the expected values are those of the last evaluation.
 func (r *Part) weigh(dtheta, theta []float64) bool {
 	b, d := r.back, r.x.Problem.Dim()
 	w := d + len(theta)

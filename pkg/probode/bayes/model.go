@@ -142,8 +142,8 @@ func (p *Posterior) index(name string) int {
 	return slices.IndexFunc(p.Params, func(q Param) bool { return q.Name == name })
 }
 
-// The method pick() returns, for an experiment without Observe, the index of the state
-// component that each column of the data contains.
+// The method pick() returns, for an experiment without a function Observe, the index of
+// the state component that each column of the data contains.
 func (x *Experiment) pick() ([]int, error) {
 	columns, d := x.Data.columns(), x.Problem.Dim()
 	if columns > d {
@@ -311,7 +311,7 @@ func (p *Posterior) Describe() [][2]string {
 }
 
 // The method at() returns the θ at which the steps for the problem of x are chosen if the
-// mesh is Frozen.
+// mesh is of the type Frozen.
 func (p *Posterior) at(x *Experiment) []float64 {
 	theta := slices.Clone(x.Problem.Theta)
 	for k := range theta {

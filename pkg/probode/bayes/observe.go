@@ -16,12 +16,12 @@ import (
 // which refers to parameters by index. If there is a function Observe, it is called with
 // several values of each parameter that seems to be unused.
 
-// The variable `untouched` is the value of each element of dst before Observe is called. It
-// is a NaN with a bit pattern that arithmetic does not produce.
+// The variable `untouched` is the value of each element of dst before the function
+// Observe is called. It is a NaN with a bit pattern that arithmetic does not produce.
 var untouched = math.Float64frombits(0x7ff8_7072_6f62_6f64)
 
-// The method watch() calls Observe, which may panic at an unusual state or parameter, and
-// reports whether it returned without a panic.
+// The method watch() calls the function Observe, which may panic at an unusual state or
+// parameter, and reports whether it returned without a panic.
 func (r *Part) watch(dst []float64, t float64, x, theta []float64) (ok bool) {
 	defer func() { ok = recover() == nil }()
 	for k := range dst {
@@ -31,19 +31,19 @@ func (r *Part) watch(dst []float64, t float64, x, theta []float64) (ok bool) {
 	return
 }
 
-// If neither the equations nor the likelihoods use a parameter, Observe is called at several
-// draws from the prior to see whether it uses the parameter. The number of these draws is
-// the constant `probes`.
+// If neither the equations nor the likelihoods use a parameter, the function Observe is
+// called at several draws from the prior to see whether it uses the parameter. The number
+// of these draws is the constant `probes`.
 const probes = 100
 
-// checkObserve returns an error if a parameter is not used, or if Observe does not write
-// all columns. A parameter counts as used if changing it changes a value that Observe
-// writes, either at the initial state or at a later state of the path. While one
-// parameter is changed, the others are set to the medians of their priors or to draws
-// from the priors; for draws, the path is computed with noise as in a prediction. Finally
-// the check sets the changed parameter to NaN, which propagates through arithmetic, to
-// find parameters that matter only in rare cases. For a correct model, the test at the
-// medians is nearly always sufficient.
+// checkObserve returns an error if a parameter is not used, or if the function Observe
+// does not write all columns. A parameter counts as used if changing it changes a value
+// that the function Observe writes, either at the initial state or at a later state of
+// the path. While one parameter is changed, the others are set to the medians of their
+// priors or to draws from the priors. With draws, the path is computed with noise, as in
+// a prediction. Finally the check sets the changed parameter to NaN, which propagates
+// through arithmetic, to find parameters that matter only in rare cases. For a correct
+// model, the test at the medians is nearly always sufficient.
 func (e *Density) checkObserve() error {
 	p := e.p
 	var unused []int
@@ -78,8 +78,8 @@ func (e *Density) checkObserve() error {
 			e.bind(r, theta)
 			d := r.x.Problem.Dim()
 			dst, changed := make([]float64, len(r.errors)), make([]float64, len(r.errors))
-			// The function look() calls Observe at the given states, which are stored one
-			// after another.
+			// The function look() calls the function Observe at the given states, which
+			// are stored one after another.
 			look := func(times, states []float64) error {
 				for n, t := range times {
 					x := states[n*d : (n+1)*d]
@@ -147,5 +147,6 @@ func (e *Density) checkObserve() error {
 	return fmt.Errorf("bayes: parameter %q is not used: it is not among the parameters of the equations (%s)%s", p.Params[unused[0]].Name, strings.Join(p.problemParams(), ", "), also)
 }
 
-// The function same() reports whether two values that Observe has written are equal.
+// The function same() reports whether two values that the function Observe has written
+// are equal.
 func same(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }

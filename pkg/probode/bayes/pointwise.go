@@ -80,7 +80,7 @@ func (e *Density) setTerms() {
 }
 
 // The method pointwise() writes the log probability of each data value that is not
-// missing; the argument `fit` holds the expected values.
+// missing. The argument `fit` holds the expected values.
 func (e *Density) pointwise(dst, fit, theta []float64) {
 	at := 0
 	for _, r := range e.parts {

@@ -62,8 +62,9 @@ func (d Truncated) LogProb(x float64) float64 {
 	return d.Of.LogProb(x) - math.Log(mass)
 }
 
-// The method mass() returns Q(Max) − Q(Min). It also reports whether this difference is
-// accurate to nearly all digits, even if it is very small.
+// The method mass() returns the probability of the interval [Min, Max] before truncation.
+// This is Q(Max) − Q(Min), where Q is the distribution function. It also reports whether
+// this probability is accurate to nearly all digits, even if it is very small.
 func (d Truncated) mass() (mass float64, exact bool) {
 	d, _, _ = d.mirrored()
 	a := d.Of.CDF(d.Min)
@@ -75,9 +76,9 @@ func (d Truncated) mass() (mass float64, exact bool) {
 // of such a small probability is about 1e-6.
 const leastMass = 1e-10
 
-// The method mirrored() returns the mirror image of d about the mean mu of its normal
-// distribution, if the interval [Min, Max] lies in the upper half of this distribution.
-// In the lower half of a normal distribution, even very small probabilities are computed
+// If d is a truncated normal distribution and the interval [Min, Max] lies in its upper
+// half, the method mirrored() returns the mirror image of d about the mean mu. In the
+// lower half of a normal distribution, even very small probabilities are computed
 // accurately to all digits.
 func (d Truncated) mirrored() (m Truncated, mu float64, ok bool) {
 	of, ok := d.Of.(distuv.Normal)

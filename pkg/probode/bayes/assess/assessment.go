@@ -7,7 +7,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/certify"
 )
 
-// The type assessment holds the state of Run and the results so far.
+// The type `assessment` holds the state of the function Run and the results so far.
 type assessment struct {
 	*sampling
 	looked    int // number of interim analyses

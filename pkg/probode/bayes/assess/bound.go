@@ -13,10 +13,11 @@ import (
 )
 
 // If chains do not mix, the accurate posterior is not known, but the solver's error may
-// still be known to be harmless. If the difference between two log likelihoods varies by
-// at most r over a region, the ratio w of the two normalised posterior densities lies
-// between m and m eʳ there, with m ≤ 1, and its mean is 1. For every posterior
-// distribution on the region,
+// still be known to be harmless. Suppose that the difference between two log likelihoods
+// varies by at most r over a region. Then there is a number m ≤ 1 such that the ratio w
+// of the two normalised posterior densities lies between m and m eʳ in this region, and
+// the mean of w is 1. The following bounds hold for every posterior distribution on the
+// region:
 //
 //   - the sd of w is at most sinh(r/2), so by the Cauchy–Schwarz inequality no mean moves
 //     by more than sinh(r/2) standard deviations;
@@ -26,12 +27,14 @@ import (
 // None of these bounds can be improved: each is attained or approached by distributions
 // for which w takes only two values.
 
-// The constant `longest` is the greatest length of Bound.Whole for a verdict.
+// A verdict is possible only if the length of the interval Bound.Whole is at most the
+// constant `longest`.
 const longest = 1
 
 // The method bound() compares the steps with the reference at the weighted draws of y,
 // whose chains have not mixed. If the smallest step has the verdict Negligible, no
-// further sampling is needed, and bound() stores the reason in the field `slow`.
+// further sampling is needed. In this case bound() stores in the field `slow` why there
+// are no draws.
 func (a *assessment) bound(y *standard) error {
 	// The reference has to be accurate at all points, not only where the weights are large.
 	z, even := *y, *y.draws

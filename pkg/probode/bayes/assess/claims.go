@@ -13,7 +13,7 @@ import (
 // The type `rows` collects the claims of a report.
 type rows []Claim
 
-// The method number() adds a row with a number that has no limit.
+// The method number() adds a row with a number for which there is no limit.
 func (r *rows) number(kind, step, run string, value, se float64) {
 	r.check(Claim{Kind: kind, Step: step, Run: run, Value: value, SE: se, Limit: math.NaN(), Verdict: Negligible}, "")
 }
@@ -73,9 +73,9 @@ func (a *assessment) claims(j *judge) []Claim {
 }
 
 // claimEffects adds eight rows for each effect. The rows describe the median, half the
-// width of the central interval, the mean and the standard deviation. For each of these
-// four quantities one row contains the value, and another row compares the value with the
-// accurate one. claimEffects also adds one row for each certificate and one for each
+// width of the central interval, the mean and the standard deviation. Each of these four
+// quantities has two rows: one contains its value, and the other compares this value with
+// the accurate one. claimEffects also adds one row for each certificate and one for each
 // bound.
 func (a *assessment) claimEffects(r *rows) {
 	limit := a.out.Threshold
@@ -143,7 +143,8 @@ func (a *assessment) against(i int) string {
 }
 
 // claimReference adds rows that say whether the accurate posterior is known and can be
-// trusted, and which parameters have tails so heavy that their means are not judged.
+// trusted. Other rows list the parameters whose tails are so heavy that there is no
+// verdict on their means.
 func (a *assessment) claimReference(r *rows, j *judge) {
 	y := a.y
 	if y == nil {

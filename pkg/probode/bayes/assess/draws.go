@@ -35,7 +35,7 @@ type draws struct {
 	sound     []bool
 	// The field `visited` holds the share of the draws in each of the paired modes, and
 	// visitedReference holds the share in each mode of the reference posterior. The
-	// fields visited and visitedReference are nil if the shares are not known.
+	// fields `visited` and `visitedReference` are nil if the shares are not known.
 	visited, visitedReference []float64
 
 	result sample.Measurement
@@ -91,7 +91,8 @@ func (d *draws) thousand() float64 {
 // includes the search for modes, all other preparation, and the burn-in.
 func (d *draws) cost() float64 { return d.summed.Seconds - d.drawing + d.thousand() }
 
-// The type sampling generates draws, and computes the estimates that are compared.
+// A value of the type `sampling` generates draws, and computes the estimates that are
+// compared.
 type sampling struct {
 	*plan
 	*work
@@ -118,8 +119,8 @@ func (s *sampling) limited() (context.Context, context.CancelFunc) {
 	return context.WithDeadlineCause(s.ctx, s.begin.Add(s.within), errTime)
 }
 
-// The method sample() gives p the modes in f, runs a sampler on p, and keeps its draws
-// and estimates.
+// The method sample() uses the modes in f as the modes of p, runs a sampler on p, and
+// keeps its draws and estimates.
 func (s *sampling) sample(p *bayes.Posterior, f *pairing, sampler sample.Sampler, chains mcmc.Settings, seed uint64) (*draws, error) {
 	p.Modes = f.modes
 	chains.Seed = seed
@@ -233,7 +234,8 @@ func (d *draws) forget() {
 	d.center, d.log = [measures][][][]float64{}, [measures][][][]float64{}
 }
 
-// The method three() returns three of the first draws, at which α is calibrated again.
+// The method three() returns three of the initial draws. At these draws α is calibrated
+// again.
 func (d *draws) three() (out [][]float64) {
 	for k := range 3 {
 		chain := d.all.Draws[k%len(d.all.Draws)][:d.first]

@@ -62,7 +62,7 @@ func (j *judge) judge(d *draws) {
 	}
 }
 
-// The function worse() combines the verdicts on two numbers into one.
+// The function worse() returns the more serious of two verdicts.
 func worse(v, w Verdict) Verdict {
 	switch {
 	case v == Matters || w == Matters:
@@ -161,8 +161,9 @@ func (s Shift) size(threshold float64) float64 {
 	return math.Max(bias, ratio)
 }
 
-// The method more() returns the factor by which the number of draws must grow for a
-// verdict with intervals of z standard errors, if the estimates do not change.
+// The method more() returns the factor by which the number of draws must grow before
+// intervals of ±z standard errors lead to a verdict. It assumes that the estimates do not
+// change.
 func (e Effect) more(threshold, z float64) float64 {
 	least, most := math.Inf(1), 0.0 // the factors needed to show that one effect is above the threshold, or that all are below
 	for _, e := range append([]Effect{e}, e.Within...) {
@@ -185,11 +186,11 @@ func (e Effect) more(threshold, z float64) float64 {
 
 // The method needed() returns the number of draws that each chain needs for a verdict on
 // all parameters, if the estimates do not change. If the estimated effects on some
-// parameters exceed the threshold, the result is the smallest number that any of these
-// parameters needs, since one parameter is enough for a verdict. If no estimated effect
-// exceeds the threshold, the result is the largest number that any parameter needs. The
-// result is NaN if there is already a verdict, and +Inf if it is not known how many draws
-// would lead to a verdict.
+// parameters exceed the threshold, the result is the smallest number of draws that any of
+// these parameters needs, since one such parameter is enough for the verdict Matters. If
+// no estimated effect exceeds the threshold, the result is the largest number of draws
+// that any parameter needs. The result is NaN if there is already a verdict, and +Inf if
+// it is not known how many draws would lead to a verdict.
 func (inf *Inference) needed(threshold float64) float64 {
 	if inf.Verdict != Undecided {
 		return math.NaN()
@@ -246,8 +247,8 @@ func (inf *Inference) gravest(threshold float64) (param int) {
 
 // The method largest() returns the largest step such that the effect on parameter j is
 // negligible at this step and at all smaller steps. The method largest() returns zero if
-// there is no such step. The result `undecidedAbove` says whether the next larger step is
-// undecided.
+// there is no such step. The result `undecidedAbove` says whether the verdict on the next
+// larger step is Undecided.
 func (a *Report) largest(j int) (size float64, undecidedAbove bool) {
 	for _, st := range slices.Backward(a.Steps) {
 		v := st.verdict() // a bound holds for all parameters

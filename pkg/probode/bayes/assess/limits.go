@@ -43,8 +43,8 @@ const (
 	// referenceDraws is the number of draws from the reference posterior at which the
 	// reference's own error is measured.
 	referenceDraws = 100
-	// mostFailed is the largest share of the weighted draws at which the reference may
-	// fail.
+	// If the reference fails at more than a fraction mostFailed of the weighted draws, it
+	// is not trusted.
 	mostFailed = 0.01
 	// mostMissed is the largest share of the reference posterior that may be missing from
 	// the draws that represent it. If one tail of a Gaussian with this mass is cut off,
@@ -52,11 +52,12 @@ const (
 	mostMissed = 0.005
 
 	// alphaSteps is the largest factor by which α* may differ between neighbouring steps,
-	// and alphaTheta is the largest factor by which it may differ between the mode and
-	// draws from the posterior. The noise is proportional to the square root of α.
+	// and alphaTheta is the largest factor by which α* may differ between the mode and a
+	// draw from the posterior. The noise is proportional to the square root of α.
 	alphaSteps, alphaTheta = 2, 4
 	// If the relative error of a solution is above roughPath, its observed order of
-	// convergence has no meaning; if the error is below smallestPath, rounding matters.
+	// convergence has no meaning. If the error is below smallestPath, rounding errors
+	// matter.
 	roughPath, smallestPath = 0.1, 1e-8
 
 	// mostLooks is the largest number of interim analyses.

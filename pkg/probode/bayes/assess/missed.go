@@ -15,10 +15,10 @@ import (
 )
 
 // Weights and k̂ contain no information about regions without draws. So this file checks
-// whether the draws that represent the reference posterior miss a part of it: a mode that
-// another search has found, or a region in which the solver used for these draws fails
-// but the reference does not. A distant mode whose mass is so small that it contains no
-// draws may still change a mean or an sd.
+// whether the draws that represent the reference posterior miss a part of it. They may
+// miss a mode that another search has found. They may also miss a region in which the
+// reference works, but the solver used for these draws fails. A distant mode whose mass
+// is so small that it contains no draws may still change a mean or an sd.
 
 const (
 	// The constant `starts` is the number of draws at which missedAround starts
@@ -67,14 +67,14 @@ func (s *sampling) missed(d *draws) (mass float64, err error) {
 }
 
 // missedAround proposes Metropolis moves for the posterior with the setup d.to, starting
-// from some of the draws. missedAround returns twice the share of moves that are accepted
-// and lead to points at which the posterior of the draws has almost no density. If the
-// draws lack a part of the posterior with the setup d.to, the returned value is
-// approximately the mass of that part. The equations are solved with the setup d.to only
-// for moves to points at which the posterior of the draws has almost no density. At some
-// of these points a solution with the accurate reference solver takes a minute. So the
-// equations are first solved with shape.Lender, and the reference is used only if the
-// density may not be negligible.
+// from some of the draws. Some accepted moves may lead to points at which the posterior
+// of the draws has almost no density. missedAround returns twice the share of such moves
+// among all moves. If the draws lack a part of the posterior with the setup d.to, the
+// returned value is approximately the mass of that part. The equations are solved with
+// the setup d.to only for moves to points at which the posterior of the draws has almost
+// no density. At some of these points a solution with the accurate reference solver takes
+// a minute. So the equations are first solved with shape.Lender, and the reference is
+// used only if the density may not be negligible.
 func (s *sampling) missedAround(d *draws) (share float64, err error) {
 	coarse, err := bayes.NewDensity(s.ctx, d.p)
 	if err != nil {
@@ -157,9 +157,10 @@ type unvisited struct {
 }
 
 // The method unvisited() considers the modes without draws, both in the posterior of the
-// draws and in the reference posterior. The method unvisited() returns the mode that
-// would shift the mean or sd of assessed parameter j most, according to its Gaussian
-// approximation. If all modes contain draws, the result has size zero.
+// draws and in the reference posterior. For the assessed parameter with index j, it
+// returns the mode that would shift the mean or the sd of this parameter most, according
+// to the Gaussian approximation at the mode. If all modes contain draws, the result has
+// size zero.
 func (s *sampling) unvisited(d *draws, y *standard, j int) (most unvisited) {
 	consider := func(m *bayes.Modes, visited []float64) {
 		for k := range visited {
@@ -177,8 +178,8 @@ func (s *sampling) unvisited(d *draws, y *standard, j int) (most unvisited) {
 	return most
 }
 
-// The method moved() returns the shift of the mean or of the sd, whichever is larger,
-// that a mode of small mass at x would cause, in units of the threshold.
+// A mode of small mass at x would shift the mean and the sd. The method moved() returns
+// the larger of these two shifts, in units of the threshold.
 func (s *sampling) moved(from CenterSpread, mass, x float64) float64 {
 	far := math.Abs(x-from.Center) / from.Spread
 	return math.Max(mass*far, math.Log1p(mass*far*far)/2) / s.s.Threshold
@@ -195,9 +196,9 @@ func (s *sampling) unseen(d *draws, y *standard) float64 {
 	return math.Min(1, 3/least)
 }
 
-// unseenSize returns the largest shift in the mean or sd of assessed parameter j that an
-// undetected mode in the central 99.9 % of the prior could cause, in units of the
-// threshold.
+// unseenSize returns the largest shift that an undetected mode could cause in the mean or
+// sd of the assessed parameter with index j, in units of the threshold. Only modes in the
+// central 99.9 % of the prior are considered.
 func (s *sampling) unseenSize(d *draws, y *standard, j int) (size float64) {
 	for _, p := range []float64{0.0005, 0.9995} {
 		size = math.Max(size, s.moved(y.accurate[byMoments][j], s.unseen(d, y), s.p.Params[s.assessed[j]].Prior.Quantile(p)))

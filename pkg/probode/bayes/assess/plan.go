@@ -90,9 +90,9 @@ func newPlan(p *bayes.Posterior, s Settings) (*plan, error) {
 	return pl, pl.checkReplaced()
 }
 
-// checkReplaced returns an error if the sampler is a sample.Replacer that has no
-// posterior for one of the steps. Without this check the run would fail only after a long
-// time.
+// checkReplaced returns an error if the sampler is a sample.Replacer that cannot replace
+// the posterior at one of the steps. Without this check the run would fail only after a
+// long time.
 func (pl *plan) checkReplaced() error {
 	r, ok := pl.s.Sampler.(sample.Replacer)
 	if !ok {

@@ -6,10 +6,10 @@ import (
 )
 
 // The posterior of a parameter is judged by its centre and its spread. The main measures
-// are the median and half the width of the central 68 % interval, because a mode with so
-// little mass that it contains no draws does not move them. The second measures are the
-// mean and the standard deviation, which most papers report. For a normal distribution
-// the mean and the standard deviation are equal to the median and the half-width. But a
+// are the median and half the width of the central 68 % interval. A mode with so little
+// mass that it contains no draws hardly changes them. The second measures are the mean
+// and the standard deviation, which most papers report. For a normal distribution the
+// mean and the standard deviation are equal to the median and the half-width. But a
 // distant mode with a thousandth of the mass can change the mean and the standard
 // deviation.
 
@@ -19,8 +19,9 @@ const (
 	measures    = estimate.Measures
 )
 
-// A quantity is a parameter whose distribution is compared between posteriors, either in
-// the whole posterior or in the part that belongs to one mode.
+// A quantity is a parameter whose distributions under different posteriors are compared.
+// The comparison concerns either the whole posterior or the part that belongs to one
+// mode.
 //
 // The spread of a posterior with several modes is about as large as the distance between
 // the modes. In units of this spread, a shift of a mode by many times its own width may

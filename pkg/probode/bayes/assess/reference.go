@@ -94,8 +94,9 @@ func (s *sampling) accuratePosterior(fine *draws, mode []float64) (y *standard, 
 }
 
 // The method loss() returns the factor by which weighting increases the Monte Carlo
-// error. For each parameter the error of the bias, estimated from the weights, is divided
-// by the error of the unweighted centre. The method returns the largest of these ratios.
+// error. For each parameter the bias is estimated from the weights. The standard error of
+// this estimate is divided by the standard error of the unweighted centre. The method
+// loss() returns the largest of these ratios.
 func (s *sampling) loss(y *standard) (most float64) {
 	for j := range s.assessed {
 		most = math.Max(most, y.shifts[byQuantiles][j].CenterSE/y.estimates[byQuantiles][j].CenterSE)
@@ -188,7 +189,7 @@ func (s *sampling) checkReference(y *standard) (r referenceError, err error) {
 	return r, nil
 }
 
-// worstPoints returns the ten points with the largest discrepancy D; points at which D is
+// worstPoints returns the ten points with the largest discrepancy D. Points at which D is
 // not known come first.
 func worstPoints(points [][]float64, d []float64) (worst [][]float64) {
 	order := make([]int, len(points))

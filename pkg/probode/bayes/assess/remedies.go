@@ -81,7 +81,7 @@ func (a *assessment) tryFrozen() error {
 
 // tryOthers finds, without sampling, the step or tolerance at which other methods would
 // be accurate enough. tryOthers then samples with those methods that may cost less than
-// the smallest step of the ladder.
+// sampling at the smallest step of the ladder.
 func (a *assessment) tryOthers() error {
 	c, fine := a.certifier, a.runs[a.finest()]
 	if c == nil || c.Mode() == nil || fine == nil || math.IsNaN(fine.thousand()) {
@@ -202,8 +202,8 @@ func (j *judge) measured(t trial) Remedy {
 }
 
 // The method noise() returns the remedy that consists of including noise in the model.
-// This remedy counts as reaching the threshold only if its error is smaller than that of
-// taking the solver as exact at the same step.
+// This remedy counts as reaching the threshold only if it has a smaller error than
+// inference at the same step that takes the solver as exact.
 func (j *judge) noise(t trial, trusted *draws) Remedy {
 	r, noisy := j.measured(t), t.run.summed
 	least, _, x := j.span(noisy)
@@ -237,15 +237,15 @@ func (j *judge) span(inf *Inference) (least, most, size float64) {
 }
 
 // The function unmeasured() returns the remedy that consists of reweighting the draws
-// made with a step.
+// made at level l. The effect of this remedy has not been measured yet.
 func unmeasured(l *level) Remedy {
 	nan := math.NaN()
 	return Remedy{Kind: "reweighting", Name: "reweighting, " + l.String(), Bias: nan, BiasSE: nan, Ratio: nan, RatioSE: nan, Seconds: nan}
 }
 
-// The method reweighting() compares the weighted draws of a step with those that
-// represent the reference posterior. If the same draws represent both posteriors, the
-// only errors are the Monte Carlo errors of the weighted draws.
+// The method reweighting() compares the weighted draws made at one step with the draws
+// that represent the reference posterior. If the same draws represent both posteriors,
+// the only errors are the Monte Carlo errors of the weighted draws.
 func (a *assessment) reweighting(j *judge, l *level, d *draws) Remedy {
 	r := unmeasured(l)
 	verdict, worst := Negligible, 0.0

@@ -342,13 +342,14 @@ type Bound struct {
 	Verdict Verdict
 }
 
-// One point in left is excluded at either end of Bound.Range.
+// The constant `left` determines Bound.Range: of n points, n/left are excluded at either
+// end of this interval.
 const left = 1000
 
 func (b *Bound) length() float64 { return b.Range[1] - b.Range[0] }
 
-// The method covered() returns the percentage of the points whose differences lie in
-// Range.
+// The method covered() returns the percentage of the points whose differences lie in the
+// interval Range.
 func (b *Bound) covered() float64 {
 	return 100 * float64(b.Points-2*(b.Points/left)) / float64(b.Points)
 }

@@ -59,8 +59,8 @@ func Run(ctx context.Context, p *bayes.Posterior, s Settings) (*Report, error) {
 	return a.out, cmp.Or(err, ctx.Err())
 }
 
-// The method run() carries out all parts of the assessment. Each part that covers the
-// ladder begins with the smallest step, because the weighted draws of that step usually
+// The method run() carries out all parts of the assessment. Each part that deals with all
+// steps begins with the smallest one, because the weighted draws of that step usually
 // represent the accurate posterior.
 func (a *assessment) run(w *work, pl *plan, begin time.Time) error {
 	found, err := findModes(w, pl)
@@ -102,9 +102,9 @@ func (a *assessment) certify() error {
 		} else {
 			st.Unsearched = f.modes.Missed()
 		}
-		// If a mode of the posterior computed with the step is a phantom, a search that
-		// starts there and climbs the reference posterior ends far away. The certificate
-		// then reports the phantom.
+		// Suppose that a mode of the posterior computed with the step is a phantom. If a
+		// search for modes of the reference posterior starts at this phantom, the search
+		// ends far away. The certificate then reports the phantom.
 		var own [][]float64
 		for _, m := range f.own {
 			own = append(own, m.Theta)

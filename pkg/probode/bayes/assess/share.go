@@ -22,15 +22,15 @@ import (
 // the modes may not be accurate elsewhere.
 //
 // For these draws two kinds of weights are computed: for the reference posterior, and for
-// the posterior at each step of the ladder. Since the two posteriors are represented by
-// the same draws, the estimated difference between them has a smaller Monte Carlo error
-// than the difference between two runs.
+// the posterior at each step of the ladder. Since the same draws represent both
+// posteriors, the estimate of the difference between the posteriors has a smaller Monte
+// Carlo error than an estimate from two runs.
 //
-// Weights contain no information about regions without draws, for example about a mode
-// that exists only in the posterior computed with a step. The posterior computed with a
-// step is therefore sampled separately if the search for modes has found a mode that only
-// this posterior has, if Metropolis moves for this posterior lead to regions without
-// draws (see missedAround), or if k̂ is too large.
+// Weights contain no information about regions without draws. For example, they do not
+// reveal a mode that only the posterior computed with one of the steps has. Therefore the
+// posterior at a step is sampled separately in three cases: if the search for modes has
+// found a mode that only this posterior has, if Metropolis moves for this posterior lead
+// to regions without draws (see missedAround), or if k̂ is too large.
 
 const (
 	// If the number of parameters is at least manyParameters, the random walk may be too
@@ -38,7 +38,7 @@ const (
 	// posterior.
 	manyParameters = 5
 	// The constant `patience` is the time limit for sampling the first posterior if
-	// Settings.MaxTime is zero, counted from the beginning of Run.
+	// Settings.MaxTime is zero, counted from the beginning of the function Run.
 	patience = 4 * time.Minute
 	// The solvers are compared only at some draws of the random walk: one draw in every
 	// `explored` iterations.
@@ -49,9 +49,9 @@ const (
 // tempering if sample.Choose recommends one of these samplers. If these chains do not
 // mix, or if no grid is accurate enough, a random walk is tried. If the chains of the
 // random walk do not mix either, share() bounds the effect of the solver's error at the
-// points that these chains have reached (see Bound). If Choose recommends another
+// points that these chains have reached (see Bound). If sample.Choose recommends another
 // sampler, share() does nothing. If no further sampling is possible or needed, share()
-// stores the reason in the field `slow`.
+// stores in the field `slow` why there are no draws.
 func (a *assessment) share() error {
 	if a.p.AlphaParam != "" || a.modes.reference == nil || len(a.p.Params) < manyParameters {
 		return nil
@@ -123,14 +123,15 @@ func (a *assessment) share() error {
 	return a.ctx.Err()
 }
 
-// The method sharing() reports whether at least one step is represented by draws of the
-// accurate posterior.
+// The method sharing() reports whether weighted draws of the accurate posterior represent
+// the posterior at one step or more.
 func (a *assessment) sharing() bool {
 	return slices.ContainsFunc(a.runs, func(d *draws) bool { return d != nil && d.shared })
 }
 
 // The method shares() reports whether weighted draws of the accurate posterior can
-// represent step i: both posteriors must have the same modes.
+// represent the posterior at step i. They can only if both posteriors have the same
+// modes.
 func (a *assessment) shares(i int) bool {
 	return a.common && !slices.ContainsFunc(a.modes.steps[i].own, func(m ModeShare) bool { return m.Phantom || m.Missed })
 }
@@ -138,9 +139,9 @@ func (a *assessment) shares(i int) bool {
 // The method weighted() computes weights with which the draws y of the accurate posterior
 // represent the posterior at step i. The argument `raw` holds log weights that have
 // already been computed, or is nil. Let q be the posterior from which the draws were
-// made. Then the effects of step i are the differences between q and the reference minus
-// the differences between q and step i. The differences between q and the reference are
-// already known from the weights of y.
+// made. Then the effects of step i are the differences between q and the reference, minus
+// the differences between q and the posterior at step i. The differences between q and
+// the reference are already known from the weights of y.
 func (s *sampling) weighted(y *draws, i int, raw [][]float64) (*draws, error) {
 	s.say("solutions at the draws, %v", &s.ladder[i])
 	d := *y

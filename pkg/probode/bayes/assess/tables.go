@@ -78,8 +78,8 @@ func (a *Report) Tables() []TextTable {
 }
 
 // If there is more than one mode, modeTable lists the modes of the posteriors at all
-// steps and the modes of the reference posterior; otherwise it says what the search at
-// the first step may have missed.
+// steps and the modes of the reference posterior. If there is only one mode, modeTable
+// says what the search at the first step may have missed.
 func (a *Report) modeTable() TextTable {
 	several := len(weighty(a.ReferenceModes)) > 1
 	for _, st := range a.Steps {

@@ -13,13 +13,13 @@ import (
 // The cases in this file are hard for solvers or for samplers. The data are values of the
 // exact solution; only the data of pkMichaelisMenten contain noise.
 
-// dragonsLogNormal returns the model y′ = β0 − β1 y with y(0) = 1, observed at t = 0.5,
-// 1, …, 5 with Gaussian errors of sd 0.1; the true β is (10, 1). The solver is RK4 with h
-// = 0.5, and the priors are ln β0 ~ N(ln 10, 2²) and ln β1 ~ N(0, 2²). Each step
-// multiplies the distance from the equilibrium by R(z) = 1 − z + z²/2 − z³/6 + z⁴/24 at z
-// = hβ1. R is not monotone, so with this solver a second value, β1 = 4.911, fits the data
-// equally well. The posterior computed with this solver has a mode at β1 = 4.911, but the
-// exact posterior does not.
+// dragonsLogNormal returns the model y′ = β0 − β1 y with y(0) = 1. The solution y is
+// observed at t = 0.5, 1, …, 5 with Gaussian errors of sd 0.1. The true β is (10, 1). The
+// solver is RK4 with h = 0.5, and the priors are ln β0 ~ N(ln 10, 2²) and ln β1 ~ N(0,
+// 2²). Each step multiplies the distance from the equilibrium by R(z) = 1 − z + z²/2 −
+// z³/6 + z⁴/24 at z = hβ1. R is not monotone, so with this solver a second value, β1 =
+// 4.911, fits the data equally well. The posterior computed with this solver has a mode
+// at β1 = 4.911, but the exact posterior does not.
 //
 // Source: O'Brien et al. (2025), arXiv:2502.11510.
 func dragonsLogNormal(data *bayes.Data) *bayes.Posterior {
@@ -50,10 +50,10 @@ func dragons(data *bayes.Data, beta0, beta1 bayes.Distribution) *bayes.Posterior
 }
 
 // The function alias() returns a model of the oscillator y″ = −ω² y with y(0) = 1, y′(0)
-// = 0, observed at t = 1, 2, …, 10 with Gaussian errors of sd 0.1; the true ω is 1.3. The
-// prior of ω is uniform on (0, 2π). Since the observation times are integers, the values
-// ω and 2π − ω give the same data, so the posterior has two modes, each with half of the
-// mass.
+// = 0, which is observed at t = 1, 2, …, 10 with Gaussian errors of sd 0.1. The true ω is
+// 1.3. The prior of ω is uniform on (0, 2π). Since the observation times are integers,
+// the values ω and 2π − ω give the same data, so the posterior has two modes, each with
+// half of the mass.
 func alias(data *bayes.Data) *bayes.Posterior {
 	return &bayes.Posterior{
 		Model: bayes.Model{
@@ -96,10 +96,11 @@ func pkMichaelisMenten(data *bayes.Data) *bayes.Posterior {
 	}
 }
 
-// The function boluses() returns the model y′ = input − k y with y(0) = 5, observed with
-// Gaussian errors of sd 0.1; the true k is 0.5. The input gives one dose of 12 at t = 1 and another at t
-// = 2. Each dose enters at a constant rate over 0.002 units of time. The jumps of the
-// input are declared as events, because a solver could step over a dose.
+// The function boluses() returns the model y′ = input − k y with y(0) = 5. The solution y
+// is observed with Gaussian errors of sd 0.1. The true k is 0.5. The input gives one dose
+// of 12 at t = 1 and another at t = 2. Each dose enters at a constant rate over 0.002
+// units of time. The jumps of the input are declared as events, because otherwise a
+// solver could step over a dose.
 func boluses(data *bayes.Data) *bayes.Posterior {
 	const width = 0.002
 	input := &probode.Input{Times: []float64{1, 1 + width, 2, 2 + width}, Values: []float64{12 / width, 0, 12 / width, 0}, Constant: true}

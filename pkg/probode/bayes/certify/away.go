@@ -14,20 +14,20 @@ import (
 )
 
 // The functions in this file compare two setups away from a mode. The number D, computed
-// at a mode, describes the shift of the posterior to first order, as if the expected data
-// of the two setups differed by the same amount everywhere in the posterior. But if a
-// solver is unstable when a rate parameter is large, it cuts off the part of the
-// posterior with large rates, and computations at the mode cannot show this.
+// at a mode, describes the shift of the posterior to first order. To this order, the
+// difference between the expected data of the two setups is the same everywhere in the
+// posterior. But if a solver is unstable when a rate parameter is large, it cuts off the
+// part of the posterior with large rates, and computations at the mode cannot show this.
 //
 // So the densities under both setups are evaluated along lines through the mode. There is
-// one line for each parameter: on this line the parameter varies, and the other
+// one line for each parameter. On this line the parameter varies, and the other
 // parameters take their conditional means under the Gaussian approximation. One more
 // line, the diagonal, points towards the largest differences that were found on these
 // lines. On each line, the mean under each of the two densities is computed by
 // quadrature. The densities are also compared at draws from the prior, to find
-// differences away from these lines; each draw represents an equal share of the prior
-// mass. For d parameters, these comparisons take at most 50 + 20 d solves, counting those
-// with both setups.
+// differences away from these lines. Each draw represents an equal share of the prior
+// mass. For d parameters, these comparisons take at most 50 + 20 d solves with both
+// setups together.
 //
 // The likelihood is negligible at most of the draws from a wide prior, and at some of
 // them an accurate reference solver takes a minute. Therefore the cheaper setup
@@ -148,9 +148,9 @@ func (k *look) place(z []float64) (theta []float64, prior float64) {
 // The method probe() solves the equations with both setups at the point that is t
 // standard deviations from the mode in the given direction. As in a sampler, the density
 // under a setup is zero where that setup fails. Therefore the failure of one setup
-// matters only where the density under the other setup is not negligible. Where the exact
-// solution itself does not exist, for example because it grows without bound in finite
-// time, both setups fail, and this does not affect the comparison.
+// matters only where the density under the other setup is not negligible. Both setups
+// fail where the exact solution does not exist, for example because it grows without
+// bound in finite time. Such points do not affect the comparison.
 func (k *look) probe(direction []float64, t float64) probe {
 	z := slices.Clone(k.z)
 	floats.AddScaled(z, t, direction)
@@ -160,10 +160,10 @@ func (k *look) probe(direction []float64, t float64) probe {
 	return p
 }
 
-// The method side() evaluates both densities at points farther and farther from the mode,
-// along one direction, until both are negligible. The method side() then uses bisection
-// to locate the point at which the densities begin to differ or at which both setups
-// begin to fail.
+// The method side() evaluates both densities along one direction, at points farther and
+// farther from the mode, until both densities are negligible. The method side() then uses
+// bisection to locate the point at which the densities begin to differ or at which both
+// setups begin to fail.
 func (k *look) side(direction []float64, sign float64) line {
 	most := math.Inf(1)
 	for i, v := range direction {
@@ -231,8 +231,9 @@ func (k *look) diagonal(w []float64) line {
 
 // The method away() computes the shifts of the given parameters along each line and from
 // the draws, and returns the largest shift in standard deviations. If the largest shift
-// is that of a line, the result `where` is the point on this line at which the densities
-// differ most; otherwise it is such a draw.
+// was found on a line, the result `where` is the point on this line at which the
+// densities differ most. If it was found at the draws, `where` is the draw at which the
+// densities differ most.
 func (k *look) away(params []int) (shift float64, where probe) {
 	note := func(by float64, l line) {
 		if !(by <= shift) {
@@ -271,7 +272,7 @@ func (k *look) away(params []int) (shift float64, where probe) {
 
 // The method draws() returns the largest difference between the means of the two
 // densities, in standard deviations. Each mean is a weighted mean over a stratified
-// sample from the prior; the mode is added to this sample as a point with the mass of its
+// sample from the prior. The mode is added to this sample as a point with the mass of its
 // Gaussian approximation.
 func (k *look) draws(params []int) (shift float64, all line) {
 	d := len(k.z)

@@ -121,9 +121,8 @@ const (
 	// by rounding errors.
 	noDifference = 1e-12
 	// The constants `beyond` and `noticed` are limits for a shift that is found away from
-	// the mode. The shift replaces the bound if it is at least as large as the constant
-	// `noticed`, and exceeds the bound by more than the factor given by the constant
-	// `beyond`.
+	// the mode. The shift replaces the bound if two conditions hold: it is at least
+	// `noticed`, and it is more than `beyond` times the bound.
 	beyond, noticed = 1.5, 0.01
 	// Modes whose mass is at most the constant `minor` are ignored.
 	minor = 0.01

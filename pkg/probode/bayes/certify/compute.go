@@ -43,7 +43,7 @@ func (c *Certifier) Seconds(s probode.Setup) float64 {
 	return all[2]
 }
 
-// The method header() returns a certificate for a Setup; the certificate contains no
+// The method header() returns a certificate for a Setup. This certificate contains no
 // modes yet.
 func (c *Certifier) header(coarse probode.Setup) *Certificate {
 	coarse = coarse.Or(c.p.Setup)

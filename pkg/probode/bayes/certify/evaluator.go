@@ -37,8 +37,8 @@ func (x *evaluator) clone() *evaluator {
 }
 
 // newEvaluator returns an evaluator that solves the equations of p with the setup s.
-// Empty fields of s are taken from p. The evaluator stops solving when the context ctx
-// ends.
+// If a field of s is empty, the corresponding field of p is used. The evaluator stops
+// solving when the context ctx ends.
 func newEvaluator(ctx context.Context, p *bayes.Posterior, s probode.Setup) (*evaluator, error) {
 	density, err := bayes.NewDensity(ctx, p.SolvedBy(s))
 	if err != nil {

@@ -33,9 +33,9 @@ type expansion struct {
 	crossed *mat.SymDense // the part of C⁻¹ between own and other parameters; nil if it is left out
 	chol    mat.Cholesky  // Cholesky factor of C⁻¹
 
-	// If the sum of C⁻¹ and the mixed derivatives that cross() returns is not positive
-	// definite, the field `indefinite` holds that sum, and C does not include the mixed
-	// derivatives. Otherwise `indefinite` is nil.
+	// The mixed derivatives that cross() returns are added to C⁻¹. If the sum is not
+	// positive definite, the field `indefinite` holds it, and C does not include the
+	// mixed derivatives. Otherwise `indefinite` is nil.
 	indefinite *mat.SymDense
 
 	cov *mat.SymDense // C
@@ -43,7 +43,7 @@ type expansion struct {
 
 	// The field `curved` holds, for each datum, the curvature of its negative log density
 	// as a function of its expected value. This curvature is the Fisher information,
-	// except for data with kinks (see the method average).
+	// except for data whose log density has a kink (see the method average).
 	curved []float64
 }
 
@@ -118,11 +118,11 @@ func ownParams(p *bayes.Posterior) (own []int) {
 	return own
 }
 
-// The method average() sets the field `curved`. If the negative log density of a datum
-// with residual r is w|r|, its curvature is zero except at the kink r = 0, where the
-// slope jumps by 2w. Let τ be the standard deviation of the expected value under the
-// Gaussian posterior. Then the mean curvature is 2w φ(r/τ)/τ. This mean curvature
-// replaces the Fisher information.
+// The method average() sets the field `curved`. Suppose that the negative log density of
+// a datum with residual r is w|r|. Its curvature is then zero except at the kink r = 0,
+// where the slope jumps by 2w. Let τ be the standard deviation of the expected value
+// under the Gaussian posterior. Then the mean curvature is 2w φ(r/τ)/τ. This mean
+// curvature replaces the Fisher information.
 func (l *expansion) average() {
 	for _, o := range l.data {
 		c := o.Information
@@ -137,13 +137,14 @@ func (l *expansion) average() {
 	}
 }
 
-// The method cross() returns the mixed second derivatives of the negative log likelihood
-// with respect to one of the likelihood's own parameters and another parameter, −Σᵢ ∂²log
-// p(yᵢ | mᵢ)/∂own∂m ∂mᵢ/∂u. Averaged over data sets, these derivatives are zero. At a
-// mode, these derivatives describe how the balance between the data and the prior depends
-// on σ: if σ grows, the prior pulls the other parameters farther from the values that the
-// data favour. For data with kinks, some of these derivatives jump at a mode, so cross()
-// replaces them by their average, which is zero.
+// The method cross() returns mixed second derivatives of the negative log likelihood, −Σᵢ
+// ∂²log p(yᵢ | mᵢ)/∂own∂m ∂mᵢ/∂u. One differentiation is with respect to one of the
+// likelihood's own parameters, and the other with respect to another parameter. Averaged
+// over data sets, these derivatives are zero. At a mode, these derivatives describe how
+// the balance between the data and the prior depends on σ. If σ grows, the prior pulls
+// the other parameters farther from the values that the data favour. If the log density
+// of a datum has a kink, some of these derivatives jump at a mode, so cross() replaces
+// them by their average, which is zero.
 func (l *expansion) cross(x *evaluator) *mat.SymDense {
 	out := mat.NewSymDense(len(l.X), nil)
 	theta, v := make([]float64, len(l.X)), slices.Clone(l.X)

@@ -17,13 +17,13 @@ import (
 //
 // Averaged over data sets, this additional shift is zero. If the model explains the data,
 // the size of this shift is about D times the relative error of the derivatives. If the
-// model does not explain the data, this shift can be larger than the first-order shift. A
-// model does not explain the data, for example, if it omits effects and its assumed
+// model does not explain the data, this shift can be larger than the first-order shift.
+// For example, a model fails to explain the data if it omits effects, and if the assumed
 // errors are too small to account for them.
 
 // The function misfits() reports whether the data are farther from the expected values of
-// the reference than their assumed errors can explain. The criterion is that χ² is more
-// than four standard deviations above its mean.
+// the reference than the assumed measurement errors can explain. The criterion is that χ²
+// is more than four standard deviations above its mean.
 func (l *expansion) misfits() bool {
 	var sum, n float64
 	for _, o := range l.data {
@@ -35,9 +35,10 @@ func (l *expansion) misfits() bool {
 	return sum > n+4*math.Sqrt(2*n)
 }
 
-// The method pull() evaluates the slope of the log posterior computed by x at l, a mode
-// of the reference posterior. The method pull() returns the largest shift of a parameter,
-// in standard deviations, that this slope causes in addition to the first-order shift.
+// The method pull() evaluates the slope of the log posterior that x computes, at the mode
+// l of the reference posterior. The method pull() returns the largest shift of a
+// parameter, in standard deviations, that this slope causes in addition to the
+// first-order shift.
 func (l *expansion) pull(x *evaluator) (most float64, err error) {
 	expected, _, err := x.at(l.theta)
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 )
 
 // Certificates are computed at modes of the reference posterior. These modes are reached
-// by climbs, which start from the modes that were found by searches with the compared
-// setup and with the reference.
+// by climbs. The climbs start from the modes that were found by searches with the
+// compared setup and with the reference.
 
 // A Certifier holds the modes of the reference posterior, and compares setups with the
 // reference at these modes.
@@ -38,7 +38,7 @@ type Certifier struct {
 	found    [][]float64 // modes that a search with the reference has found
 }
 
-// An anchor holds a mode of the reference posterior and the expansion at this mode; the
+// An anchor holds a mode of the reference posterior and the expansion at this mode. The
 // field `at` is nil if the expansion failed.
 type anchor struct {
 	AtMode

@@ -15,7 +15,7 @@ const (
 	// fraction of the fall that the information matrix predicts.
 	leastFall = 0.1
 	// steepestEdge is the largest permitted slope of the log density along a coordinate
-	// that expandNear leaves out of its test.
+	// that expandNear does not test.
 	steepestEdge = 2
 	// If a change of one coordinate raises the log likelihood by more than muchLarger,
 	// the point is not near a mode. One in seventy draws from a one-dimensional Gaussian
@@ -25,11 +25,10 @@ const (
 
 // expandNear expands the posterior at the point u itself, without a climb to a mode. The
 // result `near` says whether u is as near to a mode as a typical draw from the posterior.
-// If g is the gradient of the log density of a Gaussian with covariance C, then gᵀ C g,
-// evaluated at draws from this Gaussian, has a χ² distribution with one degree of freedom
-// for each coordinate. A point as near as a typical draw is near enough, because for a
-// Gaussian posterior the computed shift of the mode does not depend on the point of
-// expansion.
+// Let g be the gradient of the log density of a Gaussian with covariance C. At draws from
+// this Gaussian, gᵀ C g has a χ² distribution with one degree of freedom for each
+// coordinate. A point as near as a typical draw is near enough, because for a Gaussian
+// posterior the computed shift of the mode does not depend on the point of expansion.
 //
 // At minima and saddle points the gradient is also zero, and the Fisher information may
 // be positive definite. Therefore the density is also required to fall along each axis of

@@ -12,10 +12,10 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// The functions in this file measure the error of the reference itself. OwnError compares
-// the reference with a more accurate Setup. Unseen compares the reference with a solution
-// computed with many equal steps, because many equal steps detect short pulses of f that
-// error control may step over at any tolerance.
+// The functions in this file measure the error of the reference itself. The function
+// OwnError compares the reference with a more accurate Setup. The function Unseen
+// compares the reference with a solution computed with many equal steps, because many
+// equal steps detect short pulses of f that error control may step over at any tolerance.
 
 const (
 	// ManySteps is the number of equal steps that a solution takes over the longest time
@@ -61,12 +61,12 @@ func Unseen(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [][
 
 // steppedOver returns the discrepancy D between the reference and the solution with many
 // equal steps if the reference has stepped over a pulse, and zero otherwise. The argument
-// `expected` holds the expected data of the reference, of the solution with many steps,
-// and of a solution with a quarter as many steps. A jump of f causes an error
-// proportional to the step size, which is four times as large with a quarter of the
-// steps. So the difference between the two solutions with equal steps is three times the
-// difference between the reference and the more accurate of the two. If the reference has
-// stepped over a pulse, the differences do not follow this pattern.
+// `expected` holds the expected data according to the reference, to the solution with
+// many steps, and to a solution with a quarter as many steps. A jump of f causes an error
+// that is proportional to the step size. With a quarter of the steps this error is four
+// times as large. So the difference between the two solutions with equal steps is three
+// times the difference between the reference and the more accurate of the two. If the
+// reference has stepped over a pulse, the differences do not follow this pattern.
 func steppedOver(many *evaluator, expected [][]float64, theta []float64) float64 {
 	d := many.discrepancy(expected[0], expected[1], theta, manyRounded)
 	if rest := many.discrepancy(expected[2], expected[1], theta, manyRounded); d > 0.6*rest {

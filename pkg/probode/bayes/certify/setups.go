@@ -14,8 +14,8 @@ import (
 // The functions in this file compute the properties of a setup that certificates need:
 // its step size or tolerance, its description in words, and a more accurate setup.
 
-// The function tolerance() returns the tolerance of a setup under error control, and
-// true. For any other setup, tolerance() returns false.
+// If the setup s uses error control, the function tolerance() returns its tolerance, and
+// true. Otherwise it returns false.
 func tolerance(s probode.Setup) (probode.Tolerance, bool) {
 	switch m := s.Mesh.(type) {
 	case probode.Adaptive:
@@ -75,8 +75,8 @@ func accurateTolerance(a reference.Accurate) float64 {
 	return a.Relative
 }
 
-// The function finer() returns a setup that is more accurate than s: s with a hundredth
-// of the tolerance, s with a tenth of the step, or reference.Accurate. The mesh
+// The function finer() returns a setup that is more accurate than s. This is s with a
+// hundredth of the tolerance, s with a tenth of the step, or reference.Accurate. The mesh
 // reference.Accurate recomputes a doubtful solution with a hundredth of its tolerance, so
 // a more accurate solution requires a thousandth of the tolerance.
 func finer(s probode.Setup) probode.Setup {
@@ -119,7 +119,7 @@ func spans(p *bayes.Posterior) (shortest, longest float64) {
 }
 
 // The function describe() describes a Setup in words. If the description contains a
-// tolerance but not the word frozen, error control chooses the steps anew at every θ.
+// tolerance but not the word `frozen`, error control chooses the steps anew at every θ.
 func describe(s probode.Setup) string {
 	var words []string
 	if s.Method != nil {

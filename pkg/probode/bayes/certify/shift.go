@@ -9,7 +9,8 @@ import (
 )
 
 // The functions in this file compute how far the mode of an expanded posterior moves if
-// another solver computes the expected data, and an upper bound on this shift.
+// another solver computes the expected data. They also compute an upper bound on this
+// shift.
 
 // The method focus() returns the largest possible ratio of a parameter's shift, in
 // standard deviations, to the discrepancy D. If this ratio is below 1, focus() returns 1.
@@ -19,9 +20,9 @@ import (
 //
 //	Σᵢ cᵢδᵢaᵢ/s ≤ √(Σᵢ (cᵢaᵢ/s)²/wᵢ) D.
 //
-// If cᵢ = wᵢ for all data, the square root in this bound is at most 1, except where the
-// mixed derivatives involving the likelihood's own parameters, such as σ, make the
-// precision in some direction almost zero.
+// If cᵢ = wᵢ for all data, the square root in this bound is at most 1, unless the
+// precision in some direction is almost zero. This can be an effect of the mixed
+// derivatives with respect to the likelihood's own parameters, such as σ.
 func (l *expansion) focus(params []int) float64 {
 	sums, along := make([]float64, len(l.X)), mat.NewVecDense(len(l.X), nil)
 	for i, o := range l.data {
@@ -41,9 +42,9 @@ func (l *expansion) focus(params []int) float64 {
 	return most
 }
 
-// The method shift() returns the discrepancy D between the expected values of another
-// solver and those of the reference, and the shift of each parameter in standard
-// deviations.
+// The method shift() compares the expected values according to another solver with those
+// according to the reference. It returns the discrepancy D, and the shift of each
+// parameter in standard deviations.
 func (l *expansion) shift(expected []float64) (d float64, shift []float64) {
 	n := len(l.X)
 	score := mat.NewVecDense(n, nil)

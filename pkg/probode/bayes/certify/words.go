@@ -152,9 +152,9 @@ func (c *Certificate) largest(m *AtMode) string {
 // mostShifts is the maximum number of parameters that a row of the table shows.
 const mostShifts = 6
 
-// mostShifted returns the indices of at most mostShifts parameters, those with the
-// largest shifts in any certificate. mostShifted also returns the largest shift among the
-// other parameters.
+// mostShifted returns the indices of the parameters with the largest shifts in any
+// certificate. Their number is at most mostShifts. mostShifted also returns the largest
+// shift among the other parameters.
 func mostShifted(all []*Certificate) (index []int, others float64) {
 	most := make([]float64, len(all[0].Params))
 	for k := range most {
@@ -212,7 +212,8 @@ func table(all []*Certificate) string {
 	if n := len(all[0].Params) - len(index); n > 0 {
 		out += fmt.Sprintf("%d other parameters are shifted by at most %.2g sd\n", n, others)
 	}
-	// If all setups have failed, Answer gives the reasons, so they are not repeated here.
+	// If all setups have failed, the method Answer gives the reasons, so they are not
+	// repeated here.
 	wrong := map[string]bool{}
 	for _, c := range all {
 		if m := c.Modes; slices.ContainsFunc(all, (*Certificate).sound) && !c.sound() && !wrong[m[c.Worst(1)].Err] {

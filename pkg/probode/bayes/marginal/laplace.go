@@ -6,11 +6,11 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 )
 
-// For errors that are not Gaussian, DALTON approximates the likelihood p(Y | Z), the
-// integral of p(Y | X) p(X | Z) over the solution X, by Laplace's method [WL24]. Let m be
-// the expected value of an observation y at the mode of X given Y and Z. At this mode,
-// the log density of y has the same slope with respect to m as a Gaussian log density
-// with the variance
+// For errors that are not Gaussian, DALTON approximates the likelihood p(Y | Z) by
+// Laplace's method [WL24]. This likelihood is the integral of p(Y | X) p(X | Z) over the
+// solution X. Let m be the expected value of an observation y at the mode of X given Y
+// and Z. At this mode, the log density of y has the same slope with respect to m as a
+// Gaussian log density with the variance
 //
 //	s² = (y − m) / ∂ log p(y | m)/∂m.
 //
@@ -72,7 +72,7 @@ func (e *expansion) at(n int, x []float64) []float64 {
 // The method expand() computes the standard deviation s for the data value y with the
 // given index and likelihood. If y has probability zero given m, the log density is
 // expanded at m = y instead. If the state is known exactly, s does not affect the
-// likelihood, and a count with variance zero gets s = 1.
+// likelihood; for a count with variance zero, s is then set to 1.
 func (e *expansion) expand(index int, likelihood bayes.SlopedLikelihood, y, m float64, own []float64, known bool) (sd float64) {
 	if math.IsNaN(y) {
 		y = m

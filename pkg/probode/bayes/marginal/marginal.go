@@ -77,9 +77,10 @@ func Posterior(ctx context.Context, m bayes.Model, s Settings) (*bayes.Posterior
 	return out, nil
 }
 
-// The function predictive() returns an experiment whose states are the means and the
-// standard deviations of the predictive distributions of the data of x. With DALTON, an
-// additional state holds the remaining part of the log likelihood.
+// The function predictive() returns an experiment in which predictive distributions take
+// the place of solutions. Its states are the means and the standard deviations of the
+// predictive distributions of the data of x. With DALTON, an additional state holds the
+// remaining part of the log likelihood.
 func predictive(x *bayes.Experiment, params []bayes.Param, dalton bool) (*bayes.Experiment, error) {
 	c := len(x.Data.Y[0])
 	data := &bayes.Data{T: x.Data.T, Time: x.Data.Time}
@@ -155,9 +156,9 @@ func (term) Information(dst []float64, _ float64, _ []float64) bool {
 	return true
 }
 
-// The type mesh is the probode.Mesh of a posterior that Posterior returns. In place of
-// states, its paths hold the means and standard deviations of the predictive
-// distributions.
+// The type `mesh` implements probode.Mesh for the posteriors that the function Posterior
+// returns. In place of states, its paths hold the means and standard deviations of the
+// predictive distributions.
 type mesh struct {
 	Settings
 	of        *bayes.Density           // of the original posterior

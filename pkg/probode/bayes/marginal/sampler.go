@@ -109,8 +109,8 @@ func (Integrated) Kernel(d *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kern
 	return k
 }
 
-// A kernel generates only those quantities that correspond to quantities of the original
-// posterior.
+// The posteriors of this package store more quantities for each draw than the original
+// posterior. A kernel generates only those that the original posterior has, too.
 type kernel struct {
 	mcmc.Kernel
 	all  []float64 // the quantities of the density

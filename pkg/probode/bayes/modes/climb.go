@@ -23,7 +23,8 @@ type climb struct {
 // The function at() returns an ascent that begins at u, where the log density is f.
 func at(u []float64, f float64) shape.Ascent { return shape.Ascent{Point: shape.Point{X: u, Value: f}} }
 
-// The method with() makes the surface of c use the density e, and returns the surface.
+// The method with() sets the density e as the density of the surface of c, and returns
+// this surface.
 func (c *climb) with(e *bayes.Density) *shape.Surface {
 	if c.s == nil {
 		c.s = shape.NewSurface(e)
@@ -43,9 +44,9 @@ func (c *climb) absorb(o *climb) {
 
 // The method hopeless() reports whether a climb is so low and so slow that its end point
 // would probably not be kept. A climb is hopeless if it would need more than 200 further
-// steps, each with the predicted rise of the last step, to reach a log density at which
-// end points are kept. The limit is higher, up to 2000 steps, if the climb has taken
-// fewer than 15 steps.
+// steps to reach a log density at which end points are kept. Each further step is assumed
+// to have the rise that was predicted for the last step. The limit is higher, up to 2000
+// steps, if the climb has taken fewer than 15 steps.
 func (c *climb) hopeless(highest float64) bool {
 	if len(c.from) > 0 {
 		return false

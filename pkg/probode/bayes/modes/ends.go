@@ -23,9 +23,9 @@ type foundMode struct {
 
 // The method finish() turns the end points into modes.
 func (q *search) finish(ctx context.Context, climbs []*climb) ([]foundMode, error) {
-	// An end point far below the highest end point has a negligible mass, unless the
-	// density around it is much wider; the information matrix is accurate enough to
-	// estimate this width.
+	// An end point far below the highest end point has a negligible mass, unless the peak
+	// there is much wider. The information matrix is accurate enough to estimate this
+	// width.
 	rough := func(c *climb) float64 {
 		var chol mat.Cholesky
 		if c.Information == nil || !chol.Factorize(c.Information) {
@@ -146,8 +146,8 @@ func (q *search) distinct(ctx context.Context, climbs []*climb) ([]*climb, error
 }
 
 // The function nearest() returns the index of the climb that is nearest to c in the
-// metric of c. The function nearest() returns −1 if c has no metric, and in one
-// dimension, where no path can avoid a barrier.
+// metric of c. The function nearest() returns −1 if c has no metric. It also returns −1
+// in one dimension, where no path can avoid a barrier.
 func nearest(climbs []*climb, c *climb) int {
 	k, least := -1, math.Inf(1)
 	if len(c.X) < 2 || c.Information == nil {
@@ -189,7 +189,7 @@ func straight(e *bayes.Density, a, b []float64, low float64) bool {
 // The function bent() reports whether the log density stays above the argument `low`
 // along a path from a to b through a third point. The third point is a maximum of the
 // density in the plane halfway between a and b, near their midpoint. If the density falls
-// too low on one half of the path, that half is bent in the same way; the argument
+// too low on one half of the path, that half is bent in the same way. The argument
 // `times` limits the depth of this recursion.
 func bent(e *bayes.Density, a, b []float64, low float64, times int) bool {
 	middle, normal := slices.Clone(a), make([]float64, len(a))

@@ -42,7 +42,8 @@ func Find(ctx context.Context, p *bayes.Posterior, s Settings) (*bayes.Modes, er
 	return find(ctx, p, s)
 }
 
-// The function find() does the same as Find, but always uses the solver of p.
+// The function find() does the same as the function Find, but always uses the solver of
+// p.
 func find(ctx context.Context, p *bayes.Posterior, s Settings) (*bayes.Modes, error) {
 	begin := time.Now()
 	ctx, hook := progress.Begin(ctx, "modes")

@@ -15,7 +15,7 @@ import (
 // second mode if its basin is small, but the density along a coordinate line through the
 // first mode usually has a maximum near the second mode.
 
-// The elements of `scanned` are probabilities; the density is evaluated at the
+// The elements of `scanned` are probabilities. The density is evaluated at the
 // corresponding quantiles of the prior. Most of these probabilities are between 0.1 and
 // 0.9, which suits uniform priors. The first and the last are far out in the tails, which
 // suits priors with long tails.
@@ -23,7 +23,7 @@ var scanned = []float64{0.003, 0.03, 0.08, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0
 
 // The method scan() evaluates the density along each coordinate line through the highest
 // end point, unless this point has been scanned before. It returns new searches, which
-// begin at the highest summits separated from the end point by a valley; the argument
+// begin at the highest summits separated from the end point by a valley. The argument
 // `most` limits their number. It leaves out summits whose density does not exceed the
 // highest density at the draws from the prior, because they are no better as starts than
 // these draws.

@@ -32,8 +32,8 @@ func (q *search) drawPoints(ctx context.Context) (points []*climb, failed []floa
 	return points, failed, nil
 }
 
-// The method look() evaluates the density at Points draws from the prior, which form a
-// Latin hypercube [McKay, Beckman & Conover 1979].
+// The method look() evaluates the density at draws from the prior that form a Latin
+// hypercube [McKay, Beckman & Conover 1979]. The number of draws is Settings.Points.
 func (q *search) look(ctx context.Context, rng *rand.Rand) (points []*climb, failed []float64, err error) {
 	d := len(q.p.Params)
 	thetas := make([][]float64, q.s.Points)
@@ -41,7 +41,8 @@ func (q *search) look(ctx context.Context, rng *rand.Rand) (points []*climb, fai
 		thetas[i] = make([]float64, d)
 	}
 	for k := range d {
-		// The prior is divided into intervals of equal probability, one for each draw.
+		// For each parameter, the prior is divided into intervals of equal probability,
+		// one for each draw.
 		for i, part := range rng.Perm(len(thetas)) {
 			at := (float64(rng.Uint64()>>11) + 0.5) / (1 << 53)
 			thetas[i][k] = q.p.Params[k].Prior.Quantile((float64(part) + at) / float64(len(thetas)))

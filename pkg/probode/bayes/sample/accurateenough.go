@@ -92,7 +92,7 @@ type candidate struct {
 	cost float64
 }
 
-// The function candidates() lists setups with grids of different tolerances.
+// The function candidates() lists setups with frozen grids of different tolerances.
 func candidates() (all []candidate) {
 	for _, tolerance := range []float64{1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7} {
 		mesh := probode.Frozen{Tolerance: probode.Tolerance{Relative: tolerance}, MaxSteps: 20_000}
@@ -166,9 +166,10 @@ func extremes(ctx context.Context, p *bayes.Posterior, found *bayes.Modes) (poin
 	return points, ctx.Err()
 }
 
-// The function around() sets u to a draw from the normal distribution around a mode,
-// whose covariance matrix is the Shape of the mode times scale². It returns the squared
-// Mahalanobis distance of the draw for this Shape, and whether the mode has a Shape.
+// The function around() sets u to a draw from a normal distribution with its centre at a
+// mode. The covariance matrix of this distribution is the Shape of the mode times scale².
+// It returns the squared Mahalanobis distance between the draw and the mode, computed
+// with this Shape, and whether the mode has a Shape.
 func around(u []float64, m *bayes.Mode, scale float64, rng *rand.Rand) (square float64, ok bool) {
 	var chol mat.Cholesky
 	if m.Shape == nil || !chol.Factorize(m.Shape) {
@@ -187,8 +188,8 @@ func around(u []float64, m *bayes.Mode, scale float64, rng *rand.Rand) (square f
 	return square, true
 }
 
-// The type ruler measures the errors of solvers at some θ, in units of the measurement
-// errors.
+// The type `ruler` measures the errors of solvers, in units of the measurement errors, at
+// a fixed set of points θ.
 type ruler struct {
 	points   [][]float64
 	modes    int // how many of points are modes

@@ -112,8 +112,8 @@ func ascend(ctx context.Context, p *bayes.Posterior, theta []float64) (*bayes.Mo
 
 // The function invert() sets the shape of a mode to the inverse of the Fisher information
 // there, and returns the logarithm of the determinant of the shape. If the standard
-// deviation in some direction is above widestSD, it is reduced to widestSD, and Cov
-// remains nil.
+// deviation in some direction is above widestSD, it is reduced to widestSD, and the field
+// Cov remains nil.
 func invert(m *bayes.Mode, information *mat.SymDense) (logDet float64) {
 	d := len(m.U)
 	var eigen mat.EigenSym

@@ -46,7 +46,7 @@ type Measurement struct {
 	job *job // the job that made it, for More
 }
 
-// The method rate() returns the number of effective draws per second; the time includes
+// The method rate() returns the number of effective draws per second. The time includes
 // preparation and burn-in.
 func (r Measurement) rate() float64 { return r.ESS / r.Seconds }
 

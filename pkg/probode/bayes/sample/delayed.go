@@ -154,7 +154,7 @@ func with(e *bayes.Density, s probode.Setup) *bayes.Density {
 	return d
 }
 
-// The type delayed is the kernel of DelayedAcceptance.
+// The type `delayed` is the kernel of DelayedAcceptance.
 type delayed struct {
 	*state
 	pcn       *pcn // moves ξ; nil without noise
@@ -165,10 +165,10 @@ type delayed struct {
 
 	// These fields test the first stage. The field `plain` is the sum of the probabilities
 	// with which plain Metropolis would accept the moves. The field `lost` is the sum of
-	// these probabilities over the lost moves, and refused is the number of lost moves. A
-	// move is lost if the two stages accept it with less than a tenth of the probability
-	// of plain Metropolis. The field `alone` is the iteration from which the first stage is
-	// no longer used, or zero while it is used.
+	// these probabilities over the lost moves, and the field `refused` is the number of
+	// lost moves. A move is lost if the two stages accept it with less than a tenth of
+	// the probability of plain Metropolis. The field `alone` is the iteration from which
+	// the first stage is no longer used, or zero while it is used.
 	plain, lost float64
 	refused     int
 	alone       int
@@ -304,8 +304,8 @@ func (k *delayed) test(ratio, first, back, weight float64) {
 
 // The method right() returns the log likelihood for the corrected predictions at theta,
 // or −Inf if it is NaN. The argument `coarse` holds the predictions of the first stage at
-// theta. The arguments `fine` and `elsewhere` hold the predictions of the second and of the
-// first stage at another θ; the difference between them is the correction.
+// theta. The arguments `fine` and `elsewhere` hold the predictions of the second and of
+// the first stage at another θ. The difference between them is the correction.
 func (k *delayed) right(theta, coarse, fine, elsewhere []float64) float64 {
 	for i, m := range coarse {
 		k.fitRight[i] = m + (fine[i] - elsewhere[i])

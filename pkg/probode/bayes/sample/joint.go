@@ -16,8 +16,8 @@ import (
 )
 
 // If the noise of the solver is large, θ and ξ depend on each other so strongly that a
-// chain that updates them in turn mixes very slowly. The data inform the averages of ξ
-// over intervals of time, which are represented by the scaled sums
+// chain that updates them in turn mixes very slowly. The data inform averages of ξ over
+// intervals of time. These averages are represented by the scaled sums
 //
 //	v_b = Σ_{i∈b} ξᵢ/√n_b,
 //
@@ -26,8 +26,8 @@ import (
 // which Fisher scoring finds with a few hundred solves. Proposals from this distribution
 // are nearly independent draws.
 
-// The type gaussian is a Gaussian approximation N(m, (UᵀU)⁻¹) of the distribution of (θ,
-// v), with θ on the unconstrained scale.
+// The type `gaussian` is a Gaussian approximation N(m, (UᵀU)⁻¹) to the distribution of
+// (θ, v), with θ on the unconstrained scale.
 type gaussian struct {
 	blocks []shape.Block
 	mean   []float64

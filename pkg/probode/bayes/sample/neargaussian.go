@@ -80,11 +80,11 @@ func elsewhere(e *bayes.Density, around []*bayes.Mode, rng *rand.Rand) float64 {
 	return far
 }
 
-// The function heavyTail() looks for a parameter with a heavy tail: its profile, the
-// maximum of the log density over all other parameters, falls much more slowly than that
-// of the Gaussian approximation at the mode m. The function returns the index of such a
-// parameter, or −1 if there is none. A random walk explores such a tail slowly, and the
-// diagnostics of the draws do not detect this.
+// The function heavyTail() looks for a parameter with a heavy tail. The profile of a
+// parameter is the maximum of the log density over all other parameters. In a heavy tail
+// the profile falls much more slowly than that of the Gaussian approximation at the mode
+// m. The function returns the index of such a parameter, or −1 if there is none. A random
+// walk explores such a tail slowly, and the diagnostics of the draws do not detect this.
 func heavyTail(e *bayes.Density, m *bayes.Mode) int {
 	const (
 		far   = 4.0 // standard deviations

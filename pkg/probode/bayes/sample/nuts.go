@@ -38,7 +38,7 @@ type NUTS struct {
 	Accept float64
 
 	// The fields `mean` and `cov` describe the Gaussian approximation at a mode, which
-	// Prepare finds.
+	// the method Prepare finds.
 	mean []float64
 	cov  mat.Symmetric
 }
@@ -151,7 +151,7 @@ func shapeAt(e *bayes.Density) func(u []float64) mat.Symmetric {
 	}
 }
 
-// The type nuts is the kernel of NUTS, on the natural scale.
+// The type `nuts` is the kernel of NUTS, on the natural scale.
 type nuts struct {
 	mcmc.NUTS
 	natural

@@ -129,9 +129,9 @@ func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accu
 		}
 	})
 	if err != nil {
-		// The elements of stays, the runs of equal draws, are sorted by the index of their
-		// first draw. So all draws before the
-		// first unsolved run of equal draws have weights.
+		// The slice `stays` holds the runs of equal draws, sorted by the index of their
+		// first draw. The run stays[done] is the first that has not been solved, so all
+		// draws before it have weights.
 		n := stays[done].from
 		out.Draws = slices.Clone(out.Draws)
 		for c := range out.Draws {

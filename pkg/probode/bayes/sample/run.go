@@ -50,7 +50,7 @@ func Run(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Settin
 	return job.run(ctx, 0)
 }
 
-// The type job holds a posterior and a sampler that are ready to run.
+// The type `job` holds a posterior and a sampler that are ready to run.
 type job struct {
 	p         *bayes.Posterior
 	bound     *bayes.Density // each chain has a clone of it
@@ -269,8 +269,8 @@ func (j *job) run(ctx context.Context, draws int) (*mcmc.Chains, error) {
 }
 
 // The method visits() reports the share of the draws in each mode whose mass is above
-// leastMass. It warns about modes without draws. For the Classical target it also warns
-// about modes with far more or far fewer draws than their Gaussian approximations
+// leastMass. It warns about modes without draws. If the target is Classical, it also
+// warns about modes with far more or far fewer draws than their Gaussian approximations
 // predict. For other targets there is no such warning, because noise in the model may
 // shift modes or raise the density between the modes.
 func (j *job) visits(chains *mcmc.Chains) []string {
@@ -384,7 +384,7 @@ func (j *job) solves() float64 {
 	return float64(steps) / float64(j.full)
 }
 
-// The type guard wraps a kernel. It recovers from panics in the functions of the model
+// The type `guard` wraps a kernel. It recovers from panics in the functions of the model
 // and of the kernel, and discards an iteration that was stopped.
 type guard struct {
 	mcmc.Kernel

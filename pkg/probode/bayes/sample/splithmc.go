@@ -26,8 +26,8 @@ type SplitHMC struct {
 	// the setup of the posterior.
 	Setup probode.Setup
 
-	// The field `mean` is the highest mode, and precision is the precision matrix of the
-	// Gaussian approximation there. Prepare sets both fields.
+	// The field `mean` is the highest mode, and the field `precision` is the precision
+	// matrix of the Gaussian approximation there. Prepare sets both fields.
 	mean      []float64
 	precision *mat.SymDense
 }

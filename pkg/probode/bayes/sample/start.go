@@ -73,12 +73,12 @@ func findModes(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.
 }
 
 // The function starts() returns the starting points of the chains, and a note for the
-// user. If a mode has no Gaussian approximation, the chains start at draws from the prior
-// or, if loose is true and the mode has a Shape, around the mode. Each starting point is
-// chosen from the given number of candidates, with probabilities such that it is nearly a
-// draw from the posterior. Without this choice a chain could start far along a ridge of
-// the Gaussian approximation, where the posterior density is very low, and from there
-// move to a region with little mass.
+// user. If the highest mode has no Gaussian approximation, the chains start at draws from
+// the prior. But if the argument `loose` is true and this mode has a Shape, they start
+// around the modes. Each starting point is chosen from the given number of candidates,
+// with probabilities such that it is nearly a draw from the posterior. Without this
+// choice a chain could start far along a ridge of the Gaussian approximation, where the
+// posterior density is very low, and from there move to a region with little mass.
 func starts(p *bayes.Posterior, found *bayes.Modes, chains, candidates int, loose bool) (start func(chain int, rng *rand.Rand) []float64, note string, err error) {
 	heavy := heavy(found)
 	spread := 2.
@@ -109,8 +109,8 @@ func starts(p *bayes.Posterior, found *bayes.Modes, chains, candidates int, loos
 		d := len(p.Params)
 		z, u := make([]float64, d), make([]float64, d)
 		// The number of chains that start in a mode is roughly proportional to the mass
-		// of the mode: chain i starts in the mode at which the cumulative mass passes (i
-		// + ½)/n, where n is the number of chains.
+		// of the mode. Let n be the number of chains. Chain i starts in the mode at which
+		// the cumulative mass passes (i + ½)/n.
 		at, sum := 0, heavy[0].Mass
 		for at < len(heavy)-1 && sum < (float64(chain)+0.5)/float64(chains) {
 			at++
@@ -142,11 +142,11 @@ func starts(p *bayes.Posterior, found *bayes.Modes, chains, candidates int, loos
 		for range candidates {
 			theta := draw()
 			logp, err := mine.LogPosterior(u, nil)
-			// The candidate with the largest weight is chosen; the variable `weight` is the
-			// logarithm of its importance weight plus a random number. This number, −log
-			// of an exponential variate, has a Gumbel distribution. Therefore the
-			// probability that a candidate is chosen is its importance weight divided by
-			// the sum of all importance weights.
+			// The candidate with the largest value of the variable `weight` is chosen.
+			// This variable is the sum of a random number and the logarithm of the
+			// importance weight. The random number, −log of an exponential variate, has a
+			// Gumbel distribution. Therefore the probability that a candidate is chosen
+			// is its importance weight divided by the sum of all importance weights.
 			if weight := logp + floats.Dot(z, z)/2 - math.Log(rng.ExpFloat64()); err == nil && weight > top {
 				best, top = theta, weight
 			}
@@ -165,7 +165,7 @@ func inside(e *bayes.Density, theta, u []float64) {
 		if e.Unconstrain(check, theta) == nil {
 			return
 		}
-		// Unconstrain stops at the first coordinate that is not finite.
+		// The method Unconstrain stops at the first coordinate that is not finite.
 		k := slices.IndexFunc(check, func(v float64) bool { return v-v != 0 })
 		u[k] *= 0.9
 		check[k] = 0

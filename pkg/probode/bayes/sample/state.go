@@ -10,7 +10,7 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// The type state holds the position (θ, ξ) of a chain and the likelihood there. It has
+// The type `state` holds the position (θ, ξ) of a chain and the likelihood there. It has
 // all methods of an mcmc.Kernel except Step. It also has a method for the Metropolis move
 // of θ, which several samplers use.
 type state struct {
@@ -37,7 +37,7 @@ type state struct {
 }
 
 // All random decisions of the kernels, except the proposals of θ, are made through the
-// interface chance. To compute the probabilities of a kernel's moves, tests use an
+// interface `chance`. To compute the probabilities of a kernel's moves, tests use an
 // implementation that follows all branches.
 type chance interface {
 	// The method accept() reports whether a move is accepted. The probability of
@@ -53,7 +53,7 @@ type chance interface {
 	perturb(dst, xi []float64, beta float64, rng *rand.Rand)
 }
 
-// The type random is the implementation of chance that is used outside tests.
+// The type `random` implements the interface `chance` outside tests.
 type random struct{}
 
 func (random) accept(logRatio float64, rng *rand.Rand) bool {
@@ -123,7 +123,7 @@ func (s *state) moveTheta(rng *rand.Rand) bool {
 }
 
 // The method decide() accepts or rejects the proposal uNew, adds it to the counts in the
-// argument moves, and returns its probability of acceptance. The likelihood at uNew is
+// argument `moves`, and returns its probability of acceptance. The likelihood at uNew is
 // computed with the argument `xi`, and logq is added to the log ratio of the posterior
 // densities at uNew and u.
 func (s *state) decide(logq float64, xi []float64, moves *mcmc.Moves, rng *rand.Rand) (accepted bool, probability float64) {

@@ -94,7 +94,7 @@ func (j *job) fields(hash string) []mcmc.Field {
 	return out
 }
 
-// The type probe evaluates the model at a given θ, for ξ = 0 and for one fixed ξ.
+// The type `probe` evaluates the model at a given θ, for ξ = 0 and for one fixed ξ.
 type probe struct {
 	e         *bayes.Density
 	u, theta  []float64
@@ -145,8 +145,8 @@ func (q *probe) hash() string {
 	return fmt.Sprintf("%016x", h.Sum64())
 }
 
-// The type streamed is a kernel that can also evaluate the model at its current position.
-// When a run is resumed, the result is compared with the saved result.
+// The type `streamed` is a kernel that can also evaluate the model at its current
+// position. When a run is resumed, the result is compared with the saved result.
 type streamed struct {
 	*guard
 	*probe

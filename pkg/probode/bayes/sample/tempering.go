@@ -81,8 +81,8 @@ func (s Tempering) Kernel(d *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Ker
 	return k
 }
 
-// The type natural is embedded in those kernels that move on the unconstrained scale; it
-// converts their positions to the natural scale.
+// The type `natural` is embedded in those kernels that move on the unconstrained scale;
+// it converts their positions to the natural scale.
 type natural struct {
 	e           *bayes.Density
 	theta, work []float64
@@ -92,8 +92,8 @@ func newNatural(e *bayes.Density) natural {
 	return natural{e, make([]float64, e.Dim()), make([]float64, e.Dim())}
 }
 
-// The method init() calls the function that initialises a kernel, at the unconstrained
-// point that corresponds to x.
+// The method init() initialises a kernel at the unconstrained point that corresponds to
+// x, by calling the function in the argument `init`.
 func (n *natural) init(x []float64, rng *rand.Rand, init func(u []float64, rng *rand.Rand) error) error {
 	u := make([]float64, len(x))
 	if err := n.e.Unconstrain(u, x); err != nil {
@@ -115,15 +115,15 @@ func (n *natural) at(u []float64) []float64 {
 	return n.theta
 }
 
-// The method generate() writes the quantities of the density at u, where the log density
-// is logp. It solves the equations at u.
+// The method generate() writes the quantities that are stored for a draw at the point u,
+// where the log density is logp. It solves the equations at u.
 func (n *natural) generate(dst, u []float64, logp float64) {
 	theta := n.at(u)
 	n.e.LogLikelihood(theta, nil) // it was solved before, so there is no error
 	n.e.Generate(dst, logp, theta, n.e.Expected())
 }
 
-// The type tempering is the kernel of Tempering, on the natural scale.
+// The type `tempering` is the kernel of Tempering, on the natural scale.
 type tempering struct {
 	mcmc.Tempering
 	natural

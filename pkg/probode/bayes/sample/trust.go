@@ -20,10 +20,10 @@ import (
 // The function accurateEnough() compares solvers with an accurate solver mainly at the
 // modes and close to them. If the data contain little information, much of the posterior
 // mass is far from the modes. Far from the modes an explicit method on a grid that was
-// frozen at a mode may be unstable. If it is, the computed density may vanish where the
-// posterior has mass, or it may have a phantom mode, in which all chains may end. In both
-// cases R̂ is close to 1, and the draws do not reveal the error. A certificate also
-// compares the solvers far from the modes.
+// frozen at a mode may be unstable. If the method is unstable, the computed density may
+// vanish where the posterior has mass. It may also have a phantom mode, in which all
+// chains may end. In both cases R̂ is close to 1, and the draws do not reveal the error.
+// A certificate also compares the solvers far from the modes.
 
 // The chosen solver is certified only if there are at most mostTrusted parameters,
 // because with d parameters a certificate takes 50 + 20 d solutions at each mode. With
@@ -35,7 +35,7 @@ const mostTrusted = 15
 // from an accurate solver in a region where the posterior density is not negligible,
 // trust() replaces it by Radau5, which is stable, and returns the reason. It first tries
 // frozen grids and then, if the sampler needs no gradients, steps that are chosen anew for
-// every θ. If none of these solvers is accurate enough, trust() sets Caution.
+// every θ. If none of these solvers is accurate enough, trust() sets the field Caution.
 func (p *Plan) trust(ctx context.Context, s mcmc.Settings) (why string, err error) {
 	q := p.Posterior
 	if len(q.Params) > mostTrusted {
@@ -68,9 +68,10 @@ func (p *Plan) trust(ctx context.Context, s mcmc.Settings) (why string, err erro
 	return "", nil
 }
 
-// The function differs() describes a point at which the error of q's solver is so large
-// that a parameter could be shifted by a tenth of a standard deviation, or that a part of
-// the posterior could be missing. The result is empty if no such point was found.
+// The function differs() describes a point at which the error of q's solver is too large.
+// The error is too large if it could shift a parameter by a tenth of a standard
+// deviation, or if a part of the posterior could be missing. The result is empty if no
+// such point was found.
 func differs(ctx context.Context, q *bayes.Posterior, s mcmc.Settings) (string, error) {
 	var from [][]float64
 	for _, m := range q.Modes.Modes {
@@ -105,10 +106,10 @@ func differs(ctx context.Context, q *bayes.Posterior, s mcmc.Settings) (string, 
 }
 
 // The function jumps() compares the solver of q with an accurate solver at points where
-// one parameter is equal to a quantile of its prior, and the others are at the highest
-// mode. It considers only points at which the accurate log density is not far below its
-// value at the mode, and describes the first point at which the log density is wrong by
-// more than 1. The result is empty if there is no such point.
+// one parameter is equal to a quantile of its prior, and the other parameters have their
+// values at the highest mode. It considers only points at which the accurate log density
+// is not far below its value at the mode, and describes the first point at which the log
+// density is wrong by more than 1. The result is empty if there is no such point.
 func jumps(ctx context.Context, q *bayes.Posterior) (string, error) {
 	const (
 		far   = 7 // below the mode: a density of a thousandth may extend over a wide range

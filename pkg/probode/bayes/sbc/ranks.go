@@ -114,8 +114,8 @@ func (r *Result) P(k int) float64 {
 	return max(0, 1-dist.inside(r.Draws, least*(1+1e-9)))
 }
 
-// The method cumulated() returns the cumulative counts of ranks, that is, how many ranks
-// are ≤ i, for i = 0, …, L−1.
+// The method cumulated() returns the cumulative counts of ranks, that is, the numbers of
+// ranks that are ≤ i, for i = 0, …, L−1.
 func (r *Result) cumulated(k int) []int {
 	c := make([]int, r.Draws+1)
 	for _, rank := range r.Ranks[k] {
@@ -127,8 +127,8 @@ func (r *Result) cumulated(k int) []int {
 	return c[:r.Draws]
 }
 
-// The type binomial computes binomial distributions for up to n trials. Its elements are
-// log 0!, …, log n!.
+// The type `binomial` computes binomial distributions for up to n trials. Its elements
+// are log 0!, …, log n!.
 type binomial []float64
 
 func newBinomial(n int) binomial {

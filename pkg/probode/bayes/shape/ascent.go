@@ -43,10 +43,11 @@ type Ascent struct {
 
 	fresh   bool // the derivatives were computed at X
 	damping float64
-	// The field `rest` is an estimate of the difference between the matrix of negative
-	// second derivatives and the Fisher information, derived from changes in the
-	// gradient. The field `corrected` is true if adding rest to the information would have
-	// improved the prediction of the last rise; rest is then added in the next step.
+	// The field `rest` estimates the matrix of negative second derivatives minus the
+	// Fisher information. This estimate is derived from changes in the gradient. The
+	// field `corrected` is true if the sum of the information and `rest` would have
+	// predicted the last rise better than the information alone. The next step then uses
+	// this sum.
 	rest      *mat.SymDense
 	corrected bool
 	from      []float64 // the last point, and the gradient there; nil at the first one
@@ -125,7 +126,7 @@ func (a *Ascent) Step(f Function) {
 	a.Done = true
 }
 
-// valueAt returns f at x. If f is an Adjuster, x is first changed by f.Adjust.
+// valueAt returns f at x. If f is an Adjuster, f.Adjust first changes x.
 func valueAt(f Function, x []float64) float64 {
 	value := f.Value(x)
 	if adjuster, ok := f.(Adjuster); ok && !math.IsInf(value, -1) {
@@ -177,9 +178,9 @@ func (a *Ascent) move(f Function, to []float64, value, ratio float64) {
 	a.fresh = false
 }
 
-// The method learn() updates rest so that the secant condition holds: the sum of the
-// information matrix and rest, multiplied by the last step, equals the decrease in the
-// gradient [Dennis, Gay & Welsch (1981), ACM Trans. Math. Softw. 7, 348].
+// The method learn() updates the field `rest` so that the secant condition holds: the sum
+// of the information matrix and `rest`, multiplied by the last step, equals the decrease
+// in the gradient [Dennis, Gay & Welsch (1981), ACM Trans. Math. Softw. 7, 348].
 func (a *Ascent) learn() {
 	n := len(a.X)
 	if a.rest == nil {
@@ -209,8 +210,9 @@ func (a *Ascent) learn() {
 	a.rest.SymRankOne(a.rest, -mat.Dot(miss, step)/(along*along), change)
 }
 
-// The method choose() enables the correction rest for the next step if this correction
-// would have made the prediction of the last rise more accurate.
+// The method choose() decides whether the next step uses the correction in the field
+// `rest`. It does if this correction would have made the prediction of the last rise more
+// accurate.
 func (a *Ascent) choose(x []float64, rise float64) {
 	if a.rest == nil {
 		return
@@ -267,16 +269,16 @@ func (a *Ascent) Within(radius float64) (d []float64, rise float64) {
 	return d, rise
 }
 
-// The method damped() computes the step for Within, in coordinates divided by their
-// units. The argument `negative` is an upper bound on the absolute values of the negative
-// eigenvalues of the curvature.
+// The method damped() computes the step for the method Within, in coordinates divided by
+// their units. The argument `negative` is an upper bound on the absolute values of the
+// negative eigenvalues of the curvature.
 func (a *Ascent) damped(curvature *mat.SymDense, g []float64, negative, radius float64, low, high []float64) []float64 {
 	var largest float64
 	for k := range g {
 		largest = max(largest, curvature.At(k, k))
 	}
-	// The damping that gives the longest permitted step lies between the values least and
-	// most.
+	// The damping that gives the longest permitted step lies between the values of the
+	// variables `least` and `most`.
 	least, most := 1e-13*largest+1e-300, norm(g)/radius+negative
 	d, ok := boxed(curvature, g, least, low, high)
 	if ok && norm(d) <= radius {

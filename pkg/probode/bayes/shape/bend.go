@@ -18,10 +18,10 @@ type Bender interface {
 	Bend(p *Point, d []float64) []float64
 }
 
-// The method bent() returns the point at which a step along d should end on a curved
-// ridge: x + d + c/2, where the acceleration c compensates for the curvature of the
-// predictions. Coordinates with d = 0 do not move. The result is nil if the acceleration
-// is unknown, or if it is not small compared with d.
+// The method bent() returns the point x + d + c/2, at which a step along d should end on
+// a curved ridge. The acceleration c compensates for the curvature of the predictions.
+// Coordinates with d = 0 do not move. The result is nil if the acceleration is unknown,
+// or if it is not small compared with d.
 //
 // Source: Transtrum & Sethna (2012), arXiv:1201.5885.
 func (a *Ascent) bent(f Function, d []float64, damping float64) []float64 {

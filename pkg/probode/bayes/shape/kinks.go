@@ -8,7 +8,7 @@ import (
 )
 
 // The constant `slack` is the smallest damping if the density has kinks. If there are few
-// kinks, some directions have no curvature; the damping then prevents steps of more than
+// kinks, some directions have no curvature. The damping then prevents steps of more than
 // ten standard deviations.
 const slack = 1e-2
 
@@ -18,9 +18,9 @@ const slack = 1e-2
 const sharpest = 1e-10
 
 // bentStep returns the step d to the maximum, within the bounds, of an expansion with
-// kinks. It also returns the rise that the expansion predicts. The diagonal of
-// Information, multiplied by damping, is added to the curvature. The result `ok` is false
-// if a number is not finite.
+// kinks. It also returns the rise that the expansion predicts. The diagonal of the matrix
+// Information, multiplied by the argument `damping`, is added to the curvature. The
+// result `ok` is false if a number is not finite.
 //
 // The absolute values |r| are replaced by √(r² + ε²), and Newton's method follows the
 // maximum as ε shrinks. Each iteration linearises λ √(r² + ε²) = r with the slopes λ as

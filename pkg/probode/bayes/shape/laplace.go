@@ -10,13 +10,13 @@ import (
 // The second derivatives at a mode are computed by differences along the principal axes
 // of the posterior, with steps of laplaceStep standard deviations. On a ridge the
 // curvatures differ by many powers of ten, and differences along other directions are too
-// inaccurate: the error of a difference is proportional to the largest curvature along
-// its direction, but must be small compared with the smallest curvature. The error has
-// two parts: O(laplaceStep²) times the deviation of the density from a Gaussian, and the
-// rounding error of the log density divided by laplaceStep², which is about 1e-14
-// |f|/1e-4. Differences of gradients are better where gradients exist: they require 2 d
-// gradients instead of d (d + 1) values, and the rounding error is divided by laplaceStep
-// instead of its square.
+// inaccurate. The error of a difference is proportional to the largest curvature that
+// contributes to its direction, but it must be small compared with the smallest
+// curvature. The error has two parts. One part is O(laplaceStep²) times the deviation of
+// the density from a Gaussian. The other part is the rounding error of the log density
+// divided by laplaceStep², which is about 1e-14 |f|/1e-4. If gradients exist, differences
+// of gradients are better. They require 2 d gradients instead of d (d + 1) values. Their
+// rounding error is divided by laplaceStep, not by its square.
 const laplaceStep = 0.01
 
 // The constant `flat` is the standard deviation, on the unconstrained scale, above which a
@@ -74,13 +74,13 @@ func (p *Point) Laplace(values func([][]float64) ([]float64, error), gradients f
 }
 
 // The function laplace() computes the results of Laplace for f = −log density. The
-// function slopes() returns gradients of the log density; it is nil if only values are to
-// be used.
+// function slopes() returns gradients of the log density. The argument `slopes` is nil if
+// only values are to be used.
 //
-// The columns of w are the principal axes, which are not known in advance. At first the
-// columns are the principal axes of the argument `metric`, a first guess of the second
-// derivatives; without a metric they are multiples of the unit vectors. The columns are
-// then repeatedly replaced by the principal axes of the computed Hessian, until f is
+// The columns of w are the principal axes, which are not known in advance. The argument
+// `metric` is a first guess of the second derivatives. At first the columns are the
+// principal axes of `metric` or, if it is nil, multiples of the unit vectors. The columns
+// are then repeatedly replaced by the principal axes of the computed Hessian, until f is
 // about ½|z|², where z are the coordinates along these axes.
 func laplace(f func([][]float64) []float64, slopes func([][]float64) [][]float64, u []float64, metric *mat.SymDense) (cov, shape *mat.SymDense) {
 	d := len(u)
@@ -223,8 +223,8 @@ func pairs(d int, bends func(sums ...[]int) []float64) *mat.SymDense {
 	return hess
 }
 
-// The function turns() returns the second derivatives of f in the coordinates of the
-// axes, which are the columns of w, from differences of gradients. The result is nil if
+// The function turns() uses differences of gradients to compute the second derivatives of
+// f in the coordinates of the axes. The axes are the columns of w. The result is nil if
 // no gradients are available.
 func turns(slopes func([][]float64) [][]float64, u []float64, w *mat.Dense) *mat.SymDense {
 	if slopes == nil {
@@ -258,8 +258,8 @@ func turns(slopes func([][]float64) [][]float64, u []float64, w *mat.Dense) *mat
 	return hess
 }
 
-// axesOf sets the columns of w to the axes of the covariance whose inverse is metric,
-// and reports whether that is possible.
+// axesOf sets the columns of w to the principal axes of the covariance matrix whose
+// inverse is the argument `metric`, and reports whether that is possible.
 func axesOf(w *mat.Dense, metric *mat.SymDense) bool {
 	var eigen mat.EigenSym
 	if !eigen.Factorize(metric, true) {

@@ -43,8 +43,8 @@ func generate() ([]byte, error) {
 	return format.Source(b.Bytes())
 }
 
-// The function each() returns n copies of pattern, numbered from 0, in which # is
-// replaced by the number of the copy.
+// The function each() returns n copies of the argument `pattern`. The copies are numbered
+// from 0, and # is replaced by the number of the copy.
 func each(n int, pattern string) []string {
 	out := make([]string, n)
 	for k := range out {
@@ -53,8 +53,9 @@ func each(n int, pattern string) []string {
 	return out
 }
 
-// The functions list(), lines() and all() join the patterns of d components, and matrix()
-// joins the patterns of the d² elements of a matrix, row by row.
+// The functions list(), lines() and all() join d copies of the pattern, one for each
+// component. The function matrix() joins d² copies, one for each element of a matrix, row
+// by row.
 func list(d int, pattern string) string   { return strings.Join(each(d, pattern), ", ") }
 func lines(d int, pattern string) string  { return strings.Join(each(d, pattern), "\n") }
 func all(d int, pattern string) string    { return strings.Join(each(d, pattern), " && ") }
