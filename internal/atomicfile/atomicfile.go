@@ -12,14 +12,15 @@ import (
 )
 
 // Write creates a file with the permissions 0644, calls the function write() to fill it,
-// and renames the file to path once its whole content is on the disk. If there is an
-// error, the file at path is unchanged, and the new file is removed. If the process is
-// killed, a file named after path, with digits and .tmp added, may remain.
+// and renames the file to `path` once its whole content is on the disk. If there is an
+// error, the old file is unchanged, and the new file is removed. If the process is
+// killed, the unfinished new file may remain. Its name is that of the old file, followed
+// by a dot, digits and .tmp.
 //
-// If path is a link, Write replaces the file to which it points. If path is /dev/null, a
-// terminal, or a pipe that has a reader, Write writes directly to it. Write also writes
-// directly to standard output and standard error, whose path may be, for example,
-// /dev/stdout.
+// If `path` is a link, Write replaces the file to which it points. If `path` is
+// /dev/null, a terminal, or a pipe that has a reader, Write writes directly to it. Write
+// also writes directly to standard output and standard error, whose path may be, for
+// example, /dev/stdout.
 func Write(path string, write func(io.Writer) error) error {
 	info, err := os.Stat(path)
 	if err == nil {
@@ -46,8 +47,8 @@ func Write(path string, write func(io.Writer) error) error {
 	return Replace(path, write)
 }
 
-// Replace is like Write, but if path is a link, a pipe or a device, the new file replaces
-// it.
+// Replace is like Write, but if `path` is a link, a pipe or a device, the new file
+// replaces it.
 func Replace(path string, write func(io.Writer) error) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
 	if err != nil {
@@ -56,9 +57,9 @@ func Replace(path string, write func(io.Writer) error) error {
 	return finish(path, tmp, write)
 }
 
-// WriteVia is like Replace, but until the file is complete it has the name tmp in the
-// same directory. If an earlier call has left a file named tmp, that file is removed, so
-// no other process may use tmp.
+// WriteVia is like Replace, but until the file is complete its name is `tmp`, in the same
+// directory. If an earlier call has left a file with this name, that file is removed, so
+// no other process may use this name.
 func WriteVia(tmp, path string, write func(io.Writer) error) error {
 	if err := os.Remove(tmp); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err

@@ -17,12 +17,12 @@ import (
 //
 // Adaptive finds the times of events that have a Trigger. If a Trigger becomes positive
 // within a step, the step is repeated with other lengths until it ends just after the
-// time at which the Trigger becomes positive. The delay is at most a few units in the
-// last place of t. If several Triggers become positive in one step, the step ends when
-// the first of them becomes positive. The jump is then applied, and the method is
-// restarted. On the Path that Hold returns, the event times depend on θ, and derivatives
-// include this dependence. It is an error if the times of an event accumulate, as the
-// impact times of a bouncing ball do.
+// time at which the Trigger becomes positive. The step ends at most a few units in the
+// last place of t after this time. If several Triggers become positive in one step, the
+// step ends when the first of them becomes positive. The jump is then applied, and the
+// method is restarted. On the Path that Hold returns, the event times depend on θ, and
+// derivatives include this dependence. It is an error if the times of an event
+// accumulate, as the impact times of a bouncing ball do.
 type Adaptive struct {
 	Tolerance
 	// Max bounds the length of a step; zero means no bound.

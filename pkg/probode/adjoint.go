@@ -23,15 +23,16 @@ import (
 // formulas give the gradient for the numerical solution, not an approximation to the
 // gradient for the exact solution.
 
-// A Reverser is a Stepper that computes gradients. For any other Stepper, gradients with
-// respect to θ are computed from the derivatives of the path with respect to each
-// parameter, and gradients with respect to ξ are not available.
+// A Reverser is a Stepper that computes gradients. If a Stepper is not a Reverser,
+// gradients with respect to θ are computed from the derivatives of the path with respect
+// to each parameter, and gradients with respect to ξ are not available.
 type Reverser interface {
 	Stepper
-	// Reverse propagates gradients back through step i, from the state next to the state
-	// x. The arguments `theta`, xi and scale must be those with which the step was
-	// computed. Reverse adds the contributions of a.Next to the other gradients in a. For
-	// each segment, the method Start is called at the beginning of the segment, and then
+	// Reverse propagates gradients back through step i, which leads from the state x to
+	// the state `next`. The arguments `theta`, `xi` and `scale` must be those with which
+	// the step was computed. Given the gradient with respect to the next state, a.Next,
+	// Reverse adds the resulting contributions to the other gradients in `a`. For each
+	// segment, the method Start is called at the beginning of the segment, and then
 	// Reverse is called for each step, from the last to the first. A multistep method
 	// keeps the gradients with respect to earlier states, or to earlier values of f,
 	// until Reverse reaches the steps that computed these states or values. If a Reverser
@@ -61,8 +62,9 @@ type Gradient struct {
 // The intermediate results of the steps are not stored, so memory is needed only for z
 // and w.
 //
-// If the method is not a Reverser, Gradient solves for the derivatives along each
-// parameter, as SolveTangents does, and returns errors.ErrUnsupported if g.Xi is not nil.
+// If the method is not a Reverser, Gradient computes the derivatives of the path with
+// respect to each parameter, as SolveTangents does. In this case Gradient returns
+// errors.ErrUnsupported if g.Xi is not nil.
 func (s *Solver) Gradient(g *Gradient, w, z, theta, xi []float64) error {
 	return s.gradient(g, w, nil, z, theta, xi)
 }
@@ -430,10 +432,10 @@ func (r *reverseRun) each(dtheta, theta []float64, value func() float64) {
 // Reversible is a Path that can compute gradients of functions of its states.
 type Reversible interface {
 	Path
-	// Gradient computes the gradient of Σ wᵀx and stores it in g. The vector x holds the
-	// states that the last call of States computed for theta and xi, and w has the same
-	// length. If w is the gradient of a function with respect to the states, g is the
-	// gradient of that function with respect to θ and ξ. The error is
+	// Gradient computes the gradient of Σₙ wₙᵀxₙ and stores it in g. Here xₙ is the state
+	// at time n that the last call of States computed for theta and xi, and wₙ is the
+	// corresponding part of w. If w is the gradient of a function with respect to the
+	// states, g is the gradient of that function with respect to θ and ξ. The error is
 	// errors.ErrUnsupported if the states have no derivative.
 	Gradient(ctx context.Context, g *Gradient, w, theta, xi []float64) error
 }

@@ -39,8 +39,8 @@ func (o Object) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Named returns an Object in which each name is followed by its number from x. If x is
-// shorter than names, the value of the remaining names is written as null.
+// Named returns an Object that pairs names[k] with the number x[k]. If there are more
+// names than numbers, null is written for each of the remaining names.
 func Named(names []string, x []float64) Object {
 	out := Object{}
 	for k, name := range names {

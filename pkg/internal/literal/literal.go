@@ -22,18 +22,19 @@ func Of(v any) string {
 	return w.String()
 }
 
-// Declared is like Of, but leaves out the fields that do not belong to a declaration:
-// functions, because another build may change their names; channels; and values of types
-// from package sync, because they hold the state of a running process. The resulting text
-// is used to distinguish studies.
+// Declared is like Of, but leaves out the fields that may differ between two runs of the
+// same study. These are functions, whose names may change from one build to the next;
+// values of types from package sync, which hold the state of a running process; and
+// channels. The text is used to recognise a study.
 func Declared(v any) string {
 	w := &writer{declared: true}
 	w.write(reflect.ValueOf(v), true, nil)
 	return w.String()
 }
 
-// NonZero is like Declared, but leaves out the struct fields that are zero. A new field
-// in a struct thus does not change the text of values in which it is zero.
+// NonZero is like Declared, but leaves out the struct fields that are zero. So if a field
+// is added to a struct, the text of a value does not change as long as the new field is
+// zero.
 func NonZero(v any) string {
 	w := &writer{brief: true, declared: true}
 	w.write(reflect.ValueOf(v), true, nil)

@@ -3,21 +3,21 @@ package progress
 import "context"
 
 // A Hook is a function that a computation calls to report its progress. The argument
-// named doing describes the current step of the computation in words, or is empty.
+// `doing` says in words what the computation is doing now, or is empty.
 type Hook func(done, total int, doing string)
 
 type key struct{}
 
-// With returns a context in which long computations that have no hook of their own show
-// their progress. The function begin() is called with the name of each such computation
-// and returns its hook.
+// With gives a copy of ctx. Under this copy, long computations report their progress even
+// if the caller gives them no hook. Each such computation calls the function begin() with
+// its own name, and gets its hook as the result.
 func With(ctx context.Context, begin func(label string) Hook) context.Context {
 	return context.WithValue(ctx, key{}, begin)
 }
 
-// Begin returns the hook of a computation under ctx, or nil if there is none. Begin also
-// returns a context under which the parts of the computation show no progress of their
-// own.
+// Begin returns the hook with which a computation reports its progress, or nil if ctx
+// does not provide hooks. Begin also returns a context for the parts of the computation,
+// so that they do not report their progress separately.
 func Begin(ctx context.Context, label string) (context.Context, Hook) {
 	if ctx == nil {
 		return ctx, nil // the caller reports the error
@@ -29,8 +29,9 @@ func Begin(ctx context.Context, label string) (context.Context, Hook) {
 	return With(ctx, nil), begin(label)
 }
 
-// Counts returns the hook that counts the steps of a computation: the given hook or, if
-// that is nil, the hook from the context.
+// Counts returns the function to which a computation reports how many of its steps are
+// done. This is the function `given` or, if that is nil, one that calls the hook from the
+// context.
 func Counts(ctx context.Context, given func(done, total int), label string) (context.Context, func(done, total int)) {
 	ctx, hook := Begin(ctx, label)
 	if given != nil || hook == nil {

@@ -17,8 +17,8 @@ func Mix(z uint64) uint64 {
 const Gamma = 0x9e3779b97f4a7c15
 
 // Seed returns the initial state of a rand.PCG for a key. The 128 bits of this state are
-// a hash of the whole key, so that streams with different keys are different parts of the
-// period of the generator.
+// a hash of the whole key. So two streams with different keys begin at different points
+// of the period of the generator.
 func Seed(seed uint64, key ...uint64) (hi, lo uint64) {
 	hi, lo = Mix(seed^Gamma), Mix(seed+0xd1b54a32d192ed03)
 	for _, k := range key {

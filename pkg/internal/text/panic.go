@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Panic returns a line that describes a panic: the value that [recover] returned, and the
-// file and line where the panic happened.
+// Panic returns a text of one line that describes a panic. It contains the value that
+// [recover] returned, and the file and line where the panic happened.
 func Panic(value any, stack []byte) string {
 	message := strings.Join(strings.Fields(fmt.Sprint(value)), " ")
 	_, frames, _ := strings.Cut(string(stack), "\npanic(")

@@ -11,11 +11,11 @@ import (
 //
 //	Z_{i+1} = Zᵢ + h Σ_{j=0}^{s−1} β_j F_{i−j} + √α h^{s+1/2} ξᵢ,   ξᵢ ~ N(0, I),
 //
-// so that Σ_Z = α h^{2s+1} I [T16; T18, §2.3]. With probode.ScaleLocal and α = 1/N for N
-// steps, the standard deviation of the noise in each step is instead equal to the local
-// truncation error of that step, as for the Gaussian process of [T16]. The method is
-// stable only if the steps are small compared with the fastest time scale of the problem;
-// a larger s requires smaller steps.
+// so that Σ_Z = α h^{2s+1} I [T16; T18, §2.3]. If the Scaling is probode.ScaleLocal, the
+// standard deviation of the noise in a step is proportional to the local truncation error
+// of that step. With α = 1/N for N steps the two are equal, as for the Gaussian process
+// of [T16]. The method is stable only if the steps are small compared with the shortest
+// time scale of the problem. A larger s requires smaller steps.
 type Bashforth struct {
 	// Steps is s, from 1 to 5. Zero means 1, which is the forward Euler method.
 	Steps int

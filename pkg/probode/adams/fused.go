@@ -16,8 +16,8 @@ import (
 // of FJ. These loops perform the same operations as the code in moulton.go, in the same
 // order, so both produce bitwise identical paths.
 
-// Runs reports whether Run can be used: it requires a uniform grid and a problem with few
-// dimensions and a dense FJ, and cannot be used with Predictor.
+// Runs reports whether Run can be used. The grid must be uniform, the problem must have
+// few dimensions and a dense FJ, and Linearize must not be Predictor.
 func (a *moulton) Runs() bool {
 	small := a.d <= 3 || a.d == 4 && a.lin == Current
 	_, uniform := a.g.Uniform()

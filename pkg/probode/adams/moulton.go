@@ -28,25 +28,27 @@ type Moulton struct {
 	Linearize Linearization
 }
 
-// Nominal returns the order of the method when its implicit equation is solved exactly,
-// and a message that says what to do if Order is lower. Order may be lower if the
-// equation is linearised once at the current state.
+// Nominal returns the order that the method has if its implicit equation is solved
+// exactly. The method Order may return a lower order, because the equation may be
+// linearised only once, at the current state. For this case, Nominal also returns a
+// message that says what to do.
 func (m Moulton) Nominal() (order int, remedy string) {
 	m.Linearize = Newton
 	return m.Order(), "one linearisation at the current state limits the order to 2; set Linearize to Newton or Predictor"
 }
 
-// Linearization chooses the state c at which the vector field is linearised, f(z) ≈ f(c) +
-// J(c)(z − c), to solve the implicit equation of a step. The matrix J in the covariance
-// of the noise is evaluated at the same state.
+// Linearization chooses a state c in each step. To solve the implicit equation of the
+// step, the vector field is linearised at this state: f(z) ≈ f(c) + J(c)(z − c). The
+// matrix J in the covariance of the noise is evaluated at the same state.
 type Linearization int
 
 const (
-	// Newton iterates from Zᵢ until the equation is solved; the Γ and J of the noise are
-	// evaluated at Zᵢ. Newton is the default because only Newton has order s+1 for every
-	// s and is also stable on stiff problems: Current has a lower order for s ≥ 2, and
-	// Predictor, which linearises at the end of an explicit step, is not stable on stiff
-	// problems. Newton costs two to three times as much as Current or Predictor.
+	// Newton solves the equation by Newton's method, starting at Zᵢ. The matrices Γ and J
+	// in the covariance of the noise are evaluated at Zᵢ. Newton is the default because
+	// only Newton has order s+1 for every s and is also stable on stiff problems: Current
+	// has a lower order for s ≥ 2, and Predictor, which linearises at the state that an
+	// explicit step predicts, is not stable on stiff problems. Newton costs two to three
+	// times as much as Current or Predictor.
 	Newton Linearization = iota
 
 	// Current linearises f once in each step, at Zᵢ, as in [T18, §2.4]. The remainder of
@@ -356,9 +358,9 @@ func (a *moulton) iterate(next, theta []float64) error {
 	}
 }
 
-// LocalError compares the step with the result of the implicit method whose order is
-// one higher or, if there are too few earlier steps for that, with two steps of half
-// the length.
+// LocalError compares the step with the result of the implicit method whose order is one
+// higher. If there are too few earlier steps for that method, LocalError compares the
+// step with two steps of half the length.
 func (a *moulton) LocalError(dst []float64, i int, x, next, theta []float64) error {
 	if i-a.begin < a.steps {
 		if a.steps <= 1 {
@@ -419,8 +421,9 @@ func subtract(dst, z []float64, c float64, u []float64) {
 	}
 }
 
-// Differentiate differentiates the equation of the step: with Γ = inv × I − J, the
-// derivative of the solution u of Γu = w is Γ⁻¹ (dw + dJ u − dinv u).
+// Differentiate computes the derivatives of the step. A step solves the linear equation
+// Γu = w, where Γ = inv × I − J. The derivative of its solution u is du = Γ⁻¹ (dw + dJ u
+// − dinv u).
 func (a *moulton) Differentiate(dnext []float64, i int, x, next, theta, xi, scale []float64, tg *probode.Tangents) error {
 	s := a.differentiator(tg.M, true)
 	a.set(i)
@@ -573,9 +576,10 @@ func newReverseMoulton(a *moulton) *reverseMoulton {
 	return b
 }
 
-// Reverse propagates gradients back through the equation of the step: if λ is the gradient
-// with respect to the solution u of Γu = w, the gradient with respect to w is μ = Γ⁻ᵀλ,
-// and the gradient with respect to Γ is that of the scalar −μᵀΓu, with u held constant.
+// Reverse propagates gradients back through the step, which solves the linear equation Γu
+// = w. If λ is the gradient with respect to the solution u, then μ = Γ⁻ᵀλ is the gradient
+// with respect to w. The gradient with respect to Γ is that of the scalar −μᵀΓu, in which
+// μ and u are held constant.
 func (a *moulton) Reverse(to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) error {
 	a.reverse()
 	if a.transpose == nil {

@@ -13,8 +13,9 @@ import (
 
 // A CalibratedAlpha is the calibrated noise scale for the setup of a posterior.
 type CalibratedAlpha struct {
-	// Alpha is α*, and SE is the standard error of α*. With several experiments, α* is
-	// the geometric mean of the α* of the experiments, because a setup has only one α.
+	// Alpha is α*, and SE is the standard error of α*. A setup has only one α. If there
+	// are several experiments, each is therefore calibrated separately, and α* is the
+	// geometric mean of the results.
 	Alpha, SE float64
 
 	// Experiments holds one calibration for the equation of each experiment.
@@ -26,7 +27,7 @@ type CalibratedAlpha struct {
 
 // CalibrateAlpha returns the noise scale α* of the posterior p at the parameters theta,
 // for example at a mode or a draw; see calibrate.Run. The calibration uses the grids and
-// the Scaling of p. It is an error if s.Scaling is set to a different Scaling, because
+// the Scaling of p. If s.Scaling is set, it must be equal to the Scaling of p, because
 // the meaning of α depends on the Scaling. If s.Indicator is nil, the solver's error is
 // estimated by Richardson extrapolation, which needs no reference solution. Each
 // experiment has its own noise, so the calibration errors of different experiments are

@@ -7,17 +7,17 @@ import (
 )
 
 // A Cell holds the contribution of one data value to the derivatives of the log density.
-// The locations are the numbers on which the distribution of the value depends, and the
-// field At is the index of the first of them (see Part.Locations). The contribution of a
-// missing value is zero.
+// The distribution of the value depends on one or more numbers, which are called its
+// locations (see Part.Locations). The field At is the index of the first of them. The
+// contribution of a missing value is zero.
 type Cell struct {
 	At          int
 	Columns     []int     // for each location, the column whose expected value it is; −1 for a parameter
 	Score       []float64 // derivatives of the log probability with respect to the locations
 	Information []float64 // Fisher information on the locations, a matrix
 
-	// Certain is true if the value has probability 1 and so contains no information, for
-	// example a count of 0 whose expected value is 0.
+	// Certain is true if the value has probability 1, so that it contains no information.
+	// An example is a count of 0 whose expected value is 0.
 	Certain bool
 
 	// If Kinked is true, the log probability contains the term −|U + Slope × dm|, where
@@ -62,10 +62,10 @@ func (r *Part) Cells() []Cell {
 	return out
 }
 
-// Locations appends to dst the numbers on which the distribution of each data value
-// depends: the expected value, and those quantities in the likelihood that are parameters
-// or expected values of another column. The appended numbers are those of the last
-// evaluation.
+// Locations appends to dst the locations of each data value, which are the numbers on
+// which its distribution depends. They are the expected value and, if they occur in the
+// likelihood, parameters of the model and expected values of other columns. The locations
+// have the values with which the log likelihood was last evaluated.
 func (r *Part) Locations(dst []float64) []float64 {
 	c := len(r.errors)
 	for n := range r.x.Data.T {
@@ -91,9 +91,11 @@ func (r *Part) Depends(k int, noisy bool) (any, solved bool) {
 	return solved || own || r.x.Observe != nil, solved
 }
 
-// Score fills the cells with the derivatives at the locations of the last evaluation. If
-// the information has no closed form, it is estimated by the mean of the squared score
-// over the given number of simulated values.
+// Score computes the derivatives of the log density and stores them in `cells`. The
+// derivatives are computed at the values that the locations had in the last evaluation of
+// the log likelihood. If the Fisher information has no closed form, it is estimated by
+// the mean of the squared score of simulated data values. The argument `draws` is the
+// number of these values.
 func (r *Part) Score(cells []Cell, draws int, rng *rand.Rand) {
 	c := len(r.errors)
 	for n, row := range r.x.Data.Y {

@@ -10,8 +10,9 @@ import (
 // A Cumulative is a continuous Likelihood whose distribution function is known.
 type Cumulative interface {
 	SlopedLikelihood
-	// LogCDF returns log P(Y ≤ y) given m and own. It writes the 1 + len(own) derivatives
-	// with respect to m and own to slope, as Slope does for LogProb; slope may be nil.
+	// LogCDF returns log P(Y ≤ y) given m and `own`. If `slope` is not nil, LogCDF writes
+	// the derivatives with respect to m and to the elements of `own` into it, in this
+	// order.
 	LogCDF(slope []float64, y, m float64, own []float64) float64
 }
 
@@ -62,8 +63,8 @@ func (c Censored) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 	return y
 }
 
-// Kink implements Kinked: the log density of a value above the limit has the same kink as
-// under the likelihood in the field Of.
+// Kink implements Kinked. Above Limit, the log density has the same kink as that of the
+// uncensored likelihood c.Of.
 func (c Censored) Kink(y, m float64, own []float64) (r, slope, weight float64, ok bool) {
 	if by, is := c.Of.(Kinked); is && y > c.Limit {
 		return by.Kink(y, m, own)
@@ -71,8 +72,8 @@ func (c Censored) Kink(y, m float64, own []float64) (r, slope, weight float64, o
 	return 0, 0, 0, false
 }
 
-// Describe implements Describer. The result is empty if the likelihood Of has no
-// description of its own.
+// Describe implements Describer. The result is empty if the uncensored likelihood, c.Of,
+// has no description of its own.
 func (c Censored) Describe() Description {
 	d, ok := description(c.Of)
 	if !ok {

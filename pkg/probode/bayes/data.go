@@ -62,7 +62,7 @@ func (d *Data) validate() error {
 }
 
 // ReadCSV reads observations from a UTF-8 table with a header row. The argument `time` is
-// the name of the time column, and columns holds the names of the value columns, in the
+// the name of the time column, and `columns` holds the names of the value columns, in the
 // order of the result. Other columns are ignored. Numbers are written in decimal
 // notation. An empty cell, NaN, or NA is a missing value. It is an error if all values of
 // a column are missing, if the time column is also listed as a value column, or if a

@@ -84,8 +84,9 @@ func (e *Density) setFit(fit []float64) {
 	}
 }
 
-// Constrain writes the parameters at the unconstrained u to theta and returns
-// the log prior density of u, with the Jacobian of the transformation.
+// Constrain converts the unconstrained parameters u to the natural scale, and writes them
+// to theta. It returns the log prior density of u, which includes the Jacobian of the
+// transformation.
 func (e *Density) Constrain(theta, u []float64) float64 {
 	var lp float64
 	for k, t := range e.transforms {
@@ -105,7 +106,7 @@ func (e *Density) Constrain(theta, u []float64) float64 {
 	return lp
 }
 
-// Slopes writes dθ/du at the unconstrained u to dst.
+// Slopes writes the derivatives dθ/du to dst, where u are the unconstrained parameters.
 func (e *Density) Slopes(dst, u []float64) {
 	for k, t := range e.transforms {
 		dst[k] = t.slope(u[k])
@@ -124,15 +125,15 @@ func (e *Density) Unconstrain(u, theta []float64) error {
 	return nil
 }
 
-// PriorLogProb returns the log density of the prior of parameter k, at u on the
+// PriorLogProb returns the log prior density of parameter k at the point u, both on the
 // unconstrained scale.
 func (e *Density) PriorLogProb(k int, u float64) float64 {
 	theta, jacobian := e.transforms[k].to(u)
 	return jacobian + e.p.Params[k].Prior.LogProb(theta)
 }
 
-// PriorQuantile returns the quantile of the prior of parameter k at the probability prob,
-// on the unconstrained scale.
+// PriorQuantile returns the point, on the unconstrained scale, below which parameter k
+// lies with probability `prob` under its prior.
 func (e *Density) PriorQuantile(k int, prob float64) float64 {
 	return e.transforms[k].from(e.p.Params[k].Prior.Quantile(prob))
 }
@@ -197,12 +198,12 @@ func (r *Part) describe(theta []float64) string {
 }
 
 // Err returns an error that says which function of the model panicked, and where. It is
-// nil if no function panicked. It wraps a [*probode.PanicError], which contains the
-// stack.
+// nil if no function panicked. It wraps a [*probode.PanicError], which contains the stack
+// trace.
 func (e *Density) Err() error { return e.fault }
 
-// Bind makes every solve stop soon after ctx is done, and return the error of ctx, until
-// release is called.
+// Bind binds the density to ctx until release is called. If ctx is done, every solve then
+// stops soon and returns the error of ctx.
 func (e *Density) Bind(ctx context.Context) (release func()) {
 	before := e.ctx
 	e.ctx, e.broken = ctx, false

@@ -24,15 +24,16 @@
 //
 // # The purpose of noise in the model
 //
-// The paper [T18] proposes p(θ, ξ | Y) for a solver that cannot be made more accurate.
-// The larger the uncertainty about the numerical solution, the wider are the posterior of
-// θ and the distribution of the path. The noise does not remove an error that always has
-// the same sign. Package bayes/cases contains eight complete models. With steps so large
-// that the solver's error matters, noise in the model reduces the bias of the most biased
-// parameter for only one of the eight models (docs/why-noise-does-not-help.md). A smaller
-// step, another method, or a correction of the draws with an accurate solver brings the
-// result closer to the posterior of the exact solution, and usually costs less. Package
-// assess measures which of these three remedies is best for a given model.
+// The paper [T18] proposes p(θ, ξ | Y) for a solver that cannot be made more accurate. A
+// larger uncertainty about the numerical solution gives a wider posterior of θ, and a
+// wider distribution of the path. The noise does not remove an error that always has the
+// same sign. Package bayes/cases contains eight complete models. With steps so large that
+// the solver's error matters, noise in the model reduces the bias of the most biased
+// parameter for only one of the eight models (docs/why-noise-does-not-help.md). Three
+// other remedies bring the result closer to the posterior that belongs to the exact
+// solution: a smaller step, another method, and weights for the draws, computed with an
+// accurate solver. They usually also cost less. Package assess measures which of these
+// three remedies is best for a given model.
 //
 // # References
 //

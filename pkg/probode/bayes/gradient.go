@@ -18,15 +18,15 @@ import (
 // with respect to the states (see Experiment.ObserveSlopes). The third is the derivative
 // of the states with respect to θ and ξ.
 
-// Gradient does the same as LogPosterior, and also writes the derivatives with respect to
-// u and ξ to du and dxi; dxi may be nil. As in LogPosterior, the density of ξ is not
-// included.
+// Gradient does the same as LogPosterior, and also computes derivatives. It writes those
+// with respect to u to du, and those with respect to ξ to dxi, which may be nil. As in
+// LogPosterior, the density of ξ is not included.
 //
 // At a kink of the likelihood the derivative is the mean of the two one-sided
 // derivatives. Where the log density is −∞, and after an error, du and dxi are zero. The
-// error is errors.ErrUnsupported if the path has no derivatives. The path of an accurate
-// solver has no derivatives. A path whose steps are chosen anew at every θ has
-// derivatives only while it is held (see Hold).
+// error is errors.ErrUnsupported if the path has no derivatives. For example, the path of
+// reference.Accurate has no derivatives. A path whose steps are chosen anew at every θ
+// has derivatives only between a call of Hold and its release.
 func (e *Density) Gradient(du, dxi, u, xi []float64) (float64, error) {
 	if e.theta == nil {
 		e.theta = make([]float64, len(e.p.Params))
@@ -47,9 +47,9 @@ func (e *Density) Gradient(du, dxi, u, xi []float64) (float64, error) {
 	return lp + ll, nil
 }
 
-// LikelihoodGradient does the same as LogLikelihood, and also writes the derivatives with
-// respect to θ and ξ to dtheta and dxi; dxi may be nil. Kinks and errors are treated as
-// in Gradient.
+// LikelihoodGradient does the same as LogLikelihood, and also computes derivatives. It
+// writes those with respect to θ to dtheta, and those with respect to ξ to dxi, which may
+// be nil. Kinks and errors are treated as in Gradient.
 func (e *Density) LikelihoodGradient(dtheta, dxi, theta, xi []float64) (float64, error) {
 	if len(dtheta) != len(e.p.Params) || dxi != nil && len(dxi) != e.noise {
 		panic(fmt.Sprintf("bayes: dtheta and dxi have lengths %d and %d: want %d and %d, or nil for dxi", len(dtheta), len(dxi), len(e.p.Params), e.noise))

@@ -10,48 +10,51 @@ import (
 // is not an Informer, the information is estimated from draws.
 type Informer interface {
 	Describer
-	// Information writes the Fisher information that one observation contains about m and
-	// the numbers in own. The slice dst is a row-major matrix of length (1 + len(own))².
-	// An element without a closed form is set to NaN. The result reports whether any
-	// element has a closed form at these values.
+	// Information computes the Fisher information of one observation about m and the
+	// numbers in `own`, and stores it in dst. The slice dst is a row-major matrix of
+	// length (1 + len(own))². An element without a closed form is set to NaN. The result
+	// is true if at least one element has a closed form at the given values of m and
+	// `own`.
 	Information(dst []float64, m float64, own []float64) bool
 }
 
-// Information writes 1/σ² for m and 2/σ² for σ.
+// Information computes the Fisher information, which is 1/σ² for m and 2/σ² for σ.
 func (Gaussian) Information(dst []float64, _ float64, own []float64) bool {
 	v := 1 / (own[0] * own[0])
 	dst[0], dst[1], dst[2], dst[3] = v, 0, 0, 2*v
 	return own[0] > 0
 }
 
-// Information writes 1/(mσ)² for m and 2/σ² for σ.
+// Information computes the Fisher information, which is 1/(mσ)² for m and 2/σ² for σ.
 func (LogNormal) Information(dst []float64, m float64, own []float64) bool {
 	v := 1 / (own[0] * own[0])
 	dst[0], dst[1], dst[2], dst[3] = v/(m*m), 0, 0, 2*v
 	return own[0] > 0 && m > 0
 }
 
-// Information writes 1/b² for m and for b.
+// Information computes the Fisher information, which is 1/b² for m and for b.
 func (Laplace) Information(dst []float64, _ float64, own []float64) bool {
 	v := 1 / (own[0] * own[0])
 	dst[0], dst[1], dst[2], dst[3] = v, 0, 0, v
 	return own[0] > 0
 }
 
-// Information writes 1/m for m.
+// Information computes the Fisher information for m, which is 1/m.
 func (Poisson) Information(dst []float64, m float64, _ []float64) bool {
 	dst[0] = 1 / m
 	return m > 0
 }
 
-// Information writes n/(m(n−m)) for m, and NaN for n.
+// Information computes the Fisher information for m, which is n/(m(n−m)), and writes NaN
+// for n.
 func (Binomial) Information(dst []float64, m float64, own []float64) bool {
 	dst[0], dst[1], dst[2], dst[3] = own[0]/(m*(own[0]-m)), math.NaN(), math.NaN(), math.NaN()
 	return m > 0 && m < own[0]
 }
 
-// Let s = (ν + 1)(ν + 3), and let ψ₁ be the trigamma function. Information writes
-// (ν+1)²/(sσ²) for m, 2ν(ν+1)/(sσ²) for σ, −2/(sσ) for the pair of ν and σ, and
+// Let s = (ν + 1)(ν + 3), and let ψ₁ be the trigamma function. Information computes the
+// Fisher information, which is (ν+1)²/(sσ²) for m, 2ν(ν+1)/(sσ²) for σ, −2/(sσ) for the
+// pair of ν and σ, and
 //
 //	¼ (ψ₁(ν/2) − ψ₁((ν+1)/2)) − (ν+5)/(2νs)
 //
@@ -74,13 +77,13 @@ func (StudentT) Information(dst []float64, _ float64, own []float64) bool {
 	return true
 }
 
-// Information writes φ/(m(m+φ)) for m and
+// Information computes the Fisher information, which is φ/(m(m+φ)) for m and
 //
 //	Σ_{j≥0} P(y > j)/(φ + j)² − m/(φ(φ + m))
 //
-// for φ [Lawless 1987]. The element for φ is NaN if the sum would need more than 10⁴
-// terms, or if it nearly cancels with the last term, so that rounding errors would
-// dominate the result.
+// for φ [Lawless 1987]. The element for φ is NaN if the sum over j would need more than
+// 10⁴ terms. It is also NaN if this sum and the term after it nearly cancel, because
+// rounding errors would then dominate the result.
 func (NegativeBinomial) Information(dst []float64, m float64, own []float64) bool {
 	phi := own[0]
 	if !(m > 0 && phi > 0) || math.IsInf(m, 1) {

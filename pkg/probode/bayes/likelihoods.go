@@ -17,10 +17,11 @@ type Likelihood interface {
 	Own() []Value
 	// LogProb returns the log density of y given m, including constants. If y is a count,
 	// it returns the log probability. The result is −Inf if y is impossible, or if m and
-	// own do not define a distribution. The element own[i] is the current value of
+	// `own` do not define a distribution. The element own[i] is the current value of
 	// Own()[i], which is a known number or a parameter.
 	LogProb(y, m float64, own []float64) float64
-	// Rand returns a draw of y given m, or NaN if m and own do not define a distribution.
+	// Rand returns a draw of y given m, or NaN if m and `own` do not define a
+	// distribution.
 	Rand(m float64, own []float64, rng *rand.Rand) float64
 }
 
@@ -62,8 +63,8 @@ func (Gaussian) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 	return m + own[0]*rng.NormFloat64()
 }
 
-// LogNormal is the Likelihood log y ~ N(log m, σ²): m is the median of y, and the errors
-// are relative to it.
+// LogNormal is the Likelihood log y ~ N(log m, σ²). Here m is the median of y, and the
+// size of the errors is proportional to m.
 type LogNormal struct {
 	Sigma Value // standard deviation σ > 0 of log y
 }
@@ -272,8 +273,8 @@ func (Binomial) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 }
 
 // A Describer is a Likelihood with a description of its observations and of the numbers
-// that Own returns. The package uses the description to find mistakes and to make reports
-// more specific. All likelihoods of this package are Describers.
+// that Own returns. With this description, the package can find mistakes in a model and
+// write more specific reports. All likelihoods of this package are Describers.
 type Describer interface {
 	Likelihood
 	Describe() Description
@@ -281,9 +282,10 @@ type Describer interface {
 
 // A Description describes a Likelihood.
 type Description struct {
-	// Of is the described likelihood. If a likelihood only inherits the description of an
-	// embedded likelihood, the description is ignored, because the outer likelihood may
-	// use the numbers in a different way.
+	// Of is the likelihood that is described. If a likelihood has no method Describe of
+	// its own, but inherits that of an embedded likelihood, then Of is the embedded one.
+	// In this case the description is ignored, because the outer likelihood may use the
+	// numbers in a different way.
 	Of Likelihood
 	// Own describes the numbers that Likelihood.Own returns. All these numbers must be
 	// positive.
@@ -295,8 +297,8 @@ type Description struct {
 // An OwnNumber describes one of the numbers that Likelihood.Own returns.
 type OwnNumber struct {
 	Name string
-	// Spread is 1 if the measurement errors increase with the number, −1 if they
-	// decrease, and 0 if neither. If Spread is not 0 and the number is unknown, its
+	// Spread is 1 if a larger number means larger measurement errors, −1 if it means
+	// smaller errors, and 0 otherwise. If Spread is not 0 and the number is unknown, its
 	// estimate can absorb the solver's error.
 	Spread float64
 }

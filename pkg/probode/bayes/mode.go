@@ -14,10 +14,11 @@ type Mode struct {
 
 	// U is the mode on the unconstrained scale. Cov is the inverse of the matrix of
 	// second derivatives of −log density at U. Cov is nil if that matrix is not positive
-	// definite, or if a standard deviation in some direction is above ten. If Cov is nil,
-	// the mode lies on the boundary of the parameter space, or the data do not determine
-	// all parameters. If the density has kinks (see Kinked), it may have no second
-	// derivatives at U, and the Fisher information is used instead.
+	// definite, or if the standard deviation in some direction is above ten on the
+	// unconstrained scale. If Cov is nil, the mode lies on the boundary of the parameter
+	// space, or the data do not determine all parameters. If the density has kinks (see
+	// Kinked), it may have no second derivatives at U, and the Fisher information is used
+	// instead.
 	U   []float64
 	Cov *mat.SymDense
 
@@ -35,14 +36,15 @@ type Mode struct {
 }
 
 // Modes are the distinct points at which searches ended, beginning with the one that has
-// the largest mass. End points without a barrier between them count as one mode. End
-// points with a negligible mass are left out.
+// the largest mass. Two end points count as one mode if, on a straight or bent line
+// between them, the density never falls below e^−½ times the lower of the densities at
+// the two points. End points with a negligible mass are left out.
 type Modes struct {
 	Modes []*Mode
 
 	// Searches is the number of searches, and Once is the number of modes in which only
-	// one search ended. The ratio Once/Searches estimates the fraction of additional
-	// searches that would end in new modes; see Missed and Doubtful.
+	// one search ended. If more searches were made, a fraction of about Once/Searches of
+	// them would end in new modes; see Missed and Doubtful.
 	Searches, Once int
 
 	// Ends holds, for each search that began at a point of modes.Settings.From, the index
@@ -71,10 +73,11 @@ func (m *Modes) Highest() *Mode {
 	return best
 }
 
-// Missed describes in words which modes the search may have missed. The text gives the
-// number of modes that only one search found. It also gives the fraction of the searches
-// that must end in a mode if this mode is to be found reliably. If the equations could
-// not be solved at most of the draws from the prior, the text warns of this.
+// Missed describes in words which modes the search may have missed. If there are several
+// modes, the text gives the number of those that only one search found. A mode is found
+// reliably only if a sufficient fraction of searches ends in it, and the text gives this
+// fraction, too. If the equations could be solved at fewer than half of the draws from
+// the prior, the text says so.
 func (m *Modes) Missed() string {
 	out := fmt.Sprintf("%d searches found %d modes; the number of modes found only once is %d", m.Searches, len(m.Modes), m.Once)
 	if len(m.Modes) == 1 {
@@ -83,10 +86,10 @@ func (m *Modes) Missed() string {
 	return out + "; " + m.Unnoticed()
 }
 
-// Unnoticed returns the text of Missed without the numbers of searches and modes. It
-// gives the fraction of the searches that must end in a mode if this mode is to be found
-// reliably. If many modes were found only once, it also says what fraction of additional
-// searches would end in other modes.
+// Unnoticed returns the text of Missed without the numbers of searches and modes. A mode
+// is found reliably only if a sufficient fraction of searches ends in it; the text gives
+// this fraction. If many modes were found only once, the text also says what fraction of
+// additional searches would end in other modes.
 func (m *Modes) Unnoticed() string {
 	out := ""
 	if 10*m.Once > m.Searches && m.Searches > 1 {
@@ -110,6 +113,6 @@ func (m *Modes) Unnoticed() string {
 // Doubtful reports whether some modes have probably not been found. The result is true if
 // more than a tenth of the searches ended in modes that no other search reached, because
 // about the same fraction of additional searches would then end in new modes [Good 1953].
-// It is also true if the equations could not be solved at most of the draws from the
-// prior.
+// It is also true if the equations could be solved at fewer than half of the draws from
+// the prior.
 func (m *Modes) Doubtful() bool { return 10*m.Once > m.Searches || 2*m.Solved < m.Tried }

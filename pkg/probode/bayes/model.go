@@ -60,10 +60,10 @@ type Param struct {
 	// outside the support are rejected. If Natural is false, which is the default, a
 	// parameter with bounds is transformed to an unconstrained scale: the logarithm of
 	// the distance from its only bound, or the logit of its relative position between two
-	// bounds. The position is measured on the logarithmic scale if both bounds are
-	// positive and the median of the prior is nearer to the middle of the range on the
-	// logarithmic scale than on the natural scale. The choice of scale does not change
-	// the distribution of the draws.
+	// bounds. If both bounds are positive, the position may also be measured on the
+	// logarithmic scale. This is done if the median of the prior is nearer to the middle
+	// of the range on the logarithmic scale than on the natural scale. The choice of
+	// scale does not change the distribution of the draws.
 	Natural bool
 }
 
@@ -74,11 +74,12 @@ type Experiment struct {
 
 	Problem *probode.Problem
 
-	// Params gives, for each element of the θ of Problem, the name of the model parameter
-	// that serves as this element; nil stands for the names from Problem.ParamName. If
-	// the model has no parameter with the name of an element, the element keeps its known
-	// value from Problem.Theta. The name "-" marks an element on which nothing depends.
-	// To infer initial values, see probode.Problem.UnknownStart.
+	// Params names a parameter of the model for each element of the θ of Problem. The
+	// element has the value of that parameter. If Params is nil, the names are those in
+	// Problem.ParamName. If the model has no parameter with the name of an element, the
+	// element keeps its known value from Problem.Theta. The name "-" marks an element
+	// that has no effect on the solution. To infer initial values, see
+	// probode.Problem.UnknownStart.
 	Params []string
 
 	// Data are the observations. The observation times need not be grid points: between
@@ -87,13 +88,14 @@ type Experiment struct {
 	// contribute to the likelihood, but Predict also predicts them.
 	Data *Data
 
-	// Observe writes the expected value of each column of the data to dst, given the time
-	// t, the state x and the parameters theta of the model, in the order of
-	// Posterior.Params. Observe must be a pure function. If Observe is nil, each column
-	// contains observations of the state component with the same name. If no column has
-	// the name of a component, the columns belong to the components in order, and there
-	// must be one column for each component. If the columns or the components have no
-	// names, the columns belong to the first components, in order.
+	// Observe computes the expected value of each column of the data, and writes it to
+	// dst. Its arguments are the time t, the state x, and the parameters theta of the
+	// model in the order of Posterior.Params. Observe must be a pure function. If Observe
+	// is nil, each column contains observations of the state component with the same
+	// name. If no column has the name of a component, there must be as many columns as
+	// components, and column k contains observations of component k. If the columns or
+	// the components have no names, column k also contains observations of component k,
+	// but there may be fewer columns than components.
 	Observe func(dst []float64, t float64, x, theta []float64)
 
 	// ObserveSlopes, if not nil, writes the derivatives of Observe to dst. All elements
@@ -193,8 +195,9 @@ func (p *Posterior) named(name string) bool {
 	return false
 }
 
-// Held describes, as text, the elements of each problem's θ that are not parameters of the
-// model and are therefore fixed at their nominal values. If there are none, Held returns "".
+// Held returns a text that lists those elements of θ, in all problems, that are not
+// parameters of the model. These elements are fixed at their nominal values. If there are
+// none, Held returns "".
 func (p *Posterior) Held() string {
 	var all []string
 	where := map[string][]string{} // the experiments in which an element has its value

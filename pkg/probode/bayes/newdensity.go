@@ -124,10 +124,11 @@ func (r *Part) clone(e *Density) *Part {
 	return &c
 }
 
-// With returns the density of the same posterior with a different Setup (see
-// Posterior.SolvedBy). The new density counts its steps together with those of e, and the
-// same context stops its solves. A second call with an equal Setup returns the same
-// density. Clone copies e together with all densities that With has created.
+// With gives the density of the same posterior with a different Setup (see
+// Posterior.SolvedBy). The steps that the new density takes are included in e.Work, and
+// its solves stop when the context of e is done. A second call with an equal Setup
+// returns the same density. If e is cloned, all densities that With has created are
+// cloned, too.
 func (e *Density) With(s probode.Setup) (*Density, error) {
 	p := e.p.SolvedBy(s)
 	for _, d := range e.others {

@@ -25,8 +25,8 @@ func (r *Part) Grid() probode.Gridded { return r.grid }
 // Expected returns the elements of Density.Expected that belong to the experiment.
 func (r *Part) Expected() []float64 { return r.fit }
 
-// Theta returns the θ of the experiment's Problem at the parameters theta of the model.
-// The next use of the density may overwrite the returned slice.
+// Theta returns the θ of the experiment's Problem that corresponds to the parameters
+// theta of the model. The next use of the density may overwrite the returned slice.
 func (r *Part) Theta(theta []float64) []float64 {
 	r.e.bind(r, theta)
 	return r.theta
@@ -38,8 +38,8 @@ func (r *Part) LogLikelihood(theta, xi []float64) (float64, error) {
 	return r.e.logLikelihood(r.alone(), theta, xi, true)
 }
 
-// Observe returns the log likelihood for the states of the last solve, without a new
-// solve.
+// Observe returns the log likelihood for the states that the last solve computed. It does
+// not solve the equations again.
 func (r *Part) Observe(theta []float64) (float64, error) {
 	return r.e.logLikelihood(r.alone(), theta, nil, false)
 }
@@ -69,11 +69,11 @@ func (r *Part) LogProb(n int, path, theta []float64) float64 {
 	return r.row(n, theta)
 }
 
-// Linear returns the expected values of row n of the data at the state x, their
-// derivatives, and the quantities that the likelihood of each column uses. Row k of
-// slopes holds the derivatives of column k with respect to the components of x, followed
-// by those with respect to theta. The next use of the density may overwrite the returned
-// slices.
+// Linear evaluates the model for row n of the data at the state x. It returns the
+// expected values, their derivatives, and the numbers other than the expected value on
+// which the likelihood of each column depends. Row k of `slopes` holds the derivatives of
+// column k with respect to the components of x, followed by those with respect to theta.
+// The next use of the density may overwrite the returned slices.
 func (r *Part) Linear(n int, x, theta []float64) (mean, slopes []float64, own [][]float64) {
 	if r.back == nil {
 		r.back = newBackward(r, len(theta))
@@ -91,9 +91,10 @@ func (r *Part) Linear(n int, x, theta []float64) (mean, slopes []float64, own []
 	return mean, r.back.slopes, own
 }
 
-// NoiseGradient writes to dxi the derivatives, with respect to the part's ξ, of Σ wᵀx,
-// where x are the states at the observation times. The error is errors.ErrUnsupported if
-// the path has no derivatives with respect to ξ.
+// NoiseGradient computes the derivatives of Σₙ wₙᵀxₙ with respect to the part's ξ, and
+// writes them to dxi. Here xₙ is the state at observation time n, and wₙ is the
+// corresponding part of w. The error is errors.ErrUnsupported if the path has no
+// derivatives with respect to ξ.
 func (r *Part) NoiseGradient(dxi, w, theta, xi []float64) error {
 	path, ok := r.now().(probode.Reversible)
 	if !ok {

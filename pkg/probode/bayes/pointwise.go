@@ -37,9 +37,9 @@ func (e *Density) Explain(theta, xi []float64) error {
 	return nil
 }
 
-// LogLikelihoodOf returns the log probability of the data if fit holds the expected
-// values, in the order of Expected. Unknown parameters of the likelihoods, such as σ, are
-// taken from theta.
+// LogLikelihoodOf returns the log likelihood for given expected values. The argument
+// `fit` holds these values, in the order of Expected. Unknown parameters of the
+// likelihoods, such as σ, are taken from theta.
 func (e *Density) LogLikelihoodOf(fit, theta []float64) float64 {
 	e.pointwise(e.terms, fit, theta)
 	var sum float64
@@ -111,9 +111,9 @@ func (e *Density) Quantities() []string {
 }
 
 // Generate writes, for a draw of θ, its log density, the expected values of the data, and
-// the log probability of each value that is not missing. If dst is longer than
-// Quantities, the elements directly after the log density are reserved for the statistics
-// of a sampler.
+// the log probability of each value that is not missing. If dst has more elements than
+// Quantities has names, Generate leaves room for the statistics of a sampler directly
+// after the log density.
 func (e *Density) Generate(dst []float64, logp float64, theta, expected []float64) {
 	dst[0] = logp
 	rest := dst[e.statistics(len(dst)):]

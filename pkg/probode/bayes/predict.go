@@ -16,21 +16,21 @@ import (
 )
 
 // Predict returns draws of the posterior predictive distribution: new data for each
-// experiment at the given times, which must increase. If times is nil, the observation
-// times are used, including those of missing values. FineTimes returns times for a
-// figure. The argument `chains` must come from a call to sample.Run with p. Weighted draws
-// are first resampled systematically in proportion to their weights, so all draws of the
-// result have equal weight.
+// experiment at the given times, which must increase. If `times` is nil, the observation
+// times are used, including those of missing values. For a figure, use the times that
+// FineTimes returns. The argument `chains` must come from a call to sample.Run with p.
+// Weighted draws are first resampled systematically in proportion to their weights, so
+// all draws of the result have equal weight.
 //
-// At the observation times, the result has one draw for each draw in chains, because
-// chains also contain the expected values at these times. For other times the equations
-// are solved again with the Setup of p, with ξ = 0, at up to 1000 draws. It is an error
-// if the expected values at the observation times differ from those that chains contain.
-// If chains were drawn from the posterior with another Setup s, such as that of an
-// accurate solver, pass p.SolvedBy(s) instead of p. If the noise of the solver is part of
-// the model, the expected values cannot be reproduced, because chains do not contain ξ.
-// In such a model, add the times of the predictions to the data before sampling, as rows
-// in which all values are NaN.
+// At the observation times, the result has one draw for each draw in `chains`, in which
+// the expected values at these times are stored. For other times the equations are solved
+// again with the Setup of p, with ξ = 0, at up to 1000 draws. It is an error if the
+// expected values at the observation times then differ from those stored in `chains`. If
+// the draws were made with another Setup s, such as that of an accurate solver, pass
+// p.SolvedBy(s) instead of p. If the noise of the solver is part of the model, the stored
+// expected values cannot be reproduced, because ξ is not stored. In such a model, add the
+// times of the predictions to the data before sampling, as rows in which all values are
+// NaN.
 func Predict(ctx context.Context, p *Posterior, chains *mcmc.Chains, times []float64, seed uint64) ([]*Prediction, error) {
 	e, err := NewDensity(ctx, p)
 	if err != nil {
@@ -87,7 +87,7 @@ func PredictPrior(ctx context.Context, p *Posterior, n int, times []float64, see
 	return out, theta, failed, nil
 }
 
-// Check returns an error if chains do not belong to the posterior of e.
+// Check returns an error if the draws in `chains` do not belong to the posterior of e.
 func (e *Density) Check(chains *mcmc.Chains) error {
 	if chains == nil {
 		return errors.New("bayes: the Chains are nil")

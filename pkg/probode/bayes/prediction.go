@@ -21,10 +21,10 @@ type Prediction struct {
 	Fit, Y [][][]float64
 }
 
-// Quantiles returns, for each time, the quantile of the new observations of column k at
-// the probability prob. An observation is NaN if the error distribution is undefined at
-// its expected value. Observations that are NaN are left out; if none remain, the
-// quantile is NaN.
+// Quantiles returns a quantile of the new observations of column k for each time. The
+// argument `prob` is the probability to which the quantile belongs, such as 0.5 for the
+// median. An observation is NaN if the error distribution is undefined at its expected
+// value. Observations that are NaN are left out; if none remain, the quantile is NaN.
 func (q *Prediction) Quantiles(k int, prob float64) []float64 {
 	draws := q.Y
 	if len(draws) == 0 {
@@ -71,10 +71,10 @@ func (e *Density) predict(out []*Prediction, theta, fit []float64, rng *rand.Ran
 	}
 }
 
-// Resample returns the indices, in the order of Chains.Pooled, of n draws of equal weight
-// that represent chains. Without weights, the indices are evenly spaced. With weights,
-// they are the indices of the draws at which the cumulative weight passes (i + U)/n for i
-// = 0, 1, …, where U is uniform in [0, 1).
+// Resample chooses n draws of equal weight that represent all draws in `chains`. It
+// returns their indices in the order of Chains.Pooled. If the draws have no weights, the
+// indices are evenly spaced. Otherwise, for i = 0, 1, …, n−1, Resample chooses the first
+// draw at which the cumulative weight reaches (i + U)/n, where U is uniform in [0, 1).
 func Resample(chains *mcmc.Chains, n int, rng *rand.Rand) []int {
 	index := make([]int, n)
 	logw := slices.Concat(chains.LogWeights...)

@@ -14,17 +14,17 @@ import (
 // others. You can define further distributions with the methods LogProb and Quantile.
 type Distribution interface {
 	// LogProb returns the log density at x, or −Inf outside the support. The density may
-	// be infinite at an end of the support, as for Beta(½, ½). Chains do not visit points
-	// so close to an end that floating-point numbers cannot distinguish them from the
-	// end. An end at zero is an exception, because floating-point numbers are very dense
-	// near zero. At any other end, the probability of the unvisited points is lost. If
-	// the fraction q of the support nearest to the end has a probability of order qᵇ, the
-	// lost probability is of order (1e-16)ᵇ. For b = ½ the lost probability is 1e-8, but
+	// be infinite at an end of the support, as for Beta(½, ½). A chain cannot visit
+	// points that are so close to an end of the support that rounding makes them equal to
+	// it, so their probability is lost. If the end is at zero, nothing is lost, because
+	// floating-point numbers are very dense near zero. Suppose that the points within a
+	// fraction q of the support from the end have a probability of order qᵇ. The lost
+	// probability is then of order (1e-16)ᵇ. For b = ½ the lost probability is 1e-8, but
 	// for b = 0.1 it is 2.5 %.
 	LogProb(x float64) float64
-	// Quantile returns the x such that a draw is below x with probability p, for p in [0,
-	// 1]. The support is [Quantile(0), Quantile(1)], and a draw is Quantile(u) for a
-	// uniform random number u.
+	// Quantile returns the number x such that a draw from the distribution is below x
+	// with probability p. The argument p is in [0, 1]. The support is [Quantile(0),
+	// Quantile(1)], and a draw is Quantile(u) for a uniform random number u.
 	Quantile(p float64) float64
 }
 
@@ -40,11 +40,12 @@ var (
 	_ Distribution = Truncated{}
 )
 
-// Truncated is the distribution Of, truncated to [Min, Max]:
+// Truncated is the distribution in the field Of, truncated to [Min, Max]:
 //
 //	p(x) = q(x) / (Q(Max) − Q(Min)),   Min ≤ x ≤ Max,
 //
-// Here q is the density of the distribution Of, and Q is its distribution function.
+// Here q is the density of the distribution in the field Of, and Q is its distribution
+// function.
 type Truncated struct {
 	Of interface {
 		Distribution

@@ -14,10 +14,10 @@
 // computed with the step and the accurate posterior, and a thousand effective draws are
 // usually enough for a verdict. If the posterior computed with a step has modes that the
 // accurate posterior does not have, or is too far from the accurate posterior for
-// reweighting, Run samples it separately. At steps that share the draws of the accurate
-// posterior, Run tries neither noise in the model nor remedies. If no sampler is fast
-// enough for the accurate posterior, Run bounds the effect of the solver's error at the
-// points that a random walk reaches: see Bound.
+// reweighting, Run samples it separately. For steps at which it reweights the draws from
+// the accurate posterior, Run tries neither noise in the model nor remedies. If no
+// sampler is fast enough for the accurate posterior, Run bounds the effect of the
+// solver's error at the points that a random walk reaches: see Bound.
 //
 // # Tolerances
 //

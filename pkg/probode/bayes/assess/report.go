@@ -26,9 +26,9 @@ type Report struct {
 	Confidence float64
 	Looks      int
 
-	// Params are the assessed parameters: all parameters except an unknown α, which has
-	// no accurate value. Names are the names of all parameters, in the order of
-	// ModeShare.Theta.
+	// Params are the assessed parameters. These are all parameters except an unknown α,
+	// which does not occur in the accurate posterior. Names are the names of all
+	// parameters, in the order of ModeShare.Theta.
 	Params []AccurateMarginal
 	Names  []string
 
@@ -38,7 +38,7 @@ type Report struct {
 	ReferenceModes               []ModeShare
 
 	// Steps are the rungs of the ladder, beginning with the largest step or tolerance.
-	// Asked holds, for each requested step in the requested order, its index in Steps.
+	// Asked[i] is the index in Steps of the i-th requested step.
 	Steps []Rung
 	Asked []int
 
@@ -71,12 +71,12 @@ type AccurateMarginal struct {
 	Name string
 
 	// Median holds the median and half the width of the central 68 % interval. Mean holds
-	// the mean and the standard deviation. For a normal distribution the two pairs are
+	// the mean and the standard deviation. For a normal distribution, Median and Mean are
 	// equal.
 	Median, Mean CenterSpread
 
 	// HeavyTails is true if the tails are too heavy for a meaningful mean and standard
-	// deviation; in this case the mean and the standard deviation are not judged.
+	// deviation. In this case there is no verdict on the mean and the standard deviation.
 	HeavyTails bool
 }
 
@@ -96,9 +96,10 @@ type Rung struct {
 
 	Err string // why some results are not known; empty if all are known
 
-	// Modes are the modes of the deterministic posterior, in order of decreasing Gaussian
-	// share, followed by the missed modes of the reference posterior. Unsearched says in
-	// words what the search for modes may have missed.
+	// Modes holds the modes of the deterministic posterior, beginning with the one with
+	// the largest Gaussian share. They are followed by those modes of the reference
+	// posterior that the deterministic posterior does not have. Unsearched says in words
+	// what the search for modes may have missed.
 	Modes      []ModeShare
 	Unsearched string
 
@@ -221,7 +222,8 @@ type Effect struct {
 	// spread within that mode.
 	Within []Effect
 
-	// Verdict is the verdict on Median in the whole posterior and within all modes.
+	// Verdict is the verdict on the field Median. It applies to the whole posterior and
+	// also to each mode in Within.
 	Verdict Verdict
 
 	// Draws is the number of draws that each chain needs for a verdict, if the estimates
@@ -230,7 +232,8 @@ type Effect struct {
 	Draws float64
 }
 
-// A Shift compares the centre and the spread of a run with the accurate ones.
+// A Shift compares the centre and the spread of the draws of a run with those of the
+// accurate posterior.
 type Shift struct {
 	CenterSpread
 	Bias, BiasSE   float64 // (centre − accurate centre) / accurate spread
@@ -323,9 +326,10 @@ func (a *Report) Warnings() (all []string) {
 // The method controlled() reports whether the ladder consists of tolerances.
 func (a *Report) controlled() bool { return len(a.Steps) > 0 && a.Steps[0].StepSize == 0 }
 
-// A Bound holds upper bounds on the effect of the solver's error on a posterior that could
-// not be sampled. These bounds hold for every distribution over the points that the
-// chains have reached, except for the few points outside Range.
+// A Bound holds upper bounds on the effect of the solver's error on a posterior that
+// could not be sampled. These bounds hold whatever weights the posterior gives to the
+// points that the chains have reached. The bounds do not cover the few points outside
+// Range.
 type Bound struct {
 	Points int     // different points at which the log likelihoods were compared
 	RHat   float64 // the largest R̂ of the chains, far above 1 if they have not mixed

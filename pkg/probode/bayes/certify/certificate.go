@@ -2,47 +2,47 @@ package certify
 
 import "github.com/probode/probode/pkg/probode"
 
-// A Certificate gives upper bounds, computed without sampling, on how far a posterior
-// moves if a Setup replaces the reference. At a mode of the reference posterior, let m be
-// the expected values of the data, G = ∂m/∂u their derivative with respect to the
-// parameters, and δ the difference between the expected values of the two solvers. Let W
-// be the Fisher information of the likelihood about m, which is 1/σ² for a Gaussian
-// error:
+// A Certificate gives upper bounds on how far a posterior moves if the equations are
+// solved with a Setup instead of the reference. The bounds are computed without sampling.
+// At a mode of the reference posterior, let m be the expected values of the data, and let
+// G = ∂m/∂u be their derivatives with respect to the parameters. Let δ be the difference
+// between the expected values that the Setup and the reference give. Let W be the Fisher
+// information of the likelihood about m, which is 1/σ² for a Gaussian error:
 //
 //	D² = δᵀWδ,   Δu = −C GᵀWδ,   C⁻¹ = GᵀWG + precision of the prior.
 //
 // To first order, both the mode and the mean of the posterior move by Δu. Since C GᵀWG C
 // ≼ C, no parameter moves by more than D standard deviations, or √2 D if the likelihood
-// has unknown parameters of its own, such as σ. If the data barely distinguish the
-// effects of the likelihood's own parameters from those of the other parameters, the
-// bound is larger. The standard deviations are those of the Gaussian with covariance C at
-// the mode. The posterior itself may be wider or narrower than this Gaussian.
+// has unknown parameters of its own, such as σ. The bound is larger if the data can
+// hardly distinguish the effect of a parameter of the likelihood from the effects of the
+// other parameters. The standard deviations are those of the Gaussian with covariance C
+// at the mode. The posterior itself may be wider or narrower than this Gaussian.
 //
-// Suppose that the log density of the data has kinks, as with Laplace errors. Data close
-// to their kinks then move the posterior more than their Fisher information suggests, and
-// the other data move it less. In this case Δu is computed with curvatures in place of W:
-// for each datum, the curvature of its negative log density, averaged over the posterior.
-// For the bound, the worst case is assumed, in which the solver's error is concentrated
-// on the data that move the posterior most. The bound is then about ¾ (n/p)^¼ D for n
-// data values and p parameters.
+// Suppose that the log density of the data has kinks, as with Laplace errors. The
+// solver's error in the expected value of a datum then moves the posterior more than the
+// Fisher information suggests if the datum is close to its kink, and less if it is not.
+// In this case, W is replaced in Δu by the second derivatives of the negative log density
+// of each datum, averaged over the posterior. The bound assumes the worst case, in which
+// the solver's error affects only the data to which the posterior is most sensitive. The
+// bound is then about ¾ (n/p)^¼ D for n data values and p parameters.
 //
-// The product of the solver's error in G and the residuals of the data also moves the
-// mode. This additional shift averages to zero over data sets, and is included in the
-// bound only if the data are farther from the model than their assumed errors can
-// explain.
+// The solver's error in G also moves the mode, by an amount that is proportional to the
+// residuals of the data. The mean of this additional shift over data sets is zero. The
+// bound includes it only if the residuals are too large to be explained by the assumed
+// measurement errors.
 //
 // The quantities D and Δu are computed at the mode. Away from the mode, the two setups
 // are compared along lines and at draws from the prior. If the difference between the
 // means of the two densities is clearly larger than the bound computed at the mode, this
 // difference replaces the bound.
 //
-// Between the distributions of the data that the two setups predict, the total variation
-// distance is 2Φ(D/2) − 1, and the Kullback–Leibler divergence is D²/2; both formulas are
-// exact for Gaussian errors.
+// Each of the two setups predicts a distribution of the data. The total variation
+// distance between these two distributions is 2Φ(D/2) − 1, and the Kullback–Leibler
+// divergence is D²/2. Both formulas are exact for Gaussian errors.
 //
 // A Certificate bounds shifts, but not changes in width, and applies only to the modes
-// that were checked. If D is above ½, the shift can no longer be taken as linear in the
-// solver's error, and nothing is certified.
+// that were checked. If D is above ½, the shift may no longer be approximately linear in
+// the solver's error, so nothing is certified.
 type Certificate struct {
 	Setup, Reference string   // how the equations were solved, in words
 	Names            []string // names of all parameters, as in Theta
@@ -76,15 +76,15 @@ type AtMode struct {
 	TV    float64   // total variation between the predictive distributions, at most 1
 	KL    float64   // Kullback–Leibler divergence between them
 
-	// Misfit is the part of Bound that is due to the residuals of the data if the model
-	// does not explain the data. Misfit is zero if the model explains the data.
+	// Misfit is the part of Bound that comes from large residuals of the data. Misfit is
+	// zero if the assumed measurement errors explain the residuals.
 	Misfit float64
 
 	// If Bound comes from a comparison away from the mode, Where is the point at which
-	// the densities differ most. Otherwise Where is nil. Differ is the log density under
-	// Setup minus the log density under the reference at the point Where, each relative
-	// to its value at the mode. Differ is −∞ if only the Setup fails at this point, and
-	// +∞ if only the reference fails.
+	// the densities differ most. Otherwise Where is nil. Differ compares the two log
+	// densities at the point Where, each relative to its value at the mode: it is the log
+	// density under Setup minus that under the reference. Differ is −∞ if only the Setup
+	// fails at this point, and +∞ if only the reference fails.
 	Where  []float64
 	Differ float64
 
@@ -95,12 +95,12 @@ type AtMode struct {
 	Unsolved []float64
 
 	// OwnD measures the error of the reference itself: it is the discrepancy D between
-	// the reference and a more accurate solution. The more accurate solution uses a
-	// smaller tolerance than the reference (a thousandth of it for reference.Accurate, a
-	// hundredth otherwise) or, with equal steps, a tenth of the step size. If a solution
-	// with many equal steps detects a pulse that the reference steps over, OwnD is at
-	// least the discrepancy D between the reference and that solution. OwnD is NaN if the
-	// more accurate solution fails.
+	// the reference and a more accurate solution. For reference.Accurate, the more
+	// accurate solution has a tolerance a thousand times smaller. For other references it
+	// has a tolerance a hundred times smaller or, with equal steps, a step size ten times
+	// smaller. If a solution with many equal steps detects a pulse that the reference
+	// steps over, OwnD is at least the discrepancy D between the reference and that
+	// solution. OwnD is NaN if the more accurate solution fails.
 	OwnD float64
 
 	// Found says whether Theta is a mode. If Found is false, the climb ended before it
@@ -177,10 +177,11 @@ func (c *Certificate) Worst(threshold float64) int {
 	return at
 }
 
-// Certified reports whether every parameter is certified to move by less than threshold
-// standard deviations at each of the modes. Certification requires that at each mode the
-// bound is below the threshold, D is at most ½, OwnD is at most a tenth of the threshold,
-// and the reference posterior has a mode near the point at which the climb began.
+// Certified reports whether, at each of the modes, every parameter is certified to move
+// by less than the threshold. The argument `threshold` is a number of standard
+// deviations. Certification requires that at each mode the bound is below the threshold,
+// D is at most ½, OwnD is at most a tenth of the threshold, and the reference posterior
+// has a mode near the point at which the climb began.
 func (c *Certificate) Certified(threshold float64) bool {
 	return len(c.Modes) > 0 && c.Modes[c.Worst(threshold)].verdict(threshold) == certified
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// Compare compares a Setup with the reference at the modes of c. Compare also uses the
-// modes of the reference posterior that are reached by climbs from the points in `own`,
-// which are the modes of the posterior computed with the Setup.
+// Compare compares a Setup with the reference at the modes of c. The points in `own` are
+// the modes of the posterior computed with the Setup. Compare climbs from each of them to
+// a mode of the reference posterior, and also uses these modes.
 func (c *Certifier) Compare(coarse probode.Setup, own [][]float64) (*Certificate, error) {
 	shared := c.modes
 	defer func() { c.modes = shared }()

@@ -20,8 +20,8 @@ type EnoughSettings struct {
 	// deviations of the Gaussian approximation at the mode; zero means 0.1.
 	Threshold float64
 
-	// The shifts must always be below the threshold. If Strict is true, the discrepancy D
-	// must also be below the threshold.
+	// If Strict is true, a step size or tolerance counts as small enough only if, besides
+	// the shifts, the discrepancy D is also below the threshold.
 	Strict bool
 
 	// Number is the number of draws from the Gaussian approximations at the modes of the
@@ -32,8 +32,8 @@ type EnoughSettings struct {
 // Enough is the result of LargestEnough.
 type Enough struct {
 	// Found says whether a sufficiently small step size or tolerance was found. Setup
-	// describes in words the setup with the largest sufficient step size or tolerance,
-	// and At holds the effects of this step size or tolerance.
+	// describes in words the setup with the largest step size or tolerance that is small
+	// enough, and At holds the effects of this setup.
 	Found bool
 	Setup string
 	At    Level
@@ -64,22 +64,24 @@ type Level struct {
 	Phantom []float64
 }
 
-// LargestEnough searches for the largest step size, or tolerance if the mesh of p has
-// one, with which the shift of every parameter stays below the threshold. The shifts must
-// be small enough at the modes, away from the modes as in a Certificate, and at 95 % of
-// the draws from the Gaussian approximations at the modes. The ratio of the absolute to
-// the relative tolerance is kept fixed.
+// LargestEnough searches for the largest step size with which the shift of every
+// parameter stays below the threshold. If the mesh of p has a tolerance, it searches for
+// the largest such tolerance instead. The shifts must be small enough at the modes, away
+// from the modes as in a Certificate, and at 95 % of the draws from the Gaussian
+// approximations at the modes. When the tolerance changes, the ratio of the absolute to
+// the relative tolerance stays the same.
 //
-// If the settings contain no modes, LargestEnough also searches for modes of the
-// posterior computed with the step size or tolerance found. The step size or tolerance is
-// rejected if this posterior has a mode that the reference posterior does not have.
+// If the settings contain no modes, LargestEnough makes one more check of the step size
+// or tolerance that it has found: it searches for modes of the posterior computed with
+// it. If this posterior has a mode that the reference posterior does not have, the step
+// size or tolerance is rejected.
 //
 // The search starts with a step size of one fifth of the shortest time span, or with a
 // tolerance of 0.1. The search then repeatedly divides the step size by 2, or the
-// tolerance by √10. The error need not decrease steadily with the step size or tolerance,
-// so the search stops only when three successive step sizes or tolerances are small
-// enough. The search then tries values between the largest of the three successful values
-// and the smallest value that was too large.
+// tolerance by √10. A smaller step size or tolerance does not always give a smaller
+// error, so the search stops only when three successive step sizes or tolerances are
+// small enough. The search then tries values between the largest of the three successful
+// values and the smallest value that was too large.
 func LargestEnough(ctx context.Context, p *bayes.Posterior, s EnoughSettings) (*Enough, error) {
 	if !(s.Threshold >= 0) || s.Number < 0 {
 		panic(fmt.Sprintf("certify: EnoughSettings.Threshold is %g and EnoughSettings.Number is %d: want numbers ≥ 0", s.Threshold, s.Number))
@@ -106,7 +108,7 @@ func LargestEnough(ctx context.Context, p *bayes.Posterior, s EnoughSettings) (*
 }
 
 // Enough does the same as LargestEnough, but at the modes of c and for several setups.
-// All setups are compared at the same draws.
+// The same draws are used for all setups.
 func (c *Certifier) Enough(s EnoughSettings, setups ...probode.Setup) ([]*Enough, error) {
 	shared, err := c.trials(s)
 	if err != nil {

@@ -73,10 +73,10 @@ func NewProfile(ctx context.Context, p *bayes.Posterior, setups []probode.Setup,
 	return out, nil
 }
 
-// Profile returns the Profile of the log likelihood through the first mode, for the given
-// setups and for the reference. The Profile varies the parameter that the first setup
-// shifts most. The method returns nil if no mode was reached, or if a setup cannot be
-// used with the model.
+// Profile computes the log likelihood along a line through the first mode, for the given
+// setups and for the reference. Along this line only one parameter changes, the one that
+// the first setup shifts most. The method returns nil if no mode was reached, or if a
+// setup cannot be used with the model.
 func (c *Certifier) Profile(setups ...probode.Setup) *Profile {
 	modes := c.reached()
 	if len(modes) == 0 {

@@ -18,9 +18,9 @@ import (
 // equal steps detect short pulses of f that error control may step over at any tolerance.
 
 const (
-	// ManySteps is the number of equal steps that a solution takes over the longest time
-	// span. The reference must agree with this solution, which detects every pulse of f that
-	// lasts for at least half a step.
+	// ManySteps is the number of equal steps of a solution that serves as a check of the
+	// reference. The steps cover the longest time span. This solution detects every pulse
+	// of f that lasts for at least half a step.
 	ManySteps = 1 << 16
 	// manyRounded is the relative error that rounding may cause over ManySteps steps.
 	manyRounded = ManySteps * 0x1p-52
@@ -39,10 +39,10 @@ func OwnError(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [
 }
 
 // Unseen returns the largest discrepancy D between the setup s and a solution computed
-// with ManySteps equal steps. Only points at which the setup s misses a pulse that these
-// steps detect are considered; if there are none, Unseen returns zero. A point is also
-// ignored if D is at most the argument `least`, or less than three times the error of s
-// at this point. The argument `own` holds the error of s at each point.
+// with ManySteps equal steps. It considers only those points at which the setup s misses
+// a pulse that the equal steps detect. If there are no such points, Unseen returns zero.
+// Unseen also ignores points at which D is at most the argument `least`, or less than
+// three times the error of s. The argument `own` holds the error of s at each point.
 func Unseen(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [][]float64, own []float64, least float64, workers int) (float64, error) {
 	seen := make([]float64, len(points))
 	err := atEach(ctx, p, points, workers, []probode.Setup{s, equalSteps(p, ManySteps), equalSteps(p, ManySteps/4)}, func(i int, x []*evaluator, expected [][]float64) {
@@ -108,8 +108,9 @@ func (x *evaluator) discrepancy(expected, finer, theta []float64, rounding float
 	return shape.Discrepancy(x.surface.DataAt(finer, theta), expected, finer, rounding)
 }
 
-// Sufficient searches for a tolerance or step size, smaller than that of s, with which
-// the error measured by OwnError is at most the argument `limit` at all points.
+// Sufficient searches for a smaller tolerance or step size than that of s. With this
+// tolerance or step size, the error measured by OwnError must be at most `limit` at all
+// points.
 func Sufficient(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [][]float64, limit float64, workers int) (enough probode.Setup, found bool, err error) {
 	for range 8 {
 		if a, ok := s.Mesh.(reference.Accurate); ok {

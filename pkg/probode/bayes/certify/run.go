@@ -16,15 +16,14 @@ type Settings struct {
 	// Reference is the more accurate Setup; its zero value means reference.Accurate.
 	Reference probode.Setup
 
-	// Modes holds points, each with a value for every parameter. From each point a climb
-	// leads to a mode of the reference posterior. If Modes is nil, modes.Find searches
-	// for modes with the compared Setup and with the reference.
+	// Modes holds starting points, each with a value for every parameter. From each of
+	// them, a climb searches for a mode of the reference posterior. If Modes is nil,
+	// modes.Find searches for modes with the compared Setup and with the reference.
 	Modes [][]float64
 
-	// If NoClimb is true, the points in Modes are used as they are, without climbs to a
-	// mode, provided that the gradients and curvatures show that each point is as near to
-	// a mode as a typical draw from the posterior. Using the points as they are saves the
-	// cost of the climbs.
+	// If NoClimb is true, the points in Modes are used as they are, which saves the cost
+	// of climbing to a mode. This is done only if the gradients and curvatures show that
+	// each point is as near to a mode as a typical draw from the posterior.
 	NoClimb bool
 
 	Seed uint64 // seed of the search for modes
@@ -32,10 +31,10 @@ type Settings struct {
 
 // Run compares the Setup of p with the reference at the modes of the posterior. After the
 // search for modes, the reference solver runs a few dozen times for each mode. For d
-// parameters, the comparison away from the mode takes at most 50 + 20 d solves, counting
-// those with both setups. If the computation fails at one mode, the field Err of its
-// AtMode says why. Run returns an error if there is a mistake in the model or the
-// settings, or if ctx is done.
+// parameters, the comparison away from the mode takes at most 50 + 20 d solves with the
+// two setups together. If the computation fails at one mode, the field Err of its AtMode
+// says why. Run returns an error if there is a mistake in the model or the settings, or
+// if ctx is done.
 func Run(ctx context.Context, p *bayes.Posterior, s Settings) (*Certificate, error) {
 	all, err := Each(ctx, p, []probode.Setup{{}}, s)
 	if err != nil {
@@ -44,10 +43,10 @@ func Run(ctx context.Context, p *bayes.Posterior, s Settings) (*Certificate, err
 	return all[0], nil
 }
 
-// Each does the same as Run, but for several setups instead of the Setup of p. Empty
-// fields of a setup are taken from p. Each searches for the modes of the reference
-// posterior only once. If some of the setups fail, their certificates say why; if all
-// fail, Each returns an error.
+// Each does the same as Run, but for several setups instead of the Setup of p. If a field
+// of a setup is empty, Each uses the value of this field in the Setup of p. Each searches
+// for the modes of the reference posterior only once. If some of the setups fail, their
+// certificates say why; if all fail, Each returns an error.
 func Each(ctx context.Context, p *bayes.Posterior, setups []probode.Setup, s Settings) ([]*Certificate, error) {
 	c, err := s.certifier(ctx, p)
 	if err != nil {

@@ -41,9 +41,9 @@ func size(s probode.Setup) float64 {
 	return slices.Max(t.Absolute)
 }
 
-// Sized returns a copy of s with a different size, which is the step size or, under error
-// control, the relative tolerance (the largest absolute tolerance if that is zero). The
-// ratios between tolerances stay the same.
+// Sized returns a copy of s with another step size. Under error control, it sets the
+// relative tolerance instead, or the largest absolute tolerance if the relative tolerance
+// is zero. All tolerances are multiplied by the same factor.
 func Sized(s probode.Setup, to float64) probode.Setup {
 	t, ok := tolerance(s)
 	if !ok {

@@ -3,12 +3,12 @@
 // the Fenrir or the DALTON method (see filter.Marginal).
 //
 // The result is a bayes.Posterior without noise, so it can be used with fits, samplers
-// and Laplace approximations. Its data are the observations. In place of the states of
-// the equation, this posterior has the mean and the standard deviation of the predictive
-// distribution of each observation (for log-normal errors, the median and the standard
-// deviation of the logarithm). This posterior cannot be solved with another Setup. To
-// compare solvers, compare the parameters of this posterior with those of the original
-// posterior.
+// and Laplace approximations. Its data are the observations. Where another posterior has
+// the states of the equation, this one has the mean and the standard deviation of the
+// predictive distribution of each observation. For log-normal errors these are the
+// median, and the standard deviation of the logarithm. This posterior cannot be solved
+// with another Setup. To compare solvers, compare the parameters of this posterior with
+// those of the original posterior.
 package marginal
 
 import (
@@ -39,15 +39,14 @@ type Settings struct {
 
 // Posterior returns the posterior of the model m with a likelihood from which the
 // solution has been integrated out. Observations must have Gaussian or log-normal errors.
-// With DALTON they can have any distribution with a smooth log density, such as the
-// Poisson distribution. With DALTON, Laplace's method approximates the integral over the
-// solution if the errors are neither Gaussian nor log-normal. Expected values that are
-// not linear in the state are linearised; for log-normal errors, their logarithms are
-// linearised.
+// With DALTON, observations can have any distribution with a smooth log density, such as
+// the Poisson distribution. If it is neither Gaussian nor log-normal, the integral over
+// the solution is approximated by Laplace's method. Expected values that are not linear
+// in the state are linearised; for log-normal errors, their logarithms are linearised.
 //
-// An evaluation of the log likelihood requires one forward and one backward pass of the
-// filter for Fenrir, and two forward passes for DALTON. Laplace's method repeats the
-// second forward pass, together with a backward pass, until it finds the mode. A gradient
+// To evaluate the log likelihood, Fenrir needs one forward and one backward pass of the
+// filter, and DALTON needs two forward passes. Laplace's method repeats the second
+// forward pass, together with a backward pass, until it finds the mode. A gradient
 // requires 2p evaluations of the log likelihood for p parameters.
 func Posterior(ctx context.Context, m bayes.Model, s Settings) (*bayes.Posterior, error) {
 	original := &bayes.Posterior{Model: m, Setup: probode.Setup{Method: s.EK, Mesh: s.Mesh, Alpha: s.Diffusion.Value}, AlphaParam: s.Diffusion.Name}
@@ -143,7 +142,8 @@ func (term) Slope(dst []float64, _, _ float64, _ []float64) {
 	dst[0] = 1
 }
 
-// Describe returns a description without parameters, in which the datum is 0.
+// Describe returns a description that lists no parameters. It says that every observation
+// is 0, because the likelihood does not depend on y.
 func (t term) Describe() bayes.Description { return bayes.Description{Of: t, Y: "0"} }
 
 // Rand returns NaN, because this likelihood does not describe an observation.
@@ -173,8 +173,8 @@ func (m *mesh) String() string {
 	return fmt.Sprintf("Fenrir, κ² = %v, %v", m.Diffusion, m.Mesh)
 }
 
-// Bind builds the grid of the experiment that p represents, at the given parameters of
-// the model.
+// Bind builds the grid for the experiment that p represents. The argument `at` holds the
+// parameters of the model, at which the grid is made.
 func (m *mesh) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at, times []float64) (probode.Path, error) {
 	ek, ok := s.Method.(filter.EK)
 	if !ok {
@@ -284,9 +284,9 @@ func (p *path) follow(ctx context.Context, theta []float64) error {
 	return nil
 }
 
-// States writes to dst, for each time, the predictive means, the predictive standard
-// deviations and, for DALTON, the remainder of the log likelihood, which is the same at
-// all times.
+// States writes the predictive means and the predictive standard deviations at each time
+// to dst. For DALTON it also writes, at each time, the remainder of the log likelihood,
+// which does not depend on the time.
 func (p *path) States(ctx context.Context, dst, theta, _ []float64) error {
 	alpha := p.Diffusion.Value
 	if p.diffusion >= 0 {

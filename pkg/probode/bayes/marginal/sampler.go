@@ -36,7 +36,8 @@ func (s Integrated) String() string {
 // Target returns p(θ | Y).
 func (Integrated) Target() sample.Target { return sample.Target{Distribution: sample.Marginal} }
 
-// Check accepts every posterior that Replace returns.
+// Check returns nil, because Integrated can draw from every posterior that Replace
+// returns.
 func (Integrated) Check(*bayes.Density) error { return nil }
 
 // Replace returns the posterior with the solution integrated out. If p.Modes is set, the
@@ -67,9 +68,9 @@ func (s Integrated) Replace(ctx context.Context, p *bayes.Posterior) (*bayes.Pos
 	return q, nil
 }
 
-// Prepare adds a note if the size of the measurement errors is an unknown parameter. With
-// a coarse step, the solution may then follow the noise of the data, so that the
-// measurement errors seem much too small.
+// Prepare adds a note if the size of the measurement errors is an unknown parameter. If
+// this size is unknown and the steps are large, the solution may follow the noise of the
+// data. The measurement errors then seem much smaller than they are.
 func (s Integrated) Prepare(_ context.Context, d *bayes.Density, _ func() (*bayes.Modes, error)) (sample.Sampler, []string, error) {
 	m, ok := d.Posterior().Mesh.(*mesh)
 	if !ok {
@@ -82,9 +83,9 @@ func (s Integrated) Prepare(_ context.Context, d *bayes.Density, _ func() (*baye
 	return s, []string{fmt.Sprintf("the size of the measurement errors is unknown (%s): with a coarse step the solution by %v may follow the data, and the measurement errors then seem too small: compare the draws with those for half the step", strings.Join(spreads, ", "), s)}, nil
 }
 
-// Kernel returns the kernel of one chain. For each data value, the kernel generates two
-// quantities: the centre of the predictive distribution, and the log predictive density
-// of the value.
+// Kernel returns the kernel of one chain. With each draw, the kernel stores two
+// quantities for each data value: the centre of its predictive distribution, and its log
+// predictive density.
 func (Integrated) Kernel(d *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kernel {
 	k := &kernel{Kernel: sample.Deterministic{}.Kernel(d, rule, burnIn), all: make([]float64, len(d.Quantities())), keep: []int{0}}
 	fit, term := 1, 1+len(d.Expected())

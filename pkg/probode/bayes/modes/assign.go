@@ -33,10 +33,11 @@ func Shares(p *bayes.Posterior, m *bayes.Modes, chains *mcmc.Chains) ([]float64,
 	return out, nil
 }
 
-// Assign returns, by chain and draw, the index in m of the mode to which a draw belongs.
-// A draw belongs to the mode with the largest product of its mass and its Gaussian
-// density at the draw. The index is −1 for a draw outside the supports of the priors.
-// Assign returns an error if the chains belong to a different model.
+// Assign returns the index in m of the mode to which each draw belongs, by chain and
+// draw. To find this mode, Assign multiplies the mass of each mode by the mode's Gaussian
+// density at the draw, and chooses the mode with the largest product. The index is −1 for
+// a draw outside the supports of the priors. Assign returns an error if the chains belong
+// to a different model.
 func Assign(p *bayes.Posterior, m *bayes.Modes, chains *mcmc.Chains) ([][]int, error) {
 	e, err := bayes.NewDensity(context.Background(), p)
 	if err != nil {

@@ -30,17 +30,17 @@ type Measurement struct {
 	Summary diag.Summary
 	ESS     float64
 
-	// Work is the work of the whole run, without the search for modes, and Prepared is
-	// the work of that search. Work and Prepared are in units of one solution of all
-	// equations.
+	// Work is the work of the whole run except for the search for modes, and Prepared is
+	// the work of that search. The unit of both is the work of solving all equations
+	// once.
 	Work, Prepared float64
 
 	// Seconds is the duration of the whole run with the available workers: preparation,
 	// burn-in, and draws. The preparation finds modes and starting points. If the
 	// Posterior already had its Modes, Seconds includes the time of the search that found
 	// them. Preparation is the duration of the preparation. Drawing is the part of
-	// Seconds that is proportional to the number of draws. Only Seconds, Preparation and
-	// Drawing differ if the run is repeated.
+	// Seconds that is proportional to the number of draws. If the run is repeated, no
+	// results change except Seconds, Preparation and Drawing.
 	Seconds, Preparation, Drawing float64
 
 	job *job // the job that made it, for More

@@ -11,16 +11,18 @@ import (
 )
 
 // DelayedAcceptance updates θ with the Metropolis algorithm in two stages, each with its
-// own Setup. The second setup determines the stationary distribution. The equations are
-// solved with this setup only for moves that the first, cheaper stage has accepted
-// [Christen & Fox 2005]. The prediction of the first stage at θ′ is its solution there,
-// corrected by the error of this stage at the current θ,
+// own Setup. The second setup determines the stationary distribution. Except for a few
+// checks, the equations are solved with this setup only for moves that the first, cheaper
+// stage has accepted [Christen & Fox 2005]. The first stage predicts the data at θ′ with
+// its own solution. It corrects this prediction by adding the difference between the
+// predictions of the two stages at the current θ,
 //
 //	m*(θ′) = m̃(θ′) + m(θ, ξ) − m̃(θ),
 //
 // where m̃ and m are the predictions with the first and with the second setup. Let p be
-// the posterior density with the second setup, p* the density with this prediction, and
-// p*′ the density if the prediction is corrected by the error at θ′ instead. Then
+// the posterior density with the second setup, and let p* be the density with the
+// corrected prediction. Let p*′ be the density if the correction is computed at θ′
+// instead of θ. Then
 //
 //	θ′ ~ q(· | θ),   passes with    a(θ, θ′) = min(1, p*(θ′) q(θ|θ′) / p(θ) q(θ′|θ)),
 //	                 accepted with min(1, p(θ′) q(θ|θ′) a(θ′, θ) / p(θ) q(θ′|θ) a(θ, θ′)),
@@ -32,28 +34,29 @@ import (
 // Stationary distribution: exactly p₀(θ | Y) with the second setup. With Noise it is p(θ,
 // ξ | Y); then θ is moved with ξ fixed, and ξ is moved by pCN as in PCNWithinGibbs. In
 // practice the chain does not converge if the first stage rejects nearly all moves to
-// some region although the second stage would accept them. If the first stage fails, or
-// if its density almost vanishes, in a region in which the posterior with the second
-// setup has mass, nearly all moves into this region are rejected. The chain then does not
-// enter the region, and the draws do not show that the region exists. The sampler
-// therefore checks the first stage: of the moves that this stage rejects, the second
-// stage examines one in two during burn-in, and one in sixteen later. A move is called
-// lost if the two stages accept it with less than a tenth of the probability with which
-// plain Metropolis would accept it. If more than one in 200 of the moves that plain
-// Metropolis would accept are lost, the chain continues with only the second stage, and a
-// note in Chains.Notes gives the iteration at which this begins.
+// some region although the second stage would accept them. This happens if the posterior
+// with the second setup has mass in the region, but the first stage cannot solve the
+// equations there, or gives a density close to zero. The chain then never enters the
+// region, and the draws do not show that the region exists. The sampler therefore checks
+// the first stage. Some of the moves that this stage rejects are examined by the second
+// stage: one in two during burn-in, and one in sixteen later. A move is called lost if
+// the probability that the two stages accept it is less than a tenth of the probability
+// that the plain Metropolis algorithm would accept it. Suppose that more than one in 200
+// of the moves that plain Metropolis would accept are lost. The chain then continues with
+// only the second stage, and a note in Chains.Notes gives the iteration at which this
+// begins.
 //
 // Cost: one solve of the first stage for each draw, and one solve of the second stage for
-// each move that the first stage accepts. DelayedAcceptance accepts fewer moves than
-// Deterministic, because the first stage rejects some moves that the second stage would
-// accept. If the error of the first stage varies greatly over the posterior, a chain may
-// stay for a long time at a θ with a low density. If R̂ is large for this reason, use a
-// smaller step for the first stage. A note in Chains.Notes gives the number of solves of
-// the second stage that were saved. Many solves are saved if only a few moves are
-// accepted, as is usual for a random walk in many dimensions or in a curved posterior. If
-// half of the moves are accepted, as with the default proposals in a nearly Gaussian
-// posterior, at most half of the solves are saved, and Deterministic is as efficient.
-// With Noise each move of ξ needs a solve of the second stage.
+// each move that the first stage accepts or that is checked. DelayedAcceptance accepts
+// fewer moves than Deterministic, because the first stage rejects some moves that the
+// second stage would accept. If the error of the first stage varies greatly over the
+// posterior, a chain may stay for a long time at a θ with a low density. If R̂ is large
+// for this reason, use a smaller step for the first stage. A note in Chains.Notes gives
+// the number of solves of the second stage that were saved. Many solves are saved if only
+// a few moves are accepted, as is usual for a random walk in many dimensions or in a
+// curved posterior. With the default proposals in a nearly Gaussian posterior, about half
+// of the moves are accepted. Then at most half of the solves are saved, and Deterministic
+// is as efficient. With Noise each move of ξ needs a solve of the second stage.
 type DelayedAcceptance struct {
 	// First is the setup of the first stage. If its Method or Mesh is nil, the Method or
 	// Mesh of the posterior is used. If Second is given, the zero value of First stands

@@ -12,17 +12,18 @@
 //	Deterministic        p₀(θ | Y), ξ = 0            1                       if the solver's error is negligible
 //	Reweighted           p₀(θ | Y) of an accurate    1, and an accurate one  to check a coarse posterior; k̂ says whether
 //	                     solver                      for each kept draw      it worked
-//	Hamiltonian          p(θ, ξ | Y)                 3, with gradients       for the posterior of the paper
+//	Hamiltonian          p(θ, ξ | Y)                 3 to 6, with gradients  for the posterior of the paper
 //	PCNWithinGibbs       p(θ, ξ | Y)                 2                       for the same, without gradients or with several modes
 //	PseudoMarginal       p(θ | Y)                    N                       for the same, if joint moves of θ and ξ fail
 //	NUTS                 p₀(θ | Y), ξ = 0            some, with gradients    with more than about ten parameters
 //	SplitHMC             p₀(θ | Y), ξ = 0            one, with a gradient    the same, if the posterior is nearly Gaussian
-//	Tempering            p₀(θ | Y), ξ = 0            1 for each temperature  with several modes or ridges
+//	Tempering            p₀(θ | Y), ξ = 0            4 for each temperature  with several modes or ridges
 //	ExpectedLikelihood   near p(θ | Y)               2 N                     to compare with Conrad et al.
 //	RedrawOnAccept       depends on the proposal     1 to 2                  to reproduce Figure 2 of the paper
 //
-// Package marginal contains two more samplers, Fenrir and DALTON, which draw from p(θ |
-// Y) by means of a Gaussian filter, with one or two solves for each draw.
+// Package marginal contains another sampler, Integrated, which draws from p(θ | Y). It
+// computes the likelihood with a Gaussian filter, by the Fenrir or the DALTON method.
+// Each draw needs at least two passes of the filter.
 //
 // All samplers except ExpectedLikelihood and RedrawOnAccept are exact: up to Monte Carlo
 // error, their draws have the stationary distribution in the table. For Reweighted the

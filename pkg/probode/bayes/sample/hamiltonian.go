@@ -21,18 +21,18 @@ import (
 //
 // If the noise of the solver is large, θ and ξ depend on each other so strongly that a
 // chain that updates them in turn mixes very slowly. But the data inform only a few
-// directions of ξ: between two observation times, ξ affects the later states only through
-// the state at the second of these times. So for each observation time the number of
-// informed directions is at most the number of components of the state (see
-// shape.Informed). In all other directions the distribution of ξ is its prior. Under the
-// prior the coordinates v in the informed directions have the distribution N(0, I). A
-// Gaussian approximation of the posterior of (θ, v), found by Fisher scoring, determines
-// the scales of the moves.
+// directions of ξ. The part of ξ that belongs to the steps between two observation times
+// affects the later states only through the state at the second of these times. So the
+// data at one observation time inform at most as many directions as the state has
+// components (see shape.Informed). In all other directions the distribution of ξ is its
+// prior. Under the prior the coordinates v in the informed directions have the
+// distribution N(0, I). A Gaussian approximation of the posterior of (θ, v), found by
+// Fisher scoring, determines the scales of the moves.
 //
-// The draws are correct even if the approximation is poor. If there is no approximation,
-// if the path of the solver has no gradient with respect to ξ, if there are several
-// modes, or if the noise hardly makes the posterior of θ wider, then PCNWithinGibbs is
-// used instead, and a note says so.
+// The draws are correct even if the approximation is poor. PCNWithinGibbs is used
+// instead, and a note says so, in any of four cases: there is no approximation, the path
+// of the solver has no gradient with respect to ξ, there are several modes, or the noise
+// hardly makes the posterior of θ wider.
 //
 // Stationary distribution: p(θ, ξ | Y). Cost: three to six gradients for each draw, or one
 // solve for most draws if the approximation is good. The zero value is ready for use.
@@ -223,7 +223,7 @@ func (k *hamiltonian) Init(x []float64, rng *rand.Rand) error {
 // Position returns θ.
 func (k *hamiltonian) Position() []float64 { return k.at(k.Hamiltonian.Position()[:len(k.theta)]) }
 
-// Generate writes the quantities of the density.
+// Generate writes the quantities that Density.Generate computes.
 func (k *hamiltonian) Generate(dst []float64) {
 	x := k.Hamiltonian.Position()
 	k.noise(x)

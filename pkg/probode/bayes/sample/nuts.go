@@ -99,9 +99,10 @@ func gradient(e *bayes.Density, theta, grad, dxi, u, xi []float64) (float64, err
 	return e.Gradient(grad, dxi, u, xi)
 }
 
-// Prepare computes the first mass matrix from the shape of the highest mode. Later mass
-// matrices are computed from the Fisher information at the mean of each window of the
-// burn-in, because in a hierarchical model the mode is far from most of the mass.
+// Prepare computes the first mass matrix from the shape of the posterior at the highest
+// mode. In a hierarchical model the mode is far from most of the mass. After each window
+// of the burn-in, a new mass matrix is therefore computed from the Fisher information at
+// the mean of the draws in this window.
 func (s NUTS) Prepare(ctx context.Context, d *bayes.Density, modes func() (*bayes.Modes, error)) (Sampler, []string, error) {
 	found, err := modes()
 	if ctx.Err() != nil {
@@ -115,8 +116,8 @@ func (s NUTS) Prepare(ctx context.Context, d *bayes.Density, modes func() (*baye
 	return s, nil, nil
 }
 
-// Quantities returns the names of the quantities that the kernels generate in addition to
-// the quantities of the density.
+// Quantities returns the names of the statistics that the kernels generate in addition to
+// the quantities of Density.Generate.
 func (NUTS) Quantities() []string { return mcmc.NUTSQuantities() }
 
 // BurnIn returns 300. The number of burn-in iterations need not increase with the number
@@ -162,7 +163,8 @@ func (k *nuts) Init(x []float64, rng *rand.Rand) error { return k.init(x, rng, k
 // Position returns θ.
 func (k *nuts) Position() []float64 { return k.at(k.NUTS.Position()) }
 
-// Generate writes the quantities of the density and those of mcmc.NUTS.
+// Generate writes the quantities that Density.Generate computes, and the statistics of
+// mcmc.NUTS.
 func (k *nuts) Generate(dst []float64) {
 	k.generate(dst, k.NUTS.Position(), k.LogDensity())
 	k.NUTS.Generate(dst[1:])

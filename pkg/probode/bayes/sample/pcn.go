@@ -22,10 +22,10 @@ import (
 //
 // If the noise of the solver is large, these two moves by themselves mix slowly, because
 // the data determine θ only together with ξ. So in every second iteration a joint move of
-// θ and ξ replaces the move of ξ. The joint move uses the sums v of ξ over blocks of
-// time, scaled to have the distribution N(0, I) under the prior. The joint move is also a
-// Crank–Nicolson move, but it is reversible for a Gaussian approximation N(m, C) of the
-// posterior of (θ, v), with θ on the unconstrained scale,
+// θ and ξ replaces the move of ξ. For the joint move, time is divided into blocks, and ξ
+// is summed over each block. The sums v are scaled so that their prior distribution is
+// N(0, I). The joint move is a Crank–Nicolson move that is reversible for N(m, C), a
+// Gaussian approximation of the posterior of (θ, v) with θ on the unconstrained scale,
 //
 //	(θ, v)′ = m + √(1−b²) ((θ, v) − m) + b C^½ z,
 //	ξ′ = √(1−b²) ξ + b η  for the part of ξ that v does not determine,
@@ -46,7 +46,7 @@ type PCNWithinGibbs struct {
 	Proposal mcmc.Rule
 
 	// Blocks is the number of time intervals over which a joint move sums ξ. Zero means
-	// the largest number up to 40 for which there are no more than 64 sums over all
+	// the largest number up to 40 with which there are at most 64 sums, counting all
 	// components and experiments. There are no joint moves if Blocks is negative, or if
 	// Blocks is zero and this largest number is below 4. More blocks than the default are
 	// useful if the noise is large.

@@ -19,9 +19,9 @@ import (
 // and keeps p̂(Y | θ) until the next move is accepted [Beaumont 2003, Andrieu & Roberts
 // 2009]. The estimate comes from a bootstrap particle filter, which advances paths from
 // one datum to the next and resamples them there [Gordon, Salmond & Smith 1993, Andrieu,
-// Doucet & Holenstein 2010]. With several experiments the estimate is the product of the
-// estimates for the single experiments. A path that cannot be continued has weight zero.
-// A move to θ′ fails only if no path can be continued.
+// Doucet & Holenstein 2010]. If there are several experiments, the likelihood of each is
+// estimated separately, and the estimates are multiplied. A path has weight zero if the
+// solver fails in its next steps. A move to θ′ fails only if this happens to all paths.
 //
 // Stationary distribution: exactly p(θ | Y), for any number of paths. The quantities
 // y_hat and log_lik are computed from one path Z, chosen with a probability proportional
@@ -30,14 +30,15 @@ import (
 //
 // Cost: with P particles, each draw needs P solves and P × N × d standard normal numbers.
 // PseudoMarginal is useful as an independent check of PCNWithinGibbs. It can replace
-// PCNWithinGibbs if the noise of the solver is large compared with the noise of the data
-// and joint moves do not help. If the variance of log p̂ depends strongly on θ, for
+// PCNWithinGibbs if joint moves do not help and the noise of the solver is large compared
+// with the measurement errors. If the variance of log p̂ depends strongly on θ, for
 // example because σ is unknown and small, a chain sometimes gets stuck at a θ at which
 // the estimate of the likelihood is far too high. Check R̂, and increase Particles if R̂
 // is not close to one.
 //
-// Stats.Latent counts pieces of paths, from one datum to the next: Accepted counts the
-// pieces that could be computed, and Failed counts the pieces that could not be computed.
+// A path consists of pieces, each from one datum to the next. Stats.Latent.Accepted is
+// the number of pieces that could be computed, and Stats.Latent.Failed is the number of
+// pieces that could not.
 type PseudoMarginal struct {
 	// Proposal is the rule that proposes moves of θ; nil stands for a rule that needs no
 	// tuning.
@@ -46,9 +47,9 @@ type PseudoMarginal struct {
 	// Particles is the number of paths. If Particles is zero, each chain tunes this
 	// number in the first half of the burn-in so that the variance of log p̂ at the
 	// current θ is about 1.5. After the first half of the burn-in the number of paths
-	// stays fixed. The work for each effective draw is least if the variance is between 1
-	// and 3 [Doucet et al. 2015]. The value 1.5 is in the lower half of this range,
-	// because the variance may be larger at other θ.
+	// stays fixed. An effective draw costs least if the variance is between 1 and 3
+	// [Doucet et al. 2015]. The value 1.5 is in the lower half of this range, because the
+	// variance may be larger at other θ.
 	Particles int
 
 	// Correlation is ρ in [0, 1). If Correlation is positive, the standard normal numbers

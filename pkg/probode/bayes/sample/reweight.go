@@ -22,30 +22,31 @@ import (
 //	log wₛ = log p(Y | Z_accurate(θₛ)) − log p(Y | Zₛ)
 //
 // The largest weights are replaced by quantiles of a fitted Pareto distribution [Vehtari
-// et al. 2024]. The shape k̂ of this distribution and the effective number of draws show
-// whether the two posteriors are close enough. If the two posteriors differ too much,
-// Chains.Warnings says so, and new draws must be made with a smaller step. The equations
-// are solved accurately only once for each distinct θ among the draws, using all cores,
-// and not in each iteration of a chain.
+// et al. 2024]. The shape parameter k̂ of this distribution and the effective number of
+// draws show whether the two posteriors are close enough. If the two posteriors differ
+// too much, Chains.Warnings says so, and new draws must be made with a smaller step. The
+// accurate solver is not called in each iteration of a chain, but only once for each
+// distinct θ among the draws. These solves use all cores.
 //
 // Reweight can be used with the draws of every sampler whose Target is Reweightable; this
 // excludes RedrawOnAccept and ExpectedLikelihood. The weights vary more if the noise of
 // the solver is part of the model.
 //
-// The result has LogWeights, KHat, and the quantities of the accurate solution. Its draws
-// are not copies of the draws in the argument `chains`, but share their memory. If the
+// The result has LogWeights, KHat, and the quantities of the accurate solution. The draws
+// are not copied: the result and the argument `chains` use the same slices. If the
 // accurate solver fails at a draw, the weight of this draw is zero, and a note says how
 // many such draws there are. Summaries, Predict and LogPredictive use the weights.
 //
-// The argument `accurate` is the setup of the accurate solver (see Posterior.SolvedBy); the
-// zero value stands for reference.Accurate. The argument `workers` is the number of
-// goroutines, and 0 means the number of cores; it does not change the result.
+// The argument `accurate` is the setup of the accurate solver (see Posterior.SolvedBy);
+// the zero value stands for reference.Accurate. The argument `workers` is the number of
+// goroutines, and 0 means the number of cores. The number of goroutines does not change
+// the result.
 //
 // Reweight returns an error if the chains do not belong to p, if they already have
 // weights, or if the accurate solver fails at all draws. If ctx is cancelled before all
-// weights are computed, the error is ctx.Err(), and the result contains only the first n
-// draws of every chain, where n is the largest number for which all these draws have
-// weights.
+// weights are computed, the error is ctx.Err(). In this case the result contains only the
+// first n draws of every chain, where n is the largest number for which all these draws
+// have weights.
 func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accurate probode.Setup, workers int) (*mcmc.Chains, error) {
 	if ctx == nil || p == nil || chains == nil {
 		return nil, errors.New("sample: the context, the Posterior or the Chains given to Reweight are nil")
@@ -165,17 +166,17 @@ func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accu
 	return &out, err
 }
 
-// Reweighted is a Sampler in two stages: another sampler draws with the coarse solver of
-// the Posterior, and then the draws are reweighted to represent the posterior of an
-// accurate solver (see Reweight).
+// Reweighted is a Sampler in two stages. First, another sampler draws from the posterior
+// computed with its coarse solver. Then the draws are given weights, so that they
+// represent the posterior computed with an accurate solver (see Reweight).
 //
 // Distribution of the weighted draws: p₀(θ | Y) with the accurate solver, if k̂ shows
 // that the weights can be trusted. Cost: the cost of Sampler plus one accurate solve for
 // each distinct θ among the kept draws; these solves use all cores. Use Reweighted if the
 // accurate solver is too slow for a whole chain and the coarse solver is nearly accurate
 // enough; k̂ shows whether it was accurate enough. After the run a short search, which
-// begins at 60 draws from the prior, looks for modes of the accurate posterior. A note
-// names those modes that contain far too few of the draws.
+// begins at 60 draws from the prior, looks for modes of the accurate posterior. If a mode
+// contains far too few of the draws, a note names this mode.
 type Reweighted struct {
 	// Sampler is the sampler that makes the draws; nil stands for Deterministic.
 	Sampler Sampler
@@ -203,8 +204,8 @@ func (s Reweighted) Target() Target {
 	return Target{Distribution: Accurate, Setup: orReference(s.Accurate)}
 }
 
-// Proposals returns the user's rule for proposals, if any, in the sampler that makes the
-// draws.
+// Proposals returns the rule for proposals that the user has set in the sampler that
+// makes the draws, or nil if there is none.
 func (s Reweighted) Proposals() mcmc.Rule {
 	if a, ok := s.inner().(Proposer); ok {
 		return a.Proposals()
@@ -249,9 +250,9 @@ func (s Reweighted) Prepare(ctx context.Context, d *bayes.Density, modes func() 
 	return s, notes, err
 }
 
-// Finish reweights the draws. A short search looks for modes of the accurate posterior,
-// and a note names those modes with far too few draws. This search is needed because k̂
-// does not detect missed modes.
+// Finish reweights the draws. Finish then makes a short search for modes of the accurate
+// posterior, and adds a note if a mode contains far too few draws. This search is needed
+// because k̂ does not detect missed modes.
 func (s Reweighted) Finish(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains) (*mcmc.Chains, error) {
 	out, err := Reweight(ctx, p, chains, s.Accurate, s.Workers)
 	if err != nil {

@@ -19,24 +19,24 @@ import (
 )
 
 // Run draws from p with the given sampler. Moves are made on an unconstrained scale,
-// except for parameters with Param.Natural. The proposals are adapted to the shape of the
-// posterior during burn-in only. Draws are on the natural scale, in the order of
-// p.Params. For each draw Chains.Generated holds the quantities
+// except for parameters whose field Natural is true. The proposals are adapted to the
+// shape of the posterior during burn-in only. Draws are on the natural scale, in the
+// order of p.Params. For each draw Chains.Generated holds the quantities
 //
 //	lp__         log posterior density on the unconstrained scale, up to a constant
 //	y_hat.1, …   the expected value of each observation, by experiment, row and column
 //	log_lik.1, … the log probability of each observation that is not missing
 //
 // If s.Start is nil, the chains start around the modes of the deterministic posterior, or
-// at draws from the prior if no mode is found; a note in Chains.Notes says which of these
-// starting points were used. To start at draws from the prior even if modes can be found,
-// let s.Start call Posterior.DrawPrior. A zero s.BurnIn means 1000 iterations plus 250
-// for each parameter. The names of the parameters are those in p. A move to a θ at which
-// the equations cannot be solved is rejected and counted as failed.
+// at draws from the prior if no mode is found. A note in Chains.Notes says which of the
+// two was done. To start at draws from the prior even if modes can be found, let s.Start
+// call Posterior.DrawPrior. A zero s.BurnIn means 1000 iterations plus 250 for each
+// parameter. The names of the parameters are those in p. A move to a θ at which the
+// equations cannot be solved is rejected and counted as failed.
 //
-// With the same seed, different samplers use the same starting points and, in each chain,
-// the same random numbers for proposing and accepting moves of θ. The random numbers for
-// ξ come from a separate stream.
+// If two samplers have the same seed, they use the same starting points. In each chain
+// they also use the same random numbers for proposing and accepting moves of θ. The
+// random numbers for ξ come from a separate stream.
 //
 // Run returns an error if p is invalid, if no chain can start, if ctx is cancelled, or if
 // a function of the model or the sampler panics. If ctx is cancelled or a function
@@ -396,7 +396,7 @@ type guard struct {
 
 var _ mcmc.Interruptible = (*guard)(nil)
 
-// Err returns the panic of a function of the model, or of the kernel, as an error.
+// Err returns an error if a function of the model or the kernel has panicked.
 func (k *guard) Err() error { return cmp.Or(k.d.Err(), k.fault) }
 
 // The method recovered() records a panic, and stops all chains.
@@ -423,7 +423,7 @@ func (k *guard) Step(rng *rand.Rand) {
 // Interrupted reports whether an iteration was stopped.
 func (k *guard) Interrupted() bool { return k.d.Interrupted() || k.Err() != nil }
 
-// Generate writes the quantities of the kernel at its position.
+// Generate writes the quantities that the kernel generates at its current position.
 func (k *guard) Generate(dst []float64) {
 	defer k.recovered()
 	k.Kernel.(mcmc.Generator).Generate(dst)

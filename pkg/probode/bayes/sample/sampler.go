@@ -25,13 +25,14 @@ type Sampler interface {
 	// for d.
 	Check(d *bayes.Density) error
 
-	// Kernel returns the kernel of one chain. The kernel owns d, so no other code uses d.
-	// The argument `rule` proposes moves of θ on the unconstrained scale and needs no
-	// tuning. A kernel may tune itself only in the first burnIn iterations.
+	// Kernel returns the kernel of one chain. No other code uses the density d after this
+	// call. The argument `rule` is a rule without tuning parameters that proposes moves
+	// of θ on the unconstrained scale. A kernel may tune itself only in the first burnIn
+	// iterations.
 	//
-	// The methods Init and Position of the kernel use the natural scale, and the order of
-	// Posterior.Params. The kernel must also be an mcmc.Generator that writes the
-	// quantities of Density.Generate.
+	// In the methods Init and Position of the kernel, θ is on the natural scale, and its
+	// elements are in the order of Posterior.Params. The kernel must also be an
+	// mcmc.Generator that writes the quantities of Density.Generate.
 	Kernel(d *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kernel
 }
 
@@ -85,9 +86,9 @@ func (t Target) Noisy() bool {
 	return t.Distribution != Classical && t.Distribution != Accurate
 }
 
-// A Proposer is a Sampler whose proposals of θ the user may choose. If the user chooses a
-// rule for the proposals, they do not require the shape of the posterior, and therefore
-// no search for modes.
+// A Proposer is a Sampler whose proposals of θ the user may choose. If the user chooses
+// the rule for the proposals, the shape of the posterior is not needed, so there is no
+// search for modes.
 type Proposer interface {
 	Sampler
 	// Proposals returns the user's rule; nil stands for the rule of this package.
@@ -122,8 +123,8 @@ type Finisher interface {
 }
 
 // A Quantifier is a Sampler whose kernels also generate statistics of their moves. The
-// names of these statistics end in __. The statistics come after the log density and
-// before the other quantities of Density.Generate.
+// names of these statistics end in __. In each draw, the statistics come after the log
+// density and before the other quantities of Density.Generate.
 type Quantifier interface {
 	Sampler
 	Quantities() []string

@@ -76,7 +76,7 @@ func newState(e *bayes.Density, rule mcmc.Rule, burnIn int, noise bool) *state {
 	return s
 }
 
-// Init places the chain at x with ξ drawn from p(ξ).
+// Init places the chain at θ = x, and draws ξ from p(ξ).
 func (s *state) Init(x []float64, rng *rand.Rand) error {
 	if len(x) != len(s.theta) {
 		panic(fmt.Sprintf("sample: start of %d parameters: want %d", len(x), len(s.theta)))

@@ -15,25 +15,25 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/store"
 )
 
-// Store makes the same draws as Run, bit for bit, and writes them to files in dir. The
-// documentation of store.Run describes the files. It also explains how to resume a run
-// that was stopped or killed, how to extend a finished run, and how to distribute a study
-// over many machines. The function store.Read reads the draws in the form that Predict
-// and LogPredictive need.
+// Store makes the same draws as Run, bit for bit, and writes them to files in the folder
+// `dir`. The documentation of store.Run describes the files. It also explains how to
+// resume a run that was stopped or killed, how to extend a finished run, and how to
+// distribute a study over many machines. The function store.Read reads the draws in the
+// form that Predict and LogPredictive need.
 //
 // The files contain a description of the run: the method, the step, α, the priors, the
 // equations, the likelihoods, the data, the sampler with its settings, and the starting
-// points of the chains. The files also contain log_density, a hash of the densities of
-// the model at some points, with which Store detects differences that the description
-// does not show, such as a different Problem.F. Store returns an error if the description
-// or log_density differs from that in the files in dir. When a chain is resumed, its log
-// density must be the same, bit for bit, as when the state of the chain was saved. If the
-// last iterations of the chain are repeated, they must lead to the same draw. In the
-// files the fields of o.Meta follow the description of the run.
+// points of the chains. The files also contain log_density, which is a hash of the
+// densities of the model at some points. With this hash, Store detects differences that
+// the description does not show, such as a different Problem.F. Store returns an error if
+// the description or log_density differs from that in the files in `dir`. When a chain is
+// resumed, its log density must be the same, bit for bit, as when the state of the chain
+// was saved. The last iterations of the chain may have to be repeated, and must then lead
+// to the same draw. In the files the fields of o.Meta follow the description of the run.
 //
 // All chains of a study must be drawn on the same kind of processor. If two processors
 // compute exp or a fused multiply-add in different ways, their results differ in the last
-// digits, and so log_density differs, too; the error message mentions this cause.
+// digits, and log_density differs, too. The error message mentions this possible cause.
 func Store(ctx context.Context, p *bayes.Posterior, sampler Sampler, dir string, s mcmc.Settings, o store.Options) error {
 	job, err := prepare(ctx, p, sampler, s)
 	if err != nil {
@@ -154,8 +154,8 @@ type streamed struct {
 
 var _ store.Evaluator = (*streamed)(nil)
 
-// Evaluate returns the log densities at the position for ξ = 0 and for the ξ of the
-// probe.
+// Evaluate returns two log densities at the current θ: the first for ξ = 0, and the
+// second for the fixed ξ of the probe.
 func (k *streamed) Evaluate() []float64 {
 	k.probe.evaluate(k.Position())
 	return slices.Clone(k.densities[:])

@@ -19,9 +19,9 @@ import (
 // Stationary distribution: p₀(θ | Y) computed with the field Setup, or with the
 // posterior's setup if this field is zero. Cost: 42 solves for each draw with ten
 // temperatures, because for each draw the replica at β = 1 makes fifteen moves, and every
-// other replica makes three. If every iteration of the chain produced a draw, successive
-// draws would differ too little. Use Tempering if the posterior has several modes or has
-// ridges along which other samplers move too slowly, or to check other samplers.
+// other replica makes three. Successive iterations of mcmc.Tempering differ little, so
+// only every third of them gives a draw. Use Tempering if the posterior has several modes
+// or has ridges along which other samplers move too slowly, or to check other samplers.
 type Tempering struct {
 	// Setup is the setup with which the equations are solved; the zero value stands for
 	// the setup of the posterior.
@@ -147,7 +147,8 @@ func (k *tempering) Generate(dst []float64) {
 	k.generate(dst, k.Tempering.Position(), k.LogDensity())
 }
 
-// Tuned reports the swap rates, and the number of points that moved from the prior to the
+// Tuned reports the mean probability of a swap for each pair of neighbouring
+// temperatures. It also reports how many times a point has moved from the prior to the
 // posterior.
 func (k *tempering) Tuned() (what, value string) {
 	rates, trips := k.Swaps()

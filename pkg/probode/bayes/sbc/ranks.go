@@ -11,8 +11,8 @@ type Result struct {
 	Sampler sample.Sampler
 
 	// Names are the names of the ranked quantities: the parameters and log_lik, which is
-	// log p(Y | Z(θ, ξ)). Without a quantity that depends on the data, a sampler that
-	// ignores the data and draws from the prior would pass [Modrák et al. 2023].
+	// log p(Y | Z(θ, ξ)). If no quantity depended on the data, a sampler that ignores the
+	// data and draws from the prior would pass the test [Modrák et al. 2023].
 	Names []string
 
 	// Draws is L. Ranks[k][i] is the rank, from 0 to L, of quantity k in data set i.
@@ -26,11 +26,11 @@ type Result struct {
 }
 
 // Histogram returns, for each of the L+1 ranks, the number of data sets in which quantity
-// k has that rank. It also returns simultaneous bands: if the ranks are uniform, all
-// counts lie between lo and hi with the given probability, or with a slightly larger one,
-// since counts are whole numbers. A hump in the middle means that the spread of the draws
-// is too large. High counts at both ends mean that the spread is too small. A histogram
-// that slopes to one side means that the draws are biased.
+// k has that rank. It also returns the limits lo and hi of a simultaneous band. If the
+// ranks are uniform, all counts lie between lo and hi with the given probability, or with
+// a slightly larger one, since counts are whole numbers. A hump in the middle means that
+// the spread of the draws is too large. High counts at both ends mean that the spread is
+// too small. A histogram that slopes to one side means that the draws are biased.
 //
 // The bands are pointwise binomial bands with equal tails. The bands are just wide enough
 // to contain all counts with the given joint probability, which is computed exactly.
@@ -48,17 +48,18 @@ func (r *Result) Histogram(k int, probability float64) (counts []int, lo, hi int
 	return counts, lo, hi
 }
 
-// ECDF returns the differences between the empirical distribution function of the ranks
-// of quantity k and the uniform distribution function, with simultaneous bands, at the L
-// points z = 1/(L+1), …, L/(L+1):
+// ECDF compares the empirical distribution function of the ranks of quantity k with the
+// uniform distribution function. It returns their differences at the L points z =
+// 1/(L+1), …, L/(L+1), and the limits lo and hi of simultaneous bands:
 //
 //	F(z) − z,   F(z) = share of ranks < z (L+1)
 //
 // If the ranks are uniform, all differences lie between lo and hi with the given
 // probability, or with a slightly larger one, since ranks are whole numbers. The
-// differences show small systematic deviations better than a histogram does. An arch
-// means that the draws are too high. If the curve rises in the middle, the spread of the
-// draws is too large; if it falls in the middle, their spread is too small.
+// differences show small systematic deviations better than a histogram does. If the curve
+// is an arch above zero, the draws tend to be larger than the true θ. If the curve rises
+// in the middle, the spread of the draws is too large; if it falls in the middle, their
+// spread is too small.
 //
 // The bands are those of Säilynoja, Bürkner & Vehtari (2022), computed like those of
 // Histogram.
@@ -93,10 +94,10 @@ func widest(probability float64, joint func(level float64) float64) float64 {
 
 // P returns the p-value of a test that the ranks of quantity k are uniform. The test
 // statistic is the smallest pointwise two-sided tail probability of the cumulative counts
-// of the ranks. The p-value is the probability that uniform ranks deviate at least as
-// much as the observed ranks. The p-value is exact for independent draws. A p-value below
-// about 10⁻⁴ means that the sampler is wrong, or that its draws are too strongly
-// correlated.
+// of the ranks. The p-value is the probability that uniform ranks give a test statistic
+// at most as large as the observed one. The p-value is exact for independent draws. A
+// p-value below about 10⁻⁴ means that the sampler is wrong, or that its draws are too
+// strongly correlated.
 func (r *Result) P(k int) float64 {
 	n, c := len(r.Ranks[k]), r.cumulated(k)
 	dist := newBinomial(n)
