@@ -13,8 +13,8 @@ import (
 	"github.com/probode/probode/pkg/viz"
 )
 
-// The experiment alpha computes the results of section 3.1 of the paper: the noise scale
-// α* of each method at several step sizes.
+// The experiment `alpha` computes the results of section 3.1 of the paper: the noise
+// scale α* of each method at several step sizes.
 var alpha = experiment{
 	name: "alpha", title: "Calibration: α* of each method", tables: []string{"alpha"},
 	compute: computeAlpha, section: alphaSection,
@@ -130,8 +130,8 @@ The same ξ is used for all α; ± is the Monte Carlo standard error. Points whe
 	return sec, nil
 }
 
-// paletteOffset returns the index, in the palette, of the colour for the first method in
-// a panel. The three explicit methods come first in the figure.
+// paletteOffset returns the index in the palette at which the colours for the methods in
+// a panel begin. The three explicit methods come first in the figure.
 func paletteOffset(lin string) int {
 	if lin == "none" {
 		return 0
@@ -139,8 +139,8 @@ func paletteOffset(lin string) int {
 	return 3
 }
 
-// alphaCurve computes the log density as a function of α, which has its maximum at α*.
-// The LaTeX source of the paper contains a commented-out figure of these curves.
+// alphaCurve computes the log density as a function of α. The maximum of this function is
+// at α*. The LaTeX source of the paper contains a commented-out figure of these curves.
 var alphaCurve = experiment{
 	name: "alphacurve", title: "Log-probability curves of α", tables: []string{"alphacurve"},
 	compute: computeAlphaCurve, section: alphaCurveSection,

@@ -12,15 +12,14 @@ import (
 	"github.com/probode/probode/pkg/viz"
 )
 
-// The folder expected contains the results of a full run with seed 1. The file
-// tolerances.csv in the same folder states by how much the results of another run may
-// differ from the expected results, and why.
+// The folder `expected` contains the results of a full run with seed 1. The file
+// tolerances.csv in the same folder states the largest allowed difference between these
+// results and those of another run, and gives the reason.
 //
 //go:embed expected
 var expectedFiles embed.FS
 
-// A rule is a row of tolerances.csv, which states how the values in a column are
-// compared.
+// A rule is a row of tolerances.csv. It states how the values in a column are compared.
 type rule struct {
 	column, measure  string
 	mayDiverge       bool // a comparison with NaN on one side is false
@@ -124,10 +123,10 @@ func expected(name string) (*table, error) {
 	return parseTable(name+".csv", b)
 }
 
-// The function compare() compares two tables, got and want. The result contains a message
-// for each row of got that differs from the corresponding row of want, and for each row
-// of want that is missing from got. If the argument quick is true, rows may be missing
-// from got.
+// The function compare() compares the table `got` with the table `want`. The result
+// contains a message for each row of `got` that differs from the corresponding row of
+// `want`, and for each row of `want` that is missing from `got`. If the argument `quick`
+// is true, missing rows cause no message.
 func compare(got, want, rules *table, quick bool) []string {
 	if !slices.Equal(got.header, want.header) {
 		return []string{fmt.Sprintf("%s: header %v, expected %v", got.name, got.header, want.header)}

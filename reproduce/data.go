@@ -17,7 +17,7 @@ import (
 //go:embed data.csv
 var builtInData string
 
-// The constant sigma is the standard deviation of the measurement errors, which is
+// The constant `sigma` is the standard deviation of the measurement errors, which is
 // assumed to be known.
 const sigma = 0.1
 

@@ -13,8 +13,8 @@ import (
 	"github.com/probode/probode/pkg/viz/plots"
 )
 
-// The experiment fig1 makes figure 1, which shows the probabilistic backward Euler method
-// on the FitzHugh–Nagumo problem.
+// The experiment `fig1` makes figure 1, which shows the probabilistic backward Euler
+// method on the FitzHugh–Nagumo problem.
 var fig1 = experiment{
 	name: "fig1", title: "Figure 1: an ensemble of paths", tables: []string{"fig1", "fig1_exact"},
 	compute: computeFig1, section: fig1Section,
@@ -39,7 +39,7 @@ func computeFig1(ctx context.Context, s *study) error {
 	addEnsemble(t, e, ref)
 
 	// In this second ensemble, each step is drawn from its exact distribution, which the
-	// Gaussian distribution approximates. The column departure contains the difference
+	// Gaussian distribution approximates. The column `departure` contains the difference
 	// between the two distributions in the step that begins at t.
 	drawn, err := steplaw.Exact{Method: backwardEuler}.Draw(ctx, e.Problem, 200, steplaw.Settings{
 		Mesh: probode.Uniform(0.1), Alpha: 0.2, Seed: s.seed, Workers: s.workers,
@@ -66,7 +66,7 @@ func computeFig1(ctx context.Context, s *study) error {
 }
 
 // addEnsemble appends a row for each time and component; each row begins with the cells
-// in key.
+// in the argument `key`.
 func addEnsemble(t *table, e *probode.Ensemble, ref []float64, key ...any) {
 	d := e.Problem.Dim()
 	for i, at := range e.T {

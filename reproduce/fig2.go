@@ -16,7 +16,7 @@ import (
 	"github.com/probode/probode/pkg/viz"
 )
 
-// The experiment fig2 makes figure 2, which shows the posterior of (θ2, θ3) for the two
+// The experiment `fig2` makes figure 2, which shows the posterior of (θ2, θ3) for the two
 // Euler methods, each in its classical and its probabilistic form, at four step sizes.
 var fig2 = experiment{
 	name: "fig2", title: "Figure 2: posteriors", tables: []string{"fig2", "fig2_draws", "fig2_proposal"},
@@ -26,8 +26,8 @@ var fig2 = experiment{
 // The appendix of the paper does not state the proposal distribution, although the
 // proposal affects the distribution from which the scheme samples. Here the proposal is a
 // Gaussian random walk. For the first 1000 iterations its covariance is (2.38²/3)
-// diag(.02, .07, .05)²; after that it is 2.38²/3 times the sum of 1e-8 I and the sample
-// covariance of the chain so far, which is updated every 10 iterations.
+// diag(.02, .07, .05)². After that it is (2.38²/3) (C + 1e-8 I), where C is the sample
+// covariance of the chain so far. C is updated every 10 iterations.
 var proposal = mcmc.AdaptiveMetropolis{Scale: []float64{.02, .07, .05}, AdaptAfter: 1000, Every: 10, Epsilon: 1e-8}
 
 const (
@@ -99,9 +99,9 @@ func computeFig2(ctx context.Context, s *study) error {
 					n := min(len(kept), keptDraws)
 					for i := range n {
 						d := kept[(i+1)*len(kept)/n-1]
-						// Five decimal places are enough for figures, and halve the size
-						// of the file. Two decimal places would already resolve the width
-						// of the posterior.
+						// Five decimal places are enough for figures, and they halve the
+						// size of the file. Two decimal places would already resolve the
+						// width of the posterior.
 						draws.add(m.name, scheme.String(), h, chain+1, i+1, short(d[0]), short(d[1]), short(d[2]))
 					}
 				}
@@ -234,8 +234,8 @@ The schemes <i>deterministic</i> and <i>paper</i> have 11 000 iterations, as in 
 
 func short(v float64) string { return strconv.FormatFloat(v, 'f', 5, 64) }
 
-// The function limits() returns the range of x, without the smallest and the largest
-// thousandth of the values, but with a margin.
+// The function limits() returns an axis range for the values x. It omits the smallest and
+// the largest thousandth of the values, and then adds a margin.
 func limits(x []float64) (lo, hi float64) {
 	x = slices.Sorted(slices.Values(x))
 	lo, hi = x[len(x)/1000], x[len(x)-1-len(x)/1000]
@@ -243,7 +243,7 @@ func limits(x []float64) (lo, hi float64) {
 	return lo - margin, hi + margin
 }
 
-// The function intervals() draws the values in the table fig2, with a row of panels for
+// The function intervals() draws the values in the table `fig2`, with a row of panels for
 // each method and a column for each parameter.
 func intervals(t *table, titles map[string]string) viz.Figure {
 	f := viz.Figure{Title: "Posteriors against the step size", Columns: 3, Width: 1100, Height: 620}

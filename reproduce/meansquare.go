@@ -8,9 +8,9 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// The experiment meanSquare tests part (iii) of the theorem in the paper: the mean-square
-// error of the probabilistic method has twice the order of the error of the classical
-// method.
+// The experiment `meanSquare` tests part (iii) of the theorem in the paper: the
+// mean-square error of the probabilistic method has twice the order of the error of the
+// classical method.
 var meanSquare = experiment{
 	name: "meansquare", title: "Mean-square order of the probabilistic methods", tables: []string{"meansquare"},
 	compute: computeMeanSquare, section: meanSquareSection,
@@ -47,7 +47,7 @@ func computeMeanSquare(ctx context.Context, s *study) error {
 }
 
 // meanSquareError estimates E max_i ‖Z_i − x(t_i)‖² and its standard error from n paths;
-// it returns NaN if a path diverges, because the mean then does not exist.
+// it returns NaN if a path diverges, because the mean does not exist in this case.
 func meanSquareError(ctx context.Context, solver *probode.Solver, ref []float64, factor, n int, s *study) (ms, se float64, err error) {
 	type block struct{ sum, sum2 float64 }
 	const size = 8

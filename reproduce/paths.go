@@ -13,7 +13,7 @@ import (
 	"github.com/probode/probode/pkg/viz/plots"
 )
 
-// The experiment paths draws paths for the problems of protein activation and
+// The experiment `paths` draws paths for the problems of protein activation and
 // FitzHugh–Nagumo, each with its own α*. The LaTeX source of the paper contains these
 // figures, but they are commented out.
 var paths = experiment{

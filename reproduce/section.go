@@ -22,7 +22,7 @@ func (s *section) folded(title string, header []string, rows [][]string) {
 	s.WriteString("</details>\n")
 }
 
-// The method missing() adds an explanation of why cells in a column are NaN.
+// If cells in a column are NaN, the method missing() adds an explanation.
 func (s *section) missing(t *table, column, why string) {
 	var cells []string
 	c := t.column(column)

@@ -12,8 +12,8 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// A setup is a method, together with the text that describes it in the columns method and
-// linearisation.
+// A setup is a method, together with the text that describes it in the columns `method`
+// and `linearisation`.
 type setup struct {
 	method    probode.Method
 	name, lin string

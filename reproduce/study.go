@@ -36,8 +36,9 @@ type study struct {
 	took       map[string]time.Duration
 }
 
-// The method paths() returns the number of paths of an ensemble: the argument full or, in
-// a quick run, the argument quick, but at least the value of the flag -paths.
+// The method paths() returns the number of paths of an ensemble. In a full run this
+// number is the argument `full`, and in a quick run it is the argument `quick`. It is
+// never less than the value of the flag -paths.
 func (s *study) paths(full, quick int) int {
 	if s.quick {
 		full = quick

@@ -9,9 +9,9 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/normal"
 )
 
-// The noise ξ of a path is an array of N × n standard normal variates in row-major order,
-// with row i for the step from tᵢ to t_{i+1}. The code in this file draws ξ and changes
-// it by preconditioned Crank–Nicolson moves.
+// The noise ξ of a path is an array of N × n standard normal variates in row-major order.
+// Row i contains the variates for the step from tᵢ to t_{i+1}. The code in this file
+// draws ξ and changes it by preconditioned Crank–Nicolson moves.
 
 // noiseBlock is the number of consecutive elements of ξ that come from one
 // stream. Every block has a stream of its own.

@@ -117,8 +117,9 @@ func (a *Adjoint) SecondField(dx, lambda, mu, u []float64, t, c float64, x, thet
 	e.increment, a.Moves = cbrtEps, moves
 }
 
-// secondSlope returns the derivative of μᵀJ(t, x; θ)u with respect to t. If there is no
-// FJ, the argument `eps` is the increment along u.
+// secondSlope returns the derivative of μᵀJ(t, x; θ)u with respect to t. If the problem
+// has no function FJ, J is approximated by differences, and the argument `eps` is the
+// increment in the direction u.
 func (e *fieldAdjoint) secondSlope(mu, u []float64, eps, t float64, x, theta []float64) (sum float64) {
 	e.p.timeDifference(e.increment, t, func(c, t float64) {
 		if e.p.FJ != nil {
@@ -225,9 +226,10 @@ func (e *fieldAdjoint) parameters(dtheta, lambda []float64, t float64, x, theta 
 	}
 }
 
-// The method at() returns λᵀf at theta1, and the time for which it was computed. If an
-// end of the segment depends on θ, this time has the same relative position in the
-// segment as t, so that a condition on t in F is evaluated on the same side of the event.
+// The method at() returns λᵀf for the parameters theta1, and the time at which it was
+// computed. If an end of the segment depends on θ, this time is not t: it has the same
+// relative position in the shifted segment as t has in the original segment. Therefore it
+// is on the same side of every event, and a condition on t in F has the same value.
 func (e *fieldAdjoint) at(lambda []float64, t float64, x []float64) (v, at float64) {
 	w := e.p.window
 	if w == nil {

@@ -161,7 +161,7 @@ func (r *rungeKutta) Step(dst []float64, i int, x, theta, xi, scale []float64) e
 	return nil
 }
 
-// The type embedded is a rungeKutta whose tableau has weights for an estimate of the
+// The type `embedded` is a rungeKutta whose tableau has weights for an estimate of the
 // error.
 type embedded struct {
 	*rungeKutta
@@ -226,7 +226,7 @@ func (r *rungeKutta) Differentiate(dnext []float64, i int, x, _, theta, xi, _ []
 	return nil
 }
 
-// A reverseRungeKutta holds the stages of a step, s×d, and gradients.
+// A reverseRungeKutta holds the stages of a step as an s×d matrix, and gradients.
 type reverseRungeKutta struct {
 	stages, slopes []float64
 	stage          []float64

@@ -13,16 +13,18 @@ const (
 	// local errors come from an error-controlled solve or from a Setup with ScaleLocal.
 	// On all other grids the local errors are unknown, and ScaleDefault means ScaleStep.
 	ScaleDefault Scaling = iota
-	// ScaleStep is the noise of the method itself, with scale √α h^p, as in [T18].
+	// With ScaleStep, the noise is that of the method itself, and its scale is √α h^p, as
+	// in [T18].
 	ScaleStep
-	// ScaleLocal adds √α l √N ξ to the state after each of N steps, where l is the size
-	// of the local error of that step and component, on the classical path at the θ for
-	// which the Solver was made. The noise is thus the same multiple of the local error
-	// in each step. With α = 1, the standard deviation of the sum of the noise over all
-	// steps is at least the sum of the sizes of the local errors. ScaleLocal works for
-	// any method, and α has no unit. The spread of paths with ScaleLocal agrees better
-	// with the actual errors than the spread of paths with ScaleStep: see
-	// docs/calibration.md. ScaleLocal costs three classical solves before the first path.
+	// ScaleLocal adds √α l √N ξ to each component of the state after each of the N steps.
+	// Here l is the size of the local error of this component in this step. The local
+	// errors are those of the classical path, for the θ with which the Solver was made.
+	// The noise is thus the same multiple of the local error in each step. With α = 1,
+	// the standard deviation of the sum of the noise over all steps is at least the sum
+	// of the sizes of the local errors. ScaleLocal works for any method, and α has no
+	// unit. The spread of paths with ScaleLocal agrees better with the actual errors than
+	// the spread of paths with ScaleStep: see docs/calibration.md. ScaleLocal costs three
+	// classical solves before the first path.
 	ScaleLocal
 )
 

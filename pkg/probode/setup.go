@@ -95,7 +95,7 @@ func (s Setup) Grid(ctx context.Context, p *Problem, theta, times []float64) (*G
 	return g.Solver().Grid(), nil
 }
 
-// bindGrid returns the Path of s on the grid of m.
+// bindGrid returns the Path of the Setup s on the grid of the mesh m.
 func bindGrid(ctx context.Context, m gridder, s Setup, p *Problem, at, times []float64) (Path, error) {
 	s.Mesh = m
 	g, err := s.Grid(ctx, p, at, times)
@@ -118,9 +118,9 @@ func bindGrid(ctx context.Context, m gridder, s Setup, p *Problem, at, times []f
 	return path, nil
 }
 
-// The function measured() returns g with the local errors of the classical path at θ
-// added, or g itself if it already has local errors. Like any solve, this computation may
-// fail.
+// The function measured() returns a grid that also contains the local errors of the
+// classical path at θ. If g already contains local errors, the function returns g.
+// Otherwise it solves the equations, which may fail.
 func measured(ctx context.Context, p *Problem, m Method, g *Grid, theta []float64) (*Grid, error) {
 	if g.local != nil {
 		return g, nil

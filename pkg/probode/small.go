@@ -48,13 +48,13 @@ func Inverse3(c, j00, j01, j02, j10, j11, j12, j20, j21, j22 float64) (b00, b01,
 		c2 * r, (j01*j20 + a00*j21) * r, (a00*a11 - j01*j10) * r, ok
 }
 
-// blocks4 performs one step of block elimination with blocks of size two,
+// blocks4 performs one step of block elimination with blocks of size two:
 //
-//	cI − J = (P Q; R S),   W = RP⁻¹,   T = S − WQ,
+//	cI − J = (P Q; R S),   W = RP⁻¹,   T = S − WQ
 //
-// and sets f to P⁻¹, Q, W and T⁻¹. blocks4 returns false if the terms of det P, of an
-// element of T or of det T nearly cancel, or if an element of W exceeds 4, because the
-// elimination might then be inaccurate.
+// blocks4 sets f to P⁻¹, Q, W and T⁻¹. blocks4 returns false if the elimination might be
+// inaccurate: if the terms of det P, of an element of T or of det T nearly cancel, or if
+// an element of W exceeds 4.
 func blocks4(f *[16]float64, c float64, j *[16]float64) bool {
 	p0, p1, p2, p3 := c-j[0], -j[1], -j[4], c-j[5]
 	q0, q1, q2, q3 := -j[2], -j[3], -j[6], -j[7]

@@ -356,9 +356,9 @@ func (s *Solver) run(z, memory, theta, xi []float64, from, to int) (err error) {
 	return nil
 }
 
-// The method advance() takes one step, or several if the Stepper is a Runner, but no step
-// beyond the argument `end`. The result is the index of the next step, or of the step
-// that failed.
+// The method advance() takes one step or, if the Stepper is a Runner, several steps. All
+// these steps have indices below the argument `end`. The result is the index of the next
+// step, or of the step that failed.
 func (s *Solver) advance(z []float64, i, end, n int, theta, xi []float64) (int, error) {
 	if r, ok := s.step.(Runner); ok && (s.fixed || xi == nil) && r.Runs() {
 		const most = 32 // steps between two checks of the context

@@ -87,8 +87,8 @@ func crowded(a []float64, limit int) bool {
 	return n > limit
 }
 
-// factorizeSparse does what factorizeDense does, for the matrix and the pattern that the
-// method read() has stored.
+// factorizeSparse does the same as factorizeDense. It uses the matrix and the pattern
+// that the method read() has stored.
 func (f *LU) factorizeSparse() bool {
 	d, a, w := f.d, f.a, f.words
 	for k := range d {
@@ -164,8 +164,8 @@ func (f *LU) factorizeSparse() bool {
 	return true
 }
 
-// The method exchange() exchanges the rows k and p > k of a matrix whose element in row p
-// and column k is not zero.
+// The method exchange() exchanges row k of a matrix with row p, where p > k. The element
+// in row p and column k must not be zero.
 func (f *LU) exchange(k, p int) {
 	d, w := f.d, f.words
 	rk, rp := f.a[k*d:(k+1)*d], f.a[p*d:(p+1)*d]

@@ -9,9 +9,9 @@ import (
 )
 
 // The code in this file computes the derivative of a path. For fixed ξ and a fixed grid,
-// Z(θ, ξ) is smooth in θ, so the gradient of a function of a path, such as a likelihood,
-// follows from the derivative of the path. This derivative is computed along with the
-// path, step by step.
+// the path Z(θ, ξ) is a smooth function of θ. The gradient of a function of the path,
+// such as a likelihood, therefore follows from the derivative of the path. This
+// derivative is computed along with the path, step by step.
 
 // A Differentiable is a Stepper that computes the derivative of its steps. For any other
 // Stepper, derivatives of paths are computed as differences of whole solves.
@@ -149,8 +149,9 @@ func Differences(dst, ddst, theta, dtheta []float64, states func(dst, theta []fl
 	return states(dst, theta)
 }
 
-// reachOf returns the factor by which the argument `along` must be multiplied so that the
-// largest relative change of a component of theta is 1.
+// The argument `along` is a direction in which theta changes. reachOf returns the factor
+// by which it must be multiplied so that the largest relative change of a component of
+// theta is 1.
 func reachOf(theta, along []float64) float64 {
 	var most float64
 	for k, v := range along {
@@ -185,11 +186,13 @@ func newTangentRun(s *Solver, m int) *tangentRun {
 		x: make([]float64, d), theta: make([]float64, p), left: make([]float64, d), right: make([]float64, d)}
 }
 
-// cbrtEps is ε^{1/3}, the increment at which the errors of central differences balance.
+// cbrtEps is ε^{1/3}, the relative increment at which the rounding error of a central
+// difference is about as large as its truncation error.
 const cbrtEps = 6.055454452393343e-06
 
-// The method start() sets the derivatives of the initial state and of the event times, by
-// central differences if the problem does not give them.
+// The method start() sets the derivatives of the initial state and of the event times. If
+// the problem does not give these derivatives, they are approximated by central
+// differences.
 func (w *tangentRun) start(theta []float64) {
 	d := w.s.d
 	clear(w.marks)

@@ -40,9 +40,9 @@ func (t Tolerance) check(d int) error {
 	return nil
 }
 
-// wide returns the tolerance t extended to a problem of dimension d, whose first
-// components are those of the original problem. The additional components are constant
-// between events.
+// wide returns a tolerance for a problem of dimension d. The first components of this
+// problem are those of the original problem, for which the tolerance is t. The additional
+// components are constant between events.
 func (t Tolerance) wide(d int) Tolerance {
 	if len(t.Absolute) > 1 {
 		t.Absolute = slices.Clone(t.Absolute)
@@ -54,9 +54,9 @@ func (t Tolerance) wide(d int) Tolerance {
 }
 
 // The method size() returns the permitted error of component k in a step. The component
-// has the value a at the beginning of the step and b at its end, and peak is its largest
-// absolute value so far. The argument `top` is the largest absolute value of any component
-// so far.
+// has the value a at the beginning of the step and b at its end. The argument `peak` is
+// its largest absolute value so far. The argument `top` is the largest absolute value of
+// any component so far.
 func (t *Tolerance) size(k int, a, b, peak, top float64) float64 {
 	x := math.Abs(a)
 	if v := math.Abs(b); !(v <= x) {
@@ -91,15 +91,15 @@ func (t Tolerance) String() string {
 }
 
 // The method worst() returns the largest of the local errors of a step from the state x
-// to the state next, in units of the tolerance. The argument `peak` holds the largest
+// to the state `next`, in units of the tolerance. The argument `peak` holds the largest
 // absolute value of each component up to x, and the argument `part` is the length of the
 // step as a fraction of the span.
 func (t Tolerance) worst(local, x, next, peak []float64, part float64) float64 {
 	worst, top := 0., vector.MaxAbs(peak)
 	if top == 0 {
-		// The relative error of a step from a zero state may be the same for every length
-		// of the step, as for x′ = t⁵. The error is then compared with the size that the
-		// state would reach over the whole span.
+		// If the state is zero at the beginning of a step, the relative error of the step
+		// may be the same for every length of the step. An example is x′ = t⁵. The error
+		// is then compared with the size that the state would reach over the whole span.
 		top = min(vector.MaxAbs(next)/part, math.MaxFloat64)
 	}
 	top = max(top, vector.MaxAbs(next))

@@ -18,21 +18,21 @@ var errOtherEvents = errors.New("other events happen than at the θ for which th
 // The code in this file computes the derivative of a path of a problem with triggers. The
 // times τ of the events that a run has located become additional parameters of a problem
 // whose events are at these times. On a grid that moves with these times, the states are
-// a smooth function of (θ, τ). For each θ, τ solves
+// a smooth function of (θ, τ). For each θ, the times τ solve the equations
 //
-//	gₙ(τₙ, x(τₙ; θ, τ), θ) = 0,   n = 1, 2, …,
+//	gₙ(τₙ, x(τₙ; θ, τ), θ) = 0,   n = 1, 2, …
 //
-// for the triggers g, where x(τₙ) is the numerical solution just before event n. The n-th
-// equation depends only on the times up to τₙ, so the derivative of the equations with
-// respect to τ is a lower triangular matrix. The states and their derivatives, including
-// the jumps of the derivatives at the events, are those of the numerical solution on that
-// grid.
+// Here gₙ is the trigger of event n, and x(τₙ) is the numerical solution just before this
+// event. The n-th equation depends only on the times up to τₙ, so the derivative of the
+// equations with respect to τ is a lower triangular matrix. The states and their
+// derivatives, including the jumps of the derivatives at the events, are those of the
+// numerical solution on that grid.
 
 // The method located() returns a copy of p in which the events with triggers happen as
-// they did in a run; the times of the events that happened at crossings are additional
-// parameters, which follow the parameters of p. The method located() also returns these
-// crossings and a map from the number of an event of the copy to the triggers that become
-// positive at that event.
+// they did in a run. If an event happened because its trigger crossed zero, its time is
+// an additional parameter of the copy. These parameters follow the parameters of p. The
+// method located() also returns the events that happened at crossings, and a map from the
+// number of an event of the copy to the triggers that become positive at that event.
 func (p *Problem) located(fired []trigger.Firing) (q *Problem, crossings []trigger.Firing, which map[int][]int) {
 	var names []string
 	var times []float64
@@ -162,8 +162,9 @@ func (l *locatedPath) trigger(n int) func(t float64, x, theta []float64) float64
 	return l.triggers[l.crossings[n].Which[0]].Trigger
 }
 
-// The method along() returns, for each event n and each of the given directions in (θ,
-// τ), the derivative of the trigger of event n just before the event.
+// The method along() returns directional derivatives of triggers. For each event n, the
+// trigger of this event is differentiated just before the event, in each of the given
+// directions in (θ, τ).
 func (l *locatedPath) along(directions []float64) ([]float64, error) {
 	s, wide, d := l.path.solver, len(l.first), l.p.Dim()
 	m := len(directions) / wide
@@ -193,8 +194,8 @@ func (l *locatedPath) along(directions []float64) ([]float64, error) {
 }
 
 // The method slope() returns the directional derivative of the trigger of event n at the
-// state x, computed by a central difference. The direction is dx for the state; the
-// argument `along` contains the direction for (θ, τ).
+// state x, computed by a central difference. The argument dx is the direction for the
+// state, and the argument `along` is the direction for (θ, τ).
 func (l *locatedPath) slope(n int, x, dx, along []float64) (sum float64) {
 	p, at, theta := len(l.p.Theta), make([]float64, len(x)), make([]float64, len(l.p.Theta))
 	least := 1e-3 * vector.MaxAbs(l.sizes) // of a component that is 0 throughout

@@ -16,19 +16,20 @@ import (
 )
 
 // chartOption returns, as JSON, the configuration of an interactive ECharts 5 chart,
-// which ECharts calls its option. The chart has one grid for each panel, a legend whose
-// entries show and hide the layers with the same name, tooltips, and a slider for
-// [Frames]. The member "phone" of the JSON object holds the size, layout and titles for a
-// small screen.
+// which ECharts calls its option. The chart has one grid for each panel, tooltips, a
+// legend, and a slider for [Frames]. A click on an entry of the legend shows or hides the
+// layers with the same name. The member "phone" of the JSON object holds the size, layout
+// and titles for a small screen.
 //
 // The JSON contains no functions and can be embedded in a script element. The script that
-// [HTML] writes adds functions that format numbers, and a function that draws the bands:
-// in the JSON, these are series with the renderItem "band".
+// [HTML] writes adds functions that format numbers, and a function that draws the bands.
+// In the JSON, a band is a series with the renderItem "band".
 //
 // Numbers are rounded to 1e-4 of the length of their axis, and vertices are left out if
 // this changes the curve by less than a third of a pixel. Only every kth path or point of
-// a large ensemble or sample is drawn, and the legend says so; curves with many thousands
-// of points keep their maxima and minima. [PNG] and [SVG] draw all paths and points.
+// a large ensemble or sample is drawn, and the legend says so. If a curve has many
+// thousands of points, only some of them are drawn, but all peaks and troughs remain
+// visible. [PNG] and [SVG] draw all paths and points.
 func chartOption(g Graphic) ([]byte, error) {
 	ps, show, err := g.pages()
 	if err != nil {
@@ -109,7 +110,7 @@ type (
 	}
 )
 
-// The type interactive replaces options of a go-echarts chart by the options in its own
+// The type `interactive` replaces options of a go-echarts chart by the options in its own
 // fields.
 type interactive struct {
 	charts.BaseConfigurationVisitor
@@ -236,8 +237,8 @@ func (p *page) chart(series []series, names map[string]string) map[string]any {
 		Icon      string         `json:"icon,omitempty"`
 		ItemStyle map[string]any `json:"itemStyle,omitempty"`
 	}
-	// Each row of legend entries is a separate legend, because ECharts has only one
-	// setting for both the gap between rows and the gap between entries.
+	// Each row of legend entries is a separate legend, because ECharts uses a single
+	// setting for two gaps: between rows, and between the entries of a row.
 	for i, k := range p.legend {
 		e := entry{Name: k.name, Icon: k.icon(), ItemStyle: map[string]any{"color": css(k.solid()), "borderWidth": 0}}
 		if name, ok := names[k.name]; ok {
@@ -293,10 +294,10 @@ func (a Axis) chart(grid int, lo, hi float64, n, nameGap int) axis {
 	return x
 }
 
-// The function splits() returns the number of intervals to request so that ECharts draws
-// a linear axis with the same ticks as the picture. ECharts divides the length of the
-// axis by that number, and rounds the result to 1, 2, 3, 5 or 10 times a power of ten. If
-// no number leads to the same ticks, ECharts chooses its own ticks.
+// The function splits() returns the number of intervals that must be requested so that
+// ECharts draws the same ticks on a linear axis as the picture has. ECharts divides the
+// length of the axis by that number, and rounds the result to 1, 2, 3, 5 or 10 times a
+// power of ten. If no number leads to the same ticks, ECharts chooses its own ticks.
 func splits(lo, hi float64, n int) int {
 	d := step(lo, hi, n)
 	for s := 1; s <= 2*n; s++ {
@@ -344,7 +345,8 @@ func css(c color.Color) string {
 }
 
 // chartSeries returns the series of one layer of a panel. The argument `lim` holds the
-// limits of the axes of the panel, and frame is the data area of the panel in pixels.
+// limits of the axes of the panel, and the argument `frame` is the data area of the panel
+// in pixels.
 func chartSeries(l Layer, panel Panel, lim, frame box, every int) []series {
 	k := l.look()
 	q := precision{panel, lim}
@@ -461,7 +463,7 @@ func scatter(k look, data json.RawMessage, size float64) series {
 	return s
 }
 
-// The type precision formats numbers, which it rounds to 1e-4 of the length of their
+// The type `precision` formats numbers, which it rounds to 1e-4 of the length of their
 // axis.
 type precision struct {
 	panel Panel
@@ -557,7 +559,7 @@ func (k look) icon() string {
 	case k.area:
 		return "rect"
 	// ECharts stretches its own squares and triangles in a legend to the width of a line,
-	// but keeps the shape of a path.
+	// but does not stretch a symbol that is given as an SVG path.
 	case k.width == 0 && k.marker == Square:
 		return "path://M0 0h10v10h-10z"
 	case k.width == 0 && k.marker == Triangle:

@@ -54,8 +54,8 @@ type Layer interface {
 	painted(color.NRGBA) Layer
 }
 
-// The type look holds the properties that the legend and the renderers need, for a layer
-// of any kind. Its colour includes the opacity.
+// The type `look` holds the properties that the legend and the renderers need, for a
+// layer of any kind. Its colour includes the opacity.
 type look struct {
 	name   string
 	color  color.Color
@@ -258,9 +258,9 @@ func (r Guide) visit(f func(x, y float64)) {
 	}
 }
 
-// The method keep() replaces values that a logarithmic axis cannot show by NaN, and
-// counts them. Infinite values also become NaN, so that the renderers have to handle no
-// other special value.
+// If a logarithmic axis cannot show a value, the method keep() replaces this value by
+// NaN. The method also counts these values. Infinite values also become NaN, so that the
+// renderers have to handle no other special value.
 
 func (l Line) keep(xlog, ylog bool) (Layer, int) {
 	var dropped int
@@ -282,9 +282,9 @@ func (p Points) keep(xlog, ylog bool) (Layer, int) {
 	return p, dropped
 }
 
-// If a logarithmic axis cannot show the lower edge of a band but can show its upper edge,
-// as can happen with a mean minus two standard deviations, the band extends to the bottom
-// of the panel.
+// The lower edge of a band, for example a mean minus two standard deviations, may be
+// negative, so that a logarithmic axis cannot show it. If the axis can show the upper
+// edge, the band extends to the bottom of the panel.
 func (b Band) keep(xlog, ylog bool) (Layer, int) {
 	var dropped int
 	b.X, b.Hi, dropped = keep(b.X, b.Hi, xlog, ylog)

@@ -13,14 +13,15 @@ import (
 // reads: lists of points become columns of differences, and the resulting text is
 // compressed without loss (deflate, in base64).
 //
-// A list of rows, each of m elements that are multiples of 10⁻ᵏ or null, is written as
+// The next line shows how a list of rows is written. Each row has m elements, and each
+// element is a multiple of 10⁻ᵏ or null:
 //
 //	{"$": [m, k, a, b, c, …]}
 //
-// which lists the columns one after another, in units of 10⁻ᵏ. Each column begins with
-// its first number, for example a, and continues with the differences between each number
-// and the preceding one. A null is written as 0.5, which cannot occur as a difference of
-// integers.
+// This list contains the columns one after another, in units of 10⁻ᵏ. Each column begins
+// with its first number, for example a, and continues with the differences between each
+// number and the preceding one. A null is written as 0.5, which cannot occur as a
+// difference of integers.
 func pack(option []byte) (string, error) {
 	d := json.NewDecoder(bytes.NewReader(option))
 	d.UseNumber()

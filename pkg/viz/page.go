@@ -39,8 +39,9 @@ type page struct {
 type box struct{ x0, x1, y0, y1 float64 }
 
 // The sizes below are in pixels; the constant `px` converts pixels to the units of
-// gonum/plot. With 96 pixels to the inch and Liberation Sans, which has the metrics of
-// Arial, text has the same width in the picture and in the browser.
+// gonum/plot. The resolution is 96 pixels per inch, and the font is Liberation Sans,
+// whose letters are as wide as those of Arial. Therefore text has the same width in the
+// picture and in the browser.
 const (
 	px = vg.Length(0.75) // points
 
@@ -159,8 +160,9 @@ func (p *page) counts() (nx, ny int) {
 // is.
 const maxTicks = 24
 
-// The function step() returns the distance between ticks, which is 1, 2 or 5 times 10ᵏ,
-// for at most n ticks over [lo, hi].
+// The function step() returns the distance between ticks on an axis from lo to hi. The
+// distance is 1, 2 or 5 times a power of ten, and it divides the axis into at most n
+// intervals.
 func step(lo, hi float64, n int) float64 {
 	raw := (hi - lo) / float64(max(n, 1))
 	unit := math.Pow(10, math.Floor(math.Log10(raw)))
@@ -172,9 +174,8 @@ func step(lo, hi float64, n int) float64 {
 	return 10 * unit
 }
 
-// The method ticks() returns about n labelled ticks, or fewer, and unlabelled ticks
-// between them, for an axis with limits lo and hi. The total number of ticks is at most
-// nine times the number of labelled ticks.
+// The method ticks() returns the ticks of an axis from lo to hi, of which at most about n
+// are labelled. A logarithmic axis may also have unlabelled ticks between them.
 func (a Axis) ticks(lo, hi float64, n int) []plot.Tick {
 	if a.Log && math.Log10(hi)-math.Log10(lo) >= 0.7 { // linear ticks suit a range shorter than from 1 to 5
 		return logTicks(lo, hi, n)

@@ -8,20 +8,20 @@ import (
 	"slices"
 )
 
-// Figures have few colours, apart from many intermediate shades at the edges of lines and
-// letters, which the eye cannot distinguish. Storing a picture with a palette reduces its
-// file size to a quarter.
+// Figures have few colours. At the edges of lines and letters there are many intermediate
+// shades, but the eye cannot distinguish these. Storing a picture with a palette reduces
+// its file size to a quarter.
 const (
 	paletteSize = 32
 	paletteStep = 28 // the least difference of two colours of a palette, in some channel
 )
 
 // The function quantized() returns an opaque image with at most paletteSize colours. The
-// palette consists of the colours that occur most often, but a colour is skipped if it
-// differs from a colour that is already in the palette by less than paletteStep in every
-// channel. Colours that are not in the palette are replaced by the nearest colour of the
-// palette. Shades of grey, as in letters and grid lines, are replaced only by shades of
-// grey.
+// palette consists of the colours that occur most often, but a colour is skipped if the
+// palette already contains a similar colour. Two colours are similar if they differ by
+// less than paletteStep in every channel. Colours that are not in the palette are
+// replaced by the nearest colour of the palette. Shades of grey, as in letters and grid
+// lines, are replaced only by shades of grey.
 func quantized(img *image.RGBA) *image.Paletted {
 	pixels := map[color.RGBA]int{}
 	for p := img.Pix; len(p) > 0; p = p[4:] {
@@ -52,8 +52,8 @@ func quantized(img *image.RGBA) *image.Paletted {
 }
 
 // The function nearest() returns the index of the colour of p that is nearest to c. If c
-// is a grey, the function returns a grey, and otherwise a colour that is not grey,
-// provided that p contains such a colour.
+// is a grey, the result is a grey, and otherwise it is not a grey. If p does not allow
+// this, the result is the nearest of all colours of p.
 func nearest(p color.Palette, c color.RGBA) uint8 {
 	distance := func(q color.Color) int {
 		k := q.(color.RGBA)

@@ -144,8 +144,8 @@ func glyph(m Marker, c color.Color, size float64) draw.GlyphStyle {
 	return s
 }
 
-// For each panel, the method tiles() returns a plot, which is nil if the panel is blank,
-// and the area of the canvas on which the panel is drawn.
+// For each panel, the method tiles() returns a plot, and the area of the canvas on which
+// the panel is drawn. If the panel is blank, the plot is nil.
 func (p *page) tiles(c draw.Canvas) (plots [][]*plot.Plot, t draw.Tiles, canvases [][]draw.Canvas) {
 	t = draw.Tiles{
 		Rows: p.rows, Cols: p.cols,
@@ -184,8 +184,8 @@ func (p *page) tiles(c draw.Canvas) (plots [][]*plot.Plot, t draw.Tiles, canvase
 	return plots, t, canvases
 }
 
-// The method plot() returns panel i as a plot with about nx ticks on the horizontal axis
-// and ny on the vertical axis, or fewer.
+// The method plot() returns panel i as a plot. The horizontal axis has at most about nx
+// labelled ticks, and the vertical axis at most about ny.
 func (p *page) plot(i, nx, ny int) *plot.Plot {
 	panel, lim := p.Panels[i], p.limits[i]
 	q := plot.New()
@@ -209,7 +209,7 @@ func (p *page) plot(i, nx, ny int) *plot.Plot {
 	return q
 }
 
-// The type grid draws faint lines at the labelled ticks, under the data.
+// The type `grid` draws faint lines at the labelled ticks, under the data.
 type grid struct{}
 
 func (grid) Plot(c draw.Canvas, p *plot.Plot) {
@@ -227,7 +227,7 @@ func (grid) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// The type layers draws the layers of a panel.
+// The type `layers` draws the layers of a panel.
 type layers struct {
 	panel Panel
 	lim   box
@@ -272,7 +272,7 @@ func (ls layers) labels(c draw.Canvas, p *plot.Plot) {
 	c.FillText(sty, vg.Point{X: c.Center().X, Y: c.Min.Y - p.X.Tick.Length - p.X.Tick.Label.Height("0") - 5*px}, ls.panel.X.Label)
 }
 
-// The method end() returns the last point of the line that is not NaN.
+// The method end() returns the last point of the line whose coordinates are not NaN.
 func (l Line) end() (x, y float64, ok bool) {
 	for i := len(l.X) - 1; i >= 0; i-- {
 		if !math.IsNaN(l.X[i]) && !math.IsNaN(l.Y[i]) {
@@ -282,9 +282,9 @@ func (l Line) end() (x, y float64, ok bool) {
 	return 0, 0, false
 }
 
-// The constant `far` limits the distance of a point from the data area, as a multiple of
-// the width or height of this area. Points farther away are moved, because the rasteriser
-// fails at very large coordinates.
+// A point is moved if its distance from the data area is larger than the width or height
+// of this area times the constant `far`. Without this limit, the rasteriser would fail at
+// very large coordinates.
 const far = 20
 
 func (ls layers) Plot(c draw.Canvas, p *plot.Plot) {

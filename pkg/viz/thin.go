@@ -20,8 +20,8 @@ const maxRun = 2400
 // maxMarkers is the largest number of markers of one layer. ECharts is slow with more.
 const maxMarkers = 6000
 
-// The function thinning() returns k such that the chart has about maxVertices vertices,
-// or fewer, if only every kth path and every kth point is drawn.
+// The function thinning() returns a number k. If only every kth path and every kth point
+// is drawn, the chart has at most about maxVertices vertices.
 func thinning(ps []*page) int {
 	total := 0
 	for _, p := range ps {
@@ -157,9 +157,9 @@ func (b Band) thin() Band {
 	return t
 }
 
-// The function simplified() leaves out vertices of a curve that make no visible
-// difference in a frame with the given axes. It uses the algorithm of Ramer (1972) and of
-// Douglas and Peucker (1973). It keeps the gaps.
+// The function simplified() leaves out those vertices of a curve that make no visible
+// difference in a frame with the given axes. The function uses the algorithm of Ramer
+// (1972) and of Douglas and Peucker (1973). It keeps the gaps.
 func simplified(x, y []float64, xs, ys scale) (sx, sy []float64) {
 	keep := make([]bool, len(x))
 	px, py := make([]float64, len(x)), make([]float64, len(x))
@@ -204,7 +204,7 @@ func distance(x, y, u, v float64) float64 {
 	return math.Hypot(x-f*u, y-f*v)
 }
 
-// The type scale maps the values of an axis to pixels on the screen.
+// The type `scale` maps the values of an axis to pixels on the screen.
 type scale struct {
 	lo, hi, pixels float64
 	log            bool

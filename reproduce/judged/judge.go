@@ -26,20 +26,20 @@ var (
 )
 
 const (
-	// The constant threshold is the largest shift of a parameter, in standard deviations,
-	// that is considered negligible. If D is below smallD, then to first order no
-	// parameter, including the noise scales, shifts by more than the threshold.
+	// The constant `threshold` is the largest shift of a parameter, in standard
+	// deviations, that is considered negligible. If D is below smallD, then to first
+	// order no parameter, including the noise scales, shifts by more than the threshold.
 	threshold = 0.1
 	smallD    = threshold / math.Sqrt2
 	// The end point of a search is also examined if its log-likelihood is lower than the
-	// best one by at most the constant near. Two end points are treated as the same if
-	// their log-likelihoods differ by less than the constant same.
+	// best one by at most the constant `near`. Two end points are treated as one point if
+	// their log-likelihoods differ by less than the constant `same`.
 	near = 10
 	same = 0.01
 	// mostStarts is the largest number of searches that start at random points.
 	mostStarts = 20
 	// The reference solution is accurate enough if the error of its log-likelihood is
-	// below the constant accurate.
+	// below the constant `accurate`.
 	accurate = 1e-3
 )
 
@@ -57,7 +57,7 @@ type result struct {
 	Problem                                      string  `json:",omitempty"` // why there is no more
 }
 
-// The type byMethod contains the results of one method for a problem.
+// The type `byMethod` contains the results of one method for a problem.
 type byMethod struct {
 	Method string
 	Losses []loss // by tolerance, at the best point; those that were computed in time
@@ -170,7 +170,7 @@ func nominal(p *model.File) (theta []float64) {
 // The method search() returns the best point, and those end points of other searches at
 // which the log-likelihood is close to that at the best point. The first search starts at
 // theta, and the others start at random points. An end point counts as better than theta
-// only if its log-likelihood is higher by more than the constant same.
+// only if its log-likelihood is higher by more than the constant `same`.
 func (r *result) search(p *model.File, theta []float64, clock *budget) [][]float64 {
 	ctx, cancel := clock.until(0.5)
 	defer cancel()
@@ -254,8 +254,9 @@ func (r *result) lose(p *model.File, theta []float64, clock *budget, until float
 	return true
 }
 
-// The method loosest() returns the loosest tolerance such that D is below a limit at this
-// and all tighter tolerances. The result is zero if there is no such tolerance.
+// The method loosest() finds the tolerances for which D is below a limit, at the
+// tolerance itself and at all tighter ones. It returns the loosest of these tolerances.
+// The result is zero if there is no such tolerance.
 func (b *byMethod) loosest(limit float64) (tolerance float64) {
 	for _, l := range slices.Backward(b.Losses) {
 		if l.Failed != "" || !(l.D < limit) {
@@ -266,8 +267,8 @@ func (b *byMethod) loosest(limit float64) (tolerance float64) {
 	return tolerance
 }
 
-// The method unused() reports whether the predictions are equal to the accurate ones at
-// every tolerance.
+// The method unused() reports whether the predictions at every tolerance are equal to the
+// accurate predictions. If they are equal, the likelihood does not depend on the solver.
 func (b *byMethod) unused() bool {
 	return len(b.Losses) > 0 && !slices.ContainsFunc(b.Losses, func(l loss) bool { return l.Failed != "" || l.D != 0 })
 }
@@ -361,8 +362,8 @@ func (b *byMethod) elsewhere(p *model.File, points [][]float64, clock *budget) {
 	}
 }
 
-// The function why() returns the reason for an error: the message of the error or, if ctx
-// has ended, the cause of its end.
+// The function why() returns the reason for an error. If ctx has ended, the reason is the
+// cause of its end, and otherwise it is the message of the error.
 func why(ctx context.Context, err error) string {
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)

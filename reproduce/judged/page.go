@@ -138,8 +138,8 @@ func logLikelihood(v float64) string {
 	return fmt.Sprintf("%.2f", v)
 }
 
-// The method cell() returns the sufficient tolerance, in the notation that is explained
-// in the constant named about.
+// The method cell() returns the sufficient tolerance, in the notation that the constant
+// `about` explains.
 func (b *byMethod) cell() string {
 	var s string
 	switch {

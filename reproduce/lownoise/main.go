@@ -74,17 +74,17 @@ type search struct {
 	name  string
 	truth bool // it begins at the true parameters
 	// A search may consist of several climbs, each of which starts where the previous
-	// climb ended. The field diffusions holds a value of κ² for each climb. In the last
+	// climb ended. The field `diffusions` holds a value of κ² for each climb. In the last
 	// climb κ² is estimated, starting from this value; in the other climbs it is fixed.
 	diffusions []float64
 	dalton     bool
 }
 
-// The variable falling is a schedule of diffusion tempering [Beck et al. 2024]. The
-// diffusion that fits the solution best is about 10⁴.
+// The variable `falling` is a schedule of diffusion tempering [Beck et al. 2024]. The
+// value of κ² that fits the solution best is about 10⁴.
 var falling = []float64{1e12, 1e10, 1e8, 1e6}
 
-// The variable searches holds the searches in the order of the rows of the table.
+// The variable `searches` holds the searches in the order of the rows of the table.
 var searches = []search{
 	{name: "least squares from the truth", truth: true},
 	{name: "least squares"},
@@ -194,9 +194,9 @@ func climb(ctx context.Context, p *bayes.Posterior, from []float64) ([]float64, 
 
 // The method spread() returns the standard deviation of the logarithm of each estimated
 // parameter over the data sets in which search i did not get stuck. The second result is
-// the number of data sets in which the search got stuck. A search is stuck if it failed,
-// or if limits are given and the logarithm of any parameter differs from the true value
-// by more than the limit for this parameter.
+// the number of data sets in which the search got stuck. A search counts as stuck if it
+// failed. If limits are given, it also counts as stuck if the logarithm of a parameter
+// differs from that of the true value by more than the limit for this parameter.
 func (s *study) spread(i int, limit []float64) (sd []float64, stuck int) {
 	logs := make([][]float64, len(s.truth))
 	for _, found := range s.estimates[i] {

@@ -45,7 +45,7 @@ type answer struct {
 func (a *answer) key() string { return fmt.Sprintf("%s|%s|%g", a.Question, a.Remedy, a.Step) }
 
 // The method compare() computes statistics of the difference between the draws in the
-// argument got and the draws from the accurate posterior.
+// argument `got` and the draws from the accurate posterior.
 func (a *answer) compare(accurate, got *mcmc.Chains) {
 	as, gs := accurate.Summary(), got.Summary()
 	a.Ratio, a.Bias, a.ESS = [2]float64{math.Inf(1), 0}, 0, math.Inf(1)

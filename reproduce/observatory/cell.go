@@ -16,7 +16,7 @@ import (
 	"github.com/probode/probode/pkg/probode/calibrate"
 )
 
-// The type solved describes a cell and its classical solution. A cell stands for one
+// The type `solved` describes a cell and its classical solution. A cell stands for one
 // method on one problem at one step size or tolerance. Missing numbers are NaN.
 type solved struct {
 	Problem     string  `csv:"problem"`
@@ -40,8 +40,8 @@ type spread struct {
 	Coverage [4]float64 `csv:"coverage_50 coverage_68 coverage_90 coverage_95"`
 }
 
-// A row contains the results of one rule in one cell. The row of the rule "none" contains
-// only the results of the classical method.
+// A row contains the results of one rule in one cell. The row for the rule "none"
+// contains only the results of the classical method.
 type row struct {
 	solved
 	Rule        string  `csv:"rule"`
@@ -130,7 +130,7 @@ type cell struct {
 }
 
 // The method mesh() returns the mesh of a cell, and the text that describes the mesh in
-// the column named size.
+// the column `size`.
 func (c *cell) mesh() (probode.Mesh, string) {
 	if c.entrant.tols != nil {
 		tol := c.entrant.tols[c.level]
@@ -162,8 +162,8 @@ func (c *cell) rules() []rule {
 	return slices.DeleteFunc(slices.Clone(c.o.rules), func(r rule) bool { return c.entrant.blind && r.scaling == probode.ScaleLocal })
 }
 
-// The constant budget is the largest number of evaluations of f and J, times the number
-// of components, for one rule of a cell.
+// The constant `budget` limits the computation for one rule in a cell. The number of
+// evaluations of f and J, multiplied by the number of components, must not exceed it.
 const budget = 1.5e7
 
 // The method compute() computes the results for a cell, and returns one row for each
@@ -284,8 +284,8 @@ func (c *cell) calibrated(ctx context.Context, m probode.Method, mesh probode.Me
 			failed++
 			continue
 		}
-		// Times during the first steps are left out, for all rules, because a multistep
-		// method takes its first steps with another method.
+		// A multistep method takes its first steps with another method. The times during
+		// these steps are therefore left out, for all rules.
 		first := 0
 		for start := e.Grid.Times()[m.Noise(t.p.Dim()).Quiet]; first < len(t.times) && t.times[first] <= start; first++ {
 		}

@@ -27,7 +27,8 @@ var pageText string
 //go:embed chooser.js
 var chooserScript string
 
-// The function mark() returns a prefix that marks a number as good or bad.
+// The function mark() returns the text that is written before a number to mark it as good
+// or bad.
 func mark(ok bool) string {
 	if ok {
 		return "+"
@@ -102,8 +103,9 @@ func rulesTable(standings []standing) string {
 	return p.String()
 }
 
-// For each rule, the function honesty() draws the coverage, and the sorted root mean
-// squares of the standardised errors in its cells.
+// The function honesty() draws two panels with a curve for each rule. One panel shows the
+// coverage. The other shows the root mean squares of the standardised errors in the cells
+// of the rule, sorted by size.
 func honesty(standings []standing) (string, error) {
 	coverage := viz.Panel{Title: "coverage, all cells", X: viz.Axis{Label: "stated", Min: 0.4, Max: 1}, Y: viz.Axis{Label: "observed at other parameters", Min: 0.2, Max: 1}}
 	square := viz.Panel{Title: "standardised error, sorted", X: viz.Axis{Label: "share of cells", Min: 0, Max: 1}, Y: viz.Axis{Label: "root mean square (1 is honest)", Log: true, Min: 0.03, Max: 40}}
@@ -128,8 +130,8 @@ func honesty(standings []standing) (string, error) {
 	return p.String(), err
 }
 
-// The function unreached() lists the cells in which the verdict on the rule that is shown
-// is missing or bad, and gives the reason for each of these cells.
+// The page shows one rule for each method. The function unreached() lists the cells in
+// which the verdict on this rule is missing or bad, each with the reason.
 func unreached(rows []row) string {
 	var reasons []string
 	cells := map[string][]string{}

@@ -34,11 +34,11 @@ type question struct {
 	step    float64 // the coarsest; half and a quarter of it are used as well
 }
 
-// The variable solver is the method with which the coarse posteriors are computed.
+// The variable `solver` is the method with which the coarse posteriors are computed.
 var solver = adams.Moulton{Steps: 1}
 
 // The accurate posterior is computed with RK4, whose steps are shorter than the coarsest
-// step by the factor fineness.
+// step by the factor `fineness`.
 const fineness = 16
 
 func gaussian(sd float64, columns ...int) func([]float64, *rand.Rand) []float64 {
@@ -72,7 +72,7 @@ func seen(p *probode.Problem, sd float64, states ...int) bayes.Experiment {
 
 // The function inferred() returns a model in which all parameters of an experiment are
 // unknown, with log-normal priors of the given relative width around their values. The
-// last `normal` parameters have normal priors instead, with the argument width as their
+// last `normal` parameters have normal priors instead, with the argument `width` as their
 // standard deviation.
 func inferred(x bayes.Experiment, width float64, normal int) func(*bayes.Data) *bayes.Posterior {
 	return func(data *bayes.Data) *bayes.Posterior {
@@ -168,7 +168,7 @@ type remedy struct {
 	noise  *rule          // the rule that chooses α; nil for no noise
 	method probode.Method // of the coarse posterior; nil for solver
 	// The function sampler() returns the sampler, and may change the model; the argument
-	// fine is the accurate model.
+	// `fine` is the accurate model.
 	sampler func(p, fine *bayes.Posterior) sample.Sampler
 }
 

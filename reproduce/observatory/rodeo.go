@@ -12,12 +12,12 @@ import (
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
-// This file defines the three problems with which Wu and Lysy demonstrate the package
-// rodeo (AISTATS 2024, and the paper that accompanies the package). The data are
+// Wu and Lysy demonstrate their package rodeo on three problems (AISTATS 2024, and the
+// paper that accompanies the package). This file defines these problems. The data are
 // simulated anew. The authors find that their posteriors are accurate with step sizes of
-// 0.05, 0.75 minutes and 0.1 days, respectively. For the first two problems, the step
-// size of the authors is the middle one of the three step sizes used here; for the third
-// problem it lies between the two smallest.
+// 0.05, 0.75 minutes and 0.1 days, respectively. Each problem is solved here with three
+// step sizes. For the first two problems, the step size of the authors is the middle one.
+// For the third problem it lies between the two smallest.
 
 // rodeoFilter is the filter that rodeo uses: an EK1 that uses only the diagonal of the
 // Jacobian.
@@ -76,7 +76,7 @@ func everySecond(of func(*bayes.Data) *bayes.Posterior) func(*bayes.Data) *bayes
 	}
 }
 
-// The list ofRodeo contains the questions about these problems. The parameters have
+// The list `ofRodeo` contains the questions about these problems. The parameters have
 // log-normal priors around the true values, and initial values that may be negative have
 // normal priors. The priors are narrower than those that the authors use, because the
 // chains are short here.

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// A brief is the row of a cell in the summary. The row describes the classical solution,
-// and contains the verdicts on the rule that is shown for the method and on the rule of
-// the paper.
+// A brief is the row that describes a cell in the summary. The row describes the
+// classical solution, and contains two verdicts: on the rule that the page shows for the
+// method, and on the rule of the paper.
 type brief struct {
 	solved
 	Spread spread `csv:""`

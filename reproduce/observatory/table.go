@@ -16,9 +16,10 @@ import (
 	"github.com/probode/probode/internal/shell"
 )
 
-// The type of a row is a struct. The tag `csv` of a field contains the name of its column
-// or, if the field is an array, the names of its columns. A field that is itself a struct
-// has a column for each of its fields, with the tag as a prefix.
+// The type of a row is a struct. The tag `csv` of a field contains the name of its
+// column. If the field is an array, the tag contains the names of its columns. If a field
+// is itself a struct, there is a column for each field of this struct, and the tag is the
+// prefix of the names of these columns.
 
 // The function places() returns the names of the columns of a row, and the fields that
 // hold their values.

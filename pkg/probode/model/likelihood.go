@@ -52,8 +52,8 @@ type LikelihoodSettings struct {
 	Progress func(done, total int)
 }
 
-// The method mesh() returns the mesh for the given relative tolerance, or for the
-// tolerance in s if relative is zero.
+// The method mesh() returns the mesh for the given relative tolerance. If the argument
+// `relative` is zero, the mesh is for the tolerance in the settings s.
 func (s *LikelihoodSettings) mesh(relative float64) probode.Mesh {
 	if s.StepSize > 0 {
 		return probode.Through(s.StepSize)
@@ -65,9 +65,9 @@ func (s *LikelihoodSettings) mesh(relative float64) probode.Mesh {
 	return m
 }
 
-// The type steps is a Mesh with error control, in which the steps are chosen anew for
-// every θ. The field `max` has the same meaning as MaxStep in LikelihoodSettings. The field
-// `most` is the largest allowed number of steps; zero means 10⁶.
+// The type `steps` is a Mesh with error control, in which the steps are chosen anew for
+// every θ. The field `max` has the same meaning as MaxStep in LikelihoodSettings. The
+// field `most` is the largest allowed number of steps; zero means 10⁶.
 type steps struct {
 	probode.Tolerance
 	max  float64
@@ -335,9 +335,9 @@ func (l *LogLikelihood) given() bool {
 	return l.set.Tolerance.Relative != 0 || l.set.Tolerance.Absolute != nil || l.set.StepSize > 0
 }
 
-// The method experiment() returns the contribution of a part. The method uses the
-// tolerance in the settings or, if the settings specify no tolerance, a tolerance that is
-// small enough for the default accuracy.
+// The method experiment() returns the contribution of a part to the log-likelihood. The
+// method uses the tolerance in the settings or, if the settings specify no tolerance, a
+// tolerance that is small enough for the default accuracy.
 func (l *LogLikelihood) experiment(ctx context.Context, q *part, theta []float64, gradient bool) (InstanceValue, error) {
 	const (
 		first, factor = 1e-5, 16
@@ -377,8 +377,9 @@ func (l *LogLikelihood) experiment(ctx context.Context, q *part, theta []float64
 	return last, err
 }
 
-// The method density() returns the density of a part. The argument `free` is the point at
-// which the density will first be evaluated.
+// The method density() returns the probability density of the data in a part, as a
+// function of θ. The argument `free` is the point at which the density will first be
+// evaluated.
 func (l *LogLikelihood) density(ctx context.Context, q *part, relative float64, free []float64) (*bayes.Density, error) {
 	if d := q.densities[relative]; d != nil {
 		return d, nil
@@ -390,8 +391,9 @@ func (l *LogLikelihood) density(ctx context.Context, q *part, relative float64, 
 	return d, err
 }
 
-// The method value() returns the contribution of a part at a relative tolerance, or at
-// the tolerance in the settings if the argument `relative` is zero.
+// The method value() computes the contribution of a part to the log-likelihood with the
+// given relative tolerance. If the argument `relative` is zero, the tolerance in the
+// settings is used.
 func (l *LogLikelihood) value(ctx context.Context, q *part, relative float64, theta []float64, gradient bool) (v InstanceValue, err error) {
 	v = InstanceValue{Model: q.e.model.Name, Condition: q.e.Condition, Preequilibration: q.e.preequilibration,
 		Tolerance: l.set.Tolerance, Simulated: make([]float64, len(q.places)), Noise: make([]float64, len(q.places))}
@@ -453,8 +455,9 @@ func (v *InstanceValue) add(observable string, density float64) {
 }
 
 // An impossibleError is returned if a measurement has no density under the model. There
-// are three possible reasons: the noise is not positive; the measurement is a count or
-// has a logarithmic scale, but its formula is not positive; or a number is not finite.
+// are three possible reasons. The noise is not positive, or a number is not finite, or
+// the value of the formula is not positive although the measurement is a count or has a
+// logarithmic scale.
 type impossibleError struct {
 	model, condition, observable string
 	time                         float64
@@ -469,9 +472,9 @@ func (e *impossibleError) Error() string {
 	return fmt.Sprintf("%s: %s at time %g: %s", text.Clip(at), text.Clip(e.observable), e.time, e.what)
 }
 
-// The method impossible() returns the reason why a row has no density, or "" if it has a
-// density. The argument m is the value of the row's formula, and the argument `own`
-// contains the parameters of its distribution.
+// The method impossible() returns the reason why the measurement in a row has no density
+// under the model. If it has a density, the result is "". The argument m is the value of
+// the row's formula, and the argument `own` contains the parameters of its distribution.
 func (r *row) impossible(m float64, own []float64) string {
 	if n := r.distribution; n == binomialNoise && (!(own[0] >= r.value) || own[0] != math.Trunc(own[0]) || math.IsInf(own[0], 1)) {
 		return fmt.Sprintf("the data have %g successes in %g trials: want a whole number of trials that is not less than the number of successes", r.value, own[0])
@@ -494,9 +497,9 @@ func (r *row) impossible(m float64, own []float64) string {
 	return ""
 }
 
-// The method spread() returns the size of the errors around m: the standard deviation of
-// counts or, for other distributions, the standard deviation or scale, which is the last
-// element of the argument `own`.
+// The method spread() returns the typical size of the deviations of measurements from m.
+// For counts it is the standard deviation. For other distributions it is the standard
+// deviation or the scale parameter, which is the last element of the argument `own`.
 func (r *row) spread(m float64, own []float64) float64 {
 	switch r.distribution {
 	case poissonNoise:

@@ -65,12 +65,13 @@ type observable struct {
 	noise    *expr.Node // see noiseDistribution; nil for Poisson
 	freedom  *expr.Node // see noiseDistribution; nil for all but Student
 
-	// The field `limit` is the lower limit of quantification, which is a number (see
-	// [bayes.Censored]). The field is nil if there is no such limit.
+	// The field `limit` is a number, the lower limit of quantification: see
+	// [bayes.Censored]. The field is nil if there is no such limit.
 	limit *expr.Node
 
-	// If the field `increase` is true, the measured value is the increase of the formula's
-	// value since the previous measurement of the observable, or since the start.
+	// The field `increase` is true if the value that is measured is a difference: the
+	// value of the formula minus its value at the previous measurement of the observable.
+	// For the first measurement, the value at the start is subtracted.
 	increase bool
 
 	// The measurement and the formula are both transformed to the scale in the field
@@ -88,8 +89,8 @@ type condition struct {
 	where    source.Where
 }
 
-// A setting sets the constant, parameter or state with the given ID to Value, which is a
-// number or the ID of a parameter or constant.
+// A setting sets the constant, parameter or state with the given ID to the field `value`.
+// This field is a number, or the ID of a parameter or constant.
 type setting struct {
 	id    string
 	value *expr.Node
@@ -155,8 +156,8 @@ func builtIn(name string) bool {
 }
 
 // The function numbers() lists the formulas for all parameters of a distribution except
-// its location, in the order of Own in [bayes.Likelihood]. The function numbers() omits
-// formulas that are nil.
+// its location. Their order is that of the field Own of [bayes.Likelihood]. The function
+// numbers() omits formulas that are nil.
 func numbers(freedom, noise *expr.Node) []*expr.Node {
 	return slices.DeleteFunc([]*expr.Node{freedom, noise}, func(n *expr.Node) bool { return n == nil })
 }

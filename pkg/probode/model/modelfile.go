@@ -14,8 +14,8 @@ import (
 )
 
 // modelFile reads a model file. The format is that of yaml2sbml, with additional keys
-// such as name, data and events. MODELFILE.md, in the folder of this package, describes
-// the format.
+// such as `name`, `data` and `events`. MODELFILE.md, in the folder of this package,
+// describes the format.
 func (f *files) modelFile(s *source.File, y *source.Node) *File {
 	y.Mapping("the file", "name", "time", "parameters", "odes", "assignments", "functions", "observables", "conditions", "events", "doses", "data")
 	r := &modelReader{File: s, time: expr.Time, lambdas: map[string]*expr.Node{}}

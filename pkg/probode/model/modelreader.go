@@ -17,15 +17,15 @@ type modelReader struct {
 	fixed     []fixed
 }
 
-// A layered parameter has a prior that depends on other parameters through formulas, or
-// has a separate value in each condition, or both, as in a population model. A layered
-// parameter is expressed in non-centred form: the estimated parameter is a score z whose
-// prior does not depend on other parameters, and the layered parameter is a function of
-// z, for example
+// A parameter is layered if its prior depends on other parameters through formulas, or if
+// it has a separate value in each condition. In a population model both are the case. A
+// layered parameter is expressed in non-centred form: the estimated parameter is a score
+// z whose prior does not depend on other parameters, and the layered parameter is a
+// function of z. The next line is an example:
 //
 //	CL = exp(location + scale × z),   z ~ N(0, 1).
 //
-// If each condition has few data, the scores in this form are nearly independent of the
+// If there are few data for each condition, the scores are nearly independent of the
 // scale, so the posterior has no funnel [Papaspiliopoulos, Roberts & Sköld 2007].
 type layered struct {
 	Parameter

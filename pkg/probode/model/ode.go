@@ -246,9 +246,10 @@ func (c *compiledInstance) system(s *system) (*probode.Problem, error) {
 	return q, nil
 }
 
-// The function pullback() returns the Pullback of q, whose rates depend on the inputs.
-// The Pullback returns NaN if a derivative is NaN, which can happen because of a branch
-// of a formula that is not active.
+// The function pullback() returns a function for the field Pullback of the problem q. The
+// argument `inputs` names the variables on which the rates depend. This function returns
+// NaN if any derivative is NaN, even if the NaN comes from a branch of a formula that is
+// not active.
 func pullback(q *probode.Problem, inputs []string, rates []*expr.Node) func(dx, dtheta, lambda []float64, t float64, x, theta []float64) float64 {
 	gradient := gradientOf(inputs, rates, q.Params...)
 	return func(dx, dtheta, lambda []float64, t float64, x, theta []float64) (dt float64) {
@@ -264,9 +265,9 @@ func pullback(q *probode.Problem, inputs []string, rates []*expr.Node) func(dx, 
 	}
 }
 
-// gradientOf returns a program for the gradient of a weighted sum of expressions with
-// respect to the inputs, which are the time, the states and the parameters. The weights
-// of the sum are additional inputs of the program.
+// gradientOf returns a program for the gradient of a weighted sum of expressions. The
+// gradient consists of the derivatives with respect to the time, the states and the
+// parameters, which are inputs of the program. The weights of the sum are further inputs.
 func gradientOf(inputs []string, of []*expr.Node, held ...string) func() *scatter {
 	return sync.OnceValue(func() *scatter {
 		weights := weights(len(of))
@@ -356,10 +357,10 @@ func (c *compiledInstance) start(q *probode.Problem, s *system) error {
 	return nil
 }
 
-// The function derivatives() returns a program for the derivatives of expressions with
-// respect to names, with one row for each expression. The program is compiled when it is
-// first needed, because many solves do not need it, and it can be the longest program of
-// a model.
+// The function derivatives() returns a program for a matrix of derivatives. Each row of
+// the matrix belongs to an expression, and each column to a name with respect to which
+// the expressions are differentiated. The program is compiled when it is first needed,
+// because many solves do not need it, and it can be the longest program of a model.
 func derivatives(inputs []string, of []*expr.Node, names []string, held ...string) func() *scatter {
 	return sync.OnceValue(func() *scatter {
 		w, err := newScatter(inputs, nil, expr.Jacobian(of, names), func(i, j int) int { return i*len(names) + j }, held...)
@@ -542,10 +543,10 @@ func newProgram(inputs []string, outputs []*expr.Node, held ...string) (*program
 	return p, nil
 }
 
-// The method take() evaluates the program and returns the machine with the outputs; the
-// caller must put the machine back into the pool. If theta has more elements than the
-// program has inputs for parameters, the surplus elements at the end of theta are
-// ignored.
+// The method take() evaluates the program, and returns the machine that holds the
+// outputs. The caller must put the machine back into the pool. If theta has more elements
+// than the program has inputs for parameters, the surplus elements at the end of theta
+// are ignored.
 func (p *program) take(t float64, x, theta []float64) *machine {
 	m := p.pool.Get().(*machine)
 	m.in[0] = t

@@ -9,9 +9,9 @@ import (
 
 var placeholderRE = regexp.MustCompile(`^(observable|noise)Parameter[1-9][0-9]*_`)
 
-// isPlaceholder reports whether a name is a placeholder of the given observable, that is,
-// a name whose value is set by each row of the data. In the formulas of one observable,
-// the placeholders of other observables are ordinary names.
+// Each row of the data sets the values of the placeholders of its observable.
+// isPlaceholder reports whether a name is a placeholder of the given observable. In the
+// formulas of one observable, the placeholders of other observables are ordinary names.
 func isPlaceholder(name, observable string) bool {
 	at := placeholderRE.FindStringIndex(name)
 	return at != nil && name[at[1]:] == observable

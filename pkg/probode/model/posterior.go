@@ -106,9 +106,10 @@ func (p *File) Point(theta []float64) ([]float64, error) { return p.inside(theta
 func (p *File) Start(theta []float64) ([]float64, error) { return p.inside(theta, 0.01, 0.01) }
 
 // The method inside() returns those elements of theta that belong to estimated
-// parameters. A value whose distance from an edge of the support is at most the argument
-// `near` is moved to the distance `edge` from it. Both distances are fractions of the
-// width of the support.
+// parameters. If the support of the prior has a finite width, a value that is outside the
+// support or too close to an edge is moved inside. A value is too close if its distance
+// from the edge is at most the argument `near`; it is then moved to the distance `edge`.
+// Both distances are fractions of the width of the support.
 func (p *File) inside(theta []float64, near, edge float64) ([]float64, error) {
 	if len(theta) != len(p.Params) {
 		return nil, fmt.Errorf("found %d values: want %d, one for each parameter", len(theta), len(p.Params))
@@ -146,15 +147,15 @@ func (p *File) inside(theta []float64, near, edge float64) ([]float64, error) {
 	return point, nil
 }
 
-// A place says where the expected value for a row is found in the list of the expected
-// values of all experiments that the method observed() returns.
+// The expected values of all experiments that the method observed() returns form a list.
+// A place gives the position of the expected value for a row of the data in this list.
 type place struct {
 	at  int           // position of its expected value
 	own []paramSource // parameters of its distribution
 }
 
-// A paramSource specifies where a parameter of a distribution is found. The parameter is
-// either a known value or one of the expected values.
+// A paramSource says how the value of a parameter of a distribution is obtained. The
+// parameter is either a known value or one of the expected values.
 type paramSource struct {
 	value float64
 	at    int // position among the expected values; −1 if the value is known
@@ -164,11 +165,11 @@ type paramSource struct {
 // bayes. The data at finite times form the first experiment, and the data at the steady
 // state form the second. An experiment without data is omitted. The parameters whose
 // indices are in the argument `free` are unknown; theta contains the values of the other
-// parameters. The second result contains the place of each row of the experiment.
+// parameters. The result `places` contains the place of each row of the experiment.
 //
 // If the argument `likelihood` is true, each unknown parameter of a distribution has its
 // own column, even if it is a parameter of the model. The value of the parameter can then
-// be read from this column. If likelihood is true, the problems have only those
+// be read from this column. If `likelihood` is true, the problems have only those
 // parameters on which the states depend.
 func (p *File) observed(c *compiledInstance, theta []float64, free []int, likelihood bool) (list []bayes.Experiment, places []place, err error) {
 	// Rows are sorted by time, so rows at the steady state are last.
@@ -318,7 +319,7 @@ func (w *writer) column(r *row) int {
 	return k
 }
 
-// The method observe() sets Observe and ObserveSlopes.
+// The method observe() sets the fields Observe and ObserveSlopes of the experiment.
 func (w *writer) observe() error {
 	inputs := append(append([]string{expr.Time}, w.e.states...), w.params...)
 	formulas := make([]*expr.Node, len(w.columns))

@@ -25,7 +25,7 @@ type family struct {
 	of    func(a, b float64) cumulative
 }
 
-// The type cumulative is a distribution that can be truncated, because its cumulative
+// The type `cumulative` is a distribution that can be truncated, because its cumulative
 // distribution function can be computed.
 type cumulative interface {
 	bayes.Distribution
@@ -168,9 +168,9 @@ func readPrior(s *source.File, line int, typ, params string, p *Parameter, petab
 	return Prior{}
 }
 
-// A scalePrior is the distribution of a parameter θ. The value g(θ), on the scale given
-// by the field On, has the distribution given by the field Of, and θ is truncated to
-// [Min, Max]:
+// A scalePrior is the distribution of a parameter θ. The function g transforms θ to the
+// scale in the field `On`. The value g(θ) has the distribution in the field `Of`, and θ
+// is truncated to the interval [Min, Max]. The density p(θ) is therefore
 //
 //	log p(θ) = log q(g(θ)) + log g′(θ) − log(Q(g(Max)) − Q(g(Min))).
 type scalePrior struct {
@@ -222,8 +222,8 @@ func (p *Parameter) Distribution() (bayes.Distribution, error) {
 	return d.plain(), nil
 }
 
-// The method plain() returns the same distribution with a simpler type, if there is one:
-// LogNormal, or the type of the field Of.
+// If the same distribution has a simpler type, the method plain() returns it with this
+// type, which is LogNormal or the type of the field `Of`.
 func (d scalePrior) plain() bayes.Distribution {
 	if n, is := d.Of.(distuv.Normal); is && d.On == Log && d.Min <= 0 && math.IsInf(d.Max, 1) {
 		return distuv.LogNormal{Mu: n.Mu, Sigma: n.Sigma}
@@ -234,8 +234,8 @@ func (d scalePrior) plain() bayes.Distribution {
 	return d
 }
 
-// The type laplace is gonum's Laplace distribution with correct quantiles for p = 0 and p
-// = 1, for which gonum's method panics or has a rounding error.
+// The type `laplace` is gonum's Laplace distribution with correct quantiles for p = 0 and
+// p = 1, for which gonum's method panics or has a rounding error.
 type laplace struct{ distuv.Laplace }
 
 func (l laplace) Quantile(p float64) float64 {
@@ -248,8 +248,8 @@ func (l laplace) Quantile(p float64) float64 {
 	return l.Laplace.Quantile(p)
 }
 
-// The type cauchy is the Cauchy distribution, which is the distribution of Mu + Scale tan
-// U if U is uniform on (−π/2, π/2).
+// The type `cauchy` is the Cauchy distribution, which is the distribution of Mu + Scale
+// tan U if U is uniform on (−π/2, π/2).
 type cauchy struct{ Mu, Scale float64 }
 
 func (c cauchy) LogProb(x float64) float64 {

@@ -132,9 +132,9 @@ func (p *File) Profiles(ctx context.Context, ends []Optimum, level float64, s Fi
 }
 
 // The method sides() computes both sides of each profile, until ctx is done. The argument
-// `from` contains the coordinates of the optimum. If the argument `restart` is true and a
-// higher point is found on a profile, the error is a *higherError, and the other sides
-// may be missing.
+// `from` contains the coordinates of the optimum. If a point on a profile has a higher
+// log-likelihood than the optimum and the argument `restart` is true, the error is a
+// *higherError. The other sides may then be missing.
 func (f *fitting) sides(ctx context.Context, from []float64, threshold float64, restart bool) ([]side, error) {
 	sides := make([]side, 2*len(f.free))
 	for i := range sides {
@@ -156,13 +156,13 @@ func (f *fitting) sides(ctx context.Context, from []float64, threshold float64, 
 	return sides, err
 }
 
-// The method extend() also computes the profiles from the end points of other searches.
-// If the likelihood has two ridges, the profile is the maximum over both, but a profile
-// that is computed from the best optimum stays on the ridge of this optimum. For each
-// closed end of an interval, extend() begins at the end point of the search that lies
-// within the interval and is nearest to this end. The interval is extended if the
-// likelihood along the profile from this point is still above the threshold at the old
-// end of the interval.
+// The method extend() computes the profiles again, starting from the end points of other
+// searches. If the likelihood has two ridges, the profile is the maximum over both, but a
+// profile that is computed from the best optimum stays on the ridge of this optimum. For
+// each closed end of an interval, extend() chooses the end point of a search that lies
+// within the interval and is nearest to this end. From this point it computes the profile
+// in the direction of the end. If the profile is still above the threshold at the end of
+// the interval, the interval is extended.
 func (f *fitting) extend(ctx context.Context, sides []side, from []float64, best Optimum, ends []Optimum, threshold float64) error {
 	const (
 		rounds = 3
@@ -270,10 +270,11 @@ type side struct {
 // The method side() computes the profile of coordinate k in one direction, until the
 // profile is below the threshold. At each point, the expansion of the log-likelihood
 // predicts the next point, and then the log-likelihood is maximised over the other
-// coordinates. The length of a step is chosen so that √drop, which is linear for a
-// Gaussian likelihood, rises by a fifth of the square root of the threshold. The argument
-// `below` says how far the log-likelihood at the point `from` is below the best
-// log-likelihood.
+// coordinates. The drop is the maximum of the log-likelihood minus its value on the
+// profile. Its square root is linear for a Gaussian likelihood. The length of a step is
+// chosen so that this square root rises by a fifth of the square root of the threshold.
+// The argument `below` says how far the log-likelihood at the point `from` is below the
+// best log-likelihood.
 func (f *search) side(from []float64, k int, sign, threshold, below float64) side {
 	const (
 		farthest  = 10 // units from the optimum, if there is no bound
@@ -341,14 +342,15 @@ func (f *search) side(from []float64, k int, sign, threshold, below float64) sid
 	return s
 }
 
-// The method crossing() returns the value of coordinate k at which the drop of the
-// profile reaches the threshold goal². The result lies between the values of the
-// coordinate at the points `inside` and `outside`. The method adds the points that it
-// computes to s. The square root of the drop is interpolated, because it is linear for a
-// Gaussian likelihood. For other likelihoods a single interpolation can be inaccurate,
-// for example where the drop levels off just below the threshold. Therefore the bracket
-// is reduced until a point has a log-likelihood close to the threshold, or until the
-// log-likelihood cannot be maximised over the other coordinates.
+// The method crossing() returns the value of coordinate k at which the log-likelihood on
+// the profile is below its maximum by the threshold goal². This difference is called the
+// drop. The result lies between the values of the coordinate at the points `inside` and
+// `outside`. The method adds the points that it computes to s. The square root of the
+// drop is interpolated, because it is linear for a Gaussian likelihood. For other
+// likelihoods a single interpolation can be inaccurate, for example where the drop levels
+// off just below the threshold. Therefore the bracket is reduced until a point has a
+// log-likelihood close to the threshold, or until the log-likelihood cannot be maximised
+// over the other coordinates.
 func (f *search) crossing(s *side, inside, outside *shape.Ascent, k int, base, goal, tolerance float64) float64 {
 	const (
 		most = 20  // points
@@ -397,9 +399,10 @@ func (f *search) around(x []float64, value float64) *shape.Ascent {
 }
 
 // The method constrained() maximises the log-likelihood with coordinate k fixed at the
-// distance h from the last point. The result `left` is the rise of the log-likelihood
-// that is still possible according to the expansion; it is infinite if the prediction is
-// too far from the maximum.
+// distance h from the last point. The result `left` is the further rise of the
+// log-likelihood that the quadratic expansion predicts. The result is infinite if the
+// log-likelihood at the starting point is far below the value that the expansion predicts
+// for this point.
 func (f *search) constrained(last *shape.Ascent, k int, h, tolerance float64) (a *shape.Ascent, left float64) {
 	const (
 		most = 40 // steps
@@ -448,7 +451,7 @@ func (f *fitting) profile(name string, k int, from []float64, below, above side)
 	return p
 }
 
-// The method elsewhere() fills the field Elsewhere from the end points of searches, and
+// The method elsewhere() fills the field `Elsewhere` from the end points of searches, and
 // from the points of the profiles of the other parameters. If several points have almost
 // the same value of the parameter, the method keeps only the first of them.
 func (f *fitting) elsewhere(p *ProfileLikelihoods, ends []Optimum) {

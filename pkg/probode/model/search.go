@@ -31,16 +31,16 @@ type search struct {
 const (
 	// A search continues until the predicted rise in log-likelihood is below the constant
 	// `rise`. After a call of refine(), the search continues until the predicted rise is
-	// below fineRise. A search has converged if Optimum.Left ≤ short and Optimum.Slope ≤
-	// flatSlope.
+	// below fineRise. A search has converged if Optimum.Left is at most the constant
+	// `short` and Optimum.Slope is at most flatSlope.
 	rise, fineRise, short, flatSlope = 1e-4, 1e-9, 1e-6, 1e-2
-	// Let b be the log-likelihood at the end of the best search. A search that ended
-	// below b − reach is not refined. A search that ended between b − reach and b −
-	// nearBest is refined, but then continues for only a few iterations. A few iterations
-	// are enough at an optimum, but not on a long ridge.
+	// Let b be the log-likelihood at the end of the best search. If a search ended with a
+	// log-likelihood below b − `reach`, it is not refined. If it ended between b −
+	// `reach` and b − nearBest, it is refined with only a few further iterations. A few
+	// iterations are enough at an optimum, but not on a long ridge.
 	nearBest, few, reach = 2, 20, 20
-	// A measurement counts as equal to the model's value if the absolute residual, in
-	// units of the noise scale, is less than the constant `met`.
+	// A measurement counts as equal to the value of the model if the absolute residual is
+	// less than the noise scale times the constant `met`.
 	met = 1e-6
 )
 
@@ -77,8 +77,8 @@ func (f *fitting) search(ctx context.Context) (*search, error) {
 	return s, nil
 }
 
-// The method solved() prepares the search for solving the equations on the given mesh,
-// and reports whether that succeeded. The first solve will be at the point x.
+// The method solved() prepares the search for the given mesh, and reports whether this
+// succeeded. The argument x is the point at which the equations are solved first.
 func (f *search) solved(mesh probode.Mesh, x []float64) bool {
 	p := f.posterior
 	p.Mesh, p.GridAt = mesh, f.linear(x)
@@ -180,7 +180,8 @@ func (f *search) Bend(p *shape.Point, d []float64) []float64 {
 	return v
 }
 
-// The type end holds the point that a search has reached; the search may still continue.
+// The type `end` holds the point that a search has reached; the search may still
+// continue.
 type end struct {
 	Optimum
 	from   []float64
@@ -205,11 +206,11 @@ func (f *search) rough(e *end) {
 // The method begin() sets the point at which the search begins. Every second search with
 // a random start begins at the best of several points. A single point may lie in a large
 // region in which the likelihood is almost constant, and a search cannot leave such a
-// region. An example is an oscillator observed with an unknown scale: for parameters with
-// which the solution does not oscillate, the best scale is often zero. The other searches
-// begin at e.from, because the choice of the best of several points favours broad local
-// optima. If the likelihood cannot be computed at any of these points, begin() draws more
-// points.
+// region. An example is an oscillator whose measurements have an unknown scale factor. If
+// the parameters are such that the solution does not oscillate, the best scale factor is
+// often zero. The other searches begin at e.from, because the choice of the best of
+// several points favours broad local optima. If the likelihood cannot be computed at any
+// of these points, begin() draws more points.
 func (f *search) begin(e *end) error {
 	const most = 25
 	points := 1

@@ -38,7 +38,8 @@ func newSteadyFinder(q *probode.Problem, along []int) *steadyFinder {
 	return &steadyFinder{q: q, along: along, ctx: context.Background()}
 }
 
-// The method within() sets the context of later searches, which end when ctx is done.
+// The method within() sets the context of later searches. These searches end when ctx is
+// done.
 func (r *steadyFinder) within(ctx context.Context) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -83,18 +84,19 @@ const (
 	// restTolerance is the relative tolerance of the steps in the search for a steady
 	// state.
 	restTolerance = 1e-10
-	// A state is steady if, over each of the last two spans, its change relative to its
-	// largest absolute value so far does not exceed the constant `settled`. The end of each
-	// span is ten times as far from the start as the end of the previous span.
+	// The relative change of a component over a span is its change divided by its largest
+	// absolute value so far. The state is steady if no relative change over the last two
+	// spans exceeds the constant `settled`. The end of each span is ten times as far from
+	// the start as the end of the previous span.
 	settled = 1e-11
 	// If the state is still not steady when the time restLast has passed since the start,
 	// the search ends with an error.
 	restLast = 1e14
 )
 
-// The method find() solves the equations up to the times 1, 10, 100, … after the start,
-// until neither the state nor its derivatives change over two consecutive spans that
-// begin after the last event.
+// The method find() solves the equations over spans that end at the times 1, 10, 100, …
+// after the start. It stops when neither the state nor its derivatives have changed over
+// two consecutive spans that begin after the last event.
 func (r *steadyFinder) find(theta []float64, slopes bool) (x, slope []float64, err error) {
 	d, n, start := r.q.Dim(), len(theta), r.q.Span[0]
 	now := *r.q
@@ -194,13 +196,14 @@ func realParts(a *mat.Dense) ([]float64, error) {
 	return re, nil
 }
 
-// The method implicit() returns the derivatives of the steady state x from the equation
-// f(x, θ) = 0: J dx = −∂f/∂θ dθ. If J is singular because linear combinations ℓᵀx of the
-// states are conserved, the equations are completed by ℓᵀdx = ℓᵀdx₀, where x₀ is the
-// initial state. The result is uncertain, and the method returns nil, if f depends on
-// time, if J has an eigenvalue with a positive real part, or if conserved combinations do
-// not explain why J is singular or nearly singular. The derivatives must then be computed
-// by integrating to the steady state, which takes far longer.
+// The steady state x satisfies f(x, θ) = 0. The method implicit() computes the
+// derivatives of x from the derivative of this equation, J dx = −∂f/∂θ dθ. J is singular
+// if linear combinations ℓᵀx of the states are conserved. For conserved combinations, the
+// equations ℓᵀdx = ℓᵀdx₀ are added, where x₀ is the initial state. The method returns nil
+// if the result could be wrong: if f depends on time, if J has an eigenvalue with a
+// positive real part, or if J is singular or nearly singular for a reason other than
+// conserved combinations. The derivatives must then be computed by integrating to the
+// steady state, which takes far longer.
 func (r *steadyFinder) implicit(theta, x []float64) []float64 {
 	const small = 1e-9 // relative size of singular values and residuals that count as zero
 	q, d, n := r.q, r.q.Dim(), len(theta)

@@ -37,9 +37,10 @@ func (l *lowering) findSwitches() {
 	}
 }
 
-// The method crossing() returns the time at which g is 0, as a formula of parameters. The
-// formula is nil if g depends neither on time nor on states. The second result is false
-// if the time is not known before the equations are solved.
+// The method crossing() returns a formula for the time at which g is 0. The formula
+// contains only parameters. The formula is nil if g depends neither on time nor on
+// states. The second result is false if the time is not known before the equations are
+// solved.
 func (l *lowering) crossing(g *expr.Node) (*expr.Node, bool) {
 	if l.fixed(g) {
 		return nil, true
@@ -61,11 +62,12 @@ func (l *lowering) fixed(n *expr.Node) bool {
 	return true
 }
 
-// branches returns a system with an additional state for each comparison in the
-// right-hand sides that changes at times that are not known beforehand: see
-// probode.Problem.Hybrid. The result is nil if no state is added. Kinks of functions such
-// as max and abs do not count, because f does not jump there. Comparisons without a
-// continuous margin, such as equalities, remain in the right-hand sides.
+// A comparison in the right-hand sides may change at a time that is not known beforehand.
+// The method branches() returns a system with an additional state for each such
+// comparison: see probode.Problem.Hybrid. The result is nil if there is no such
+// comparison. Kinks of functions such as max and abs do not count, because f does not
+// jump there. Comparisons without a continuous margin, such as equalities, remain in the
+// right-hand sides.
 func (e *Instance) branches(l *lowering) *system {
 	start := map[string]*expr.Node{expr.Time: expr.Num(e.model.start)}
 	for i, id := range e.states {

@@ -68,8 +68,8 @@ func namesOfAll() []string {
 		name, more, _ := strings.Cut(p.Name, "(")
 		name = typed(name)
 		if slices.Contains(names, name) {
-			// If two problems have the same name apart from the numbers in brackets, the
-			// result for the second also contains the first of these numbers.
+			// If the names of two problems differ only in the numbers in brackets, the
+			// first of these numbers is added to the name of the second problem.
 			n, _, _ := strings.Cut(typed(more), "-")
 			name += "-" + n
 		}

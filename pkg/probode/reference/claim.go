@@ -17,17 +17,17 @@ const (
 	// is much larger than the error of the accurate one, and is therefore nearly equal to
 	// the difference between the two results.
 	looser = 16.0
-	// The constant `looserStiff` replaces looser for implicit steps, whose errors depend
-	// less on the tolerance.
+	// The constant `looserStiff` replaces `looser` for implicit steps, whose errors
+	// depend less on the tolerance.
 	looserStiff = 64.0
-	// The constant `doubt` is the claimed error divided by the difference between the two
-	// integrations.
+	// The claimed error is the difference between the two integrations, multiplied by the
+	// constant `doubt`.
 	doubt = 10.0
-	// The constant `doubtStiff` replaces doubt for implicit steps. The constant `doubtStiff`
-	// is larger than doubt because both integrations may suffer from order reduction.
+	// The constant `doubtStiff` replaces `doubt` for implicit steps. It is larger than
+	// `doubt` because both integrations may suffer from order reduction.
 	doubtStiff = 30.0
-	// The constant `share` is the smallest ratio of the claimed relative error of a
-	// component to the largest relative error of any component.
+	// The claimed relative error of every component is at least the largest claimed
+	// relative error of any component multiplied by the constant `share`.
 	share = 0.3
 	// The constant `lost` is the relative difference above which the solution is taken to
 	// have no correct digit.
@@ -35,22 +35,22 @@ const (
 	// The constant `least` is the smallest claimed error in units of the tolerance of a
 	// step.
 	least = 0.1
-	// While the absolute value of a component is smaller than its largest absolute value
-	// so far multiplied by the constant `faded`, the relative error of the component is
-	// ignored.
+	// The relative error of a component is ignored while the component is very small:
+	// while its absolute value is below the product of the constant `faded` and its
+	// largest absolute value so far.
 	faded = 1e-6
-	// The constant `longer` is the time from t₀ to the end of a period, divided by the time
-	// from t₀ to the beginning of the period. The claimed error depends only on the
-	// differences in the current period and in the two periods before it, because the
-	// error may grow and decrease again during the integration.
+	// The integration is divided into periods. The time from t₀ to the end of a period is
+	// the time from t₀ to its beginning, multiplied by the constant `longer`. The claimed
+	// error depends only on the differences in the current period and in the two periods
+	// before it, because the error may grow and decrease again during the integration.
 	longer = 1.15
 	// The constant `checks` is the number of times at which the integrations are compared,
 	// in addition to the requested times.
 	checks = 12
 )
 
-// The function checkpoints() returns additional times, which lie in wide gaps between the
-// time `start` and the last of the given times.
+// The function checkpoints() returns additional times. These lie in wide gaps between the
+// given times, or between the time `start` and the first of the given times.
 func checkpoints(start float64, times []float64) []float64 {
 	var out []float64
 	width := (times[len(times)-1] - start) / checks
@@ -106,7 +106,8 @@ func (sol *Solution) twice(ctx context.Context, p *probode.Problem, c *schedule,
 	err := once(0, loose, true, other)
 	if errors.Is(err, probode.ErrField) {
 		// The looser integration moves the arguments of f by one unit in the last place,
-		// so the arguments may lie outside the domain of f, as for √(1 − x²) at x = 1.
+		// so the arguments may lie outside the domain of f. An example is √(1 − x²) at x
+		// = 1.
 		err = once(0, loose, false, other)
 	}
 	if err != nil {
@@ -151,8 +152,8 @@ func claim(c *schedule, s Settings, doubt float64, first, other, x []float64) {
 			peak[k] = sizes.add(k, now)
 			ever[k] = max(ever[k], math.Abs(now))
 		}
-		// A component that has decayed, for example to 1e-200 or below its absolute
-		// tolerance, may have no correct digit, although the other components are
+		// If a component has decayed, for example to 1e-200 or below its absolute
+		// tolerance, it may have no correct digit although the other components are
 		// accurate.
 		var relative float64
 		for k, w := range worst {

@@ -9,9 +9,10 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// Control of order and step length: the rows of the extrapolation scheme are computed
-// until two neighbouring results agree, and the number of rows in the next step is chosen
-// so as to minimise the work per unit of time (Deuflhard 1983).
+// These constants control the order and the step length. In each step, rows of the
+// extrapolation scheme are computed until two neighbouring results agree. The number of
+// rows in the next step is chosen so as to minimise the work per unit of time (Deuflhard
+// 1983).
 const (
 	safety  = 0.94 // factor of the step
 	aim     = 0.65 // error that the next step should have, in units of the tolerance
@@ -62,9 +63,9 @@ func (e *integration) reach(target float64, i int) error {
 			return e.stuck()
 		}
 
-		// If a step is shortened because of an output time or MaxStep, its permitted
-		// error is proportional to its length, so that many output times do not increase
-		// the total error.
+		// A step may be shortened because of an output time or MaxStep. The permitted
+		// error of such a step is proportional to its length, so that many output times
+		// do not increase the total error.
 		limit := min(rest, e.longestStep())
 		H, part, cut := r.natural, 1.0, false
 		if e.t >= r.renew {
@@ -130,15 +131,16 @@ func (e *integration) seeInput(h float64) {
 }
 
 // The method divides() reports whether a shortened step is taken in two parts. The error
-// of implicit steps may depend only on their length, so if every step went from one
-// output time to the next, both integrations would have the same error.
+// of an implicit step may depend only on its length. If every step went from one output
+// time to the next, both integrations would therefore have the same error, and their
+// difference would not show it.
 func (e *integration) divides() bool {
 	return !e.second && e.rule.family == implicit && !e.divided
 }
 
-// longestStep returns MaxStep. In the more accurate integration, the method returns
-// MaxStep times a factor below 1 that changes from step to step, so that the two
-// integrations have different steps.
+// longestStep returns MaxStep. In the more accurate integration, the maximum step length
+// is MaxStep times a factor below 1. This factor changes from step to step, so that the
+// two integrations have different steps.
 func (e *integration) longestStep() float64 {
 	if e.second {
 		_, part := math.Modf(float64(e.steps) * 0.6180339887498949)
@@ -147,9 +149,10 @@ func (e *integration) longestStep() float64 {
 	return e.set.MaxStep
 }
 
-// The method try() computes rows for a step H until one converges, and returns the number
-// of that row. The tolerance of this step is the usual tolerance multiplied by the
-// argument `part`. If no row converges, try() shortens the natural step.
+// The method try() computes rows of the extrapolation scheme for a step H until a row
+// converges, and returns the number of that row. The tolerance of this step is the usual
+// tolerance multiplied by the argument `part`. If no row converges, try() shortens the
+// natural step.
 func (e *integration) try(H, part float64, cut bool) (int, bool) {
 	r := e.rule
 	n, k := r.n, r.k
@@ -159,8 +162,8 @@ func (e *integration) try(H, part float64, cut bool) (int, bool) {
 		first = 2
 	}
 	if H > e.set.MaxStep/2 {
-		// With more rows, the points at which f is evaluated are closer together: with
-		// four rows they are at most H/8 apart.
+		// More rows of the scheme bring the points at which f is evaluated closer
+		// together. With four rows, neighbouring points are at most H/8 apart.
 		first, k = max(first, 3), max(k, 3)
 	}
 	for j := 0; ; j++ {
@@ -294,10 +297,11 @@ func (e *integration) differentiate(rest float64) error {
 	return nil
 }
 
-// For the integration that perturbs the arguments of f, the method move() shifts each
-// component of x whose derivative is not zero by one unit in the last place, up or down.
-// A constant component is not shifted, because it may be a flag that f compares with a
-// number. The method reports whether it shifted any component.
+// One of the two integrations perturbs the arguments of f. For this integration, the
+// method move() shifts each component of x by one unit in the last place, up or down,
+// unless the derivative of the component is zero. A constant component is not shifted,
+// because it may be a flag that f compares with a number. The method reports whether it
+// shifted any component.
 func (e *integration) move() bool {
 	changed := false
 	for k, c := range e.nudge {

@@ -36,22 +36,23 @@ func extrapolate(tab [][]float64, n []int, j int) {
 	}
 }
 
-// The method distance() returns the largest component of the estimated error of a step H,
-// divided by the permitted error, which is the tolerance times the argument `part`. The
-// estimate is the larger of T_{j,j} − T_{j,j−1} and, for the explicit rule, the
-// difference between the results with and without smoothing. For smooth f, the difference
-// between the results with and without smoothing is much smaller than T_{j,j} −
-// T_{j,j−1}. If f is not smooth, for example f = −sign(x), all rows may agree to the last
-// bit on a wrong result, but the results with and without smoothing do not agree.
+// The method distance() divides the estimated error of each component in a step H by the
+// permitted error, and returns the largest of these ratios. The permitted error is the
+// tolerance times the argument `part`. The estimate is the larger of T_{j,j} − T_{j,j−1}
+// and, for the explicit rule, the difference between the results with and without
+// smoothing. For smooth f, the difference between the results with and without smoothing
+// is much smaller than T_{j,j} − T_{j,j−1}. If f is not smooth, for example f = −sign(x),
+// all rows may agree to the last bit on a wrong result, but the results with and without
+// smoothing do not agree.
 func (e *integration) distance(j int, H, part float64) float64 {
 	var largest float64
 	for k, dx := range e.tab[0] {
 		largest = max(largest, e.peak[k], math.Abs(e.x[k]+dx))
 	}
-	// Rounding errors exceed any relative tolerance in a component that begins at zero
-	// and whose derivative is a sum of terms that cancel. An example is the second
-	// velocity of a double pendulum released from rest. Such errors are recognised
-	// because they do not decrease from row to row.
+	// Suppose that a component begins at zero and that its derivative is a sum of terms
+	// that cancel. The rounding errors in this component exceed any relative tolerance.
+	// An example is the second velocity of a double pendulum released from rest. Such
+	// errors are recognised because they do not decrease from row to row.
 	rounding := 0.0
 	if e.rule.family == explicit && e.set.Absolute == nil && j > 1 {
 		rounding = 16 * epsilon * H * vector.MaxAbs(e.f0)
@@ -72,9 +73,9 @@ func (e *integration) distance(j int, H, part float64) float64 {
 		}
 		size := e.size(k, max(math.Abs(e.x[k]), math.Abs(e.x[k]+dx)), largest)
 		unit := part * max(e.set.permitted(k, size), 1e-15*size)
-		// The time at which an input makes a component nonzero is known only to within a
-		// few units in its last place. Therefore the component is uncertain shortly after
-		// that time.
+		// A component that has been zero may become nonzero because of an input. The time
+		// of this change is known only to within a few units in its last place, so the
+		// component is uncertain shortly after that time.
 		if e.leaves(k, H, shortest) {
 			unit = max(unit, math.Abs(dx)+math.Abs(e.tab[1][k])+math.Abs(e.smooth[0][k]))
 		} else if since := e.t - e.left[k] + H; since > 0 {
@@ -87,14 +88,15 @@ func (e *integration) distance(j int, H, part float64) float64 {
 	return dist
 }
 
-// The method size() returns the size that relative errors of component k refer to. It is
-// the absolute value x of the component or, without an absolute tolerance, a number that
-// is not zero unless all states are zero. The argument `largest` is the largest absolute
-// value of all components.
+// The method size() returns the number by which an error of component k is divided to
+// give its relative error. This number is x, the absolute value of the component. If
+// there is no absolute tolerance, the number has a positive lower limit, unless all
+// states are zero. The argument `largest` is the largest absolute value of all
+// components.
 func (e *integration) size(k int, x, largest float64) float64 {
 	if e.set.Absolute == nil {
-		// The size of a component that has been zero so far must be derived from the
-		// other components.
+		// If a component has been zero so far, only the other components can give its
+		// size.
 		x = max(x, 1e-6*e.peak[k], e.set.Relative*largest)
 	}
 	return x

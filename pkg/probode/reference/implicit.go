@@ -8,8 +8,8 @@ import (
 )
 
 // implicitSubsteps contains odd multiples of 2, so that infinitely stiff components have
-// the same sign in each row. The numbers increase faster than those of the explicit rule,
-// which keeps the weights of the extrapolation small (Bader & Deuflhard 1983).
+// the same sign in each row. The numbers increase faster than those of the explicit rule.
+// This keeps the weights of the extrapolation small (Bader & Deuflhard 1983).
 var implicitSubsteps = []int{2, 6, 10, 14, 22, 34, 50, 74}
 
 // newImplicit returns the implicit rule, or nil if its matrices do not fit in memory.
@@ -53,22 +53,22 @@ func (e *integration) implicitWork(work []float64, n []int) {
 	}
 }
 
-// The method solve() writes to dst the increment of x over a step H, computed in n
-// substeps by the rule
+// The method solve() computes the increment of x over a step H, and writes it to dst. The
+// step consists of n substeps, in which the following rule is applied:
 //
-//	y_{i+1} − y_{i−1} = 2h f(tᵢ, yᵢ) + hJ (y_{i+1} − 2yᵢ + y_{i−1}),
+//	y_{i+1} − y_{i−1} = 2h f(tᵢ, yᵢ) + hJ (y_{i+1} − 2yᵢ + y_{i−1})
 //
-// where J is ∂f/∂x at the beginning of the step. Like the midpoint rule, this rule is
+// Here J is ∂f/∂x at the beginning of the step. Like the midpoint rule, this rule is
 // symmetric in time, so its error has only even powers of h. The equations are solved for
 // the increments Δᵢ = y_{i+1} − yᵢ, where c = 1/h:
 //
 //	Δ₀ = (cI − J)⁻¹ (f(t₀, y₀) + h ∂f/∂t)
 //	Δᵢ = Δ_{i−1} + 2 (cI − J)⁻¹ (f(tᵢ, yᵢ) − cΔ_{i−1})
 //
-// The result is the mean of y_{n−1} and y_{n+1}, which damps components of which the rule
-// itself would only reverse the sign. The term ∂f/∂t arises from treating t as one more
-// component of the state; it need not be accurate. The method solve() reports whether cI
-// − J has an inverse.
+// The result is the mean of y_{n−1} and y_{n+1}. In very stiff components, the rule gives
+// y_{i+1} ≈ −y_{i−1}, so the mean damps these components. The term ∂f/∂t arises from
+// treating t as one more component of the state; it need not be accurate. The method
+// solve() reports whether cI − J has an inverse.
 func (r *rule) solve(e *integration, dst []float64, H float64, n int) bool {
 	h := H / float64(n)
 	c := 1 / h
@@ -104,13 +104,13 @@ func (r *rule) solve(e *integration, dst []float64, H float64, n int) bool {
 
 // The method plausible() checks a step H that has converged according to the
 // extrapolation scheme. If f is not smooth, rows may agree on a wrong result by chance.
-// Therefore the method computes the cubic polynomial through the states at both ends of
-// the step with the slopes f there, and compares the slope of this cubic in the middle of
-// the step with f. The cubic is not accurate, so it is sufficient that the two slopes
-// differ by less than half of the largest slope, after (I/H − J)⁻¹ has damped stiff
-// components. At an equilibrium all slopes consist of rounding errors, so their
-// differences are as large as the slopes themselves. However, these differences change
-// the state by less than its own rounding error.
+// Therefore the method uses the cubic polynomial that has the states and the slopes f of
+// both ends of the step. In the middle of the step, it compares the slope of this
+// polynomial with f. The matrix (I/H − J)⁻¹ is applied to the slopes, to damp stiff
+// components. The cubic is not accurate, so it is sufficient that the two slopes then
+// differ by less than half of the largest slope. At an equilibrium all slopes consist of
+// rounding errors, so their differences are as large as the slopes themselves. However,
+// these differences change the state by less than its own rounding error.
 func (r *rule) plausible(e *integration, H float64) bool {
 	if !r.lu.Factorize(1/H, r.jac) {
 		return false

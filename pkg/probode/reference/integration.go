@@ -12,8 +12,8 @@ import (
 )
 
 // An integration is one of the two integrations whose results are compared. An
-// integration stores the state in twice the working precision, as x + low, and all other
-// quantities as increments over a step, which are small compared with x. Therefore even
+// integration stores the state in twice the working precision, as x + low. All other
+// quantities are increments over a step, which are small compared with x. Therefore even
 // the accumulated rounding errors of many steps are not larger than the rounding errors
 // in the arguments of f.
 type integration struct {
@@ -23,7 +23,7 @@ type integration struct {
 	set     Settings // with the tolerance of this integration
 	second  bool     // integration 1, the accurate one
 
-	// The following fields are used by the functions of p.
+	// The functions of the problem p use the following fields.
 	from, to float64 // t is kept in this interval
 	stop     *progress.Stop
 	evals    int
@@ -78,7 +78,7 @@ func newRule(f family, n []int, run int) *rule {
 		work: make([]float64, len(n)), best: make([]float64, len(n)), cost: make([]float64, len(n))}
 }
 
-// The type linear holds the workspace of the linearly implicit rule.
+// The type `linear` holds the workspace of the linearly implicit rule.
 type linear struct {
 	fj    *probode.Linearizer
 	jac   *probode.Matrix
@@ -87,8 +87,8 @@ type linear struct {
 	delta []float64
 }
 
-// The type stiffness holds the data for deciding whether to switch to the other family of
-// steps.
+// The type `stiffness` holds the data for deciding whether to switch to the other family
+// of steps.
 type stiffness struct {
 	rho   float64 // of the last explicit step
 	hits  int     // grows with recent steps that gave a reason
@@ -106,9 +106,9 @@ type stuckError string
 
 func (e stuckError) Error() string { return string(e) }
 
-// The method watch() returns a copy of the problem whose functions keep t inside the
-// segment between events, count calls, and return NaN after the context has ended, so
-// that the step ends as well.
+// The method watch() returns a copy of the problem with changed functions. These
+// functions keep t inside the segment between events, and count their calls. After the
+// context has ended they return NaN, so that the step ends as well.
 func (e *integration) watch() *probode.Problem {
 	p := e.problem
 	q := *p
@@ -152,10 +152,10 @@ func (e *integration) eval(f, dx []float64, dt float64) {
 // number.
 const epsilon = 0x1p-52
 
-// The constant `shortest` is a step length, in units in the last place of t. In steps up to
-// this length, any increment of a component that has been zero is accepted: there is no
-// size with which its error could be compared, and the time of a kink or jump of f is not
-// known more accurately.
+// The constant `shortest` is a step length, in units in the last place of t. In steps up
+// to this length, any increment of a component that has been zero is accepted. One reason
+// is that there is no size with which its error could be compared. The other is that the
+// time of a kink or jump of f is not known more accurately.
 const shortest = 16
 
 // The method leaves() reports whether component k has been zero so far and the length of

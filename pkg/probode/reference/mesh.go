@@ -18,9 +18,9 @@ import (
 // smaller. If the estimated error is still large, the solve returns an error.
 type Accurate struct {
 	// Tolerance bounds the error of a step. If Relative is zero and Absolute is nil,
-	// Relative is set to 1e-10. This tolerance is small enough for inference: with a
-	// thousand observations, whose noise is a thousandth of the state, errors of this
-	// size change the log likelihood by about 1e-4.
+	// Relative is set to 1e-10. This tolerance is small enough for inference. For
+	// example, with a thousand observations and noise of a thousandth of the state,
+	// errors of this size change the log-likelihood by about 1e-4.
 	probode.Tolerance
 }
 
@@ -106,8 +106,8 @@ func (a *accuratePath) States(ctx context.Context, dst, theta, _ []float64) erro
 	return nil
 }
 
-// The method solve() returns the states and their claimed error, relative to the largest
-// values.
+// The method solve() returns the states and the result of relativeClaim, which is a
+// measure of the error of all states.
 func (a *accuratePath) solve(ctx context.Context, theta []float64, tol probode.Tolerance) (x []float64, claim float64, err error) {
 	sol, err := Solve(ctx, a.p, a.times, Settings{Tolerance: tol, Theta: theta})
 	if err != nil {
@@ -117,10 +117,11 @@ func (a *accuratePath) solve(ctx context.Context, theta []float64, tol probode.T
 	return sol.X, relativeClaim(a.first, sol.X, sol.Error), nil
 }
 
-// relativeClaim returns the largest claimed error of the states x, in units of the
-// largest value of the same component. This largest value is taken to be at least a
-// millionth of the largest value of any component, because the claimed error of a tiny
-// component may be far larger than the component.
+// relativeClaim divides the claimed error of each component of the states x by the
+// largest absolute value of this component, and returns the largest of these ratios. This
+// largest value is taken to be at least a millionth of the largest value of any
+// component, because the claimed error of a tiny component may be far larger than the
+// component.
 func relativeClaim(first, x, claimed []float64) float64 {
 	d, all := len(first), 0.0
 	top := make([]float64, d)

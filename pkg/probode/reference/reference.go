@@ -32,9 +32,10 @@ const (
 type Settings struct {
 	// Tolerance is a bound on the estimated error of one step in each component. The zero
 	// value means that Relative is 1e-14. Values of Relative below 1e-15 are not allowed,
-	// because rounding errors are larger, and values above 1e-4 are replaced by 1e-4. If
-	// Absolute is nil, Relative refers to the absolute value of a component, or to 10⁻⁶
-	// of its largest absolute value so far if that is larger.
+	// because rounding errors are larger. Values above 1e-4 are replaced by 1e-4. If
+	// Absolute is nil, the permitted error is Relative times the size of the component.
+	// The size is the absolute value of the component, but at least 10⁻⁶ times its
+	// largest absolute value so far.
 	probode.Tolerance
 
 	// Global makes Tolerance a bound on Solution.Error instead of a bound on the error of

@@ -11,9 +11,9 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// A schedule contains the points of a grid, at which an integration must stop, the events
-// between the segments of the grid, and the indices of the points at which states are
-// needed.
+// A schedule contains the points of a grid, and an integration must stop at each of them.
+// It also contains the events between the segments of the grid, and the indices of the
+// points at which states are needed.
 type schedule struct {
 	g      *probode.Grid
 	t      []float64 // of the grid
@@ -48,8 +48,8 @@ func newSchedule(p *probode.Problem, theta []float64, g *probode.Grid, index []i
 	return c
 }
 
-// newIntegration sets up one of the two integrations: the looser one if run is 0, or the
-// more accurate one if run is 1.
+// newIntegration sets up one of the two integrations: the looser one if the argument
+// `run` is 0, or the more accurate one if it is 1.
 func newIntegration(p *probode.Problem, s Settings, run int, stop *progress.Stop) *integration {
 	d := p.Dim()
 	e := &integration{problem: p, triggers: watchTriggers(p), theta: s.Theta, set: s, second: run == 1, stop: stop, badT: math.NaN()}

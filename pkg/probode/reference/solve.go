@@ -111,8 +111,8 @@ func Solve(ctx context.Context, p *probode.Problem, times []float64, s Settings)
 	})
 }
 
-// The function solve() solves p. The function setOut returns the schedule for θ, which
-// lists the grid points and the events.
+// The function solve() solves p. The function setOut() returns the schedule for θ. The
+// schedule lists the grid points and the events.
 func solve(ctx context.Context, p *probode.Problem, s Settings, setOut func(theta []float64) (*schedule, error)) (*Solution, error) {
 	if ctx == nil {
 		return nil, errors.New("reference: the context is nil")

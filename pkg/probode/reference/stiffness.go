@@ -9,9 +9,10 @@ import (
 // The code in this file decides which of the two families of steps is used. The family
 // that is not in use is tried when there is a reason to expect that it is better. For a
 // stiff problem, the steps of an explicit rule are limited to a few times 1/ρ at any
-// accuracy, where ρ is the spectral radius of the Jacobian. If the steps of an implicit
-// rule must be as short as those of an explicit rule, the explicit rule needs less work.
-// After a trial, the family with the larger ratio of step length to work is used.
+// accuracy, where ρ is the spectral radius of the Jacobian. For a problem that is not
+// stiff, the steps of an implicit rule must be as short as those of an explicit rule. The
+// explicit rule then needs less work. After a trial, the family with the larger ratio of
+// step length to work is used.
 
 const (
 	firstWait = 30  // steps; the first ones are short for other reasons
@@ -21,9 +22,9 @@ const (
 )
 
 // The method gauge() estimates ρ at the end of an explicit step. At the end of a step, f
-// is known at two neighbouring states, the result of the step and the final state of the
-// last row of the scheme, whose difference is largest in the stiffest direction. The
-// estimate is infinite if the two states differ only by rounding errors.
+// is known at two neighbouring states: the result of the step, and the final state of the
+// last row of the scheme. The difference between these states is largest in the stiffest
+// direction. The estimate is infinite if the two states differ only by rounding errors.
 func (e *integration) gauge() {
 	var df, dx float64
 	for k, f := range e.f0 {
@@ -113,9 +114,9 @@ func (e *integration) consider(H float64, cut bool) {
 		return
 	}
 	if e.rule.family == explicit {
-		// A trial of the implicit family is delayed until its cost is at most the work
-		// since the last change of family, because the cost is high if the matrices are
-		// large.
+		// If the matrices are large, a trial of the implicit family is expensive. It is
+		// therefore delayed until its cost is at most the work since the last change of
+		// family.
 		var work [4]float64
 		e.implicitWork(work[:], implicitSubsteps[:len(work)])
 		if trialRun*work[len(work)-1] > float64(s.since)*e.rule.work[e.rule.k] {
@@ -130,8 +131,9 @@ func (e *integration) consider(H float64, cut bool) {
 	}
 }
 
-// The method disappointed() counts a rejected step. Rejected steps are also a sign of
-// stiffness: with some tolerances, every second step of an explicit rule is rejected.
+// The method disappointed() counts a rejected step. Many rejected steps are also a sign
+// of stiffness: if a problem is stiff, some tolerances cause every second step of an
+// explicit rule to be rejected.
 func (e *integration) disappointed() {
 	s := &e.stiff
 	switch {

@@ -28,9 +28,9 @@ type cell struct {
 	mass      float64    // ∫ over the cell, in ζ, of density / e^top
 }
 
-// A mark is a point near which a coarse quadrature rule might miss mass; each cell that
-// contains a mark is divided until the part that contains it is no wider than the field
-// `width` of the mark.
+// A mark is a point near which a coarse quadrature rule might miss mass. A cell that
+// contains a mark is divided repeatedly, until no cell around the mark is wider than the
+// field `width` of the mark.
 type mark struct {
 	at    [2]float64
 	width float64
@@ -65,7 +65,7 @@ func (s *Law) divided() (*division, error) {
 	return c, nil
 }
 
-// The method at() returns the density at ζ relative to e^top.
+// The method at() returns the density at ζ, divided by e^top.
 func (c *division) at(zeta [2]float64) float64 {
 	return math.Exp(c.log(zeta) - c.top)
 }
@@ -97,7 +97,7 @@ func (c *division) findBox() error {
 	for _, m := range c.marks {
 		include(m.at, m.width)
 	}
-	// The array near holds points around the mean. A point at which the density is high
+	// The array `near` holds points around the mean. A point at which the density is high
 	// belongs in the box, even if no root was found there.
 	var near [][2]float64
 	var level []float64
@@ -143,8 +143,8 @@ func (c *division) findBox() error {
 // the sides of the box. On the sides the density is at most about e⁻⁵⁰ times the maximum.
 const edge = 50
 
-// sideLevel returns the largest log density on a side of the box, and raises
-// top if it finds a new maximum.
+// sideLevel returns the largest log density on a side of the box. The field `top` is the
+// largest log density found so far; the method raises it if necessary.
 func (c *division) sideLevel(k int, upper bool) float64 {
 	var zeta [2]float64
 	zeta[k] = c.lo[k]

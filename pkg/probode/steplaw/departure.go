@@ -2,10 +2,10 @@ package steplaw
 
 import "math"
 
-// A tally holds statistics of the standardised noise ζ = L⁻¹(Z_{i+1} − μ) in an
-// ensemble: the number of states of the chains in the second half of the sweeps, and the
-// sums of ζ and ζ² over these states, for each step and component. Since ζ is of order 1,
-// plain sums are accurate enough.
+// A tally holds statistics of the standardised noise ζ = L⁻¹(Z_{i+1} − μ) in an ensemble.
+// It uses the states of the chains in the second half of the sweeps. For each step it
+// holds the number of these states, and for each step and component the sums of ζ and ζ²
+// over these states. Since ζ is of order 1, plain sums are accurate enough.
 type tally struct {
 	states      []int
 	sum, square []float64
@@ -37,9 +37,9 @@ func (t *tally) merge(o *tally) {
 	}
 }
 
-// The method departure() returns, for each step, the difference between the exact
-// distribution and its Gaussian approximation, as defined in Draws. The result is NaN
-// (0/0) for a step that was not drawn with a chain.
+// For each step, the method departure() returns the difference between the exact
+// distribution and its Gaussian approximation. The documentation of Draws defines this
+// difference. The result is NaN (0/0) for a step that was not drawn with a chain.
 func (t *tally) departure() []float64 {
 	out := make([]float64, len(t.states))
 	d := len(t.sum) / len(t.states)

@@ -167,7 +167,7 @@ func (m Exact) drawers(ctx context.Context, p *probode.Problem, s Settings, bloc
 	return workers, nil
 }
 
-// The type drawn holds the results of a block of paths.
+// The type `drawn` holds the results of a block of paths.
 type drawn struct {
 	moments moments.Vector
 	paths   [][]float64

@@ -16,11 +16,12 @@ type elimination struct {
 
 	logDet float64 // ln|det G|
 
-	// The field `least` is the smallest ratio of a pivot to the sum of the magnitudes of
-	// the terms g_ii and l_ik u_ki from which the pivot is computed; all these ratios are
-	// in (0, 1]. A pivot of a singular matrix is rarely zero: usually it is a rounding
-	// error, and its ratio is of the size of the errors of the elements. Unlike a
-	// condition number, this ratio does not depend on the units of the components.
+	// A pivot is computed from the terms g_ii and l_ik u_ki. Its ratio is its magnitude
+	// divided by the sum of the magnitudes of these terms; it is in (0, 1]. The field
+	// `least` is the smallest ratio of all pivots. If the matrix is singular, a pivot
+	// would be zero in exact arithmetic. In fact it is usually a rounding error, and its
+	// ratio is of the size of the relative errors of the elements. Unlike a condition
+	// number, this ratio does not depend on the units of the components.
 	least float64
 }
 
@@ -34,8 +35,8 @@ func newElimination(j *probode.Matrix) *elimination {
 
 // The method eliminate() factorises G, and reports false if a pivot is zero or not
 // finite. The method uses Gaussian elimination with partial pivoting in band storage,
-// where element (i, j) is at i*stride + j−i+low; the band of a dense matrix is the whole
-// matrix.
+// where element (i, j) is at i*stride + j−i+low. For a dense matrix, the band is the
+// whole matrix.
 func (s *elimination) eliminate(c float64, j *probode.Matrix) bool {
 	d, a, terms := s.d, s.a, s.terms
 	clear(a)

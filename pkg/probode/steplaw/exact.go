@@ -109,7 +109,7 @@ func moves(d int) []move {
 	return []move{crankNicolson(1), {1, 1.5 * walk, true}, crankNicolson(0.5), {1, 4 * walk, true}}
 }
 
-// The type gaussian lists the interfaces that the stepper of adams.Moulton implements.
+// The type `gaussian` lists the interfaces that the stepper of adams.Moulton implements.
 type gaussian interface {
 	probode.Implicit
 	probode.Rememberer
@@ -136,8 +136,8 @@ type sampler struct {
 // key is the number of a block.
 const exactKey = math.MaxUint64
 
-// The method begin() prepares for the path with the given number; the steps of this path
-// then depend only on (seed, path) and ξ.
+// The method begin() prepares the sampler for the path with the given number. The steps
+// of this path depend only on the seed, the number of the path, and ξ.
 func (x *sampler) begin(seed, path uint64) {
 	x.rng, x.path = probode.Stream(seed, path, exactKey), path
 }

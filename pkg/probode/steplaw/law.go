@@ -101,9 +101,9 @@ func New(s *probode.Solver, i int, z, theta []float64) (*Law, error) {
 	return step, nil
 }
 
-// newLaw returns the distribution of the state after step i, which begins at x. The
-// argument from is a Stepper that has stored its values from earlier steps; newLaw
-// returns its errors unchanged.
+// newLaw returns the distribution of the state after step i. The step begins at the state
+// x. The argument `from` is a Stepper that has stored its values from earlier steps. If
+// this Stepper returns an error, newLaw returns the same error.
 func newLaw(from probode.Implicit, p *probode.Problem, g *probode.Grid, i int, x, theta, scale []float64) (*Law, error) {
 	var m probode.ImplicitStep
 	if err := from.Implicit(&m, i, x, theta); err != nil {
@@ -188,7 +188,7 @@ func (s *Law) LogGaussian(z []float64) float64 {
 	return -square(s.w)/2 - float64(s.d)/2*math.Log(2*math.Pi) - s.logDet
 }
 
-// The method standardize() writes ζ = L⁻¹(z − μ) into dst: since J and Γ commute, Sζ =
+// The method standardize() writes ζ = L⁻¹(z − μ) into dst. Since J and Γ commute, Sζ =
 // J⁻¹Γ(z−μ) = (hβ₋₁)⁻¹ J⁻¹(z−μ) − (z−μ).
 func (s *Law) standardize(dst, z []float64) {
 	for k, v := range s.Mean {

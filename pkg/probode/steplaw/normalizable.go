@@ -10,14 +10,16 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// The method normalizable() returns an error that says why the exact distribution does
-// not exist: ErrSingularH if J has no inverse, or ErrImproper if the density does not
-// decay. The decay is checked along rays: the first 16 axes, the first 16 axes of the
-// approximation, a few fixed random directions and, up to d = 16, the directions in which
-// r grows most slowly far away. On each ray, ½ rᵀH⁻¹r must increase by more than d ln 10
-// with every factor of ten in distance, from 10⁴ to 10⁸ times the size of the state,
-// because otherwise the integral could diverge. The method does not notice if the density
-// fails to decay in some other direction.
+// The method normalizable() returns an error if the exact distribution does not exist.
+// The error is ErrSingularH if J has no inverse, and ErrImproper if the density does not
+// decay. The decay is checked along rays in several directions: those of at most 16
+// coordinate axes, the same number of columns of the matrix L of the Gaussian
+// approximation, and a few fixed random directions. If d ≤ 16, the directions in which r
+// grows most slowly far away are also checked. On each ray, the distances from 10⁴ to 10⁸
+// times the size of the state are checked. Whenever the distance increases by a factor of
+// ten, ½ rᵀH⁻¹r must increase by more than d ln 10, because otherwise the integral could
+// diverge. The method does not notice if the density fails to decay in some other
+// direction.
 func (s *Law) normalizable() error {
 	if s.singular != nil {
 		return s.singular

@@ -41,8 +41,8 @@ func (s *Law) size() float64 {
 	return size
 }
 
-// The method around() returns points that are spread out around the mean: on growing
-// ellipses for d = 2, and along at most 8 axes otherwise.
+// The method around() returns points that are spread out around the mean. For d = 2 they
+// lie on ellipses of increasing size, and otherwise along at most 8 axes.
 func (s *Law) around() [][]float64 {
 	var points [][]float64
 	add := func(k int, by float64) {
@@ -103,10 +103,10 @@ func (s *Law) newton(z []float64) {
 
 func (s *Law) keep(z []float64) {
 	for _, r := range s.roots {
-		// Newton's method finds a double root only to within the square root of the
-		// rounding error, and such a root must not be counted twice. So roots are
-		// regarded as the same if they are closer together than 10⁻³ standard deviations;
-		// at this distance, a second root makes no difference to the distribution.
+		// Newton's method finds a double root with an error of about the square root of
+		// the rounding error. Such a root must not be counted twice, so two roots count
+		// as one if they are closer together than 10⁻³ standard deviations. At this
+		// distance, a second root makes no difference to the distribution.
 		same := true
 		for k, v := range r {
 			same = same && math.Abs(v-z[k]) <= 1e-3*s.sd(k)+1e-6*math.Abs(v)
@@ -159,7 +159,7 @@ func (s *Law) changesOfSign() {
 }
 
 // The method sd() returns the standard deviation of component k in the Gaussian
-// approximation, the natural unit of length.
+// approximation. This is the natural unit for distances along this component.
 func (s *Law) sd(k int) float64 { return math.Sqrt(s.Cov.At(k, k)) }
 
 func (s *Law) distance(a, b []float64) float64 {

@@ -55,10 +55,11 @@ type target struct {
 	negJ   *probode.LU     // factors of −J = 0 × I − J
 	pivots *elimination    // of −J
 
-	// Φ is computed from the remainder of the linearisation about base, not from r: r is a
-	// small difference of terms of size z/h, and its rounding errors could be larger than
-	// the noise of a method of high order at a small step. The field `fbase` is f(t_{i+1},
-	// base) + r(μ), where r(μ) is zero unless Newton's iteration ended early.
+	// Φ is computed from the remainder of the linearisation about the point `base`, and
+	// not from r. The reason is that r is a small difference of terms of size z/h. For a
+	// method of high order with small steps, its rounding errors could be larger than the
+	// noise. The field `fbase` is f(t_{i+1}, base) + r(μ), where r(μ) is zero unless
+	// Newton's iteration ended early.
 	base, fbase []float64
 
 	z, u []float64 // from the last call of phi
@@ -101,10 +102,10 @@ func (g *target) set(s *probode.ImplicitStep, theta, scale []float64) error {
 		copy(g.base, s.Center)
 		copy(g.fbase, s.FCenter)
 	}
-	// A singular J gives a pivot that is not zero but a rounding error: it is the
-	// difference of two terms, and it is smaller than these by a factor of 10¹⁶, or of
-	// 10⁸ if J is approximated by differences. A pivot is trusted if it is larger than
-	// this rounding error by a factor of at least 10⁴ or 10², respectively.
+	// If J is singular, a pivot is usually not zero but a rounding error. Such a pivot is
+	// the difference of two terms that are 10¹⁶ times as large, or 10⁸ times if J is
+	// approximated by differences. A pivot is trusted if it is larger than this rounding
+	// error by a factor of at least 10⁴ or 10², respectively.
 	least := 1e-12
 	if g.p.FJ == nil {
 		least = 1e-6

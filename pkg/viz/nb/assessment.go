@@ -56,8 +56,8 @@ func words(text string, points []string) {
 	synchronise()
 }
 
-// The function folded() shows a title above a list of bullet points that is hidden until
-// the reader opens it.
+// The function folded() shows a title. Below the title is a list of bullet points, which
+// is hidden until the reader opens it.
 func folded(title string, points []string) {
 	page, text := "<details><summary>"+html.EscapeString(title)+"</summary><ul>", title+":"
 	for _, p := range points {

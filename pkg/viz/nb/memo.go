@@ -151,9 +151,9 @@ func fileName(name string) string {
 }
 
 // The function encode() returns the bytes that restore() reads: a SHA-256 hash, followed
-// by v as encoded by gob. As a check it decodes the bytes again, because gob changes some
-// values without reporting an error, and because a decoding error should be reported now
-// and not when a later cell reads the result.
+// by the gob encoding of v. As a check it decodes the bytes again, because gob changes
+// some values without reporting an error, and because a decoding error should be reported
+// now and not when a later cell reads the result.
 func encode[T any](v T) (data []byte, err error) {
 	defer func() {
 		// A value that took a long time to compute should not be lost if its encoder
@@ -185,8 +185,8 @@ func encode[T any](v T) (data []byte, err error) {
 	return append(sum[:], b.Bytes()...), nil
 }
 
-// The function difference() returns, from each of two literals, the first element in
-// which they differ.
+// The function difference() compares two literals. It returns the first element of a that
+// differs from the corresponding element of b, and this element of b.
 func difference(a, b string) (string, string) {
 	i := 0
 	for i < len(a) && i < len(b) && a[i] == b[i] {
@@ -252,8 +252,8 @@ func store(file string, data []byte) (err error) {
 	})
 }
 
-// The function lossy() returns a phrase that names a field that encoding/gob would omit
-// without an error, or "" if there is no such field.
+// The function lossy() returns a phrase that names a field, if there is one, that
+// encoding/gob would omit without an error. Otherwise it returns "".
 func lossy(t reflect.Type, path string, seen map[reflect.Type]bool) string {
 	if seen[t] {
 		return ""
@@ -298,9 +298,9 @@ func lossy(t reflect.Type, path string, seen map[reflect.Type]bool) string {
 }
 
 // The function sourced() reports whether the source code of a function determines its
-// results. The source code of a method value does not contain the receiver, that of an
-// instance of a generic function does not contain the type arguments, and a function made
-// by reflection has no source code.
+// results. There are three exceptions. The source code of a method value does not contain
+// the receiver. The source code of an instance of a generic function does not contain the
+// type arguments. A function made by reflection has no source code.
 func sourced(f *runtime.Func) bool {
 	name := f.Name()
 	return !strings.HasSuffix(name, "-fm") && !strings.HasSuffix(name, "[...]") && !strings.HasPrefix(name, "reflect.")

@@ -25,9 +25,9 @@ import (
 	"github.com/probode/probode/pkg/internal/progress"
 )
 
-// The constant `echarts` is the path, from the root of the Jupyter server, of the copy of
-// ECharts that environment/lab fetches. If there is no copy, charts load the library from
-// the network.
+// The script environment/lab fetches a copy of ECharts. The constant `echarts` is the
+// path of this copy, relative to the root of the Jupyter server. If there is no copy,
+// charts load the library from the network.
 const echarts = "environment/echarts/echarts.min.js"
 
 // Context returns the context of the cell. The context ends when the user interrupts the

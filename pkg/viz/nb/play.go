@@ -9,8 +9,8 @@ import (
 	"github.com/probode/probode/pkg/viz/playground"
 )
 
-// liveFigures is the path, from the root of the Jupyter server, of the script for live
-// figures that environment/lab builds.
+// The script environment/lab builds a script for live figures. liveFigures is the path of
+// this script, relative to the root of the Jupyter server.
 const liveFigures = "environment/playground/built/playground.js"
 
 // Play shows a live figure of package playground. The argument `values` sets some of its

@@ -14,7 +14,7 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// The type calibration is the figure about the choice of the noise scale α. The figure
+// The type `calibration` is the figure about the choice of the noise scale α. The figure
 // shows the score of α, and how often the error lies within one and two standard
 // deviations of the paths.
 type calibration struct {
@@ -28,7 +28,7 @@ type calibration struct {
 	done     map[string]any // the knobs but α for which all this is complete
 }
 
-// The type comparison holds the error and the standard deviation of the first component
+// The type `comparison` holds the error and the standard deviation of the first component
 // over time, and the shares of all errors that are within one and two standard
 // deviations.
 type comparison struct {

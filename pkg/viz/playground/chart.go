@@ -46,11 +46,11 @@ type Series struct {
 // package viz, whose fonts would double the size of the program.
 var colours = [...]string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"}
 
-// The name ink stands for the colour of text on the page, and pale for the colour of grey
-// guide lines; the page replaces both names by colours.
+// The name `ink` stands for the colour of text on the page, and the name `pale` for the
+// colour of grey guide lines. The page replaces both names by colours.
 const ink, pale = "ink", "pale"
 
-// The type points holds the data of a series. A NaN leaves a gap in the line.
+// The type `points` holds the data of a series. A NaN leaves a gap in the line.
 type points [][2]float64
 
 // The variable `gap` is a point that makes a gap in a line.
@@ -99,8 +99,8 @@ func dots(name, colour string, size float64, data points) Series {
 	return Series{Name: name, Colour: colour, Size: size, Data: data}
 }
 
-// The function decade() rounds v to a power of ten, whose exponent is rounded by the
-// function round().
+// The function decade() returns a power of ten near v. The argument `round` is the
+// function that rounds the exponent.
 func decade(v float64, round func(float64) float64) float64 {
 	return math.Pow(10, round(math.Log10(v)))
 }

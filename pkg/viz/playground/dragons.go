@@ -14,9 +14,9 @@ import (
 	"github.com/probode/probode/pkg/viz/internal/kde"
 )
 
-// The type dragons is the figure about spurious peaks of the likelihood that are caused
-// by a solver, for y′ = β0 − β1 y with y(0) = 1. The vertical axis of the surface shows
-// the limit β0/β1 of the solution.
+// The type `dragons` is the figure about spurious peaks of the likelihood that a solver
+// causes. The problem is y′ = β0 − β1 y with y(0) = 1. The vertical axis of the surface
+// shows the limit β0/β1 of the solution.
 type dragons struct {
 	*Figure
 	by, exact []float64 // log-likelihood along β0 = 10 β1, relative to its maximum
@@ -50,9 +50,9 @@ func (*dragons) controls(string) knobs {
 		slider("beta1", "β1 of the solution that is shown", "range", leastBeta, mostBeta, 0.001, 4.911)}
 }
 
-// The method compute() solves the equation along the line β0 = 10 β1, finds the peaks of
-// the log-likelihood there, and then computes the log-likelihood on a grid around the
-// line.
+// The method compute() solves the equation for parameters on the line β0 = 10 β1, and
+// finds the peaks of the log-likelihood on this line. Then it computes the log-likelihood
+// on a grid around the line.
 func (f *dragons) compute(ctx context.Context) error {
 	p := posed("dragons-uniform")
 	p.Setup = probode.Setup{Method: f.method(), Mesh: probode.Uniform(f.number("h"))}
@@ -150,8 +150,8 @@ func (f *dragons) solve(ctx context.Context, p *bayes.Posterior) error {
 	return ctx.Err()
 }
 
-// The function highest() finds the maximum of a function that has one peak between a and
-// b, by golden-section search.
+// The function highest() finds the maximum of a function that has a single peak between a
+// and b. It uses golden-section search.
 func highest(a, b float64, f func(float64) float64) float64 {
 	const g = 0.6180339887498949
 	for range 60 {

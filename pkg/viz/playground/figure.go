@@ -32,7 +32,8 @@ type kind struct {
 
 // A content computes and shows the results of one kind of figure.
 type content interface {
-	// The method controls() returns the controls, with their default values, for the
+	// The leading control, if there is one, determines which other controls the figure
+	// has. The method controls() returns the controls with their default values for the
 	// given value of the leading control, or nil if this value is not allowed.
 	controls(value string) knobs
 
@@ -40,7 +41,7 @@ type content interface {
 	compute(ctx context.Context) error
 
 	// The method advance() lets the task run for about the given time, and reports
-	// whether the computation is complete. The type Figure provides this method.
+	// whether the computation is complete. The type `Figure` provides this method.
 	advance(budget time.Duration) (done bool)
 
 	// The method show() adds the results so far to a View.

@@ -33,7 +33,7 @@ type Option struct {
 	Label string `json:"label"`
 }
 
-// The type knobs is a list of controls with their values.
+// The type `knobs` is a list of controls with their values.
 type knobs []Control
 
 // The constant `parameter` is the prefix in the names of sliders for parameters.
@@ -42,9 +42,9 @@ const parameter = "p."
 // The method fill() sets the values of the controls. A control takes its value from the
 // argument `given`. If this argument contains no value for a control, the control keeps
 // its earlier value, from the argument `before`, unless its default value or its options
-// have changed. The method returns an error if a value in `given` is not allowed, except
-// that numbers are moved into their range, and parameters that a model no longer has are
-// ignored.
+// have changed. The method returns an error if a value in `given` is not allowed. There
+// are two exceptions: a number outside its range is moved into the range, and a parameter
+// that the model no longer has is ignored.
 func (k knobs) fill(given map[string]any, before knobs) error {
 	for name := range given {
 		if k.named(name) == nil && !strings.HasPrefix(name, parameter) {
@@ -137,9 +137,9 @@ func button(name, label string) Control {
 	return Control{Name: name, Label: label, Kind: "button", Value: false}
 }
 
-// The variable `solvers` holds the methods that figures offer, by name, each with a label
-// in words. The names are those of package methods, whose function Parse is not used
-// because it would make the program larger.
+// The variable `solvers` is a map from names to the methods that figures offer. Each
+// method also has a label in words. The names are the same as in package methods. The
+// function Parse of that package is not used, because it would make the program larger.
 var solvers = map[string]struct {
 	label  string
 	method probode.Method

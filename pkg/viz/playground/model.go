@@ -42,12 +42,12 @@ type modelFigure struct {
 	numbers    map[string]float64
 }
 
-// The constant `drawn` is the number of randomly drawn points from which a fit starts, in
-// addition to the values of the sliders.
+// A fit starts from the values of the sliders, and from randomly drawn points. The
+// constant `drawn` is the number of these points.
 const drawn = 9
 
 // The constant `threshold` is the largest shift of a parameter, in standard deviations,
-// that is considered negligible, as in the command certify.
+// that is considered negligible. The command certify uses the same value by default.
 const threshold = 0.1
 
 const modelName = "model.yaml"

@@ -23,7 +23,7 @@ type message struct {
 }
 
 // A reply is the answer to a message. A reply contains the controls if they have changed,
-// and after the requests open and set.
+// and always after a request of the kind "open" or "set".
 type reply struct {
 	ID       int             `json:"id"`
 	Error    string          `json:"error,omitempty"`

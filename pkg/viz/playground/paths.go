@@ -17,7 +17,7 @@ import (
 	"github.com/probode/probode/pkg/viz/internal/kde"
 )
 
-// The type integrated describes a problem whose ensembles are shown, with the range of
+// The type `integrated` describes a problem whose ensembles are shown, with the range of
 // its step sizes.
 type integrated struct {
 	make            func() *probode.Problem
@@ -34,7 +34,7 @@ var integrable = map[string]integrated{
 	"rigid-body":      {odes.RigidBody, "rigid body", 0.02, 1, 0.25, [][2]float64{{-1.6, 1.6}, {-1.3, 1.3}, {0.7, 0.95}}},
 }
 
-// The type paths is the figure that shows an ensemble of numerical solutions beside the
+// The type `paths` is the figure that shows an ensemble of numerical solutions beside the
 // accurate solution.
 type paths struct {
 	*Figure
@@ -47,8 +47,8 @@ type paths struct {
 	scale  *calibrate.NoiseScale
 }
 
-// The type sized holds, for one step size and each component, the root mean square over
-// time of the error and of the standard deviation of the paths.
+// The type `sized` holds two numbers for each component at one step size: the root mean
+// squares, over time, of the error and of the standard deviation of the paths.
 type sized struct {
 	h         float64
 	error, sd []float64
@@ -153,7 +153,7 @@ func (f *paths) compute(ctx context.Context) error {
 // The method errors() returns the errors of the classical solution, which are NaN as long
 // as the accurate solution is not known. The accurate solution is interpolated by cubic
 // polynomials that match its values and slopes at the grid points; with 4,800 intervals
-// the error of this interpolation is smaller than any error that is drawn.
+// the interpolation error is smaller than any error that the chart shows.
 func (f *paths) errors(ens *probode.Ensemble) [][]float64 {
 	d := len(f.ode.X0)
 	errs := make([][]float64, d)
@@ -261,16 +261,16 @@ func (f *paths) scatter(k int) (series []Series) {
 	return append(series, dashed(line(classical, colours[1], 1.6, joined(e.T, e.Deterministic[k]))))
 }
 
-// The method at() returns the index of the first grid point at or after the time selected
-// in the control cut.
+// The method at() returns the index of the first grid point at or after the time that is
+// selected in the control `cut`.
 func (f *paths) at() int {
 	i, _ := slices.BinarySearch(f.ens.T, f.number("cut"))
 	return min(i, len(f.ens.T)-1)
 }
 
-// The method cut() draws the density of component k at the time selected in the control
-// cut. The density is divided by its maximum, so that the range of the axis stays the
-// same.
+// The method cut() draws the density of component k at the time that is selected in the
+// control `cut`. The density is divided by its maximum, so that the range of the axis
+// stays the same.
 func (f *paths) cut(v *View, k int, x Axis) {
 	i, d, e := f.at(), len(f.ode.X0), f.ens
 	var values []float64

@@ -14,7 +14,7 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// The type sampled describes a case whose posterior is sampled.
+// The type `sampled` describes a case whose posterior is sampled.
 type sampled struct {
 	from, to float64 // range of step sizes
 	step     float64 // usual step size
@@ -32,7 +32,7 @@ var problems = map[string]sampled{
 		[2]string{"theta1", "theta3"}},
 }
 
-// The type accurate is a run that draws from the posterior computed with an accurate
+// The type `accurate` is a run that draws from the posterior computed with an accurate
 // solver, in a separate task.
 type accurate struct {
 	*run
@@ -58,8 +58,8 @@ func accurately(problem string) accurate {
 	return a
 }
 
-// The type posterior is the figure in which draws from a posterior appear while they are
-// computed, beside the posterior computed with an accurate solver.
+// The type `posterior` is the figure in which draws from a posterior appear while they
+// are computed, beside the posterior computed with an accurate solver.
 type posterior struct {
 	*Figure
 	draws *run     // with the solver of the knobs
@@ -112,9 +112,10 @@ func (f *posterior) compute(ctx context.Context) error {
 	return f.draws.draw(ctx)
 }
 
-// The method advance() continues the sampling. Until the accurate run is complete, this
-// run takes half of the time. If the reader has stopped the figure, a new run still
-// starts, but then it makes only the single iterations that the reader requests.
+// The method advance() continues the sampling. Until the accurate run is complete, the
+// available time is divided equally between the accurate run and the run with the
+// selected solver. If the reader has stopped the figure, a new run still starts, but then
+// it makes only the single iterations that the reader requests.
 func (f *posterior) advance(budget time.Duration) (done bool) {
 	if !f.exact.ended() {
 		budget /= 2
@@ -239,7 +240,8 @@ func (f *posterior) contours(v *View) {
 	v.draw("contours", "Regions that contain 50 % and 90 % of the posterior", 380, x, y, series...)
 }
 
-// The method trace() draws the chains of the parameter that is selected in the control y.
+// The method trace() draws the chains of the parameter that is selected in the control
+// `y`.
 func (f *posterior) trace(v *View) {
 	const most = 300 // points of each chain
 	y, j := f.axisOf("y")

@@ -29,8 +29,8 @@ type run struct {
 	outlines []points // contours
 }
 
-// newRun prepares a run, which also samples the normal variates ξ if p has noise. BurnIn
-// must be a multiple of Thin.
+// newRun prepares a run. If p has noise, the run also samples the normal variates ξ.
+// BurnIn must be a multiple of Thin.
 func newRun(p *bayes.Posterior, s mcmc.Settings) *run {
 	s.Workers, s.Chains = 1, 4
 	return &run{posterior: p, settings: s}
@@ -53,7 +53,7 @@ func sampler(p *bayes.Posterior) sample.Sampler {
 	return sample.Deterministic{}
 }
 
-// The type watched is a Sampler whose kernels store the positions of their chains in a
+// The type `watched` is a Sampler whose kernels store the positions of their chains in a
 // run.
 type watched struct {
 	sample.Sampler
@@ -76,7 +76,7 @@ func (w watched) Prepare(ctx context.Context, d *bayes.Density, modes func() (*b
 	return watched{s, w.run}, notes, err
 }
 
-// The type chain stores every Thin-th position of one chain, including those of the
+// The type `chain` stores every Thin-th position of one chain, including those of the
 // burn-in. The draws are summarised again whenever their number has increased by a tenth.
 type chain struct {
 	mcmc.Kernel
@@ -97,8 +97,8 @@ func (c *chain) Step(rng *rand.Rand) {
 	c.run.pause()
 }
 
-// The method iterations() returns the number of iterations that every chain has
-// completed, and the number of iterations of a chain in the whole run.
+// The method iterations() returns two numbers of iterations of a chain: the number that
+// every chain has completed so far, and the number in the whole run.
 func (r *run) iterations() (done, total int) {
 	s := r.settings
 	total = s.BurnIn + s.Draws*s.Thin
@@ -172,7 +172,7 @@ const (
 )
 
 // The function worst() returns the parameter with the smallest effective sample size,
-// that size, and the largest R̂ of all parameters, which may be NaN.
+// that size, and the largest R̂ of all parameters. This R̂ may be NaN.
 func worst(s diag.Summary) (name string, ess, rhat float64) {
 	ess = math.Inf(1)
 	for _, m := range s {

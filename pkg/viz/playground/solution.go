@@ -20,9 +20,9 @@ type curve struct {
 	data                  points
 }
 
-// The method solve() solves the equations for all conditions, with the parameters, the
-// method and the step size that are selected in the controls, and then computes the
-// likelihood. The method does not return an error if the equations cannot be solved.
+// The method solve() solves the equations for all conditions, and then computes the
+// likelihood. The parameters, the method and the step size are those that are selected in
+// the controls. The method does not return an error if the equations cannot be solved.
 func (f *modelFigure) solve(ctx context.Context) error {
 	curves, failure, err := f.solutions(ctx)
 	if ctx.Err() != nil {

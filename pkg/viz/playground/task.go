@@ -9,12 +9,12 @@ import (
 	"github.com/probode/probode/pkg/internal/progress"
 )
 
-// A task is a computation in a separate goroutine, which runs only while the method
-// advance() waits for it. The computation can pause whenever a solver checks whether its
-// context has ended, and whenever it calls rest(). The computation therefore needs no
-// thread of its own. During a pause, the goroutine that called advance() may read values
-// that the pausing goroutine has written. Other goroutines of the computation may still
-// run for a moment.
+// A task is a computation in a separate goroutine. This goroutine runs only while the
+// method advance() waits for it. The computation can pause whenever a solver checks
+// whether its context has ended, and whenever it calls rest(). The computation therefore
+// needs no thread of its own. During a pause, the goroutine that called advance() may
+// read values that the pausing goroutine has written. Other goroutines of the computation
+// may still run for a moment.
 type task struct {
 	ctx    context.Context
 	cancel context.CancelFunc

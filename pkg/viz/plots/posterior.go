@@ -146,7 +146,8 @@ func pooled(names []string, runs []*mcmc.Chains, truth []float64) ([][]viz.Point
 }
 
 // The function covering() returns an axis that covers the true value and, with a margin,
-// the draws except for the outermost thousandth on either side.
+// the draws. The smallest and the largest thousandth of the draws may lie outside the
+// axis.
 func covering(name string, samples []viz.Points, truth []float64, i int) viz.Axis {
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for _, s := range samples {
@@ -161,8 +162,8 @@ func covering(name string, samples []viz.Points, truth []float64, i int) viz.Axi
 	return viz.Axis{Label: name, Min: lo - margin, Max: hi + margin}
 }
 
-// The function columns() returns the number of panels that are placed side by side if
-// there are n panels.
+// If a figure has n panels, the function columns() returns the number of panels that are
+// placed side by side.
 func columns(n int) int {
 	if n <= 4 {
 		return n

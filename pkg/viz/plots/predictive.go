@@ -37,8 +37,9 @@ func Predictive(q *bayes.Prediction, data *bayes.Data) viz.Figure {
 	return f
 }
 
-// The function intervals() draws the quantiles of column k of a prediction: as bands and
-// a line if the argument `joined` is true, and otherwise as a bar at each time.
+// The function intervals() draws the quantiles of column k of a prediction. If the
+// argument `joined` is true, it draws bands and a line. Otherwise it draws a bar at each
+// time.
 func intervals(q *bayes.Prediction, k int, joined bool) []viz.Layer {
 	at := func(prob float64) []float64 { return q.Quantiles(k, prob) }
 	color, wide, half := viz.Palette[5], "90 % of new observations", "50 %"

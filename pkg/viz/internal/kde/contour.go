@@ -17,8 +17,8 @@ func (g Surface) Contour(level float64) (x, y []float64) {
 			t.cell(i, j)
 		}
 	}
-	// Join the segments into polylines, starting from the cells in the order in which
-	// they were visited, because the order of the elements of a map is random.
+	// Join the segments into polylines. The polylines start from the cells in the order
+	// in which these were visited, because the order of the elements of a map is random.
 	for _, start := range t.order {
 		first := true
 		for at := start; ; {

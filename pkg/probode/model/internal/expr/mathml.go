@@ -88,7 +88,8 @@ func clip(s string) string {
 	return s
 }
 
-// The method content() returns the pieces of text in e that <sep/> separates.
+// The method content() splits the text of the element e at each <sep/>, and returns the
+// pieces.
 func (m *mathML) content(e *tree.Element) ([]string, error) {
 	for _, c := range e.Child {
 		if c.Name != "sep" {
@@ -171,7 +172,8 @@ func (m *mathML) identifier(e *tree.Element) (string, error) {
 	return parts[0], nil
 }
 
-// The method csymbol() returns the last component of the URL that identifies a symbol.
+// The URL of a csymbol element says what the symbol means. The method csymbol() returns
+// the last component of this URL.
 func (m *mathML) csymbol(e *tree.Element) (string, error) {
 	if _, err := m.content(e); err != nil {
 		return "", err
@@ -323,7 +325,7 @@ func (m *mathML) made(e *tree.Element, name string, args []*Node) (*Node, error)
 	return n, nil
 }
 
-// The map allowed holds the MathML operators that SBML allows.
+// The map `allowed` holds the MathML operators that SBML allows.
 var allowed = map[string]bool{
 	"plus": true, "minus": true, "times": true, "divide": true, "power": true, "root": true, "abs": true, "exp": true, "ln": true, "log": true,
 	"floor": true, "ceiling": true, "factorial": true, "min": true, "max": true, "quotient": true, "rem": true,

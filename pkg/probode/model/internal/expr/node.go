@@ -78,7 +78,7 @@ func SymbolsOf(list ...*Node) []string {
 	return names
 }
 
-// The method params() returns the names of a lambda's parameters.
+// The method params() returns the names of the parameters of a lambda expression.
 func (n *Node) params() []string { return strings.Fields(n.name) }
 
 // The method with() returns a copy of n with the given arguments, or n itself if it
@@ -98,8 +98,8 @@ func (n *Node) with(args []*Node) *Node {
 // not recurse, because expressions may be nested more deeply than the stack allows.
 func postorder(roots ...*Node) []*Node { return postorderBut(nil, roots...) }
 
-// postorderBut is like postorder(), but it omits the nodes in done and all nodes below
-// them.
+// postorderBut is like postorder(), but it omits the nodes in the argument `done` and all
+// nodes below these.
 func postorderBut(done map[*Node]*Node, roots ...*Node) []*Node {
 	type frame struct {
 		n    *Node

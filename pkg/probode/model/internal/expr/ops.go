@@ -2,9 +2,8 @@ package expr
 
 import "math"
 
-// An op is an operator of the core language. Other functions that formulas may contain,
-// such as sec, root and implies, are expressed in terms of these operators when a formula
-// is read.
+// An op is a basic operator. Other functions that formulas may contain, such as sec, root
+// and implies, are replaced by combinations of basic operators when a formula is read.
 type op uint8
 
 const (
@@ -64,9 +63,10 @@ const (
 func (o op) isBool() bool       { return o >= opBool }
 func (o op) isComparison() bool { return opLt <= o && o <= opNe }
 
-// The variable `operators` holds the names of each operator in calls, Go, MathML and LaTeX.
-// The MathML name is empty if it is the same as the name in calls. The field `eval` is not
-// nil if the operator is a function of one number.
+// For each operator, the variable `operators` holds its name in formulas that are written
+// as calls, and its names in Go, MathML and LaTeX. The MathML name is empty if it is the
+// same as the name in calls. The field `eval` is not nil if the operator is a function of
+// one number.
 var operators = [numOps]struct {
 	name, golang, mathML, latex string
 	eval                        func(float64) float64

@@ -82,8 +82,8 @@ const (
 	levelPower
 )
 
-// The method operator() returns the precedence level and the name of the binary operator
-// that is the next token, or −1 and "" if the next token is not a binary operator.
+// If the next token is a binary operator, the method operator() returns its precedence
+// level and its name. Otherwise it returns −1 and "".
 func (p *parser) operator() (level int, name string) {
 	if p.tok.kind != 'o' && p.tok.kind != 'a' {
 		return -1, ""
@@ -119,7 +119,8 @@ func (p *parser) operator() (level int, name string) {
 	return -1, ""
 }
 
-// A series collects the operands of one operator, so that a + b + c is one sum.
+// A series collects the operands of one operator. For example, a + b + c becomes one sum
+// with three operands.
 type series struct {
 	name string // plus, times, and, or; "" for a single operand
 	args []*Node

@@ -61,8 +61,8 @@ func (p *pool) intern(n *Node) *Node {
 	return n
 }
 
-// The method adopt() returns the nodes in the pool that equal the given expressions,
-// whose parts need not be in the pool.
+// The method adopt() returns the nodes in the pool that equal the given expressions. The
+// parts of these expressions need not be in the pool.
 func (p *pool) adopt(list ...*Node) []*Node {
 	return rebuildAll(list, func(m *Node, args []*Node) *Node {
 		if _, ok := p.ids[m]; ok {

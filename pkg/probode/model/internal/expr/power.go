@@ -3,14 +3,15 @@ package expr
 import "math"
 
 // powerMost is the largest exponent for which a power is computed by repeated
-// multiplication. Each multiplication has a rounding error, so for larger exponents the
-// result would be less accurate than that of math.Pow by more than one digit.
+// multiplication. Each multiplication has a rounding error. For larger exponents, these
+// errors would make the result less accurate than that of math.Pow by more than one
+// digit.
 const powerMost = 16
 
-// powerBy computes x^e by multiplications, a square root and a division. The exponent e
-// must not be 0, |e| must be at most powerMost, and 2e must be a whole number; otherwise
-// the result `ok` is false. The type T is float64, or the integer type by which a program
-// numbers its values.
+// powerBy computes x^e by multiplications and, if necessary, a square root and a
+// division. The exponent e must not be 0, |e| must be at most powerMost, and 2e must be a
+// whole number; otherwise the result `ok` is false. The type T is float64, or the integer
+// type by which a program numbers its values.
 func powerBy[T any](x T, e float64, one T, do func(c code, operands ...T) T) (v T, ok bool) {
 	n := math.Abs(e)
 	whole := math.Trunc(n)

@@ -159,9 +159,9 @@ func (textStyle) layout(n *Node, l *layout) {
 			}
 		}
 	case opMul:
-		// If the first factor is itself a product, it needs brackets: (a*b)*c is a
-		// product of two factors, and a*b*c is a product of three. A division needs no
-		// brackets.
+		// If the first factor is itself a product, it needs brackets. For example,
+		// (a*b)*c is a product of two factors, and a*b*c is a product of three. A
+		// division needs no brackets.
 		first := levelSign
 		if a[0].op == opDiv {
 			first = levelProduct
@@ -201,8 +201,8 @@ func afterMinus(n *Node) int {
 	return levelProduct
 }
 
-// The function number() returns the shortest text from which exactly the number v can be
-// read.
+// The function number() returns the shortest text that gives exactly v when it is read as
+// a number.
 func number(v float64) string {
 	switch {
 	case math.IsNaN(v):

@@ -47,8 +47,9 @@ func Compile(inputs []string, outputs []*Node, held ...string) (*Program, error)
 	return p.Clone(), nil
 }
 
-// The method early() reports which instructions depend only on inputs that keep their
-// values, and which of these inputs they use.
+// The argument `keeps` marks the inputs that often have the same value in successive
+// evaluations. The method early() finds the instructions that depend only on such inputs,
+// and the inputs that these instructions use.
 func (s *straightLine) early(keeps []bool) (list []bool, used []int32) {
 	list = make([]bool, len(s.code))
 	seen := make([]bool, s.inputs)
@@ -93,7 +94,8 @@ func (p *Program) Outputs() int { return len(p.line.outputs) }
 func (p *Program) Len() int { return len(p.line.code) }
 
 // The method fuse() merges an instruction whose result is used only once into the
-// instruction that uses the result, if there is a code for the combination.
+// instruction that uses the result, if there is an instruction code for both operations
+// together.
 func (s *straightLine) fuse() {
 	first := s.first()
 	uses := make([]int, len(s.code))
@@ -110,8 +112,8 @@ func (s *straightLine) fuse() {
 	for _, o := range s.outputs {
 		use(o, 2) // an output is never fused
 	}
-	// The function only() returns the instruction that computes v, or nil if this
-	// instruction does not have the code c or if v is used more than once.
+	// The function only() returns the instruction that computes v. It returns nil if this
+	// instruction does not have the code c, or if v is used more than once.
 	only := func(v int32, c code) *instr {
 		if v < first || uses[v-first] != 1 || s.code[v-first].code != c {
 			return nil
@@ -280,8 +282,8 @@ func (p *Program) Eval(dst, in []float64) {
 	}
 }
 
-// A run is a sequence of instructions with the same code, so that Eval switches on the
-// code only once for all of them.
+// A run is a sequence of instructions with the same code. Eval executes the switch
+// statement for this code only once for the whole run.
 type run struct {
 	code   code
 	instrs []instr
@@ -291,9 +293,9 @@ type run struct {
 // The method schedule() groups instructions with the same code. An instruction is ready
 // when its operands have been computed. The method schedule() takes all ready
 // instructions with one code. After that, further instructions with the same code may be
-// ready, which schedule() takes as well. Then the method continues with the code that has
-// the most ready instructions, so the runs are few and long. The instructions that are
-// marked in the argument `early` come first; the result `ahead` is the number of runs
+// ready, and schedule() takes these as well. Then the method continues with the code that
+// has the most ready instructions, so the runs are few and long. The instructions that
+// are marked in the argument `early` come first; the result `ahead` is the number of runs
 // that they form.
 func (s *straightLine) schedule(early []bool) (runs []run, ahead int) {
 	first := s.first()

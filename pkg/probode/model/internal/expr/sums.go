@@ -9,14 +9,14 @@ import (
 // terms are therefore combined into one term with a numerical factor, and equal factors
 // into a power.
 
-// flattenMost is the largest number of operands of a sum or product that is merged into
-// the sum or product that contains it. Without this limit, a chain of n shared sums, each
-// of which contains the previous sum, would be expanded into n long sums with about n²
-// terms in total.
+// flattenMost limits the merging of nested sums: a sum is merged into the sum that
+// contains it only if it has at most this number of operands. The same is true of
+// products. Without this limit, a chain of n shared sums, each of which contains the
+// previous sum, would be expanded into n long sums with about n² terms in total.
 const flattenMost = 16
 
-// The function combinable() reports whether v, the result of combining numbers, is far
-// from overflow and underflow.
+// The argument v is the result of combining several numbers. The function combinable()
+// reports whether v is far from overflow and underflow.
 func combinable(v float64) bool {
 	a := math.Abs(v)
 	return a == 0 || a > 1e-290 && a < 1e290
@@ -40,7 +40,8 @@ func (p *pool) split(t *Node) (float64, *Node) {
 	return 1, t
 }
 
-// A term is the number c times the expression rest. For a plain number, rest is nil.
+// A term is the number c times the expression in the field `rest`. If the term is only a
+// number, this field is nil.
 type term struct {
 	c    float64
 	rest *Node
@@ -136,7 +137,8 @@ func negative(a *Node) bool {
 	return a.op == opNeg || a.op == opNum && math.Signbit(a.val) && a.val == a.val
 }
 
-// The type factor is used while equal factors of a product are combined into powers.
+// The type `factor` represents a factor of a product while equal factors are combined
+// into powers.
 type factor struct {
 	base *Node
 	n    float64 // exponent of the factor, a positive whole number
@@ -180,10 +182,10 @@ func (q *product) put(f *Node) {
 }
 
 // The method mul() returns the product of factors. The numerical factor comes first, the
-// sign is outside the product, and whole powers of equal factors are combined. The
-// brackets of factors that are themselves products are removed by the same rules as those
-// of sums in the method add(). If such a product contains a number, its brackets are
-// always removed, so that the number can come first.
+// sign is outside the product, and whole powers of equal factors are combined. If a
+// factor is itself a product, its brackets are removed by the same rules by which the
+// method add() removes the brackets of sums. If such a product contains a number, its
+// brackets are always removed, so that the number can come first.
 func (p *pool) mul(factors ...*Node) *Node {
 	q := &product{coef: 1, where: map[*Node]int{}}
 	inner := false

@@ -30,8 +30,8 @@ func (s *reader) model() *equations.Equations {
 }
 
 // The method reaction() adds an assignment for the rate of a reaction, in units of extent
-// per time. The method adds the rate times the stoichiometry to the rate of change of
-// each product, and subtracts it from the rate of change of each reactant.
+// per time. This rate times the stoichiometry is added to the rate of change of each
+// product, and subtracted from the rate of change of each reactant.
 func (s *reader) reaction(e *tree.Element) {
 	id := e.Get("id")
 	if s.flag(e, "fast", false) {
@@ -279,8 +279,8 @@ func (s *reader) event(e *tree.Element) {
 		}
 	}
 	// All assignments use the values just before the event, as case 01780 of the SBML
-	// test suite requires. A concentration is converted to an amount with the size that
-	// the compartment has just before the event.
+	// test suite requires. A concentration is converted to an amount by multiplication
+	// with the size of the compartment just before the event.
 	set := map[string]*expr.Node{}
 	var order []*tree.Element
 	for _, a := range e.List("listOfEventAssignments") {
@@ -307,9 +307,10 @@ func (s *reader) event(e *tree.Element) {
 	s.out.Events = append(s.out.Events, ev)
 }
 
-// triggerTime returns the time at which a trigger changes between true and false, if the
-// trigger is a comparison, such as a ≥ b, that is linear in time and otherwise contains
-// only constants. The result `rising` says whether the trigger is true after this time.
+// triggerTime returns the time at which a trigger becomes true or false. This time is
+// known if the trigger is a comparison, such as a ≥ b, in which a and b are linear
+// functions of time with constant coefficients. The result `rising` says whether the
+// trigger is true after this time.
 func (s *reader) triggerTime(trigger *tree.Element) (at *expr.Node, rising, ok bool) {
 	op, args := s.mathOf(trigger, nil).Operator()
 	sign := 1.0

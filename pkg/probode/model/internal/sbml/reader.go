@@ -47,8 +47,8 @@ func (s *reader) id(e *tree.Element) string {
 	return id
 }
 
-// mathOf returns the formula of an element, with calls of the model's functions
-// expanded and the names in the map local replaced by their values.
+// mathOf returns the formula of an element. In this formula, calls of functions of the
+// model are expanded, and names in the map `local` are replaced by their values.
 func (s *reader) mathOf(e *tree.Element, local map[string]*expr.Node) *expr.Node {
 	if n := s.maths[e]; n != nil {
 		return n
@@ -137,8 +137,8 @@ func (s *reader) setBy(into map[string]*tree.Element, e *tree.Element, attr stri
 	into[id] = e
 }
 
-// The method changeable() reports an error if an element that a rule or an event sets is
-// declared constant.
+// If a rule or an event sets an element that is declared constant, the method
+// changeable() reports an error.
 func (s *reader) changeable(line int, by, id string) {
 	e := s.entity(id)
 	def := s.level == "2" && e.Name != "species" // the default of Level 2

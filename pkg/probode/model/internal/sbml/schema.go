@@ -75,9 +75,9 @@ eventAssignment: variable: math`, "\n") {
 }()
 
 // The method known() reports an error if the file contains an element or attribute that
-// is not in the SBML core, a second element where SBML allows only one, or an element or
-// attribute of a package that the file declares as required. The method removes elements
-// of other packages.
+// is not in the SBML core, or a second element where SBML allows only one. It also
+// reports an error if the file uses an SBML package that it declares as required. The
+// method removes elements of other packages.
 func (s *reader) known(root *tree.Element) {
 	required := map[string]bool{}
 	for _, a := range root.Attr {
@@ -132,8 +132,8 @@ func (s *reader) known(root *tree.Element) {
 	visit(root)
 }
 
-// packageName returns the name of an SBML package with the given namespace: the name is
-// comp for http://www.sbml.org/sbml/level3/version1/comp/version1.
+// packageName returns the name of the SBML package with the given namespace. For example,
+// the name is `comp` for http://www.sbml.org/sbml/level3/version1/comp/version1.
 func packageName(space string) string {
 	parts := strings.Split(space, "/")
 	if len(parts) >= 2 {

@@ -94,7 +94,7 @@ func (s *File) Table(comment rune) *Table {
 		if len(cells) > len(t.Columns) {
 			s.Failf(line, "%d cells: the header has %d columns", len(cells), len(t.Columns))
 		}
-		// Short rows are not padded, because with a header of many columns they would
+		// Short rows are not padded. If the header has many columns, padded rows would
 		// take up a lot of memory.
 		if total += len(cells); total > maxCells {
 			s.Failf(line, "the table has too many cells: want at most %d", maxCells)
