@@ -29,8 +29,8 @@ func (p *Problem) fits(g *Grid, n Noise) error {
 const mostElements = 4096 * 4096
 
 // CheckDense returns an error if the Jacobian has more than 4096² elements, or if the
-// given number of such matrices does not fit in memory. Elements outside Band are not
-// counted. An implicit method calls CheckDense before it allocates the matrices.
+// given number of such matrices does not fit in memory. Elements outside Problem.Band are
+// not counted. An implicit method calls CheckDense before it allocates the matrices.
 func (p *Problem) CheckDense(matrices int) error {
 	d := p.Dim()
 	width := d
@@ -117,10 +117,11 @@ func (p *Problem) checkAt(t float64, x, theta []float64) error {
 	return p.checkBand(t, x, theta)
 }
 
-// CheckJacobian compares FJ at (t, x, θ) with F and with central differences of F, and
-// returns an error if an entry disagrees by more than 10⁻³ of the largest entry of its
+// CheckJacobian compares FJ at (t, x, θ) with F and with central differences of F. It
+// returns an error if an entry disagrees by more than 10⁻³ times the largest entry of its
 // row. The error names the entry that disagrees most. Central differences are accurate to
-// about 10⁻⁶, so a reported entry of FJ is wrong. If FJ is nil, CheckJacobian returns nil.
+// about 10⁻⁶, so a reported entry of FJ is wrong. If FJ is nil, CheckJacobian returns
+// nil.
 func (p *Problem) CheckJacobian(t float64, x, theta []float64) error {
 	if p.FJ == nil || p.CheckDense(2) != nil { // a method that uses FJ reports that
 		return nil

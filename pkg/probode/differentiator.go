@@ -110,10 +110,11 @@ func (p *Problem) timeDifference(increment, t float64, at func(c, t float64)) {
 	at(-1.5/h, t)
 }
 
-// F returns f at the point.
+// F returns the value of f at the point that was set by At.
 func (e *Differentiator) F() []float64 { return e.f }
 
-// Jacobian returns ∂f/∂x at the point, or nil if e does not compute it.
+// Jacobian returns ∂f/∂x at the point that was set by At, or nil if e does not compute
+// the Jacobian.
 func (e *Differentiator) Jacobian() *Matrix { return e.jac }
 
 // Along writes to dst the derivative of f in the direction (dt, dx, dtheta) of (t, x, θ).
@@ -167,9 +168,9 @@ func (e *Differentiator) Along(dst, dx, dtheta []float64, dt float64) {
 	}
 }
 
-// SecondAlong writes to dst the derivative of Ju, the Jacobian times a constant vector,
-// along the same direction as in Along. SecondAlong uses central differences of FJ, or
-// mixed second differences of F.
+// SecondAlong writes to dst the derivative of Ju, the Jacobian times the constant vector
+// u, in the direction (dt, dx, dtheta) of (t, x, θ). SecondAlong uses central differences
+// of FJ, or mixed second differences of F.
 func (e *Differentiator) SecondAlong(dst, u, dx, dtheta []float64, dt float64) {
 	const rootEps = 1.220703125e-4 // ε^{1/4}
 	clear(dst)

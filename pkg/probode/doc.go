@@ -3,10 +3,11 @@
 // solutions, about as wide as the error of the method.
 //
 // The package implements the implicit probabilistic integrators of Teymur, Lie, Sullivan
-// & Calderhead [T18], of Adams–Moulton type, and the explicit ones of Conrad et al. [C16]
-// and Teymur et al. [T16]. A numerical path is a deterministic function Z(θ, ξ) of the
-// parameters θ and of standard normal variates ξ; ξ = 0 is the classical method. A Solver
-// computes this function Z, and the rest of the package is built on it.
+// & Calderhead [T18], which are of Adams–Moulton type. It also implements the explicit
+// integrators of Conrad et al. [C16] and Teymur et al. [T16]. A numerical path is a
+// deterministic function Z(θ, ξ) of the parameters θ and of standard normal variates ξ; ξ
+// = 0 is the classical method. A Solver computes this function Z, and the rest of the
+// package is built on it.
 //
 // # Where to start
 //
@@ -25,13 +26,14 @@
 //
 // # Which method
 //
-// adams.Moulton{} is backward Euler, for problems that may be stiff; with Steps 1 it is
-// the trapezoidal rule, of order 2 and still A-stable. With larger Steps the order is
-// higher, but the region of stability is smaller. A step of adams.Bashforth or RungeKutta
-// costs less, but these methods suit only problems that are not stiff. Package methods
-// has Radau and BDF for stiff problems, Gauss for mechanics, and random time steps;
-// package filter has Gaussian filters. The page docs/choosing-a-method.md compares all
-// these methods, and docs/adding-a-method.md shows how to write a method of your own.
+// adams.Moulton{} is the backward Euler method, for problems that may be stiff. If its
+// field Steps is 1, it is the trapezoidal rule, which has order 2 and is still A-stable.
+// With larger Steps the order is higher, but the region of stability is smaller. A step
+// of adams.Bashforth or RungeKutta costs less, but these methods suit only problems that
+// are not stiff. Package methods has Radau and BDF for stiff problems, Gauss for
+// mechanics, and random time steps; package filter has Gaussian filters. The page
+// docs/choosing-a-method.md compares all these methods, and docs/adding-a-method.md shows
+// how to write a method of your own.
 //
 // Steps are all of the same size (Uniform), end at the observation times (Through), or
 // come from one error-controlled run (Frozen): see Mesh.
@@ -54,10 +56,10 @@
 //
 // # Differences from the paper
 //
-// To make a step cheap, [T18] linearises f at the current state, which limits the order
-// to 2 (adams.Moulton with Linearize: Current). By default, the implicit equation is
-// solved by Newton's method, and the order is s+1. The command reproduce writes a report
-// on all differences from the paper, with the evidence for each of them.
+// To make a step cheap, the paper [T18] linearises f at the current state (adams.Moulton
+// with Linearize: Current). This limits the order to 2. By default, the implicit equation
+// is solved by Newton's method, and the order is s+1. The command reproduce writes a
+// report on all differences from the paper, with the evidence for each of them.
 //
 // # References
 //

@@ -55,7 +55,7 @@ type Ensemble struct {
 	Problem *Problem
 	Grid    *Grid
 
-	// T holds the times of the series in the following fields.
+	// T holds the times to which the elements of the following time series belong.
 	T []float64
 	// Mean and SD are the sample mean and standard deviation of the paths.
 	Mean, SD [][]float64
@@ -331,12 +331,12 @@ func series(rows []float64, d int) [][]float64 {
 }
 
 // Ordered calls work(w, i) for i = 0, …, n−1 on the given number of goroutines; w is the
-// index of the goroutine. Ordered calls commit with the results in the order of i, so
-// that sums do not depend on the number of workers. At any time, only a few results are
-// waiting to be committed. If ctx is done, Ordered starts no more work, commits the results
-// of the work in progress, and returns the cause. If work or commit panics, or if work
-// ends its goroutine, Ordered stops with an error, which is a [*PanicError] in the case
-// of a panic.
+// index of the goroutine. Ordered calls the function commit() with one result after
+// another, in the order of i, so that sums do not depend on the number of workers. At any
+// time, only a few results are waiting to be committed. If ctx is done, Ordered starts no
+// more work, commits the results of the work in progress, and returns the cause. If
+// work() or commit() panics, or if work() ends its goroutine, Ordered stops with an
+// error. After a panic, the error is a [*PanicError].
 func Ordered[T any](ctx context.Context, n, workers int, work func(w, i int) T, commit func(T)) error {
 	type item struct {
 		i     int

@@ -4,29 +4,30 @@ import (
 	"fmt"
 )
 
-// An Event is a moment at which the state jumps, as at a dose, or at which f changes
-// form, as when an infusion begins. Every grid has a point at the time of the Event, no
-// step crosses this time, and a multistep method is restarted after it. Without the
-// Event, a solver would step across the discontinuity.
+// An Event is a moment at which the state jumps or f changes form. For example, the state
+// jumps at a dose, and f changes form when an infusion begins. Every grid has a point at
+// the time of the Event, no step crosses this time, and a multistep method is restarted
+// after it. Without the Event, a solver would step across the discontinuity.
 type Event struct {
 	// Name appears in messages; it may be empty.
 	Name string
 
 	// Time is the time of the event. The function When, if not nil, takes the place of
-	// Time and returns the time for θ, as for a dose with an unknown lag. The function
-	// When must be continuous in θ. An event outside the span is ignored.
+	// Time and returns the time of the event for θ, for example that of a dose with an
+	// unknown lag. The function When must be continuous in θ. An event outside the span
+	// is ignored.
 	Time float64
 	When func(theta []float64) float64
 
-	// Trigger, if not nil, takes the place of Time and When: the event happens whenever
-	// Trigger passes from a value ≤ 0 to a value > 0, as 1 − x[0] does where x[0] falls
-	// below 1. The time of the event is located along the numerical solution, up to
-	// rounding: see Adaptive. Only Adaptive and reference.Accurate can solve a problem
-	// that has an event with a Trigger. Trigger must be a continuous function of all its
-	// arguments. If Trigger is positive for less time than a step takes, the event is
-	// detected only if Trigger has a single maximum in the step, and if this maximum
-	// exceeds the error of the solution. To detect other short events, set an upper bound
-	// on the step length.
+	// Trigger, if not nil, takes the place of Time and When. The event happens whenever
+	// Trigger passes from a value ≤ 0 to a value > 0. For example, the Trigger 1 − x[0]
+	// stands for the moment at which x[0] falls below 1. The time of the event is located
+	// along the numerical solution, up to rounding: see Adaptive. Only Adaptive and
+	// reference.Accurate can solve a problem that has an event with a Trigger. Trigger
+	// must be a continuous function of all its arguments. If Trigger is positive for less
+	// time than a step takes, the event is detected only if Trigger has a single maximum
+	// in the step, and if this maximum exceeds the error of the solution. To detect other
+	// short events, set an upper bound on the step length.
 	Trigger func(t float64, x, theta []float64) float64
 
 	// AtStart says that the event also happens at the start of the span if Trigger is
@@ -38,17 +39,19 @@ type Event struct {
 	// with the state just after t. If Jump is nil, only f changes at the event.
 	Jump func(x []float64, t float64, theta []float64)
 
-	// JumpPullback, if not nil, replaces λ, the gradient of a function with respect to the
-	// state after the jump, by the gradient with respect to the state x before it.
-	// JumpPullback adds the gradient with respect to θ to dtheta, and returns the
-	// derivative with respect to t. Without JumpPullback, the gradient of a function of a
-	// path requires 2(d+p) calls of Jump for each event.
+	// JumpPullback, if not nil, propagates the gradient λ of a function back through the
+	// jump. It replaces the gradient with respect to the state after the jump by the
+	// gradient with respect to the state x before the jump. JumpPullback adds the
+	// gradient with respect to θ to dtheta, and returns the derivative with respect to t.
+	// Without JumpPullback, the gradient of a function of a path requires 2(d+p) calls of
+	// Jump for each event.
 	JumpPullback func(lambda, dtheta, x []float64, t float64, theta []float64) (dt float64)
 
 	// SeenAfter says that an observation at the time of the event shows the state after
 	// the jump. If SeenAfter is false, the observation shows the state before the jump,
-	// as when blood is drawn before a dose is given. An observation at the time that a
-	// Trigger determines always shows the state after the jump.
+	// as when blood is drawn before a dose is given. If the time of the event is
+	// determined by a Trigger, an observation at this time always shows the state after
+	// the jump.
 	SeenAfter bool
 }
 
@@ -67,8 +70,8 @@ func (e *Event) title(k int) string {
 	return fmt.Sprintf("event %d", k+1)
 }
 
-// Doses returns an event for each of the given times, at which amount is added to the
-// given component of the state, counted from 0.
+// Doses returns one event for each of the given times. At each event, `amount` is added
+// to the given component of the state. Components are counted from 0.
 func Doses(component int, amount float64, times ...float64) []Event {
 	out := make([]Event, len(times))
 	for i, t := range times {
@@ -78,11 +81,11 @@ func Doses(component int, amount float64, times ...float64) []Event {
 	return out
 }
 
-// An Input is a function of time that is given by its values at some times, for use in F
-// of a Problem: an infusion, or a measured forcing. The function is linear between
-// consecutive times, and constant before the first time and after the last one. If
-// Constant is set, the function is constant from each time to the next, and zero before
-// the first.
+// An Input is a function of time for use in F of a Problem, such as an infusion or a
+// measured forcing. The function is specified by its values at a list of times. The
+// function is linear between consecutive times, and constant before the first time and
+// after the last one. If Constant is set, the function is constant from each time to the
+// next, and zero before the first.
 //
 // The function or its slope is discontinuous at the given times, so a Problem that uses
 // an Input must include the events that the method Events returns.

@@ -16,8 +16,8 @@ import (
 // the state before the event, and the second the state after it. The step between these
 // two points has length zero and represents the event.
 //
-// Event times may depend on θ. The grid then moves with the event times: a segment keeps
-// the number and the relative positions of its points, so that the numerical solution Z
+// Event times may depend on θ. The grid then moves with the event times. A segment keeps
+// the number and the relative positions of its points, so the numerical solution Z
 // depends on θ as smoothly as the problem does. A Grid is made for one value of θ and can
 // be used at other values; each Solver moves the points of its own copy.
 type Grid struct {
@@ -310,10 +310,10 @@ func (g *Grid) Uniform() (h float64, ok bool) { return g.h, g.h > 0 }
 // String says how the steps were chosen.
 func (g *Grid) String() string { return g.rule }
 
-// Local returns the sizes of the local errors of the classical path at the θ for which
-// the grid was made, one for each step and component, as an N×d array in row-major order.
-// The result is nil unless the grid comes from an error-controlled run or a Setup with
-// ScaleLocal.
+// Local returns the sizes of the local errors of the classical path as an N×d array in
+// row-major order, with one row for each step. The path was computed at the θ for which
+// the grid was made. The result is nil unless the grid comes from an error-controlled run
+// or a Setup with ScaleLocal.
 func (g *Grid) Local() []float64 { return g.local }
 
 // Order returns the order of step i, as chosen in the error-controlled run that made the
@@ -408,9 +408,10 @@ func (g *Grid) Segment(i int) (from, to int) {
 // computed in advance.
 func (g *Grid) Grows() bool { return len(g.seg) == 0 }
 
-// Place returns t[i] if no event time depends on θ, otherwise the position of grid point
-// i in its segment, from 0 to 1. Within a segment, ratios of step lengths that are
-// computed from Place do not depend on θ, not even in the last bit.
+// Place returns the position of grid point i. If no event time depends on θ, this is the
+// time t[i]; otherwise it is the relative position within the segment, from 0 to 1.
+// Within a segment, ratios of step lengths that are computed from Place do not depend on
+// θ, not even in the last bit.
 func (g *Grid) Place(i int) float64 {
 	if !g.moving {
 		return g.t[i]

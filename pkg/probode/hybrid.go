@@ -16,11 +16,11 @@ import (
 // is 1 where the condition is true, and 0 elsewhere. Events with a Trigger set the value
 // of this state. Between two events f is smooth.
 
-// BindHybrid returns a Path for p that solves p.Hybrid. The function bind() must return a
-// Path that can solve problems with Triggers; its arguments are the problem and the
-// tolerance t for that problem. If events follow one another without end at some θ, as
-// for a thermostat without hysteresis, the Path solves p itself there, and has no
-// derivatives.
+// BindHybrid returns a Path that computes the solution of p by solving the problem
+// p.Hybrid. The function bind() must return a Path for the problem q and the tolerance t,
+// and this Path must be able to solve problems with Triggers. At some θ events may follow
+// one another without end, as for a thermostat without hysteresis. At such a θ the Path
+// solves p itself, and has no derivatives.
 func (p *Problem) BindHybrid(t Tolerance, bind func(q *Problem, t Tolerance) (Path, error)) (Path, error) {
 	plain, hybrid := *p, *p.Hybrid
 	plain.Hybrid = nil

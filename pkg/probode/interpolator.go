@@ -17,23 +17,23 @@ import (
 // needs fewer points, but it also needs f at each of them, and on a stiff problem a small
 // error of the state causes a large error of f.
 
-// An Interpolator evaluates paths at times that need not be grid points. The value of an
-// Interpolator at time t is the Lagrange polynomial
+// An Interpolator computes the states of paths at given times, which need not be grid
+// points. The value of an Interpolator at time t is the Lagrange polynomial
 //
 //	Z(t) = Σⱼ wⱼ(t) Zⱼ,   wⱼ(t) = ∏_{m≠j} (t − t_m)/(t_j − t_m),
 //
 // through q+2 neighbouring grid points, where q = Method.Order(). Half of these points
-// lie on each side of t, as far as the ends of the grid allow. If the grid has fewer
+// lie before t and half after t, except near the ends of the grid. If the grid has fewer
 // points, all of them are used. The interpolation adds an error of O(h^{q+2}) to the
 // O(h^q) error of the method, and does not evaluate f. At a time within 10⁻⁹ h of a grid
 // point, the value is the state at that point.
 //
 // The error of DormandPrince is so small that the error of the interpolation may be
-// larger: on LotkaVolterra20 with h = 0.1 the root mean square error is 8e-9 at the
-// grid points and 5e-8 between them.
+// larger. For example, on LotkaVolterra20 with h = 0.1 the root mean square error is 8e-9
+// at the grid points and 5e-8 between them.
 //
-// The polynomial may leave the range of its points: with large steps, a component that
-// is positive at all grid points may be negative between them.
+// The polynomial may take values outside the range of its points: with large steps, a
+// component that is positive at all grid points may be negative between them.
 //
 // All points belong to the segment that contains t, that is, they lie between the same
 // two events. If a segment has fewer than q+2 points, all of them are used, and the

@@ -32,8 +32,8 @@ func remembers(step Stepper) bool {
 }
 
 // Doubled is a one-step method whose local errors are estimated by step doubling, even if
-// the method has an estimate of its own. If next is the result of one step and next₂ the
-// result of two steps of half the length, the estimate is
+// the method has an estimate of its own. If `next` is the result of one step, and next₂
+// the result of two steps of half the length, the estimate is
 //
 //	(next − next₂) · 2^q / (2^q − 1),
 //

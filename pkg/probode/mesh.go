@@ -41,8 +41,8 @@ func (h Through) Bind(ctx context.Context, s Setup, p *Problem, at, times []floa
 func (h Through) String() string { return fmt.Sprintf("h ≤ %g, through the times", float64(h)) }
 
 // Frozen is a Mesh whose grid comes from a single error-controlled run of the classical
-// method at one θ, and is used for all θ and ξ, so that Z is smooth in θ. The grid
-// includes the requested times and the events.
+// method at one θ. The same grid is used for all θ and ξ, so that Z is smooth in θ. The
+// grid includes the requested times and the events.
 //
 // The run evaluates f at only a few points in each step, so it may miss a pulse in f that
 // is shorter than the steps around it. To prevent this, declare the ends of the pulse as

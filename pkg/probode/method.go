@@ -56,8 +56,8 @@ type Stepper interface {
 	Start(i int, x, theta []float64) error
 
 	// Step writes the state at t[i+1] to dst, given the state x at t[i]. The argument
-	// `xi` holds the normal variates of the step, and scale holds a factor for each of
-	// them; xi is nil for the classical method.
+	// `xi` holds the normal variates of the step, and `scale` holds a factor for each
+	// variate. For the classical method, `xi` is nil.
 	Step(dst []float64, i int, x, theta, xi, scale []float64) error
 }
 
@@ -82,15 +82,17 @@ type Rememberer interface {
 type Estimator interface {
 	Stepper
 	// LocalError writes to dst an estimate of the error of each component in the last
-	// step: step i, without noise, from x to next.
+	// step. This step is step i without noise, which begins in the state x and ends in
+	// the state `next`.
 	LocalError(dst []float64, i int, x, next, theta []float64) error
 }
 
-// A Chooser is an Estimator that chooses the length of its steps under error control, and
-// their orders if it has several, as variable-order codes do. The orders are frozen
-// together with the grid of the run (see Grid.Order), so that Z is as smooth as for a
-// method of fixed order. When a Chooser is made for a run, its grid is still empty. For
-// other Steppers the controller chooses the lengths of the steps.
+// A Chooser is an Estimator that chooses the lengths of its own steps under error
+// control. If the method has several orders, the Chooser also chooses the order of each
+// step, as variable-order codes do. The orders are frozen together with the grid of the
+// run (see Grid.Order), so that Z is as smooth as for a method of fixed order. When a
+// Chooser is made for a run, its grid is still empty. For other Steppers the controller
+// chooses the lengths of the steps.
 type Chooser interface {
 	Estimator
 	// Choose is called after step i, which began in the state given to Step and ended in
@@ -109,10 +111,10 @@ type Chooser interface {
 // faster than one call for each step.
 type Runner interface {
 	Stepper
-	// Run takes those steps i of the path z for which from ≤ i < to. The caller has set
-	// the row of z at which the first step begins; Run writes the rows after it. Row i
-	// of xi holds the n normal variates of step i; xi is nil for the classical method.
-	// The argument `scale` is the same for all steps. The result is the index of the step
+	// Run takes steps `from` to `to` − 1 of the path z. The caller has set the row of z
+	// at which the first step begins; Run writes the rows after it. Row i of `xi` holds
+	// the n normal variates of step i. For the classical method, `xi` is nil. The
+	// argument `scale` is the same for all steps. The result is the index of the step
 	// that failed or, if none failed, one more than the index of the last step.
 	Run(z []float64, from, to int, theta, xi, scale []float64) (failed int, err error)
 	// Runs reports whether Run can be used for this problem and grid.
@@ -136,8 +138,8 @@ type Recaller interface {
 // resulting Mean of the next state. The noise of the step is (Inv I − J)⁻¹ J times the
 // scaled normal variates.
 type ImplicitStep struct {
-	// T is the time at the end of the step or, if that is the time of an event, one ulp
-	// before it, since F is not called at the time of an event.
+	// T is the time at the end of the step. If this is the time of an event, T is one ulp
+	// earlier, because F is not called at the time of an event.
 	T   float64
 	Inv float64
 	// Solved is true if Mean solves r(z) = 0. If Solved is false, Mean solves the

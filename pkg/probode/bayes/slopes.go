@@ -10,20 +10,20 @@ import (
 type SlopedLikelihood interface {
 	Likelihood
 	// Slope writes the 1 + len(own) derivatives of LogProb with respect to m and the
-	// numbers in own. At a kink the derivative is the mean of the two one-sided
-	// derivatives. LogProb must be finite at the given y, m and own.
+	// numbers in `own`. At a kink the derivative is the mean of the two one-sided
+	// derivatives. LogProb must be finite at the given y, m and `own`.
 	Slope(dst []float64, y, m float64, own []float64)
 }
 
 // Kinked is implemented by a Likelihood whose log density has a kink. For example, the
 // log density of the Laplace distribution has a kink at m = y. The log density is −weight
 // |r| plus a smooth function, and r depends only on y and m. Modes usually lie at such
-// kinks, where the density has no gradient. A likelihood that embeds another one with a
-// Kink method needs its own Kink method.
+// kinks, where the density has no gradient. If a likelihood embeds another likelihood
+// that has a Kink method, it must define a Kink method of its own.
 type Kinked interface {
 	Likelihood
 	// Kink returns r, the derivative of r with respect to m, and the weight. The result
-	// `ok` is false if the log density has no kink for these values of y and own.
+	// `ok` is false if the log density has no kink for these values of y and `own`.
 	Kink(y, m float64, own []float64) (r, slope, weight float64, ok bool)
 }
 

@@ -40,8 +40,8 @@ func (e *Density) Tangents(theta, dtheta []float64) [][]float64 {
 }
 
 // Differentiable reports whether all paths have derivatives. The paths of an accurate
-// solver have no derivatives. Paths whose steps are chosen anew at every θ have
-// derivatives only while they are held (see Density.Hold).
+// solver have no derivatives. If the steps of a path are chosen anew at every θ, the path
+// has derivatives only while its steps are held fixed (see Density.Hold).
 func (e *Density) Differentiable() bool {
 	for _, r := range e.parts {
 		if _, ok := r.now().(probode.Tangential); !ok {

@@ -16,8 +16,8 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// Run finds α* for the problem p and the method m. Errors from the indicator, from ctx
-// and from the classical solution are wrapped.
+// Run finds α* for the problem p and the method m. If the indicator or the classical
+// solution fails, or if ctx is done, Run returns an error that wraps the cause.
 //
 // Run costs less than computing ten ensembles of this size. Up to half a gigabyte of
 // standard normal numbers are drawn once and kept in memory; all others are drawn again

@@ -19,13 +19,12 @@ const (
 	//
 	//	α* = mean of E²/s²,
 	//
-	// so that the mean squared standardised error at the points in the score is one, as
-	// long as the noise is small [Gneiting & Raftery 2007, §4]. The spread is then as
-	// large as the error, and with ScaleLocal this holds in every component:
-	// see the measurements in docs/calibration.md. A few points with little noise can
-	// determine α*; NoiseScale.SETime shows whether they do. If the error is large, noise
-	// as large as the error may move paths to states from which they cannot be continued;
-	// NoiseScale.Warnings then says so.
+	// so that the mean of E²/v is one, as long as the noise is small [Gneiting & Raftery
+	// 2007, §4]. The spread is then as large as the error, and with ScaleLocal this holds
+	// in every component: see the measurements in docs/calibration.md. A few points with
+	// little noise can determine α*; NoiseScale.SETime shows whether they do. If the
+	// error is large, noise as large as the error may move paths to states from which
+	// they cannot be continued; NoiseScale.Warnings then says so.
 	LogScore Criterion = iota
 
 	// Bhattacharyya is the criterion used in [T18], after [C16, §3.1]: minus the distance

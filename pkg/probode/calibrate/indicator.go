@@ -7,8 +7,8 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// An Indicator estimates the global error of the classical solution that s computes at θ
-// on its grid.
+// An Indicator estimates the global error of the classical solution that the Solver s
+// computes at θ on the grid of s.
 type Indicator func(ctx context.Context, s *probode.Solver, theta []float64) (*Errors, error)
 
 // Errors are estimates of the global error of a classical solution.
@@ -20,9 +20,9 @@ type Errors struct {
 	Accuracy []float64
 }
 
-// Richardson is an Indicator that needs no accurate solution. Its estimate is the scaled
-// difference between the solution and one computed by the same method with every step
-// halved,
+// Richardson is an Indicator that needs no accurate solution. Its estimate is a multiple
+// of the difference between the solution and a second solution, which the same method
+// computes with every step halved,
 //
 //	E = (Z_h − Z_{h/2}) 2^q / (2^q − 1),
 //

@@ -88,22 +88,23 @@ type NoiseScale struct {
 	// Settings.
 	Scaling probode.Scaling
 	// SETime is the standard error of α* that is due to the limited time span, computed
-	// by the jackknife over ten consecutive blocks of the points in the score. Using more
-	// paths does not reduce SETime. SETime is large if α* is determined mainly by the
-	// errors at a few points.
+	// by the jackknife over ten blocks of consecutive grid points. Using more paths does
+	// not reduce SETime. SETime is large if α* is determined mainly by the errors at a
+	// few points.
 	SETime float64
-	// MeanSquare is the mean of E²/v over the points in the score, and Within[k] is the
-	// share of points at which |E| is less than k+1 times the standard deviation √v. For
-	// a Gaussian error with that spread, these values are 1, 68 % and 95 %. An error that
-	// keeps its sign and grows is not Gaussian, so no α gives all three values.
+	// MeanSquare is the mean of E²/v over the grid points and components that enter the
+	// score. Within[k] is the share of these grid points and components for which |E| is
+	// less than k+1 times the standard deviation √v. For a Gaussian error with that
+	// spread, these values are 1, 68 % and 95 %. An error that keeps its sign and grows
+	// is not Gaussian, so no α gives all three values.
 	MeanSquare float64
 	Within     [2]float64
 	// Warnings are sentences that a user should read before trusting these numbers.
 	Warnings []string
 }
 
-// Settings returns s with the Scaling and the Alpha of c, because an α has no meaning
-// without its scaling.
+// Settings returns a copy of s whose fields Scaling and Alpha are set to those of c. Both
+// are set because a value of α has no meaning without its scaling.
 func (c *NoiseScale) Settings(s probode.Settings) probode.Settings {
 	s.Scaling, s.Alpha = c.Scaling, c.Alpha
 	return s

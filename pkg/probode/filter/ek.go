@@ -33,8 +33,8 @@ const (
 	Cubature
 )
 
-// EK is a probode.Method that computes the mean of a Gaussian filter, whose prior is an
-// integrated Wiener process of order q [S19; T19].
+// EK is a probode.Method that computes the mean of a Gaussian filter. The prior of the
+// filter is an integrated Wiener process of order q [S19; T19].
 //
 // The noise of a step is the process noise of the filter. The error of the mean is a
 // Gaussian Markov chain,
@@ -56,13 +56,13 @@ type EK struct {
 
 	// The state is divided into blocks of Width neighbouring components. The filter uses
 	// only the derivatives of f within the blocks, so the errors of different blocks are
-	// independent, and the standard deviations do not include the errors that are
-	// propagated from one block to another. A step takes O(d w² q³) operations for a
-	// width w. Zero means one block for all components, or blocks of one component if the
-	// Jacobian is Zero. If an observation depends on several blocks, or the problem has
-	// events, the steps of Fenrir and DALTON cost as much as with a single block. With
-	// Cubature, Fenrir and DALTON always use a single block, and include the derivatives
-	// of f between the blocks of Width components.
+	// independent. The standard deviations do not include errors that are propagated from
+	// one block to another. A step takes O(d w² q³) operations for a width w. Zero means
+	// one block for all components, or blocks of one component if the Jacobian is Zero.
+	// If an observation depends on several blocks, or the problem has events, the steps
+	// of Fenrir and DALTON cost as much as with a single block. With Cubature, Fenrir and
+	// DALTON always use a single block, and include the derivatives of f between the
+	// blocks of Width components.
 	Width int
 
 	// If SecondOrder is true, the state is (x, x′): F writes x′ to the first half of its

@@ -65,9 +65,9 @@ type Marginal struct {
 	x      []float64
 }
 
-// NewMarginal returns a Marginal for c values at each of the given times, which must be
-// points of the grid g. If the time of an event depends on θ, so does the grid. Predict
-// then returns an error if θ differs from the θ for which g was made.
+// NewMarginal returns a Marginal for c observed values at each of the given times, which
+// must be points of the grid g. If the time of an event depends on θ, so does the grid,
+// and Predict returns an error unless its θ is the one for which g was made.
 func NewMarginal(p *probode.Problem, m EK, g *probode.Grid, times []float64, c int, dalton bool) (*Marginal, error) {
 	index, err := g.Index(times)
 	if err != nil {
@@ -106,17 +106,17 @@ func (m *Marginal) prepare(p *probode.Problem, g *probode.Grid) (err error) {
 var errCoupled = errors.New("an observation depends on several blocks")
 
 // For each time and value, Predict writes to dst the mean and the standard deviation of
-// the predictive distribution. The function look() writes the observations with index n
-// to r, and describes their distribution for states near x. The log likelihood is the sum
-// of the log densities of all values that are not missing, plus the result `extra`, which
-// is zero for Fenrir. The argument `alpha` is the diffusion κ² > 0.
+// the predictive distribution. The function look() writes to r the observations at the
+// time with index n, and describes their distribution for states near x. The log
+// likelihood is the sum of the log densities of all values that are not missing, plus the
+// result `extra`, which is zero for Fenrir. The argument `alpha` is the diffusion κ² > 0.
 //
 // Measurement errors that are not Gaussian can be used with DALTON only. In that case
 // look() describes a Gaussian approximation of these errors near the mode of the solution
 // given the data, and the function settled() reports whether this approximation has
 // converged. The argument x of settled() is the mean of the solution given all the data,
-// with one row for each time. As long as settled() returns false, the pass over the data
-// is repeated. If all errors are Gaussian, settled is nil.
+// with one row for each time. As long as settled() returns false, Predict repeats the
+// pass over the data. If all errors are Gaussian, `settled` is nil.
 func (m *Marginal) Predict(ctx context.Context, dst, theta []float64, alpha float64, look func(n int, x []float64, r *Row), settled func(x []float64) bool) (extra float64, err error) {
 	c := len(m.row.Y)
 	if len(dst) != 2*len(m.rows)*c {

@@ -66,7 +66,7 @@ type recording struct {
 	det    float64
 }
 
-// Start begins a pass, or continues the pass after an event.
+// Start begins a pass of the filter over the grid, or continues this pass after an event.
 func (s *recording) Start(i int, x, theta []float64) error {
 	t := s.g.Times()[i]
 	var err error

@@ -21,8 +21,8 @@ type Settings struct {
 	EK
 	// Mesh generates the grid: see probode.Mesh.
 	Mesh probode.Mesh
-	// Times are the times at which the solution is needed; some types of Mesh use these
-	// times.
+	// Times are the times at which the solution is needed. Some types of Mesh place grid
+	// points at these times.
 	Times []float64
 	// Theta is the parameter vector; nil means Problem.Theta.
 	Theta []float64
@@ -38,9 +38,9 @@ type Settings struct {
 	// this step, and is multiplied by Alpha, where an Alpha of zero means 1.
 	Varying bool
 
-	// If Forward is true, the result consists of the filtering distributions, which are
-	// conditional on the equation only up to the time in question. Otherwise it consists
-	// of the smoothing distributions, which are conditional on the equation at all times.
+	// If Forward is true, the result consists of the filtering distributions, which at
+	// each time are conditional on the equation up to that time. Otherwise it consists of
+	// the smoothing distributions, which are conditional on the equation at all times.
 	Forward bool
 }
 

@@ -28,9 +28,9 @@ type Block struct {
 
 func (m Block) String() string { return describe("block", m.Length) }
 
-// Order returns 1, which is the order for small steps. On the oscillator x″ = sin 2t − x
+// Order returns 1, the order of convergence as h → 0. On the oscillator x″ = sin 2t − x
 // of [C16], the errors at t = 10 are .0037, .0025, .0014 and .0008 for h = .2, .1, .05
-// and .025: for large steps the error is not yet proportional to h. At such step sizes,
+// and .025. For large steps the error is not yet proportional to h. At such step sizes,
 // an estimate of the local error obtained by halving the step is too small.
 func (Block) Order() int { return 1 }
 

@@ -8,7 +8,7 @@
 // path. Smooth fits a spline x to the data with a penalty on x′ − f.
 //
 // References: [T18] Teymur, Lie, Sullivan & Calderhead, NeurIPS 2018; [D13] Dondelinger,
-// Husmeier, Rogers & Filippone, AISTATS 2013; [W19] Wenk et al., AISTATS 2019; [Y21] Yang,
-// Wong & Kou, PNAS 118, e2020397118; [R07] Ramsay, Hooker, Campbell & Cao, J. Royal Stat.
-// Soc. B 69, 741.
+// Husmeier, Rogers & Filippone, AISTATS 2013; [W19] Wenk et al., AISTATS 2019; [Y21]
+// Yang, Wong & Kou, PNAS 118, e2020397118; [R07] Ramsay, Hooker, Campbell & Cao, Journal
+// of the Royal Statistical Society B 69, 741.
 package matching

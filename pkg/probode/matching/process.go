@@ -47,10 +47,10 @@ type Settings struct {
 //
 //	log p(θ, ξ | Y) = log p(Y | x, θ) + log p(θ) − ½|ξ|² − ½(f(x, θ) − Dx)ᵀ K⁻¹ (f(x, θ) − Dx)/β.
 //
-// Any sampler of (θ, ξ) can draw from this posterior. The state vector of its problem
-// consists of the states of the model and a scaled residual for each of them; the datum
-// for each residual is zero. This posterior does not impose the condition that x begins
-// at the initial state of the problem.
+// Any sampler of (θ, ξ) can draw from this posterior. In the problem of this posterior,
+// the state vector consists of the states of the model and of one scaled residual for
+// each state. The datum for each residual is zero. This posterior does not impose the
+// condition that x begins at the initial state of the problem.
 func GaussianProcess(m bayes.Model, s Settings) (*bayes.Posterior, error) {
 	x, err := single(m)
 	if err != nil {
@@ -179,7 +179,7 @@ type process struct {
 
 func (process) String() string { return "gradient matching with Gaussian processes" }
 
-// NeedsMethod returns false, because no numerical method solves the equation.
+// NeedsMethod returns false, because gradient matching does not solve the equation.
 func (process) NeedsMethod() bool { return false }
 
 func (m process) Bind(_ context.Context, _ probode.Setup, _ *probode.Problem, _, times []float64) (probode.Path, error) {

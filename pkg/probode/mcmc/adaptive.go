@@ -36,9 +36,10 @@ import (
 // The zero value is ready to use for coordinates whose scales are about one.
 type AdaptiveMetropolis struct {
 	// Scale contains a guess for the standard deviation of each coordinate of the target.
-	// Every guess must be positive. Nil means 1 for all. Guess low rather than high: a
-	// chain with short steps learns the right scale, but if the steps are too long,
-	// almost all are rejected and the chain learns nothing.
+	// Every guess must be positive. Nil means 1 for all. A guess that is too low is
+	// better than one that is too high. With short steps a chain learns the right scale,
+	// but if the steps are too long, almost all are rejected and the chain learns
+	// nothing.
 	Scale []float64
 
 	// AdaptAfter is the number of iterations before the covariance is first adapted. Zero
@@ -61,8 +62,8 @@ type AdaptiveMetropolis struct {
 
 var _ Rule = AdaptiveMetropolis{}
 
-// New returns a proposal in d dimensions that follows the rule. It ignores burnIn:
-// StopAfter ends its adaptation.
+// New returns the proposal for one chain in d dimensions. It ignores burnIn: StopAfter
+// ends its adaptation.
 //
 // New panics if d < 1, if Scale is neither nil nor of length d, if a scale is not
 // positive, or if Every, StopAfter or Epsilon is negative.

@@ -87,8 +87,8 @@ func (c *Chain) Start(k Kernel) (err error) {
 }
 
 // Finished marks a chain as complete without starting it. Finished is called if all
-// iterations of the chain were run earlier, and records the given counts of these
-// iterations. Advance counts these iterations as done, and runs no further ones.
+// iterations of the chain were run earlier, and records the given counts of the moves in
+// these iterations. Advance counts these iterations as done, and runs no further ones.
 func (c *Chain) Finished(burnIn, after Stats) {
 	c.iteration = c.settings.iterations(c.settings.Draws)
 	c.burnIn, c.after = burnIn, after
@@ -121,10 +121,10 @@ func (c *Chain) State(a *Archive) {
 	c.kernel.State(a)
 }
 
-// TurnState returns an earlier state of the chain, as written by State: the state at the
-// beginning of the last turn or, if the chain has completed all its iterations, the state
-// before the last iteration. It returns nil if there has been no turn. The bytes are
-// valid until the next turn.
+// TurnState returns an earlier state of the chain, as written by State. If the chain has
+// completed all its iterations, this is the state before the last iteration; otherwise it
+// is the state at the beginning of the last turn. It returns nil if there has been no
+// turn. The bytes are valid until the next turn.
 func (c *Chain) TurnState() []byte { return c.turn }
 
 // Replay runs iterations until the chain has completed the given number. Replay keeps no

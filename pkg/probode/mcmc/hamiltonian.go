@@ -28,12 +28,12 @@ import (
 //	p ← p − ½ε ∇φ(z),   (z, p) ← (z cos ε + p sin ε, p cos ε − z sin ε),   p ← p − ½ε ∇φ(z)
 //
 // The last point is accepted with probability min(1, e^−ΔH). A rotation preserves ½zᵀz +
-// ½pᵀp, so only φ contributes to the error in H, and coordinates in which φ is constant
-// do not reduce the acceptance rate [Beskos, Pinski, Sanz-Serna & Stuart 2011; Shahbaba
-// et al. 2014]. Each path turns (z, p) by about a right angle, because successive draws
-// are then least correlated. If the target is close to its Gaussian approximation, one
-// step is enough, and one evaluation of the gradient gives a nearly independent draw,
-// whereas NUTS needs seven or more.
+// ½pᵀp, so only φ contributes to the error in H. Coordinates in which φ is constant
+// therefore do not reduce the acceptance rate [Beskos, Pinski, Sanz-Serna & Stuart 2011;
+// Shahbaba et al. 2014]. Each path turns (z, p) by about a right angle, because
+// successive draws are then least correlated. If the target is close to its Gaussian
+// approximation, one step is enough. A nearly independent draw then requires one
+// evaluation of the gradient; NUTS requires seven or more.
 //
 // Without the updates of p by ∇φ, the path is a rotation, which needs no gradient: a
 // preconditioned Crank–Nicolson move about the approximation [Rudolf & Sprungk 2018]. A
@@ -48,8 +48,8 @@ import (
 // Apart from calls of Target, an iteration allocates no memory.
 type Hamiltonian struct {
 	// Target is the log density, with respect to Lebesgue measure for the first len(Mean)
-	// coordinates and with respect to N(0, I) for the others. If grad is nil, only the
-	// value is needed.
+	// coordinates and with respect to N(0, I) for the others. If the argument `grad` is
+	// nil, Target need not compute the gradient.
 	Target GradientDensity
 
 	// BurnIn is the number of iterations during which the kernel learns. BurnIn should

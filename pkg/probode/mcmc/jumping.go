@@ -10,15 +10,16 @@ import (
 
 // ModeJumping is the [Rule] for a target with several known modes. Let mₖ, Cₖ = LₖLₖᵀ and
 // wₖ be the location, covariance and weight of mode k, and let j be the mode nearest to
-// x, for which wₖ N(x; mₖ, Cₖ) is largest. Each iteration makes one of three moves:
+// x, that is, the mode k with the largest wₖ N(x; mₖ, Cₖ). Each iteration makes one of
+// three moves:
 //
 //	walk   y = x + sⱼ Lⱼ z                       z ~ N(0, I)
 //	leap   y = mₖ + Lₖ Lⱼ⁻¹ (x − mⱼ)             k ≠ j in proportion to wₖ
 //	draw   y ~ Σ wₖ t(mₖ, Cₖ)                    Student's t distribution with 5 degrees of freedom
 //
-// The move named leap takes a point to the corresponding point of another mode [after
-// Tjelmeland & Hegstad 2001]; if the modes are nearly Gaussian, a leap is usually
-// accepted in any number of dimensions. The move named draw proposes a point that is
+// The move `leap` takes a point to the corresponding point of another mode [after
+// Tjelmeland & Hegstad 2001]. If the modes are nearly Gaussian, a leap is usually
+// accepted in any number of dimensions. The move `draw` proposes a point that is
 // independent of x, and works even if the modes are not nearly Gaussian. All three moves
 // are accepted or rejected by the Metropolis–Hastings rule, so the wₖ, mₖ and Cₖ need not
 // be exact. During burn-in the sizes sⱼ are tuned to give an acceptance rate of 0.3.

@@ -21,31 +21,31 @@ import (
 //	pull   y = m + √(1−b²) (x − m) + b √w A z           z ~ N(0, I)
 //	       w = (ν + q(x)) / χ²,  q(x) = ‖A⁻¹(x − m)‖²   χ² of ν + d degrees of freedom
 //
-// The move named pull is reversible with respect to the Student t distribution with ν = 5
-// degrees of freedom about m. If the target is nearly Gaussian, pulls make successive
-// draws almost independent. If the target is far from Gaussian, the heavy tails of the t
-// distribution keep the chain from getting stuck [after Rudolf & Sprungk 2018; Kamatani
-// 2018]. The move named walk works for targets that are far from Gaussian. The move named
-// line works before the shape of the target is known, because the size of a line move is
-// tuned separately for each column of A.
+// The move `pull` is reversible with respect to the Student t distribution with ν = 5
+// degrees of freedom about m. If the target is nearly Gaussian, `pull` moves make
+// successive draws almost independent. If the target is far from Gaussian, the heavy
+// tails of the t distribution keep the chain from getting stuck [after Rudolf & Sprungk
+// 2018; Kamatani 2018]. The move `walk` works for targets that are far from Gaussian. The
+// move `line` works before the shape of the target is known, because its size is tuned
+// separately for each column of A.
 //
 // The proposal learns only during the burn-in. The estimates m and C are computed from
 // windows of iterations. If one window ends at iteration n, the next ends at iteration
 // 1.2 n. An estimate uses only the last two windows, because the chain may begin far from
 // the bulk of the target. Successive positions are correlated, and a small number of
 // positions gives a poor estimate of the covariance. So C is shrunk towards the previous
-// shape, which has the weight of d(d+1)/2 positions, or of d times as many if Cov was
-// given. Stochastic approximation [Andrieu & Thoms 2008] tunes the sizes s, sₖ and b to
-// acceptance rates of 0.234 (0.44 in one dimension), 0.44 and 0.3, respectively. Each
-// move is then chosen with a probability of 0.15 plus a share of the remaining 0.55. This
-// share is proportional to the mean squared jump distance of the move, measured in the
-// metric C⁻¹. A rejected proposal counts as a jump of length zero. After the burn-in the
-// proposal does not change, so the draws are those of an ordinary Markov chain. Without
-// burn-in nothing is learned.
+// estimate of the shape. The previous estimate has the weight of d(d+1)/2 positions, or
+// of d times as many positions if Cov was given. Stochastic approximation [Andrieu &
+// Thoms 2008] tunes the sizes s, sₖ and b to acceptance rates of 0.234 (0.44 in one
+// dimension), 0.44 and 0.3, respectively. Each move is then chosen with a probability of
+// 0.15 plus a share of the remaining 0.55. This share is proportional to the mean squared
+// jump distance of the move, measured in the metric C⁻¹. A rejected proposal counts as a
+// jump of length zero. After the burn-in the proposal does not change, so the draws are
+// those of an ordinary Markov chain. Without burn-in nothing is learned.
 //
 // How long the burn-in must be depends on what is known about the target beforehand. With
 // a Cov that is about right, or too large by a common factor, 1000 iterations suffice in
-// twenty dimensions; with a Cov that is wrong by factors of two and three in several
+// twenty dimensions. With a Cov that is wrong by factors of two and three in several
 // directions, 10 000 are needed. Without Cov, 1000 iterations suffice in three dimensions
 // even if the scales are wrong by a factor of a hundred. If the scales are about right
 // but the covariance has condition number 10⁶, 5000 iterations are needed in eight

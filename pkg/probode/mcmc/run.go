@@ -17,12 +17,12 @@ import (
 // function kernel() once for each chain, in order, and then runs the chains in parallel.
 // Each chain draws its starting point and its moves from its own stream of random
 // numbers, keyed by (Seed, chain). So the same settings give the same draws, bit for bit,
-// with any number of workers, and the draws of a chain do not depend on which other
-// chains belong to the run.
+// with any number of workers. The draws of a chain do not depend on which other chains
+// belong to the run.
 //
-// If ctx is done before the run has finished, Run returns ctx.Err() and the draws so far:
-// all chains are cut to the number of draws of the shortest chain, which may be zero.
-// These are the first draws of an uninterrupted run with the same settings.
+// If ctx is done before the run has finished, Run returns ctx.Err() and the draws so far.
+// All chains are then cut to the number of draws of the shortest chain, which may be
+// zero. These are the first draws of an uninterrupted run with the same settings.
 //
 // Run returns an error and no chains if Start is nil, if a count is out of range, or if
 // no suitable starting point is found for a chain. If Progress or a kernel panics or

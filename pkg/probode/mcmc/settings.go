@@ -22,8 +22,8 @@ type Settings struct {
 	// means 1000; a negative value means no burn-in.
 	BurnIn int
 
-	// Thin is the number of iterations per draw: of every Thin consecutive positions, the
-	// last is kept. Zero means 1. Thinning only saves memory.
+	// Thin is the number of iterations per draw: of every Thin consecutive positions,
+	// only the last is kept. Zero means 1. Thinning only saves memory.
 	Thin int
 
 	// Seed and the index of a chain together determine all random numbers of that chain.
@@ -48,8 +48,8 @@ type Settings struct {
 	// chains together is at least MinESS for every parameter. This size is recomputed
 	// whenever every chain has made Draws further draws, so the result does not depend on
 	// the number of workers. If a run stops as soon as the estimated size is large
-	// enough, the estimate is a little optimistic, especially if it is recomputed often;
-	// a value of a few hundred for Draws keeps this effect small.
+	// enough, the estimate is a little optimistic, especially if it is recomputed often.
+	// A value of a few hundred for Draws keeps this effect small.
 	MinESS float64
 
 	// MaxDraws is the number of draws per chain at which a run ends even if it has not

@@ -13,8 +13,9 @@ import (
 )
 
 // Warnings returns the reasons why the draws may not be trustworthy. Each warning
-// describes a problem, explains what it means, and suggests a remedy. Nil means that no
-// problem was detected, not that there is none. Chains are counted from 1. The causes are
+// describes a problem, explains what it means, and suggests a remedy. A nil result means
+// only that no problem was detected; there may still be one. Chains are counted from 1.
+// The causes are
 //
 //   - chains that never moved, or that accept less than one move in a hundred;
 //   - a chain at a far lower log density than another, and so in a mode of its own: the

@@ -33,10 +33,10 @@ import (
 // # Start
 //
 // With Steps = k ≥ 2 the first k steps of a segment are taken by Radau5, whose error is
-// smaller than that of the steps that follow. Whenever a step is more than 1 + √2 times
-// as long as the one before it, Radau5 also takes that step and the next k − 1 steps,
-// because formulas of order two or higher are unstable at such a ratio. With Steps = 0
-// and error control, each segment begins with order 1, as in CVODE, LSODA and ode15s.
+// smaller than that of the steps that follow. If a step is more than 1 + √2 times as long
+// as the step before it, formulas of order two or higher are unstable. Radau5 therefore
+// also takes every such step and the k − 1 steps that follow. With Steps = 0 and error
+// control, each segment begins with order 1, as in CVODE, LSODA and ode15s.
 //
 // # Noise
 //
@@ -422,10 +422,9 @@ func (b *bdf) forecast(dst []float64, i, n int) int {
 
 // LocalError estimates the leading term of the local error. For a formula of order k this
 // term is γ/s_{k+1} times the difference between the next state and the polynomial
-// through the last k+1 states, where s_{k+1} is the time since the oldest of these
-// states, in units of the step length [HNW93, §III.5]. In the first step there are no
-// earlier states, so the polynomial is the straight line with slope f through the current
-// state.
+// through the last k+1 states. Here s_{k+1} is the time since the oldest of these states,
+// in units of the step length [HNW93, §III.5]. In the first step there are no earlier
+// states, so the polynomial is the straight line with slope f through the current state.
 func (b *bdf) LocalError(dst []float64, i int, x, next, theta []float64) error {
 	if b.k == 0 {
 		return b.doubled(dst, i, x, next, theta)

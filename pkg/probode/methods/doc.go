@@ -1,8 +1,9 @@
-// Package methods provides integrators in addition to the explicit Runge–Kutta methods of
-// package probode and the Adams methods of package adams: the implicit Runge–Kutta
-// methods of Gauss, for problems with conserved quantities, and of Radau, for stiff
-// problems; backward differentiation formulas of fixed and variable order; and random
-// time steps for any one-step method. Parse returns a method by its short name.
+// Package methods provides further integrators, in addition to the explicit Runge–Kutta
+// methods of package probode and the Adams methods of package adams. These are the
+// implicit Runge–Kutta methods of Gauss, for problems with conserved quantities, and of
+// Radau, for stiff problems; backward differentiation formulas of fixed and variable
+// order; and random time steps for any one-step method. Parse returns a method by its
+// short name.
 //
 // All these integrators use only exported identifiers of package probode, so you could
 // write such a method in a package of your own. The following table shows which

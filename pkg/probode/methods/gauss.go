@@ -61,7 +61,7 @@ type undamped struct {
 	other   *implicit // the second method, made at its first use
 }
 
-// LocalError compares the step with a step of the second method.
+// LocalError compares the step with a step that Radau takes from the same state.
 func (s *undamped) LocalError(dst []float64, i int, x, next, theta []float64) (err error) {
 	if s.other == nil {
 		if s.other, err = newImplicit(s.p, s.g, s.damping); err != nil {

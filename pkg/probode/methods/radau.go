@@ -15,16 +15,16 @@ import (
 // components for any step size. The last stage of a step is the next state, so the stiff
 // components of that state satisfy the equation.
 //
-// Noise in derivative space, as in adams.Moulton, would be √α h^{q−1/2} J ξ in every
-// stage derivative. Such noise would move the next state by √α h^{q−1/2} (R(hJ) − I) ξ,
-// where R is the stability function. For components that are not stiff, this shift equals
-// the noise in the formula above, except that hJξ replaces hξ. For stiff components R
-// vanishes, and the size of the shift is √α h^{q−1/2} ξ. This noise is larger than that
-// in the formula by a factor of 1/h, in precisely those components whose error the method
-// damps. For this reason Radau adds the noise to the state. A further advantage of noise
-// that is added to the state is that it does not depend on the Jacobian. On a frozen grid
-// the scale of the noise is the estimated local error of each component, which is small
-// for damped components: see probode.ScaleLocal.
+// The noise of adams.Moulton is in derivative space. For Radau, such noise would add √α
+// h^{q−1/2} J ξ to every stage derivative, and would move the next state by √α h^{q−1/2}
+// (R(hJ) − I) ξ, where R is the stability function. For components that are not stiff,
+// this shift equals the noise in the formula above, except that hJξ replaces hξ. For
+// stiff components R vanishes, and the size of the shift is √α h^{q−1/2} ξ. This noise is
+// larger than that in the formula by a factor of 1/h, in precisely those components whose
+// error the method damps. For this reason Radau adds the noise to the state. A further
+// advantage of noise that is added to the state is that it does not depend on the
+// Jacobian. On a frozen grid the scale of the noise is the estimated local error of each
+// component, which is small for damped components: see probode.ScaleLocal.
 //
 // The equations of the stages are solved up to rounding error, so that Z is a smooth
 // function of (θ, ξ). Under error control the error is estimated by an embedded formula
@@ -67,9 +67,10 @@ type filtered struct {
 	own *probode.LU // factors of (γ/h) I − J if no mode has them
 }
 
-// LocalError is ((γ/h) I − J)⁻¹ (f(t, x) − Σᵢ ℓᵢ(0) f(t + cᵢh, x + zᵢ)): the difference
-// between f at the beginning of the step and its extrapolation from the stages,
-// multiplied by a filter that removes stiff components [HW96, equation IV.8.19].
+// LocalError is ((γ/h) I − J)⁻¹ (f(t, x) − Σᵢ ℓᵢ(0) f(t + cᵢh, x + zᵢ)) [HW96, equation
+// IV.8.19]. The vector on the right is the difference between f at the beginning of the
+// step and its extrapolation from the stages. The matrix is a filter that removes stiff
+// components.
 func (s *filtered) LocalError(dst []float64, i int, x, _, theta []float64) error {
 	h := s.g.H(i)
 	if s.moved {

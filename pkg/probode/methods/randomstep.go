@@ -8,8 +8,8 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// RandomStep makes a one-step method probabilistic by random time steps [AG20]. If q is
-// the order of Method and p is the order of the noise, the length of a step is
+// RandomStep makes a one-step method probabilistic by steps of random length [AG20]. If q
+// is the order of Method and p is the order of the noise, the length of a step is
 //
 //	H = h + √(3α) h^{p+1/2} (2Φ(ξ) − 1),   ξ ~ N(0, 1),
 //
@@ -17,9 +17,9 @@ import (
 // gives the classical method. The mean square order is min(p, q), and the weak order is
 // min(2p, q).
 //
-// Every step of a path is a step of Method, so the path conserves whatever Method
-// conserves: linear and quadratic invariants and positivity up to rounding errors, and
-// energies over long times if Method is symplectic.
+// Every step of a path is a step of Method, so the path preserves whatever Method
+// preserves. Linear and quadratic invariants and positivity are preserved up to rounding
+// errors; energies are preserved over long times if Method is symplectic.
 //
 // In place of a step of length H for the vector field f, Method takes a step of length h
 // for the vector field (H/h) f. If f does not depend on t, these two steps give the same
@@ -201,7 +201,7 @@ func (s *randomEstimator) LocalError(dst []float64, i int, x, next, theta []floa
 	return s.errs.LocalError(dst, i, x, next, s.with(theta, 1))
 }
 
-// Differentiate treats the factor of a random step as a further parameter of the
+// Differentiate treats the factor H/h of a random step as a further parameter of the
 // wrapped method.
 func (s *randomStep) Differentiate(dnext []float64, i int, x, next, theta, xi, scale []float64, tg *probode.Tangents) error {
 	inner, ok := s.inner.(probode.Differentiable)

@@ -187,7 +187,8 @@ func largest(x []float64) float64 {
 	return m
 }
 
-// Reverse treats the factor of a random step as a further parameter of the wrapped method.
+// Reverse treats the factor H/h of a random step as a further parameter of the wrapped
+// method.
 func (s *randomStep) Reverse(a *probode.Adjoint, i int, x, next, theta, xi, scale []float64) error {
 	inner, ok := s.inner.(probode.Reverser)
 	if !ok {

@@ -12,9 +12,9 @@ import (
 
 // For each experiment with data and for each of the given points, Curves returns the
 // values that the model predicts at the observation times and between them. A point holds
-// the values of all parameters on the linear scale. Element Fit[i] of a result contains
-// the predictions for point i. The second result contains the data, with the same columns
-// as the predictions.
+// the values of all parameters on the linear scale. In each bayes.Prediction, element
+// Fit[i] contains the predictions for point i. The second result contains the data, with
+// the same columns as the predictions.
 func (p *File) Curves(ctx context.Context, points [][]float64, s FitSettings) ([]*bayes.Prediction, []*bayes.Data, error) {
 	const between = 100
 	s.Starts, s.From = 0, points

@@ -8,25 +8,27 @@ import (
 )
 
 // An Adjuster is a Function that can be maximised over some coordinates at little cost.
-// Adjust is called after Value at the same x, with the result of Value as its argument.
-// It changes x, and returns the value of the function at the new x.
+// Adjust is called after Value at the same x, and the argument `value` is the result of
+// Value. Adjust changes x, and returns the value of the function at the new x.
 type Adjuster interface {
 	Function
 	Adjust(x []float64, value float64) float64
 }
 
 // An Ascent maximises a Function by a trust-region method with the Fisher information as
-// the curvature. Each step leads to the point, within the bounds and within the distance
-// Radius, at which the expansion has its maximum. After each step the derivatives are
-// corrected if Function.Follow is able to do so; otherwise they are computed anew.
+// the curvature. Each step leads to the maximum of a quadratic expansion, subject to the
+// bounds and to a largest distance, Radius. After a step, Function.Follow corrects the
+// derivatives if it can. The derivatives are computed again if Follow cannot correct
+// them, or if the corrected derivatives predicted the last rise badly.
 //
 // If the log density has kinks, a step leads to the maximum of an expansion that contains
 // the kinks. Modes usually lie at kinks, just as a sample median lies at a data point. If
 // a mode lies at a kink, the gradient at the mode is not zero, but the expansion predicts
 // no further rise.
 //
-// Source: Moré (1983), Recent developments in algorithms and software for trust region
-// methods; Bertsekas (1982), SIAM J. Control Optim. 20, 221, for the bounds.
+// Sources: Moré (1983), Recent developments in algorithms and software for trust region
+// methods; and, for the bounds, Bertsekas (1982), SIAM Journal on Control and
+// Optimization 20, 221.
 type Ascent struct {
 	Point
 
@@ -55,7 +57,7 @@ type Ascent struct {
 }
 
 // Ascent returns an ascent that begins at x, where the log density is value. The ascent
-// ends at a distance of about 0.03 standard deviations from the mode.
+// ends within about 0.03 standard deviations of the mode.
 func (s *Surface) Ascent(x []float64, value float64) Ascent {
 	return Ascent{Point: Point{X: x, Value: value}, Low: s.Low, High: s.High, Unit: s.unit, Tolerance: 5e-4}
 }
@@ -135,8 +137,9 @@ func valueAt(f Function, x []float64) float64 {
 	return value
 }
 
-// Finish climbs towards the maximum until the predicted rise is at most the argument
-// `tolerance`. The last prediction uses derivatives that were computed at the final point.
+// Finish climbs towards the maximum of f, and stops when the predicted rise of f is at
+// most the argument `tolerance`. The last prediction uses derivatives that were computed
+// at the final point.
 func (a *Ascent) Finish(f Function, tolerance float64) {
 	const most = 100 // steps
 	a.Tolerance, a.Radius, a.Known, a.Done = tolerance, 0, false, false
@@ -225,8 +228,9 @@ func (a *Ascent) choose(x []float64, rise float64) {
 	a.corrected = math.Abs(plain-mat.Inner(d, a.rest, d)/2-rise) < math.Abs(plain-rise)
 }
 
-// Within returns the step to the maximum of the expansion within the bounds and the given
-// distance, and the rise that the expansion predicts.
+// Within maximises the expansion within the bounds and within the given distance of X. It
+// returns the step from X to this maximum, and the rise that the expansion predicts for
+// the step.
 func (a *Ascent) Within(radius float64) (d []float64, rise float64) {
 	n := len(a.X)
 	low, high, unit := make([]float64, n), make([]float64, n), make([]float64, n)
@@ -309,11 +313,12 @@ func (a *Ascent) damped(curvature *mat.SymDense, g []float64, negative, radius f
 	return d
 }
 
-// Left returns the rise that the expansion predicts within the bounds and the given
-// distance, and the largest slope at X. The slope is the largest component of the
-// gradient; a component that points outwards at a bound that X has reached is ignored. If
-// the density has kinks, the slope is instead the predicted rise divided by the distance
-// to the predicted maximum, or by 10⁻⁶ if the distance is shorter.
+// Left returns the rise that is still possible according to the expansion, within the
+// bounds and within the given distance of X. It also returns the slope at X: the largest
+// absolute value of a component of the gradient. If X has reached a bound, a component
+// that points beyond this bound is ignored. If the density has kinks, the slope is
+// instead the predicted rise divided by the distance to the predicted maximum. A distance
+// below 10⁻⁶ is replaced by 10⁻⁶.
 func (a *Ascent) Left(radius float64) (rise, slope float64) {
 	const near = 1e-9 // of a bound
 	d, rise := a.Within(radius)

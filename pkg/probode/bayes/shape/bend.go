@@ -8,11 +8,11 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// A Bender is a Function that helps an Ascent to follow a narrow and curved ridge. Bend
-// returns the change in the gradient that is due to the curvature of the locations of the
-// data along d: −Jᵀ I r″, where r″ are the second derivatives of the locations along d.
-// The last expansion must have been at p.X. Bend returns nil if this change cannot be
-// computed.
+// A Bender is a Function that helps an Ascent to follow a narrow and curved ridge. The
+// locations of the data (see Surface) are not exactly linear in the coordinates. Bend
+// returns the effect of this nonlinearity on the gradient, −Jᵀ I r″, where r″ are the
+// second derivatives of the locations in the direction d. The last call of Expand must
+// have been at p.X. Bend returns nil if the effect cannot be computed.
 type Bender interface {
 	Function
 	Bend(p *Point, d []float64) []float64
@@ -50,7 +50,7 @@ func (a *Ascent) bent(f Function, d []float64, damping float64) []float64 {
 	return to
 }
 
-// Toward moves coordinate k by h, and moves the other coordinates such that the quadratic
+// Toward moves coordinate k by h, and moves the other coordinates so that the quadratic
 // term of the expansion lowers the log density as little as possible. Toward returns the
 // new point, and the log density that the expansion predicts there. If f is a Bender, the
 // point is also corrected for the curvature of the ridge. If the derivatives cannot be
@@ -91,9 +91,10 @@ func (a *Ascent) Toward(f Function, k int, h float64) (x []float64, value float6
 	return x, value
 }
 
-// Nonlinear returns the result of Bend for the last expansion, which must have been at x.
-// The result is computed from the locations at x + hd with h = 0.1, or with h = 0.01 if
-// the density cannot be evaluated at x + 0.1d.
+// Nonlinear returns the vector −Jᵀ I r″ that the method Bend of a Bender must return. The
+// last call of Expand must have been at x. The second derivatives r″ are computed from
+// the locations at x + hd with h = 0.1, or with h = 0.01 if the density cannot be
+// evaluated at x + 0.1d.
 func (s *Surface) Nonlinear(x, d []float64) []float64 {
 	for _, h := range []float64{0.1, 0.01} {
 		to := slices.Clone(x)

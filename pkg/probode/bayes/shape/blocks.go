@@ -8,8 +8,9 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 )
 
-// A Block is one component of ξ over consecutive steps. The data determine how ξ drifts,
-// and the sums of ξ over blocks describe this drift:
+// A Block is a set of elements of ξ: the values of one component in consecutive steps.
+// The data say little about a single element of ξ, but more about a sum of many elements.
+// Each block stands for one such sum:
 //
 //	v_b = Σ_{i∈b} ξᵢ/√n_b,   n_b the number of steps,
 //
@@ -24,8 +25,8 @@ type Block struct {
 }
 
 // Blocks divides the steps of each experiment into the given number of intervals, or
-// fewer if there are fewer steps that use ξ. For each interval it returns one block for
-// each component of ξ.
+// fewer if fewer steps use ξ. For each interval it returns one block for each component
+// of ξ.
 func Blocks(e *bayes.Density, count int) []Block {
 	var blocks []Block
 	at := 0

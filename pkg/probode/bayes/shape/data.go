@@ -9,9 +9,9 @@ import (
 )
 
 // A Datum describes one expected value on which the distribution of an observation
-// depends. It is either the expected value of the observation itself, or the expected value of another
-// column, which the likelihood uses as a parameter, such as a standard deviation. A
-// missing observation has no Datum.
+// depends. It is either the expected value of the observation itself, or the expected
+// value of another column that the likelihood uses as a parameter, such as a standard
+// deviation. A missing observation has no Datum.
 type Datum struct {
 	At          int       // index in Density.Expected
 	Jacobian    []float64 // derivatives of the expected value with respect to the coordinates
@@ -25,12 +25,12 @@ type Datum struct {
 	U, Slope float64
 }
 
-// Discrepancy returns the discrepancy D between two vectors of expected data, in units of
-// the measurement errors, D² = Σ Iᵢ (expectedᵢ − finerᵢ)². The information Iᵢ is taken
+// Discrepancy returns the discrepancy D between two vectors of expected data in units of
+// the measurement errors: D² = Σ Iᵢ (expectedᵢ − finerᵢ)². The information Iᵢ is taken
 // from the argument `data`, which must have been computed at the expected values in the
-// argument finer. Relative differences of at most the argument `rounding` are ignored. If
-// the expected value in finer makes a datum certain, as an expected count of 0 does, the
-// contribution of the datum is instead the change in its log probability, |Score ×
+// argument `finer`. Relative differences of at most the argument `rounding` are ignored.
+// If the expected value in `finer` makes a datum certain, as an expected count of 0 does,
+// the contribution of the datum is instead the change in its log probability, |Score ×
 // difference|. If the Score of such a datum is zero, D is infinite unless its expected
 // value is the same in both vectors.
 func Discrepancy(data []Datum, expected, finer []float64, rounding float64) float64 {

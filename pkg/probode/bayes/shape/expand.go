@@ -8,8 +8,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Expand computes the derivatives at p.X. If the steps are chosen anew at every θ, the
-// density is discontinuous, so Expand uses the steps chosen at p.X for all evaluations.
+// Expand computes the derivatives at p.X. If the solver chooses its steps anew at every
+// θ, the density is discontinuous in θ. Expand therefore uses the steps chosen at p.X for
+// all evaluations.
 func (s *Surface) Expand(p *Point) bool {
 	if math.IsInf(s.place(p.X), 0) {
 		return false
@@ -111,10 +112,10 @@ func (s *Surface) differentiate(x []float64, all bool) bool {
 	return true
 }
 
-// Follow corrects derivatives that were computed by differences, using the change of the
-// locations since the last point. If the derivatives were computed from the derivatives
-// of a path, Follow does nothing and returns false, because new derivatives cost little
-// more than a solve.
+// Follow corrects derivatives that were computed by finite differences, so that they
+// agree with the observed change of the locations since the last point. If the
+// derivatives are those of a path, Follow does nothing and returns false, because
+// computing them again costs little more than a solve.
 func (s *Surface) Follow(point *Point, from []float64) bool {
 	if s.exact {
 		return false

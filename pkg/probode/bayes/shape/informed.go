@@ -10,13 +10,13 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 )
 
-// Informed returns those directions of ξ about which the data are informative near θ and
-// ξ, or the most important of these directions if there are more than the given number.
-// Between two observation times, ξ affects the later states only through the state at the
-// second of these times. To first order, the number of informed directions between two
-// consecutive observation times is therefore the number of components of the state. The
-// directions are found from the gradients of random combinations of the states. The
-// result is nil if the path does not provide such gradients.
+// Informed returns the directions of ξ about which the data are informative near the
+// given θ and ξ. If there are more than `most` such directions, it returns the most
+// important ones. Between two observation times, ξ affects the later states only through
+// the state at the second of these times. To first order, the number of such directions
+// between two consecutive observation times is therefore the number of components of the
+// state. The directions are found from the gradients of random combinations of the
+// states. The result is nil if the path does not provide such gradients.
 func Informed(e *bayes.Density, theta, xi []float64, most int) []Block {
 	var blocks []Block
 	times, components := 0, 1

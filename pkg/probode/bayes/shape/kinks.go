@@ -142,9 +142,9 @@ func (p *Point) walls(down *mat.VecDense, h *mat.SymDense, low, high []float64) 
 	return us, js
 }
 
-// Flatten restricts p to the plane through X with the given unit normal: in the direction
-// of the normal, the slope of p is then zero, and the curvature is so large that steps
-// stay in the plane.
+// Flatten changes p so that steps stay in the plane through X with the given unit normal.
+// In the direction of the normal, Flatten sets the slope of p to zero, and makes the
+// curvature very large.
 func (p *Point) Flatten(normal []float64) {
 	n := mat.NewVecDense(len(normal), normal)
 	for _, v := range p.J {

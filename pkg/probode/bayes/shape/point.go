@@ -1,5 +1,5 @@
-// Package shape describes a log density near a point: its expansion, the climb to a
-// mode, and the Gaussian approximation there.
+// Package shape expands a log density about a point, climbs to a mode of the density, and
+// computes the Gaussian approximation at the mode.
 package shape
 
 import (
@@ -13,8 +13,8 @@ import (
 //
 //	f(X+d) ≈ Value + Gradient·d − ½ dᵀ Information d.
 //
-// If the log density has kinks, as with Laplace errors, Gradient does not include them,
-// and they are separate terms:
+// If the measurement errors have a Laplace distribution, the log density has kinks.
+// Gradient does not include the kinks, which are separate terms of the expansion:
 //
 //	f(X+d) ≈ Value + Gradient·d − ½ dᵀ Curvature d − Σᵢ (|U[i] + J[i]·d| − |U[i]|).
 type Point struct {
@@ -39,7 +39,7 @@ func (p *Point) Slope() *mat.VecDense {
 	return out
 }
 
-// A Function is a log density that can be expanded.
+// A Function is a log density that can be expanded about a point.
 type Function interface {
 	// Value returns the log density at x, or −∞ if it cannot be computed.
 	Value(x []float64) float64

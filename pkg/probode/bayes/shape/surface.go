@@ -9,8 +9,8 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 )
 
-// A Surface is the log posterior density of a Density, as a Function of the unconstrained
-// parameters that can be expanded about a point.
+// A Surface is a Function whose value is the log posterior density of a Density, and
+// whose coordinates are the unconstrained parameters.
 //
 // The distribution of each data value depends on its locations: the expected value and
 // the unknown parameters of its likelihood. Let J be the derivative of the locations with
@@ -26,19 +26,19 @@ import (
 // In a model with many experiments, a change of one coordinate requires new solves only
 // for the experiments whose equations depend on this coordinate. A change in the size of
 // the measurement errors requires no new solve. If J is computed by finite differences,
-// it is corrected after each step of an ascent: the new J, times the step, is the change
-// of the locations in the step [Broyden 1965]. The correction needs no solve. The
+// it is corrected after each step of an ascent, so that it agrees with the observed
+// change of the locations in this step [Broyden 1965]. The correction needs no solve. The
 // Jacobian of each experiment is corrected separately, and only for the coordinates on
 // which the experiment depends [Schubert 1970].
 type Surface struct {
-	// Low and High are the bounds of the coordinates. The bounds are ±∞ unless a
-	// coordinate is moved on the natural scale of its parameter (see Param.Natural).
+	// Low and High are the bounds of the coordinates. The bounds of a coordinate are ±∞
+	// unless the coordinate is a parameter on its natural scale (see Param.Natural).
 	Low, High []float64
 
-	// Steps are the step sizes of the differences, one for each coordinate. NewSurface
-	// sets them to 10⁻⁵ times the interquartile ranges of the priors, because the
-	// posterior may be much narrower than the prior. For sums of ξ over blocks it sets
-	// them to 10⁻³.
+	// Steps are the increments used in finite differences, one for each coordinate.
+	// NewSurface sets them to 10⁻⁵ times the interquartile ranges of the priors, because
+	// the posterior may be much narrower than the prior. For the sums of ξ over blocks,
+	// NewSurface sets the increments to 10⁻³.
 	Steps []float64
 
 	// Forward selects one-sided differences, which need half as many solves but give only
@@ -96,7 +96,7 @@ func (p *part) row(location int) []float64 {
 
 // NewSurface returns the surface of the log density e, and uses e for all solves. If
 // blocks are given, the coordinates are (θ, v), where v are the scaled sums of ξ over the
-// blocks, which are N(0, 1) under the prior.
+// blocks. Under the prior, each of these sums has the distribution N(0, 1).
 func NewSurface(e *bayes.Density, blocks ...Block) *Surface {
 	d := e.Dim()
 	n := d + len(blocks)
@@ -167,7 +167,7 @@ func (s *Surface) place(x []float64) float64 {
 }
 
 // Value returns the log density at x, or −∞ if it cannot be evaluated. After the call,
-// the Density holds the expected values of the data at x.
+// the Density contains the expected values of the data at x.
 func (s *Surface) Value(x []float64) float64 {
 	lp := s.place(x)
 	if math.IsInf(lp, 0) {

@@ -14,8 +14,7 @@ import (
 // below this bound.
 const lentError = 0.01
 
-// Lender is the setup from which derivatives are computed if the accurate solver provides
-// none.
+// Lender is the setup that provides derivatives if the accurate solver provides none.
 var Lender = probode.Setup{Method: methods.Radau{}, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-6}, MaxSteps: 20000}}
 
 // The method along() computes the locations at x, and obtains their derivatives from the
@@ -78,8 +77,8 @@ func (s *Surface) locate() {
 
 // Smooth returns a density that agrees with e near the point where Expand was last
 // called. If e uses an accurate solver and the derivatives come from Lender, the result
-// is the density with the setup Lender, which costs less to evaluate; otherwise the
-// result is e itself.
+// is a density that uses Lender as its solver, which costs less to evaluate. Otherwise
+// the result is e itself.
 func (s *Surface) Smooth(e *bayes.Density) *bayes.Density {
 	if s.lent {
 		if other, err := e.With(Lender); err == nil {
@@ -89,8 +88,9 @@ func (s *Surface) Smooth(e *bayes.Density) *bayes.Density {
 	return e
 }
 
-// Gradients reports whether the density Smooth(e), which must be held, has exact
-// gradients. This requires that its path has derivatives and that ∂f/∂θ is known.
+// Gradients reports whether the density Smooth(e) has exact gradients. The density must
+// be held (see Density.Hold). Exact gradients require that its path has derivatives and
+// that ∂f/∂θ is known.
 func (s *Surface) Gradients(e *bayes.Density) bool {
 	return s.sloped && s.Smooth(e).Differentiable()
 }

@@ -6,8 +6,7 @@
 //
 // The centre and the logarithm of the spread s are smooth functions of means over the
 // draws. So the errors of these estimates are the errors of the means of their influence
-// functions [Hampel 1974], which are estimated with allowance for the autocorrelation of
-// the chains:
+// functions [Hampel 1974], whose estimates account for the autocorrelation of the chains:
 //
 //	quantiles  (½ − 1{y ≤ q½})/f(q½)          (I(p₊) − I(p₋))/2s,  I(p) = (p − 1{y ≤ q_p})/f(q_p)
 //	moments    y − m                          ½ ((y − m)²/v − 1)
@@ -16,8 +15,8 @@
 // indicator 1{y ≤ q}. The density f at a quantile is estimated by a difference quotient
 // of nearby quantiles, with the bandwidth of Bofinger (1975).
 //
-// For a part of the posterior, the influence is zero outside the part and is divided by
-// the share of the draws that lie in the part.
+// For a part of the posterior, the influence function is zero for draws outside the part.
+// For draws in the part, it is divided by the share of the draws that lie in the part.
 //
 //   - Bofinger, E. (1975). Estimation of a density function using order statistics.
 //     Australian Journal of Statistics 17(1), 1–7.
@@ -49,8 +48,8 @@ type Value struct {
 	Spread, SpreadSE float64
 }
 
-// A Difference compares the centre and the spread of plain draws with the centre and the
-// spread of the same draws with weights.
+// A Difference compares draws without weights with the same draws with weights: it holds
+// the difference of the centres and the ratio of the spreads.
 type Difference struct {
 	Center, CenterSE float64 // centre of the draws minus the centre under weights
 	Ratio, RatioSE   float64 // spread of the draws divided by the spread under weights
@@ -209,9 +208,9 @@ func (by Measure) Apply(x, in [][]float64) Value {
 }
 
 // Stretches divides each chain of x into n parts and uses only the draws x[c][k] for
-// which in[c][k] is 1. Stretches returns the contribution of each part to the error of
-// the centre and of the logarithm of the spread, scaled so that the error is the mean of
-// the contributions.
+// which in[c][k] is 1. Stretches returns two numbers for each part: its contributions to
+// the error of the centre, and to the error of the logarithm of the spread. The
+// contributions are scaled so that the error is their mean.
 func (by Measure) Stretches(x, in [][]float64, n int) (center, log [][]float64) {
 	_, influence := by.part(x, nil, in)
 	return stretches(x, influence, n)
@@ -242,23 +241,25 @@ func stretches(x [][]float64, influence func(c, k int) (center, log float64), n 
 // the draws x[c][k] for which in[c][k] is 1. Weighed returns the difference of the
 // centres, in units of the parameter, and the ratio of the spreads. Let φ and ψ be the
 // influence functions of the plain draws, and φ_w and ψ_w those of the weighted draws.
-// Then the error of the difference is that of the mean of φ − w φ_w, and the relative
-// error of the ratio is that of the mean of ψ − w ψ_w.
+// Then the error of the difference of the centres is the error of the mean of φ − w φ_w.
+// The relative error of the ratio of the spreads is the error of the mean of ψ − w ψ_w.
 //
-// Weighed also returns the accurate centre and spread. The accurate centre is all.Center,
-// the centre of all draws, minus the difference of the centres; the accurate spread is
-// found in the same way on a logarithmic scale. The centre of all draws and the
-// subtracted difference are correlated, because the draws x are a subset of all draws.
-// Hence the errors of the accurate centre and spread are those of the means of allCenter
-// − (φ − w φ_w) and allLog − (ψ − w ψ_w), where allCenter and allLog are the influences
-// of all draws since the previous draw that has a weight. If all draws have weights,
-// these expressions reduce to w φ_w and w ψ_w.
+// Weighed also estimates the centre and the spread of the accurate posterior, which the
+// weighted draws represent. The estimate of the centre is all.Center, the centre of all
+// draws, minus the difference of the centres. The spread is estimated in the same way on
+// a logarithmic scale. The centre of all draws and the subtracted difference are
+// correlated, because the draws x are a subset of all draws. Hence the errors of the two
+// estimates are the errors of the means of allCenter − (φ − w φ_w) and allLog − (ψ − w
+// ψ_w). Here allCenter and allLog are the results of Stretches for all draws, with one
+// part for each draw that has a weight. If all draws have weights, these expressions
+// reduce to w φ_w and w ψ_w.
 //
 // If the weights remove a distant mode, all.Center and the difference are both uncertain
 // by a fraction of the distance to that mode. The centre and the spread of the weighted
-// draws alone are then more accurate; their errors are those of the means of w φ_w and w
-// ψ_w. Weighed therefore chooses between the weighted draws alone and the difference,
-// separately for the centre and the spread, according to the smaller standard error.
+// draws alone are then more accurate. Their errors are the errors of the means of w φ_w
+// and w ψ_w. Weighed therefore chooses between the weighted draws alone and the
+// difference, separately for the centre and the spread, according to the smaller standard
+// error.
 func (by Measure) Weighed(x, w, in, allCenter, allLog [][]float64, all Value) (Difference, Value) {
 	plain, influence := by.part(x, nil, in)
 	weighted, influenceW := by.part(x, w, in)

@@ -1,5 +1,6 @@
-// Package normal draws standard normal variates in bulk: the same numbers, bit for bit,
-// as rand.New(rand.NewPCG(hi, lo)).NormFloat64(), in half the time.
+// Package normal draws standard normal variates in bulk. The numbers are the same, bit
+// for bit, as those of rand.New(rand.NewPCG(hi, lo)).NormFloat64(), but take half the
+// time.
 //
 // The noise is drawn again each time a path is computed, and most of the cost of a draw
 // in math/rand/v2 is an interface call for each word. In this package the generator,
@@ -63,9 +64,10 @@ func (s *Source) Uint64() uint64 {
 // Fill fills dst with independent standard normal variates.
 //
 // Each state of the generator depends on the one before; to save time, the next two
-// states are both computed from the last one. A variate is computed from 31 bits of a
-// word and a sign bit, and seven other bits choose the strip. The point nearly always
-// lies in the part of the strip that is entirely below the density.
+// states are both computed from the current one. A variate is computed from 31 bits of a
+// word and a sign bit, and seven other bits choose the strip. The point in the strip at
+// which the variate lies is nearly always in the part of the strip that is entirely below
+// the density.
 func (s *Source) Fill(dst []float64) {
 	hi, lo := s.hi, s.lo
 	for len(dst) >= 2 {

@@ -11,13 +11,14 @@ const (
 	effect   = 0.1 // smallest effect on the state that matters, in units of its tolerance
 )
 
-// Step returns the first step for an integration that begins at t: the argument h, or a
-// shorter step if f changes suddenly before t + h. The function f writes f(t, x) at the
-// initial state x to dst, and unit contains the permitted error of each component of the
-// state. The change of a component of f within a time δ is sudden if two conditions hold:
-// it is more than 4δ/h times the largest change of this component within h, and its
-// product with δ is larger than a tenth of the permitted error. The times δ are h/4,
-// h/16, …, about 2·10⁻¹⁰ h. So Step misses a pulse that begins after t and lies between
+// Step returns the length of the first step of an integration that begins at t: the
+// argument h or, if f changes suddenly before t + h, a shorter length. The argument f()
+// writes the value of f(t, x) at the initial state x to dst. The argument `unit` contains
+// the permitted error of each component of the state. The change of a component of f
+// within a time δ is sudden if it satisfies two conditions: the change is more than 4δ/h
+// times the largest change of this component within h, and the product of the change and
+// δ is larger than a tenth of the permitted error. The times δ are h/4, h/16 and so on,
+// down to about 2·10⁻¹⁰ h. So Step misses a pulse that begins after t and lies between
 // two of these times.
 func Step(f func(dst []float64, t float64), t, h float64, unit []float64) float64 {
 	base, now, most := make([]float64, len(unit)), make([]float64, len(unit)), make([]float64, len(unit))

@@ -92,9 +92,9 @@ func (w *Watch) value(k int, t float64, x, theta []float64) (float64, error) {
 	return g, nil
 }
 
-// Excess considers the conditions that were false so far, and returns the largest of their
-// values G at the state x. The result is positive if one of these conditions has become
-// true.
+// Excess considers the conditions that have been false so far, and returns the largest of
+// their values G at the state x. The result is positive if one of these conditions has
+// become true.
 func (w *Watch) Excess(t float64, x, theta []float64) (float64, error) {
 	most := math.Inf(-1)
 	for k := range w.list {
@@ -110,7 +110,8 @@ func (w *Watch) Excess(t float64, x, theta []float64) (float64, error) {
 	return most, nil
 }
 
-// A Step is a step that has been taken, and that can be taken again with another length.
+// A Step is a step of a solver that has been taken, but can be taken again with another
+// length.
 type Step struct {
 	A, B  float64   // its ends
 	X, Y  []float64 // the states at A and B
@@ -121,9 +122,9 @@ type Step struct {
 }
 
 // Find returns the time in a step at which a condition that was false becomes true, and
-// takes the step again so that it ends at this time. At this time the condition is true;
-// a few units in the last place earlier it is false. The result `ok` is false if no
-// condition becomes true; the step then ends at B, as before.
+// takes the step again so that it ends at this time. At this time the condition is true.
+// At a time that is a few units in the last place earlier, the condition is false. The
+// result `ok` is false if no condition becomes true; the step then ends at B, as before.
 func (w *Watch) Find(s Step) (at float64, ok bool, err error) {
 	end, ok, err := w.within(s.A, s.B, s.Y, s.Theta)
 	if !ok && err == nil {
@@ -274,8 +275,8 @@ func (w *Watch) Happen(cause int, t float64, x, theta []float64) error {
 	return w.accumulate(which, t)
 }
 
-// Pass records which conditions have become false by the end of a step in which none has
-// become true.
+// Pass is called at the end of a step in which no condition has become true. It records
+// which conditions have become false.
 func (w *Watch) Pass(t float64, x, theta []float64) {
 	for k, on := range w.on {
 		w.on[k] = on && w.list[k].G(t, x, theta) > 0

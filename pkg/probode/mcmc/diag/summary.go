@@ -28,7 +28,7 @@ type Marginal struct {
 type Summary []Marginal
 
 // Summarize returns means, standard deviations, quantiles and diagnostics of every
-// parameter: draws[c][k][i] is parameter i of draw k of chain c, and all chains have
+// parameter. Element draws[c][k][i] is parameter i of draw k of chain c; all chains have
 // the same length. A value that cannot be computed is NaN.
 //
 // If logWeights is not nil, logWeights[c][k] is the logarithm of the weight of draw k of
@@ -96,9 +96,9 @@ func Column(draws [][][]float64, i int) [][]float64 {
 	return out
 }
 
-// Kish returns Kish's factor 1/(S Σ wₖ²), where the S weights w sum to 1: S weighted
-// draws are worth as many unweighted draws as S times this factor. The factor is 1 if
-// logWeights is nil, and NaN if all weights are zero.
+// Kish returns Kish's factor 1/(S Σ wₖ²), where the S weights w sum to 1. S times this
+// factor is the number of unweighted draws that are as informative as the S weighted
+// draws. The factor is 1 if logWeights is nil, and NaN if all weights are zero.
 func Kish(logWeights [][]float64) float64 {
 	_, kish := weights(logWeights)
 	return kish

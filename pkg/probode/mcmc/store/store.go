@@ -38,12 +38,12 @@ type Options struct {
 }
 
 // Run makes draws in the same way as mcmc.Run and writes them to the files
-// dir/chain-1.csv, dir/chain-2.csv and so on, so that memory use does not grow with the
-// length of the run and no work is lost if the run is interrupted. Calling Run again with
-// the same arguments resumes the run in dir. Once the run is finished, the files are
-// identical, byte for byte, to those of an uninterrupted run, no matter whether the run
-// was stopped by ctx, by kill -9 or by a power failure. The draws of a chain do not
-// depend on which other chains are run: see Settings.Only and Merge.
+// dir/chain-1.csv, dir/chain-2.csv and so on. Therefore the memory in use does not grow
+// with the length of the run, and no work is lost if the run is interrupted. Calling Run
+// again with the same arguments resumes the run in dir. Once the run is finished, the
+// files are identical, byte for byte, to those of an uninterrupted run, no matter whether
+// the run was stopped by ctx, by kill -9 or by a power failure. The draws of a chain do
+// not depend on which other chains are run: see Settings.Only and Merge.
 //
 // The files have the format of CmdStan, and can be read by Read, ArviZ and pandas:
 //
@@ -66,12 +66,12 @@ type Options struct {
 // number of draws.
 //
 // Run refuses to continue, and changes nothing, if a file is damaged, has another version
-// of the format or does not belong to this package; if the draws in dir were made with
-// other settings, names or fields of Meta; or if another process is working on a chain.
-// Before a chain is resumed, its log density is compared with the saved one (see
-// [Evaluator]), and the iterations of the last few milliseconds before the save are
-// repeated: the chain continues only if all numbers are the same, bit for bit. A new
-// version of the program that computes the same numbers can therefore resume a chain
+// of the format or does not belong to this package. Run also refuses if the draws in dir
+// were made with other settings, names or fields of Meta, or if another process is
+// working on a chain. Before a chain is resumed, its log density is compared with the
+// saved one (see [Evaluator]), and the iterations of the last few milliseconds before the
+// save are repeated. The chain continues only if all numbers are the same, bit for bit. A
+// new version of the program that computes the same numbers can therefore resume a chain
 // begun by an earlier version; a note in the file then names the new version. If the
 // program computes different numbers, Run returns an error, which says whether rounding
 // can explain the difference.
