@@ -1,6 +1,8 @@
 package bayes
 
 import (
+	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -102,4 +104,134 @@ func Resample(chains *mcmc.Chains, n int, rng *rand.Rand) []int {
 		index[i] = at
 	}
 	return index
+}
+
+// FineTimes returns times for a figure that shows a prediction at the observation times
+// and in the intervals between them. The result contains 201 equally spaced times over
+// the spans of all experiments, the observation times, and a time just before and just
+// after every event without a Trigger. If the time of an event depends on θ, the θ in
+// GridAt is used.
+func (p *Posterior) FineTimes() []float64 {
+	const steps = 200
+	from, to := math.Inf(1), math.Inf(-1)
+	for _, x := range p.Experiments {
+		from, to = min(from, x.Problem.Span[0]), max(to, x.Problem.Span[1])
+	}
+	var out []float64
+	for i := range steps + 1 {
+		out = append(out, from+(to-from)*float64(i)/steps)
+	}
+	beside := 1e-6 * (to - from) // more than the 10⁻⁹ h within which a time counts as that of the event
+	for i := range p.Experiments {
+		x := &p.Experiments[i]
+		out = append(out, x.Data.T...)
+		for k := range x.Problem.Events {
+			if x.Problem.Events[k].Trigger != nil {
+				continue // its times are not known before a solve
+			}
+			at := x.Problem.Events[k].Time
+			if when := x.Problem.Events[k].When; when != nil {
+				at = when(p.at(x))
+			}
+			out = append(out, at-beside, at+beside)
+		}
+	}
+	out = slices.DeleteFunc(out, func(t float64) bool { return !(from <= t && t <= to) })
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// atTimes returns a density for the same posterior, in which the data are replaced by
+// missing values at the given times. On a grid, the steps remain those that were chosen
+// for the real data.
+func (e *Density) atTimes(ctx context.Context, times []float64) (*Density, error) {
+	q := *e.p
+	q.Experiments = slices.Clone(q.Experiments)
+	for i := range q.Experiments {
+		x := &q.Experiments[i]
+		data := *x.Data
+		data.T, data.Y = nil, nil
+		for _, t := range times {
+			if t < x.Problem.Span[0] || t > x.Problem.Span[1] {
+				continue
+			}
+			row := make([]float64, x.Data.columns())
+			for k := range row {
+				row[k] = math.NaN()
+			}
+			data.T, data.Y = append(data.T, t), append(data.Y, row)
+		}
+		if data.T == nil {
+			return nil, fmt.Errorf("bayes: %s: none of the %d prediction times lies in its span, [%g, %g]", x.title(i), len(times), x.Problem.Span[0], x.Problem.Span[1])
+		}
+		x.Data = &data
+	}
+	fine, err := NewDensity(ctx, &q)
+	if err != nil {
+		return nil, err
+	}
+	fine.noise = 0
+	for i, r := range fine.parts {
+		if g := e.parts[i].grid; g != nil {
+			same := q.Setup
+			same.Mesh = g.Solver().Grid()
+			path, err := same.Bind(ctx, r.x.Problem, q.at(r.x), r.x.Data.T)
+			if err != nil {
+				return nil, fmt.Errorf("bayes: %s: %w", r.x.title(i), err)
+			}
+			r.on(path)
+			r.noise = path.NoiseLen()
+		}
+		fine.noise += r.noise
+	}
+	return fine, nil
+}
+
+// predictAt predicts new data at the given times, from solutions at up to 1000 draws. The
+// first 20 solutions are also compared with the expected values of the data that the
+// chains contain.
+func (e *Density) predictAt(ctx context.Context, times []float64, chains *mcmc.Chains, rng *rand.Rand) ([]*Prediction, error) {
+	const most, compared = 1000, 20
+	fine, err := e.atTimes(ctx, times)
+	if err != nil {
+		return nil, err
+	}
+	defer e.Bind(ctx)()
+	defer fine.Bind(ctx)()
+	draws, generated := slices.Concat(chains.Draws...), slices.Concat(chains.Generated...)
+	out := fine.predictions()
+	at := e.statistics(len(chains.Quantities))
+	for n, i := range Resample(chains, min(most, len(draws)), rng) {
+		theta := draws[i]
+		if n < compared {
+			if err := e.expects(theta, generated[i][at:at+len(e.fit)]); err != nil {
+				return nil, err
+			}
+		}
+		if _, err := fine.LogLikelihood(theta, nil); err != nil {
+			return nil, fmt.Errorf("bayes: prediction at %s: %w", e.p.Format(theta), err)
+		}
+		fine.predict(out, theta, fine.fit, rng)
+	}
+	return out, nil
+}
+
+// The function expects() returns an error if the classical solution at theta does not
+// reproduce the given expected values of the data.
+func (e *Density) expects(theta, drawn []float64) error {
+	if _, err := e.LogLikelihood(theta, nil); err != nil {
+		return fmt.Errorf("bayes: prediction at %s: %w", e.p.Format(theta), err)
+	}
+	var size float64
+	for _, y := range drawn {
+		size = math.Max(size, math.Abs(y))
+	}
+	const rounding = 1e-6 // draws that were stored in text files have fewer digits
+	for n, y := range e.fit {
+		if off := math.Abs(y - drawn[n]); off > rounding*math.Abs(drawn[n])+1e-3*rounding*size {
+			return fmt.Errorf("bayes: predictions at new times need the solver that made the draws: at %s, %v gives %.6g, but the draws contain %.6g: call p.SolvedBy with the Setup used for sampling or, for draws with noise, add rows of missing values at these times to the data before sampling",
+				e.p.Format(theta), e.p.Setup, y, drawn[n])
+		}
+	}
+	return nil
 }

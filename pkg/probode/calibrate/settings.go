@@ -9,10 +9,6 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// jackknifeGroups is the number of groups of paths whose moments are kept separately.
-// The groups are also the units of parallel work.
-const jackknifeGroups = 20
-
 // Settings holds the options of Run and Score.
 type Settings struct {
 	// StepSize is h, for a uniform grid.
@@ -48,6 +44,10 @@ type Settings struct {
 	// [1e-6, 1e6].
 	Progress func(done, total int)
 }
+
+// jackknifeGroups is the number of groups of paths whose moments are kept separately.
+// The groups are also the units of parallel work.
+const jackknifeGroups = 20
 
 // The method check() returns an error if a setting is not allowed. It is called before
 // anything is computed.
