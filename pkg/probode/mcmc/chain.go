@@ -70,7 +70,8 @@ func stream(seed uint64, chain int) *rand.PCG {
 
 // Start gives the chain the kernel k and places the chain at the first point from
 // Settings.Start that k accepts. Start returns an error if k accepts none of 100 points,
-// or if Settings.Start panics.
+// or if Settings.Start panics. If k is interrupted, Start returns the error of its Init at
+// once.
 func (c *Chain) Start(k Kernel) (err error) {
 	c.kernel = k
 	defer func() {
@@ -79,8 +80,8 @@ func (c *Chain) Start(k Kernel) (err error) {
 		}
 	}()
 	for range startTries {
-		if err = k.Init(c.settings.Start(c.index, c.rng), c.rng); err == nil {
-			return nil
+		if err = k.Init(c.settings.Start(c.index, c.rng), c.rng); err == nil || c.Interrupted() {
+			return err
 		}
 	}
 	return fmt.Errorf("mcmc: no start was found for chain %d in %d tries; the last error: %w", c.index+1, startTries, err)

@@ -153,11 +153,11 @@ type Generator interface {
 	Generate(dst []float64)
 }
 
-// Interruptible is a Kernel whose Step or Generate may return early, for example when a
-// context ends during a long evaluation.
+// Interruptible is a Kernel whose Init, Step or Generate may return early, for example
+// when a context ends during a long evaluation.
 type Interruptible interface {
 	Kernel
-	// Interrupted reports whether Step or Generate returned early. An interrupted
+	// Interrupted reports whether Init, Step or Generate returned early. An interrupted
 	// iteration does not count, and the chain runs no further iterations.
 	Interrupted() bool
 }

@@ -234,8 +234,6 @@ func (j *job) run(ctx context.Context, draws int) (*mcmc.Chains, error) {
 	case j.running == nil:
 		if j.running, err = mcmc.Begin(j.kernel, j.settings); err == nil {
 			chains, err = j.running.Run(inner)
-		} else if ctx.Err() != nil { // then any starting point is refused
-			err = ctx.Err()
 		}
 	default:
 		for _, d := range j.densities {
@@ -348,7 +346,7 @@ func (j *job) kernel(int) mcmc.Kernel {
 	if j.late != nil {
 		d.Bind(j.late)
 	}
-	k := &guard{Kernel: j.prepared.Kernel(d, j.rule, max(0, j.settings.BurnIn)), d: d, stop: j.stop}
+	k := &guard{Kernel: j.prepared.Kernel(d, j.rule, max(0, j.settings.BurnIn)), d: d, late: j.late, stop: j.stop}
 	if _, ok := k.Kernel.(mcmc.Generator); !ok {
 		panic(fmt.Sprintf("sample: the kernel of %v is not an mcmc.Generator: want a kernel that writes the quantities of bayes.Density.Generate", j.sampler))
 	}
@@ -389,6 +387,7 @@ func (j *job) solves() float64 {
 type guard struct {
 	mcmc.Kernel
 	d    *bayes.Density
+	late context.Context         // the context of the solves; nil in tests
 	stop context.CancelCauseFunc // nil in tests
 
 	fault error // a panic in the kernel
@@ -409,9 +408,14 @@ func (k *guard) recovered() {
 	}
 }
 
+// Init places the kernel at x. If a solve was stopped, Init returns the reason why it was
+// stopped: the kernel only knows that x was refused.
 func (k *guard) Init(x []float64, rng *rand.Rand) error {
 	defer k.recovered()
 	err := k.Kernel.Init(x, rng)
+	if err != nil && k.d.Interrupted() {
+		err = context.Cause(k.late)
+	}
 	return cmp.Or(k.Err(), err)
 }
 

@@ -126,9 +126,6 @@ func Run(ctx context.Context, kernel func(chain int) mcmc.Kernel, dir string, se
 			continue
 		}
 		if err := f.chain.Start(kernel(f.chain.Index())); err != nil {
-			if f.chain.Interrupted() && ctx.Err() != nil { // then any point is refused
-				return ctx.Err()
-			}
 			return err
 		}
 		f.chain.Sink = f
