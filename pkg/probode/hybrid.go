@@ -31,8 +31,9 @@ func (p *Problem) BindHybrid(t Tolerance, bind func(q *Problem, t Tolerance) (Pa
 	case err == nil:
 		h.path = path
 	case endless(err) != nil:
-		if path, err = h.instead(endless(err)); err != nil {
-			return nil, err
+		h.cause = endless(err)
+		if path, err = h.plain(); err != nil {
+			return nil, because(err, h.cause)
 		}
 		h.other = path
 	default:
@@ -51,17 +52,11 @@ func endless(err error) (e *trigger.EndlessError) {
 	return e
 }
 
-// The method instead() is called after a solve of the Hybrid has failed with the error e.
-// It returns a Path of the problem itself.
-func (h *hybridPath) instead(e *trigger.EndlessError) (Path, error) {
-	path, err := h.plain()
-	return path, because(err, e)
-}
-
-// If the problem itself could not be solved either, the function because() adds the error
-// e of its Hybrid to the message of the error err.
+// The function because() returns the error err of a solve of the problem itself, after a
+// solve of its Hybrid has failed with the error e. The message gives both, unless err only
+// says that a context ended.
 func because(err error, e *trigger.EndlessError) error {
-	if err == nil || e == nil {
+	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	return fmt.Errorf("f jumps again and again near t = %.6g, where the condition %s changes, as for a thermostat without hysteresis: use two thresholds, or a smooth function instead of the jump (%w)", e.Time, strings.TrimPrefix(e.Name, "event "), err)
@@ -69,7 +64,8 @@ func because(err error, e *trigger.EndlessError) error {
 
 // A hybridPath returns only the first d states of another Path.
 type hybridPath struct {
-	path   Path // nil if events follow one another without end at the θ of Bind
+	path   Path                  // nil if events follow one another without end at the θ of Bind
+	cause  *trigger.EndlessError // says where they do; nil if `path` is not
 	d, all int
 	states []float64
 	plain  func() (Path, error) // binds the problem itself
@@ -115,7 +111,7 @@ func (h *hybridPath) narrow(dst, from []float64) {
 
 func (h *hybridPath) States(ctx context.Context, dst, theta, xi []float64) (err error) {
 	h.work = 0
-	var cause *trigger.EndlessError
+	cause := h.cause
 	if h.path != nil {
 		all := h.wide(dst)
 		err = h.path.States(ctx, all, theta, xi)
@@ -128,8 +124,8 @@ func (h *hybridPath) States(ctx context.Context, dst, theta, xi []float64) (err 
 		}
 	}
 	if h.other == nil {
-		if h.other, err = h.instead(cause); err != nil {
-			return err
+		if h.other, err = h.plain(); err != nil {
+			return because(err, cause)
 		}
 	}
 	err = h.other.States(ctx, dst, theta, xi)
@@ -145,7 +141,7 @@ func (h *holdableHybrid) Clone() Path { return &holdableHybrid{h.clone()} }
 // Hold returns a Path with derivatives or, if events follow one another without end, a
 // Path without derivatives.
 func (h *holdableHybrid) Hold(ctx context.Context, theta []float64) (path Path, err error) {
-	var cause *trigger.EndlessError
+	cause := h.cause
 	if h.path != nil {
 		if path, err = h.path.(Holdable).Hold(ctx, theta); err == nil {
 			return &smoothHybrid{hybridPath{path: path, d: h.d, all: h.all, plain: h.plain}}, nil
