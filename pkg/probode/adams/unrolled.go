@@ -67,8 +67,6 @@ func (a *moulton) newton1(r *fusedRun, z []float64, from, to int, theta, xi []fl
 	inv, scale := a.inv, &r.scale
 	tol := a.tolerance
 	steps := len(a.betaPast)
-	b0, b1, b2, b3 := r.b[0], r.b[1], r.b[2], r.b[3]
-	p10, p20, p30 := a.before(from, 1, 0), a.before(from, 2, 0), a.before(from, 3, 0)
 	var a0 float64
 step:
 	for i := from; i < to; i++ {
@@ -80,16 +78,14 @@ step:
 		r0 := f[0]
 		if steps > 0 {
 			old := a.f[1*(i&7):][:1:1]
-			n0 := r0
-			if !a.currentIsOld {
+			if a.currentIsOld {
+				old[0] = f[0]
+			} else {
 				a.p.F(old, t[i], x[:1:1], theta)
-				n0 = old[0]
 			}
-			old[0] = n0
-			k0 = k0 + b0*n0
-			if steps > 1 {
-				k0 = k0 + b1*p10 + b2*p20 + b3*p30
-				p10, p20, p30 = n0, p10, p20
+			for j := range steps {
+				old, b := a.f[1*((i-j)&7):][:1:1], r.b[j&3]
+				k0 = k0 + b*old[0]
 			}
 		}
 		det := inv - jac[0]
@@ -297,9 +293,6 @@ func (a *moulton) newton2(r *fusedRun, z []float64, from, to int, theta, xi []fl
 	inv, scale := a.inv, &r.scale
 	tol := a.tolerance
 	steps := len(a.betaPast)
-	b0, b1, b2, b3 := r.b[0], r.b[1], r.b[2], r.b[3]
-	p10, p20, p30 := a.before(from, 1, 0), a.before(from, 2, 0), a.before(from, 3, 0)
-	p11, p21, p31 := a.before(from, 1, 1), a.before(from, 2, 1), a.before(from, 3, 1)
 	var a0, a1, a2, a3 float64
 step:
 	for i := from; i < to; i++ {
@@ -311,18 +304,14 @@ step:
 		r0, r1 := f[0], f[1]
 		if steps > 0 {
 			old := a.f[2*(i&7):][:2:2]
-			n0, n1 := r0, r1
-			if !a.currentIsOld {
+			if a.currentIsOld {
+				old[0], old[1] = f[0], f[1]
+			} else {
 				a.p.F(old, t[i], x[:2:2], theta)
-				n0, n1 = old[0], old[1]
 			}
-			old[0], old[1] = n0, n1
-			k0, k1 = k0+b0*n0, k1+b0*n1
-			if steps > 1 {
-				k0 = k0 + b1*p10 + b2*p20 + b3*p30
-				k1 = k1 + b1*p11 + b2*p21 + b3*p31
-				p10, p20, p30 = n0, p10, p20
-				p11, p21, p31 = n1, p11, p21
+			for j := range steps {
+				old, b := a.f[2*((i-j)&7):][:2:2], r.b[j&3]
+				k0, k1 = k0+b*old[0], k1+b*old[1]
 			}
 		}
 		g0, g3 := inv-jac[0], inv-jac[3]
