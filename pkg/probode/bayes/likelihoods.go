@@ -233,7 +233,7 @@ func (NegativeBinomial) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 // Binomial is the Likelihood of the number of successes among n trials. Its mean is m, so
 // each trial succeeds with probability m/n.
 type Binomial struct {
-	Trials Value // n > 0
+	Trials Value // n > 0, and a whole number if it is known
 }
 
 // Own returns n.
@@ -301,32 +301,33 @@ type OwnNumber struct {
 	// smaller errors, and 0 otherwise. If Spread is not 0 and the number is unknown, its
 	// estimate can absorb the solver's error.
 	Spread float64
+	Whole  bool // a known value must be a whole number
 }
 
 func (g Gaussian) Describe() Description {
-	return Description{g, []OwnNumber{{"Sigma", 1}}, "a finite number"}
+	return Description{g, []OwnNumber{{Name: "Sigma", Spread: 1}}, "a finite number"}
 }
 
 func (g LogNormal) Describe() Description {
-	return Description{g, []OwnNumber{{"Sigma", 1}}, "a number > 0"}
+	return Description{g, []OwnNumber{{Name: "Sigma", Spread: 1}}, "a number > 0"}
 }
 
 func (l Laplace) Describe() Description {
-	return Description{l, []OwnNumber{{"Scale", 1}}, "a finite number"}
+	return Description{l, []OwnNumber{{Name: "Scale", Spread: 1}}, "a finite number"}
 }
 
 func (s StudentT) Describe() Description { // a larger ν means lighter tails
-	return Description{s, []OwnNumber{{"Nu", -1}, {"Sigma", 1}}, "a finite number"}
+	return Description{s, []OwnNumber{{Name: "Nu", Spread: -1}, {Name: "Sigma", Spread: 1}}, "a finite number"}
 }
 
 func (p Poisson) Describe() Description { return Description{Of: p, Y: "a count: 0, 1, 2, …"} }
 
 func (n NegativeBinomial) Describe() Description { // a larger φ means a smaller variance
-	return Description{n, []OwnNumber{{"Phi", -1}}, "a count: 0, 1, 2, …"}
+	return Description{n, []OwnNumber{{Name: "Phi", Spread: -1}}, "a count: 0, 1, 2, …"}
 }
 
 func (b Binomial) Describe() Description {
-	return Description{b, []OwnNumber{{"Trials", 0}}, "a count: 0, 1, 2, … up to the number of trials"}
+	return Description{b, []OwnNumber{{Name: "Trials", Whole: true}}, "a count: 0, 1, 2, … up to the number of trials"}
 }
 
 // The function description() returns the description of l, and reports whether it belongs

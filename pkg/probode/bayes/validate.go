@@ -174,6 +174,9 @@ func (v *validator) column(x *Experiment, k int) error {
 		if own.Name == "" && (!(own.Value > 0) || math.IsInf(own.Value, 1)) {
 			return fmt.Errorf("%s: %s is %g: want a finite number > 0", name, about.Own[i].Name, own.Value)
 		}
+		if about.Own[i].Whole && own.Value != math.Trunc(own.Value) {
+			return fmt.Errorf("%s: %s is %g: want a whole number", name, about.Own[i].Name, own.Value)
+		}
 		if err := v.positive(own.Name, fmt.Sprintf("%s of %s, which must be positive", about.Own[i].Name, name)); err != nil {
 			return err
 		}

@@ -278,6 +278,7 @@ func TestPopulationRefuses(t *testing.T) {
 		{"binomial, noiseFormula: 40", "binomial, noiseFormula: 40, lowerLimit: 3", "observable ill has a distribution of counts and a lowerLimit"},
 		{"noiseFormula: 2, lowerLimit: 20", "noiseFormula: 2, lowerLimit: 0, observableTransformation: log", "m.yaml:18: lowerLimit is 0, and level is on the scale log: want a limit > 0"},
 		{"binomial, noiseFormula: 40", "binomial, noiseFormula: 5", "the value 20 at t = 15 is impossible under bayes.Binomial"},
+		{"binomial, noiseFormula: 40", "binomial, noiseFormula: 40.5", "Binomial: Trials is 40.5: want a whole number"},
 	} {
 		p, err := loadMap(t, population, "m.yaml", c.from, c.to)
 		if err == nil {
