@@ -29,12 +29,14 @@ parameter cannot take values at which its prior is zero.
 
 Each search uses Fisher scoring with exact derivatives within a trust region. The
 starts form a Latin hypercube sample. With Laplace errors the likelihood has kinks,
-which the search takes into account. The table has a row for each end point of the
-searches, from the best to the worst, and shows how many searches ended there, to within
-0.01 of the log-likelihood. An end point is called an optimum if no slope within the
-bounds is above 0.01 on the scale of its parameter, and if a quadratic approximation at
-this point predicts that the log-likelihood can rise by less than 1e-6. If few searches
-found the best optimum, there may be a better one.
+which the search takes into account. The table has a row for each log-likelihood that
+searches reached, from the best to the worst. Log-likelihoods that differ by at most
+0.01 share a row, and the column "searches" shows how many there are. If several
+searches reached the best log-likelihood at different values of the parameters, fit
+names these parameters. An end point is called an optimum if no slope within the bounds
+is above 0.01 on the scale of its parameter, and if a quadratic approximation at this
+point predicts that the log-likelihood can rise by less than 1e-6. If few searches found
+the best optimum, there may be a better one.
 
 -profiles computes the profile likelihood of each parameter: its confidence interval,
 and whether the data determine the parameter at all. If you press Ctrl-C during the
@@ -237,10 +239,14 @@ func criteria(ll float64, parameters, measurements int) (aic, bic float64) {
 	return 2*k - 2*ll, k*math.Log(float64(measurements)) - 2*ll
 }
 
+// Two searches whose final values differ by at most `same` share a row in the table of
+// optima.
+const same = 0.01
+
 // writeOptima writes the table of optima, and the parameters at the best optimum. If the
 // argument `priors` is true, the optima are maxima of the posterior density.
 func writeOptima(out io.Writer, p *modelfile.File, priors bool, optima []modelfile.Optimum) {
-	const same, most = 0.01, 20
+	const most = 20
 	rows := [][]string{{"log-likelihood", "below the best", "searches", "slope", "ended by"}}
 	failed, stopped, hidden := 0, 0, 0
 	var failure error
@@ -295,6 +301,41 @@ func writeOptima(out io.Writer, p *modelfile.File, priors bool, optima []modelfi
 		}
 	}
 	fmt.Fprintf(out, "\n%s", text.Table(rows, func(c int) bool { return c != 1 }))
+	if list := otherwise(p, optima); list != nil {
+		fmt.Fprintf(out, "\nOther points are equally good. The searches in the first row ended at different values: %s.\n", atMost(list, 4, "; "))
+	}
+}
+
+// The function otherwise() compares the optima that are as good as the best one, to within
+// the constant `same`. For each parameter whose values at these optima differ, it returns
+// a string with the smallest and the largest value. Two values of one optimum differ by
+// much less than a hundredth, because the searches end within 1e-6 of its log-likelihood.
+func otherwise(p *modelfile.File, optima []modelfile.Optimum) (list []string) {
+	for i, q := range p.Params {
+		low, high := math.Inf(1), math.Inf(-1)
+		for _, o := range optima {
+			if o.Converged && optima[0].LogLikelihood+optima[0].LogPrior-o.LogLikelihood-o.LogPrior <= same {
+				low, high = min(low, o.Theta[i]), max(high, o.Theta[i])
+			}
+		}
+		least := 0.01 * max(math.Abs(low), math.Abs(high))
+		if q.Scale == modelfile.Lin && q.Upper-q.Lower < math.Inf(1) { // for values near 0
+			least = max(least, 1e-4*(q.Upper-q.Lower))
+		}
+		if high-low > least {
+			list = append(list, fmt.Sprintf("%s from %.6g to %.6g", text.Clip(q.ID), low, high))
+		}
+	}
+	return list
+}
+
+// The function atMost() joins the first n strings of the list, and says how many more
+// there are.
+func atMost(list []string, n int, separator string) string {
+	if more := len(list) - n; more > 0 {
+		list = append(slices.Clone(list[:n]), fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(list, separator)
 }
 
 // atBound reports whether the value v lies on a bound. This is the case if its distance
@@ -337,16 +378,12 @@ func writeProfiles(out io.Writer, file *modelfile.File, p *modelfile.ProfileLike
 			i := slices.IndexFunc(file.Params, func(r modelfile.Parameter) bool { return r.ID == q.Parameter })
 			unbounded = unbounded || q.LowerOpen && math.IsNaN(file.Params[i].Lower) || q.UpperOpen && math.IsNaN(file.Params[i].Upper)
 		}
-		if n := len(q.Elsewhere); n > 0 && q.Err == nil {
-			const most = 4
+		if len(q.Elsewhere) > 0 && q.Err == nil {
 			var values []string
-			for _, point := range q.Elsewhere[:min(n, most)] {
+			for _, point := range q.Elsewhere {
 				values = append(values, fmt.Sprintf("%.6g", point.Value))
 			}
-			if n > most {
-				values = append(values, fmt.Sprintf("and %d more", n-most))
-			}
-			elsewhere = append(elsewhere, text.Clip(q.Parameter)+" = "+strings.Join(values, ", "))
+			elsewhere = append(elsewhere, text.Clip(q.Parameter)+" = "+atMost(values, 4, ", "))
 		}
 		rows = append(rows, []string{text.Clip(q.Parameter), fmt.Sprintf("%.6g", q.Lower), fmt.Sprintf("%.6g", q.Upper), what})
 	}

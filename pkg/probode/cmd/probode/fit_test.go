@@ -145,3 +145,30 @@ data: |
 		}
 	}
 }
+
+// At whole times oscillations with the frequencies w and 2π − w are equal, so they fit
+// the data equally well. If the bounds allow both, fit names both.
+func TestFitEquallyGood(t *testing.T) {
+	for upper, want := range map[string]string{"5": "w from 1.28932 to 4.99387", "3": ""} {
+		file := textFile(t, t.TempDir(), "m.yaml", `name: oscillation
+parameters: [{parameterId: w, nominalValue: 1.3, lowerBound: 0.8, upperBound: `+upper+`}]
+odes:
+  - {stateId: x, rightHandSide: v, initialValue: 1}
+  - {stateId: v, rightHandSide: -w^2 * x, initialValue: 0}
+observables: [{observableId: y, observableFormula: x, noiseFormula: 0.2}]
+data: |
+  time,y
+  1,0.35
+  2,-0.8
+  3,-0.7
+  4,0.4
+  5,1.05
+  6,0.1
+  7,-0.95
+`)
+		out := output(t, "fit", "-model", file, "-starts", "10")
+		if strings.Contains(out, "equally good") != (want != "") || !strings.Contains(out, want) {
+			t.Errorf("upper bound %s: want %q:\n%s", upper, want, out)
+		}
+	}
+}
