@@ -215,17 +215,19 @@ func (inf *Inference) needed(threshold float64) float64 {
 	return math.Min(least, most)
 }
 
-// The method gravest() returns the shift that exceeds the threshold most, in the whole
-// posterior or within a mode. The result `part` is the index of that mode, or −1 for the
-// whole posterior.
-func (e Effect) gravest(threshold float64) (worst Shift, part int) {
-	worst, part = e.Median, -1
+// The method gravest() returns the shift with the most serious verdict, in the whole
+// posterior or within a mode. Of several such shifts, it returns the largest one, relative
+// to the threshold. The result `part` is the index of the mode, or −1 for the whole
+// posterior.
+func (e Effect) gravest(threshold float64) (gravest Shift, part int) {
+	gravest, part = e.Median, -1
 	for k, w := range e.Within {
-		if w.Median.size(threshold) > worst.size(threshold) {
-			worst, part = w.Median, k
+		s := w.Median
+		if s.Verdict == gravest.Verdict && s.size(threshold) > gravest.size(threshold) || s.Verdict != gravest.Verdict && worse(s.Verdict, gravest.Verdict) == s.Verdict {
+			gravest, part = s, k
 		}
 	}
-	return worst, part
+	return gravest, part
 }
 
 // The method gravest() returns the parameter with the largest effect, relative to the

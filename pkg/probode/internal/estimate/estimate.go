@@ -15,6 +15,12 @@
 // indicator 1{y ≤ q}. The density f at a quantile is estimated by a difference quotient
 // of nearby quantiles, with the bandwidth of Bofinger (1975).
 //
+// A quantile is not a smooth function of means if its level falls into a gap between two
+// modes: the median of a symmetric posterior with two modes lies in one of them or in the
+// other, according to a few draws. If the difference quotient over the error of the level
+// is very different, it takes the place of that with Bofinger's bandwidth. The error of
+// the quantile then covers a gap that the error of the level reaches, and no other.
+//
 // For a part of the posterior, the influence function is zero for draws outside the part.
 // For draws in the part, it is divided by the share of the draws that lie in the part.
 //
@@ -60,19 +66,25 @@ type Difference struct {
 type summary struct {
 	center, spread float64
 	influence      func(y float64) (center, log float64)
+	// jumps and stretches say whether the quantiles that determine the centre and the
+	// spread jump within the errors of their levels.
+	jumps, stretches bool
 }
 
 // The method summary() returns the centre and the spread of the draws x with the given
-// weights; nil means equal weights.
-func (by Measure) summary(x, weights []float64) summary {
+// weights; nil means equal weights. The function levelSE() must return the standard error
+// of the share of the draws up to y.
+func (by Measure) summary(x, weights []float64, levelSE func(y float64) float64) summary {
 	if by == Moments {
 		m, v := stat.PopMeanVariance(x, weights)
-		return summary{m, math.Sqrt(v), func(y float64) (float64, float64) { return y - m, 0.5 * ((y-m)*(y-m)/v - 1) }}
+		return summary{center: m, spread: math.Sqrt(v), influence: func(y float64) (float64, float64) { return y - m, 0.5 * ((y-m)*(y-m)/v - 1) }}
 	}
 	q := newQuantiles(x, weights)
 	low := distuv.UnitNormal.CDF(-1)
 	mid, lo, hi := q.at(0.5), q.at(low), q.at(1-low)
-	slopeMid, slopeLo, slopeHi := q.slope(0.5), q.slope(low), q.slope(1-low)
+	slopeMid, jumpMid := q.slope(0.5, levelSE(mid))
+	slopeLo, jumpLo := q.slope(low, levelSE(lo))
+	slopeHi, jumpHi := q.slope(1-low, levelSE(hi))
 	below := func(p, at, slope, y float64) float64 {
 		if y <= at {
 			p--
@@ -82,7 +94,7 @@ func (by Measure) summary(x, weights []float64) summary {
 	s := (hi - lo) / 2
 	return summary{mid, s, func(y float64) (float64, float64) {
 		return below(0.5, mid, slopeMid, y), (below(1-low, hi, slopeHi, y) - below(low, lo, slopeLo, y)) / (2 * s)
-	}}
+	}, jumpMid, jumpLo || jumpHi}
 }
 
 // weightedQuantiles holds the sorted draws x and their levels p. The level of a draw is
@@ -150,17 +162,46 @@ func (q weightedQuantiles) at(p float64) float64 {
 	return q.x[k-1] + (p-q.p[k-1])/(q.p[k]-q.p[k-1])*(q.x[k]-q.x[k-1])
 }
 
+const (
+	// Intervals of `least` to `most` standard errors have to cover a gap that the same
+	// number of standard errors of the level reaches: 1.96 standard errors belong to a
+	// confidence level of 95 %, 3 to one of 99.7 %.
+	least, most = 1.9, 3
+	// Quantiles jump if their slope within the error of the level is more than `steep`
+	// times the slope with Bofinger's bandwidth. Far from gaps the ratio of these slopes is
+	// about 1 ± 0.15 for 1000 effective draws.
+	steep = 2
+)
+
 // The method slope() returns the reciprocal of the density at the p-quantile, or NaN if
-// there are too few draws.
-func (q weightedQuantiles) slope(p float64) float64 {
+// there are too few draws. The argument se is the standard error of the level p. The
+// second result says whether quantiles jump within this error.
+func (q weightedQuantiles) slope(p, se float64) (slope float64, jump bool) {
 	z := distuv.UnitNormal.Quantile(p)
 	phi := distuv.UnitNormal.Prob(z)
 	width := math.Pow(4.5*math.Pow(phi, 4)/math.Pow(2*z*z+1, 2)/q.size, 0.2)
 	width = math.Min(width, 0.75*math.Min(p, 1-p))
-	if s := (q.at(p+width) - q.at(p-width)) / (2 * width); s > 0 {
-		return s
+	slope = (q.at(p+width) - q.at(p-width)) / (2 * width)
+	if !(slope > 0) {
+		return math.NaN(), false
 	}
-	return math.NaN()
+	if !(se > 0) {
+		return slope, false
+	}
+	var steepest, central float64
+	for z := float64(most); z >= least; z *= 0.85 {
+		w := math.Min(z*se, 0.75*math.Min(p, 1-p))
+		above, below := (q.at(p+w)-q.at(p))/w, (q.at(p)-q.at(p-w))/w
+		steepest = math.Max(steepest, math.Max(above, below))
+		central = math.Max(central, (above+below)/2)
+	}
+	switch {
+	case steepest > steep*slope:
+		return steepest, true
+	case steepest < slope/steep: // a gap lies beyond the error of the level
+		return central, false
+	}
+	return slope, false
 }
 
 // The method part() summarises the draws x[c][k] for which in[c][k] is 1, or all draws if
@@ -185,17 +226,41 @@ func (by Measure) part(x, w, in [][]float64) (summary, func(c, k int) (center, l
 	if in != nil {
 		share = stat.Mean(slices.Concat(both...), nil)
 	}
-	s := by.summary(slices.Concat(x...), slices.Concat(both...))
-	return s, func(c, k int) (center, log float64) {
-		unit := 1 / share
-		if both != nil {
-			unit *= both[c][k]
+	unit := func(c, k int) float64 {
+		if both == nil {
+			return 1 / share
 		}
-		if unit == 0 {
+		return both[c][k] / share
+	}
+	s := by.summary(slices.Concat(x...), slices.Concat(both...), func(y float64) float64 {
+		// The influence function of the share is 1{x ≤ y} minus the share.
+		var below, sum float64
+		for c := range x {
+			for k, v := range x[c] {
+				if sum += unit(c, k); v <= y {
+					below += unit(c, k)
+				}
+			}
+		}
+		terms := make([][]float64, len(x))
+		for c := range x {
+			for k, v := range x[c] {
+				term := -below / sum
+				if v <= y {
+					term++
+				}
+				terms[c] = append(terms[c], term*unit(c, k))
+			}
+		}
+		return meanSE(terms)
+	})
+	return s, func(c, k int) (center, log float64) {
+		u := unit(c, k)
+		if u == 0 {
 			return 0, 0
 		}
 		center, log = s.influence(x[c][k])
-		return center * unit, log * unit
+		return center * u, log * u
 	}
 }
 
@@ -279,6 +344,15 @@ func (by Measure) Weighed(x, w, in, allCenter, allLog [][]float64, all Value) (D
 	}
 	ratio := plain.spread / weighted.spread
 	d := Difference{plain.center - weighted.center, meanSE(phi), ratio, ratio * meanSE(psi)}
+	// If quantiles jump, the errors of the plain and of the weighted quantiles do not
+	// cancel: the two may lie on different sides of the gap although the levels hardly
+	// differ.
+	if plain.jumps || weighted.jumps {
+		d.CenterSE = math.Max(d.CenterSE, math.Abs(d.Center)/least)
+	}
+	if plain.stretches || weighted.stretches {
+		d.RatioSE = math.Max(d.RatioSE, ratio*math.Abs(math.Log(ratio))/least)
+	}
 	center, centerSE := all.Center-d.Center, meanSE(restPhi)
 	if se := meanSE(ownPhi); se < centerSE {
 		center, centerSE = weighted.center, se

@@ -90,6 +90,55 @@ func TestWeightsThatRemoveAMode(t *testing.T) {
 	}
 }
 
+// Draws of share·N(−1, .05²) + (1 − share)·N(1, .05²). With a share of ½ the median is any
+// number in the gap, and its interval of three standard errors contains 0 unless the share
+// of the draws is off by more than three: in at most 8 of 200 runs, since a Poisson number
+// with a mean of 1.5 exceeds 8 with a probability of 3e-5. Weights that are noise move the median by at
+// most three standard errors. With a share of .6 the median is Φ⁻¹(5/6)·.05 − 1, and the
+// error is that of a smooth density: the mean of z² is χ²₂₀₀/200 as above, but larger by the
+// error of the density, 20 %. If the share is Φ(−1), an end of the central 68 % interval
+// lies on either side of the gap, so half the width is about 0.1 or 1.
+func TestJumpingQuantiles(t *testing.T) {
+	const runs = 200
+	low := distuv.UnitNormal.CDF(-1)
+	bimodal := func(rng *rand.Rand, share float64) (x, w [][]float64) {
+		x, w = make([][]float64, 4), make([][]float64, 4)
+		for c := range x {
+			for range 1000 {
+				v := 1 + 0.05*rng.NormFloat64()
+				if rng.Float64() < share {
+					v -= 2
+				}
+				x[c], w[c] = append(x[c], v), append(w[c], 0.9+0.2*rng.Float64())
+			}
+		}
+		return x, w
+	}
+	var missedCenter, missedSpread, moved int
+	var smooth float64
+	for seed := range uint64(runs) {
+		x, w := bimodal(rand.New(rand.NewPCG(seed, 1)), 0.5)
+		v := Quantiles.Apply(x, nil)
+		if math.Abs(v.Center) > 3*v.CenterSE {
+			missedCenter++
+		}
+		center, log := Quantiles.Stretches(x, nil, len(x[0]))
+		if d, _ := Quantiles.Weighed(x, w, nil, center, log, v); math.Abs(d.Center) > 3.01*d.CenterSE {
+			moved++
+		}
+		x, _ = bimodal(rand.New(rand.NewPCG(seed, 1)), low)
+		if v = Quantiles.Apply(x, nil); v.SpreadSE < 0.2 { // it is either about 0.1 or about 1
+			missedSpread++
+		}
+		x, _ = bimodal(rand.New(rand.NewPCG(seed, 1)), 0.6)
+		v = Quantiles.Apply(x, nil)
+		smooth += math.Pow((v.Center-0.05*distuv.UnitNormal.Quantile(5./6)+1)/v.CenterSE, 2) / runs
+	}
+	if missedCenter > 8 || missedSpread > 8 || moved > 0 || !(smooth > 0.7 && smooth < 1.5) {
+		t.Errorf("%d of %d intervals do not contain the median, %d not the spread; %d medians moved; mean z² without a jump %.2f", missedCenter, runs, missedSpread, moved, smooth)
+	}
+}
+
 // The quantiles of weighted draws are those of draws that come as often as they weigh.
 func TestQuantile(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 1))
