@@ -40,11 +40,11 @@ type Event struct {
 	Jump func(x []float64, t float64, theta []float64)
 
 	// JumpPullback, if not nil, propagates the gradient λ of a function back through the
-	// jump. It replaces the gradient with respect to the state after the jump by the
-	// gradient with respect to the state x before the jump. JumpPullback adds the
-	// gradient with respect to θ to dtheta, and returns the derivative with respect to t.
-	// Without JumpPullback, the gradient of a function of a path requires 2(d+p) calls of
-	// Jump for each event.
+	// jump. JumpPullback overwrites `lambda`, the gradient with respect to the state
+	// after the jump, with the gradient with respect to the state x before the jump.
+	// JumpPullback adds the gradient with respect to θ to `dtheta`, and returns the
+	// derivative with respect to t. Without JumpPullback, the gradient of a function of a
+	// path requires 2(d+p) calls of Jump for each event.
 	JumpPullback func(lambda, dtheta, x []float64, t float64, theta []float64) (dt float64)
 
 	// SeenAfter says that an observation at the time of the event shows the state after
@@ -100,7 +100,7 @@ func Infusion(rate, start, end float64) *Input {
 	return &Input{Times: []float64{start, end}, Values: []float64{rate, 0}, Constant: true}
 }
 
-// At returns the value at time t.
+// At returns the value of the input at time t.
 func (u *Input) At(t float64) float64 {
 	lo, hi := 0, len(u.Times) // Times[lo−1] ≤ t < Times[hi]
 	for lo < hi {

@@ -84,8 +84,8 @@ type NoiseScale struct {
 	// state: if the state is ten times as large in other units, α* is a hundred times as
 	// large.
 	Alpha, SE float64
-	// Scaling is the scaling for which α* was found. Scaling is never ScaleDefault: see
-	// Settings.
+	// Scaling says how the noise with the scale α* depends on the step. Scaling is never
+	// ScaleDefault: see Settings.
 	Scaling probode.Scaling
 	// SETime is the standard error of α* that is due to the limited time span, computed
 	// by the jackknife over ten blocks of consecutive grid points. Using more paths does
@@ -94,17 +94,18 @@ type NoiseScale struct {
 	SETime float64
 	// MeanSquare is the mean of E²/v over the grid points and components that enter the
 	// score. Within[k] is the share of these grid points and components for which |E| is
-	// less than k+1 times the standard deviation √v. For a Gaussian error with that
-	// spread, these values are 1, 68 % and 95 %. An error that keeps its sign and grows
-	// is not Gaussian, so no α gives all three values.
+	// less than k+1 times the standard deviation √v. For a Gaussian error with the
+	// standard deviation √v, MeanSquare is 1, and the two shares are 68 % and 95 %. An
+	// error that keeps its sign and grows with time is not Gaussian, so no α gives all of
+	// these three values.
 	MeanSquare float64
 	Within     [2]float64
 	// Warnings are sentences that a user should read before trusting these numbers.
 	Warnings []string
 }
 
-// Settings returns a copy of s whose fields Scaling and Alpha are set to those of c. Both
-// are set because a value of α has no meaning without its scaling.
+// Settings returns a copy of s whose fields Scaling and Alpha are set to those of c. The
+// method sets both fields because a value of α has no meaning without its scaling.
 func (c *NoiseScale) Settings(s probode.Settings) probode.Settings {
 	s.Scaling, s.Alpha = c.Scaling, c.Alpha
 	return s

@@ -10,7 +10,7 @@ import (
 
 // A Block is a set of elements of ξ: the values of one component in consecutive steps.
 // The data say little about a single element of ξ, but more about a sum of many elements.
-// Each block stands for one such sum:
+// A block stands for the scaled sum of its elements:
 //
 //	v_b = Σ_{i∈b} ξᵢ/√n_b,   n_b the number of steps,
 //

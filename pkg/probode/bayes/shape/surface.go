@@ -36,9 +36,9 @@ type Surface struct {
 	Low, High []float64
 
 	// Steps are the increments used in finite differences, one for each coordinate.
-	// NewSurface sets them to 10⁻⁵ times the interquartile ranges of the priors, because
-	// the posterior may be much narrower than the prior. For the sums of ξ over blocks,
-	// NewSurface sets the increments to 10⁻³.
+	// NewSurface sets the increments of the parameters to 10⁻⁵ times the interquartile
+	// ranges of their priors, because the posterior may be much narrower than the prior.
+	// For the sums of ξ over blocks, NewSurface sets the increments to 10⁻³.
 	Steps []float64
 
 	// Forward selects one-sided differences, which need half as many solves but give only
@@ -149,7 +149,7 @@ func NewSurface(e *bayes.Density, blocks ...Block) *Surface {
 	return s
 }
 
-// Use makes s use the density e from now on; e must be a density of the same posterior.
+// Use replaces the density of s by e, which must be a density of the same posterior.
 func (s *Surface) Use(e *bayes.Density) { s.e = e }
 
 // The method place() sets θ and ξ to their values at x, and returns the log density of
