@@ -32,7 +32,7 @@ import (
 // therefore do not reduce the acceptance rate [Beskos, Pinski, Sanz-Serna & Stuart 2011;
 // Shahbaba et al. 2014]. Each path turns (z, p) by about a right angle, because
 // successive draws are then least correlated. If the target is close to its Gaussian
-// approximation, one step is enough. A nearly independent draw then requires one
+// approximation, a path of one step is enough, and a nearly independent draw requires one
 // evaluation of the gradient; NUTS requires seven or more.
 //
 // Without the updates of p by ∇φ, the path is a rotation, which needs no gradient: a
@@ -56,10 +56,10 @@ type Hamiltonian struct {
 	// equal Settings.BurnIn of the run.
 	BurnIn int
 
-	// Mean and Information describe the Gaussian approximation, such as a mode and the
-	// Fisher information there. During burn-in the kernel corrects the mean and
-	// covariance of the first Learned coordinates, conditional on the others. Learned
-	// may be zero.
+	// Mean and Information are the mean and the inverse covariance of the Gaussian
+	// approximation, such as a mode and the Fisher information at this mode. During
+	// burn-in the kernel corrects the mean and covariance of the first Learned
+	// coordinates, conditional on the others. Learned may be zero.
 	Mean        []float64
 	Information mat.Symmetric
 	Learned     int

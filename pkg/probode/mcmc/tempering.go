@@ -33,8 +33,8 @@ type Tempering struct {
 	Target func(x []float64) (base, rest float64, err error)
 
 	// Draw, if not nil, makes an independent draw from the density proportional to
-	// e^base, and stores it in x. The replicas with the smaller values of β start at such
-	// draws, and each move of the last replica, at β = 0, is a new draw.
+	// e^base, and stores it in x. The replicas with the smaller values of β start at
+	// draws from this density, and each move of the replica at β = 0 is a new draw.
 	Draw func(x []float64, rng *rand.Rand)
 
 	// Proposal is the rule by which moves are proposed. Nil means AdaptiveMixture{}.
@@ -228,11 +228,12 @@ func (k *Tempering) respace() {
 	clear(k.tries)
 }
 
-// Swaps returns two statistics collected since the end of the burn-in. The first is the
-// mean probability of a swap for each pair of neighbouring temperatures, beginning at
-// β = 1. The second is the number of times that a point moved from β = 0 to β = 1. If the
-// swaps of a pair are almost never accepted, or if no point has moved from β = 0 to
-// β = 1, then modes that are found only at small β are missing from the draws.
+// Swaps returns two statistics collected since the end of the burn-in. The result `rates`
+// contains the mean probability of a swap for each pair of neighbouring temperatures,
+// beginning at β = 1. The result `trips` is the number of times that a point moved from β
+// = 0 to β = 1. If the swaps of a pair are almost never accepted, or if no point has
+// moved from β = 0 to β = 1, then modes that are found only at small β are missing from
+// the draws.
 func (k *Tempering) Swaps() (rates []float64, trips int) {
 	for i, n := range k.tries {
 		rates = append(rates, k.swaps[i]/n)

@@ -32,9 +32,10 @@ import (
 // variable whose name was changed has its original name in the attribute long_name.
 // Numbers are stored in 64 bits, neither rounded nor compressed.
 //
-// The folder appears only once it has been written completely. If there is already a
-// folder with this name, it is replaced, provided that WriteZarr wrote it. WriteZarr
-// returns an error if the draws have weights, because ArviZ would ignore them.
+// The folder appears only once it has been written completely. WriteZarr replaces an
+// existing folder only if WriteZarr itself wrote that folder, and otherwise returns an
+// error. WriteZarr returns an error if the draws have weights, because ArviZ would ignore
+// them.
 //
 // The format is version 2 of Zarr's specification (zarr-specs.readthedocs.io), with the
 // consolidated metadata of Zarr for Python and with dimensions named as xarray expects.
