@@ -26,8 +26,9 @@ type Event struct {
 	// reference.Accurate can solve a problem that has an event with a Trigger. Trigger
 	// must be a continuous function of all its arguments. If Trigger is positive for less
 	// time than a step takes, the event is detected only if Trigger has a single maximum
-	// in the step, and if this maximum exceeds the error of the solution. To detect other
-	// short events, set an upper bound on the step length.
+	// in the step, and if this maximum exceeds the error of the solution. To make sure
+	// that a Trigger is detected even if it is positive only briefly, set an upper bound
+	// on the step length.
 	Trigger func(t float64, x, theta []float64) float64
 
 	// AtStart says that the event also happens at the start of the span if Trigger is
@@ -48,8 +49,8 @@ type Event struct {
 	JumpPullback func(lambda, dtheta, x []float64, t float64, theta []float64) (dt float64)
 
 	// SeenAfter says that an observation at the time of the event shows the state after
-	// the jump. If SeenAfter is false, the observation shows the state before the jump,
-	// as when blood is drawn before a dose is given. If the time of the event is
+	// the jump. If SeenAfter is false, such an observation shows the state before the
+	// jump, as when blood is drawn before a dose is given. If the time of the event is
 	// determined by a Trigger, an observation at this time always shows the state after
 	// the jump.
 	SeenAfter bool

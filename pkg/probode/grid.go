@@ -67,8 +67,8 @@ func NewGrid(p *Problem, theta, times []float64) (*Grid, error) {
 }
 
 // UniformGrid returns the grid of equal steps between events: each segment is divided
-// into the fewest equal steps of length at most h. It is an error if h is longer than the
-// span.
+// into the fewest equal steps of length at most h. UniformGrid returns an error if h is
+// longer than the span.
 func UniformGrid(p *Problem, theta []float64, h float64) (*Grid, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -397,15 +397,15 @@ func (g *Grid) segment(i int) int {
 }
 
 // Segment returns the first and the last grid point of the segment that contains step i;
-// segments lie between events. A multistep method is started at the first grid point of
-// each segment.
+// a segment is the part of the grid between two events. A multistep method is started at
+// the first grid point of each segment.
 func (g *Grid) Segment(i int) (from, to int) {
 	j := sort.Search(len(g.seg), func(j int) bool { return g.seg[j].to > i })
 	return g.seg[j].from, g.seg[j].to
 }
 
 // Grows reports whether g is the unfinished grid of an error-controlled run. The times of
-// such a grid still change, so nothing that depends on the lengths of steps can be
+// an unfinished grid still change, so nothing that depends on the lengths of steps can be
 // computed in advance.
 func (g *Grid) Grows() bool { return len(g.seg) == 0 }
 

@@ -48,7 +48,7 @@ func (h Through) String() string { return fmt.Sprintf("h ≤ %g, through the tim
 // is shorter than the steps around it. If f contains a short pulse, declare the ends of
 // the pulse as events, or set Max.
 //
-// By default the noise on such a grid is scaled by the local errors of the run: see
+// By default the noise on a Frozen grid is scaled by the local errors of the run: see
 // ScaleDefault.
 type Frozen struct {
 	Tolerance

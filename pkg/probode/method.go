@@ -42,9 +42,9 @@ type Noise struct {
 	Quiet int
 }
 
-// A Stepper takes the steps of a path, one after another. It has its own workspace and
-// may store values from earlier steps, so it must not be used by two goroutines at the
-// same time.
+// A Stepper takes the steps of a path, one after another. A Stepper has its own workspace
+// and may store values from earlier steps, so it must not be used by two goroutines at
+// the same time.
 //
 // The Stepper of a one-step method needs only the methods Start and Step. The interfaces
 // below describe optional capabilities, which are used if a Stepper has them. Start and
@@ -104,7 +104,7 @@ type Chooser interface {
 	// After a failed step the factor is ignored, and the step is repeated with an eighth
 	// of its length.
 	Choose(i int, size float64, next []float64, units func(local []float64) float64) (factor float64)
-	// Chosen returns the order of the last step, or 0 if the method has only one.
+	// Chosen returns the order of the last step, or 0 if the method has only one order.
 	Chosen() int
 }
 

@@ -13,8 +13,8 @@ type Indicator func(ctx context.Context, s *probode.Solver, theta []float64) (*E
 
 // Errors are estimates of the global error of a classical solution.
 type Errors struct {
-	// E is the estimated error, stored as a row-major (N+1)×d matrix. Its sign does not
-	// matter.
+	// E is the estimated error, stored as a row-major (N+1)×d matrix. The sign of E does
+	// not matter.
 	E []float64
 	// Accuracy estimates the error of each element of E. Nil means that there is no such
 	// estimate.

@@ -28,8 +28,8 @@ type Settings struct {
 	// Indicator estimates the error; nil means Richardson. The indicator
 	// reference.TrueError computes the difference from an accurate solution.
 	Indicator Indicator
-	// Components are the components of the state, counted from 0, that enter the score;
-	// nil means all.
+	// Components lists the indices of the components of the state that enter the score,
+	// counted from 0; nil means all components.
 	Components []int
 	// Paths is the size of the ensemble; zero means 1000. The standard error of log α* is
 	// inversely proportional to the square root of Paths.
@@ -100,7 +100,7 @@ type NoiseScale struct {
 	// these three values.
 	MeanSquare float64
 	Within     [2]float64
-	// Warnings are sentences that a user should read before trusting these numbers.
+	// Warnings are sentences that a user should read before trusting α*.
 	Warnings []string
 }
 

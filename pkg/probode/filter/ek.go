@@ -57,12 +57,12 @@ type EK struct {
 	// The state is divided into blocks of Width neighbouring components. The filter uses
 	// only the derivatives of f within the blocks, so the errors of different blocks are
 	// independent. The standard deviations do not include errors that are propagated from
-	// one block to another. A step takes O(d w² q³) operations for a width w. Zero means
-	// one block for all components, or blocks of one component if the Jacobian is Zero.
-	// If an observation depends on several blocks, or the problem has events, the steps
-	// of Fenrir and DALTON cost as much as with a single block. If Jacobian is Cubature,
-	// Fenrir and DALTON always use a single block, and include the derivatives of f
-	// between the blocks of Width components.
+	// one block to another. A step takes O(d w² q³) operations for a width w. A Width of
+	// 0 means one block for all components or, if Jacobian is Zero, one block for each
+	// component. If an observation depends on several blocks, or the problem has events,
+	// the steps of Fenrir and DALTON cost as much as with a single block. If Jacobian is
+	// Cubature, Fenrir and DALTON always use a single block, and include the derivatives
+	// of f between the blocks of Width components.
 	Width int
 
 	// If SecondOrder is true, the state is (x, x′): F writes x′ to the first half of its

@@ -29,7 +29,8 @@ type Settings struct {
 
 	// Alpha is the diffusion κ² of the prior. If Alpha is zero, the diffusion is
 	// estimated from the residuals of all steps by maximum likelihood. If the diffusion
-	// is the same in all steps, the mean does not depend on it, except with Cubature.
+	// is the same in all steps, the mean does not depend on the diffusion, except with
+	// Cubature.
 	Alpha float64
 	// If PerComponent is true, a diffusion is estimated for each block of the filter: see
 	// EK.Width.
@@ -39,8 +40,9 @@ type Settings struct {
 	Varying bool
 
 	// If Forward is true, the result consists of the filtering distributions, which at
-	// each time are conditional on the equation up to that time. Otherwise it consists of
-	// the smoothing distributions, which are conditional on the equation at all times.
+	// each time are conditional on the equation up to that time. If Forward is false, the
+	// result consists of the smoothing distributions, which are conditional on the
+	// equation at all times.
 	Forward bool
 }
 

@@ -17,9 +17,9 @@ import (
 // coordinates. The other coordinates, for example random numbers about which the data say
 // little, are nearly independent and N(0, 1).
 //
-// In coordinates z in which the target is nearly N(0, I), let its density be e^−φ(z) with
-// respect to N(0, I). Each iteration draws a momentum p ~ N(0, I) and follows Hamilton's
-// equations for
+// Let z be coordinates in which the target is nearly N(0, I), and let e^−φ(z) be the
+// density of the target with respect to N(0, I). Each iteration draws a momentum p ~ N(0,
+// I) and follows Hamilton's equations for
 //
 //	H(z, p) = φ(z) + ½ zᵀz + ½ pᵀp
 //

@@ -135,15 +135,15 @@ type Kernel interface {
 	// Step makes one iteration.
 	Step(rng *rand.Rand)
 
-	// Position returns the coordinates to be recorded. Their number does not change.
-	// The slice is valid until the next Step and must not be changed.
+	// Position returns the coordinates to be recorded. The number of coordinates does not
+	// change. The slice is valid until the next Step and must not be changed.
 	Position() []float64
 
 	// Stats returns the counts of moves since Init.
 	Stats() Stats
 
 	// State writes everything that Step and Position depend on, or reads it back into a
-	// kernel made with the same arguments. It is called between iterations.
+	// kernel made with the same arguments. State is called between iterations.
 	State(a *Archive)
 }
 

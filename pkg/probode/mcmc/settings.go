@@ -144,8 +144,8 @@ func (s Settings) WithDefaults() (Settings, error) {
 	return s, nil
 }
 
-// MaxChains is the largest number of chains that is allowed. This limit is far higher
-// than anybody needs, but low enough for a list of the chains to fit into memory.
+// MaxChains is the largest number of chains that is allowed. MaxChains is far larger than
+// anybody needs, but small enough for a list of the chains to fit into memory.
 const MaxChains = 1_000_000
 
 // The method iterations() returns the number of iterations after which a chain has n

@@ -22,9 +22,9 @@ type Adjuster interface {
 // them, or if the corrected derivatives predicted the last rise badly.
 //
 // If the log density has kinks, a step goes to the maximum of an expansion that contains
-// the kinks. The modes of such a density usually lie at kinks, just as a sample median
-// lies at a data point. If a mode lies at a kink, the gradient at the mode is not zero,
-// but the expansion predicts no further rise.
+// the kinks. The modes of a density with kinks usually lie at kinks, just as a sample
+// median lies at a data point. If a mode lies at a kink, the gradient at the mode is not
+// zero, but the expansion predicts no further rise.
 //
 // Sources: Moré (1983), Recent developments in algorithms and software for trust region
 // methods; and, for the bounds, Bertsekas (1982), SIAM Journal on Control and

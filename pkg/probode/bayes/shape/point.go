@@ -49,7 +49,7 @@ type Function interface {
 
 	// Follow computes the expansion at p.X from the expansion at the previous point,
 	// without new derivatives if that is possible. The last call to Value must have been
-	// at p.X. It reports whether it succeeded.
+	// at p.X. Follow reports whether it succeeded.
 	Follow(p *Point, before []float64) bool
 }
 

@@ -20,8 +20,8 @@ import (
 //
 // J is computed from derivatives of the path if ∂f/∂θ is known, and otherwise from
 // differences between solutions. An accurate solver provides no derivatives, so the
-// derivatives are computed with an adaptive Radau method, provided that it predicts
-// nearly the same data at the same point.
+// derivatives are computed with an adaptive Radau method, provided that this method
+// predicts nearly the same data as the accurate solver.
 //
 // In a model with many experiments, a change of one coordinate requires new solves only
 // for the experiments whose equations depend on this coordinate. A change in the size of
@@ -49,8 +49,8 @@ type Surface struct {
 	// coordinate are computed.
 	Progress func(done, total int)
 
-	// Draws is the number of draws from which the Fisher information of one data value is
-	// estimated if it has no closed form. NewSurface sets it to 256.
+	// Draws is the number of draws used to estimate a Fisher information that has no
+	// closed form. NewSurface sets it to 256.
 	Draws int
 
 	e         *bayes.Density

@@ -201,8 +201,7 @@ func (by Measure) part(x, w, in [][]float64) (summary, func(c, k int) (center, l
 	}
 }
 
-// Apply applies the measure: it returns the centre and the spread of the draws x[c][k]
-// for which in[c][k] is 1.
+// Apply returns the centre and the spread of the draws x[c][k] for which in[c][k] is 1.
 func (by Measure) Apply(x, in [][]float64) Value {
 	s, influence := by.part(x, nil, in)
 	center, log := stretches(x, influence, len(x[0]))

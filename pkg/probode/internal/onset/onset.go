@@ -1,5 +1,6 @@
 // Package onset finds inputs that change soon after a given time, such as a short pulse
-// that begins with a dose. A step whose stages all lie after the pulse would miss it.
+// that begins with a dose. A step whose stages all lie after the pulse would miss the
+// pulse.
 package onset
 
 import "math"
