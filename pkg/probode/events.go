@@ -49,10 +49,10 @@ type Event struct {
 	JumpPullback func(lambda, dtheta, x []float64, t float64, theta []float64) (dt float64)
 
 	// SeenAfter says that an observation at the time of the event shows the state after
-	// the jump. If SeenAfter is false, such an observation shows the state before the
-	// jump, as when blood is drawn before a dose is given. If the time of the event is
-	// determined by a Trigger, an observation at this time always shows the state after
-	// the jump.
+	// the jump. If SeenAfter is false, an observation at the time of the event shows the
+	// state before the jump, as when blood is drawn before a dose is given. If the time
+	// of the event is determined by a Trigger, an observation at this time always shows
+	// the state after the jump.
 	SeenAfter bool
 }
 

@@ -20,7 +20,7 @@ type Settings struct {
 	// docs/calibration.md. The result α* is valid only for this scaling: see
 	// NoiseScale.Settings.
 	Scaling probode.Scaling
-	// Criterion is the score that α* maximises; zero is LogScore. The paper uses
+	// Criterion is the score that α* maximises; zero means LogScore. The paper uses
 	// Bhattacharyya.
 	Criterion Criterion
 	// Theta is the parameter value; nil means Problem.Theta.

@@ -52,8 +52,8 @@ func Blocks(e *bayes.Density, count int) []Block {
 	return blocks
 }
 
-// Sum returns v_b. Two running sums are faster than one, because the processor can add to
-// both at the same time.
+// Sum returns v_b. Sum uses two running sums, because the processor can add to both at
+// the same time.
 func (b *Block) Sum(xi []float64) float64 {
 	xi = xi[b.From:b.To]
 	if b.Weights != nil {
