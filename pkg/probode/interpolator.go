@@ -22,10 +22,11 @@ import (
 //
 //	Z(t) = Σⱼ wⱼ(t) Zⱼ,   wⱼ(t) = ∏_{m≠j} (t − t_m)/(t_j − t_m),
 //
-// through q+2 neighbouring grid points, where q = Method.Order(). Half of these points
-// lie before t and half after t, except near the ends of the grid. The interpolation adds
-// an error of O(h^{q+2}) to the O(h^q) error of the method, and does not evaluate f. At a
-// time within 10⁻⁹ h of a grid point, the value is the state at that point.
+// through q+2 neighbouring grid points, where q = Method.Order(). About half of these
+// points lie before t and the others after t, except near the ends of a segment. The
+// interpolation adds an error of O(h^{q+2}) to the O(h^q) error of the method, and does
+// not evaluate f. At a time within 10⁻⁹ h of a grid point, the value is the state at that
+// point.
 //
 // The error of DormandPrince is so small that the error of the interpolation may be
 // larger. For example, on LotkaVolterra20 with h = 0.1 the root mean square error is 8e-9

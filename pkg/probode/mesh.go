@@ -60,7 +60,7 @@ type Frozen struct {
 
 func (f Frozen) String() string { return f.Tolerance.String() }
 
-// Bind makes the run.
+// Bind makes the error-controlled run.
 func (f Frozen) Bind(ctx context.Context, s Setup, p *Problem, at, times []float64) (Path, error) {
 	return bindGrid(ctx, f, s, p, at, times)
 }

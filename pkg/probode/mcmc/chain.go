@@ -17,7 +17,7 @@ import (
 // memory, such as mcmc/store, creates chains with NewChain, gives each a Sink, and runs
 // them with Advance.
 type Chain struct {
-	// Sink receives the draws. Nil keeps them in memory.
+	// Sink receives the draws. If Sink is nil, the draws are kept in memory.
 	Sink Sink
 
 	index     int
@@ -180,8 +180,8 @@ func (c *Chain) step() bool {
 }
 
 // Interrupted reports whether an iteration stopped before it was complete: see
-// Interruptible. The chain is then in the middle of an iteration, and its State cannot be
-// used.
+// Interruptible. An interrupted chain is in the middle of an iteration, and its State
+// cannot be used.
 func (c *Chain) Interrupted() bool {
 	k, ok := c.kernel.(Interruptible)
 	return ok && k.Interrupted()

@@ -34,8 +34,9 @@ import (
 // example, whether the path to a draw was divergent; Chains.Warnings checks these
 // quantities.
 //
-// One iteration takes at most 2^MaxDepth − 1 leapfrog steps. Each evaluates the target
-// once. An iteration allocates no memory, except while the target is evaluated.
+// One iteration takes at most 2^MaxDepth − 1 leapfrog steps. Each leapfrog step evaluates
+// the target once. An iteration allocates no memory, except while the target is
+// evaluated.
 type NUTS struct {
 	Target GradientDensity
 

@@ -602,7 +602,7 @@ type bdfTangent struct {
 }
 
 // Differentiate differentiates the equation of the step and the noise. The coefficients
-// do not depend on θ, because the ratios of the steps do not.
+// do not depend on θ, because the ratios of the step lengths do not depend on θ.
 func (b *bdf) Differentiate(dnext []float64, i int, x, next, theta, xi, scale []float64, tg *probode.Tangents) error {
 	if b.tangent == nil {
 		b.newTangent()
