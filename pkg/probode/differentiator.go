@@ -25,9 +25,9 @@ type Differentiator struct {
 	jac1        *Matrix
 }
 
-// NewDifferentiator returns a Differentiator of p. If p has no FJ, the argument `jacobian`
-// says whether to compute the Jacobian by differences at each point. Implicit methods need
-// that Jacobian anyway.
+// NewDifferentiator returns a Differentiator of p. If p has no FJ, the argument
+// `jacobian` says whether to compute the Jacobian by differences at each point. Implicit
+// methods need the Jacobian for their steps anyway.
 func NewDifferentiator(p *Problem, jacobian bool) *Differentiator {
 	d, n := p.Dim(), len(p.Theta)
 	e := &Differentiator{p: p}
@@ -47,8 +47,8 @@ func NewDifferentiator(p *Problem, jacobian bool) *Differentiator {
 	return e
 }
 
-// At sets the point at which the derivatives are computed. The argument f is the value of
-// F at this point if it is known, or nil.
+// At sets the point at which the derivatives are computed. The argument `f` is the value
+// of f at this point, or nil if this value is not known.
 func (e *Differentiator) At(t float64, x, theta, f []float64) {
 	e.t, e.ft = t, e.ft[:0]
 	copy(e.x, x)

@@ -3,11 +3,10 @@
 // solutions, about as wide as the error of the method.
 //
 // The package implements the implicit probabilistic integrators of Teymur, Lie, Sullivan
-// & Calderhead [T18], which are of Adams–Moulton type. It also implements the explicit
-// integrators of Conrad et al. [C16] and Teymur et al. [T16]. A numerical path is a
-// deterministic function Z(θ, ξ) of the parameters θ and of standard normal variates ξ; ξ
-// = 0 is the classical method. A Solver computes this function Z, and the rest of the
-// package is built on it.
+// & Calderhead [T18], which are of Adams–Moulton type. The package also implements the
+// explicit integrators of Conrad et al. [C16] and Teymur et al. [T16]. A numerical path
+// is a deterministic function Z(θ, ξ) of the parameters θ and of standard normal variates
+// ξ; ξ = 0 is the classical method. A Solver computes the path Z(θ, ξ).
 //
 // # Where to start
 //
@@ -26,14 +25,14 @@
 //
 // # Which method
 //
-// adams.Moulton{} is the backward Euler method, for problems that may be stiff. If its
-// field Steps is 1, it is the trapezoidal rule, which has order 2 and is still A-stable.
-// With larger Steps the order is higher, but the region of stability is smaller. A step
-// of adams.Bashforth or RungeKutta costs less, but these methods suit only problems that
-// are not stiff. Package methods has Radau and BDF for stiff problems, Gauss for
-// mechanics, and random time steps; package filter has Gaussian filters. The page
-// docs/choosing-a-method.md compares all these methods, and docs/adding-a-method.md shows
-// how to write a method of your own.
+// adams.Moulton{} is the backward Euler method, for problems that may be stiff.
+// adams.Moulton{Steps: 1} is the trapezoidal rule, which has order 2 and is still
+// A-stable. A larger value of Steps gives a higher order but a smaller region of
+// stability. A step of adams.Bashforth or RungeKutta costs less, but these methods suit
+// only problems that are not stiff. Package methods has Radau and BDF for stiff problems,
+// Gauss for mechanics, and random time steps; package filter has Gaussian filters. The
+// page docs/choosing-a-method.md compares all these methods, and docs/adding-a-method.md
+// shows how to write a method of your own.
 //
 // Steps are all of the same size (Uniform), end at the observation times (Through), or
 // come from one error-controlled run (Frozen): see Mesh.
@@ -57,15 +56,16 @@
 // # Differences from the paper
 //
 // To make a step cheap, the paper [T18] linearises f at the current state (adams.Moulton
-// with Linearize: Current). This limits the order to 2. By default, the implicit equation
-// is solved by Newton's method, and the order is s+1. The command reproduce writes a
-// report on all differences from the paper, with the evidence for each of them.
+// with Linearize: Current). This linearisation limits the order to 2. By default,
+// adams.Moulton solves the implicit equation by Newton's method, and its order is s+1.
+// The command reproduce writes a report on all differences from the paper, with the
+// evidence for each of them.
 //
 // # References
 //
 //   - [T18] Teymur, Lie, Sullivan & Calderhead (2018), Implicit probabilistic
-//     integrators for ODEs, NeurIPS 31. Equations are counted as they are
-//     numbered there.
+//     integrators for ODEs, NeurIPS 31. Equation numbers are those of this
+//     paper.
 //   - [T16] Teymur, Zygalakis & Calderhead (2016), Probabilistic linear
 //     multistep methods, NeurIPS 29.
 //   - [C16] Conrad, Girolami, Särkkä, Stuart & Zygalakis (2016), Statistical

@@ -35,8 +35,8 @@ type Settings struct {
 	// nil means all of them.
 	Times []float64
 	// Quantiles are levels in (0, 1). The quantiles of the paths at these levels are
-	// computed at each of Times. For up to 4096 paths they are sample quantiles; for more
-	// paths they come from a histogram with 4096 bins: see Ensemble.Quantile.
+	// computed at each of Times. With up to 4096 paths, the results are sample quantiles;
+	// with more paths, they come from a histogram with 4096 bins: see Ensemble.Quantile.
 	Quantiles []float64
 	// If KeepPaths is true, the Ensemble contains the states of all paths at Times. If
 	// KeepPaths is false, the memory in use does not grow with the number of paths.
@@ -55,7 +55,7 @@ type Ensemble struct {
 	Problem *Problem
 	Grid    *Grid
 
-	// T holds the times to which the elements of the following time series belong.
+	// T holds the times at which the ensemble is summarised.
 	T []float64
 	// Mean and SD are the sample mean and standard deviation of the paths.
 	Mean, SD [][]float64
@@ -79,9 +79,9 @@ type Ensemble struct {
 
 // Integrate computes an ensemble of n paths of p with method m on all cores.
 //
-// Paths that fail are left out and counted in the result. It is an error if all paths
-// fail, or if the classical solution does. If ctx is done early, the result describes the
-// N+Failed paths that had been completed by then, and Integrate returns the error of ctx.
+// Paths that fail are left out and counted in the result. Integrate returns an error if
+// all paths fail, or if the classical solution fails. If ctx is done early, Integrate
+// returns the error of ctx, and an Ensemble of the paths that had been completed by then.
 func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*Ensemble, error) {
 	if err := s.check(ctx, p, n); err != nil {
 		return nil, err

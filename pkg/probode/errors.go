@@ -29,8 +29,8 @@ var (
 )
 
 // A PanicError says that a function supplied by the user, such as a function of the
-// problem, a likelihood or a progress hook, panicked. Its message is one line. Stack has
-// the full stack trace; use [errors.As] to get the PanicError.
+// problem, a likelihood or a progress hook, panicked. The message of a PanicError is one
+// line. Stack has the full stack trace; use [errors.As] to get the PanicError.
 type PanicError struct {
 	Value any
 	Stack []byte

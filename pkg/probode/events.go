@@ -26,8 +26,9 @@ type Event struct {
 	// reference.Accurate can solve a problem that has an event with a Trigger. Trigger
 	// must be a continuous function of all its arguments. If Trigger is positive for less
 	// time than a step takes, the event is detected only if Trigger has a single maximum
-	// in the step, and if this maximum exceeds the error of the solution. To detect other
-	// short events, set an upper bound on the step length.
+	// in the step, and if this maximum exceeds the error of the solution. To make sure
+	// that a Trigger is detected even if it is positive only briefly, set an upper bound
+	// on the step length.
 	Trigger func(t float64, x, theta []float64) float64
 
 	// AtStart says that the event also happens at the start of the span if Trigger is
@@ -40,18 +41,18 @@ type Event struct {
 	Jump func(x []float64, t float64, theta []float64)
 
 	// JumpPullback, if not nil, propagates the gradient λ of a function back through the
-	// jump. It replaces the gradient with respect to the state after the jump by the
-	// gradient with respect to the state x before the jump. JumpPullback adds the
-	// gradient with respect to θ to dtheta, and returns the derivative with respect to t.
-	// Without JumpPullback, the gradient of a function of a path requires 2(d+p) calls of
-	// Jump for each event.
+	// jump. JumpPullback overwrites `lambda`, the gradient with respect to the state
+	// after the jump, with the gradient with respect to the state x before the jump.
+	// JumpPullback adds the gradient with respect to θ to `dtheta`, and returns the
+	// derivative with respect to t. Without JumpPullback, the gradient of a function of a
+	// path requires 2(d+p) calls of Jump for each event.
 	JumpPullback func(lambda, dtheta, x []float64, t float64, theta []float64) (dt float64)
 
 	// SeenAfter says that an observation at the time of the event shows the state after
-	// the jump. If SeenAfter is false, the observation shows the state before the jump,
-	// as when blood is drawn before a dose is given. If the time of the event is
-	// determined by a Trigger, an observation at this time always shows the state after
-	// the jump.
+	// the jump. If SeenAfter is false, an observation at the time of the event shows the
+	// state before the jump, as when blood is drawn before a dose is given. If the time
+	// of the event is determined by a Trigger, an observation at this time always shows
+	// the state after the jump.
 	SeenAfter bool
 }
 
@@ -100,7 +101,7 @@ func Infusion(rate, start, end float64) *Input {
 	return &Input{Times: []float64{start, end}, Values: []float64{rate, 0}, Constant: true}
 }
 
-// At returns the value at time t.
+// At returns the value of the input at time t.
 func (u *Input) At(t float64) float64 {
 	lo, hi := 0, len(u.Times) // Times[lo−1] ≤ t < Times[hi]
 	for lo < hi {

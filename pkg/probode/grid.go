@@ -11,12 +11,12 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// A Grid holds the times at which a problem is solved, t₀ ≤ … ≤ t_N. Events cut it into
-// segments. At an event two neighbouring grid points have the same time: the first holds
-// the state before the event, and the second the state after it. The step between these
-// two points has length zero and represents the event.
+// A Grid holds the times at which a problem is solved, t₀ ≤ … ≤ t_N. Events divide the
+// grid into segments. At an event two neighbouring grid points have the same time: the
+// first holds the state before the event, and the second the state after it. The step
+// between these two points has length zero and represents the event.
 //
-// Event times may depend on θ. The grid then moves with the event times. A segment keeps
+// If event times depend on θ, the grid points move with the event times. A segment keeps
 // the number and the relative positions of its points, so the numerical solution Z
 // depends on θ as smoothly as the problem does. A Grid is made for one value of θ and can
 // be used at other values; each Solver moves the points of its own copy.
@@ -67,8 +67,8 @@ func NewGrid(p *Problem, theta, times []float64) (*Grid, error) {
 }
 
 // UniformGrid returns the grid of equal steps between events: each segment is divided
-// into the fewest equal steps of length at most h. It is an error if h is longer than the
-// span.
+// into the fewest equal steps of length at most h. UniformGrid returns an error if h is
+// longer than the span.
 func UniformGrid(p *Problem, theta []float64, h float64) (*Grid, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -317,8 +317,9 @@ func (g *Grid) String() string { return g.rule }
 func (g *Grid) Local() []float64 { return g.local }
 
 // Order returns the order of step i, as chosen in the error-controlled run that made the
-// grid: see Chooser. After Refine, both halves of a step have its order. The result is 0
-// on other grids, for a method of fixed order, and for an event.
+// grid: see Chooser. After Refine, both halves of a step have the order of that step.
+// Order returns 0 for an event, for a method of fixed order, and for a grid that was not
+// made by an error-controlled run.
 func (g *Grid) Order(i int) int {
 	if g.orders == nil {
 		return 0
@@ -331,9 +332,9 @@ func (g *Grid) Order(i int) int {
 func (g *Grid) Tolerance() *Tolerance { return g.tol }
 
 // Index returns the indices of the grid points at the given times, or of all grid points
-// if times is nil. At the time of an event, the index is that of the point before the
-// event or, if SeenAfter is set, of the point after it. The error names the first time
-// that is not a grid point.
+// if the argument `times` is nil. At the time of an event, the index is that of the point
+// before the event or, if SeenAfter is set, of the point after it. The error names the
+// first time that is not a grid point.
 func (g *Grid) Index(times []float64) ([]int, error) {
 	if times == nil {
 		all := make([]int, len(g.t))
@@ -396,22 +397,22 @@ func (g *Grid) segment(i int) int {
 }
 
 // Segment returns the first and the last grid point of the segment that contains step i;
-// segments lie between events. A multistep method is started at the first grid point of
-// each segment.
+// a segment is the part of the grid between two events. A multistep method is started at
+// the first grid point of each segment.
 func (g *Grid) Segment(i int) (from, to int) {
 	j := sort.Search(len(g.seg), func(j int) bool { return g.seg[j].to > i })
 	return g.seg[j].from, g.seg[j].to
 }
 
 // Grows reports whether g is the unfinished grid of an error-controlled run. The times of
-// such a grid still change, so nothing that depends on the lengths of steps can be
+// an unfinished grid still change, so nothing that depends on the lengths of steps can be
 // computed in advance.
 func (g *Grid) Grows() bool { return len(g.seg) == 0 }
 
-// Place returns the position of grid point i. If no event time depends on θ, this is the
-// time t[i]; otherwise it is the relative position within the segment, from 0 to 1.
-// Within a segment, ratios of step lengths that are computed from Place do not depend on
-// θ, not even in the last bit.
+// Place returns the position of grid point i. If no event time depends on θ, the position
+// is the time t[i]; otherwise it is relative to the segment, from 0 to 1. Within a
+// segment, ratios of step lengths that are computed from Place do not depend on θ, not
+// even in the last bit.
 func (g *Grid) Place(i int) float64 {
 	if !g.moving {
 		return g.t[i]

@@ -22,11 +22,11 @@ import (
 //
 //	Z(t) = Σⱼ wⱼ(t) Zⱼ,   wⱼ(t) = ∏_{m≠j} (t − t_m)/(t_j − t_m),
 //
-// through q+2 neighbouring grid points, where q = Method.Order(). Half of these points
-// lie before t and half after t, except near the ends of the grid. If the grid has fewer
-// points, all of them are used. The interpolation adds an error of O(h^{q+2}) to the
-// O(h^q) error of the method, and does not evaluate f. At a time within 10⁻⁹ h of a grid
-// point, the value is the state at that point.
+// through q+2 neighbouring grid points, where q = Method.Order(). About half of these
+// points lie before t and the others after t, except near the ends of a segment. The
+// interpolation adds an error of O(h^{q+2}) to the O(h^q) error of the method, and does
+// not evaluate f. At a time within 10⁻⁹ h of a grid point, the value is the state at that
+// point.
 //
 // The error of DormandPrince is so small that the error of the interpolation may be
 // larger. For example, on LotkaVolterra20 with h = 0.1 the root mean square error is 8e-9
@@ -35,10 +35,10 @@ import (
 // The polynomial may take values outside the range of its points: with large steps, a
 // component that is positive at all grid points may be negative between them.
 //
-// All points belong to the segment that contains t, that is, they lie between the same
-// two events. If a segment has fewer than q+2 points, all of them are used, and the
-// result is less accurate. If events lie close together, use a grid through the
-// observation times.
+// The polynomial uses only points of the segment that contains t, so no event lies
+// between these points. If a segment has fewer than q+2 points, all of its points are
+// used, and the result is less accurate. If events lie close together, use a grid through
+// the observation times.
 //
 // An Interpolator is valid only for the grid of its Solver. If event times do not depend
 // on θ, an Interpolator never changes, and all clones of its Solver and any number of

@@ -38,8 +38,8 @@ func NewLU(j *Matrix) *LU {
 	return f
 }
 
-// Factorize sets f to the factors of cI − J. Factorize reports whether this matrix has an
-// inverse. The result is false if a pivot is zero or an element is not finite.
+// Factorize sets f to the factors of cI − J, and reports whether cI − J has an inverse.
+// The result is false if a pivot is zero or an element is not finite.
 func (f *LU) Factorize(c float64, j *Matrix) bool {
 	if j.D != f.d || j.Banded != f.banded || j.Lower != f.low {
 		panic(fmt.Sprintf("probode: the dimension is %d and the lower bandwidth is %d: want %d and %d, as in NewLU", j.D, j.Lower, f.d, f.low))

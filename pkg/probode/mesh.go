@@ -45,10 +45,10 @@ func (h Through) String() string { return fmt.Sprintf("h ≤ %g, through the tim
 // grid includes the requested times and the events.
 //
 // The run evaluates f at only a few points in each step, so it may miss a pulse in f that
-// is shorter than the steps around it. To prevent this, declare the ends of the pulse as
-// events, or set Max.
+// is shorter than the steps around it. If f contains a short pulse, declare the ends of
+// the pulse as events, or set Max.
 //
-// By default the noise on such a grid is scaled by the local errors of the run: see
+// By default the noise on a Frozen grid is scaled by the local errors of the run: see
 // ScaleDefault.
 type Frozen struct {
 	Tolerance
@@ -60,7 +60,7 @@ type Frozen struct {
 
 func (f Frozen) String() string { return f.Tolerance.String() }
 
-// Bind makes the run.
+// Bind makes the error-controlled run.
 func (f Frozen) Bind(ctx context.Context, s Setup, p *Problem, at, times []float64) (Path, error) {
 	return bindGrid(ctx, f, s, p, at, times)
 }
@@ -124,7 +124,8 @@ func (f Frozen) run(ctx context.Context, p *Problem, m Method, theta, times []fl
 	return g, nil
 }
 
-// Bind returns the Path on g. With the method Bind, a Grid is also a Mesh.
+// Bind returns a Path that solves p on the grid g. With the method Bind, a Grid is also a
+// Mesh.
 func (g *Grid) Bind(ctx context.Context, s Setup, p *Problem, at, times []float64) (Path, error) {
 	return bindGrid(ctx, g, s, p, at, times)
 }
@@ -145,8 +146,8 @@ func (s Setup) StepSize() float64 {
 	return 0
 }
 
-// WithStepSize returns s with steps of size h. If the Mesh of s is a Through, so is the
-// Mesh of the result; otherwise it is a Uniform.
+// WithStepSize returns s with steps of size h. The Mesh of the result is Through(h) if
+// the Mesh of s is a Through, and Uniform(h) otherwise.
 func (s Setup) WithStepSize(h float64) Setup {
 	if _, ok := s.Mesh.(Through); ok {
 		s.Mesh = Through(h)

@@ -42,9 +42,9 @@ type Noise struct {
 	Quiet int
 }
 
-// A Stepper takes the steps of a path, one after another. It has its own workspace and
-// may store values from earlier steps, so it must not be used by two goroutines at the
-// same time.
+// A Stepper takes the steps of a path, one after another. A Stepper has its own workspace
+// and may store values from earlier steps, so it must not be used by two goroutines at
+// the same time.
 //
 // The Stepper of a one-step method needs only the methods Start and Step. The interfaces
 // below describe optional capabilities, which are used if a Stepper has them. Start and
@@ -76,9 +76,9 @@ type Rememberer interface {
 	Restore(i int, src []float64)
 }
 
-// An Estimator is a Stepper that can estimate its local error. For any other Stepper that
-// does not use earlier steps, the error is estimated by step doubling. A Stepper that
-// uses earlier steps and is not an Estimator cannot be used under error control.
+// An Estimator is a Stepper that can estimate its local error. If a Stepper is not an
+// Estimator and uses no earlier steps, its error is estimated by step doubling. A Stepper
+// that uses earlier steps and is not an Estimator cannot be used under error control.
 type Estimator interface {
 	Stepper
 	// LocalError writes to dst an estimate of the error of each component in the last
@@ -96,14 +96,15 @@ type Estimator interface {
 type Chooser interface {
 	Estimator
 	// Choose is called after step i, which began in the state given to Step and ended in
-	// the state `next`. The argument `size` is the local error of the step in units of the
-	// tolerance. If size is at most 1, the step is accepted; +Inf means that the step
-	// failed. The argument `units` is a function that converts another error estimate to
-	// the same units. Choose returns the factor by which the length of the step should be
-	// multiplied for the next step, or for the repetition of this step. After a failed
-	// step the factor is ignored, and the step is repeated with an eighth of its length.
+	// the state `next`. The argument `size` is the local error of the step in units of
+	// the tolerance. If `size` is at most 1, the step is accepted. If `size` is +Inf, the
+	// step failed. The argument `units` is a function that converts another error
+	// estimate to the same units. Choose returns the factor by which the length of the
+	// step should be multiplied for the next step, or for the repetition of this step.
+	// After a failed step the factor is ignored, and the step is repeated with an eighth
+	// of its length.
 	Choose(i int, size float64, next []float64, units func(local []float64) float64) (factor float64)
-	// Chosen returns the order of the last step, or 0 if the method has only one.
+	// Chosen returns the order of the last step, or 0 if the method has only one order.
 	Chosen() int
 }
 
@@ -138,7 +139,7 @@ type Recaller interface {
 // resulting Mean of the next state. The noise of the step is (Inv I − J)⁻¹ J times the
 // scaled normal variates.
 type ImplicitStep struct {
-	// T is the time at the end of the step. If this is the time of an event, T is one ulp
+	// T is the time at the end of the step. If the step ends at an event, T is one ulp
 	// earlier, because F is not called at the time of an event.
 	T   float64
 	Inv float64

@@ -11,10 +11,10 @@ import (
 
 // Simulate returns a copy of p in which simulated data replace the data of p, at the same
 // times and with the same missing values. The parameters of the simulation are drawn from
-// the prior. Simulate also returns this draw, and the log likelihood at the draw. The
-// argument `noisy` says whether the solver's noise is part of the model that generates
-// the data. It is an error if the equations cannot be solved at the draw, or if the
-// distribution of the data is undefined there.
+// the prior. Simulate also returns the draw of the parameters, and the log likelihood at
+// this draw. The argument `noisy` says whether the solver's noise is part of the model
+// that generates the data. Simulate returns an error if the equations cannot be solved at
+// this draw, or if the distribution of the data is undefined there.
 func Simulate(ctx context.Context, p *Posterior, noisy bool, rng *rand.Rand) (q *Posterior, theta []float64, ll float64, err error) {
 	e, err := NewDensity(ctx, p)
 	if err != nil {

@@ -17,9 +17,9 @@ type SlopedLikelihood interface {
 
 // Kinked is implemented by a Likelihood whose log density has a kink. For example, the
 // log density of the Laplace distribution has a kink at m = y. The log density is −weight
-// |r| plus a smooth function, and r depends only on y and m. Modes usually lie at such
-// kinks, where the density has no gradient. If a likelihood embeds another likelihood
-// that has a Kink method, it must define a Kink method of its own.
+// |r| plus a smooth function, and r depends only on y and m. Modes usually lie at kinks,
+// where the density has no gradient. A likelihood that embeds another likelihood with a
+// Kink method must define a Kink method of its own.
 type Kinked interface {
 	Likelihood
 	// Kink returns r, the derivative of r with respect to m, and the weight. The result

@@ -7,11 +7,11 @@ import (
 	"github.com/probode/probode/pkg/internal/literal"
 )
 
-// A Value is a number on which the model depends: either a known number, or the parameter
-// with the given name. In a [Likelihood] the name can also be the name of another column
-// of the data. If the name is that of a column, the number is the value that Observe
-// writes for the column, such as a standard deviation that depends on the state. If a
-// column contains no observations, and only supplies a number to the likelihood of
+// A Value is a number on which the model depends: either a known number, or a parameter
+// that is given by its name. In a [Likelihood] the name can also be the name of another
+// column of the data. If Name is the name of a column, the number is the value that
+// Observe writes for this column, such as a standard deviation that depends on the state.
+// If a column contains no observations, and only supplies a number to the likelihood of
 // another column, all of its data are NaN.
 type Value struct {
 	Name  string // name of a parameter or column; empty for a known number

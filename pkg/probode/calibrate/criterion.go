@@ -15,16 +15,18 @@ const (
 	//
 	//	−½ (log v + E²/v),
 	//
-	// up to a constant, so that α* is a maximum likelihood estimate. With v = α s² it is
+	// up to a constant, so that α* is a maximum likelihood estimate. With v = α s² this
+	// estimate is
 	//
 	//	α* = mean of E²/s²,
 	//
 	// so that the mean of E²/v is one, as long as the noise is small [Gneiting & Raftery
-	// 2007, §4]. The spread is then as large as the error, and with ScaleLocal this holds
-	// in every component: see the measurements in docs/calibration.md. A few points with
-	// little noise can determine α*; NoiseScale.SETime shows whether they do. If the
-	// error is large, noise as large as the error may move paths to states from which
-	// they cannot be continued; NoiseScale.Warnings then says so.
+	// 2007, §4]. The spread of the ensemble at α* is as large as the error. With
+	// ScaleLocal this holds in every component: see the measurements in
+	// docs/calibration.md. A few points with little noise can determine α*;
+	// NoiseScale.SETime shows whether they do. If the error is large, the noise must also
+	// be large, and may move paths to states from which the solver cannot continue;
+	// NoiseScale.Warnings then says so.
 	LogScore Criterion = iota
 
 	// Bhattacharyya is the criterion used in [T18], after [C16, §3.1]: minus the distance

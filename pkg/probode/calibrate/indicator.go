@@ -13,16 +13,17 @@ type Indicator func(ctx context.Context, s *probode.Solver, theta []float64) (*E
 
 // Errors are estimates of the global error of a classical solution.
 type Errors struct {
-	// E is the estimated error, stored as a row-major (N+1)×d matrix. Its sign does not
-	// matter.
+	// E is the estimated error, stored as a row-major (N+1)×d matrix. The sign of E does
+	// not matter.
 	E []float64
-	// Accuracy is an estimate of the error of each element of E, or nil if there is none.
+	// Accuracy estimates the error of each element of E. Nil means that there is no such
+	// estimate.
 	Accuracy []float64
 }
 
-// Richardson is an Indicator that needs no accurate solution. Its estimate is a multiple
-// of the difference between the solution and a second solution, which the same method
-// computes with every step halved,
+// Richardson is an Indicator that needs no accurate solution. Richardson estimates the
+// error by a multiple of the difference between the solution and a second solution, which
+// the same method computes with every step halved,
 //
 //	E = (Z_h − Z_{h/2}) 2^q / (2^q − 1),
 //

@@ -17,9 +17,9 @@ import (
 // This file computes the score of a noise scale: it computes ensembles at different α
 // from the same normal variates, and compares their variances with the squared error.
 
-// Score returns S(α) for each element of alphas, computed from all paths of s. An element
-// of the result is −Inf if a path cannot be computed at this α or the ensemble has no
-// spread.
+// Score returns S(α) for each α in the argument `alphas`, computed from s.Paths paths. An
+// element of the result is −Inf if a path cannot be computed at this α or the ensemble
+// has no spread.
 func Score(ctx context.Context, p *probode.Problem, m probode.Method, alphas []float64, s Settings) ([]float64, error) {
 	c, err := newCalibrator(ctx, p, m, s)
 	if err != nil {

@@ -20,7 +20,7 @@ type Settings struct {
 	// docs/calibration.md. The result α* is valid only for this scaling: see
 	// NoiseScale.Settings.
 	Scaling probode.Scaling
-	// Criterion is the score that α* maximises; zero is LogScore. The paper uses
+	// Criterion is the score that α* maximises; zero means LogScore. The paper uses
 	// Bhattacharyya.
 	Criterion Criterion
 	// Theta is the parameter value; nil means Problem.Theta.
@@ -28,8 +28,8 @@ type Settings struct {
 	// Indicator estimates the error; nil means Richardson. The indicator
 	// reference.TrueError computes the difference from an accurate solution.
 	Indicator Indicator
-	// Components are the components of the state, counted from 0, that enter the score;
-	// nil means all.
+	// Components lists the indices of the components of the state that enter the score,
+	// counted from 0; nil means all components.
 	Components []int
 	// Paths is the size of the ensemble; zero means 1000. The standard error of log α* is
 	// inversely proportional to the square root of Paths.
@@ -84,8 +84,8 @@ type NoiseScale struct {
 	// state: if the state is ten times as large in other units, α* is a hundred times as
 	// large.
 	Alpha, SE float64
-	// Scaling is the scaling for which α* was found. Scaling is never ScaleDefault: see
-	// Settings.
+	// Scaling says how the noise with the scale α* depends on the step. Scaling is never
+	// ScaleDefault: see Settings.
 	Scaling probode.Scaling
 	// SETime is the standard error of α* that is due to the limited time span, computed
 	// by the jackknife over ten blocks of consecutive grid points. Using more paths does
@@ -94,17 +94,18 @@ type NoiseScale struct {
 	SETime float64
 	// MeanSquare is the mean of E²/v over the grid points and components that enter the
 	// score. Within[k] is the share of these grid points and components for which |E| is
-	// less than k+1 times the standard deviation √v. For a Gaussian error with that
-	// spread, these values are 1, 68 % and 95 %. An error that keeps its sign and grows
-	// is not Gaussian, so no α gives all three values.
+	// less than k+1 times the standard deviation √v. For a Gaussian error with the
+	// standard deviation √v, MeanSquare is 1, and the two shares are 68 % and 95 %. An
+	// error that keeps its sign and grows with time is not Gaussian, so no α gives all of
+	// these three values.
 	MeanSquare float64
 	Within     [2]float64
-	// Warnings are sentences that a user should read before trusting these numbers.
+	// Warnings are sentences that a user should read before trusting α*.
 	Warnings []string
 }
 
-// Settings returns a copy of s whose fields Scaling and Alpha are set to those of c. Both
-// are set because a value of α has no meaning without its scaling.
+// Settings returns a copy of s whose fields Scaling and Alpha are set to those of c. The
+// method sets both fields because a value of α has no meaning without its scaling.
 func (c *NoiseScale) Settings(s probode.Settings) probode.Settings {
 	s.Scaling, s.Alpha = c.Scaling, c.Alpha
 	return s

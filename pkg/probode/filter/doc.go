@@ -7,8 +7,9 @@
 // linearised at the prediction. The result is a mean and a covariance at every time, at
 // about the cost of one implicit solve.
 //
-// EK is a probode.Method based on this filter. Its mean is the solution of a classical
-// method of order q. EK can be used wherever a method is needed in this module.
+// EK is a probode.Method based on this filter. The mean that EK computes is the solution
+// of a classical method of order q. EK can be used wherever a method is needed in this
+// module.
 //
 // The implementation uses square roots of covariances in Nordsieck coordinates [KH24],
 // and starts from the exact Taylor series of order q. Rounding errors are therefore small

@@ -57,12 +57,12 @@ type EK struct {
 	// The state is divided into blocks of Width neighbouring components. The filter uses
 	// only the derivatives of f within the blocks, so the errors of different blocks are
 	// independent. The standard deviations do not include errors that are propagated from
-	// one block to another. A step takes O(d w² q³) operations for a width w. Zero means
-	// one block for all components, or blocks of one component if the Jacobian is Zero.
-	// If an observation depends on several blocks, or the problem has events, the steps
-	// of Fenrir and DALTON cost as much as with a single block. With Cubature, Fenrir and
-	// DALTON always use a single block, and include the derivatives of f between the
-	// blocks of Width components.
+	// one block to another. A step takes O(d w² q³) operations for a width w. A Width of
+	// 0 means one block for all components or, if Jacobian is Zero, one block for each
+	// component. If an observation depends on several blocks, or the problem has events,
+	// the steps of Fenrir and DALTON cost as much as with a single block. If Jacobian is
+	// Cubature, Fenrir and DALTON always use a single block, and include the derivatives
+	// of f between the blocks of Width components.
 	Width int
 
 	// If SecondOrder is true, the state is (x, x′): F writes x′ to the first half of its
@@ -374,8 +374,9 @@ func (b *block) wander(e, xi, scale []float64) {
 	rescale(e, b.w, 1/b.ratio)
 }
 
-// LocalError computes the standard deviation of the residual in a step from a known state.
-// For the diffusion κ² it uses the maximum-likelihood estimate from that residual [S19].
+// LocalError computes the standard deviation of the residual in a step from a known
+// state. LocalError estimates the diffusion κ² by maximum likelihood from the residual of
+// the step itself [S19].
 func (s *stepper) LocalError(dst []float64, _ int, _, _, _ []float64) error {
 	clear(dst)
 	for k, b := range s.blocks {
@@ -389,8 +390,8 @@ func (s *stepper) LocalError(dst []float64, _ int, _, _, _ []float64) error {
 	return nil
 }
 
-// Memory returns the total length of the last state and of the mean, the error and the
-// covariance of every block.
+// Memory returns the number of values that Save stores. Most of these values are the last
+// state, and the mean, the error and the square root of the covariance of every block.
 func (s *stepper) Memory() int {
 	n := 2 + len(s.blocks)
 	s.each(func(v []float64) { n += len(v) })

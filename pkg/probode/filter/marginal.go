@@ -25,8 +25,8 @@ type Row struct {
 
 // A Marginal computes predictive distributions of observations, in which the uncertain
 // solution is integrated out. Each value is predicted from the equation and from the
-// previously used values, so the product of the predictive densities is the likelihood
-// p(Y | θ).
+// values that were predicted before it, so the product of the predictive densities is the
+// likelihood p(Y | θ).
 //
 // Working backwards in time, Fenrir [T22] takes the posterior distribution of the
 // solution given the equation, and conditions it on the data. The alternative is DALTON
@@ -67,7 +67,7 @@ type Marginal struct {
 
 // NewMarginal returns a Marginal for c observed values at each of the given times, which
 // must be points of the grid g. If the time of an event depends on θ, so does the grid,
-// and Predict returns an error unless its θ is the one for which g was made.
+// and Predict returns an error for any θ other than the one for which g was made.
 func NewMarginal(p *probode.Problem, m EK, g *probode.Grid, times []float64, c int, dalton bool) (*Marginal, error) {
 	index, err := g.Index(times)
 	if err != nil {
@@ -111,12 +111,13 @@ var errCoupled = errors.New("an observation depends on several blocks")
 // likelihood is the sum of the log densities of all values that are not missing, plus the
 // result `extra`, which is zero for Fenrir. The argument `alpha` is the diffusion κ² > 0.
 //
-// Measurement errors that are not Gaussian can be used with DALTON only. In that case
-// look() describes a Gaussian approximation of these errors near the mode of the solution
-// given the data, and the function settled() reports whether this approximation has
-// converged. The argument x of settled() is the mean of the solution given all the data,
-// with one row for each time. As long as settled() returns false, Predict repeats the
-// pass over the data. If all errors are Gaussian, `settled` is nil.
+// Measurement errors that are not Gaussian can be used with DALTON only. If the errors
+// are not Gaussian, look() describes a Gaussian approximation of these errors near the
+// mode of the solution given the data, and the function settled() reports whether this
+// approximation has converged. The argument x of settled() is the mean of the solution
+// given all the data, with one row for each time. As long as settled() returns false,
+// Predict repeats the pass over the data. If all measurement errors are Gaussian,
+// `settled` is nil.
 func (m *Marginal) Predict(ctx context.Context, dst, theta []float64, alpha float64, look func(n int, x []float64, r *Row), settled func(x []float64) bool) (extra float64, err error) {
 	c := len(m.row.Y)
 	if len(dst) != 2*len(m.rows)*c {

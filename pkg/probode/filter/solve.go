@@ -27,9 +27,10 @@ type Settings struct {
 	// Theta is the parameter vector; nil means Problem.Theta.
 	Theta []float64
 
-	// Alpha is the diffusion κ² of the prior. If it is zero, the diffusion is estimated
-	// from the residuals of all steps by maximum likelihood. If the diffusion is the same
-	// in all steps, the mean does not depend on it, except with Cubature.
+	// Alpha is the diffusion κ² of the prior. If Alpha is zero, the diffusion is
+	// estimated from the residuals of all steps by maximum likelihood. If the diffusion
+	// is the same in all steps, the mean does not depend on the diffusion, except with
+	// Cubature.
 	Alpha float64
 	// If PerComponent is true, a diffusion is estimated for each block of the filter: see
 	// EK.Width.
@@ -39,8 +40,9 @@ type Settings struct {
 	Varying bool
 
 	// If Forward is true, the result consists of the filtering distributions, which at
-	// each time are conditional on the equation up to that time. Otherwise it consists of
-	// the smoothing distributions, which are conditional on the equation at all times.
+	// each time are conditional on the equation up to that time. If Forward is false, the
+	// result consists of the smoothing distributions, which are conditional on the
+	// equation at all times.
 	Forward bool
 }
 
@@ -51,12 +53,12 @@ type Solution struct {
 	Grid    *probode.Grid
 
 	// T holds the grid points. Mean and SD hold the mean and the standard deviation at
-	// these times.
+	// each grid point.
 	T        []float64
 	Mean, SD [][]float64
-	// Diffusion is κ² for each component of the state. If Settings.Varying is true, each
-	// step multiplies this κ² by an estimate from its own residual. Diffusion is 0 for a
-	// component that is Noiseless.
+	// Diffusion is κ² for each component of the state. If Settings.Varying is true, the
+	// diffusion in a step is this κ² times an estimate from the residual of that step.
+	// Diffusion is 0 for a component that is Noiseless.
 	Diffusion []float64
 
 	run   *recording

@@ -30,8 +30,8 @@ func (m Block) String() string { return describe("block", m.Length) }
 
 // Order returns 1, the order of convergence as h → 0. On the oscillator x″ = sin 2t − x
 // of [C16], the errors at t = 10 are .0037, .0025, .0014 and .0008 for h = .2, .1, .05
-// and .025. For large steps the error is not yet proportional to h. At such step sizes,
-// an estimate of the local error obtained by halving the step is too small.
+// and .025. For large steps the error is not yet proportional to h, and an estimate of
+// the local error obtained by halving the step is too small.
 func (Block) Order() int { return 1 }
 
 func (Block) Noise(d int) probode.Noise { return probode.Noise{Normals: d, Exponent: 1.5} }
@@ -82,8 +82,8 @@ type block struct {
 var errSweeps = errors.New("the sweeps over the grid do not converge: try a smaller step or a shorter span")
 
 // Start computes the mean in the whole segment, unless the mean of the previous path can
-// be used again. In the first sweep, the value of f at each grid point is taken to be its
-// value at the previous point.
+// be used again. In the first sweep, the value of f at each grid point is approximated by
+// the value at the previous point.
 func (s *block) Start(i int, x, theta []float64) error {
 	const sweeps = 500
 	d, tab := s.d, s.begin(i, x)

@@ -1,8 +1,8 @@
 // Package gp contains two solvers that treat an initial value problem as Gaussian process
 // regression on values of f, as the first probabilistic solvers did [C16, HH14, S91].
-// These solvers are used in the same way as those of package methods. They are intended
-// only for comparison: a path of n steps takes O(n²) operations and O(n²) memory,
-// although both solvers have only order one.
+// These solvers are used in the same way as those of package methods. The two solvers are
+// intended only for comparison: a path of n steps takes O(n²) operations and O(n²)
+// memory, although both solvers have only order one.
 //
 // In both solvers, each component of x′ is a Gaussian process with mean zero and
 // covariance
@@ -227,7 +227,7 @@ func (s *stepper) mean(dst, weights []float64) {
 	}
 }
 
-// With Memory, Save and Restore, both solvers implement probode.Rememberer.
+// Memory, Save and Restore implement probode.Rememberer for both solvers.
 func (s *stepper) Memory() int {
 	most := 0
 	for from := range s.tables {

@@ -14,10 +14,11 @@ import (
 //
 //	Z_{n+1} = z₀ + Σⱼ w_{nj} f(tⱼ, Zⱼ) + √α h^{3/2} c_n ξ_n,   j ≤ n.
 //
-// The software of Chkrebtii et al. uses the same formula. In another reading of algorithm
-// 1 of [C16], the value of f has an error with the same variance as the prediction of
-// this value. The prior mean of x′, which is zero, then keeps a fixed share of the
-// weight, and the path does not converge as h → 0 if ℓ is a fixed number of steps.
+// The software of Chkrebtii et al. uses the same formula for the next state. In another
+// reading of algorithm 1 of [C16], the value of f has an error with the same variance as
+// the prediction of this value. Under this reading, the path does not converge as h → 0
+// if ℓ is a fixed number of steps, because the prior mean of x′, which is zero, keeps a
+// fixed weight in every prediction.
 //
 // Algorithm 2 of [C16], a sampler that draws θ and a new path together, corresponds to
 // sample.PseudoMarginal with one particle.

@@ -14,8 +14,8 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// Sample draws θ from a posterior that GaussianProcess has returned. It updates θ and ξ
-// jointly by mcmc.NUTS, with a metric based on the Fisher information. The chains begin
+// Sample draws θ from a posterior that GaussianProcess has returned. Sample updates θ and
+// ξ jointly by mcmc.NUTS, with a metric based on the Fisher information. The chains begin
 // at draws of θ from the prior and at ξ = 0, unless s.Start is set. The points that
 // s.Start returns must be on the unconstrained scale, and contain both θ and ξ. A zero
 // s.BurnIn means 600 iterations. The result includes the quantities of

@@ -62,8 +62,8 @@ type AdaptiveMetropolis struct {
 
 var _ Rule = AdaptiveMetropolis{}
 
-// New returns the proposal for one chain in d dimensions. It ignores burnIn: StopAfter
-// ends its adaptation.
+// New returns the proposal for one chain in d dimensions. New ignores the argument
+// `burnIn`, because the field StopAfter determines when adaptation ends.
 //
 // New panics if d < 1, if Scale is neither nil nor of length d, if a scale is not
 // positive, or if Every, StopAfter or Epsilon is negative.

@@ -17,7 +17,7 @@ import (
 // memory, such as mcmc/store, creates chains with NewChain, gives each a Sink, and runs
 // them with Advance.
 type Chain struct {
-	// Sink receives the draws. Nil keeps them in memory.
+	// Sink receives the draws. If Sink is nil, the draws are kept in memory.
 	Sink Sink
 
 	index     int
@@ -88,16 +88,17 @@ func (c *Chain) Start(k Kernel) (err error) {
 }
 
 // Finished marks a chain as complete without starting it. Finished is called if all
-// iterations of the chain were run earlier, and records the given counts of the moves in
-// these iterations. Advance counts these iterations as done, and runs no further ones.
+// iterations of the chain were run earlier. The arguments are the counts of the moves
+// during burn-in and after it. Advance runs no iterations of a chain that is marked as
+// complete.
 func (c *Chain) Finished(burnIn, after Stats) {
 	c.iteration = c.settings.iterations(c.settings.Draws)
 	c.burnIn, c.after = burnIn, after
 }
 
 // Recall passes a draw from an earlier run to the chain, so that the R̂ reported by
-// Progress includes it. It calls the function draw() only if the result is used for this
-// R̂.
+// Progress includes this draw. Recall calls the function draw() only if the draw is used
+// for the R̂.
 func (c *Chain) Recall(draw func() ([]float64, error)) error {
 	if c.record == nil {
 		return nil
@@ -123,9 +124,10 @@ func (c *Chain) State(a *Archive) {
 }
 
 // TurnState returns an earlier state of the chain, as written by State. If the chain has
-// completed all its iterations, this is the state before the last iteration; otherwise it
-// is the state at the beginning of the last turn. It returns nil if there has been no
-// turn. The bytes are valid until the next turn.
+// completed all its iterations, the result is the state before the last iteration.
+// Otherwise the result is the state at the beginning of the last turn. A turn is the
+// group of iterations between two calls of Sink.Turn. The result is nil if there has been
+// no turn. The bytes are valid until the next turn.
 func (c *Chain) TurnState() []byte { return c.turn }
 
 // Replay runs iterations until the chain has completed the given number. Replay keeps no
@@ -179,8 +181,8 @@ func (c *Chain) step() bool {
 }
 
 // Interrupted reports whether an iteration stopped before it was complete: see
-// Interruptible. The chain is then in the middle of an iteration, and its State cannot be
-// used.
+// Interruptible. An interrupted chain is in the middle of an iteration, and its State
+// cannot be used.
 func (c *Chain) Interrupted() bool {
 	k, ok := c.kernel.(Interruptible)
 	return ok && k.Interrupted()

@@ -17,9 +17,9 @@ import (
 // coordinates. The other coordinates, for example random numbers about which the data say
 // little, are nearly independent and N(0, 1).
 //
-// In coordinates z in which the target is nearly N(0, I), let its density be e^−φ(z) with
-// respect to N(0, I). Each iteration draws a momentum p ~ N(0, I) and follows Hamilton's
-// equations for
+// Let z be coordinates in which the target is nearly N(0, I), and let e^−φ(z) be the
+// density of the target with respect to N(0, I). Each iteration draws a momentum p ~ N(0,
+// I) and follows Hamilton's equations for
 //
 //	H(z, p) = φ(z) + ½ zᵀz + ½ pᵀp
 //
@@ -32,7 +32,7 @@ import (
 // therefore do not reduce the acceptance rate [Beskos, Pinski, Sanz-Serna & Stuart 2011;
 // Shahbaba et al. 2014]. Each path turns (z, p) by about a right angle, because
 // successive draws are then least correlated. If the target is close to its Gaussian
-// approximation, one step is enough. A nearly independent draw then requires one
+// approximation, a path of one step is enough, and a nearly independent draw requires one
 // evaluation of the gradient; NUTS requires seven or more.
 //
 // Without the updates of p by ∇φ, the path is a rotation, which needs no gradient: a
@@ -56,10 +56,10 @@ type Hamiltonian struct {
 	// equal Settings.BurnIn of the run.
 	BurnIn int
 
-	// Mean and Information describe the Gaussian approximation, such as a mode and the
-	// Fisher information there. During burn-in the kernel corrects the mean and
-	// covariance of the first Learned coordinates, conditional on the others. Learned
-	// may be zero.
+	// Mean and Information are the mean and the inverse covariance of the Gaussian
+	// approximation, such as a mode and the Fisher information at this mode. During
+	// burn-in the kernel corrects the mean and covariance of the first Learned
+	// coordinates, conditional on the others. Learned may be zero.
 	Mean        []float64
 	Information mat.Symmetric
 	Learned     int
@@ -323,8 +323,8 @@ func (k *Hamiltonian) Evaluate() []float64 {
 	return []float64{logp}
 }
 
-// Leap returns the step length and the fraction of iterations that use a rotation.
-// Neither changes after the burn-in.
+// Leap returns the step length and the fraction of iterations that use a rotation. The
+// step length and the fraction do not change after the burn-in.
 func (k *Hamiltonian) Leap() (size, turning float64) {
 	return k.leap, k.turning()
 }

@@ -73,8 +73,9 @@ import (
 //
 // −Inf means that x lies outside the support: a move to x is rejected. An error, NaN or
 // +Inf means that the density could not be evaluated, for example because a differential
-// equation has no numerical solution at x. A move to such a point is also rejected, but
-// it is counted as failed, because failures may exclude a region from the posterior.
+// equation has no numerical solution at x. A move to a point at which the density cannot
+// be evaluated is also rejected, but is counted as failed, because failures may exclude a
+// region from the posterior.
 //
 // A LogDensity must neither change nor keep x. Chains run at the same time, so a
 // LogDensity that owns a workspace can be used by only one chain.
@@ -134,20 +135,20 @@ type Kernel interface {
 	// Step makes one iteration.
 	Step(rng *rand.Rand)
 
-	// Position returns the coordinates to be recorded. Their number does not change.
-	// The slice is valid until the next Step and must not be changed.
+	// Position returns the coordinates to be recorded. The number of coordinates does not
+	// change. The slice is valid until the next Step and must not be changed.
 	Position() []float64
 
 	// Stats returns the counts of moves since Init.
 	Stats() Stats
 
 	// State writes everything that Step and Position depend on, or reads it back into a
-	// kernel made with the same arguments. It is called between iterations.
+	// kernel made with the same arguments. State is called between iterations.
 	State(a *Archive)
 }
 
 // A Generator is a Kernel that also returns quantities other than the coordinates, such
-// as its log density or the predictions of the model. See Settings.Generated.
+// as the log density or the predictions of the model. See Settings.Generated.
 type Generator interface {
 	// Generate writes the quantities at the current position to dst.
 	Generate(dst []float64)

@@ -37,27 +37,28 @@ import (
 // estimate of the shape. The previous estimate has the weight of d(d+1)/2 positions, or
 // of d times as many positions if Cov was given. Stochastic approximation [Andrieu &
 // Thoms 2008] tunes the sizes s, sₖ and b to acceptance rates of 0.234 (0.44 in one
-// dimension), 0.44 and 0.3, respectively. Each move is then chosen with a probability of
-// 0.15 plus a share of the remaining 0.55. This share is proportional to the mean squared
-// jump distance of the move, measured in the metric C⁻¹. A rejected proposal counts as a
-// jump of length zero. After the burn-in the proposal does not change, so the draws are
-// those of an ordinary Markov chain. Without burn-in nothing is learned.
+// dimension), 0.44 and 0.3, respectively. Each of the three moves is chosen with a
+// probability of at least 0.15. The remaining probability of 0.55 is divided among the
+// moves in proportion to their mean squared jump distances, measured in the metric C⁻¹. A
+// rejected proposal counts as a jump of length zero. After the burn-in the proposal does
+// not change, so the draws are those of an ordinary Markov chain. Without burn-in nothing
+// is learned.
 //
 // How long the burn-in must be depends on what is known about the target beforehand. With
 // a Cov that is about right, or too large by a common factor, 1000 iterations suffice in
 // twenty dimensions. With a Cov that is wrong by factors of two and three in several
-// directions, 10 000 are needed. Without Cov, 1000 iterations suffice in three dimensions
-// even if the scales are wrong by a factor of a hundred. If the scales are about right
-// but the covariance has condition number 10⁶, 5000 iterations are needed in eight
-// dimensions and 20 000 in twenty. In a funnel, such as a hierarchical model with few
-// groups in its centred form, the chains mix as badly as any random walk with a single
-// scale: use other coordinates.
+// directions, 10 000 iterations are needed. Without Cov, 1000 iterations suffice in three
+// dimensions even if the scales are wrong by a factor of a hundred. If the scales are
+// about right but the covariance has condition number 10⁶, 5000 iterations are needed in
+// eight dimensions and 20 000 in twenty. In a funnel, such as a hierarchical model with
+// few groups in its centred form, the chains mix as badly as any random walk with a
+// single scale: use other coordinates.
 //
 // The zero value is ready to use for coordinates whose scales are about one.
 type AdaptiveMixture struct {
 	// Mean and Cov are guesses of the mean and covariance of the target, such as a mode
-	// and the Gaussian approximation there. A nil Mean means that the mean is unknown. A
-	// nil Cov stands for the unit matrix.
+	// and the covariance of the Gaussian approximation at this mode. A nil Mean means
+	// that the mean is unknown. A nil Cov stands for the unit matrix.
 	Mean []float64
 	Cov  mat.Symmetric
 }

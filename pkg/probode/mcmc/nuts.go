@@ -24,9 +24,9 @@ import (
 // The kernel learns only during the burn-in. The step size is tuned by dual averaging so
 // that the mean acceptance probability approaches Accept. The inverse of M is estimated
 // from the draws in windows that double in length. In up to 100 dimensions a full
-// covariance matrix is estimated. In more dimensions, without CovAt, only the standard
-// deviations of the coordinates are estimated. If Cov is given, the coordinates are first
-// transformed so that Cov becomes the unit matrix.
+// covariance matrix is estimated. In more than 100 dimensions, without CovAt, only the
+// standard deviations of the coordinates are estimated. If Cov is given, the coordinates
+// are first transformed so that Cov becomes the unit matrix.
 //
 // A path is divergent if H grows by more than 1000, or if the target cannot be evaluated.
 // If paths are divergent, the step is too long in some region of the target, and the
@@ -34,8 +34,9 @@ import (
 // example, whether the path to a draw was divergent; Chains.Warnings checks these
 // quantities.
 //
-// One iteration takes at most 2^MaxDepth − 1 leapfrog steps. Each evaluates the target
-// once. An iteration allocates no memory, except while the target is evaluated.
+// One iteration takes at most 2^MaxDepth − 1 leapfrog steps. Each leapfrog step evaluates
+// the target once. An iteration allocates no memory, except while the target is
+// evaluated.
 type NUTS struct {
 	Target GradientDensity
 
@@ -44,8 +45,8 @@ type NUTS struct {
 	BurnIn int
 
 	// Mean and Cov are guesses of the mean and covariance of the target, such as a mode
-	// and the inverse of the Fisher information there. A nil Cov stands for the unit
-	// matrix, and a nil Mean for the starting point.
+	// and the inverse of the Fisher information at this mode. A nil Cov stands for the
+	// unit matrix, and a nil Mean for the starting point.
 	Mean []float64
 	Cov  mat.Symmetric
 
@@ -53,13 +54,14 @@ type NUTS struct {
 	// near x, such as the inverse of the Fisher information at x. CovAt returns nil if it
 	// has no guess. CovAt is called at the mean of the draws of each window, because the
 	// shape at a mode can differ from the shape of the region that contains most of the
-	// probability mass. The draws of the window are then used only to correct this guess.
-	// If CovAt is given, the windows begin early, so that few paths are computed with a
-	// bad metric.
+	// probability mass. The draws of the window are used only to correct the guess that
+	// CovAt returns. If CovAt is given, the windows begin early, so that few paths are
+	// computed with a bad metric.
 	CovAt func(x []float64) mat.Symmetric
 
 	// Accept is the mean probability of acceptance to which the step size is tuned. Zero
-	// means 0.8. A larger number makes the steps shorter and divergent paths rarer.
+	// means 0.8. A larger value of Accept makes the steps shorter and divergent paths
+	// rarer.
 	Accept float64
 
 	// MaxDepth is the largest number of doublings of a path. Zero means 10.

@@ -21,8 +21,9 @@ import (
 // belong to the run.
 //
 // If ctx is done before the run has finished, Run returns ctx.Err() and the draws so far.
-// All chains are then cut to the number of draws of the shortest chain, which may be
-// zero. These are the first draws of an uninterrupted run with the same settings.
+// The chains of an interrupted run are cut to the length of the shortest chain, which may
+// be zero. The draws that remain are the first draws of an uninterrupted run with the
+// same settings.
 //
 // Run returns an error and no chains if Start is nil, if a count is out of range, or if
 // no suitable starting point is found for a chain. If Progress or a kernel panics or

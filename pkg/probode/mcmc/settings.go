@@ -45,11 +45,12 @@ type Settings struct {
 	Generated []string
 
 	// If MinESS is positive, the chains run until the bulk effective sample size of all
-	// chains together is at least MinESS for every parameter. This size is recomputed
-	// whenever every chain has made Draws further draws, so the result does not depend on
-	// the number of workers. If a run stops as soon as the estimated size is large
-	// enough, the estimate is a little optimistic, especially if it is recomputed often.
-	// A value of a few hundred for Draws keeps this effect small.
+	// chains together is at least MinESS for every parameter. The effective sample size
+	// is recomputed whenever every chain has made Draws further draws, so the result does
+	// not depend on the number of workers. If a run stops as soon as the estimated
+	// effective sample size is large enough, the estimate is a little too large,
+	// especially if it is recomputed often. To keep this bias small, set Draws to a few
+	// hundred.
 	MinESS float64
 
 	// MaxDraws is the number of draws per chain at which a run ends even if it has not
@@ -143,8 +144,8 @@ func (s Settings) WithDefaults() (Settings, error) {
 	return s, nil
 }
 
-// MaxChains is the largest number of chains that is allowed. This limit is far higher
-// than anybody needs, but low enough for a list of the chains to fit into memory.
+// MaxChains is the largest number of chains that is allowed. MaxChains is far larger than
+// anybody needs, but small enough for a list of the chains to fit into memory.
 const MaxChains = 1_000_000
 
 // The method iterations() returns the number of iterations after which a chain has n

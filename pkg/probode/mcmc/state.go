@@ -7,16 +7,16 @@ import (
 	"math/rand/v2"
 )
 
-// An Archive writes the state of a chain, or reads it back. A single method State lists
-// the variables of the state in order,
+// An Archive writes the state of a chain, or reads it back. A single method State, which
+// lists the variables of the state in order, is used for both writing and reading, so the
+// order is always the same:
 //
 //	func (k *kernel) State(a *Archive) {
 //		a.Floats(k.x)
 //		a.Float(&k.logp)
 //	}
 //
-// and is used for both writing and reading, so the order is always the same. Numbers are
-// stored without rounding.
+// Numbers are stored without rounding.
 //
 // The first mismatch, such as a slice of a different length or an archive that ends too
 // early, becomes the error that Err returns, and nothing more is read.
@@ -43,8 +43,8 @@ func (a *Archive) Err() error {
 	return a.err
 }
 
-// Reading reports whether the Archive is for reading. A State method needs this
-// information if some variables are not stored but recomputed from the stored variables.
+// Reading reports whether the Archive is for reading. A State method calls Reading if
+// some variables are not stored but recomputed from the stored variables.
 func (a *Archive) Reading() bool { return a.reading }
 
 // The method word() writes or reads 64 bits.

@@ -16,11 +16,12 @@ import (
 //
 // In each iteration every replica makes a Metropolis move. The replica at β = 1, whose
 // points are the draws, makes n/2 moves: if the target has a single mode, these moves
-// alone determine how correlated the draws are. Then pairs of neighbouring replicas may
-// swap their points: the pairs (1, 2), (3, 4), … in one iteration, and the pairs (2, 3),
-// (4, 5), … in the next. A pair swaps with probability min(1, exp((βᵢ − βᵢ₊₁)(restᵢ₊₁ −
-// restᵢ))). A point in a mode that was found at a small β can thus reach β = 1 [Geyer
-// 1991; Okabe et al. 2001]. The position of the kernel is the point at β = 1.
+// alone determine how correlated the draws are. After the Metropolis moves, pairs of
+// neighbouring replicas may swap their points: the pairs (1, 2), (3, 4), … in one
+// iteration, and the pairs (2, 3), (4, 5), … in the next. A pair swaps with probability
+// min(1, exp((βᵢ − βᵢ₊₁)(restᵢ₊₁ − restᵢ))). A point in a mode that was found at a small
+// β can thus reach β = 1 [Geyer 1991; Okabe et al. 2001]. The position of the kernel is
+// the point at β = 1.
 //
 // In the first half of the burn-in, the values of β are adjusted so that all pairs of
 // neighbouring replicas swap their points about equally often [Syed et al. 2022]. The
@@ -33,8 +34,8 @@ type Tempering struct {
 	Target func(x []float64) (base, rest float64, err error)
 
 	// Draw, if not nil, makes an independent draw from the density proportional to
-	// e^base, and stores it in x. The replicas with the smaller values of β start at such
-	// draws, and each move of the last replica, at β = 0, is a new draw.
+	// e^base, and stores it in x. The replicas with the smaller values of β start at
+	// draws from this density, and each move of the replica at β = 0 is a new draw.
 	Draw func(x []float64, rng *rand.Rand)
 
 	// Proposal is the rule by which moves are proposed. Nil means AdaptiveMixture{}.
@@ -228,11 +229,12 @@ func (k *Tempering) respace() {
 	clear(k.tries)
 }
 
-// Swaps returns two statistics collected since the end of the burn-in. The first is the
-// mean probability of a swap for each pair of neighbouring temperatures, beginning at
-// β = 1. The second is the number of times that a point moved from β = 0 to β = 1. If the
-// swaps of a pair are almost never accepted, or if no point has moved from β = 0 to
-// β = 1, then modes that are found only at small β are missing from the draws.
+// Swaps returns two statistics collected since the end of the burn-in. The result `rates`
+// contains the mean probability of a swap for each pair of neighbouring temperatures,
+// beginning at β = 1. The result `trips` is the number of times that a point moved from β
+// = 0 to β = 1. If the swaps of a pair are almost never accepted, or if no point has
+// moved from β = 0 to β = 1, then modes that are found only at small β are missing from
+// the draws.
 func (k *Tempering) Swaps() (rates []float64, trips int) {
 	for i, n := range k.tries {
 		rates = append(rates, k.swaps[i]/n)

@@ -16,14 +16,15 @@ import (
 // where ψᵢ is a linear combination of Zᵢ, …, Z_{i+1−k} [HNW93, §III.1, III.5]. The
 // coefficients are computed from the actual step lengths (variable coefficients); past
 // states are not interpolated to equally spaced times. CVODE, LSODA and ode15s, with
-// which many published models were fitted, belong to this family. Unlike BDF, these codes
-// stop Newton's iteration when its error is below a fraction of the tolerance, and they
-// adapt the step by rules that differ in details. BDF solves the equation of each step up
-// to rounding errors, so that Z is a smooth function of (θ, ξ).
+// which many published models were fitted, belong to this family. CVODE, LSODA and ode15s
+// stop Newton's iteration when the error of the iteration is below a fraction of the
+// tolerance, and adapt the step by rules that differ in details from those of BDF. BDF
+// solves the equation of each step up to rounding errors, so that Z is a smooth function
+// of (θ, ξ).
 //
 // Orders 1 and 2 are A-stable. Orders 3, 4 and 5 damp components whose eigenvalues lie
-// within 86°, 73° and 52° of the negative real axis, respectively. With some step sizes
-// these orders amplify oscillating components whose eigenvalues are closer to the
+// within 86°, 73° and 52° of the negative real axis, respectively. With some step sizes,
+// orders 3 to 5 amplify oscillating components whose eigenvalues are closer to the
 // imaginary axis; use Radau if the problem has such components. Long steps also damp
 // components that should grow, so a solution that starts within the tolerance of an
 // unstable equilibrium may never leave it. At loose tolerances small positive states may
@@ -34,9 +35,9 @@ import (
 //
 // With Steps = k ≥ 2 the first k steps of a segment are taken by Radau5, whose error is
 // smaller than that of the steps that follow. If a step is more than 1 + √2 times as long
-// as the step before it, formulas of order two or higher are unstable. Radau5 therefore
-// also takes every such step and the k − 1 steps that follow. With Steps = 0 and error
-// control, each segment begins with order 1, as in CVODE, LSODA and ode15s.
+// as the step before it, formulas of order two or higher are unstable, so Radau5 takes
+// this step and the k − 1 steps after it. With Steps = 0 and error control, each segment
+// begins with order 1, as in CVODE, LSODA and ode15s.
 //
 // # Noise
 //
@@ -420,11 +421,12 @@ func (b *bdf) forecast(dst []float64, i, n int) int {
 	return n
 }
 
-// LocalError estimates the leading term of the local error. For a formula of order k this
-// term is γ/s_{k+1} times the difference between the next state and the polynomial
-// through the last k+1 states. Here s_{k+1} is the time since the oldest of these states,
-// in units of the step length [HNW93, §III.5]. In the first step there are no earlier
-// states, so the polynomial is the straight line with slope f through the current state.
+// LocalError estimates the leading term of the local error. For a formula of order k the
+// leading term is γ/s_{k+1} times the difference between the next state and the
+// polynomial through the last k+1 states. Here s_{k+1} is the time from the oldest of
+// these states to the end of the step, in units of the step length [HNW93, §III.5]. In
+// the first step there are no earlier states, so the polynomial is the straight line with
+// slope f through the current state.
 func (b *bdf) LocalError(dst []float64, i int, x, next, theta []float64) error {
 	if b.k == 0 {
 		return b.doubled(dst, i, x, next, theta)
@@ -600,7 +602,7 @@ type bdfTangent struct {
 }
 
 // Differentiate differentiates the equation of the step and the noise. The coefficients
-// do not depend on θ, because the ratios of the steps do not.
+// do not depend on θ, because the ratios of the step lengths do not depend on θ.
 func (b *bdf) Differentiate(dnext []float64, i int, x, next, theta, xi, scale []float64, tg *probode.Tangents) error {
 	if b.tangent == nil {
 		b.newTangent()

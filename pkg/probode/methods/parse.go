@@ -85,8 +85,8 @@ func Names() []string {
 // Parse returns the method with the given short name. Any name that Names returns is
 // accepted. The names am0 to am4 may be followed by a comma and a linearisation, as in
 // am1,current. The names ek0, ek1 and ckf may be followed by a comma and an order, as in
-// ek1,5. The name random:NAME stands for steps of random length with the one-step method
-// NAME. The number in gauss1 and gauss2 is the number of stages; in radau3, radau5 and
+// ek1,5. The name random:NAME stands for the one-step method NAME with steps of random
+// length. The number in gauss1 and gauss2 is the number of stages; in radau3, radau5 and
 // bdf1 to bdf5 it is the order. Upper and lower case are equivalent. Error messages
 // consist of a single line.
 func Parse(name string) (probode.Method, error) {

@@ -12,19 +12,20 @@ import (
 //	Z_{i+1} = Ψ(Zᵢ) + √α h^{q+1/2} ξᵢ,   ξᵢ ~ N(0, I)
 //
 // [HW96, §IV.5; C16, §2]. Radau is suited to stiff problems, because it damps fast
-// components for any step size. The last stage of a step is the next state, so the stiff
-// components of that state satisfy the equation.
+// components for any step size. Radau is stiffly accurate: the last stage of a step is
+// the next state.
 //
-// The noise of adams.Moulton is in derivative space. For Radau, such noise would add √α
-// h^{q−1/2} J ξ to every stage derivative, and would move the next state by √α h^{q−1/2}
-// (R(hJ) − I) ξ, where R is the stability function. For components that are not stiff,
-// this shift equals the noise in the formula above, except that hJξ replaces hξ. For
-// stiff components R vanishes, and the size of the shift is √α h^{q−1/2} ξ. This noise is
-// larger than that in the formula by a factor of 1/h, in precisely those components whose
-// error the method damps. For this reason Radau adds the noise to the state. A further
-// advantage of noise that is added to the state is that it does not depend on the
-// Jacobian. On a frozen grid the scale of the noise is the estimated local error of each
-// component, which is small for damped components: see probode.ScaleLocal.
+// In adams.Moulton, the noise is added to the derivative. If Radau added √α h^{q−1/2} J ξ
+// to every stage derivative, the next state would move by √α h^{q−1/2} (R(hJ) − I) ξ,
+// where R is the stability function. For components that are not stiff, this shift is
+// approximately √α h^{q+1/2} J ξ, which has the same order in h as noise that is added to
+// the state. For stiff components R vanishes, and the size of the shift is √α h^{q−1/2}
+// ξ. Noise in the derivative would therefore be too large by a factor of 1/h, in
+// precisely those components whose error Radau damps. For this reason Radau adds the
+// noise to the state. A further advantage of noise that is added to the state is that it
+// does not depend on the Jacobian. On a frozen grid the scale of the noise is the
+// estimated local error of each component, which is small for damped components: see
+// probode.ScaleLocal.
 //
 // The equations of the stages are solved up to rounding error, so that Z is a smooth
 // function of (θ, ξ). Under error control the error is estimated by an embedded formula

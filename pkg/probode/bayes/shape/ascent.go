@@ -16,15 +16,15 @@ type Adjuster interface {
 }
 
 // An Ascent maximises a Function by a trust-region method with the Fisher information as
-// the curvature. Each step leads to the maximum of a quadratic expansion, subject to the
-// bounds and to a largest distance, Radius. After a step, Function.Follow corrects the
-// derivatives if it can. The derivatives are computed again if Follow cannot correct
+// the curvature. Each step goes to the maximum of a quadratic expansion, subject to the
+// bounds. The length of a step is at most Radius. After a step, Function.Follow corrects
+// the derivatives if it can. The derivatives are computed again if Follow cannot correct
 // them, or if the corrected derivatives predicted the last rise badly.
 //
-// If the log density has kinks, a step leads to the maximum of an expansion that contains
-// the kinks. Modes usually lie at kinks, just as a sample median lies at a data point. If
-// a mode lies at a kink, the gradient at the mode is not zero, but the expansion predicts
-// no further rise.
+// If the log density has kinks, a step goes to the maximum of an expansion that contains
+// the kinks. The modes of a density with kinks usually lie at kinks, just as a sample
+// median lies at a data point. If a mode lies at a kink, the gradient at the mode is not
+// zero, but the expansion predicts no further rise.
 //
 // Sources: Moré (1983), Recent developments in algorithms and software for trust region
 // methods; and, for the bounds, Bertsekas (1982), SIAM Journal on Control and
@@ -56,8 +56,8 @@ type Ascent struct {
 	slopes    *mat.VecDense
 }
 
-// Ascent returns an ascent that begins at x, where the log density is value. The ascent
-// ends within about 0.03 standard deviations of the mode.
+// Ascent returns an ascent that begins at x. The argument `value` is the log density at
+// x. The ascent ends within about 0.03 standard deviations of the mode.
 func (s *Surface) Ascent(x []float64, value float64) Ascent {
 	return Ascent{Point: Point{X: x, Value: value}, Low: s.Low, High: s.High, Unit: s.unit, Tolerance: 5e-4}
 }
@@ -228,9 +228,9 @@ func (a *Ascent) choose(x []float64, rise float64) {
 	a.corrected = math.Abs(plain-mat.Inner(d, a.rest, d)/2-rise) < math.Abs(plain-rise)
 }
 
-// Within maximises the expansion within the bounds and within the given distance of X. It
-// returns the step from X to this maximum, and the rise that the expansion predicts for
-// the step.
+// Within returns the step from X to the maximum of the expansion, subject to the bounds
+// and to a step length of at most `radius`. Within also returns the rise that the
+// expansion predicts for this step.
 func (a *Ascent) Within(radius float64) (d []float64, rise float64) {
 	n := len(a.X)
 	low, high, unit := make([]float64, n), make([]float64, n), make([]float64, n)
@@ -314,11 +314,11 @@ func (a *Ascent) damped(curvature *mat.SymDense, g []float64, negative, radius f
 }
 
 // Left returns the rise that is still possible according to the expansion, within the
-// bounds and within the given distance of X. It also returns the slope at X: the largest
-// absolute value of a component of the gradient. If X has reached a bound, a component
-// that points beyond this bound is ignored. If the density has kinks, the slope is
-// instead the predicted rise divided by the distance to the predicted maximum. A distance
-// below 10⁻⁶ is replaced by 10⁻⁶.
+// bounds and within the given distance of X. Left also returns the slope at X: the
+// largest absolute value of a component of the gradient. If X has reached a bound, a
+// component that points beyond this bound is ignored. If the density has kinks, the slope
+// is instead the predicted rise divided by the distance to the predicted maximum, or by
+// 10⁻⁶ if the distance is smaller.
 func (a *Ascent) Left(radius float64) (rise, slope float64) {
 	const near = 1e-9 // of a bound
 	d, rise := a.Within(radius)

@@ -10,7 +10,7 @@ import (
 
 // A Block is a set of elements of ξ: the values of one component in consecutive steps.
 // The data say little about a single element of ξ, but more about a sum of many elements.
-// Each block stands for one such sum:
+// A block stands for the scaled sum of its elements:
 //
 //	v_b = Σ_{i∈b} ξᵢ/√n_b,   n_b the number of steps,
 //
@@ -52,8 +52,8 @@ func Blocks(e *bayes.Density, count int) []Block {
 	return blocks
 }
 
-// Sum returns v_b. Two running sums are faster than one, because the processor can add to
-// both at the same time.
+// Sum returns v_b. Sum uses two running sums, because the processor can add to both at
+// the same time.
 func (b *Block) Sum(xi []float64) float64 {
 	xi = xi[b.From:b.To]
 	if b.Weights != nil {

@@ -9,9 +9,9 @@ import (
 )
 
 // A Datum describes one expected value on which the distribution of an observation
-// depends. It is either the expected value of the observation itself, or the expected
-// value of another column that the likelihood uses as a parameter, such as a standard
-// deviation. A missing observation has no Datum.
+// depends. The expected value belongs either to the observation itself, or to another
+// column that the likelihood uses as a parameter, such as a standard deviation. A missing
+// observation has no Datum.
 type Datum struct {
 	At          int       // index in Density.Expected
 	Jacobian    []float64 // derivatives of the expected value with respect to the coordinates
@@ -29,10 +29,11 @@ type Datum struct {
 // the measurement errors: D² = Σ Iᵢ (expectedᵢ − finerᵢ)². The information Iᵢ is taken
 // from the argument `data`, which must have been computed at the expected values in the
 // argument `finer`. Relative differences of at most the argument `rounding` are ignored.
-// If the expected value in `finer` makes a datum certain, as an expected count of 0 does,
-// the contribution of the datum is instead the change in its log probability, |Score ×
-// difference|. If the Score of such a datum is zero, D is infinite unless its expected
-// value is the same in both vectors.
+// If an observation has probability 1 at the expected value in `finer`, as a count of 0
+// has if the expected count is 0, its contribution is instead the change in its log
+// probability, |Score × difference|. If the Score of an observation with probability 1 is
+// zero, D is infinite unless both vectors contain the same expected value for the
+// observation.
 func Discrepancy(data []Datum, expected, finer []float64, rounding float64) float64 {
 	var d float64
 	for _, o := range data {
@@ -61,7 +62,7 @@ func (s *Surface) Data() []Datum {
 }
 
 // DataAt returns the data for the given expected values, without Jacobians. The unknown
-// parameters of the likelihoods are taken from theta.
+// parameters of the likelihoods are taken from the argument `theta`.
 func (s *Surface) DataAt(expected, theta []float64) []Datum {
 	fit := s.e.Expected()
 	was := slices.Clone(fit)

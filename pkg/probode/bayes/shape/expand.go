@@ -114,8 +114,8 @@ func (s *Surface) differentiate(x []float64, all bool) bool {
 
 // Follow corrects derivatives that were computed by finite differences, so that they
 // agree with the observed change of the locations since the last point. If the
-// derivatives are those of a path, Follow does nothing and returns false, because
-// computing them again costs little more than a solve.
+// derivatives were computed together with the path, Follow does nothing and returns
+// false, because computing them again costs little more than a solve.
 func (s *Surface) Follow(point *Point, from []float64) bool {
 	if s.exact {
 		return false

@@ -11,12 +11,13 @@ import (
 )
 
 // Informed returns the directions of ξ about which the data are informative near the
-// given θ and ξ. If there are more than `most` such directions, it returns the most
-// important ones. Between two observation times, ξ affects the later states only through
-// the state at the second of these times. To first order, the number of such directions
-// between two consecutive observation times is therefore the number of components of the
-// state. The directions are found from the gradients of random combinations of the
-// states. The result is nil if the path does not provide such gradients.
+// given θ and ξ. If there are more than `most` such directions, Informed returns only the
+// most important ones. Between two observation times, ξ affects the later states only
+// through the state at the second of these times. To first order, the number of
+// informative directions between two consecutive observation times is therefore the
+// number of components of the state. The directions are found from the gradients of
+// random combinations of the states. The result is nil if the gradients of the path with
+// respect to ξ are not available.
 func Informed(e *bayes.Density, theta, xi []float64, most int) []Block {
 	var blocks []Block
 	times, components := 0, 1

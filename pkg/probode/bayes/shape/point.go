@@ -27,8 +27,8 @@ type Point struct {
 	Curvature   *mat.SymDense // the part of Information without kinks; nil if there are none
 }
 
-// Slope returns the gradient, including the contributions of the kinks. At a kink it is
-// the mean of the two one-sided gradients.
+// Slope returns the gradient, including the contributions of the kinks. At a kink, Slope
+// returns the mean of the two one-sided gradients.
 func (p *Point) Slope() *mat.VecDense {
 	out := mat.VecDenseCopyOf(p.Gradient)
 	for i, u := range p.U {
@@ -49,7 +49,7 @@ type Function interface {
 
 	// Follow computes the expansion at p.X from the expansion at the previous point,
 	// without new derivatives if that is possible. The last call to Value must have been
-	// at p.X. It reports whether it succeeded.
+	// at p.X. Follow reports whether it succeeded.
 	Follow(p *Point, before []float64) bool
 }
 

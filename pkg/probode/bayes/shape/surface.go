@@ -20,8 +20,8 @@ import (
 //
 // J is computed from derivatives of the path if ∂f/∂θ is known, and otherwise from
 // differences between solutions. An accurate solver provides no derivatives, so the
-// derivatives are computed with an adaptive Radau method, provided that it predicts
-// nearly the same data at the same point.
+// derivatives are computed with an adaptive Radau method, provided that this method
+// predicts nearly the same data as the accurate solver.
 //
 // In a model with many experiments, a change of one coordinate requires new solves only
 // for the experiments whose equations depend on this coordinate. A change in the size of
@@ -36,9 +36,9 @@ type Surface struct {
 	Low, High []float64
 
 	// Steps are the increments used in finite differences, one for each coordinate.
-	// NewSurface sets them to 10⁻⁵ times the interquartile ranges of the priors, because
-	// the posterior may be much narrower than the prior. For the sums of ξ over blocks,
-	// NewSurface sets the increments to 10⁻³.
+	// NewSurface sets the increments of the parameters to 10⁻⁵ times the interquartile
+	// ranges of their priors, because the posterior may be much narrower than the prior.
+	// For the sums of ξ over blocks, NewSurface sets the increments to 10⁻³.
 	Steps []float64
 
 	// Forward selects one-sided differences, which need half as many solves but give only
@@ -49,8 +49,8 @@ type Surface struct {
 	// coordinate are computed.
 	Progress func(done, total int)
 
-	// Draws is the number of draws from which the Fisher information of one data value is
-	// estimated if it has no closed form. NewSurface sets it to 256.
+	// Draws is the number of draws used to estimate a Fisher information that has no
+	// closed form. NewSurface sets it to 256.
 	Draws int
 
 	e         *bayes.Density
@@ -149,7 +149,7 @@ func NewSurface(e *bayes.Density, blocks ...Block) *Surface {
 	return s
 }
 
-// Use makes s use the density e from now on; e must be a density of the same posterior.
+// Use replaces the density of s by e, which must be a density of the same posterior.
 func (s *Surface) Use(e *bayes.Density) { s.e = e }
 
 // The method place() sets θ and ξ to their values at x, and returns the log density of

@@ -77,8 +77,8 @@ func (s *Surface) locate() {
 
 // Smooth returns a density that agrees with e near the point where Expand was last
 // called. If e uses an accurate solver and the derivatives come from Lender, the result
-// is a density that uses Lender as its solver, which costs less to evaluate. Otherwise
-// the result is e itself.
+// is a density that uses Lender as its solver, because Lender costs less than an accurate
+// solver. Otherwise the result is e itself.
 func (s *Surface) Smooth(e *bayes.Density) *bayes.Density {
 	if s.lent {
 		if other, err := e.With(Lender); err == nil {
@@ -89,8 +89,8 @@ func (s *Surface) Smooth(e *bayes.Density) *bayes.Density {
 }
 
 // Gradients reports whether the density Smooth(e) has exact gradients. The density must
-// be held (see Density.Hold). Exact gradients require that its path has derivatives and
-// that ∂f/∂θ is known.
+// be held (see Density.Hold). A density has exact gradients only if its path has
+// derivatives and ∂f/∂θ is known.
 func (s *Surface) Gradients(e *bayes.Density) bool {
 	return s.sloped && s.Smooth(e).Differentiable()
 }

@@ -1,12 +1,13 @@
 // Package estimate estimates the centre and the spread of all draws or of a subset of the
-// draws, with or without weights. It also computes the Monte Carlo standard errors of
-// these estimates. The centre and the spread are either the median and half the width of
-// the central 68 % interval, or the mean and the standard deviation. For a normal
-// distribution the two pairs are the same.
+// draws, with or without weights. The package also computes Monte Carlo standard errors
+// of these estimates. The centre and the spread are either the median and half the width
+// of the central 68 % interval, or the mean and the standard deviation. For a normal
+// distribution, both definitions give the same centre and the same spread.
 //
 // The centre and the logarithm of the spread s are smooth functions of means over the
-// draws. So the errors of these estimates are the errors of the means of their influence
-// functions [Hampel 1974], whose estimates account for the autocorrelation of the chains:
+// draws. To first order, the error of each of these estimates is therefore the mean of
+// its influence function over the draws [Hampel 1974]. The standard error of this mean
+// accounts for the autocorrelation of the chains. The influence functions are
 //
 //	quantiles  (½ − 1{y ≤ q½})/f(q½)          (I(p₊) − I(p₋))/2s,  I(p) = (p − 1{y ≤ q_p})/f(q_p)
 //	moments    y − m                          ½ ((y − m)²/v − 1)
@@ -22,7 +23,8 @@
 // the quantile then covers a gap that the error of the level reaches, and no other.
 //
 // For a part of the posterior, the influence function is zero for draws outside the part.
-// For draws in the part, it is divided by the share of the draws that lie in the part.
+// For draws in the part, the influence function is divided by the share of the draws that
+// lie in the part.
 //
 //   - Bofinger, E. (1975). Estimation of a density function using order statistics.
 //     Australian Journal of Statistics 17(1), 1–7.
@@ -54,8 +56,8 @@ type Value struct {
 	Spread, SpreadSE float64
 }
 
-// A Difference compares draws without weights with the same draws with weights: it holds
-// the difference of the centres and the ratio of the spreads.
+// A Difference compares a set of draws with the same draws under weights: it holds the
+// difference of the centres and the ratio of the spreads.
 type Difference struct {
 	Center, CenterSE float64 // centre of the draws minus the centre under weights
 	Ratio, RatioSE   float64 // spread of the draws divided by the spread under weights
@@ -264,8 +266,7 @@ func (by Measure) part(x, w, in [][]float64) (summary, func(c, k int) (center, l
 	}
 }
 
-// Apply applies the measure: it returns the centre and the spread of the draws x[c][k]
-// for which in[c][k] is 1.
+// Apply returns the centre and the spread of the draws x[c][k] for which in[c][k] is 1.
 func (by Measure) Apply(x, in [][]float64) Value {
 	s, influence := by.part(x, nil, in)
 	center, log := stretches(x, influence, len(x[0]))
@@ -305,26 +306,29 @@ func stretches(x [][]float64, influence func(c, k int) (center, log float64), n 
 // Weighed compares the draws x with the same draws under weights w of mean 1, using only
 // the draws x[c][k] for which in[c][k] is 1. Weighed returns the difference of the
 // centres, in units of the parameter, and the ratio of the spreads. Let φ and ψ be the
-// influence functions of the plain draws, and φ_w and ψ_w those of the weighted draws.
-// Then the error of the difference of the centres is the error of the mean of φ − w φ_w.
-// The relative error of the ratio of the spreads is the error of the mean of ψ − w ψ_w.
+// influence functions of the centre and of the logarithm of the spread, and let φ_w and
+// ψ_w be those for the weighted draws. Then the standard error of the difference of the
+// centres is that of the mean of φ − w φ_w. The relative standard error of the ratio of
+// the spreads is that of the mean of ψ − w ψ_w.
 //
 // Weighed also estimates the centre and the spread of the accurate posterior, which the
-// weighted draws represent. The estimate of the centre is all.Center, the centre of all
-// draws, minus the difference of the centres. The spread is estimated in the same way on
-// a logarithmic scale. The centre of all draws and the subtracted difference are
-// correlated, because the draws x are a subset of all draws. Hence the errors of the two
-// estimates are the errors of the means of allCenter − (φ − w φ_w) and allLog − (ψ − w
-// ψ_w). Here allCenter and allLog are the results of Stretches for all draws, with one
-// part for each draw that has a weight. If all draws have weights, these expressions
-// reduce to w φ_w and w ψ_w.
+// weighted draws represent. One estimate of the centre is all.Center, the centre of all
+// draws, minus the difference of the centres. The other estimate is the centre of the
+// weighted draws alone. Weighed returns the estimate with the smaller standard error. The
+// two estimates of the spread are analogous, on a logarithmic scale, and Weighed chooses
+// between them separately.
 //
-// If the weights remove a distant mode, all.Center and the difference are both uncertain
-// by a fraction of the distance to that mode. The centre and the spread of the weighted
-// draws alone are then more accurate. Their errors are the errors of the means of w φ_w
-// and w ψ_w. Weighed therefore chooses between the weighted draws alone and the
-// difference, separately for the centre and the spread, according to the smaller standard
-// error.
+// The draws x are a subset of all draws, so all.Center and the difference of the centres
+// are correlated. The estimate all.Center minus the difference of the centres has the
+// standard error of the mean of allCenter − (φ − w φ_w). The analogous estimate of the
+// logarithm of the spread has the standard error of the mean of allLog − (ψ − w ψ_w).
+// Here allCenter and allLog are the results of Stretches for all draws, with one part for
+// each draw that has a weight.
+//
+// For the weighted draws alone, the standard errors are those of the means of w φ_w and w
+// ψ_w. If all draws have weights, the two estimates are the same. If the weights remove a
+// distant mode, all.Center and the difference of the centres are both uncertain by a
+// fraction of the distance to that mode, and the weighted draws alone are more accurate.
 func (by Measure) Weighed(x, w, in, allCenter, allLog [][]float64, all Value) (Difference, Value) {
 	plain, influence := by.part(x, nil, in)
 	weighted, influenceW := by.part(x, w, in)

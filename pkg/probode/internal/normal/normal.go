@@ -1,11 +1,11 @@
 // Package normal draws standard normal variates in bulk. The numbers are the same, bit
-// for bit, as those of rand.New(rand.NewPCG(hi, lo)).NormFloat64(), but take half the
-// time.
+// for bit, as those of rand.New(rand.NewPCG(hi, lo)).NormFloat64(), but are drawn in half
+// the time.
 //
 // The noise is drawn again each time a path is computed, and most of the cost of a draw
-// in math/rand/v2 is an interface call for each word. In this package the generator,
-// PCG-DXSM with 128 bits of state [O'Neill 2014], and the ziggurat of 128 strips
-// [Marsaglia & Tsang 2000] are implemented with local variables and without such calls.
+// in math/rand/v2 is an interface call for each word. This package implements the
+// generator, PCG-DXSM with 128 bits of state [O'Neill 2014], and the ziggurat of 128
+// strips [Marsaglia & Tsang 2000] with local variables and without interface calls.
 package normal
 
 import (
@@ -65,9 +65,9 @@ func (s *Source) Uint64() uint64 {
 //
 // Each state of the generator depends on the one before; to save time, the next two
 // states are both computed from the current one. A variate is computed from 31 bits of a
-// word and a sign bit, and seven other bits choose the strip. The point in the strip at
-// which the variate lies is nearly always in the part of the strip that is entirely below
-// the density.
+// word and a sign bit, and seven other bits choose the strip. The variate is the abscissa
+// of a random point in the strip; this point nearly always lies in the part of the strip
+// that is entirely below the density.
 func (s *Source) Fill(dst []float64) {
 	hi, lo := s.hi, s.lo
 	for len(dst) >= 2 {

@@ -1,5 +1,6 @@
 // Package onset finds inputs that change soon after a given time, such as a short pulse
-// that begins with a dose. A step whose stages all lie after the pulse would miss it.
+// that begins with a dose. A step whose stages all lie after the pulse would miss the
+// pulse.
 package onset
 
 import "math"
@@ -19,7 +20,7 @@ const (
 // times the largest change of this component within h, and the product of the change and
 // δ is larger than a tenth of the permitted error. The times δ are h/4, h/16 and so on,
 // down to about 2·10⁻¹⁰ h. So Step misses a pulse that begins after t and lies between
-// two of these times.
+// two consecutive times t + δ.
 func Step(f func(dst []float64, t float64), t, h float64, unit []float64) float64 {
 	base, now, most := make([]float64, len(unit)), make([]float64, len(unit)), make([]float64, len(unit))
 	change := func(delta float64) {

@@ -2,11 +2,11 @@
 // each element. For example, each vector may be a path of an ensemble, whose elements are
 // the states at all requested times.
 //
-// For up to Exact vectors, the results are sample quantiles. For more vectors, the
-// quantiles of each element come from a histogram, so that the use of memory is bounded.
-// The histogram spans twice the range of the first Exact vectors. The elements are
-// divided into tiles of the size of a cache line, which several workers process
-// independently. The result does not depend on the number of workers.
+// If there are at most Exact vectors, the results are sample quantiles. If there are more
+// vectors, the quantiles of each element come from a histogram, so that the use of memory
+// is bounded. The histogram spans twice the range of the first Exact vectors. The
+// elements are divided into tiles of the size of a cache line, which several workers
+// process independently. The result does not depend on the number of workers.
 package quantile
 
 import (
@@ -60,10 +60,10 @@ func (s *Sketch) Add(row []float64) {
 
 // Quantiles returns the quantiles of all elements, indexed [level][element]. The
 // quantiles are NaN if there are no vectors. With n ≤ Exact vectors, the quantile of
-// level p is the sorted value at position p(n−1), counted from 0. If this position is not
-// a whole number, the quantile is interpolated linearly between the two nearest values.
-// With more vectors, the quantile is interpolated within a bin; it is NaN if the range
-// exceeds 1e308.
+// level p is the sorted value at position p(n−1), counted from 0. If p(n−1) is not a
+// whole number, the quantile is interpolated linearly between the two nearest values.
+// With more than Exact vectors, the quantile is interpolated within a bin of the
+// histogram, and is NaN if the range of the values exceeds 1e308.
 func (s *Sketch) Quantiles() [][]float64 {
 	out := make([][]float64, len(s.levels))
 	for l := range out {

@@ -122,9 +122,9 @@ type Step struct {
 }
 
 // Find returns the time in a step at which a condition that was false becomes true, and
-// takes the step again so that it ends at this time. At this time the condition is true.
-// At a time that is a few units in the last place earlier, the condition is false. The
-// result `ok` is false if no condition becomes true; the step then ends at B, as before.
+// takes the step again so that it ends at this time. The condition is true at the time
+// returned, and false at a time that is a few units in the last place earlier. The result
+// `ok` is false if no condition becomes true; the step then ends at B, as before.
 func (w *Watch) Find(s Step) (at float64, ok bool, err error) {
 	end, ok, err := w.within(s.A, s.B, s.Y, s.Theta)
 	if !ok && err == nil {
@@ -275,7 +275,7 @@ func (w *Watch) Happen(cause int, t float64, x, theta []float64) error {
 	return w.accumulate(which, t)
 }
 
-// Pass is called at the end of a step in which no condition has become true. It records
+// Pass is called at the end of a step in which no condition has become true. Pass records
 // which conditions have become false.
 func (w *Watch) Pass(t float64, x, theta []float64) {
 	for k, on := range w.on {

@@ -186,7 +186,7 @@ func Read(dir string) (*mcmc.Chains, error) {
 }
 
 // Length returns the number of draws that each chain of the study in dir has, or will
-// have when the study is finished. It returns 0 if there is no study in dir.
+// have when the study is finished. If there is no study in dir, Length returns 0.
 func Length(dir string) int {
 	longest := 0
 	for _, suffix := range []string{".csv", ".csv" + partSuffix} {

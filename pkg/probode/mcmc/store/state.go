@@ -131,9 +131,9 @@ type Noter interface {
 
 // An Evaluator is a Kernel that can recompute the log density at its position, without
 // using cached values. The method Evaluate returns one or more numbers, and always the
-// same number of them. A chain is resumed only if these numbers are, bit for bit, the
-// same as when its state was saved. The numbers may depend only on the State of the
-// kernel.
+// same number of them. A chain is resumed only if Evaluate returns, bit for bit, the same
+// numbers as when the state of the chain was saved. The numbers may depend only on the
+// State of the kernel.
 type Evaluator interface {
 	Evaluate() []float64
 }

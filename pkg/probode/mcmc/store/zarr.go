@@ -24,17 +24,18 @@ import (
 //
 //	arviz.from_zarr("lynx.zarr")
 //
-// The groups of the store are "posterior", with the parameters and the generated
-// quantities; "sample_stats", with the quantities whose names end in __, without this
-// suffix; and "log_likelihood", with the quantities log_lik.1, log_lik.2 and so on, if
-// there are any. Every variable has the dimensions chain and draw, and one for each of
-// its indices. Names are changed in the same way as the names of columns: see Run. A
-// variable whose name was changed has its original name in the attribute long_name.
-// Numbers are stored in 64 bits, neither rounded nor compressed.
+// The group "posterior" holds the parameters and the generated quantities. The group
+// "sample_stats" holds the quantities whose names end in __, and drops this suffix. The
+// group "log_likelihood" holds the quantities log_lik.1, log_lik.2 and so on, if there
+// are any. Every variable has the dimensions chain and draw, and one further dimension
+// for each of its indices. Names are changed in the same way as the names of columns: see
+// Run. A variable whose name was changed has its original name in the attribute
+// long_name. Numbers are stored in 64 bits, neither rounded nor compressed.
 //
-// The folder appears only once it has been written completely. If there is already a
-// folder with this name, it is replaced, provided that WriteZarr wrote it. WriteZarr
-// returns an error if the draws have weights, because ArviZ would ignore them.
+// The folder appears only once it has been written completely. WriteZarr replaces an
+// existing folder only if WriteZarr itself wrote that folder, and otherwise returns an
+// error. WriteZarr returns an error if the draws have weights, because ArviZ would ignore
+// them.
 //
 // The format is version 2 of Zarr's specification (zarr-specs.readthedocs.io), with the
 // consolidated metadata of Zarr for Python and with dimensions named as xarray expects.
