@@ -249,8 +249,8 @@ func (r *reverseRun) step(g *Gradient, i, j int, z, theta, xi []float64) error {
 	}
 	scale := s.scale
 	if s.scaling == ScaleLocal {
-		// With ScaleLocal, the noise is added to the result of the step, so the step is
-		// differentiated at its result without this noise.
+		// With ScaleLocal, the noise is added to the result of the step. The derivatives
+		// of the step are evaluated at the result without noise.
 		if xi != nil {
 			r.Noise(xi, scale)
 			copy(r.clean, next)

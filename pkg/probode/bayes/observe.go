@@ -17,7 +17,8 @@ import (
 // several values of each parameter that seems to be unused.
 
 // The variable `untouched` is the value of each element of dst before the function
-// Observe is called. It is a NaN with a bit pattern that arithmetic does not produce.
+// Observe is called. This value is a NaN with a bit pattern that arithmetic does not
+// produce.
 var untouched = math.Float64frombits(0x7ff8_7072_6f62_6f64)
 
 // The method watch() calls the function Observe, which may panic at an unusual state or

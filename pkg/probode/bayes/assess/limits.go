@@ -15,8 +15,8 @@ const (
 	mostFailing = 0.01
 	// An effect has two estimates, one from weights and one from the difference between
 	// two runs. The constant `astray` is the largest permitted difference between the two
-	// estimates, in standard errors of the second. A larger difference occurs by chance
-	// in one of 16,000 cases.
+	// estimates, in standard errors of the second. By chance alone, the difference
+	// exceeds `astray` in one of 16,000 cases.
 	astray = 4
 
 	// A mode is listed if its mass is above the value of the constant `listed`. If the

@@ -34,8 +34,8 @@ type expansion struct {
 	chol    mat.Cholesky  // Cholesky factor of C⁻¹
 
 	// The mixed derivatives that cross() returns are added to C⁻¹. If the sum is not
-	// positive definite, the field `indefinite` holds it, and C does not include the
-	// mixed derivatives. Otherwise `indefinite` is nil.
+	// positive definite, the sum is stored in the field `indefinite`, and C does not
+	// include the mixed derivatives. Otherwise `indefinite` is nil.
 	indefinite *mat.SymDense
 
 	cov *mat.SymDense // C
@@ -119,8 +119,8 @@ func ownParams(p *bayes.Posterior) (own []int) {
 }
 
 // The method average() sets the field `curved`. Suppose that the negative log density of
-// a datum with residual r is w|r|. Its curvature is then zero except at the kink r = 0,
-// where the slope jumps by 2w. Let τ be the standard deviation of the expected value
+// a datum with residual r is w|r|. The curvature of w|r| is zero except at the kink r =
+// 0, where the slope jumps by 2w. Let τ be the standard deviation of the expected value
 // under the Gaussian posterior. Then the mean curvature is 2w φ(r/τ)/τ. This mean
 // curvature replaces the Fisher information.
 func (l *expansion) average() {

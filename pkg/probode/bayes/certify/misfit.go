@@ -18,8 +18,8 @@ import (
 // Averaged over data sets, this additional shift is zero. If the model explains the data,
 // the size of this shift is about D times the relative error of the derivatives. If the
 // model does not explain the data, this shift can be larger than the first-order shift.
-// For example, a model fails to explain the data if it omits effects, and if the assumed
-// errors are too small to account for them.
+// For example, a model does not explain the data if it omits effects that are larger than
+// the assumed errors.
 
 // The function misfits() reports whether the data are farther from the expected values of
 // the reference than the assumed measurement errors can explain. The criterion is that χ²

@@ -72,7 +72,7 @@ func (e *expansion) at(n int, x []float64) []float64 {
 // The method expand() computes the standard deviation s for the data value y with the
 // given index and likelihood. If y has probability zero given m, the log density is
 // expanded at m = y instead. If the state is known exactly, s does not affect the
-// likelihood; for a count with variance zero, s is then set to 1.
+// likelihood, so a value s = 0 is replaced by 1.
 func (e *expansion) expand(index int, likelihood bayes.SlopedLikelihood, y, m float64, own []float64, known bool) (sd float64) {
 	if math.IsNaN(y) {
 		y = m

@@ -146,8 +146,8 @@ func (q *search) distinct(ctx context.Context, climbs []*climb) ([]*climb, error
 }
 
 // The function nearest() returns the index of the climb that is nearest to c in the
-// metric of c. The function nearest() returns −1 if c has no metric. It also returns −1
-// in one dimension, where no path can avoid a barrier.
+// metric of c. The function nearest() returns −1 if c has no metric. The result is also
+// −1 in one dimension, where no path can avoid a barrier.
 func nearest(climbs []*climb, c *climb) int {
 	k, least := -1, math.Inf(1)
 	if len(c.X) < 2 || c.Information == nil {
@@ -224,8 +224,7 @@ func bent(e *bayes.Density, a, b []float64, low float64, times int) bool {
 	return true
 }
 
-// A plane is a surface restricted to a plane: its expansions allow steps only within this
-// plane.
+// The type `plane` is a surface whose expansions allow steps only within one plane.
 type plane struct {
 	*shape.Surface
 	normal []float64
