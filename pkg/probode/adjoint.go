@@ -71,7 +71,7 @@ func (s *Solver) Gradient(g *Gradient, w, z, theta, xi []float64) error {
 
 // The method gradient() does the same as the method Gradient, but for a function that
 // also depends on the times of the grid points. The argument `times` is the gradient of
-// the function with respect to these times, or nil.
+// the function with respect to the times of the grid points, or nil.
 func (s *Solver) gradient(g *Gradient, w, times, z, theta, xi []float64) error {
 	if len(w) != s.PathLen() || len(z) != len(w) || len(g.Theta) != len(s.p.Theta) || len(theta) != len(g.Theta) {
 		panic(fmt.Sprintf("probode: w and z have lengths %d and %d, and θ and its gradient have lengths %d and %d: want length %d for w and z, and %d for θ and its gradient", len(w), len(z), len(theta), len(g.Theta), s.PathLen(), len(s.p.Theta)))
@@ -95,7 +95,8 @@ func (s *Solver) gradient(g *Gradient, w, times, z, theta, xi []float64) error {
 	return err
 }
 
-// forwardGradient computes the gradient from derivatives along each parameter.
+// forwardGradient computes the gradient from the derivatives of the path with respect to
+// each parameter.
 func (s *Solver) forwardGradient(g *Gradient, w, times, z, theta, xi []float64) error {
 	if g.Xi != nil {
 		return fmt.Errorf("%s: %v has no gradient with respect to ξ: %w", s.p.Title(), s.m, errors.ErrUnsupported)

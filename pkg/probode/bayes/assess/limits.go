@@ -16,7 +16,7 @@ const (
 	// An effect has two estimates, one from weights and one from the difference between
 	// two runs. The constant `astray` is the largest permitted difference between the two
 	// estimates, in standard errors of the second. By chance alone, the difference
-	// exceeds `astray` in one of 16,000 cases.
+	// exceeds `astray` standard errors in one of 16,000 cases.
 	astray = 4
 
 	// A mode is listed if its mass is above the value of the constant `listed`. If the
@@ -24,8 +24,8 @@ const (
 	// is checked. If a mode with a mass above wrongMass exists in only one of the two
 	// posteriors, the posteriors count as different for any threshold. A mode with a mass
 	// below rightMass cannot move a median or a central interval far enough to matter. If
-	// the mass is between rightMass and wrongMass, there is no verdict, because it could
-	// depend on the Monte Carlo error of the mass.
+	// the mass is between rightMass and wrongMass, there is no verdict, because a verdict
+	// could depend on the Monte Carlo error of the mass.
 	listed, minor        = 1e-4, 0.01
 	rightMass, wrongMass = 0.005, 0.02
 	// The constant `counterpart` is the smallest mass that a counterpart of a mode must

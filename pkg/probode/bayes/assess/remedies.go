@@ -245,7 +245,7 @@ func unmeasured(l *level) Remedy {
 
 // The method reweighting() compares the weighted draws made at one step with the draws
 // that represent the reference posterior. If both sets of draws are the same, the bias is
-// 0 and the ratio is 1, and only their Monte Carlo errors remain.
+// 0 and the ratio is 1, and only the Monte Carlo errors remain.
 func (a *assessment) reweighting(j *judge, l *level, d *draws) Remedy {
 	r := unmeasured(l)
 	verdict, worst := Negligible, 0.0

@@ -26,7 +26,7 @@ import (
 // posteriors, the estimate of the difference between the posteriors has a smaller Monte
 // Carlo error than an estimate from two runs.
 //
-// Weights contain no information about regions without draws. For example, they do not
+// Weights contain no information about regions without draws. For example, weights do not
 // reveal a mode that only the posterior computed with one of the steps has. Therefore the
 // posterior at a step is sampled separately in three cases: if the search for modes has
 // found a mode that only this posterior has, if Metropolis moves for this posterior lead

@@ -199,8 +199,8 @@ type ruler struct {
 }
 
 // newRuler solves the equations at the given points with an accurate solver. Points at
-// which the equations cannot be solved are left out. If this happens at a mode, newRuler
-// returns an error.
+// which the equations cannot be solved are left out. If the equations cannot be solved at
+// a mode, newRuler returns an error.
 func newRuler(ctx context.Context, e *bayes.Density, points [][]float64, modes int) (*ruler, error) {
 	fine, err := e.With(probode.Setup{Mesh: reference.Accurate{}})
 	if err != nil {
