@@ -312,9 +312,9 @@ func (e *Density) priorSlope(k int, u, theta float64) float64 {
 	if s, ok := logSlope(e.p.Params[k].Prior, theta); ok {
 		return curve + s*slope
 	}
-	// The derivative is computed by a fourth-order finite difference. The error of the
-	// difference is about 1e-12 times the size of the log density, provided that the log
-	// density is smooth over a thousandth of its width.
+	// The derivative is computed by a fourth-order finite difference. If the log density
+	// is smooth over a thousandth of its width, the error of this derivative is about
+	// 1e-12 times the size of the log density.
 	h := 1e-3
 	if e.transforms[k] == identity {
 		h *= e.PriorQuantile(k, 0.75) - e.PriorQuantile(k, 0.25)

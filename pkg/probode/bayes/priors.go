@@ -65,8 +65,8 @@ func (d Truncated) LogProb(x float64) float64 {
 
 // The method mass() returns the probability of the interval [Min, Max] before truncation.
 // This probability is Q(Max) − Q(Min), where Q is the distribution function. The result
-// `exact` says whether the probability is accurate to nearly all digits, however small it
-// is.
+// `exact` says whether the interval begins in the lower half of the distribution, where
+// even small tail probabilities are accurate.
 func (d Truncated) mass() (mass float64, exact bool) {
 	d, _, _ = d.mirrored()
 	a := d.Of.CDF(d.Min)

@@ -43,12 +43,12 @@ const (
 	// referenceDraws is the number of draws from the reference posterior at which the
 	// reference's own error is measured.
 	referenceDraws = 100
-	// If the reference fails at more than a fraction mostFailed of the weighted draws, it
-	// is not trusted.
+	// If the reference fails at more than a fraction mostFailed of the weighted draws,
+	// the reference is not trusted.
 	mostFailed = 0.01
 	// mostMissed is the largest share of the reference posterior that may be missing from
-	// the draws that represent it. If one tail of a Gaussian with this mass is cut off,
-	// the sd becomes 2 % smaller.
+	// the draws that represent it. If a Gaussian distribution loses one tail of this
+	// mass, its sd becomes 2 % smaller.
 	mostMissed = 0.005
 
 	// alphaSteps is the largest factor by which α* may differ between neighbouring steps,
@@ -56,8 +56,8 @@ const (
 	// draw from the posterior. The noise is proportional to the square root of α.
 	alphaSteps, alphaTheta = 2, 4
 	// If the relative error of a solution is above roughPath, its observed order of
-	// convergence has no meaning. If the error is below smallestPath, rounding errors
-	// matter.
+	// convergence has no meaning. If the relative error is below smallestPath, rounding
+	// errors may distort this order.
 	roughPath, smallestPath = 0.1, 1e-8
 
 	// mostLooks is the largest number of interim analyses.

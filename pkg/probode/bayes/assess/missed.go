@@ -16,9 +16,9 @@ import (
 
 // Weights and k̂ contain no information about regions without draws. So this file checks
 // whether the draws that represent the reference posterior miss a part of it. The missed
-// part may be a mode that another search has found. It may also be a region in which the
-// solver used for the draws fails, but the reference does not. A distant mode whose mass
-// is so small that it contains no draws may still change a mean or an sd.
+// part may be a mode that another search has found. The missed part may also be a region
+// in which the solver used for the draws fails, but the reference does not. A distant
+// mode whose mass is so small that it contains no draws may still change a mean or an sd.
 
 const (
 	// The constant `starts` is the number of draws at which missedAround starts

@@ -195,8 +195,8 @@ func (k *look) side(direction []float64, sign float64) line {
 // The method along() returns the line on which parameter i varies and the other
 // parameters take their conditional means under the Gaussian approximation. The method
 // along() also returns the direction of this line. The result `towards` is the largest
-// difference between the densities on this line, with a minus sign if it occurs at a
-// value of the parameter below the mode.
+// difference between the densities on this line. The sign is negative if this difference
+// occurs at a value of the parameter below the mode.
 func (k *look) along(i int) (l line, direction []float64, towards float64) {
 	direction = mat.Row(nil, i, k.cov)
 	floats.Scale(1/math.Sqrt(k.cov.At(i, i)), direction)

@@ -290,9 +290,10 @@ func (t *trials) confirm(l *Level) error {
 }
 
 // The method effect() returns upper limits for D and for the largest shift of a parameter
-// that result if the evaluator x solves the equations. Each limit is the largest value at
-// the modes or, if that is larger, the 95 % quantile of the values at all modes and
-// draws. D and the shift count as infinite at draws at which the reference fails.
+// that result if the evaluator x solves the equations. Each limit is the larger of two
+// numbers: the largest value at the modes, and the 95 % quantile of the values at all
+// modes and draws. D and the shift count as infinite at draws at which the reference
+// fails.
 func (t *trials) effect(x *evaluator) (d, shift float64) {
 	modes := t.c.reached()
 	var ds, shifts []float64

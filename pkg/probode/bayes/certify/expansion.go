@@ -49,7 +49,7 @@ type expansion struct {
 
 // The function expand() expands the posterior of x about u. If the solver does not
 // compute derivatives, central differences are used. The argument `widths` holds the step
-// of these differences in each parameter; nil means 1e-4 for each.
+// of the central differences in each parameter; nil means 1e-4 for each.
 func expand(x *evaluator, u, widths []float64) (*expansion, error) {
 	d := len(u)
 	l := &expansion{x: x, own: ownParams(x.density.Posterior()), theta: make([]float64, d), dtheta: make([]float64, d)}

@@ -10,8 +10,8 @@ import (
 )
 
 // The number D does not take into account that two setups also differ in the derivatives
-// of the expected data. In combination with the residuals of the data, the difference m′
-// − m between the expected values moves the mode by an additional
+// of the expected data. If the data have residuals, the difference between these
+// derivatives causes an additional shift of the mode:
 //
 //	C (∂(m' − m)/∂u)ᵀ s,   s = ∂ log p(y | m)/∂m.
 //

@@ -25,13 +25,15 @@ const (
 //
 //	w (n − 1)/(n − w − 2)
 //
-// distinct end points are expected in total [Boender & Rinnooy Kan 1987]. If this number
-// exceeds w by at least one half, more searches begin at the remaining points.
+// distinct end points are expected in total [Boender & Rinnooy Kan 1987]. If this
+// expected number exceeds w by at least one half, more searches begin at the remaining
+// points.
 func (q *search) climb(ctx context.Context, from, climbs, left []*climb) (ends []*climb, searches int, err error) {
 	planned, before := len(climbs), q.work()
 	group := max(6, planned/6)
-	// The function room() returns how many searches, at most one group, can begin without
-	// exceeding the given fraction of the cost of a sampling run.
+	// The function room() returns the number of searches that can begin without exceeding
+	// the given fraction of the cost of a sampling run. This number is at most the size
+	// of a group.
 	room := func(share float64) int {
 		if !q.free {
 			return group

@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	// Let D be the norm of the vector of the errors of all predictions, each in units of
-	// the corresponding measurement error. To first order, this error shifts each
-	// parameter by at most D posterior standard deviations. A shift of 0.1 standard
-	// deviations matters. A solver is accurate enough if D is at most 0.01 at the modes,
-	// and at most 0.05 at draws from their Gaussian approximations.
+	// Let D be the norm of the vector of all prediction errors, each in units of the
+	// corresponding measurement error. To first order, these errors shift each parameter
+	// by at most D posterior standard deviations. A shift of 0.1 standard deviations
+	// matters. A solver is accurate enough if D is at most 0.01 at the modes, and at most
+	// 0.05 at draws from their Gaussian approximations.
 	mattersD = 0.1
 
 	nearDraws = 3  // draws around each mode at which solvers are compared
