@@ -558,7 +558,7 @@ type reverseMoulton struct {
 
 // A smallReverse propagates gradients back through a step that is linearised at the
 // current state, on a grid whose points do not depend on θ. If a smallReverse returns
-// false, it has not changed any gradient.
+// false, all gradients are unchanged.
 type smallReverse func(a *moulton, to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) bool
 
 func newReverseMoulton(a *moulton) *reverseMoulton {

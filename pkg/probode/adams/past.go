@@ -181,7 +181,8 @@ func (m *history) addSlopes(dst []float64, c float64, beta []float64, i, k int) 
 	}
 }
 
-// The method reverse() prepares the gradients with respect to past values of f.
+// The method reverse() allocates memory for the gradients with respect to past values of
+// f.
 func (m *history) reverse() {
 	if m.back == nil {
 		m.back = make([]float64, 8*m.d)

@@ -38,9 +38,9 @@ func (r *Part) Cells() []Cell {
 	columns := make([][]int, len(r.errors))
 	for k, l := range r.errors {
 		if by, ok := l.Likelihood.(Informer); ok {
-			// The method Describe of a likelihood may be that of an embedded likelihood.
-			// In this case the method Information is also that of the embedded
-			// likelihood, and its result may be wrong for the outer likelihood.
+			// A likelihood may have inherited its method Describe from an embedded
+			// likelihood. The method Information is then also inherited, and its result
+			// may be wrong for the outer likelihood.
 			if _, ok := description(l.Likelihood); ok || by.Describe().Of == nil {
 				closed[k] = by
 			}

@@ -169,8 +169,8 @@ func (l *expansion) cross(x *evaluator) *mat.SymDense {
 	return out
 }
 
-// The method widths() returns step sizes for central differences that are small compared
-// with the standard deviations of the posterior.
+// The method widths() returns step sizes for central differences. These steps are small
+// compared with the standard deviations of the posterior.
 func (l *expansion) widths() []float64 {
 	out := make([]float64, len(l.sd))
 	for k, sd := range l.sd {

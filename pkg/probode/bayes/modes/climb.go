@@ -77,8 +77,8 @@ func near(o, c *climb) bool {
 	return o.Information != nil && c.Information != nil && shape.Distance(o.X, c.X, o.Information) < together && shape.Distance(o.X, c.X, c.Information) < together
 }
 
-// The function unite() merges each search with a higher search near it, if there is one.
-// The counts of the lower search are added to those of the higher search.
+// If a search is near another search with a higher density, the function unite() merges
+// the two searches and adds their counts.
 func unite(climbs []*climb) []*climb {
 	slices.SortStableFunc(climbs, func(a, b *climb) int { return cmp.Compare(b.Value, a.Value) })
 	var out []*climb

@@ -187,10 +187,10 @@ func straight(e *bayes.Density, a, b []float64, low float64) bool {
 }
 
 // The function bent() reports whether the log density stays above the argument `low`
-// along a path from a to b through a third point. The third point is a maximum of the
-// density in the plane halfway between a and b, near their midpoint. If the density falls
-// too low on one half of the path, that half is bent in the same way. The argument
-// `times` limits the depth of this recursion.
+// along a path from a to b through a third point. The third point is the end of a climb
+// that begins at the midpoint and stays in the plane halfway between a and b. If the
+// density falls too low on one half of the path, that half is bent in the same way. The
+// argument `times` limits the depth of this recursion.
 func bent(e *bayes.Density, a, b []float64, low float64, times int) bool {
 	middle, normal := slices.Clone(a), make([]float64, len(a))
 	var length float64
