@@ -115,8 +115,8 @@ func Positive(mu, sigma float64) Truncated {
 	return Truncated{Of: distuv.Normal{Mu: mu, Sigma: sigma}, Max: math.Inf(1)}
 }
 
-// The function draw() returns a draw from d. The uniform random number is never zero,
-// because zero would give the lower end of the support.
+// The function draw() returns a draw from d. The uniform random number that draw() uses
+// is never zero, because zero would give the lower end of the support.
 func draw(d Distribution, rng *rand.Rand) float64 {
 	return d.Quantile((float64(rng.Uint64()>>11) + 0.5) / (1 << 53))
 }

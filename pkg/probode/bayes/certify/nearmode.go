@@ -39,8 +39,8 @@ const (
 // the unbounded scale, are left out of this test. Near the edge of a bounded prior, the
 // mode of the density on the unbounded scale may be far from u, although the model fits
 // the data equally well at both points. Near an edge of the support, all slopes on the
-// unbounded scale vanish. Therefore the likelihood is also required not to be much larger
-// in the middle of the range than at u.
+// unbounded scale vanish. Therefore u is rejected if the likelihood is much larger in the
+// middle of the range than at u.
 func expandNear(x *evaluator, u []float64) (l *expansion, near bool, err error) {
 	// Close to parameter values at which the solution blows up, finite differences can be
 	// computed only with small steps.
