@@ -80,7 +80,7 @@ const (
 	// times the largest component of the state. The remaining error is about the square
 	// of the last update, so it is below rounding error.
 	tolerance = 1e-9
-	// The constant `iterations` is the largest number of updates.
+	// The constant `iterations` is the largest number of updates in a step.
 	iterations = 25
 )
 

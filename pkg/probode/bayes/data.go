@@ -138,8 +138,8 @@ func ReadCSV(r io.Reader, time string, columns ...string) (*Data, error) {
 	return d, nil
 }
 
-// maxFile is the largest size of a file. Tables of observations are usually much smaller,
-// and a file of this size still fits in memory.
+// maxFile is the size, in bytes, of the largest data file that is read. Tables of
+// observations are usually much smaller, and a file of this size still fits in memory.
 const maxFile = 256 << 20 // bytes
 
 // ReadFile reads the named file with [ReadCSV]. Error messages do not contain the name of

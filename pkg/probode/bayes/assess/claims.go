@@ -10,7 +10,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// The type `rows` collects the claims of a report.
+// The type `rows` holds the claims of a report.
 type rows []Claim
 
 // The method number() adds a row with a number for which there is no limit.

@@ -10,7 +10,7 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/estimate"
 )
 
-// The type `judge` compares runs with the accurate posterior.
+// A value of the type `judge` compares runs with the accurate posterior.
 type judge struct {
 	*sampling
 	threshold float64

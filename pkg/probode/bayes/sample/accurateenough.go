@@ -189,8 +189,8 @@ func around(u []float64, m *bayes.Mode, scale float64, rng *rand.Rand) (square f
 	return square, true
 }
 
-// The type `ruler` measures the errors of solvers, in units of the measurement errors, at
-// a fixed set of points θ.
+// A value of the type `ruler` measures the errors of solvers, in units of the measurement
+// errors, at a fixed set of points θ.
 type ruler struct {
 	points   [][]float64
 	modes    int // how many of points are modes
