@@ -170,8 +170,8 @@ func (s *adaptivePath) Hold(ctx context.Context, theta []float64) (Path, error) 
 	return g.Bind(ctx, Setup{Method: s.m}, s.p, theta, s.times)
 }
 
-// holdLocated returns the Path on the grid of the last run, which was a run at theta. In
-// this run the solver located the times of the events.
+// holdLocated returns the Path at theta on the grid of the last run. In that run, the
+// solver located the times of the events.
 func (s *adaptivePath) holdLocated(ctx context.Context, theta []float64) (Path, error) {
 	q, crossings, which := s.p.located(s.c.watch.Fired)
 	at := slices.Clone(theta)

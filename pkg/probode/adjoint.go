@@ -19,9 +19,8 @@ import (
 //	λ_N = w_N,   λᵢ = wᵢ + (∂Φᵢ/∂Z)ᵀ λ_{i+1},
 //
 // and the gradients are Σ (∂Φᵢ/∂θ)ᵀ λ_{i+1} + (∂x₀/∂θ)ᵀ λ₀ for θ, and (∂Φᵢ/∂ξ)ᵀ λ_{i+1}
-// for the normal variates of step i [HNW93, §II.6; Griewank & Walther 2008, §3]. These
-// formulas give the gradient for the numerical solution, not an approximation to the
-// gradient for the exact solution.
+// for the normal variates of step i [HNW93, §II.6; Griewank & Walther 2008, §3]. For the
+// numerical solution, these formulas are exact.
 
 // A Reverser is a Stepper that computes gradients. If a Stepper is not a Reverser,
 // gradients with respect to θ are computed from the derivatives of the path with respect
@@ -71,7 +70,7 @@ func (s *Solver) Gradient(g *Gradient, w, z, theta, xi []float64) error {
 
 // The method gradient() does the same as the method Gradient, but for a function that
 // also depends on the times of the grid points. The argument `times` is the gradient of
-// the function with respect to these times, or nil.
+// the function with respect to the times of the grid points, or nil.
 func (s *Solver) gradient(g *Gradient, w, times, z, theta, xi []float64) error {
 	if len(w) != s.PathLen() || len(z) != len(w) || len(g.Theta) != len(s.p.Theta) || len(theta) != len(g.Theta) {
 		panic(fmt.Sprintf("probode: w and z have lengths %d and %d, and θ and its gradient have lengths %d and %d: want length %d for w and z, and %d for θ and its gradient", len(w), len(z), len(theta), len(g.Theta), s.PathLen(), len(s.p.Theta)))
@@ -95,7 +94,8 @@ func (s *Solver) gradient(g *Gradient, w, times, z, theta, xi []float64) error {
 	return err
 }
 
-// forwardGradient computes the gradient from derivatives along each parameter.
+// forwardGradient computes the gradient from the derivatives of the path with respect to
+// each parameter.
 func (s *Solver) forwardGradient(g *Gradient, w, times, z, theta, xi []float64) error {
 	if g.Xi != nil {
 		return fmt.Errorf("%s: %v has no gradient with respect to ξ: %w", s.p.Title(), s.m, errors.ErrUnsupported)
@@ -249,8 +249,8 @@ func (r *reverseRun) step(g *Gradient, i, j int, z, theta, xi []float64) error {
 	}
 	scale := s.scale
 	if s.scaling == ScaleLocal {
-		// With ScaleLocal, the noise is added to the result of the step, so the step is
-		// differentiated at its result without this noise.
+		// With ScaleLocal, the noise is added to the result of the step. The derivatives
+		// of the step are evaluated at the result without noise.
 		if xi != nil {
 			r.Noise(xi, scale)
 			copy(r.clean, next)

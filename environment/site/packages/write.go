@@ -202,8 +202,8 @@ func (w *writer) examples(all []*doc.Example) {
 	}
 }
 
-// exampleSource returns the whole program if the example needs other declarations, and
-// otherwise only the statements of its function.
+// If the example needs other declarations, exampleSource returns the whole program.
+// Otherwise exampleSource returns only the statements of the example function.
 func (w *writer) exampleSource(e *doc.Example) string {
 	var node any = &printer.CommentedNode{Node: e.Code, Comments: e.Comments}
 	body := true

@@ -47,7 +47,8 @@ type writer struct {
 	declared bool // leave out what does not belong to a declaration
 }
 
-// isDeclared reports whether the function Declared includes fields of type t.
+// isDeclared reports whether the text from the function Declared contains fields of type
+// t.
 func isDeclared(t reflect.Type) bool {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Array {
 		t = t.Elem()
@@ -60,7 +61,7 @@ func isDeclared(t reflect.Type) bool {
 }
 
 // The method write() writes v, with its type if the type is not clear from the context.
-// The last argument holds the pointers that lead to v.
+// The last argument holds the pointers that were followed to reach v.
 func (b *writer) write(v reflect.Value, typed bool, above []uintptr) {
 	if !v.IsValid() {
 		b.WriteString("nil")

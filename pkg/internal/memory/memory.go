@@ -16,8 +16,9 @@ import (
 // memory. This value is so large that only absurd requests for memory exceed it.
 const fallback = 64 << 30
 
-// The function limit() returns the number of bytes that this process can use. This is the
-// memory of the machine or of its control group, or GOMEMLIMIT if that is less.
+// The function limit() returns the number of bytes that this process can use. The result
+// is the smallest of three numbers: the memory of the machine, the memory limit of the
+// control group, and GOMEMLIMIT.
 var limit = sync.OnceValue(func() float64 {
 	least := float64(fallback)
 	if v, ok := field("/proc/meminfo", "MemTotal:"); ok {

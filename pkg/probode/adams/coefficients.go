@@ -40,8 +40,8 @@ const most = 12
 
 // The function adams() returns ∫₀¹ ℓ_j(τ) dτ, j = 0, …, n−1, where the ℓ_j are the
 // Lagrange polynomials for the n nodes `first`, `first`−1, …, `first`−n+1. The nodes are
-// in units of the step, and the current time is 0, so the argument `first` is 0 for an
-// explicit method and 1 for an implicit one.
+// measured in steps from the current time, so the argument `first` is 0 for an explicit
+// method and 1 for an implicit one.
 func adams(n, first int) []float64 {
 	if n > most {
 		panic("adams: the number of nodes of an Adams method is more than 12")

@@ -8,13 +8,13 @@ import (
 
 //go:generate go run ./internal/unroll
 
-// The code in this file takes all Adams–Moulton steps of a segment in one call. It works
-// in up to three dimensions, and also in four if the steps are linearised at the current
-// state. In so few dimensions, the arithmetic of a step takes only a few nanoseconds. If
-// functions passed vectors to each other, a step would take several times as long. So the
-// loops for up to three dimensions keep all numbers in local variables between two calls
-// of FJ. These loops perform the same operations as the code in moulton.go, in the same
-// order, so both produce bitwise identical paths.
+// The code in this file takes all Adams–Moulton steps of a segment in one call. This code
+// works in up to three dimensions, and also in four if the steps are linearised at the
+// current state. In so few dimensions, the arithmetic of a step takes only a few
+// nanoseconds. If functions passed vectors to each other, a step would take several times
+// as long. So the loops for up to three dimensions keep all numbers in local variables
+// between two calls of FJ. These loops perform the same operations as the code in
+// moulton.go, in the same order, so both produce bitwise identical paths.
 
 // Runs reports whether Run can be used. The grid must be uniform, the problem must have
 // few dimensions and a dense FJ, and Linearize must not be Predictor.

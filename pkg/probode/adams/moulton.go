@@ -80,7 +80,7 @@ const (
 	// times the largest component of the state. The remaining error is about the square
 	// of the last update, so it is below rounding error.
 	tolerance = 1e-9
-	// The constant `iterations` is the largest number of updates.
+	// The constant `iterations` is the largest number of updates in a step.
 	iterations = 25
 )
 
@@ -123,8 +123,8 @@ func (m Moulton) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, 
 	return a, nil
 }
 
-// The type `moulton` is the Stepper of the implicit methods. All three linearisations
-// apply Newton's method to r(z) = 0, since r has the Jacobian Γ:
+// The type `moulton` is the Stepper of the implicit methods. Let Γ be the Jacobian of the
+// residual r. All three linearisations apply Newton's method to r(z) = 0:
 //
 //	z ← c − Γ(c)⁻¹ r(c),   Γ(c) = (h β₋₁)⁻¹ I − J(c).
 //
@@ -189,8 +189,8 @@ func (a *moulton) set(i int) {
 	a.length, a.inv, a.invNext, a.betaPast = h, 1/(h*beta[0]), 1/beta[0], beta[1:]
 }
 
-// startNoise adds the noise of a starting step after an event. The matrix J is evaluated
-// at the state at which the step begins, and β₋₁ has its value for a uniform grid.
+// startNoise adds the noise of a starting step after an event. J is the Jacobian at the
+// beginning of the step, and β₋₁ is the coefficient for a uniform grid.
 func (a *moulton) startNoise(i int, dst, x, theta, xi, scale []float64) error {
 	a.eval.FJ(a.fc, a.jac, a.g.Times()[i+1], x, theta)
 	if !a.lu.Factorize(1/(a.g.H(i)*a.beta.uniform[0]), a.jac) {
@@ -244,9 +244,8 @@ func (a *moulton) advance(i int, next, theta, xi, scale []float64) error {
 	return nil
 }
 
-// The method prepare() computes the centre c, f and J at c, and the factors of Γ. It also
-// computes the part of r that does not depend on z, except with the linearisation
-// Current, which does not need this part.
+// The method prepare() computes the centre c, f and J at c, and the factors of Γ. With
+// Predictor and Newton, prepare() also computes the part of r that does not depend on z.
 func (a *moulton) prepare(i int, zi, theta []float64) error {
 	fi := a.row(i)
 	copy(a.c, zi)
@@ -293,8 +292,8 @@ func (a *moulton) residual(dst, z, fz []float64) {
 // An update is halved until it brings r closer to zero. The distance of r from zero is
 // measured by the next update with the same Γ [Deuflhard 2004, §3.3]. The halving
 // prevents the iteration from ending at a distant root. If no halving is needed, the test
-// costs one solve, and often saves a factorisation, because the next update is then
-// accurate enough to be the last one.
+// costs one linear solve. The update that the test computes is often accurate enough to
+// be the last one, which saves a factorisation.
 func (a *moulton) solveNewton(next, theta, xi, scale []float64) error {
 	if xi != nil {
 		a.setNoise(xi, scale)
@@ -550,15 +549,16 @@ type reverseMoulton struct {
 	none       []float64 // zeros
 
 	// The field `small` is the version of reverseOnce with unrolled loops, or nil if
-	// there is none for the problem. The unrolled version calls the function pull(). This
-	// is Problem.Pullback or, if that is nil, a function that returns NaN.
+	// there is none for the problem. The unrolled version calls the function pull(). The
+	// function pull() is Problem.Pullback or, if that is nil, a function that returns
+	// NaN.
 	small smallReverse
 	pull  func(dx, dtheta, lambda []float64, t float64, x, theta []float64) float64
 }
 
 // A smallReverse propagates gradients back through a step that is linearised at the
 // current state, on a grid whose points do not depend on θ. If a smallReverse returns
-// false, it has not changed any gradient.
+// false, all gradients are unchanged.
 type smallReverse func(a *moulton, to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) bool
 
 func newReverseMoulton(a *moulton) *reverseMoulton {

@@ -6,10 +6,10 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// A history holds what the steppers of all multistep methods need. It contains the values
-// F_i, F_{i−1}, … of the current segment. It also contains a stepper of the classical
-// Runge–Kutta method, which takes the first steps of a segment, because there are too few
-// earlier values of f for the multistep method.
+// A history holds what the steppers of all multistep methods need. A history contains the
+// values F_i, F_{i−1}, … of the current segment, and a stepper of the classical
+// Runge–Kutta method, which takes the first steps of a segment. At these steps there are
+// too few earlier values of f for the multistep method.
 type history struct {
 	p     *probode.Problem
 	g     *probode.Grid
@@ -71,8 +71,8 @@ func (m *history) starting(i int) bool { return m.first > 0 && i < m.begin+m.fir
 
 // The method quiet() reports whether the starting steps of the current segment have no
 // noise. In the first segment, starting steps have no noise, as in the experiments of
-// [T18]. After an event, starting steps have noise. Otherwise a problem with many events,
-// such as doses, would have many steps whose errors are ignored.
+// [T18]. After an event, starting steps have noise. Without this noise, the errors of
+// many steps would be ignored in a problem with many events, such as doses.
 func (m *history) quiet() bool { return m.begin == 0 }
 
 // startStep takes a starting step without noise.
@@ -112,8 +112,8 @@ func (m *history) Restore(i int, src []float64) {
 }
 
 // The method versus() evaluates the implicit formula c for step i, with f evaluated at
-// the state in the argument `next`. It writes the difference between this state and the
-// result of the formula to dst.
+// the state in the argument `next`. The method versus() writes the difference between the
+// state `next` and the result of the formula to dst.
 func (m *history) versus(c *table, dst []float64, i int, x, next, theta []float64) error {
 	h, beta := m.g.H(i), c.at(i)
 	m.p.F(dst, m.g.Times()[i+1], next, theta)
@@ -181,7 +181,8 @@ func (m *history) addSlopes(dst []float64, c float64, beta []float64, i, k int) 
 	}
 }
 
-// The method reverse() prepares the gradients with respect to past values of f.
+// The method reverse() allocates memory for the gradients with respect to past values of
+// f.
 func (m *history) reverse() {
 	if m.back == nil {
 		m.back = make([]float64, 8*m.d)

@@ -83,8 +83,7 @@ func segments(g *probode.Grid) (list []segment) {
 }
 
 // evenAt reports whether step i and all earlier steps whose values of f it uses have the
-// same length. Among the earlier steps, those before the grid point with the index
-// `first` are ignored.
+// same length. The steps before the grid point with the index `first` are ignored.
 func (c *table) evenAt(i, first int) bool {
 	h := c.g.Place(i+1) - c.g.Place(i)
 	for j := max(first, i-c.n+1); j < i; j++ {

@@ -38,9 +38,9 @@ func (r *Part) Cells() []Cell {
 	columns := make([][]int, len(r.errors))
 	for k, l := range r.errors {
 		if by, ok := l.Likelihood.(Informer); ok {
-			// The method Describe of a likelihood may be that of an embedded likelihood.
-			// In this case the method Information is also that of the embedded
-			// likelihood, and its result may be wrong for the outer likelihood.
+			// A likelihood may have inherited its method Describe from an embedded
+			// likelihood. The method Information is then also inherited, and its result
+			// may be wrong for the outer likelihood.
 			if _, ok := description(l.Likelihood); ok || by.Describe().Of == nil {
 				closed[k] = by
 			}
@@ -177,9 +177,9 @@ func (c *Cell) inform(l *columnErrors, m float64) bool {
 }
 
 // The method width() returns the step for finite differences with respect to m. If the
-// density is undefined for m < 0, the step is reduced near m = 0. If the density is
-// defined, the step is not reduced, because rounding errors would dominate the difference
-// over a very small step.
+// density is undefined for m < 0, the step is reduced near m = 0. If the density is also
+// defined for m < 0, the step is not reduced: with a very small step, rounding errors
+// would dominate.
 func (l *columnErrors) width(y, m, spread float64) float64 {
 	h := 1e-5 * (math.Abs(m) + spread)
 	if m > 0 && h > m/2 {
@@ -230,8 +230,9 @@ func (l *columnErrors) gradient(dst []float64, y, m, spread float64) bool {
 	return !slices.ContainsFunc(dst, func(g float64) bool { return math.IsNaN(g) || math.IsInf(g, 0) })
 }
 
-// The method bend() sets the fields that describe a kink. It also replaces the score by
-// the slope of the log density without its kink.
+// If the log density has a kink, the method bend() sets the fields that describe this
+// kink. The method bend() also replaces the score by the slope of the log density without
+// the kink.
 func (c *Cell) bend(l *columnErrors, y, m, spread float64) {
 	by, ok := l.Likelihood.(Kinked)
 	if !ok {

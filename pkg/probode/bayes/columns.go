@@ -59,8 +59,8 @@ func (l *columnErrors) scratch() []float64 {
 	return l.zeros
 }
 
-// columnOf returns the column of x whose expected value the likelihood uses as v. It
-// returns −1 if v is a known number or a parameter.
+// columnOf returns the column of x whose expected value the likelihood uses as v. If v is
+// a known number or a parameter, columnOf returns −1.
 func (p *Posterior) columnOf(x *Experiment, v Value) int {
 	if v.Name == "" || p.index(v.Name) >= 0 {
 		return -1

@@ -138,8 +138,8 @@ func ReadCSV(r io.Reader, time string, columns ...string) (*Data, error) {
 	return d, nil
 }
 
-// maxFile is the largest size of a file. Tables of observations are usually much smaller,
-// and a file of this size still fits in memory.
+// maxFile is the size, in bytes, of the largest data file that is read. Tables of
+// observations are usually much smaller, and a file of this size still fits in memory.
 const maxFile = 256 << 20 // bytes
 
 // ReadFile reads the named file with [ReadCSV]. Error messages do not contain the name of
@@ -163,8 +163,9 @@ func ReadFile(path, time string, columns ...string) (*Data, error) {
 	return d, err
 }
 
-// checkText returns an error if the first bytes of a file are not text in UTF-8. It
-// skips the byte order mark that spreadsheets write.
+// checkText returns an error if the first bytes of a file are not text in UTF-8. If a
+// file begins with a byte order mark, which spreadsheets write, checkText skips this
+// mark.
 func checkText(in *bufio.Reader) error {
 	head, err := in.Peek(in.Size())
 	if err != nil && err != io.EOF {
@@ -191,8 +192,8 @@ func checkText(in *bufio.Reader) error {
 	return nil
 }
 
-// The function describe() lists the columns of a header, as many as fit on one line. It
-// adds a remark if the separator does not seem to be a comma.
+// The function describe() lists the columns of a header, as many as fit on one line. If
+// the separator does not seem to be a comma, describe() adds a remark.
 func describe(header []string) string {
 	var b strings.Builder
 	for i, name := range header {

@@ -33,8 +33,8 @@ type Density struct {
 }
 
 // A solveState is shared by all densities that a chain uses for one posterior with
-// several setups. It contains the number of steps that the solvers have taken, the first
-// panic in a function of the model, and the context that stops the solves.
+// several setups. A solveState contains the number of steps that the solvers have taken,
+// the first panic in a function of the model, and the context that stops the solves.
 type solveState struct {
 	ctx    context.Context // when it ends, solves are stopped
 	bound  int             // number of calls of Bind
@@ -157,8 +157,9 @@ func (e *Density) logLikelihood(parts []*Part, theta, xi []float64, solve bool) 
 	return e.ll, e.err
 }
 
-// The method evaluate() stores its results in the fields `ll` and `err`. If it returned the
-// results, Go would allocate memory for them, because a deferred function sets them.
+// The method evaluate() stores its results in the fields `ll` and `err`. If evaluate()
+// returned its results, Go would allocate memory for them, because a deferred function
+// sets them.
 func (e *Density) evaluate(parts []*Part, theta, xi []float64, solve bool) {
 	e.at = parts[0]
 	defer e.recovered(theta)
@@ -274,9 +275,9 @@ func (e *Density) LogPosterior(u, xi []float64) (float64, error) {
 	return lp + ll, err
 }
 
-// The method solve() computes the states of a part at the observation times. It uses the
-// first elements of xi as the noise, and returns the remaining elements, which belong to
-// the later parts.
+// The method solve() computes the states of a part at the observation times. The first
+// elements of xi are the noise of this part. The method solve() returns the remaining
+// elements, which belong to the later parts.
 func (e *Density) solve(r *Part, theta, xi []float64) (rest []float64, err error) {
 	e.bind(r, theta)
 	var noise []float64
@@ -289,8 +290,8 @@ func (e *Density) solve(r *Part, theta, xi []float64) (rest []float64, err error
 	return xi, e.note(err)
 }
 
-// The method now() returns the path that r uses at present. If a path is held fixed, it
-// is this path.
+// The method now() returns the path that r uses at present: the path that is held fixed
+// or, if there is none, r.path.
 func (r *Part) now() probode.Path {
 	if r.held != nil {
 		return r.held

@@ -6,7 +6,7 @@ import (
 )
 
 // A differ uses central differences to compute directional derivatives of the values that
-// the function Observe writes. It holds the workspace for these derivatives.
+// the function Observe writes. A differ holds the workspace for these derivatives.
 type differ struct {
 	up, down, last, best, kept []float64
 }
@@ -21,8 +21,8 @@ func newDiffer(columns int) *differ {
 const relative = 6e-6
 
 // The method central() computes the derivatives, at h = 0, of the values that move(y, h)
-// writes to y. It stores them in dst, at intervals of `stride` elements. The argument
-// `size` is the scale on which the values change with h.
+// writes to y. The derivatives are stored in dst, at intervals of `stride` elements. The
+// argument `size` is the scale on which the values change with h.
 func (w *differ) central(dst []float64, stride int, size float64, move func(y []float64, h float64)) {
 	h := relative * size
 	move(w.up, h)
@@ -36,10 +36,11 @@ func (w *differ) central(dst []float64, stride int, size float64, move func(y []
 // other quantities of the same kind, for example a state component next to much larger
 // ones. If the quantity is only the rounding error of a sum, the change must be larger
 // than the quantity; if the function Observe uses the logarithm of the quantity, the
-// change must be smaller. The method therefore tries smaller and smaller sizes. It begins
-// with 8 times the given size, and divides by 8 until the derivatives agree with the
-// previous ones. The relative error of the derivatives is then about 1e-8. If the
-// derivatives never agree, the method uses those that changed least between two sizes.
+// change must be smaller. The method therefore tries smaller and smaller sizes. The first
+// size is 8 times the given one. Each further size is an eighth of the size before, until
+// the derivatives for two successive sizes agree. The relative error of the derivatives
+// is then about 1e-8. If the derivatives never agree, the method uses those that changed
+// least between two sizes.
 func (w *differ) shrink(dst []float64, stride int, size float64, move func(y []float64, h float64)) {
 	const agree, most = 1e-6, 17
 	for k := range w.best { // nothing is known yet, and NaN agrees with nothing

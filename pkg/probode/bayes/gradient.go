@@ -117,8 +117,9 @@ func newBackward(r *Part, p int) *backwardPass {
 	return b
 }
 
-// The method differentiate() returns the log likelihood of the part. It adds the
-// derivatives with respect to θ to dtheta, and writes those with respect to ξ to back.Xi.
+// The method differentiate() returns the log likelihood of the part. The method
+// differentiate() also adds the derivatives with respect to θ to dtheta, and writes the
+// derivatives with respect to ξ to back.Xi.
 func (r *Part) differentiate(dtheta, theta, xi []float64) (ll float64, err error) {
 	e, b := r.e, r.back
 	path, ok := r.now().(probode.Reversible)
@@ -194,10 +195,10 @@ func (r *Part) differentiateForward(dtheta, theta, xi []float64) (ll float64, er
 	return ll, nil
 }
 
-// The method weigh() differentiates the log likelihood. It writes the derivatives with
-// respect to the states to back.weights. It adds the derivatives with respect to θ, at
-// fixed states, to dtheta. It reports whether all derivatives are finite. The states and
-// the expected values are those of the last evaluation.
+// The method weigh() differentiates the log likelihood. The derivatives with respect to
+// the states are written to back.weights. The derivatives with respect to θ, at fixed
+// states, are added to dtheta. The result reports whether all derivatives are finite. The
+// states and the expected values are those of the last evaluation.
 func (r *Part) weigh(dtheta, theta []float64) bool {
 	b, d := r.back, r.x.Problem.Dim()
 	w := d + len(theta)
@@ -223,8 +224,9 @@ func (r *Part) weigh(dtheta, theta []float64) bool {
 }
 
 // The method scores() writes to dst the derivatives of the log probability of row n with
-// respect to the expected values of the row. To dtheta it adds the derivatives with
-// respect to parameters of the likelihood. It reports whether all derivatives are finite.
+// respect to the expected values of the row. The derivatives with respect to parameters
+// of the likelihood are added to dtheta. The result reports whether all derivatives are
+// finite.
 func (r *Part) scores(dst, dtheta []float64, n int) bool {
 	c := len(r.errors)
 	clear(dst)
@@ -310,9 +312,9 @@ func (e *Density) priorSlope(k int, u, theta float64) float64 {
 	if s, ok := logSlope(e.p.Params[k].Prior, theta); ok {
 		return curve + s*slope
 	}
-	// The derivative is computed by a fourth-order finite difference. The error of the
-	// difference is about 1e-12 times the size of the log density, provided that the log
-	// density is smooth over a thousandth of its width.
+	// The derivative is computed by a fourth-order finite difference. If the log density
+	// is smooth over a thousandth of its width, the error of this derivative is about
+	// 1e-12 times the size of the log density.
 	h := 1e-3
 	if e.transforms[k] == identity {
 		h *= e.PriorQuantile(k, 0.75) - e.PriorQuantile(k, 0.25)

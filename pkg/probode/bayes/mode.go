@@ -97,8 +97,8 @@ func (m *Modes) Unnoticed() string {
 	}
 	// If a search ends in a certain mode with probability 3/n, the probability that none
 	// of n independent searches ends there is about e⁻³. At least three quarters of the
-	// searches are independent. The others begin on a coordinate line through the end
-	// point of an earlier search.
+	// searches are independent. The other searches begin on a coordinate line through the
+	// end point of an earlier search.
 	if n := m.Searches / 4; n > 1 {
 		out += fmt.Sprintf("a mode that fewer than 1 search in %d would reach may have been missed, whatever its mass", n)
 	} else {

@@ -17,11 +17,12 @@ import (
 // several values of each parameter that seems to be unused.
 
 // The variable `untouched` is the value of each element of dst before the function
-// Observe is called. It is a NaN with a bit pattern that arithmetic does not produce.
+// Observe is called. This value is a NaN with a bit pattern that arithmetic does not
+// produce.
 var untouched = math.Float64frombits(0x7ff8_7072_6f62_6f64)
 
-// The method watch() calls the function Observe, which may panic at an unusual state or
-// parameter, and reports whether it returned without a panic.
+// The method watch() calls the function Observe, and reports whether Observe returned
+// without a panic. Observe may panic at an unusual state or parameter.
 func (r *Part) watch(dst []float64, t float64, x, theta []float64) (ok bool) {
 	defer func() { ok = recover() == nil }()
 	for k := range dst {
@@ -41,9 +42,9 @@ const probes = 100
 // that the function Observe writes, either at the initial state or at a later state of
 // the path. While one parameter is changed, the others are set to the medians of their
 // priors or to draws from the priors. With draws, the path is computed with noise, as in
-// a prediction. Finally the check sets the changed parameter to NaN, which propagates
-// through arithmetic, to find parameters that matter only in rare cases. For a correct
-// model, the test at the medians is nearly always sufficient.
+// a prediction. Finally the changed parameter is set to NaN. Since NaN propagates through
+// arithmetic, this finds parameters that matter only in rare cases. For a correct model,
+// the test at the medians is nearly always sufficient.
 func (e *Density) checkObserve() error {
 	p := e.p
 	var unused []int

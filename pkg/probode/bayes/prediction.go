@@ -187,9 +187,9 @@ func (e *Density) atTimes(ctx context.Context, times []float64) (*Density, error
 	return fine, nil
 }
 
-// predictAt predicts new data at the given times, from solutions at up to 1000 draws. The
-// first 20 solutions are also compared with the expected values of the data that the
-// chains contain.
+// predictAt predicts new data at the given times, from solutions at up to 1000 draws. For
+// the first 20 draws, the expected values of the data are computed again and compared
+// with those in the chains.
 func (e *Density) predictAt(ctx context.Context, times []float64, chains *mcmc.Chains, rng *rand.Rand) ([]*Prediction, error) {
 	const most, compared = 1000, 20
 	fine, err := e.atTimes(ctx, times)

@@ -64,8 +64,9 @@ func (d Truncated) LogProb(x float64) float64 {
 }
 
 // The method mass() returns the probability of the interval [Min, Max] before truncation.
-// This is Q(Max) − Q(Min), where Q is the distribution function. It also reports whether
-// this probability is accurate to nearly all digits, even if it is very small.
+// This probability is Q(Max) − Q(Min), where Q is the distribution function. The result
+// `exact` says whether the interval begins in the lower half of the distribution, where
+// even small tail probabilities are accurate.
 func (d Truncated) mass() (mass float64, exact bool) {
 	d, _, _ = d.mirrored()
 	a := d.Of.CDF(d.Min)
@@ -114,8 +115,8 @@ func Positive(mu, sigma float64) Truncated {
 	return Truncated{Of: distuv.Normal{Mu: mu, Sigma: sigma}, Max: math.Inf(1)}
 }
 
-// The function draw() returns a draw from d. It never uses zero as the uniform random
-// number, because zero would give the lower end of the support.
+// The function draw() returns a draw from d. The uniform random number that draw() uses
+// is never zero, because zero would give the lower end of the support.
 func draw(d Distribution, rng *rand.Rand) float64 {
 	return d.Quantile((float64(rng.Uint64()>>11) + 0.5) / (1 << 53))
 }
@@ -195,8 +196,8 @@ func (t transform) slopes(u float64) (slope, curve float64) {
 	return slope, curve
 }
 
-// The method from() is the inverse of the method to(). Its result is not finite at or
-// beyond the ends of the support.
+// The method from() is the inverse of the method to(). At or beyond the ends of the
+// support, the result of from() is not finite.
 func (t transform) from(theta float64) float64 {
 	below, above := math.IsInf(t.lo, -1), math.IsInf(t.hi, 1)
 	switch {

@@ -33,8 +33,8 @@ const longest = 1
 
 // The method bound() compares the steps with the reference at the weighted draws of y,
 // whose chains have not mixed. If the smallest step has the verdict Negligible, no
-// further sampling is needed. In this case bound() stores in the field `slow` why there
-// are no draws.
+// further sampling is needed. The reason why there are no draws is then stored in the
+// field `slow`.
 func (a *assessment) bound(y *standard) error {
 	// The reference has to be accurate at all points, not only where the weights are large.
 	z, even := *y, *y.draws

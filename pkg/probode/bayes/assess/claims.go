@@ -10,7 +10,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// The type `rows` collects the claims of a report.
+// The type `rows` holds the claims of a report.
 type rows []Claim
 
 // The method number() adds a row with a number for which there is no limit.
@@ -74,9 +74,9 @@ func (a *assessment) claims(j *judge) []Claim {
 
 // claimEffects adds eight rows for each effect. The rows describe the median, half the
 // width of the central interval, the mean and the standard deviation. Each of these four
-// quantities has two rows: one contains its value, and the other compares this value with
-// the accurate one. claimEffects also adds one row for each certificate and one for each
-// bound.
+// quantities has two rows. One row contains the value of the quantity, and the other
+// compares this value with the value for the accurate posterior. claimEffects also adds
+// one row for each certificate and one for each bound.
 func (a *assessment) claimEffects(r *rows) {
 	limit := a.out.Threshold
 	for i := range a.out.Steps {

@@ -131,8 +131,9 @@ func (s *sampling) sample(p *bayes.Posterior, f *pairing, sampler sample.Sampler
 	begin := time.Now()
 	chains.Progress = func(done, total int, doing string) {
 		s.say("%v, %s: %d %%, %s", sampler, setting(p), 100*done/max(1, total), doing)
-		// The first iterations of a chain may be slower than the later ones, but they are
-		// rarely twice as slow for long.
+		// The first iterations of a chain may be slower than the later ones. So sampling
+		// is given up only if the predicted remaining time is more than twice the time
+		// left.
 		spent, left := time.Since(begin).Seconds(), time.Until(s.begin.Add(s.within)).Seconds()
 		if s.impatient && spent > s.within.Seconds()/10 && spent*float64(total-done) > 2*left*float64(done) {
 			giveUp(errTime)

@@ -9,10 +9,10 @@ import (
 // With Settings.Auto an assessment adds draws as long as the verdict on some step is
 // Undecided. In each interim analysis all steps are judged. The number of draws that an
 // undecided step needs for a verdict is predicted from the current standard errors. The
-// chains for this step are then extended to that number of draws, or to twice the
-// previous number if that is more. There are up to four analyses, if the budget allows.
-// Repeated analyses are more likely than a single one to report an effect that does not
-// exist, so the error probability is divided among them. Each analysis uses the
+// chains for an undecided step are then extended to the predicted number of draws, or to
+// twice the previous number if that is more. There are up to four analyses, if the budget
+// allows. Repeated analyses are more likely than a single one to report an effect that
+// does not exist, so the error probability is divided among them. Each analysis uses the
 // confidence level 1 − (1 − Confidence)/4 [Bonferroni], no matter how many analyses are
 // made in the end. At a confidence level of 95 %, an interval then extends 2.50 standard
 // errors to either side of the estimate, instead of 1.96. The chains continue where they

@@ -52,8 +52,8 @@ func (a *Report) WriteJSON(w io.Writer) error {
 }
 
 // judgedBy returns the centre and the spread that are called mean and sd in the JSON
-// output. judgedBy also says whether these two numbers are moments. They are quantiles if
-// the tails are too heavy for moments.
+// output. judgedBy also says whether these two numbers are moments or quantiles. If the
+// tails are too heavy for moments, quantiles are used.
 func (q *AccurateMarginal) judgedBy() (string, CenterSpread) {
 	if q.HeavyTails {
 		return "quantiles", q.Median

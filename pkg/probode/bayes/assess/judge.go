@@ -10,7 +10,7 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/estimate"
 )
 
-// The type `judge` compares runs with the accurate posterior.
+// A value of the type `judge` compares runs with the accurate posterior.
 type judge struct {
 	*sampling
 	threshold float64
@@ -40,7 +40,8 @@ func (j *judge) judge(d *draws) {
 			known[k%n] = known[k%n] && ok
 			continue
 		}
-		// If a mode contains no draws, its effect cannot be estimated from the draws.
+		// If a mode without draws could move the mean or the sd too far, the draws allow
+		// no verdict on the mean and the sd.
 		if e.Mean.Verdict == Negligible && (j.unvisited(d, j.y, k).size > unvisitedSize || j.unseenSize(d, j.y, k) > unvisitedSize) {
 			e.Mean.Verdict = Undecided
 		}
@@ -162,8 +163,8 @@ func (s Shift) size(threshold float64) float64 {
 }
 
 // The method more() returns the factor by which the number of draws must grow before
-// intervals of ±z standard errors lead to a verdict. It assumes that the estimates do not
-// change.
+// intervals of ±z standard errors lead to a verdict. This factor is predicted on the
+// assumption that the estimates do not change.
 func (e Effect) more(threshold, z float64) float64 {
 	least, most := math.Inf(1), 0.0 // the factors needed to show that one effect is above the threshold, or that all are below
 	for _, e := range append([]Effect{e}, e.Within...) {

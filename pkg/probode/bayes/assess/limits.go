@@ -15,8 +15,8 @@ const (
 	mostFailing = 0.01
 	// An effect has two estimates, one from weights and one from the difference between
 	// two runs. The constant `astray` is the largest permitted difference between the two
-	// estimates, in standard errors of the second. A larger difference occurs by chance
-	// in one of 16,000 cases.
+	// estimates, in standard errors of the second. By chance alone, the difference
+	// exceeds `astray` standard errors in one of 16,000 cases.
 	astray = 4
 
 	// A mode is listed if its mass is above the value of the constant `listed`. If the
@@ -24,8 +24,8 @@ const (
 	// is checked. If a mode with a mass above wrongMass exists in only one of the two
 	// posteriors, the posteriors count as different for any threshold. A mode with a mass
 	// below rightMass cannot move a median or a central interval far enough to matter. If
-	// the mass is between rightMass and wrongMass, there is no verdict, because it could
-	// depend on the Monte Carlo error of the mass.
+	// the mass is between rightMass and wrongMass, there is no verdict, because a verdict
+	// could depend on the Monte Carlo error of the mass.
 	listed, minor        = 1e-4, 0.01
 	rightMass, wrongMass = 0.005, 0.02
 	// The constant `counterpart` is the smallest mass that a counterpart of a mode must
@@ -43,12 +43,12 @@ const (
 	// referenceDraws is the number of draws from the reference posterior at which the
 	// reference's own error is measured.
 	referenceDraws = 100
-	// If the reference fails at more than a fraction mostFailed of the weighted draws, it
-	// is not trusted.
+	// If the reference fails at more than a fraction mostFailed of the weighted draws,
+	// the reference is not trusted.
 	mostFailed = 0.01
 	// mostMissed is the largest share of the reference posterior that may be missing from
-	// the draws that represent it. If one tail of a Gaussian with this mass is cut off,
-	// the sd becomes 2 % smaller.
+	// the draws that represent it. If a Gaussian distribution loses one tail of this
+	// mass, its sd becomes 2 % smaller.
 	mostMissed = 0.005
 
 	// alphaSteps is the largest factor by which α* may differ between neighbouring steps,
@@ -56,8 +56,8 @@ const (
 	// draw from the posterior. The noise is proportional to the square root of α.
 	alphaSteps, alphaTheta = 2, 4
 	// If the relative error of a solution is above roughPath, its observed order of
-	// convergence has no meaning. If the error is below smallestPath, rounding errors
-	// matter.
+	// convergence has no meaning. If the relative error is below smallestPath, rounding
+	// errors may distort this order.
 	roughPath, smallestPath = 0.1, 1e-8
 
 	// mostLooks is the largest number of interim analyses.

@@ -15,10 +15,10 @@ import (
 )
 
 // Weights and k̂ contain no information about regions without draws. So this file checks
-// whether the draws that represent the reference posterior miss a part of it. They may
-// miss a mode that another search has found. They may also miss a region in which the
-// reference works, but the solver used for these draws fails. A distant mode whose mass
-// is so small that it contains no draws may still change a mean or an sd.
+// whether the draws that represent the reference posterior miss a part of it. The missed
+// part may be a mode that another search has found. The missed part may also be a region
+// in which the solver used for the draws fails, but the reference does not. A distant
+// mode whose mass is so small that it contains no draws may still change a mean or an sd.
 
 const (
 	// The constant `starts` is the number of draws at which missedAround starts
@@ -26,11 +26,11 @@ const (
 	starts = 400
 	// The constant `unreached` is a difference in log density. A point counts as not
 	// reached if its log density is below the lowest log density of the draws by more
-	// than this difference.
+	// than `unreached`.
 	unreached = 5
-	// The constant `negligible` is a difference in log density. A move to a point whose
-	// log density is below the lowest log density of the draws by more than this
-	// difference is practically never accepted.
+	// The constant `negligible` is a difference in log density. If the log density of a
+	// point is below the lowest log density of the draws by more than `negligible`, a
+	// move to this point is practically never accepted.
 	negligible = 30
 )
 
@@ -67,14 +67,14 @@ func (s *sampling) missed(d *draws) (mass float64, err error) {
 }
 
 // missedAround proposes Metropolis moves for the posterior with the setup d.to, starting
-// from some of the draws. Some accepted moves may lead to points at which the posterior
-// of the draws has almost no density. missedAround returns twice the share of such moves
-// among all moves. If the draws lack a part of the posterior with the setup d.to, the
-// returned value is approximately the mass of that part. The equations are solved with
-// the setup d.to only for moves to points at which the posterior of the draws has almost
-// no density. At some of these points a solution with the accurate reference solver takes
-// a minute. So the equations are first solved with shape.Lender, and the reference is
-// used only if the density may not be negligible.
+// from some of the draws. The draws were made from the posterior d.p. Some accepted moves
+// may lead to points at which d.p has almost no density. missedAround returns twice the
+// share of such moves among all moves. If the draws lack a part of the posterior with the
+// setup d.to, the returned value is approximately the mass of that part. The equations
+// are solved with the setup d.to only for moves to points at which d.p has almost no
+// density. At some of these points a solution with the accurate reference solver takes a
+// minute. So the equations are first solved with shape.Lender, and the reference is used
+// only if the density may not be negligible.
 func (s *sampling) missedAround(d *draws) (share float64, err error) {
 	coarse, err := bayes.NewDensity(s.ctx, d.p)
 	if err != nil {
@@ -156,11 +156,11 @@ type unvisited struct {
 	mass  float64 // mass according to the Gaussian approximation
 }
 
-// The method unvisited() considers the modes without draws, both in the posterior of the
-// draws and in the reference posterior. For the assessed parameter with index j, it
-// returns the mode that would shift the mean or the sd of this parameter most, according
-// to the Gaussian approximation at the mode. If all modes contain draws, the result has
-// size zero.
+// The method unvisited() considers the modes of two posteriors: the one from which the
+// draws were made, and the reference posterior. Among the modes without draws,
+// unvisited() finds the one that would most shift the mean or the sd of the assessed
+// parameter with index j. The shift is computed from the Gaussian approximation at the
+// mode. If all modes contain draws, the result has size zero.
 func (s *sampling) unvisited(d *draws, y *standard, j int) (most unvisited) {
 	consider := func(m *bayes.Modes, visited []float64) {
 		for k := range visited {

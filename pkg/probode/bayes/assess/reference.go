@@ -67,7 +67,7 @@ func (s *sampling) accuratePosterior(fine *draws, mode []float64) (y *standard, 
 	}
 	before := s.pathError(s.of(s.finest()), mode)
 	for n, q := range s.finer(mode) {
-		// Sampling with another solver is worth its cost only if the solution is clearly
+		// Sampling with another solver is worth its cost only if this solver is clearly
 		// more accurate.
 		if !(s.pathError(q, mode) < before/3) {
 			continue

@@ -202,8 +202,8 @@ func (j *judge) measured(t trial) Remedy {
 }
 
 // The method noise() returns the remedy that consists of including noise in the model.
-// This remedy counts as reaching the threshold only if it has a smaller error than
-// inference at the same step that takes the solver as exact.
+// This remedy counts as reaching the threshold only if its error is smaller than the
+// error of the deterministic inference at the same step.
 func (j *judge) noise(t trial, trusted *draws) Remedy {
 	r, noisy := j.measured(t), t.run.summed
 	least, _, x := j.span(noisy)
@@ -244,8 +244,8 @@ func unmeasured(l *level) Remedy {
 }
 
 // The method reweighting() compares the weighted draws made at one step with the draws
-// that represent the reference posterior. If the same draws represent both posteriors,
-// the only errors are the Monte Carlo errors of the weighted draws.
+// that represent the reference posterior. If both sets of draws are the same, the bias is
+// 0 and the ratio is 1, and only the Monte Carlo errors remain.
 func (a *assessment) reweighting(j *judge, l *level, d *draws) Remedy {
 	r := unmeasured(l)
 	verdict, worst := Negligible, 0.0

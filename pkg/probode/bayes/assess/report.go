@@ -346,8 +346,8 @@ type Bound struct {
 	Verdict Verdict
 }
 
-// The constant `left` determines Bound.Range: of n points, n/left are excluded at either
-// end of this interval.
+// The constant `left` determines the interval Bound.Range. Of n points, n/left have a
+// difference below this interval, and n/left have a difference above it.
 const left = 1000
 
 func (b *Bound) length() float64 { return b.Range[1] - b.Range[0] }

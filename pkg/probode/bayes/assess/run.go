@@ -60,7 +60,7 @@ func Run(ctx context.Context, p *bayes.Posterior, s Settings) (*Report, error) {
 }
 
 // The method run() carries out all parts of the assessment. Each part that deals with all
-// steps begins with the smallest one, because the weighted draws of that step usually
+// steps begins with the smallest step, because the weighted draws of that step usually
 // represent the accurate posterior.
 func (a *assessment) run(w *work, pl *plan, begin time.Time) error {
 	found, err := findModes(w, pl)

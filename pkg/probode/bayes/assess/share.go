@@ -26,7 +26,7 @@ import (
 // posteriors, the estimate of the difference between the posteriors has a smaller Monte
 // Carlo error than an estimate from two runs.
 //
-// Weights contain no information about regions without draws. For example, they do not
+// Weights contain no information about regions without draws. For example, weights do not
 // reveal a mode that only the posterior computed with one of the steps has. Therefore the
 // posterior at a step is sampled separately in three cases: if the search for modes has
 // found a mode that only this posterior has, if Metropolis moves for this posterior lead
@@ -37,8 +37,8 @@ const (
 	// slow. With fewer parameters, the random walk works well for most shapes of the
 	// posterior.
 	manyParameters = 5
-	// The constant `patience` is the time limit for sampling the first posterior if
-	// Settings.MaxTime is zero, counted from the beginning of the function Run.
+	// If Settings.MaxTime is zero, sampling of the first posterior must end within the
+	// time `patience` after the function Run begins.
 	patience = 4 * time.Minute
 	// The solvers are compared only at some draws of the random walk: one draw in every
 	// `explored` iterations.
@@ -51,7 +51,7 @@ const (
 // random walk do not mix either, share() bounds the effect of the solver's error at the
 // points that these chains have reached (see Bound). If sample.Choose recommends another
 // sampler, share() does nothing. If no further sampling is possible or needed, share()
-// stores in the field `slow` why there are no draws.
+// stores the reason in the field `slow`.
 func (a *assessment) share() error {
 	if a.p.AlphaParam != "" || a.modes.reference == nil || len(a.p.Params) < manyParameters {
 		return nil
@@ -124,14 +124,14 @@ func (a *assessment) share() error {
 }
 
 // The method sharing() reports whether weighted draws of the accurate posterior represent
-// the posterior at one step or more.
+// the posterior at one or more steps.
 func (a *assessment) sharing() bool {
 	return slices.ContainsFunc(a.runs, func(d *draws) bool { return d != nil && d.shared })
 }
 
 // The method shares() reports whether weighted draws of the accurate posterior can
-// represent the posterior at step i. They can only if both posteriors have the same
-// modes.
+// represent the posterior at step i. The answer is no if one of these two posteriors has
+// a mode that the other lacks.
 func (a *assessment) shares(i int) bool {
 	return a.common && !slices.ContainsFunc(a.modes.steps[i].own, func(m ModeShare) bool { return m.Phantom || m.Missed })
 }
@@ -139,9 +139,9 @@ func (a *assessment) shares(i int) bool {
 // The method weighted() computes weights with which the draws y of the accurate posterior
 // represent the posterior at step i. The argument `raw` holds log weights that have
 // already been computed, or is nil. Let q be the posterior from which the draws were
-// made. Then the effects of step i are the differences between q and the reference, minus
-// the differences between q and the posterior at step i. The differences between q and
-// the reference are already known from the weights of y.
+// made, r the reference posterior, and p the posterior at step i. The effects of step i
+// are the differences p − r, which are computed as (q − r) − (q − p). The differences q −
+// r are already known from the weights of y.
 func (s *sampling) weighted(y *draws, i int, raw [][]float64) (*draws, error) {
 	s.say("solutions at the draws, %v", &s.ladder[i])
 	d := *y

@@ -121,7 +121,7 @@ func normalised(log [][]float64) [][]float64 {
 }
 
 // The method effective() returns the smallest effective sample size of any assessed
-// parameter, for the draws before they are weighted.
+// parameter. This size is computed from the draws without their weights.
 func (s *sampling) effective(d *draws) float64 {
 	least := math.Inf(1)
 	for _, k := range s.assessed {

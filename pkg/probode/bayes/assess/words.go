@@ -421,9 +421,9 @@ func (a *Report) SizeName() string {
 // The method sized() formats a step size or tolerance of the ladder with its symbol.
 func (a *Report) sized(size float64) string { return fmt.Sprintf("%s = %.4g", a.sizeName(), size) }
 
-// sayLargest returns the largest step that is small enough for parameter j, with ≥ in
-// front if a larger step may also be small enough. If there is no such step, sayLargest
-// returns "undecided" or "none".
+// sayLargest returns the largest step that is small enough for parameter j. If a larger
+// step may also be small enough, the result begins with ≥. If there is no such step,
+// sayLargest returns "undecided" or "none".
 func (a *Report) sayLargest(j int) string {
 	size, undecidedAbove := a.largest(j)
 	switch {

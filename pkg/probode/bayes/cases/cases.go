@@ -71,8 +71,8 @@ func lynxHare(data *bayes.Data) *bayes.Posterior {
 //	beta ~ N(2, 1), gamma ~ N(0.4, 0.5²), both positive
 //	y ~ NegativeBinomial(I, φ), 1/φ ~ Exponential(5)
 //
-// Since 1/φ has an exponential prior, the prior of φ, which is the parameter phi, is an
-// inverse gamma distribution. The solver, RK4 with ten steps per day, is accurate.
+// Since 1/φ has an exponential prior, φ has an inverse gamma prior. The name of this
+// parameter is phi. The solver, RK4 with ten steps per day, is accurate.
 //
 // Source: Grinsztajn, Semenova, Margossian & Riou (2021), Bayesian workflow for
 // disease transmission modeling in Stan, Statistics in Medicine 40, 6209.

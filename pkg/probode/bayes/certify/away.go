@@ -23,11 +23,11 @@ import (
 // one line for each parameter. On this line the parameter varies, and the other
 // parameters take their conditional means under the Gaussian approximation. One more
 // line, the diagonal, points towards the largest differences that were found on these
-// lines. On each line, the mean under each of the two densities is computed by
+// lines. On each line, the means of parameters under both densities are computed by
 // quadrature. The densities are also compared at draws from the prior, to find
 // differences away from these lines. Each draw represents an equal share of the prior
-// mass. For d parameters, these comparisons take at most 50 + 20 d solves with both
-// setups together.
+// mass. For d parameters, these comparisons need at most 50 + 20 d solves, counting both
+// setups.
 //
 // The likelihood is negligible at most of the draws from a wide prior, and at some of
 // them an accurate reference solver takes a minute. Therefore the cheaper setup
@@ -195,8 +195,8 @@ func (k *look) side(direction []float64, sign float64) line {
 // The method along() returns the line on which parameter i varies and the other
 // parameters take their conditional means under the Gaussian approximation. The method
 // along() also returns the direction of this line. The result `towards` is the largest
-// difference between the densities on this line, with a minus sign if it occurs at a
-// value of the parameter below the mode.
+// difference between the densities on this line. The sign is negative if this difference
+// occurs at a value of the parameter below the mode.
 func (k *look) along(i int) (l line, direction []float64, towards float64) {
 	direction = mat.Row(nil, i, k.cov)
 	floats.Scale(1/math.Sqrt(k.cov.At(i, i)), direction)
@@ -232,8 +232,8 @@ func (k *look) diagonal(w []float64) line {
 // The method away() computes the shifts of the given parameters along each line and from
 // the draws, and returns the largest shift in standard deviations. If the largest shift
 // was found on a line, the result `where` is the point on this line at which the
-// densities differ most. If it was found at the draws, `where` is the draw at which the
-// densities differ most.
+// densities differ most. If the largest shift was found at the draws, `where` is the draw
+// at which the densities differ most.
 func (k *look) away(params []int) (shift float64, where probe) {
 	note := func(by float64, l line) {
 		if !(by <= shift) {

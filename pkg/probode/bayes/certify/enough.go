@@ -127,8 +127,7 @@ func (c *Certifier) Enough(s EnoughSettings, setups ...probode.Setup) ([]*Enough
 	return out, nil
 }
 
-// The method trials() prepares a search. It returns a value of the type `trials`, which
-// contains the draws, but no Setup yet.
+// The method trials() prepares a search. The result contains the draws, but no Setup yet.
 func (c *Certifier) trials(s EnoughSettings) (*trials, error) {
 	s.Threshold = cmp.Or(s.Threshold, 0.1)
 	draws, lost, err := c.draws(cmp.Or(s.Number, 50), s.Seed)
@@ -168,9 +167,9 @@ func (t *trials) search() (*Enough, error) {
 		if len(passed) < enough {
 			break
 		}
-		// If a search for modes has ruled out a level, the search does not try any value
-		// between this level and the next smaller one. Each such value would require
-		// another search for modes.
+		// If a search for modes has ruled out a level, no value between this level and
+		// the next smaller one is tried. Each such value would require another search for
+		// modes.
 		for n := 0; n < 3 && !refined; n++ {
 			above := t.tooLarge()
 			if math.IsInf(above, 1) {
@@ -291,9 +290,10 @@ func (t *trials) confirm(l *Level) error {
 }
 
 // The method effect() returns upper limits for D and for the largest shift of a parameter
-// that result if the evaluator x solves the equations. At the modes, D and the shift
-// never exceed these limits. Among all modes and draws, at most one in twenty exceeds a
-// limit. D and the shift count as infinite at draws at which the reference fails.
+// that result if the evaluator x solves the equations. Each limit is the larger of two
+// numbers: the largest value at the modes, and the 95 % quantile of the values at all
+// modes and draws. D and the shift count as infinite at draws at which the reference
+// fails.
 func (t *trials) effect(x *evaluator) (d, shift float64) {
 	modes := t.c.reached()
 	var ds, shifts []float64

@@ -34,8 +34,8 @@ type expansion struct {
 	chol    mat.Cholesky  // Cholesky factor of C⁻¹
 
 	// The mixed derivatives that cross() returns are added to C⁻¹. If the sum is not
-	// positive definite, the field `indefinite` holds it, and C does not include the
-	// mixed derivatives. Otherwise `indefinite` is nil.
+	// positive definite, the sum is stored in the field `indefinite`, and C does not
+	// include the mixed derivatives. Otherwise `indefinite` is nil.
 	indefinite *mat.SymDense
 
 	cov *mat.SymDense // C
@@ -49,7 +49,7 @@ type expansion struct {
 
 // The function expand() expands the posterior of x about u. If the solver does not
 // compute derivatives, central differences are used. The argument `widths` holds the step
-// of these differences in each parameter; nil means 1e-4 for each.
+// of the central differences in each parameter; nil means 1e-4 for each.
 func expand(x *evaluator, u, widths []float64) (*expansion, error) {
 	d := len(u)
 	l := &expansion{x: x, own: ownParams(x.density.Posterior()), theta: make([]float64, d), dtheta: make([]float64, d)}
@@ -119,8 +119,8 @@ func ownParams(p *bayes.Posterior) (own []int) {
 }
 
 // The method average() sets the field `curved`. Suppose that the negative log density of
-// a datum with residual r is w|r|. Its curvature is then zero except at the kink r = 0,
-// where the slope jumps by 2w. Let τ be the standard deviation of the expected value
+// a datum with residual r is w|r|. The curvature of w|r| is zero except at the kink r =
+// 0, where the slope jumps by 2w. Let τ be the standard deviation of the expected value
 // under the Gaussian posterior. Then the mean curvature is 2w φ(r/τ)/τ. This mean
 // curvature replaces the Fisher information.
 func (l *expansion) average() {
@@ -138,13 +138,13 @@ func (l *expansion) average() {
 }
 
 // The method cross() returns mixed second derivatives of the negative log likelihood, −Σᵢ
-// ∂²log p(yᵢ | mᵢ)/∂own∂m ∂mᵢ/∂u. One differentiation is with respect to one of the
-// likelihood's own parameters, and the other with respect to another parameter. Averaged
-// over data sets, these derivatives are zero. At a mode, these derivatives describe how
-// the balance between the data and the prior depends on σ. If σ grows, the prior pulls
-// the other parameters farther from the values that the data favour. If the log density
-// of a datum has a kink, some of these derivatives jump at a mode, so cross() replaces
-// them by their average, which is zero.
+// ∂²log p(yᵢ | mᵢ)/∂own∂m ∂mᵢ/∂u. Each of these second derivatives is with respect to one
+// of the likelihood's own parameters and one other parameter. Averaged over data sets,
+// these derivatives are zero. At a mode, these derivatives describe how the balance
+// between the data and the prior depends on σ. If σ grows, the prior pulls the other
+// parameters farther from the values that the data favour. If the log density of a datum
+// has a kink, some of these derivatives jump at a mode, so cross() replaces them by their
+// average, which is zero.
 func (l *expansion) cross(x *evaluator) *mat.SymDense {
 	out := mat.NewSymDense(len(l.X), nil)
 	theta, v := make([]float64, len(l.X)), slices.Clone(l.X)
@@ -169,8 +169,8 @@ func (l *expansion) cross(x *evaluator) *mat.SymDense {
 	return out
 }
 
-// The method widths() returns step sizes for central differences that are small compared
-// with the standard deviations of the posterior.
+// The method widths() returns step sizes for central differences. These steps are small
+// compared with the standard deviations of the posterior.
 func (l *expansion) widths() []float64 {
 	out := make([]float64, len(l.sd))
 	for k, sd := range l.sd {

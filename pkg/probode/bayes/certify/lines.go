@@ -10,10 +10,10 @@ import (
 // the mode by at least the constant `fallen`.
 const fallen = 8
 
-// A probe is a point on a line through a mode. It holds the distance t from the mode in
-// standard deviations, and the log densities under both setups relative to their values
-// at the mode. The log density under a setup is −∞ if that setup cannot solve the
-// equations.
+// A probe is a point on a line through a mode. A probe holds the distance t from the
+// mode, in standard deviations. A probe also holds the log densities under both setups,
+// relative to their values at the mode. The log density under a setup is −∞ if that setup
+// cannot solve the equations.
 type probe struct {
 	t            float64
 	theta        []float64

@@ -10,16 +10,16 @@ import (
 )
 
 // The number D does not take into account that two setups also differ in the derivatives
-// of the expected data. In combination with the residuals of the data, the difference m′
-// − m between the expected values moves the mode by an additional
+// of the expected data. If the data have residuals, the difference between these
+// derivatives causes an additional shift of the mode:
 //
 //	C (∂(m' − m)/∂u)ᵀ s,   s = ∂ log p(y | m)/∂m.
 //
 // Averaged over data sets, this additional shift is zero. If the model explains the data,
 // the size of this shift is about D times the relative error of the derivatives. If the
 // model does not explain the data, this shift can be larger than the first-order shift.
-// For example, a model fails to explain the data if it omits effects, and if the assumed
-// errors are too small to account for them.
+// For example, a model does not explain the data if it omits effects that are larger than
+// the assumed errors.
 
 // The function misfits() reports whether the data are farther from the expected values of
 // the reference than the assumed measurement errors can explain. The criterion is that χ²

@@ -17,9 +17,9 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// Certificates are computed at modes of the reference posterior. These modes are reached
-// by climbs. The climbs start from the modes that were found by searches with the
-// compared setup and with the reference.
+// Certificates are computed at modes of the reference posterior. Climbs lead to these
+// modes. The climbs start from the modes that were found by searches with the compared
+// setup and with the reference.
 
 // A Certifier holds the modes of the reference posterior, and compares setups with the
 // reference at these modes.

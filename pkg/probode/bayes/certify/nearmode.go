@@ -27,8 +27,9 @@ const (
 // result `near` says whether u is as near to a mode as a typical draw from the posterior.
 // Let g be the gradient of the log density of a Gaussian with covariance C. At draws from
 // this Gaussian, gᵀ C g has a χ² distribution with one degree of freedom for each
-// coordinate. A point as near as a typical draw is near enough, because for a Gaussian
-// posterior the computed shift of the mode does not depend on the point of expansion.
+// coordinate. The point u need not be nearer to the mode than a typical draw, because for
+// a Gaussian posterior the computed shift of the mode does not depend on the point of
+// expansion.
 //
 // At minima and saddle points the gradient is also zero, and the Fisher information may
 // be positive definite. Therefore the density is also required to fall along each axis of
@@ -37,9 +38,9 @@ const (
 // Coordinates whose standard deviation is above 1, which is about the width of a prior on
 // the unbounded scale, are left out of this test. Near the edge of a bounded prior, the
 // mode of the density on the unbounded scale may be far from u, although the model fits
-// the data equally well at both points. Near an edge all slopes on this scale vanish.
-// Therefore the likelihood is also required not to be much larger in the middle of the
-// range than at u.
+// the data equally well at both points. Near an edge of the support, all slopes on the
+// unbounded scale vanish. Therefore u is rejected if the likelihood is much larger in the
+// middle of the range than at u.
 func expandNear(x *evaluator, u []float64) (l *expansion, near bool, err error) {
 	// Close to parameter values at which the solution blows up, finite differences can be
 	// computed only with small steps.

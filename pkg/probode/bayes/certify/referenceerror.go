@@ -65,8 +65,8 @@ func Unseen(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [][
 // many steps, and to a solution with a quarter as many steps. A jump of f causes an error
 // that is proportional to the step size. With a quarter of the steps this error is four
 // times as large. So the difference between the two solutions with equal steps is three
-// times the difference between the reference and the more accurate of the two. If the
-// reference has stepped over a pulse, the differences do not follow this pattern.
+// times the error of the more accurate one. If the reference has stepped over a pulse,
+// the differences do not follow this pattern.
 func steppedOver(many *evaluator, expected [][]float64, theta []float64) float64 {
 	d := many.discrepancy(expected[0], expected[1], theta, manyRounded)
 	if rest := many.discrepancy(expected[2], expected[1], theta, manyRounded); d > 0.6*rest {

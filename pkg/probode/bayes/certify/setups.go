@@ -66,8 +66,8 @@ func Sized(s probode.Setup, to float64) probode.Setup {
 	return s
 }
 
-// accurateTolerance returns the relative tolerance of a, or the default value if it is
-// zero.
+// accurateTolerance returns the relative tolerance of a, or the default value if
+// a.Relative is zero.
 func accurateTolerance(a reference.Accurate) float64 {
 	if a.Relative == 0 {
 		return 1e-10
@@ -75,10 +75,10 @@ func accurateTolerance(a reference.Accurate) float64 {
 	return a.Relative
 }
 
-// The function finer() returns a setup that is more accurate than s. This is s with a
-// hundredth of the tolerance, s with a tenth of the step, or reference.Accurate. The mesh
-// reference.Accurate recomputes a doubtful solution with a hundredth of its tolerance, so
-// a more accurate solution requires a thousandth of the tolerance.
+// The function finer() returns a setup that is more accurate than s. The result is s with
+// a hundredth of the tolerance, s with a tenth of the step, or reference.Accurate. The
+// mesh reference.Accurate recomputes a doubtful solution with a hundredth of its
+// tolerance, so a more accurate solution requires a thousandth of the tolerance.
 func finer(s probode.Setup) probode.Setup {
 	if a, ok := s.Mesh.(reference.Accurate); ok {
 		tol := accurateTolerance(a)

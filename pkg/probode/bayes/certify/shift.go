@@ -9,8 +9,8 @@ import (
 )
 
 // The functions in this file compute how far the mode of an expanded posterior moves if
-// another solver computes the expected data. They also compute an upper bound on this
-// shift.
+// another solver computes the expected data. These functions also compute an upper bound
+// on the shift.
 
 // The method focus() returns the largest possible ratio of a parameter's shift, in
 // standard deviations, to the discrepancy D. If this ratio is below 1, focus() returns 1.
@@ -21,8 +21,8 @@ import (
 //	Σᵢ cᵢδᵢaᵢ/s ≤ √(Σᵢ (cᵢaᵢ/s)²/wᵢ) D.
 //
 // If cᵢ = wᵢ for all data, the square root in this bound is at most 1, unless the
-// precision in some direction is almost zero. This can be an effect of the mixed
-// derivatives with respect to the likelihood's own parameters, such as σ.
+// precision in some direction is almost zero. The mixed derivatives with respect to the
+// likelihood's own parameters, such as σ, can cause such a small precision.
 func (l *expansion) focus(params []int) float64 {
 	sums, along := make([]float64, len(l.X)), mat.NewVecDense(len(l.X), nil)
 	for i, o := range l.data {
@@ -43,7 +43,7 @@ func (l *expansion) focus(params []int) float64 {
 }
 
 // The method shift() compares the expected values according to another solver with those
-// according to the reference. It returns the discrepancy D, and the shift of each
+// according to the reference. The results are the discrepancy D, and the shift of each
 // parameter in standard deviations.
 func (l *expansion) shift(expected []float64) (d float64, shift []float64) {
 	n := len(l.X)

@@ -19,9 +19,10 @@ import (
 //
 //	log p(Y | Z) ≈ log p(Y | X) − Σ log N(y; m, s²) + log p_s(Y | Z).
 //
-// Here p_s is the likelihood of that model. The mode is found iteratively, by repeated
-// passes over the data. Unlike the second derivative of log p(y | m), 1/s² is also
-// positive for counts of zero and for outliers under Student's t distribution.
+// Here p_s is the likelihood of the model with Gaussian errors. The mode is found
+// iteratively, by repeated passes over the data. Unlike the second derivative of log p(y
+// | m), 1/s² is also positive for counts of zero and for outliers under Student's t
+// distribution.
 
 // standIn returns the standard deviation s of the Gaussian errors that replace the errors
 // of an observation.
@@ -72,7 +73,7 @@ func (e *expansion) at(n int, x []float64) []float64 {
 // The method expand() computes the standard deviation s for the data value y with the
 // given index and likelihood. If y has probability zero given m, the log density is
 // expanded at m = y instead. If the state is known exactly, s does not affect the
-// likelihood; for a count with variance zero, s is then set to 1.
+// likelihood, so a value s = 0 is replaced by 1.
 func (e *expansion) expand(index int, likelihood bayes.SlopedLikelihood, y, m float64, own []float64, known bool) (sd float64) {
 	if math.IsNaN(y) {
 		y = m

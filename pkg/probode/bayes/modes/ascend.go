@@ -25,13 +25,15 @@ const (
 //
 //	w (n − 1)/(n − w − 2)
 //
-// distinct end points are expected in total [Boender & Rinnooy Kan 1987]. If this number
-// exceeds w by at least one half, more searches begin at the remaining points.
+// distinct end points are expected in total [Boender & Rinnooy Kan 1987]. If this
+// expected number exceeds w by at least one half, more searches begin at the remaining
+// points.
 func (q *search) climb(ctx context.Context, from, climbs, left []*climb) (ends []*climb, searches int, err error) {
 	planned, before := len(climbs), q.work()
 	group := max(6, planned/6)
-	// The function room() returns how many searches, at most one group, can begin without
-	// exceeding the given fraction of the cost of a sampling run.
+	// The function room() returns the number of searches that can begin without exceeding
+	// the given fraction of the cost of a sampling run. This number is at most the size
+	// of a group.
 	room := func(share float64) int {
 		if !q.free {
 			return group
@@ -78,10 +80,11 @@ func (q *search) climb(ctx context.Context, from, climbs, left []*climb) (ends [
 }
 
 // solvesLeft returns how many solves are left for further searches if the search for
-// modes may use at most the given fraction of the solves in a run. The solves already
-// performed are subtracted from this share, as are those that will be needed to turn the
-// end points into modes. These solves refine each end point whose mass may not be
-// negligible, compute the Hessian there, and check that the end points are distinct.
+// modes may use at most the given fraction of the solves in a run. From this number of
+// solves, solvesLeft subtracts those already performed, and those that will be needed to
+// turn the end points into modes. Each end point whose mass may not be negligible needs
+// solves that refine it, compute its Hessian, and check that it differs from the other
+// end points.
 func (q *search) solvesLeft(share float64, ends []*climb) float64 {
 	highest := math.Inf(-1)
 	for _, c := range ends {
@@ -180,9 +183,9 @@ func (q *search) ascend(ctx context.Context, ends, climbs []*climb) ([]*climb, e
 }
 
 // The method lead() returns the searches that do not lead to a known end point. A search
-// approaches a known end point if two conditions hold. Its next step, without damping,
-// would bring it much nearer to that point. The density does not fall noticeably along
-// the straight line to this point.
+// leads to a known end point if two conditions hold. The next step of the search, without
+// damping, would end much nearer to that point. Along the straight line to that point,
+// the density does not fall noticeably.
 func (q *search) lead(ctx context.Context, ends, active []*climb) ([]*climb, error) {
 	const tests, points, contraction = 3, 5, 0.4
 	to := make([]*climb, len(active))

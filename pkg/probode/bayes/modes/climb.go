@@ -23,8 +23,7 @@ type climb struct {
 // The function at() returns an ascent that begins at u, where the log density is f.
 func at(u []float64, f float64) shape.Ascent { return shape.Ascent{Point: shape.Point{X: u, Value: f}} }
 
-// The method with() sets the density e as the density of the surface of c, and returns
-// this surface.
+// The method with() makes e the density of the surface of c, and returns this surface.
 func (c *climb) with(e *bayes.Density) *shape.Surface {
 	if c.s == nil {
 		c.s = shape.NewSurface(e)
@@ -45,8 +44,8 @@ func (c *climb) absorb(o *climb) {
 // The method hopeless() reports whether a climb is so low and so slow that its end point
 // would probably not be kept. A climb is hopeless if it would need more than 200 further
 // steps to reach a log density at which end points are kept. Each further step is assumed
-// to have the rise that was predicted for the last step. The limit is higher, up to 2000
-// steps, if the climb has taken fewer than 15 steps.
+// to raise the log density as much as was predicted for the last step. The limit is
+// higher, up to 2000 steps, if the climb has taken fewer than 15 steps.
 func (c *climb) hopeless(highest float64) bool {
 	if len(c.from) > 0 {
 		return false
@@ -78,8 +77,8 @@ func near(o, c *climb) bool {
 	return o.Information != nil && c.Information != nil && shape.Distance(o.X, c.X, o.Information) < together && shape.Distance(o.X, c.X, c.Information) < together
 }
 
-// The function unite() merges each search with a higher search near it, if there is one.
-// The counts of the lower search are added to those of the higher search.
+// If a search is near another search with a higher density, the function unite() merges
+// the two searches and adds their counts.
 func unite(climbs []*climb) []*climb {
 	slices.SortStableFunc(climbs, func(a, b *climb) int { return cmp.Compare(b.Value, a.Value) })
 	var out []*climb

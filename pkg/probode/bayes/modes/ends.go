@@ -146,8 +146,8 @@ func (q *search) distinct(ctx context.Context, climbs []*climb) ([]*climb, error
 }
 
 // The function nearest() returns the index of the climb that is nearest to c in the
-// metric of c. The function nearest() returns −1 if c has no metric. It also returns −1
-// in one dimension, where no path can avoid a barrier.
+// metric of c. The function nearest() returns −1 if c has no metric. The result is also
+// −1 in one dimension, where no path can avoid a barrier.
 func nearest(climbs []*climb, c *climb) int {
 	k, least := -1, math.Inf(1)
 	if len(c.X) < 2 || c.Information == nil {
@@ -187,10 +187,10 @@ func straight(e *bayes.Density, a, b []float64, low float64) bool {
 }
 
 // The function bent() reports whether the log density stays above the argument `low`
-// along a path from a to b through a third point. The third point is a maximum of the
-// density in the plane halfway between a and b, near their midpoint. If the density falls
-// too low on one half of the path, that half is bent in the same way. The argument
-// `times` limits the depth of this recursion.
+// along a path from a to b through a third point. The third point is the end of a climb
+// that begins at the midpoint and stays in the plane halfway between a and b. If the
+// density falls too low on one half of the path, that half is bent in the same way. The
+// argument `times` limits the depth of this recursion.
 func bent(e *bayes.Density, a, b []float64, low float64, times int) bool {
 	middle, normal := slices.Clone(a), make([]float64, len(a))
 	var length float64
@@ -224,8 +224,7 @@ func bent(e *bayes.Density, a, b []float64, low float64, times int) bool {
 	return true
 }
 
-// A plane is a surface restricted to a plane: its expansions allow steps only within this
-// plane.
+// The type `plane` is a surface whose expansions allow steps only within one plane.
 type plane struct {
 	*shape.Surface
 	normal []float64

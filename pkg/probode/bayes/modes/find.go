@@ -15,12 +15,12 @@ import (
 )
 
 // The search for modes begins at draws from the prior: some of the draws with the highest
-// densities, and some of the other draws. A few searches run first. After these few
-// searches, a search stops early if its next step leads towards a known end point and the
-// density along the line to this point shows no barrier. Other searches begin at local
-// maxima on the coordinate lines through the highest end point. More searches follow as
-// long as many of the end points are new. End points that are not separated by a barrier
-// count as one mode.
+// densities, and some of the other draws. A few searches run first. Later searches stop
+// early if the next step leads towards a known end point and there is no barrier in the
+// density on the line to this point. Other searches begin at local maxima on the
+// coordinate lines through the highest end point. More searches follow as long as many of
+// the end points are new. End points that are not separated by a barrier count as one
+// mode.
 
 // Find searches for the modes of the posterior with ξ = 0, without solver noise. Find
 // returns an error if the density is zero at all draws from the prior and at all points

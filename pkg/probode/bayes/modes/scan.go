@@ -22,11 +22,11 @@ import (
 var scanned = []float64{0.003, 0.03, 0.08, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.92, 0.97, 0.997}
 
 // The method scan() evaluates the density along each coordinate line through the highest
-// end point, unless this point has been scanned before. It returns new searches, which
-// begin at the highest summits separated from the end point by a valley. The argument
-// `most` limits their number. It leaves out summits whose density does not exceed the
-// highest density at the draws from the prior, because they are no better as starts than
-// these draws.
+// end point, unless this point has been scanned before. The method scan() returns new
+// searches, which begin at the highest summits separated from the end point by a valley.
+// The argument `most` limits the number of searches. If the density at a summit does not
+// exceed the highest density at the draws from the prior, the summit is left out, because
+// it is no better as a start than these draws.
 func (q *search) scan(ctx context.Context, ends []*climb, above float64, most int) ([]*climb, error) {
 	var end *climb
 	for _, c := range ends {

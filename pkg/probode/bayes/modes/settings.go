@@ -34,8 +34,8 @@ const (
 	// Two end points count as different modes if the log density between them falls below
 	// both of their values by at least the constant `barrier`.
 	barrier = 0.5
-	// An end point is kept only if its log density is lower than that of the highest end
-	// point by less than the constant `lowest`. For log masses, which at first are known
-	// only roughly, the limit is larger by 4.
+	// An end point is kept only if its log density is within `lowest` of the log density
+	// at the highest end point. For log masses, which at first are known only roughly,
+	// the limit is larger by 4.
 	lowest = 14
 )

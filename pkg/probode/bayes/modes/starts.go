@@ -11,10 +11,10 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 )
 
-// drawPoints evaluates the density at draws from the prior. It returns the draws with a
-// positive density, in order of decreasing density. It also returns the first θ at which
-// the density was zero or the solve failed. If only a few draws have a positive density,
-// more draws are made, up to four times the original number.
+// drawPoints evaluates the density at draws from the prior. The first result holds the
+// draws with a positive density, in order of decreasing density. The second result is the
+// first θ at which the density was zero or the solve failed. If only a few draws have a
+// positive density, more draws are made, up to four times the original number.
 func (q *search) drawPoints(ctx context.Context) (points []*climb, failed []float64, err error) {
 	rng := probode.Stream(q.s.Seed, 0x6d6f6465)
 	for round := 0; q.s.Points > 0 && (round == 0 || round < 4 && len(points) > 0 && len(points) < q.s.Starts); round++ {
@@ -78,9 +78,9 @@ func (q *search) look(ctx context.Context, rng *rand.Rand) (points []*climb, fai
 
 // The method starts() chooses the points at which searches begin. Up to a third of them
 // are summits, that is, points with a higher density than their nearest neighbours [Törn
-// & Viitanen 1992]. A further third are the points with the highest densities among the
-// others. The last third are spread evenly over the remaining points, because with few
-// draws a narrow mode may have no point with a high density near it. The method also
+// & Viitanen 1992]. Another third are the points with the highest densities among the
+// other points. The last third are spread evenly over the remaining points, because with
+// few draws a narrow mode may have no point with a high density near it. The method also
 // returns the points that it has not chosen.
 func (q *search) starts(points []*climb) (out, left []*climb) {
 	n := min(q.s.Starts, len(points))

@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	// Let D be the norm of the vector of the errors of all predictions, each in units of
-	// the corresponding measurement error. To first order, this error shifts each
-	// parameter by at most D posterior standard deviations. A shift of 0.1 standard
-	// deviations matters. A solver is accurate enough if D is at most 0.01 at the modes,
-	// and at most 0.05 at draws from their Gaussian approximations.
+	// Let D be the norm of the vector of all prediction errors, each in units of the
+	// corresponding measurement error. To first order, these errors shift each parameter
+	// by at most D posterior standard deviations. A shift of 0.1 standard deviations
+	// matters. A solver is accurate enough if D is at most 0.01 at the modes, and at most
+	// 0.05 at draws from their Gaussian approximations.
 	mattersD = 0.1
 
 	nearDraws = 3  // draws around each mode at which solvers are compared
@@ -29,9 +29,9 @@ const (
 
 // accurateEnough returns p with the cheapest setup that is accurate enough: D is at most
 // a tenth of the argument `matters` at the modes and at most half of it around the modes,
-// and the solver is stable at the points in the argument `far`. It also returns a
-// description of the error in words. If there is no such setup, the returned posterior is
-// nil, and the description says why.
+// and the solver is stable at the points in the argument `far`. The second result
+// describes the error in words. If there is no such setup, the returned posterior is nil,
+// and the description says why.
 func accurateEnough(ctx context.Context, p *bayes.Posterior, found *bayes.Modes, matters float64, far [][]float64) (*bayes.Posterior, string, error) {
 	best := found.Highest()
 	if best.U == nil {
@@ -132,9 +132,10 @@ func drawsAround(e *bayes.Density, found *bayes.Modes, n int, rng *rand.Rand) (p
 }
 
 // The function extremes() returns points that chains may reach and at which the
-// likelihood is not negligible. Some of them are draws around the modes, with the Shape
-// of the mode as their covariance matrix. The others differ from the highest mode in one
-// coordinate, which is set to the 1 % or the 99 % quantile of its prior.
+// likelihood is not negligible. Some of the points are draws around the modes. The
+// covariance matrix of these draws is the Shape of the mode. The other points differ from
+// the highest mode in one coordinate, which is set to the 1 % or the 99 % quantile of its
+// prior.
 func extremes(ctx context.Context, p *bayes.Posterior, found *bayes.Modes) (points [][]float64, err error) {
 	const negligible = 200 // below the log-likelihood at the mode: other parameters may make up for less
 	e, err := bayes.NewDensity(ctx, p.SolvedBy(probode.Setup{Mesh: reference.Accurate{}}))
@@ -168,8 +169,8 @@ func extremes(ctx context.Context, p *bayes.Posterior, found *bayes.Modes) (poin
 
 // The function around() sets u to a draw from a normal distribution with its centre at a
 // mode. The covariance matrix of this distribution is the Shape of the mode times scale².
-// It returns the squared Mahalanobis distance between the draw and the mode, computed
-// with this Shape, and whether the mode has a Shape.
+// The results are the squared Mahalanobis distance between the draw and the mode,
+// computed with this Shape, and whether the mode has a Shape.
 func around(u []float64, m *bayes.Mode, scale float64, rng *rand.Rand) (square float64, ok bool) {
 	var chol mat.Cholesky
 	if m.Shape == nil || !chol.Factorize(m.Shape) {
@@ -188,8 +189,8 @@ func around(u []float64, m *bayes.Mode, scale float64, rng *rand.Rand) (square f
 	return square, true
 }
 
-// The type `ruler` measures the errors of solvers, in units of the measurement errors, at
-// a fixed set of points θ.
+// A value of the type `ruler` measures the errors of solvers, in units of the measurement
+// errors, at a fixed set of points θ.
 type ruler struct {
 	points   [][]float64
 	modes    int // how many of points are modes
@@ -198,8 +199,8 @@ type ruler struct {
 }
 
 // newRuler solves the equations at the given points with an accurate solver. Points at
-// which the equations cannot be solved are left out. If this happens at a mode, newRuler
-// returns an error.
+// which the equations cannot be solved are left out. If the equations cannot be solved at
+// a mode, newRuler returns an error.
 func newRuler(ctx context.Context, e *bayes.Density, points [][]float64, modes int) (*ruler, error) {
 	fine, err := e.With(probode.Setup{Mesh: reference.Accurate{}})
 	if err != nil {
