@@ -204,8 +204,8 @@ func (c *Chain) advance(done <-chan struct{}, until int) {
 	}
 }
 
-// The method keep() adds the current position, and the quantities generated there, to the
-// draws.
+// The method keep() stores the current position as a draw, together with the quantities
+// that the kernel generates at this position.
 func (c *Chain) keep() {
 	x := c.kernel.Position()
 	if len(c.quantity) > 0 {
@@ -235,8 +235,8 @@ func appendRow(rows, row []float64) []float64 {
 	return append(rows, row...)
 }
 
-// beginTurn records the current state of the chain, so that the turn can be replayed from
-// it.
+// beginTurn records the current state of the chain. From this state the iterations of the
+// turn can be repeated.
 func (c *Chain) beginTurn() {
 	if c.Sink != nil {
 		a := Archive{buf: c.turn[:0]}
@@ -285,8 +285,8 @@ func (r *record) add(x []float64) {
 	r.seen++
 }
 
-// faultOf turns the value that recover() has returned into an error; the value is nil
-// after a call of runtime.Goexit.
+// faultOf converts the value that recover() has returned to an error. After a call of
+// runtime.Goexit this value is nil.
 func faultOf(v any) error {
 	if v == nil {
 		return errors.New("mcmc: a function called runtime.Goexit instead of returning")

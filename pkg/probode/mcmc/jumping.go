@@ -121,7 +121,7 @@ func (p *jumping) nearest(x []float64) int {
 	return at
 }
 
-// The move named draw proposes a point from a mixture of t distributions. The method
+// The move `draw` proposes a point from a mixture of t distributions. The method
 // density() returns the log density of this mixture at x, up to a constant.
 func (p *jumping) density(x []float64) float64 {
 	n := float64(len(x))

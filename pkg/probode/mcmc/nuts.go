@@ -74,9 +74,9 @@ type NUTS struct {
 	stats Stats
 	last  path // the path of the last iteration
 
-	// The following fields are the workspace of an iteration. They hold the two end
-	// points of the path, the path itself, and the half that is added to it. They also
-	// hold, for each depth, the right half of a path with that depth.
+	// The following fields are the workspace of an iteration: the two end points of the
+	// path, the path itself, the half that is added to it and, for each depth, the right
+	// half of a path with that depth.
 	rng         *rand.Rand
 	back, front phase
 	whole, half tree
@@ -315,8 +315,8 @@ func (k *NUTS) take(d *draw, s *phase, energy float64) {
 }
 
 // The method build() extends the path at one of its end points by 2^depth leapfrog steps.
-// The method stores a description of the added steps in the argument t. Its fields
-// `first` and `last` are the momenta after the first and the last of these steps. If the
+// The method stores a description of the added steps in the argument t. The fields
+// `first` and `last` of t are the momenta after the first and the last added step. If the
 // added steps make a U-turn or are divergent, build() stops early and returns false.
 func (k *NUTS) build(t *tree, end *phase, depth int, step float64) bool {
 	if depth == 0 {

@@ -440,9 +440,9 @@ func (b *bdf) LocalError(dst []float64, i int, x, next, theta []float64) error {
 	return nil
 }
 
-// The method doubled() estimates the error of a starting step by step doubling. The
+// The method doubled() uses step doubling to estimate the error of a starting step. The
 // embedded formula of Radau5 has only order 3, so its error estimate would exceed the
-// errors of all later steps. Noise of this size would be too large.
+// errors of all later steps. Noise scaled by this estimate would be too large.
 func (b *bdf) doubled(dst []float64, i int, x, next, theta []float64) error {
 	if b.doubling == nil {
 		step, err := probode.Doubled{Method: Radau{}}.Stepper(b.p, b.g)
@@ -542,12 +542,12 @@ func (b *bdf) Implicit(s *probode.ImplicitStep, i int, x, theta []float64) error
 // for f = 0. Error control detects this growth; a grid supplied by the user has to be
 // checked in advance.
 
-// checkGrid checks a grid that was given by the user. The method returns an error if
-// errors grow without bound. It also returns an error if the grid consists only of
-// starting steps, because another method takes these steps. Let eᵢ be the errors of a
-// path with f = 0. The recursion for eᵢ has the characteristic root 1, because a constant
-// error satisfies the recursion; the recursion for the differences dᵢ = eᵢ − eᵢ₋₁ does
-// not have this root:
+// checkGrid checks a grid that was given by the user. If the grid consists only of
+// starting steps, the method returns an error, because another method takes these steps.
+// Let eᵢ be the errors of a path with f = 0 and a local error of ±1 in each step, and let
+// dᵢ = eᵢ − eᵢ₋₁. The method also returns an error if |dᵢ| exceeds 10⁴. The recursion for
+// eᵢ has the characteristic root 1, because a constant error satisfies the recursion; the
+// recursion for dᵢ does not have this root:
 //
 //	d_{i+1} = ±1 − Σ_{m=1}^{k−1} T_m d_{i+1−m}.
 //

@@ -16,9 +16,9 @@ type Instance struct {
 	preequilibration string // "" if there is none
 
 	// The field `pre` is nil or a system for the preequilibration. This system runs from
-	// its initial values to its steady state before the other system starts. It does not
-	// depend on time and has no events. Instances with the same preequilibration share
-	// one pointer.
+	// its initial values to its steady state before the other system starts. The
+	// preequilibration does not depend on time and has no events. Instances with the same
+	// preequilibration share one pointer.
 	pre *system
 	system
 	hybrid *system // see branches; nil if it would equal system

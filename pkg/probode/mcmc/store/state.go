@@ -27,10 +27,10 @@ type state struct {
 	// the chain.
 	density []float64
 
-	// Each of the last two fields holds a state of the chain from which the chain can be
-	// continued. The field `now` was recorded when the file was saved, and the field
-	// `turn` a few milliseconds earlier; the iterations between the two are replayed. If
-	// there are no such iterations, `turn` is empty.
+	// The fields `turn` and `now` hold two states from which the chain can be continued.
+	// The field `now` was recorded when the file was saved, and the field `turn` a few
+	// milliseconds earlier; the iterations between the two are replayed. If there are no
+	// iterations between them, `turn` is empty.
 	turn, now []byte
 }
 
