@@ -171,8 +171,8 @@ func componentKernel(x bayes.Experiment, names []string, state string) (Kernel, 
 	return fitKernel(t, y)
 }
 
-// The posterior that GaussianProcess returns has a Setup whose Mesh is of the type
-// `process`.
+// The type `process` is the Mesh of the Setup in the posterior that GaussianProcess
+// returns.
 type process struct {
 	Settings
 	field *probode.Problem

@@ -249,9 +249,9 @@ func (c *Chain) beginTurn() {
 // progress report. It is even: see add.
 const recordLength = 1000
 
-// A record holds at most recordLength evenly spaced draws of one chain. A full record
-// drops every other draw and doubles its stride. One goroutine adds draws while another
-// goroutine may read them.
+// A record holds at most recordLength evenly spaced draws of one chain. If the record is
+// full, it drops every other draw, and doubles the distance between the draws that it
+// keeps. One goroutine adds draws while another goroutine may read them.
 type record struct {
 	seen int // draws offered
 

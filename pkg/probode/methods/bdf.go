@@ -237,8 +237,8 @@ func (b *bdf) gammaOf(k int) float64 {
 
 // The method polynomial() extrapolates the polynomial through the last n states to
 // t_{i+1}: it returns the weight of each of these states in the result. The weight of
-// state j is ∏ s_m/(s_m − s_j) over all m ≠ j, where s are the nodes. A step needs these
-// weights for several n, so row n is computed from row n − 1, and only once.
+// state j is ∏ s_m/(s_m − s_j) over all m ≠ j, where s are the nodes. A step needs the
+// weights for several n. The weights for n are computed only once, from those for n − 1.
 func (b *bdf) polynomial(n int) *[bdfWindow]float64 {
 	for ; b.rows < n; b.rows++ {
 		m := b.rows + 1
@@ -411,8 +411,8 @@ func (b *bdf) solveFrom(y, theta []float64) error {
 }
 
 // The method forecast() sets dst to the value at t_{i+1} of the polynomial through the
-// last n states. If there are fewer than n states, it uses all of them. The result is the
-// number of states that were used.
+// last n states. If there are fewer than n states, the method uses all states. The result
+// is the number of states that were used.
 func (b *bdf) forecast(dst []float64, i, n int) int {
 	n = min(n, i-b.origin(i)+1)
 	b.extrapolate(&b.guess, n, false)

@@ -75,8 +75,8 @@ func (b *bdf) lower(i int, size float64, next []float64, units func([]float64) f
 	return best
 }
 
-// The method estimated() returns the factor by which to multiply the step according to
-// the error estimate of order k.
+// The method estimated() returns the factor by which to multiply the step length. The
+// factor is computed from the error estimate for order k.
 func (b *bdf) estimated(i, k int, bias float64, next []float64, units func([]float64) float64) float64 {
 	b.estimate(b.other, i, k, next)
 	return longer(units(b.other), bias, float64(k+1))

@@ -49,8 +49,8 @@ type system struct {
 	events  []equations.Event // Time contains parameters only, Jumps also time and states
 
 	// The field `switches` holds formulas for the times at which a condition in the
-	// right-hand sides changes. The formulas contain only parameters. No step should
-	// cross such a time.
+	// right-hand sides changes. The formulas contain only parameters. No step of the
+	// solver should cross one of these times.
 	switches []*expr.Node
 }
 

@@ -104,7 +104,8 @@ func init() {
 }
 
 // latexName returns the LaTeX code for an ID. The text after the first _ becomes a
-// subscript. The name of a placeholder ends in the ID of an observable, which is removed.
+// subscript. The name of a placeholder ends in the ID of an observable; this ID is
+// removed.
 func latexName(id string) string {
 	if id == expr.Time {
 		return "t"

@@ -148,8 +148,8 @@ func (p *File) inside(theta []float64, near, edge float64) ([]float64, error) {
 }
 
 // The expected values of all experiments that the method observed() returns form a list.
-// For one row of the data, a place says where the expected value and the parameters of
-// the distribution are in this list.
+// For one row of the data, a place says where in this list the expected value is, and how
+// the parameters of the distribution are obtained.
 type place struct {
 	at  int           // position of its expected value
 	own []paramSource // parameters of its distribution

@@ -160,9 +160,9 @@ func (f *fitting) sides(ctx context.Context, from []float64, threshold float64, 
 // searches. If the likelihood has two ridges, the profile is the maximum over both, but a
 // profile that is computed from the best optimum stays on the ridge of this optimum. For
 // each closed end of an interval, extend() chooses the end point of a search that lies
-// within the interval and is nearest to this end. From this point it computes the profile
-// in the direction of the end. If the profile is still above the threshold at the end of
-// the interval, the interval is extended.
+// within the interval and is nearest to this end. From this point extend() computes the
+// profile in the direction of the end. If the profile is still above the threshold at the
+// end of the interval, the interval is extended.
 func (f *fitting) extend(ctx context.Context, sides []side, from []float64, best Optimum, ends []Optimum, threshold float64) error {
 	const (
 		rounds = 3

@@ -152,8 +152,9 @@ func (f *search) Expand(p *shape.Point) bool {
 	return true
 }
 
-// The method coordinates() converts coordinates of the search to coordinates of the
-// surface.
+// The method coordinates() converts coordinates of the search to those of the surface.
+// The coordinates of the surface are values on the linear scale or their natural
+// logarithms.
 func (f *search) coordinates(x []float64) []float64 {
 	u := slices.Clone(x)
 	for i := range f.boxes {

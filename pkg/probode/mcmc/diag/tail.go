@@ -38,8 +38,8 @@ func tailIndex(x [][]float64) float64 {
 			continue // many draws lie at an end of the range
 		}
 		k, _ := fitPareto(e)
-		// The shrinkage of k̂ towards ½ is meant for importance weights. It is undone
-		// here.
+		// The shrinkage of k̂ towards ½ is meant for importance weights, and is therefore
+		// undone here.
 		n := float64(len(e))
 		worst = math.Max(worst, ((n+10)*k-5)/n)
 	}

@@ -13,7 +13,7 @@ type state struct {
 	// These fields describe the draws that were made before the state was saved: the
 	// number of bytes after the line of column names, the checksum of these bytes, and
 	// the checksum of the preceding lines. The line that contains the number of draws is
-	// left out of the last checksum, because it changes if the chain is extended.
+	// left out of the last checksum, because this line changes if the chain is extended.
 	body             int64
 	bodyCRC, headCRC uint64
 	length           int64 // the smallest number that this line may hold

@@ -156,8 +156,8 @@ func equality(o op) builder {
 func recip(a *Node) *Node { return node(opDiv, Num(1), a) }
 
 // The function log() builds the natural logarithm of its argument or, with two arguments,
-// the logarithm of the first argument to the base given by the second. PEtab uses this
-// order of arguments; the infix formulas of SBML use the opposite order.
+// the logarithm of the first argument to the base given by the second. In PEtab the base
+// is also the second argument; in the infix formulas of SBML it is the first.
 func log(a []*Node) *Node {
 	if len(a) == 1 {
 		return node(opLn, a[0])
