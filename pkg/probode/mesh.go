@@ -71,7 +71,7 @@ func (f Frozen) grid(ctx context.Context, p *Problem, m Method, theta, times []f
 
 // The method run() performs the error-controlled run at theta, and returns its grid. If
 // the argument `local` is true, the grid also contains the local errors, by which noise
-// is scaled. Computing these errors can take as long as the run itself.
+// is scaled. Computing local errors can take as long as the run itself.
 func (f Frozen) run(ctx context.Context, p *Problem, m Method, theta, times []float64, local bool) (*Grid, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err

@@ -228,9 +228,9 @@ func (m process) Bind(_ context.Context, _ probode.Setup, _ *probode.Problem, _,
 	return q.Clone(), nil
 }
 
-// A component holds the matrices for one component of the state. The values of the
-// component are `mean + root ξ`, and the residuals of its equation are `scaled f − slope
-// ξ`.
+// The type `component` holds the matrices for one component of the state. The values of
+// the component are `mean + root ξ`, and the residuals of its equation are `scaled f −
+// slope ξ`.
 type component struct {
 	mean                float64
 	root, slope, scaled *mat.Dense

@@ -161,8 +161,8 @@ func (c *Chain) stats() Stats {
 	return burnIn.plus(1, after)
 }
 
-// The method step() performs one iteration, and reports whether the new position is a
-// draw.
+// The method step() performs one iteration, and reports whether the new position counts
+// as a draw.
 func (c *Chain) step() bool {
 	c.kernel.Step(c.rng)
 	if c.Interrupted() {

@@ -539,7 +539,7 @@ func (b *bdf) Implicit(s *probode.ImplicitStep, i int, x, theta []float64) error
 
 // The errors of a k-step formula obey a recursion that depends on the ratios of
 // successive step lengths. If the steps grow too fast for too long, the errors grow, even
-// for f = 0. Error control detects this growth; a grid supplied by the user has to be
+// for f = 0. Error control detects growing errors; a grid supplied by the user has to be
 // checked in advance.
 
 // checkGrid checks a grid that was given by the user. If the grid consists only of

@@ -41,8 +41,8 @@ type index struct {
 type system struct {
 	states []string
 
-	// The field `initial` contains formulas for the values at the start. After
-	// preequilibration, a state in these formulas stands for its value in the steady
+	// The field `initial` contains formulas for the values at the start. If there is a
+	// preequilibration, a state in the field `initial` stands for its value in the steady
 	// state.
 	initial []*expr.Node
 	rates   []*expr.Node

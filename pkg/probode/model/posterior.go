@@ -350,8 +350,8 @@ func (w *writer) observe() error {
 	return nil
 }
 
-// noNoise is the distribution of a column without measurements. A draw from this
-// distribution is the expected value itself.
+// noNoise is the distribution of a column without measurements. A draw from noNoise is
+// the expected value itself.
 type noNoise struct{}
 
 func (noNoise) Own() []bayes.Value                                { return nil }

@@ -34,10 +34,10 @@ func kind(n *Node) string {
 	return "a number"
 }
 
-// The function fits() reports whether n has the right type for an argument. The type must
-// be that of a condition if the second parameter is true, and that of a number otherwise.
-// A call of a function that the model defines fits in both cases, because its type is not
-// yet known.
+// The function fits() reports whether n has the right type for an argument. The right
+// type is that of a condition if the argument `condition` is true, and that of a number
+// otherwise. For a call of a function that the model defines, the result is always true,
+// because the type is not yet known.
 func fits(n *Node, condition bool) bool {
 	return n.op == opUser || n.op != opLambda && n.Boolean() == condition
 }
