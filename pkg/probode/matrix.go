@@ -7,10 +7,10 @@ import "fmt"
 // c.
 //
 // gonum has no LU factorisation of banded matrices, and its dense LU factorisation
-// allocates memory and is slow for the two or three dimensions of most models. Of the
-// functions for this purpose only NewDense, NewBanded, NewLU and NewComplexLU allocate
-// memory. Matrices of up to four dimensions are processed without loops. Operations on
-// the zeros of a dense matrix take almost no time.
+// allocates memory and is slow for the two or three dimensions of most models. Here only
+// the functions NewDense, NewBanded, NewLU and NewComplexLU allocate memory. Matrices of
+// up to four dimensions are processed without loops. If a dense matrix is mostly zeros,
+// its factorisation skips operations on the zeros.
 
 // A Matrix is a d×d matrix in row-major order. In a dense matrix, element (i, j) is
 // A[i*D+j]. A banded matrix stores only the elements with −Lower ≤ j−i ≤ Upper: element
@@ -149,8 +149,8 @@ func (m *Matrix) addMulBanded(dst []float64, c float64, x []float64) {
 	m.addMulEnds(dst, c, x, max(from, to), d)
 }
 
-// addMulEnds is the version of addMulBanded for rows whose storage lies partly outside
-// the matrix.
+// addMulEnds does the same as addMulBanded, but for rows whose storage lies partly
+// outside the matrix.
 func (m *Matrix) addMulEnds(dst []float64, c float64, x []float64, from, to int) {
 	for i := from; i < to; i++ {
 		lo, hi := m.Columns(i)
@@ -173,8 +173,8 @@ func addScaled(dst []float64, c float64, x []float64) {
 	}
 }
 
-// The function subtract() subtracts l times the vector `top` from the vector `row`; both
-// have the same length.
+// The function subtract() subtracts l times the vector `top` from the vector `row`. The
+// two vectors have the same length.
 func subtract(row []float64, l float64, top []float64) {
 	row = row[:len(top)]
 	q := 0

@@ -71,7 +71,7 @@ func (f Frozen) grid(ctx context.Context, p *Problem, m Method, theta, times []f
 
 // The method run() performs the error-controlled run at theta, and returns its grid. If
 // the argument `local` is true, the grid also contains the local errors, by which noise
-// is scaled. Computing these errors can take as long as the run itself.
+// is scaled. Computing local errors can take as long as the run itself.
 func (f Frozen) run(ctx context.Context, p *Problem, m Method, theta, times []float64, local bool) (*Grid, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -98,8 +98,8 @@ func (f Frozen) run(ctx context.Context, p *Problem, m Method, theta, times []fl
 	if !(f.Max >= 0) || f.MaxSteps < 0 {
 		return fail(fmt.Errorf("the largest step is %g and the largest number of steps is %d: want numbers ≥ 0", f.Max, f.MaxSteps))
 	}
-	// Every grid contains the times of the events and the requested times, which divide
-	// the run into parts.
+	// Every grid contains the times of the events and the requested times. These times
+	// divide the run into parts.
 	fixed, err := NewGrid(p, theta, times)
 	if err != nil {
 		return nil, err

@@ -28,8 +28,8 @@ func (k Kernel) at(t, u float64) (state, mixed, slope float64) {
 	return e * (1 + a + a*a/3), -c * r * e * (1 + a), c * e * (1 + a - a*a)
 }
 
-// fitKernel chooses the kernel of a component and the standard deviation of its errors so
-// as to maximise the marginal likelihood of the data y at the times t.
+// fitKernel returns the kernel and the standard deviation of the errors that maximise the
+// marginal likelihood of the data y at the times t.
 func fitKernel(t, y []float64) (Kernel, error) {
 	n := len(y)
 	if n < 4 {

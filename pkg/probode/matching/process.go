@@ -81,7 +81,8 @@ func GaussianProcess(m bayes.Model, s Settings) (*bayes.Posterior, error) {
 	}
 
 	// The additional points between the observation times are added to the data as rows
-	// of missing values, and a column of zeros is added to the data for each residual.
+	// of missing values. One further column for each component of the state contains
+	// zeros, which are the observed values of the residuals.
 	data := &bayes.Data{Time: x.Data.Time}
 	count := 0
 	for i, t := range x.Data.T {
@@ -138,9 +139,9 @@ func GaussianProcess(m bayes.Model, s Settings) (*bayes.Posterior, error) {
 	return &bayes.Posterior{Model: m, Setup: probode.Setup{Mesh: process{s, field}, Alpha: 1}}, nil
 }
 
-// The function single() returns the experiment of a model with a single experiment. It
-// returns an error if the model has several experiments, or if the experiment has events
-// or fewer than two observation times.
+// The function single() returns the only experiment of a model. If the model has several
+// experiments, or if the experiment has events or fewer than two observation times, the
+// function returns an error.
 func single(m bayes.Model) (x bayes.Experiment, err error) {
 	if len(m.Experiments) != 1 {
 		return x, fmt.Errorf("matching: the model has %d experiments: want 1", len(m.Experiments))
@@ -170,8 +171,8 @@ func componentKernel(x bayes.Experiment, names []string, state string) (Kernel, 
 	return fitKernel(t, y)
 }
 
-// The posterior that GaussianProcess returns has a Setup whose Mesh is of the type
-// `process`.
+// The type `process` is the Mesh of the Setup in the posterior that GaussianProcess
+// returns.
 type process struct {
 	Settings
 	field *probode.Problem
@@ -227,8 +228,9 @@ func (m process) Bind(_ context.Context, _ probode.Setup, _ *probode.Problem, _,
 	return q.Clone(), nil
 }
 
-// A component holds the matrices for one component of the state. The values of the
-// component are `mean + root ξ`, and its residuals are `scaled f − slope ξ`.
+// The type `component` holds the matrices for one component of the state. The values of
+// the component are `mean + root ξ`, and the residuals of its equation are `scaled f −
+// slope ξ`.
 type component struct {
 	mean                float64
 	root, slope, scaled *mat.Dense

@@ -82,9 +82,8 @@ func Smooth(ctx context.Context, m bayes.Model, s SmoothSettings) (*Smoothing, e
 	if err != nil {
 		return nil, err
 	}
-	// The weight of the penalty is increased by factors of ten. The spline then changes
-	// in only a few steps from a fit of the data into an approximate solution of the
-	// equation.
+	// From each fit to the next, the weight of the penalty is multiplied by ten. The
+	// first spline fits the data, and the last one approximately solves the equation.
 	for q.lambda = min(1, s.Lambda); q.lambda < s.Lambda; q.lambda *= 10 {
 		q.fit(start)
 	}
@@ -210,8 +209,8 @@ func (q *spline) misfit() (sum float64) {
 const fitSteps = 200
 
 // Starting from the current coefficients, the method fit() finds the coefficients for θ
-// by the Gauss–Newton method with Levenberg–Marquardt damping. It reports whether it has
-// found a minimum.
+// by the Gauss–Newton method with Levenberg–Marquardt damping. The method reports whether
+// it has found a minimum.
 func (q *spline) fit(theta []float64) bool {
 	d, n := q.p.Dim(), len(q.c)
 	lin, jac := probode.NewLinearizer(q.p), q.p.NewJacobian()

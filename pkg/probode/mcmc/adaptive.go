@@ -159,7 +159,7 @@ func (p *adaptive) Observe(x []float64, _ float64) {
 	p.refactor()
 }
 
-// The method refactor() factorises cov, which becomes the covariance of the proposal. The
+// The method refactor() factorises cov, the new covariance of the proposal. The
 // factorisation overwrites cov. If cov is singular because of rounding, or has
 // overflowed, the proposal keeps its old covariance.
 func (p *adaptive) refactor() {

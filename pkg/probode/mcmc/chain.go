@@ -164,8 +164,8 @@ func (c *Chain) stats() Stats {
 	return burnIn.plus(1, after)
 }
 
-// The method step() performs one iteration, and reports whether the new position is a
-// draw.
+// The method step() performs one iteration, and reports whether the new position counts
+// as a draw.
 func (c *Chain) step() bool {
 	c.kernel.Step(c.rng)
 	if c.Interrupted() {
@@ -207,8 +207,8 @@ func (c *Chain) advance(done <-chan struct{}, until int) {
 	}
 }
 
-// The method keep() adds the current position, and the quantities generated there, to the
-// draws.
+// The method keep() stores the current position as a draw, together with the quantities
+// that the kernel generates at this position.
 func (c *Chain) keep() {
 	x := c.kernel.Position()
 	if len(c.quantity) > 0 {
@@ -238,8 +238,8 @@ func appendRow(rows, row []float64) []float64 {
 	return append(rows, row...)
 }
 
-// beginTurn records the current state of the chain, so that the turn can be replayed from
-// it.
+// beginTurn records the current state of the chain. From this state the iterations of the
+// turn can be repeated.
 func (c *Chain) beginTurn() {
 	if c.Sink != nil {
 		a := Archive{buf: c.turn[:0]}
@@ -252,9 +252,9 @@ func (c *Chain) beginTurn() {
 // progress report. It is even: see add.
 const recordLength = 1000
 
-// A record holds at most recordLength evenly spaced draws of one chain. A full record
-// drops every other draw and doubles its stride. One goroutine adds draws while another
-// goroutine may read them.
+// A record holds at most recordLength evenly spaced draws of one chain. If the record is
+// full, it drops every other draw, and doubles the distance between the draws that it
+// keeps. One goroutine adds draws while another goroutine may read them.
 type record struct {
 	seen int // draws offered
 
@@ -288,8 +288,8 @@ func (r *record) add(x []float64) {
 	r.seen++
 }
 
-// faultOf turns the value that recover() has returned into an error; the value is nil
-// after a call of runtime.Goexit.
+// faultOf converts the value that recover() has returned to an error. After a call of
+// runtime.Goexit this value is nil.
 func faultOf(v any) error {
 	if v == nil {
 		return errors.New("mcmc: a function called runtime.Goexit instead of returning")

@@ -179,8 +179,8 @@ func (k *Hamiltonian) place(x, z []float64) {
 	floats.Add(x[:d], k.Mean)
 }
 
-// The method evaluate() returns the log density at z, or NaN and an error. It writes −∇φ
-// at z to the argument `force`, unless that is nil.
+// The method evaluate() returns the log density at z, or NaN and an error. Unless the
+// argument `force` is nil, the method writes −∇φ at z to it.
 func (k *Hamiltonian) evaluate(force, z []float64) (float64, error) {
 	k.place(k.y, z)
 	logp, err := k.Target.checked(force, k.y)
@@ -200,7 +200,7 @@ func (k *Hamiltonian) energy(z, p []float64, logp float64) float64 {
 	return floats.Dot(p, p)/2 + floats.Dot(rest, rest)/2 - logp
 }
 
-// The function rotate() turns (q, p) by an angle.
+// The function rotate() rotates each pair (qᵢ, pᵢ) by the given angle.
 func rotate(q, p []float64, angle float64) {
 	sin, cos := math.Sincos(angle)
 	for i, v := range q {
@@ -258,8 +258,8 @@ func (k *Hamiltonian) move(steps int, size float64, rng *rand.Rand) float64 {
 		k.p[i] = rng.NormFloat64()
 	}
 	start := k.energy(k.q, k.p, k.logp)
-	// The length of the path is random, so that it is not always a full period of some
-	// coordinate.
+	// The length of the path is random, because a fixed length might be a full period of
+	// some coordinate.
 	length := 0.8 + 0.4*rng.Float64()
 	var logp float64
 	var err error

@@ -68,7 +68,7 @@ func (r ModeJumping) New(d, burnIn int) Proposal {
 	return p
 }
 
-// A modeAtWork is a mode with the factorised covariance that the moves use.
+// A modeAtWork is a mode together with the Cholesky factor of its covariance.
 type modeAtWork struct {
 	mean           []float64
 	l              *mat.TriDense
@@ -110,7 +110,8 @@ type jumping struct {
 	last  int // the mode of the last move, if that was a walk; else −1
 }
 
-// The method nearest() returns the index of the mode nearest to x.
+// The method nearest() returns the index of the mode whose weighted Gaussian density is
+// largest at x.
 func (p *jumping) nearest(x []float64) int {
 	best, at := math.Inf(-1), 0
 	for k, g := range p.modes {
@@ -121,7 +122,7 @@ func (p *jumping) nearest(x []float64) int {
 	return at
 }
 
-// The move named draw proposes a point from a mixture of t distributions. The method
+// The move `draw` proposes a point from a mixture of t distributions. The method
 // density() returns the log density of this mixture at x, up to a constant.
 func (p *jumping) density(x []float64) float64 {
 	n := float64(len(x))

@@ -76,9 +76,9 @@ type NUTS struct {
 	stats Stats
 	last  path // the path of the last iteration
 
-	// The following fields are the workspace of an iteration. They hold the two end
-	// points of the path, the path itself, and the half that is added to it. They also
-	// hold, for each depth, the right half of a path with that depth.
+	// The following fields are the workspace of an iteration: the two end points of the
+	// path, the path itself, the half that is added to it and, for each depth, the right
+	// half of a path with that depth.
 	rng         *rand.Rand
 	back, front phase
 	whole, half tree
@@ -317,8 +317,8 @@ func (k *NUTS) take(d *draw, s *phase, energy float64) {
 }
 
 // The method build() extends the path at one of its end points by 2^depth leapfrog steps.
-// The method stores a description of the added steps in the argument t. Its fields
-// `first` and `last` are the momenta after the first and the last of these steps. If the
+// The method stores a description of the added steps in the argument t. The fields
+// `first` and `last` of t are the momenta after the first and the last added step. If the
 // added steps make a U-turn or are divergent, build() stops early and returns false.
 func (k *NUTS) build(t *tree, end *phase, depth int, step float64) bool {
 	if depth == 0 {
@@ -352,9 +352,9 @@ func (k *NUTS) build(t *tree, end *phase, depth int, step float64) bool {
 
 // The function straight() reports whether a path makes no U-turn. The arguments `outer`
 // and `inner` are the momenta at the two end points of the first half of the path, and
-// `sum` is the sum of the momenta in this half. The argument r is the second half. The
-// test is applied to the whole path, and to each half together with the nearest point of
-// the other half.
+// `sum` is the sum of the momenta in this half. The argument r is the second half of the
+// path. The test is applied to the whole path, and to each half together with the nearest
+// point of the other half.
 func straight(outer, inner, sum []float64, r *tree) bool {
 	along := func(end, sum, more []float64) bool { return floats.Dot(end, sum)+floats.Dot(end, more) > 0 }
 	return along(outer, sum, r.sum) && along(r.last, sum, r.sum) &&

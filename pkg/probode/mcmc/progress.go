@@ -139,8 +139,8 @@ func (r *reporter) update(t time.Time) {
 	r.now.elapsed, r.now.rate, r.now.left = r.meter.Update(t, r.now.done, r.now.total)
 }
 
-// The method worst() computes the largest R̂ of all parameters. Before that, it thins all
-// records to the largest stride, and cuts them to the length of the shortest record.
+// The method worst() computes the largest R̂ of all parameters. For the computation, all
+// records are thinned to the largest stride and cut to the length of the shortest record.
 func (r *reporter) worst() {
 	stride, n := 1, math.MaxInt
 	for _, c := range r.records {

@@ -76,8 +76,8 @@ type Settings struct {
 }
 
 // startTries is the number of points at which Run tries to start a chain. If the density
-// is positive at one in ten points drawn from a prior, all these tries fail with
-// probability 0.9¹⁰⁰ = 3e-5.
+// is positive at one in ten points drawn from a prior, all tries fail with probability
+// 0.9¹⁰⁰ = 3e-5.
 const startTries = 100
 
 // WithDefaults returns the settings with zeros replaced by the defaults. WithDefaults

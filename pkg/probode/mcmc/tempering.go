@@ -201,10 +201,9 @@ func (k *Tempering) swap(i int, rng *rand.Rand) {
 	}
 }
 
-// The method respace() adjusts every β except the first and the last. The rejection rates
-// of the swaps are summed from β = 1 downwards. After the adjustment, this sum increases
-// by the same amount from each β to the next. For this purpose the method interpolates
-// the sum linearly.
+// The method respace() adjusts every β except the first and the last. Let S(β) be the sum
+// of the rejection rates of all swaps between 1 and β, interpolated linearly. From each
+// new β to the next, S increases by the same amount.
 func (k *Tempering) respace() {
 	n := len(k.replicas)
 	sum, beta := make([]float64, n), make([]float64, n)

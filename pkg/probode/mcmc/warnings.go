@@ -126,8 +126,8 @@ func (c *Chains) warnings(summary diag.Summary) []string {
 	return out
 }
 
-// warnModes warns about chains whose log density is far below that of the best chain, and
-// reports for each chain whether it is one of these.
+// warnModes warns about chains whose log density is far below that of the best chain. The
+// result is true for each of these chains.
 func (c *Chains) warnModes(warn func(string, ...any)) []bool {
 	elsewhere := make([]bool, len(c.Draws))
 	lp := slices.Index(c.Quantities, "lp__")
@@ -157,9 +157,9 @@ func (c *Chains) warnModes(warn func(string, ...any)) []bool {
 	return elsewhere
 }
 
-// warnApart warns about chains that do not agree with the others, except those about
-// which there is already a warning. A few draws far out in a tail can move the mean of a
-// chain by many standard deviations. Therefore R̂, which depends on ranks only, must
+// warnApart warns about chains that do not agree with the others. Chains that are marked
+// in the argument `warned` are omitted. A few draws far out in a tail can move the mean
+// of a chain by many standard deviations. Therefore R̂, which depends on ranks only, must
 // confirm that the chain differs.
 func (c *Chains) warnApart(warn func(string, ...any), warned ...[]bool) {
 	const mixed = 1.05 // R̂ below which chains agree
@@ -203,8 +203,8 @@ func (c *Chains) warnApart(warn func(string, ...any), warned ...[]bool) {
 // The draws of a narrow mode inside the range do not count, because few of them are close
 // to the extreme value. For a Gaussian mode whose smallest draw is 3 standard deviations
 // below the mean, the 5 % quantile of the distances from that draw is 0.45 times the
-// median distance. If the density does not vanish at the end of the range, this quantile
-// is at most 0.1 times the median distance.
+// median distance. If the density does not vanish at the end of the range, the 5 %
+// quantile is at most 0.1 times the median distance.
 func pileUp(x []float64) (end, share float64) {
 	const inside = 0.3
 	if !finite(x) || len(x) < 100 {

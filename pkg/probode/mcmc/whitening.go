@@ -13,7 +13,7 @@ import (
 )
 
 // A whitening maps whitened coordinates z to x = mean + L (scale ∘ z). If the covariance
-// of x is L diag(scale²) Lᵀ, the covariance of z is therefore the unit matrix.
+// of x is L diag(scale²) Lᵀ, then the covariance of z is the unit matrix.
 type whitening struct {
 	mean, scale []float64
 	factor      *mat.TriDense // L, lower triangular; nil for the unit matrix
@@ -150,10 +150,9 @@ func (l *learner) add(n int, z []float64) bool {
 //
 // The covariance estimated from a window of n draws is poor unless n is much larger than
 // the dimension d. The estimated covariance is therefore shrunk before it is used. The
-// logarithms of the scales are shrunk towards zero, and zero has the weight of 5 draws.
-// The correlations of the whitened draws are also shrunk towards zero, and zero has the
-// weight of d(d+1)/2 + 5 draws. A shape that was already right therefore remains nearly
-// right.
+// logarithms of the scales of the whitened draws are multiplied by n/(n + 5), and their
+// correlations by n/(n + d(d+1)/2 + 5). A shape that was already right therefore remains
+// nearly right.
 func (l *learner) apply(w *whitening, covAt func(x []float64) mat.Symmetric) {
 	d := len(w.mean)
 	shift := make([]float64, d)
@@ -215,8 +214,8 @@ func (l *learner) rebase(w *whitening, cov mat.Symmetric) {
 
 // The method correct() multiplies a factor L by the Cholesky factor of an estimated
 // covariance of the whitened draws. The standard deviations of this covariance are the
-// elements of the argument `scales`. Its correlations are the sample correlations of the
-// window, multiplied by the argument `weight`.
+// elements of the argument `scales`. The correlations of this covariance are the sample
+// correlations of the window, multiplied by the argument `weight`.
 func (l *learner) correct(factor *mat.TriDense, scales []float64, weight float64) {
 	d := len(scales)
 	cov := mat.NewSymDense(d, nil)

@@ -238,8 +238,8 @@ func (b *bdf) gammaOf(k int) float64 {
 
 // The method polynomial() extrapolates the polynomial through the last n states to
 // t_{i+1}: it returns the weight of each of these states in the result. The weight of
-// state j is ∏ s_m/(s_m − s_j) over all m ≠ j, where s are the nodes. A step needs these
-// weights for several n, so row n is computed from row n − 1, and only once.
+// state j is ∏ s_m/(s_m − s_j) over all m ≠ j, where s are the nodes. A step needs the
+// weights for several n. The weights for n are computed only once, from those for n − 1.
 func (b *bdf) polynomial(n int) *[bdfWindow]float64 {
 	for ; b.rows < n; b.rows++ {
 		m := b.rows + 1
@@ -412,8 +412,8 @@ func (b *bdf) solveFrom(y, theta []float64) error {
 }
 
 // The method forecast() sets dst to the value at t_{i+1} of the polynomial through the
-// last n states. If there are fewer than n states, it uses all of them. The result is the
-// number of states that were used.
+// last n states. If there are fewer than n states, the method uses all states. The result
+// is the number of states that were used.
 func (b *bdf) forecast(dst []float64, i, n int) int {
 	n = min(n, i-b.origin(i)+1)
 	b.extrapolate(&b.guess, n, false)
@@ -442,9 +442,9 @@ func (b *bdf) LocalError(dst []float64, i int, x, next, theta []float64) error {
 	return nil
 }
 
-// The method doubled() estimates the error of a starting step by step doubling. The
+// The method doubled() uses step doubling to estimate the error of a starting step. The
 // embedded formula of Radau5 has only order 3, so its error estimate would exceed the
-// errors of all later steps. Noise of this size would be too large.
+// errors of all later steps. Noise scaled by this estimate would be too large.
 func (b *bdf) doubled(dst []float64, i int, x, next, theta []float64) error {
 	if b.doubling == nil {
 		step, err := probode.Doubled{Method: Radau{}}.Stepper(b.p, b.g)
@@ -541,15 +541,15 @@ func (b *bdf) Implicit(s *probode.ImplicitStep, i int, x, theta []float64) error
 
 // The errors of a k-step formula obey a recursion that depends on the ratios of
 // successive step lengths. If the steps grow too fast for too long, the errors grow, even
-// for f = 0. Error control detects this growth; a grid supplied by the user has to be
+// for f = 0. Error control detects growing errors; a grid supplied by the user has to be
 // checked in advance.
 
-// checkGrid checks a grid that was given by the user. The method returns an error if
-// errors grow without bound. It also returns an error if the grid consists only of
-// starting steps, because another method takes these steps. Let eᵢ be the errors of a
-// path with f = 0. The recursion for eᵢ has the characteristic root 1, because a constant
-// error satisfies the recursion; the recursion for the differences dᵢ = eᵢ − eᵢ₋₁ does
-// not have this root:
+// checkGrid checks a grid that was given by the user. If the grid consists only of
+// starting steps, the method returns an error, because another method takes these steps.
+// Let eᵢ be the errors of a path with f = 0 and a local error of ±1 in each step, and let
+// dᵢ = eᵢ − eᵢ₋₁. The method also returns an error if |dᵢ| exceeds 10⁴. The recursion for
+// eᵢ has the characteristic root 1, because a constant error satisfies the recursion; the
+// recursion for dᵢ does not have this root:
 //
 //	d_{i+1} = ±1 − Σ_{m=1}^{k−1} T_m d_{i+1−m}.
 //

@@ -8,9 +8,9 @@ import (
 )
 
 // A fullNewton solves the equations of the stages by damped Newton iteration with a
-// Jacobian for each stage. Iteration with a Jacobian for each stage costs far more than
-// iteration with one Jacobian for all stages. It also converges where the cheaper
-// iteration fails, for example in a step across a fast transient.
+// Jacobian for each stage. Iteration with one Jacobian for all stages costs far less, but
+// fails in some steps in which a fullNewton converges, for example in a step across a
+// fast transient.
 type fullNewton struct {
 	jac  []*probode.Matrix
 	all  *probode.Matrix // hA⊗J, ordered by component and then by stage, so that a banded J gives a banded matrix
@@ -129,10 +129,11 @@ func (e *fullNewton) iterate(s *implicit, z []float64) error {
 }
 
 // The method undamped() makes at most the given number of undamped updates of z, and
-// reports whether they converge. If the updates no longer shrink, their size is divided
-// by that of the largest component. They count as converged if this ratio is at most the
-// argument `noise`. The updates use the factors of the argument `full` or, if it is nil,
-// those of s.
+// reports whether they converge. Let r be the largest element of an update, divided by
+// the size of the largest component of the state. If an update is more than half as large
+// as the update before it, the updates count as converged if r is at most the argument
+// `noise`. The updates use the factors of the argument `full` or, if it is nil, those of
+// s.
 func (s *implicit) undamped(z []float64, most int, noise float64, full *fullNewton) bool {
 	const done = 1e-16 // as in iterate
 	before := 0.       // size of the previous update
@@ -181,10 +182,10 @@ func (e *fullNewton) tangent(s *implicit, sys *tangent) error {
 }
 
 // The method settle() makes a few undamped updates of z, beginning with the update s.u.
-// It keeps these updates only if they converge. Newton's method calls settle() before it
-// treats a tiny update as a rounding error. Close to a jump of f, even a necessary update
-// can be as small as a rounding error. Updates that are nothing but rounding errors do
-// not converge, so settle() discards them.
+// The method keeps these updates only if they converge. Newton's method calls settle()
+// before it treats a tiny update as a rounding error. Close to a jump of f, even a
+// necessary update can be as small as a rounding error. Updates that are nothing but
+// rounding errors do not converge, so settle() discards them.
 func (s *implicit) settle(z []float64, sys system, full *fullNewton) {
 	if sys != system(&s.eq) {
 		return // the equations for derivatives are linear

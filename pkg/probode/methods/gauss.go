@@ -53,8 +53,8 @@ func (m Gauss) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, er
 	return &undamped{implicit: s, damping: damping}, nil
 }
 
-// The type `undamped` is an implicit stepper whose error is estimated by a second method,
-// which damps fast components.
+// The type `undamped` is an implicit stepper that estimates its error by comparison with
+// a second method. Only the second method damps fast components.
 type undamped struct {
 	*implicit
 	damping *collocation

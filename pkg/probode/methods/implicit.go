@@ -16,7 +16,8 @@ func (s *implicit) Step(dst []float64, i int, x, theta, xi, scale []float64) err
 	return nil
 }
 
-// The method make() takes a step of length h from the state x at time t, without noise.
+// The method make() computes a step of length h from the state x at time t, without
+// noise.
 func (s *implicit) make(dst []float64, t, h float64, x, theta []float64) error {
 	s.linearize(t, h, x, theta)
 	if !s.factorize() {
@@ -56,8 +57,9 @@ func (s *implicit) make(dst []float64, t, h float64, x, theta []float64) error {
 // An update is halved until the next update, computed with the same factors, is smaller
 // [Deuflhard 2004, §3.3]. If the updates decrease slowly, the Jacobian is computed again.
 // The remaining error is estimated as the update times the rate at which the updates
-// decrease. The iteration ends when this error is below rounding error. It also ends when
-// the updates no longer decrease because they are rounding errors themselves.
+// decrease. The iteration ends when the remaining error is below rounding error. The
+// iteration also ends when the updates no longer decrease because they are only rounding
+// errors.
 func (s *implicit) iterate(z []float64, sys system) error {
 	const (
 		most  = 100   // iterations
@@ -119,12 +121,12 @@ func (s *implicit) iterate(z []float64, sys system) error {
 
 // The method cross() solves the equations of the stages of a step from x. The iteration
 // begins at z = 0, and accepts updates that are larger than the updates before them. If f
-// jumps where a component passes a value, the equations have a solution beyond the jump.
-// The update grows when a stage crosses the jump, so damped iterations never reach this
-// solution. The error of a step across a jump is as large as h times the jump. Only
-// methods whose error estimate reveals this error may take steps across jumps. Step
-// doubling does not reveal the error: if f jumps in the middle of a step, the step and
-// its two halves make the same error.
+// jumps when a component of the state passes a threshold, the equations may have a
+// solution beyond the threshold. The update grows when a stage crosses the threshold, so
+// damped iterations never reach this solution. The error of a step across a jump is as
+// large as h times the jump. Only methods whose error estimate reveals this error may
+// take steps across jumps. Step doubling does not reveal the error: if f jumps in the
+// middle of a step, the step and its two halves make the same error.
 func (s *implicit) cross(t, h float64, x, theta []float64) error {
 	s.linearize(t, h, x, theta)
 	if !s.factorize() {

@@ -104,7 +104,7 @@ func Parse(name string) (probode.Method, error) {
 	return parsePlain(text, name)
 }
 
-// parsePlain parses a name without the prefix random:.
+// parsePlain parses the name of a method, without the prefix `random:`.
 func parsePlain(text, whole string) (probode.Method, error) {
 	base, how, with := strings.Cut(strings.TrimSpace(text), ",")
 	base, how = strings.TrimSpace(base), strings.TrimSpace(how)

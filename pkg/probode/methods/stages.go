@@ -41,8 +41,8 @@ func (f *factors) factorize(table *collocation, h float64, jac *probode.Matrix) 
 
 // The type `implicit` is the stepper of a collocation method. The equations of the
 // stages, h Σⱼ aᵢⱼ fⱼ − zᵢ = 0, are solved by simplified Newton iteration, with one
-// Jacobian for all stages. The linear system then splits into one real or complex system
-// of size d for each eigenvalue of A⁻¹ [HW96, §IV.8].
+// Jacobian for all stages. With a single Jacobian, the linear system splits into one real
+// or complex system of size d for each eigenvalue of A⁻¹ [HW96, §IV.8].
 //
 // The iteration of each step begins at z = 0 with the Jacobian at the beginning of the
 // step, and ends when the remaining error is below rounding error. Therefore a path is a

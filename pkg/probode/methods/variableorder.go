@@ -3,17 +3,17 @@ package methods
 import "math"
 
 // This file implements the error control of BDF. As in other BDF codes, the step length
-// and the order are kept for k+1 steps after either of them has changed. The formulas and
-// the error estimates assume that the last steps have the same length. This is true only
-// after k+1 such steps. After these steps, the order that allows the longest step is
-// chosen among k−1, k and k+1. Each length is divided by the safety factor that other BDF
-// codes use: 1.2 for the current order, 1.3 for the lower order and 1.4 for the higher
-// order. The step length is increased only if the new step is at least 10 % longer
-// (Hindmarsh 1983, ODEPACK; Petzold 1983; [HNW93, §III.7]).
+// and the order are kept for k+1 steps after either of them has changed. If the step
+// length grew in every step, the formulas could be unstable. After the k+1 steps, the
+// order that allows the longest step is chosen among k−1, k and k+1. For the comparison,
+// the step length for each order is divided by the safety factor that other BDF codes
+// use: 1.2 for the current order, 1.3 for the lower order and 1.4 for the higher order.
+// The step length is increased only if the new step is at least 10 % longer (Hindmarsh
+// 1983, ODEPACK; Petzold 1983; [HNW93, §III.7]).
 
-// The function longer() assumes that the error of a step is proportional to h^q. It
-// returns the factor by which to multiply the step length so that an error of the given
-// size becomes 1. For safety the factor is then divided by the argument `bias`.
+// The function longer() assumes that the error of a step is proportional to h^q. If the
+// step length is multiplied by c = size^(−1/q), an error of the given size becomes 1. The
+// function returns c divided by the safety factor in the argument `bias`.
 func longer(size, bias, q float64) float64 {
 	return 1 / (bias*math.Pow(size, 1/q) + 1e-6)
 }
@@ -75,8 +75,8 @@ func (b *bdf) lower(i int, size float64, next []float64, units func([]float64) f
 	return best
 }
 
-// The method estimated() returns the factor by which to multiply the step according to
-// the error estimate of order k.
+// The method estimated() returns the factor by which to multiply the step length. The
+// factor is computed from the error estimate for order k.
 func (b *bdf) estimated(i, k int, bias float64, next []float64, units func([]float64) float64) float64 {
 	b.estimate(b.other, i, k, next)
 	return longer(units(b.other), bias, float64(k+1))

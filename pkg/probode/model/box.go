@@ -91,10 +91,10 @@ func priorWidth(q *Parameter) float64 {
 	return width
 }
 
-// The points at which searches begin have a distribution. The method at() returns its
-// u-quantile, as a coordinate of the search. If the parameter has two finite bounds, the
-// result lies slightly inside them; otherwise a value beyond an end of the range is
-// reflected at this end.
+// The method at() returns the u-quantile of the distribution from which the starting
+// points of searches are drawn, as a coordinate of the search. If the parameter has two
+// finite bounds, the result lies slightly inside them; otherwise a value beyond an end of
+// the range is reflected at this end.
 func (b *box) at(u float64) float64 {
 	v := b.from + b.span*u
 	if f := familyNamed(b.start.Type); f.name != "" {

@@ -56,8 +56,8 @@ func (d noiseDistribution) likelihood(on Scale, own []bayes.Value) bayes.Likelih
 	return scaled{of, on}
 }
 
-// The method known() returns the likelihood without names for its parameters. It is used
-// by callers that pass the values of these parameters.
+// The method known() returns the likelihood without names for its parameters. The caller
+// passes the values of these parameters.
 func (r *row) known() bayes.SlopedLikelihood {
 	return r.likelihood(make([]bayes.Value, 2)).(bayes.SlopedLikelihood)
 }

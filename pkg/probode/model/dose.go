@@ -81,9 +81,9 @@ func (r *modelReader) events(n *source.Node) []equations.Event {
 }
 
 // The method dose() reads a dose. A dose without a duration is an event that adds the
-// amount to the state. A dose with a duration is an infusion: it adds amount/duration to
-// the right-hand side of the state's equation. It does so for this duration after each
-// time of the dose.
+// amount to the state. A dose with a duration is an infusion: from each time of the dose
+// until the duration has passed, it adds amount/duration to the right-hand side of the
+// state's equation.
 func (r *modelReader) dose(n *source.Node, m *Model) {
 	n.Mapping("a dose", "doseId", "state", "amount", "duration", "time", "every", "count")
 	id, state := r.name(n, "doseId"), n.Must("a dose", "state")

@@ -150,8 +150,8 @@ func (p *File) WriteSimulations(dir string, v *Evaluation) error {
 	return nil
 }
 
-// The method suffix() returns a suffix for the file names of model i. It keeps the files
-// of different models apart.
+// The method suffix() returns a suffix for the file names of model i. Different models
+// have different suffixes.
 func (p *File) suffix(i int) string {
 	if len(p.Models) == 1 {
 		return ""

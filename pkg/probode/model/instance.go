@@ -16,9 +16,9 @@ type Instance struct {
 	preequilibration string // "" if there is none
 
 	// The field `pre` is nil or a system for the preequilibration. This system runs from
-	// its initial values to its steady state before the other system starts. It does not
-	// depend on time and has no events. Instances with the same preequilibration share
-	// one pointer.
+	// its initial values to its steady state before the other system starts. The
+	// preequilibration does not depend on time and has no events. Instances with the same
+	// preequilibration share one pointer.
 	pre *system
 	system
 	hybrid *system // see branches; nil if it would equal system
@@ -41,16 +41,16 @@ type index struct {
 type system struct {
 	states []string
 
-	// The field `initial` contains formulas for the values at the start. After
-	// preequilibration, a state in these formulas stands for its value in the steady
+	// The field `initial` contains formulas for the values at the start. If there is a
+	// preequilibration, a state in the field `initial` stands for its value in the steady
 	// state.
 	initial []*expr.Node
 	rates   []*expr.Node
 	events  []equations.Event // Time contains parameters only, Jumps also time and states
 
 	// The field `switches` holds formulas for the times at which a condition in the
-	// right-hand sides changes. The formulas contain only parameters. No step should
-	// cross such a time.
+	// right-hand sides changes. The formulas contain only parameters. No step of the
+	// solver should cross one of these times.
 	switches []*expr.Node
 }
 

@@ -104,8 +104,8 @@ func init() {
 }
 
 // latexName returns the LaTeX code for an ID. The text after the first _ becomes a
-// subscript. If the ID is the name of a placeholder, the ID of the observable at its end
-// is removed.
+// subscript. The name of a placeholder ends in the ID of an observable; this ID is
+// removed.
 func latexName(id string) string {
 	if id == expr.Time {
 		return "t"

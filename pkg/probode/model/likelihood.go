@@ -454,10 +454,9 @@ func (v *InstanceValue) add(observable string, density float64) {
 	v.Observables = append(v.Observables, ObservableValue{observable, 1, density})
 }
 
-// An impossibleError is returned if a measurement has no density under the model. There
-// are three possible reasons. The noise is not positive, or a number is not finite, or
-// the value of the formula is not positive although the measurement is a count or has a
-// logarithmic scale.
+// An impossibleError is returned if a measurement has no density under the model.
+// Examples are a noise that is not positive, a formula whose value is not finite, and a
+// negative value of the formula for a count.
 type impossibleError struct {
 	model, condition, observable string
 	time                         float64
@@ -473,7 +472,7 @@ func (e *impossibleError) Error() string {
 }
 
 // The method impossible() returns the reason why the measurement in a row has no density
-// under the model. If it has a density, the result is "". The argument m is the value of
+// under the model, or "" if the measurement has a density. The argument m is the value of
 // the row's formula, and the argument `own` contains the parameters of its distribution.
 func (r *row) impossible(m float64, own []float64) string {
 	if n := r.distribution; n == binomialNoise && (!(own[0] >= r.value) || own[0] != math.Trunc(own[0]) || math.IsInf(own[0], 1)) {
@@ -498,8 +497,9 @@ func (r *row) impossible(m float64, own []float64) string {
 }
 
 // The method spread() returns the typical size of the deviations of measurements from m.
-// For counts it is the standard deviation. For other distributions it is the standard
-// deviation or the scale parameter, which is the last element of the argument `own`.
+// For counts the result is the standard deviation. For other distributions the result is
+// the last element of the argument `own`, which is the standard deviation or the scale
+// parameter.
 func (r *row) spread(m float64, own []float64) float64 {
 	switch r.distribution {
 	case poissonNoise:

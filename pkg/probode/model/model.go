@@ -89,8 +89,8 @@ type condition struct {
 	where    source.Where
 }
 
-// A setting sets the constant, parameter or state with the given ID to the field `value`.
-// This field is a number, or the ID of a parameter or constant.
+// A setting sets the value of the constant, parameter or state with the given ID. The
+// field `value` is a number, or the ID of a parameter or constant.
 type setting struct {
 	id    string
 	value *expr.Node
@@ -156,8 +156,8 @@ func builtIn(name string) bool {
 }
 
 // The function numbers() lists the formulas for all parameters of a distribution except
-// its location. Their order is that of the field Own of [bayes.Likelihood]. The function
-// numbers() omits formulas that are nil.
+// its location, in the order of the field Own of [bayes.Likelihood]. Formulas that are
+// nil are omitted.
 func numbers(freedom, noise *expr.Node) []*expr.Node {
 	return slices.DeleteFunc([]*expr.Node{freedom, noise}, func(n *expr.Node) bool { return n == nil })
 }

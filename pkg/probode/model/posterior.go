@@ -148,7 +148,8 @@ func (p *File) inside(theta []float64, near, edge float64) ([]float64, error) {
 }
 
 // The expected values of all experiments that the method observed() returns form a list.
-// A place gives the position of the expected value for a row of the data in this list.
+// For one row of the data, a place says where in this list the expected value is, and how
+// the parameters of the distribution are obtained.
 type place struct {
 	at  int           // position of its expected value
 	own []paramSource // parameters of its distribution
@@ -168,9 +169,9 @@ type paramSource struct {
 // parameters. The result `places` contains the place of each row of the experiment.
 //
 // If the argument `likelihood` is true, each unknown parameter of a distribution has its
-// own column, even if it is a parameter of the model. The value of the parameter can then
-// be read from this column. If `likelihood` is true, the problems have only those
-// parameters on which the states depend.
+// own column, even if it is a parameter of the model. The value of the parameter can be
+// read from this column. If `likelihood` is true, the problems have only those parameters
+// on which the states depend.
 func (p *File) observed(c *compiledInstance, theta []float64, free []int, likelihood bool) (list []bayes.Experiment, places []place, err error) {
 	// Rows are sorted by time, so rows at the steady state are last.
 	rows := c.e.rows
@@ -349,8 +350,8 @@ func (w *writer) observe() error {
 	return nil
 }
 
-// noNoise is the distribution of a column without measurements. A draw from this
-// distribution is the expected value itself.
+// noNoise is the distribution of a column without measurements. A draw from noNoise is
+// the expected value itself.
 type noNoise struct{}
 
 func (noNoise) Own() []bayes.Value                                { return nil }

@@ -132,9 +132,9 @@ func (p *File) Profiles(ctx context.Context, ends []Optimum, level float64, s Fi
 }
 
 // The method sides() computes both sides of each profile, until ctx is done. The argument
-// `from` contains the coordinates of the optimum. If a point on a profile has a higher
-// log-likelihood than the optimum and the argument `restart` is true, the error is a
-// *higherError. The other sides may then be missing.
+// `from` contains the coordinates of the optimum. If the argument `restart` is true and a
+// point on a profile has a higher log-likelihood than the optimum, the method returns a
+// *higherError, and some sides may be missing.
 func (f *fitting) sides(ctx context.Context, from []float64, threshold float64, restart bool) ([]side, error) {
 	sides := make([]side, 2*len(f.free))
 	for i := range sides {
@@ -160,9 +160,9 @@ func (f *fitting) sides(ctx context.Context, from []float64, threshold float64, 
 // searches. If the likelihood has two ridges, the profile is the maximum over both, but a
 // profile that is computed from the best optimum stays on the ridge of this optimum. For
 // each closed end of an interval, extend() chooses the end point of a search that lies
-// within the interval and is nearest to this end. From this point it computes the profile
-// in the direction of the end. If the profile is still above the threshold at the end of
-// the interval, the interval is extended.
+// within the interval and is nearest to this end. From this point extend() computes the
+// profile in the direction of the end. If the profile is still above the threshold at the
+// end of the interval, the interval is extended.
 func (f *fitting) extend(ctx context.Context, sides []side, from []float64, best Optimum, ends []Optimum, threshold float64) error {
 	const (
 		rounds = 3
@@ -262,8 +262,9 @@ type side struct {
 	end  float64 // of the interval, a coordinate
 	open bool
 	err  error
-	// The profile may also be computed from the end points of other searches. The field
-	// `begun` is the distance between the optimum and the end point that was used last.
+	// The method extend() computes the profile again from the end points of other
+	// searches. The field `begun` is the distance of the last such point from the
+	// optimum.
 	begun float64
 }
 
@@ -271,10 +272,10 @@ type side struct {
 // profile is below the threshold. At each point, the expansion of the log-likelihood
 // predicts the next point, and then the log-likelihood is maximised over the other
 // coordinates. The drop is the maximum of the log-likelihood minus its value on the
-// profile. Its square root is linear for a Gaussian likelihood. The length of a step is
-// chosen so that this square root rises by a fifth of the square root of the threshold.
-// The argument `below` says how far the log-likelihood at the point `from` is below the
-// best log-likelihood.
+// profile. For a Gaussian likelihood, the square root of the drop is linear in the
+// coordinate. The length of a step is chosen so that this square root rises by a fifth of
+// the square root of the threshold. The argument `below` says how far the log-likelihood
+// at the point `from` is below the best log-likelihood.
 func (f *search) side(from []float64, k int, sign, threshold, below float64) side {
 	const (
 		farthest  = 10 // units from the optimum, if there is no bound
@@ -342,15 +343,15 @@ func (f *search) side(from []float64, k int, sign, threshold, below float64) sid
 	return s
 }
 
-// The method crossing() returns the value of coordinate k at which the log-likelihood on
-// the profile is below its maximum by the threshold goal². This difference is called the
-// drop. The result lies between the values of the coordinate at the points `inside` and
-// `outside`. The method adds the points that it computes to s. The square root of the
-// drop is interpolated, because it is linear for a Gaussian likelihood. For other
-// likelihoods a single interpolation can be inaccurate, for example where the drop levels
-// off just below the threshold. Therefore the bracket is reduced until a point has a
-// log-likelihood close to the threshold, or until the log-likelihood cannot be maximised
-// over the other coordinates.
+// The drop is the maximum of the log-likelihood minus its value on the profile. The
+// method crossing() returns the value of coordinate k at which the drop is equal to the
+// threshold goal². The result lies between the values of the coordinate at the points
+// `inside` and `outside`. The method adds the points that it computes to s. The square
+// root of the drop is interpolated, because it is linear for a Gaussian likelihood. For
+// other likelihoods a single interpolation can be inaccurate, for example where the drop
+// levels off just below the threshold. Therefore the bracket is reduced until a point has
+// a log-likelihood close to the threshold, or until the log-likelihood cannot be
+// maximised over the other coordinates.
 func (f *search) crossing(s *side, inside, outside *shape.Ascent, k int, base, goal, tolerance float64) float64 {
 	const (
 		most = 20  // points

@@ -18,10 +18,10 @@ type modelReader struct {
 }
 
 // A parameter is layered if its prior depends on other parameters through formulas, or if
-// it has a separate value in each condition. In a population model both are the case. A
-// layered parameter is expressed in non-centred form: the estimated parameter is a score
-// z whose prior does not depend on other parameters, and the layered parameter is a
-// function of z. The next line is an example:
+// it has a separate value in each condition. Population models contain parameters that
+// have both properties. A layered parameter is expressed in non-centred form: the
+// estimated parameter is a score z whose prior does not depend on other parameters, and
+// the layered parameter is a function of z. The next line is an example:
 //
 //	CL = exp(location + scale × z),   z ~ N(0, 1).
 //

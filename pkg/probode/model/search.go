@@ -34,9 +34,9 @@ const (
 	// below fineRise. A search has converged if Optimum.Left is at most the constant
 	// `short` and Optimum.Slope is at most flatSlope.
 	rise, fineRise, short, flatSlope = 1e-4, 1e-9, 1e-6, 1e-2
-	// Let b be the log-likelihood at the end of the best search. If a search ended with a
-	// log-likelihood below b − `reach`, it is not refined. If it ended between b −
-	// `reach` and b − nearBest, it is refined with only a few further iterations. A few
+	// Let b be the log-likelihood at the end of the best search. A search that ended with
+	// a log-likelihood below b − `reach` is not refined. A search that ended between b −
+	// `reach` and b − nearBest is refined with only a few further iterations. A few
 	// iterations are enough at an optimum, but not on a long ridge.
 	nearBest, few, reach = 2, 20, 20
 	// A measurement counts as equal to the value of the model if the absolute residual is
@@ -152,8 +152,9 @@ func (f *search) Expand(p *shape.Point) bool {
 	return true
 }
 
-// The method coordinates() converts coordinates of the search to coordinates of the
-// surface.
+// The method coordinates() converts coordinates of the search to those of the surface.
+// The coordinates of the surface are values on the linear scale or their natural
+// logarithms.
 func (f *search) coordinates(x []float64) []float64 {
 	u := slices.Clone(x)
 	for i := range f.boxes {

@@ -28,11 +28,11 @@ func BulkESS(x [][]float64) float64 {
 }
 
 // tailESS returns the smaller of the effective sample sizes for the quantiles at 0.05 and
-// 0.95. Each of these sizes is computed from indicators: the indicator of a draw is 1 if
-// the draw is at most the quantile, and 0 if it is larger. All indicators may be equal,
-// for example if most draws are 1 and the others are 0. The effective sample size is then
-// the number of draws, as in ArviZ. The result is NaN if the chains have fewer than four
-// draws, or if any draw is not finite.
+// 0.95. The effective sample size for a quantile is computed from indicators: the
+// indicator of a draw is 1 if the draw is at most the quantile, and 0 if it is larger. If
+// all indicators are equal, the effective sample size is the number of draws, as in
+// ArviZ. This happens, for example, if most draws are 1 and the others are 0. The result
+// is NaN if the chains have fewer than four draws, or if any draw is not finite.
 func tailESS(x [][]float64) float64 {
 	if !usable(x) {
 		return math.NaN()
@@ -79,12 +79,12 @@ func ess(x [][]float64) float64 {
 	}
 
 	// For a reversible chain, the sums of the autocorrelations at lags 2k and 2k+1 are
-	// positive and decreasing. So the sum over lags ends at the first pair whose sum is
-	// not positive, because noise dominates from there on. The sum of each pair is
-	// replaced by the sum of the previous pair if that is smaller. If the first
-	// autocorrelation of the pair at which the sum ends is positive, it is counted once
-	// instead of twice. This rule improves the estimate for antithetic chains, in which
-	// each pair has a positive first term and a negative second term.
+	// positive and decreasing. The sum over lags ends before the first pair whose sum is
+	// not positive, because noise dominates the estimates at larger lags. The sum of each
+	// pair is replaced by the smallest sum of all pairs so far. Autocorrelations before
+	// the end count twice. The first autocorrelation after the end counts once if it is
+	// positive. This last rule improves the estimate for antithetic chains, in which each
+	// pair has a positive first term and a negative second term.
 	tau := -1.0
 	last := math.Inf(1)
 	t := 0
@@ -103,9 +103,10 @@ func ess(x [][]float64) float64 {
 }
 
 // autocovariance returns the autocovariances at lags 0, 1, …, n−1, averaged over the
-// sequences. Their divisor is n at every lag. By the Wiener–Khinchin theorem, the
-// autocovariances are the inverse Fourier transform of the squared modulus of the Fourier
-// transform; padding with n zeros prevents wrap-around.
+// sequences. At every lag, the sum of the products is divided by n, not by the number of
+// products. By the Wiener–Khinchin theorem, the autocovariances are the inverse Fourier
+// transform of the squared modulus of the Fourier transform; padding with n zeros
+// prevents wrap-around.
 func autocovariance(x [][]float64) []float64 {
 	n := len(x[0])
 	size := 4

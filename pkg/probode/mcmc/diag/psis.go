@@ -69,7 +69,8 @@ func ParetoSmooth(logw []float64) (smoothed []float64, khat float64) {
 			var sigma float64
 			khat, sigma = fitPareto(excess)
 			for i, k := range tail {
-				// q is the quantile of the Pareto distribution at p, where e = −log(1 − p).
+				// With e = −log(1 − p), q is the quantile of the Pareto distribution at
+				// the probability p.
 				e := -math.Log1p(-(float64(i) + 0.5) / float64(len(tail)))
 				q := sigma * e
 				if khat != 0 {
@@ -91,8 +92,9 @@ func ParetoSmooth(logw []float64) (smoothed []float64, khat float64) {
 //	P(X > x) = (1 + k x/σ)^(−1/k)
 //
 // The shape is obtained from an estimate of b = −k/σ. This estimate is the posterior mean
-// of b under the prior of Zhang and Stephens (2009), which is computed on a grid. Then k
-// is shrunk towards one half, with the weight of ten observations, as in Vehtari et al.
+// of b under the prior of Zhang and Stephens (2009); the mean is computed on a grid. Then
+// k is shrunk towards one half, which has the weight of ten observations, as in Vehtari
+// et al.
 func fitPareto(x []float64) (k, sigma float64) {
 	n := float64(len(x))
 	quartile := x[int(n/4+0.5)-1]

@@ -25,8 +25,8 @@ func RHat(x [][]float64) float64 {
 	return rank(x).rHat()
 }
 
-// A rankedDraws holds draws and quantities computed from them that several diagnostics
-// use.
+// A rankedDraws holds draws, and the results of computations that several diagnostics
+// share.
 type rankedDraws struct {
 	halves, scores [][]float64 // half-chains, and the normal scores of their draws
 	sorted         []float64   // draws of the half-chains

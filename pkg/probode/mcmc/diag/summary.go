@@ -60,7 +60,7 @@ func Summarize(names []string, draws [][][]float64, logWeights [][]float64) Summ
 	return out
 }
 
-// summarize summarises one parameter from its draws x.
+// summarize computes the summary of one parameter from its draws x.
 func summarize(name string, x, weights [][]float64, kish float64) Marginal {
 	nan := math.NaN()
 	m := Marginal{Name: name, Mean: nan, SD: nan, Q025: nan, Median: nan, Q975: nan, MCSE: nan, MCSESD: nan,

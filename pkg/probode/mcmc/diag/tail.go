@@ -38,7 +38,8 @@ func tailIndex(x [][]float64) float64 {
 			continue // many draws lie at an end of the range
 		}
 		k, _ := fitPareto(e)
-		// The shrinkage of k̂ towards ½ is meant for importance weights, so undo it here.
+		// The shrinkage of k̂ towards ½ is meant for importance weights, and is therefore
+		// undone here.
 		n := float64(len(e))
 		worst = math.Max(worst, ((n+10)*k-5)/n)
 	}
@@ -49,8 +50,8 @@ func tailIndex(x [][]float64) float64 {
 }
 
 // The function excess() returns the amounts by which the m largest of the sorted numbers
-// exceed the largest of the other numbers. It omits amounts of zero, and scales the
-// others so that no square overflows.
+// exceed the largest of the other numbers. The function omits amounts of zero, and scales
+// the others so that no square overflows.
 func excess(sorted []float64, m int) []float64 {
 	at := len(sorted) - m
 	cut, unit := sorted[at-1], sorted[len(sorted)-1]/2-sorted[at-1]/2

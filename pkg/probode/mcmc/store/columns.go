@@ -56,10 +56,10 @@ func newLayout(names, quantities []string) (*layout, error) {
 // columnNames turns names into column names for a file. The letters of all alphabets are
 // kept. Other characters that could be misread are replaced by _, namely spaces,
 // quotation marks, characters that separate columns or begin a comment, and characters
-// that separate folders in a path. ArviZ interprets a number after a dot as an index. So
-// dots are kept in names that form a complete array, such as y.1, y.2 and y.3, or a.1.1
-// and a.1.2; other dots are also replaced by _. The elements names[from:to] are the names
-// of parameters.
+// that separate folders in a path. Dots are kept only in names that form a complete
+// array, such as y.1, y.2 and y.3, or a.1.1 and a.1.2, because ArviZ interprets a number
+// after a dot as an index. Other dots are also replaced by _. The elements names[from:to]
+// are the names of parameters.
 func columnNames(names []string, from, to int) []string {
 	out := make([]string, len(names))
 	type array struct {

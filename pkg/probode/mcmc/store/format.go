@@ -55,7 +55,7 @@ func appendFields(buf []byte, fields []mcmc.Field) []byte {
 	return buf
 }
 
-// appendHeader appends the lines that precede the draws to buf.
+// appendHeader appends to buf the lines that precede the draws.
 func (l *layout) appendHeader(buf []byte, fields []mcmc.Field) []byte {
 	buf = appendFields(appendFields(buf, fields), l.fields)
 	buf = append(buf, strings.Join(l.columns, ",")...)

@@ -140,7 +140,7 @@ func Read(dir string) (*mcmc.Chains, error) {
 		return nil, err
 	}
 
-	// The slice of chains is in order, and no chain is missing.
+	// The chains in the slice are in order, and none is missing.
 	t := s.chains[0]
 	from, to := t.stats, t.stats+t.params
 	out := &mcmc.Chains{Names: t.names[from:to:to]}
@@ -245,8 +245,8 @@ func Merge(dst string, src ...string) error {
 		if filepath.Dir(path) == filepath.Clean(dst) {
 			continue
 		}
-		// The state is copied before the draws. If copying is interrupted in between, the
-		// state without draws that remains in dst is harmless.
+		// The state is copied before the draws. If copying is interrupted between the
+		// two, dst contains a state without draws, which is harmless.
 		err := copyFile(statePath(chainPath(dst, k)), statePath(path))
 		if err == nil || errors.Is(err, fs.ErrNotExist) {
 			err = copyFile(chainPath(dst, k), path)

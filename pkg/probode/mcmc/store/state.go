@@ -13,7 +13,7 @@ type state struct {
 	// These fields describe the draws that were made before the state was saved: the
 	// number of bytes after the line of column names, the checksum of these bytes, and
 	// the checksum of the preceding lines. The line that contains the number of draws is
-	// left out of the last checksum, because it changes if the chain is extended.
+	// left out of the last checksum, because this line changes if the chain is extended.
 	body             int64
 	bodyCRC, headCRC uint64
 	length           int64 // the smallest number that this line may hold
@@ -27,10 +27,10 @@ type state struct {
 	// the chain.
 	density []float64
 
-	// Each of the last two fields holds a state of the chain from which the chain can be
-	// continued. The field `now` was recorded when the file was saved, and the field
-	// `turn` a few milliseconds earlier; the iterations between the two are replayed. If
-	// there are no such iterations, `turn` is empty.
+	// The fields `turn` and `now` hold two states from which the chain can be continued.
+	// The field `now` was recorded when the file was saved, and the field `turn` a few
+	// milliseconds earlier; the iterations between the two are replayed. If there are no
+	// iterations between them, `turn` is empty.
 	turn, now []byte
 }
 

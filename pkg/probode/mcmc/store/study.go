@@ -48,7 +48,7 @@ func beginning(s mcmc.Settings) string {
 	return fmt.Sprintf("%016x", crc64.Checksum(a.Bytes(), crcTable))
 }
 
-// lengthKey is the key of the setting that increases if a study is extended.
+// lengthKey is the key of the number of draws, which increases if a study is extended.
 const lengthKey = "num_samples"
 
 // ownKeys are the keys that Meta must not use: those that Run writes to a file of draws,

@@ -115,8 +115,8 @@ type zarr struct {
 	metadata map[string]any // the contents of all files that do not hold numbers, by path
 }
 
-// A variable is an array in a group. Element k of the array is stored in the column of
-// the layout whose index is columns[k]. The elements are in row-major order.
+// A variable is an array in a group. The values of element k of the array are in column
+// columns[k] of the layout. The elements are in row-major order.
 type variable struct {
 	name, original string
 	shape          []int // of the dimensions after chain and draw
@@ -242,8 +242,8 @@ func (z *zarr) array(path, dtype string, shape, chunk []int, dimensions []string
 		z.json(path+"/.zattrs", attributes))
 }
 
-// The method counted() writes the coordinate of a dimension of length n. This is an array
-// of the values 0, 1, …, n − 1.
+// The method counted() writes the coordinates 0, 1, …, n − 1 along a dimension of length
+// n.
 func (z *zarr) counted(path, dimension string, n int) error {
 	data := make([]byte, 0, 8*n)
 	for i := range n {

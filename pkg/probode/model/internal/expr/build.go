@@ -34,10 +34,10 @@ func kind(n *Node) string {
 	return "a number"
 }
 
-// The function fits() reports whether n has the right type for an argument. The type must
-// be that of a condition if the second parameter is true, and that of a number otherwise.
-// A call of a function that the model defines fits in both cases, because its type is not
-// yet known.
+// The function fits() reports whether n has the right type for an argument. The right
+// type is that of a condition if the argument `condition` is true, and that of a number
+// otherwise. For a call of a function that the model defines, the result is always true,
+// because the type is not yet known.
 func fits(n *Node, condition bool) bool {
 	return n.op == opUser || n.op != opLambda && n.Boolean() == condition
 }
@@ -156,8 +156,8 @@ func equality(o op) builder {
 func recip(a *Node) *Node { return node(opDiv, Num(1), a) }
 
 // The function log() builds the natural logarithm of its argument or, with two arguments,
-// the logarithm of the first argument to the base given by the second. PEtab uses this
-// order of arguments; the infix formulas of SBML use the opposite order.
+// the logarithm of the first argument to the base given by the second. In PEtab the base
+// is also the second argument; in the infix formulas of SBML it is the first.
 func log(a []*Node) *Node {
 	if len(a) == 1 {
 		return node(opLn, a[0])

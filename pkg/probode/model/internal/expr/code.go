@@ -28,8 +28,8 @@ const (
 	codeAnd
 	codeOr
 
-	// The following instructions are made by the method fuse(). Their results are rounded
-	// in the same way as those of the separate instructions that they replace.
+	// The method fuse() makes the following instructions. A fused instruction rounds its
+	// result in the same way as the separate instructions that it replaces.
 	codeMul3   // (a b) c
 	codeMulAdd // a b + c
 	codeMulSub // a b − c

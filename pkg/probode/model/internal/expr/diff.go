@@ -266,10 +266,10 @@ func (p *pool) diffPower(m *Node, d []*Node) *Node {
 	return p.add(terms...)
 }
 
-// The argument `product` is an inner derivative d times an outer slope, and the method
-// guard() returns it. The outer slope can be infinite or NaN where the function itself is
-// finite. Where d is 0 because a piece is constant, the result is 0 instead. An example
-// is sqrt(max(0, x)) for x < 0.
+// The method guard() returns the argument `product`, which is an inner derivative d times
+// an outer slope. The outer slope can be infinite or NaN where the function itself is
+// finite. Where d is 0 because a piece is constant, guard() returns 0 instead of the
+// product. An example is sqrt(max(0, x)) for x < 0.
 func (p *pool) guard(d, product *Node) *Node {
 	if c := p.vanishes(d, 8); c.op != opBool || c.val != 0 {
 		return p.piecewise([]*Node{p.num(0), c, product})

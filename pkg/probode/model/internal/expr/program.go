@@ -112,8 +112,8 @@ func (s *straightLine) fuse() {
 	for _, o := range s.outputs {
 		use(o, 2) // an output is never fused
 	}
-	// The function only() returns the instruction that computes v. It returns nil if this
-	// instruction does not have the code c, or if v is used more than once.
+	// The function only() returns the instruction that computes v, or nil if this
+	// instruction does not have the code c or if v is used more than once.
 	only := func(v int32, c code) *instr {
 		if v < first || uses[v-first] != 1 || s.code[v-first].code != c {
 			return nil

@@ -9,9 +9,9 @@ import (
 // terms are therefore combined into one term with a numerical factor, and equal factors
 // into a power.
 
-// flattenMost limits the merging of nested sums: a sum is merged into the sum that
-// contains it only if it has at most this number of operands. The same is true of
-// products. Without this limit, a chain of n shared sums, each of which contains the
+// flattenMost limits the merging of nested sums and of nested products. A sum is merged
+// into the sum that contains it only if the inner sum has at most this number of
+// operands. Without this limit, a chain of n shared sums, each of which contains the
 // previous sum, would be expanded into n long sums with about n² terms in total.
 const flattenMost = 16
 

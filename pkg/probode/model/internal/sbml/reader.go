@@ -111,7 +111,7 @@ func (s *reader) lambda(e *tree.Element) *expr.Node {
 }
 
 // The method entity() returns the element with the given ID if this element is a species,
-// a parameter, a compartment or a stoichiometry. For any other ID it returns nil.
+// a parameter, a compartment or a stoichiometry. For any other ID the method returns nil.
 func (s *reader) entity(id string) *tree.Element {
 	for _, in := range []map[string]*tree.Element{s.species, s.parameters, s.compartments, s.factors} {
 		if e := in[id]; e != nil {
