@@ -18,11 +18,11 @@ import (
 // Adaptive finds the times of events that have a Trigger. If a Trigger becomes positive
 // within a step, the step is repeated with other lengths until it ends just after the
 // time at which the Trigger becomes positive. The step ends at most a few units in the
-// last place of t after this time. If several Triggers become positive in one step, the
-// step ends when the first of them becomes positive. The jump is then applied, and the
-// method is restarted. On the Path that Hold returns, the event times depend on θ, and
-// derivatives include this dependence. It is an error if the times of an event
-// accumulate, as the impact times of a bouncing ball do.
+// last place of t after the Trigger becomes positive. If several Triggers become
+// positive in one step, the step ends when the first of them becomes positive. The jump
+// is then applied, and the method is restarted. On the Path that Hold returns, the event
+// times depend on θ, and derivatives include this dependence. It is an error if the
+// times of an event accumulate, as the impact times of a bouncing ball do.
 type Adaptive struct {
 	Tolerance
 	// Max bounds the length of a step; zero means no bound.
@@ -155,7 +155,7 @@ func (s *adaptivePath) run(ctx context.Context, theta []float64) error {
 	return nil
 }
 
-// Hold returns the Path on the grid of the run at theta.
+// Hold runs the method at theta, and returns a Path with the grid of this run.
 func (s *adaptivePath) Hold(ctx context.Context, theta []float64) (Path, error) {
 	if err := s.run(ctx, theta); err != nil {
 		return nil, err

@@ -23,9 +23,9 @@ func Of(v any) string {
 }
 
 // Declared is like Of, but leaves out the fields that may differ between two runs of the
-// same study. These are functions, whose names may change from one build to the next;
-// values of types from package sync, which hold the state of a running process; and
-// channels. The text is used to recognise a study.
+// same study. Declared leaves out functions, whose names may change from one build to
+// the next; values of types from package sync, which hold the state of a running
+// process; and channels. The text is used to recognise a study.
 func Declared(v any) string {
 	w := &writer{declared: true}
 	w.write(reflect.ValueOf(v), true, nil)

@@ -10,9 +10,9 @@ import (
 // A Cumulative is a continuous Likelihood whose distribution function is known.
 type Cumulative interface {
 	SlopedLikelihood
-	// LogCDF returns log P(Y ≤ y) given m and `own`. If `slope` is not nil, LogCDF writes
-	// the derivatives with respect to m and to the elements of `own` into it, in this
-	// order.
+	// LogCDF returns log P(Y ≤ y) given m and `own`. If `slope` is not nil, LogCDF
+	// writes to it the derivatives with respect to m and to the elements of `own`, in
+	// this order.
 	LogCDF(slope []float64, y, m float64, own []float64) float64
 }
 

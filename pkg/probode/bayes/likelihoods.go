@@ -12,13 +12,13 @@ import (
 // observations are independent, given the path and θ.
 type Likelihood interface {
 	// Own returns the numbers other than m on which the distribution depends, such as a
-	// standard deviation. Each is either a known number or a parameter of the model.
-	// Every call returns the same numbers.
+	// standard deviation. Each of these numbers is either known or a parameter of the
+	// model. Every call of Own returns the same numbers.
 	Own() []Value
-	// LogProb returns the log density of y given m, including constants. If y is a count,
-	// it returns the log probability. The result is −Inf if y is impossible, or if m and
-	// `own` do not define a distribution. The element own[i] is the current value of
-	// Own()[i], which is a known number or a parameter.
+	// LogProb returns the log density of y given m, including constants. If y is a
+	// count, LogProb returns the log probability. The result is −Inf if y is impossible,
+	// or if m and `own` do not define a distribution. The element own[i] is the current
+	// value of Own()[i], which is a known number or a parameter.
 	LogProb(y, m float64, own []float64) float64
 	// Rand returns a draw of y given m, or NaN if m and `own` do not define a
 	// distribution.
@@ -117,7 +117,7 @@ func (Laplace) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 	return m + own[0]*z
 }
 
-// Kink returns y − m, its derivative −1, and the weight 1/b.
+// Kink returns y − m, its derivative −1 with respect to m, and the weight 1/b.
 func (Laplace) Kink(y, m float64, own []float64) (r, slope, weight float64, ok bool) {
 	return y - m, -1, 1 / own[0], own[0] > 0
 }
@@ -218,8 +218,8 @@ func (NegativeBinomial) LogProb(y, m float64, own []float64) float64 {
 	return y*math.Log(m) - c + logRise(phi, y) - (y+phi)*math.Log1p(m/phi)
 }
 
-// Rand returns a draw of y, or NaN if m < 0 or if φ is not a finite number > 0. It draws
-// from a Poisson distribution whose mean is a draw from a gamma distribution.
+// Rand returns a draw of y, or NaN if m < 0 or if φ is not a finite number > 0. Rand
+// draws from a Poisson distribution whose mean is a draw from a gamma distribution.
 func (NegativeBinomial) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 	switch {
 	case !(m >= 0) || !located(m, own[0]):

@@ -28,8 +28,8 @@ import "github.com/probode/probode/pkg/probode"
 //
 // The solver's error in G also moves the mode, by an amount that is proportional to the
 // residuals of the data. The mean of this additional shift over data sets is zero. The
-// bound includes it only if the residuals are too large to be explained by the assumed
-// measurement errors.
+// bound includes this shift only if the assumed measurement errors do not explain the
+// size of the residuals.
 //
 // The quantities D and Δu are computed at the mode. Away from the mode, the two setups
 // are compared along lines and at draws from the prior. If the difference between the
@@ -96,11 +96,11 @@ type AtMode struct {
 
 	// OwnD measures the error of the reference itself: it is the discrepancy D between
 	// the reference and a more accurate solution. For reference.Accurate, the more
-	// accurate solution has a tolerance a thousand times smaller. For other references it
-	// has a tolerance a hundred times smaller or, with equal steps, a step size ten times
-	// smaller. If a solution with many equal steps detects a pulse that the reference
-	// steps over, OwnD is at least the discrepancy D between the reference and that
-	// solution. OwnD is NaN if the more accurate solution fails.
+	// accurate solution has a tolerance a thousand times smaller. For other references,
+	// the more accurate solution has a tolerance a hundred times smaller or, with equal
+	// steps, a step size ten times smaller. If the reference steps over a pulse of f and
+	// a solution with many equal steps does not, OwnD is at least the discrepancy D
+	// between these two solutions. OwnD is NaN if the more accurate solution fails.
 	OwnD float64
 
 	// Found says whether Theta is a mode. If Found is false, the climb ended before it

@@ -17,7 +17,8 @@ import (
 )
 
 // NUTS updates θ with the no-U-turn sampler (see mcmc.NUTS), on the unconstrained scale.
-// It uses the gradient of the log density with the classical solution, ξ = 0.
+// The sampler needs the gradient of the log density, computed with the classical
+// solution, ξ = 0.
 //
 // The path of the solver must have derivatives. On a fixed grid these derivatives are
 // obtained by differentiating the equations of the steps. If the steps are chosen anew at

@@ -13,8 +13,8 @@ import (
 )
 
 // Tempering updates θ by parallel tempering between the posterior and the prior (see
-// mcmc.Tempering). It uses the classical solution, ξ = 0. Each chain has one replica for
-// each inverse temperature β, with the density p(θ) p(Y | θ)^β.
+// mcmc.Tempering). The equations are solved without noise, ξ = 0. Each chain has one
+// replica for each inverse temperature β, with the density p(θ) p(Y | θ)^β.
 //
 // Stationary distribution: p₀(θ | Y) computed with the field Setup, or with the
 // posterior's setup if this field is zero. Cost: 42 solves for each draw with ten
@@ -148,8 +148,8 @@ func (k *tempering) Generate(dst []float64) {
 }
 
 // Tuned reports the mean probability of a swap for each pair of neighbouring
-// temperatures. It also reports how many times a point has moved from the prior to the
-// posterior.
+// temperatures. Tuned also reports how many times a point has moved from the prior to
+// the posterior.
 func (k *tempering) Tuned() (what, value string) {
 	rates, trips := k.Swaps()
 	var all []string
