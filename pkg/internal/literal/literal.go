@@ -32,9 +32,8 @@ func Declared(v any) string {
 	return w.String()
 }
 
-// NonZero is like Declared, but leaves out the struct fields that are zero. So if a field
-// is added to a struct, the text of a value does not change as long as the new field is
-// zero.
+// NonZero is like Declared, but leaves out the struct fields that are zero. So a new
+// field in a struct does not change the text of values in which this field is zero.
 func NonZero(v any) string {
 	w := &writer{brief: true, declared: true}
 	w.write(reflect.ValueOf(v), true, nil)

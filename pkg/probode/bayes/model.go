@@ -195,8 +195,8 @@ func (p *Posterior) named(name string) bool {
 }
 
 // Held returns a text that lists, for all problems, the elements of θ that are not
-// parameters of the model. These elements are fixed at their nominal values. If there
-// are none, Held returns "".
+// parameters of the model. Elements that are not parameters are fixed at their nominal
+// values. If there are none, Held returns "".
 func (p *Posterior) Held() string {
 	var all []string
 	where := map[string][]string{} // the experiments in which an element has its value

@@ -58,8 +58,8 @@ type Report struct {
 	Profile *certify.Profile
 
 	// Remedies holds the recommended remedy, then the other remedies with an error below
-	// the threshold, and finally all remaining remedies. Each group begins with the
-	// cheapest remedy.
+	// the threshold, and finally all remaining remedies. Within each of the last two
+	// groups, the cheapest remedy comes first.
 	Remedies []Remedy
 
 	Claims []Claim
@@ -76,7 +76,8 @@ type AccurateMarginal struct {
 	Median, Mean CenterSpread
 
 	// HeavyTails is true if the tails are too heavy for a meaningful mean and standard
-	// deviation. In this case there is no verdict on the mean and the standard deviation.
+	// deviation. If HeavyTails is true, there is no verdict on the mean and the standard
+	// deviation.
 	HeavyTails bool
 }
 
@@ -97,7 +98,7 @@ type Rung struct {
 	Err string // why some results are not known; empty if all are known
 
 	// Modes holds the modes of the deterministic posterior, beginning with the one that
-	// has the largest Gaussian share. They are followed by those modes of the reference
+	// has the largest Gaussian share. The list ends with those modes of the reference
 	// posterior that the deterministic posterior does not have. Unsearched says in words
 	// what the search for modes may have missed.
 	Modes      []ModeShare
@@ -267,7 +268,8 @@ type Remedy struct {
 
 	// Bias and Ratio describe the errors of the median and of the central interval for
 	// the parameter with the largest error. BiasSE and RatioSE are the standard errors of
-	// Bias and Ratio. These four fields are NaN if the effect was not measured.
+	// Bias and Ratio. Bias, BiasSE, Ratio and RatioSE are NaN if the effect was not
+	// measured.
 	Bias, BiasSE, Ratio, RatioSE float64
 
 	// Seconds is the time for 1000 effective draws on this machine, including the search
@@ -328,9 +330,9 @@ func (a *Report) Warnings() (all []string) {
 func (a *Report) controlled() bool { return len(a.Steps) > 0 && a.Steps[0].StepSize == 0 }
 
 // A Bound holds upper bounds on the effect of the solver's error on a posterior that
-// could not be sampled. These bounds hold whatever weights the posterior gives to the
-// points that the chains have reached. The bounds do not cover the few points outside
-// Range.
+// could not be sampled. The posterior may give any weights to the points that the chains
+// have reached: the bounds hold for all weights. The bounds do not cover the few points
+// outside Range.
 type Bound struct {
 	Points int     // different points at which the log likelihoods were compared
 	RHat   float64 // the largest R̂ of the chains, far above 1 if they have not mixed

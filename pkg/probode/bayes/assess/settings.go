@@ -58,8 +58,8 @@ type Settings struct {
 	// draws for the other posteriors. MaxTime does not limit the searches for modes, nor
 	// the computation of certificates. If MaxTime is set, the results depend on the speed
 	// of the machine. If MaxTime is zero, only the sampling of the first posterior has a
-	// time limit, which is four minutes. This limit applies if Auto is true, or if
-	// sample.Choose finds that a random walk would be too slow.
+	// time limit, which is four minutes. The limit of four minutes applies if Auto is
+	// true, or if sample.Choose finds that a random walk would be too slow.
 	MaxDraws int
 	MaxTime  time.Duration
 

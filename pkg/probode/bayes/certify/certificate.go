@@ -21,10 +21,10 @@ import "github.com/probode/probode/pkg/probode"
 // Suppose that the log density of the data has kinks, as with Laplace errors. The
 // solver's error in the expected value of a datum then moves the posterior more than the
 // Fisher information suggests if the datum is close to its kink, and less if it is not.
-// In this case, W is replaced in Δu by the second derivatives of the negative log density
-// of each datum, averaged over the posterior. The bound assumes the worst case, in which
-// the solver's error affects only the data to which the posterior is most sensitive. The
-// bound is then about ¾ (n/p)^¼ D for n data values and p parameters.
+// If there are kinks, W is replaced in Δu by the second derivatives of the negative log
+// density of each datum, averaged over the posterior. The bound assumes the worst case,
+// in which the solver's error affects only the data to which the posterior is most
+// sensitive. The bound is then about ¾ (n/p)^¼ D for n data values and p parameters.
 //
 // The solver's error in G also moves the mode, by an amount that is proportional to the
 // residuals of the data. The mean of this additional shift over data sets is zero. The
@@ -38,7 +38,8 @@ import "github.com/probode/probode/pkg/probode"
 //
 // Each of the two setups predicts a distribution of the data. The total variation
 // distance between these two distributions is 2Φ(D/2) − 1, and the Kullback–Leibler
-// divergence is D²/2. Both formulas are exact for Gaussian errors.
+// divergence is D²/2. For Gaussian errors, these values of the distance and the
+// divergence are exact.
 //
 // A Certificate bounds shifts, but not changes in width, and applies only to the modes
 // that were checked. If D is above ½, the shift may no longer be approximately linear in

@@ -19,9 +19,9 @@ import (
 
 const (
 	// ManySteps is the number of equal steps of a solution that serves as a check of the
-	// reference. The steps cover the longest time span. The solver evaluates f at both
-	// ends and in the middle of each step, and so also during every pulse of f that
-	// lasts for at least half a step.
+	// reference. Together, these steps cover the longest time span. The solver evaluates
+	// f at both ends and in the middle of each step, and so also during every pulse of f
+	// that lasts for at least half a step.
 	ManySteps = 1 << 16
 	// manyRounded is the relative error that rounding may cause over ManySteps steps.
 	manyRounded = ManySteps * 0x1p-52

@@ -22,9 +22,9 @@ type Settings struct {
 	Modes [][]float64
 
 	// If NoClimb is true, the points in Modes are used as they are, which saves the cost
-	// of climbing to a mode. The computation fails at a point unless the gradient and
-	// the curvatures there show that the point is as near to a mode as a typical draw
-	// from the posterior.
+	// of climbing to a mode. If the gradient and the curvatures at a point show that the
+	// point is farther from a mode than a typical draw from the posterior, the
+	// computation fails at this point.
 	NoClimb bool
 
 	Seed uint64 // seed of the search for modes

@@ -41,7 +41,7 @@ type Settings struct {
 // Posterior returns the posterior of the model m with a likelihood from which the
 // solution has been integrated out. Observations must have Gaussian or log-normal errors.
 // With DALTON, observations can have any distribution with a smooth log density, such as
-// the Poisson distribution. If this distribution is neither Gaussian nor log-normal, the
+// the Poisson distribution. If the errors are neither Gaussian nor log-normal, the
 // integral over the solution is approximated by Laplace's method. Expected values that
 // are not linear in the state are linearised; for log-normal errors, their logarithms
 // are linearised.

@@ -54,9 +54,9 @@ import (
 // for this reason, use a smaller step for the first stage. A note in Chains.Notes gives
 // the number of solves of the second stage that were saved. Many solves are saved if only
 // a few moves are accepted, as is usual for a random walk in many dimensions or in a
-// curved posterior. With the default proposals in a nearly Gaussian posterior, about half
-// of the moves are accepted. Then at most half of the solves are saved, and Deterministic
-// is as efficient. With Noise each move of ξ needs a solve of the second stage.
+// curved posterior. In a nearly Gaussian posterior, about half of the default proposals
+// are accepted. At most half of the solves are then saved, and Deterministic is as
+// efficient. With Noise each move of ξ needs a solve of the second stage.
 type DelayedAcceptance struct {
 	// First is the setup of the first stage. If First.Method or First.Mesh is nil, that
 	// of the posterior is used. If Second is given, the zero value of First stands for

@@ -20,7 +20,7 @@ import (
 // backward pass through the steps of the solver.
 //
 // If the noise of the solver is large, θ and ξ depend on each other so strongly that a
-// chain that updates them in turn mixes very slowly. However, the data inform only a few
+// chain that updates them in turn mixes very slowly. The data inform only a few
 // directions of ξ. The part of ξ that belongs to the steps between two observation times
 // affects the later states only through the state at the second of these times. So the
 // data at one observation time inform at most as many directions as the state has

@@ -44,9 +44,9 @@ import (
 //
 // Reweight returns an error if the chains do not belong to p, if they already have
 // weights, or if the accurate solver fails at all draws. If ctx is cancelled before all
-// weights are computed, the error is ctx.Err(). In this case the result contains only the
-// first n draws of every chain, where n is the largest number for which all these draws
-// have weights.
+// weights are computed, the error is ctx.Err(), and the result contains only the first n
+// draws of every chain, where n is the largest number for which all these draws have
+// weights.
 func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accurate probode.Setup, workers int) (*mcmc.Chains, error) {
 	if ctx == nil || p == nil || chains == nil {
 		return nil, errors.New("sample: the context, the Posterior or the Chains given to Reweight are nil")
@@ -167,8 +167,8 @@ func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accu
 }
 
 // Reweighted is a Sampler that works in two stages. First, another sampler draws from
-// the posterior computed with its coarse solver. Then the draws are given weights, so
-// that they represent the posterior computed with an accurate solver (see Reweight).
+// the posterior computed with its coarse solver. The draws are then weighted, so that
+// they represent the posterior computed with an accurate solver (see Reweight).
 //
 // Distribution of the weighted draws: p₀(θ | Y) with the accurate solver, if k̂ shows
 // that the weights can be trusted. Cost: the cost of Sampler plus one accurate solve for
