@@ -63,8 +63,8 @@ func (c Censored) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 	return y
 }
 
-// Kink implements Kinked. Above Limit, the log density has the same kink as that of the
-// uncensored likelihood c.Of.
+// Kink implements Kinked. Above Limit, the log density has the kink of the uncensored
+// likelihood c.Of.
 func (c Censored) Kink(y, m float64, own []float64) (r, slope, weight float64, ok bool) {
 	if by, is := c.Of.(Kinked); is && y > c.Limit {
 		return by.Kink(y, m, own)

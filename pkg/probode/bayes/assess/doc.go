@@ -34,8 +34,8 @@
 // cost of each remedy are measured on the given model. The remedies are a smaller step or
 // tolerance, another solver, frozen steps, reweighting, noise in the model, and delayed
 // acceptance, in which the coarse solver screens the proposals for a finer solver or for
-// the accurate one. The report recommends the cheapest remedy with which the effect is
-// within the threshold. Noise in the model is not recommended if it gives worse results
+// the accurate one. The report recommends the cheapest remedy that brings the effect
+// below the threshold. Noise in the model is not recommended if it gives worse results
 // than ignoring the error. Noise in the model often makes the results worse, because
 // noise with mean zero does not undo an error that always has the same sign.
 package assess

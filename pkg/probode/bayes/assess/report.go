@@ -42,7 +42,7 @@ type Report struct {
 	Steps []Rung
 	Asked []int
 
-	// Largest is the largest step or tolerance such that it and all smaller ones have the
+	// Largest is the largest step or tolerance that has, like all smaller ones, the
 	// verdict Negligible. Largest is zero if there is no such step or tolerance.
 	Largest float64
 

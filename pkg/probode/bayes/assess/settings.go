@@ -54,10 +54,10 @@ type Settings struct {
 	// MaxDraws is the budget of Auto, in draws per chain. Zero means eight times as many
 	// draws as without Auto. MaxTime, if positive, limits the time for sampling, counted
 	// from the beginning of Run. If a posterior has not been sampled within this time,
-	// there is no verdict on it unless one follows from a Bound, and Run adds no further
-	// draws for the other posteriors. MaxTime does not limit the searches for modes, nor
-	// the computation of certificates. If MaxTime is set, the results depend on the speed
-	// of the machine. If MaxTime is zero, only the sampling of the first posterior has a
+	// a verdict on it can follow only from a Bound, and Run adds no further draws for
+	// the other posteriors. MaxTime does not limit the searches for modes, nor the
+	// computation of certificates. If MaxTime is set, the results depend on the speed of
+	// the machine. If MaxTime is zero, only the sampling of the first posterior has a
 	// time limit, which is four minutes. The limit of four minutes applies if Auto is
 	// true, or if sample.Choose finds that a random walk would be too slow.
 	MaxDraws int

@@ -82,10 +82,10 @@ type AtMode struct {
 	Misfit float64
 
 	// If Bound comes from a comparison away from the mode, Where is the point at which
-	// the densities differ most. Otherwise Where is nil. Differ compares the two log
-	// densities at the point Where, each relative to its value at the mode: it is the log
-	// density under Setup minus that under the reference. Differ is −∞ if only the Setup
-	// fails at this point, and +∞ if only the reference fails.
+	// the densities differ most. Otherwise Where is nil. Differ is the log density under
+	// Setup minus the log density under the reference at the point Where, each relative
+	// to its value at the mode. Differ is −∞ if only the Setup fails at this point, and
+	// +∞ if only the reference fails.
 	Where  []float64
 	Differ float64
 

@@ -175,8 +175,8 @@ func (m *mesh) String() string {
 	return fmt.Sprintf("Fenrir, κ² = %v, %v", m.Diffusion, m.Mesh)
 }
 
-// Bind builds the grid for the experiment that p represents. The argument `at` holds the
-// parameters of the model, at which the grid is made.
+// Bind builds the grid for the experiment that p represents. The grid is made at the
+// parameters `at` of the model.
 func (m *mesh) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at, times []float64) (probode.Path, error) {
 	ek, ok := s.Method.(filter.EK)
 	if !ok {

@@ -28,8 +28,8 @@ import (
 //	                 accepted with min(1, p(θ′) q(θ|θ′) a(θ′, θ) / p(θ) q(θ′|θ) a(θ, θ′)),
 //	                               a(θ′, θ) = min(1, p*′(θ) q(θ′|θ) / p(θ′) q(θ|θ′)),
 //
-// So the efficiency depends not on the error of the first stage itself, but on the change
-// of this error from θ to θ′.
+// The efficiency therefore depends on how much the error of the first stage changes from
+// θ to θ′, and not on the size of this error.
 //
 // Stationary distribution: exactly p₀(θ | Y) with the second setup. With Noise, the
 // stationary distribution is p(θ, ξ | Y): θ is moved with ξ fixed, and ξ is moved by pCN

@@ -30,8 +30,8 @@ import (
 // is the cheapest sampler if there are more than about ten parameters, or if they are
 // strongly correlated.
 type NUTS struct {
-	// Setup is the setup with which the equations are solved; the zero value stands for
-	// the setup of the posterior.
+	// Setup is the setup of the solver; the zero value stands for the setup of the
+	// posterior.
 	Setup probode.Setup
 
 	// Accept is the mean probability of acceptance for which the step size is tuned; zero

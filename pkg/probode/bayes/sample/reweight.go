@@ -181,9 +181,9 @@ type Reweighted struct {
 	// Sampler is the sampler that makes the draws; nil stands for Deterministic.
 	Sampler Sampler
 
-	// Accurate is the setup with which the equations are solved to compute the weights.
-	// If Accurate.Method or Accurate.Mesh is nil, that of the posterior is used. If
-	// Accurate is zero, reference.Accurate is used.
+	// Accurate is the setup of the solver that computes the weights. If Accurate.Method
+	// or Accurate.Mesh is nil, that of the posterior is used. If Accurate is zero,
+	// reference.Accurate is used.
 	Accurate probode.Setup
 
 	// Workers is the number of goroutines that solve the equations when the weights are

@@ -27,8 +27,8 @@ type Sampler interface {
 
 	// Kernel returns the kernel of one chain. No other code uses the density d after this
 	// call. The argument `rule` is a rule without tuning parameters that proposes moves
-	// of θ on the unconstrained scale. A kernel may tune itself only in the first burnIn
-	// iterations.
+	// of θ on the unconstrained scale. A kernel may tune itself only in the first
+	// `burnIn` iterations.
 	//
 	// In the methods Init and Position of the kernel, θ is on the natural scale, and its
 	// elements are in the order of Posterior.Params. The kernel must also be an

@@ -22,8 +22,8 @@ import (
 // draws are nearly independent, and each draw needs one or two solutions with their
 // gradients. If the posterior is not nearly Gaussian, NUTS is more efficient.
 type SplitHMC struct {
-	// Setup is the setup with which the equations are solved; the zero value stands for
-	// the setup of the posterior.
+	// Setup is the setup of the solver; the zero value stands for the setup of the
+	// posterior.
 	Setup probode.Setup
 
 	// The field `mean` is the highest mode, and the field `precision` is the precision

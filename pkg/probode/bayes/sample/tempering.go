@@ -23,8 +23,8 @@ import (
 // only every third of them gives a draw. Use Tempering if the posterior has several modes
 // or has ridges along which other samplers move too slowly, or to check other samplers.
 type Tempering struct {
-	// Setup is the setup with which the equations are solved; the zero value stands for
-	// the setup of the posterior.
+	// Setup is the setup of the solver; the zero value stands for the setup of the
+	// posterior.
 	Setup probode.Setup
 
 	// Temperatures is the number of temperatures. Zero means 10.

@@ -63,8 +63,8 @@ func (r *Result) Histogram(k int, probability float64) (counts []int, lo, hi int
 // in the middle, the spread of the draws is too large; if it falls in the middle, their
 // spread is too small.
 //
-// The bands are those of Säilynoja, Bürkner & Vehtari (2022), computed like those of
-// Histogram.
+// The bands follow Säilynoja, Bürkner & Vehtari (2022), and are computed in the same way
+// as the band of Histogram.
 func (r *Result) ECDF(k int, probability float64) (z, diff, lo, hi []float64) {
 	n, c := len(r.Ranks[k]), r.cumulated(k)
 	dist := newBinomial(n)

@@ -72,8 +72,8 @@ type Settings struct {
 // random numbers. So the result does not depend on the number of workers, and the first n
 // data sets do not depend on the total number of data sets.
 //
-// If ctx is cancelled before all data sets are complete, the result holds those that are
-// complete, and the error is ctx.Err().
+// If ctx is cancelled before all data sets are complete, the result holds the ranks from
+// the complete ones, and the error is ctx.Err().
 func Run(ctx context.Context, p *bayes.Posterior, sampler sample.Sampler, s Settings) (*Result, error) {
 	if s.Sets < 0 || s.Ranks < 0 || s.Workers < 0 || !(s.Independent >= 0) {
 		panic("sbc: a number in Settings is negative: want numbers ≥ 0")
