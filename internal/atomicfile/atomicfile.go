@@ -1,5 +1,5 @@
-// Package atomicfile replaces files as a whole: whatever happens, a name refers either to
-// the old file or to the complete new one.
+// Package atomicfile replaces a file as a whole: at every moment, the name of the file
+// belongs either to the old file or to the complete new file.
 package atomicfile
 
 import (
@@ -14,13 +14,13 @@ import (
 // Write creates a file with the permissions 0644, calls the function write() to fill it,
 // and renames the file to `path` once its whole content is on the disk. If there is an
 // error, the old file is unchanged, and the new file is removed. If the process is
-// killed, the unfinished new file may remain. Its name is that of the old file, followed
-// by a dot, digits and .tmp.
+// killed, the unfinished new file may remain. The name of the unfinished file is that of
+// the old file, followed by a dot, digits and .tmp.
 //
 // If `path` is a link, Write replaces the file to which it points. If `path` is
 // /dev/null, a terminal, or a pipe that has a reader, Write writes directly to it. Write
-// also writes directly to standard output and standard error, whose path may be, for
-// example, /dev/stdout.
+// also writes directly to the file of standard output or standard error, for example if
+// `path` is /dev/stdout.
 func Write(path string, write func(io.Writer) error) error {
 	info, err := os.Stat(path)
 	if err == nil {
@@ -57,9 +57,9 @@ func Replace(path string, write func(io.Writer) error) error {
 	return finish(path, tmp, write)
 }
 
-// WriteVia is like Replace, but until the file is complete its name is `tmp`, in the same
-// directory. If an earlier call has left a file with this name, that file is removed, so
-// no other process may use this name.
+// WriteVia is like Replace, but `tmp` is the name of the new file until it is complete.
+// The files `tmp` and `path` must be in the same directory. WriteVia removes any file
+// that already has the name `tmp`, so no other process may use this name.
 func WriteVia(tmp, path string, write func(io.Writer) error) error {
 	if err := os.Remove(tmp); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err

@@ -10,18 +10,18 @@ import (
 // Adaptive is a Mesh whose steps are chosen anew at every θ, by an error-controlled run
 // of the classical method. Adaptive corresponds to the common practice of calling an
 // adaptive solver whenever the likelihood is evaluated. The solution meets the tolerance
-// at every θ, but it is discontinuous at those θ at which a step changes from accepted to
+// at every θ, but is discontinuous at every θ at which a step changes from accepted to
 // rejected. The solutions have no noise, because the number of steps changes with θ,
 // whereas the length of ξ is fixed. If the solution must be smooth in θ or have noise,
 // use Frozen instead.
 //
 // Adaptive finds the times of events that have a Trigger. If a Trigger becomes positive
 // within a step, the step is repeated with other lengths until it ends just after the
-// time at which the Trigger becomes positive. The step ends at most a few units in the
-// last place of t after this time. If several Triggers become positive in one step, the
-// step ends when the first of them becomes positive. The jump is then applied, and the
-// method is restarted. On the Path that Hold returns, the event times depend on θ, and
-// derivatives include this dependence. It is an error if the times of an event
+// Trigger has become positive. The step ends at most a few units in the last place of t
+// after the Trigger becomes positive. If several Triggers become positive in one step,
+// the step ends when the first of them becomes positive. The jump is then applied, and
+// the method is restarted. On the Path that Hold returns, the event times depend on θ,
+// and derivatives include this dependence. It is an error if the times of an event
 // accumulate, as the impact times of a bouncing ball do.
 type Adaptive struct {
 	Tolerance
@@ -155,7 +155,7 @@ func (s *adaptivePath) run(ctx context.Context, theta []float64) error {
 	return nil
 }
 
-// Hold returns the Path on the grid of the run at theta.
+// Hold runs the method at theta, and returns a Path with the grid of this run.
 func (s *adaptivePath) Hold(ctx context.Context, theta []float64) (Path, error) {
 	if err := s.run(ctx, theta); err != nil {
 		return nil, err

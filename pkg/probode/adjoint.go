@@ -54,16 +54,16 @@ type Gradient struct {
 // Computing the gradient requires one backward pass through the steps, for any number of
 // parameters. With Problem.Pullback, or with FJ and FTheta, the gradient is exact up to
 // rounding, except for a few derivatives that are computed by central differences with a
-// relative error of 10⁻¹⁰. These are the derivatives of event times, of jumps without
-// JumpPullback, of Start without StartTheta, of f with respect to t if event times depend
-// on θ, and of the Jacobian if the noise depends on it. Each evaluation of f in a step
-// requires 2d further evaluations of F if there is no FJ, and 2p if there is no FTheta.
-// The intermediate results of the steps are not stored, so memory is needed only for z
-// and w.
+// relative error of 10⁻¹⁰. Central differences are used for the derivatives of event
+// times, of jumps without JumpPullback, of Start without StartTheta, of f with respect
+// to t if event times depend on θ, and of the Jacobian if the noise depends on the
+// Jacobian. Each evaluation of f in a step requires 2d further evaluations of F if there
+// is no FJ, and 2p if there is no FTheta. The intermediate results of the steps are not
+// stored, so memory is needed only for z and w.
 //
 // If the method is not a Reverser, Gradient computes the derivatives of the path with
-// respect to each parameter, as SolveTangents does. In this case Gradient returns
-// errors.ErrUnsupported if g.Xi is not nil.
+// respect to each parameter, as SolveTangents does. If the method is not a Reverser and
+// g.Xi is not nil, Gradient returns errors.ErrUnsupported.
 func (s *Solver) Gradient(g *Gradient, w, z, theta, xi []float64) error {
 	return s.gradient(g, w, nil, z, theta, xi)
 }

@@ -3,8 +3,8 @@
 //
 //	go run ./environment/site/packages
 //
-// For each package it writes the doc comment, every exported declaration with its
-// comment, and the examples from the test files, as HTML and as plain text for the
+// For each package, the command writes the doc comment, every exported declaration with
+// its comment, and the examples from the test files, as HTML and as plain text for the
 // search. Names that the module exports are links to their documentation.
 package main
 

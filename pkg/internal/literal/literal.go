@@ -23,18 +23,17 @@ func Of(v any) string {
 }
 
 // Declared is like Of, but leaves out the fields that may differ between two runs of the
-// same study. These are functions, whose names may change from one build to the next;
-// values of types from package sync, which hold the state of a running process; and
-// channels. The text is used to recognise a study.
+// same study. Declared leaves out functions, whose names may change from one build to
+// the next; values of types from package sync, which hold the state of a running
+// process; and channels. The text is used to recognise a study.
 func Declared(v any) string {
 	w := &writer{declared: true}
 	w.write(reflect.ValueOf(v), true, nil)
 	return w.String()
 }
 
-// NonZero is like Declared, but leaves out the struct fields that are zero. So if a field
-// is added to a struct, the text of a value does not change as long as the new field is
-// zero.
+// NonZero is like Declared, but leaves out the struct fields that are zero. So a new
+// field in a struct does not change the text of values in which this field is zero.
 func NonZero(v any) string {
 	w := &writer{brief: true, declared: true}
 	w.write(reflect.ValueOf(v), true, nil)

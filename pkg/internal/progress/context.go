@@ -8,16 +8,16 @@ type Hook func(done, total int, doing string)
 
 type key struct{}
 
-// With gives a copy of ctx. Under this copy, long computations report their progress even
-// if the caller gives them no hook. Each such computation calls the function begin() with
-// its own name, and gets its hook as the result.
+// With returns a copy of ctx that provides hooks. A long computation that gets this copy
+// calls the function begin() with its own name, and reports its progress with the hook
+// that begin() returns.
 func With(ctx context.Context, begin func(label string) Hook) context.Context {
 	return context.WithValue(ctx, key{}, begin)
 }
 
 // Begin returns the hook with which a computation reports its progress, or nil if ctx
-// does not provide hooks. Begin also returns a context for the parts of the computation,
-// so that they do not report their progress separately.
+// does not provide hooks. Begin also returns a context for the parts of the computation.
+// This context provides no hooks, so the parts do not report their progress separately.
 func Begin(ctx context.Context, label string) (context.Context, Hook) {
 	if ctx == nil {
 		return ctx, nil // the caller reports the error
@@ -29,9 +29,9 @@ func Begin(ctx context.Context, label string) (context.Context, Hook) {
 	return With(ctx, nil), begin(label)
 }
 
-// Counts returns the function to which a computation reports how many of its steps are
-// done. This is the function `given` or, if that is nil, one that calls the hook from the
-// context.
+// Counts returns the function with which a computation reports how many of its steps are
+// done. This function is `given` or, if `given` is nil, a function that calls the hook
+// from the context.
 func Counts(ctx context.Context, given func(done, total int), label string) (context.Context, func(done, total int)) {
 	ctx, hook := Begin(ctx, label)
 	if given != nil || hook == nil {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Panic returns a text of one line that describes a panic. It contains the value that
+// Panic describes a panic in one line of text. The text contains the value that
 // [recover] returned, and the file and line where the panic happened.
 func Panic(value any, stack []byte) string {
 	message := strings.Join(strings.Fields(fmt.Sprint(value)), " ")

@@ -24,8 +24,8 @@ func BashforthCoefficients(s int) []float64 {
 //
 //	z_{i+1} = zᵢ + h (β₋₁ f_{i+1} + Σ_{j=0}^{s−1} β_j f_{i−j}),
 //
-// each correctly rounded; s = 0 is backward Euler. MoultonCoefficients panics if s < 0 or
-// s > 11. [HNW93, §III.1; T18, equation 7]
+// each correctly rounded; s = 0 gives the backward Euler method. MoultonCoefficients
+// panics if s < 0 or s > 11. [HNW93, §III.1; T18, equation 7]
 func MoultonCoefficients(s int) (next float64, past []float64) {
 	if s < 0 {
 		panic("adams: the number of steps is negative")

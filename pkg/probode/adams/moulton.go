@@ -30,8 +30,8 @@ type Moulton struct {
 
 // Nominal returns the order that the method has if its implicit equation is solved
 // exactly. The method Order may return a lower order, because the equation may be
-// linearised only once, at the current state. For this case, Nominal also returns a
-// message that says what to do.
+// linearised only once, at the current state. Nominal also returns a message that says
+// how to avoid a lower order.
 func (m Moulton) Nominal() (order int, remedy string) {
 	m.Linearize = Newton
 	return m.Order(), "one linearisation at the current state limits the order to 2; set Linearize to Newton or Predictor"
@@ -357,9 +357,9 @@ func (a *moulton) iterate(next, theta []float64) error {
 	}
 }
 
-// LocalError compares the step with the result of the implicit method whose order is one
-// higher. If there are too few earlier steps for that method, LocalError compares the
-// step with two steps of half the length.
+// LocalError compares the result of the step with that of the implicit method whose
+// order is one higher. If there are too few earlier steps for that method, LocalError
+// compares the result with that of two steps of half the length.
 func (a *moulton) LocalError(dst []float64, i int, x, next, theta []float64) error {
 	if i-a.begin < a.steps {
 		if a.steps <= 1 {

@@ -13,15 +13,15 @@ import (
 
 // A CalibratedAlpha is the calibrated noise scale for the setup of a posterior.
 type CalibratedAlpha struct {
-	// Alpha is α*, and SE is the standard error of α*. A setup has only one α. If there
-	// are several experiments, each is therefore calibrated separately, and α* is the
-	// geometric mean of the results.
+	// Alpha is α*, and SE is the standard error of α*. If there are several experiments,
+	// each is calibrated separately. A setup has only one α, so α* is the geometric mean
+	// of the results.
 	Alpha, SE float64
 
 	// Experiments holds one calibration for the equation of each experiment.
 	Experiments []*calibrate.NoiseScale
 
-	// Warnings holds the warnings that the calibrations issued.
+	// Warnings holds the warnings from all calibrations.
 	Warnings []string
 }
 

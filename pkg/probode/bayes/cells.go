@@ -8,7 +8,7 @@ import (
 
 // A Cell holds the contribution of one data value to the derivatives of the log density.
 // The distribution of the value depends on one or more numbers, which are called its
-// locations (see Part.Locations). The field At is the index of the first of them. The
+// locations (see Part.Locations). The field At is the index of the first location. The
 // contribution of a missing value is zero.
 type Cell struct {
 	At          int
@@ -16,8 +16,8 @@ type Cell struct {
 	Score       []float64 // derivatives of the log probability with respect to the locations
 	Information []float64 // Fisher information on the locations, a matrix
 
-	// Certain is true if the value has probability 1, so that it contains no information.
-	// An example is a count of 0 whose expected value is 0.
+	// Certain is true if the data value has probability 1 and therefore contains no
+	// information. An example is a count of 0 whose expected value is 0.
 	Certain bool
 
 	// If Kinked is true, the log probability contains the term −|U + Slope × dm|, where
@@ -63,9 +63,10 @@ func (r *Part) Cells() []Cell {
 }
 
 // Locations appends to dst the locations of each data value, which are the numbers on
-// which its distribution depends. They are the expected value and, if they occur in the
-// likelihood, parameters of the model and expected values of other columns. The locations
-// have the values with which the log likelihood was last evaluated.
+// which its distribution depends. The first location is the expected value. Parameters
+// of the model and expected values of other columns are further locations if the
+// likelihood depends on them. The locations have the values with which the log
+// likelihood was last evaluated.
 func (r *Part) Locations(dst []float64) []float64 {
 	c := len(r.errors)
 	for n := range r.x.Data.T {
@@ -95,7 +96,7 @@ func (r *Part) Depends(k int, noisy bool) (any, solved bool) {
 // derivatives are computed at the values that the locations had in the last evaluation of
 // the log likelihood. If the Fisher information has no closed form, it is estimated by
 // the mean of the squared score of simulated data values. The argument `draws` is the
-// number of these values.
+// number of simulated values.
 func (r *Part) Score(cells []Cell, draws int, rng *rand.Rand) {
 	c := len(r.errors)
 	for n, row := range r.x.Data.Y {

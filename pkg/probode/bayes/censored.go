@@ -10,9 +10,9 @@ import (
 // A Cumulative is a continuous Likelihood whose distribution function is known.
 type Cumulative interface {
 	SlopedLikelihood
-	// LogCDF returns log P(Y ≤ y) given m and `own`. If `slope` is not nil, LogCDF writes
-	// the derivatives with respect to m and to the elements of `own` into it, in this
-	// order.
+	// LogCDF returns log P(Y ≤ y) given m and `own`. If `slope` is not nil, LogCDF
+	// writes to it the derivatives with respect to m and to the elements of `own`, in
+	// this order.
 	LogCDF(slope []float64, y, m float64, own []float64) float64
 }
 
@@ -63,8 +63,8 @@ func (c Censored) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 	return y
 }
 
-// Kink implements Kinked. Above Limit, the log density has the same kink as that of the
-// uncensored likelihood c.Of.
+// Kink implements Kinked. Above Limit, the log density has the kink of the uncensored
+// likelihood c.Of.
 func (c Censored) Kink(y, m float64, own []float64) (r, slope, weight float64, ok bool) {
 	if by, is := c.Of.(Kinked); is && y > c.Limit {
 		return by.Kink(y, m, own)

@@ -10,10 +10,10 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// A Density evaluates the density of a Posterior, with the solver of its Setup. It holds
-// a path for each experiment, the states of the last solve, and the expected values of
-// the data for these states. Only one goroutine may use it; see Clone. Evaluations on a
-// fixed grid do not allocate memory.
+// A Density evaluates the density of a Posterior, with the solver of its Setup. A
+// Density holds a path for each experiment, the states of the last solve, and the
+// expected values of the data for these states. Only one goroutine may use a Density;
+// see Clone. Evaluations on a fixed grid do not allocate memory.
 //
 // If a function of the model panics, the current solve and every later one fail: see Err.
 type Density struct {
@@ -85,8 +85,8 @@ func (e *Density) setFit(fit []float64) {
 }
 
 // Constrain converts the unconstrained parameters u to the natural scale, and writes them
-// to theta. It returns the log prior density of u, which includes the Jacobian of the
-// transformation.
+// to theta. Constrain returns the log prior density of u, which includes the Jacobian of
+// the transformation.
 func (e *Density) Constrain(theta, u []float64) float64 {
 	var lp float64
 	for k, t := range e.transforms {
@@ -198,9 +198,9 @@ func (r *Part) describe(theta []float64) string {
 	return fmt.Sprintf("in Observe, in a likelihood or in a prior, at t = %g, x = %.4g, theta = %.4g", r.x.Data.T[n], r.state[n*d:(n+1)*d], theta)
 }
 
-// Err returns an error that says which function of the model panicked, and where. It is
-// nil if no function panicked. It wraps a [*probode.PanicError], which contains the stack
-// trace.
+// Err returns an error that says which function of the model panicked, and where. The
+// error wraps a [*probode.PanicError], which contains the stack trace. If no function
+// panicked, Err returns nil.
 func (e *Density) Err() error { return e.fault }
 
 // Bind binds the density to ctx until release is called. If ctx is done, every solve then
@@ -221,7 +221,7 @@ func (e *Density) Bind(ctx context.Context) (release func()) {
 // context ended.
 func (e *Density) Interrupted() bool { return e.broken }
 
-// Posterior returns the posterior whose density e computes.
+// Posterior returns the posterior for which e was created.
 func (e *Density) Posterior() *Posterior { return e.p }
 
 // Dim returns the number of parameters θ.
@@ -260,9 +260,9 @@ func (e *Density) Expected() []float64 { return e.fit }
 func (e *Density) States(i int) []float64 { return e.parts[i].state }
 
 // LogPosterior returns log p(Y | Z(θ, ξ)) + log p(u), where u are the unconstrained
-// parameters and p(u) is their prior density. It does not include the density of ξ, N(0,
-// I). If the prior density is zero, the result is −∞ and nothing is solved. If a solve
-// fails, the error gives the reason.
+// parameters and p(u) is their prior density. The result does not include the density of
+// ξ, which is N(0, I). If the prior density is zero, the result is −∞ and nothing is
+// solved. If a solve fails, the error gives the reason.
 func (e *Density) LogPosterior(u, xi []float64) (float64, error) {
 	if e.theta == nil {
 		e.theta = make([]float64, len(e.p.Params))
@@ -301,9 +301,9 @@ func (r *Part) now() probode.Path {
 
 // Hold makes each path a smooth function of θ around theta, until release is called. A
 // path whose steps are chosen anew at every θ is a discontinuous function of θ. Hold
-// replaces it by a path with fixed steps, so that finite differences around theta are
-// differences of a smooth function. If the equations cannot be solved at theta, the path
-// is not replaced.
+// replaces each such path by a path with fixed steps, so that finite differences around
+// theta are differences of a smooth function. If the equations cannot be solved at
+// theta, the path is not replaced.
 func (e *Density) Hold(theta []float64) (release func()) {
 	var held []*Part
 	for _, r := range e.parts {

@@ -18,9 +18,9 @@ import (
 // with respect to the states (see Experiment.ObserveSlopes). The third is the derivative
 // of the states with respect to θ and ξ.
 
-// Gradient does the same as LogPosterior, and also computes derivatives. It writes those
-// with respect to u to du, and those with respect to ξ to dxi, which may be nil. As in
-// LogPosterior, the density of ξ is not included.
+// Gradient does the same as LogPosterior, and also computes derivatives: those with
+// respect to u are written to du, and those with respect to ξ are written to dxi, which
+// may be nil. As in LogPosterior, the density of ξ is not included.
 //
 // At a kink of the likelihood the derivative is the mean of the two one-sided
 // derivatives. Where the log density is −∞, and after an error, du and dxi are zero. The
@@ -47,9 +47,9 @@ func (e *Density) Gradient(du, dxi, u, xi []float64) (float64, error) {
 	return lp + ll, nil
 }
 
-// LikelihoodGradient does the same as LogLikelihood, and also computes derivatives. It
-// writes those with respect to θ to dtheta, and those with respect to ξ to dxi, which may
-// be nil. Kinks and errors are treated as in Gradient.
+// LikelihoodGradient does the same as LogLikelihood, and also computes derivatives:
+// those with respect to θ are written to dtheta, and those with respect to ξ are written
+// to dxi, which may be nil. Kinks and errors are treated as in Gradient.
 func (e *Density) LikelihoodGradient(dtheta, dxi, theta, xi []float64) (float64, error) {
 	if len(dtheta) != len(e.p.Params) || dxi != nil && len(dxi) != e.noise {
 		panic(fmt.Sprintf("bayes: dtheta and dxi have lengths %d and %d: want %d and %d, or nil for dxi", len(dtheta), len(dxi), len(e.p.Params), e.noise))

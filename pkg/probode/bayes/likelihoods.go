@@ -12,13 +12,13 @@ import (
 // observations are independent, given the path and θ.
 type Likelihood interface {
 	// Own returns the numbers other than m on which the distribution depends, such as a
-	// standard deviation. Each is either a known number or a parameter of the model.
-	// Every call returns the same numbers.
+	// standard deviation. Each of these numbers is either known or a parameter of the
+	// model. Every call of Own returns the same numbers.
 	Own() []Value
-	// LogProb returns the log density of y given m, including constants. If y is a count,
-	// it returns the log probability. The result is −Inf if y is impossible, or if m and
-	// `own` do not define a distribution. The element own[i] is the current value of
-	// Own()[i], which is a known number or a parameter.
+	// LogProb returns the log density of y given m, including constants. If y is a
+	// count, LogProb returns the log probability. The result is −Inf if y is impossible,
+	// or if m and `own` do not define a distribution. The element own[i] is the current
+	// value of Own()[i], which is a known number or a parameter.
 	LogProb(y, m float64, own []float64) float64
 	// Rand returns a draw of y given m, or NaN if m and `own` do not define a
 	// distribution.
@@ -117,7 +117,7 @@ func (Laplace) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 	return m + own[0]*z
 }
 
-// Kink returns y − m, its derivative −1, and the weight 1/b.
+// Kink returns y − m, its derivative −1 with respect to m, and the weight 1/b.
 func (Laplace) Kink(y, m float64, own []float64) (r, slope, weight float64, ok bool) {
 	return y - m, -1, 1 / own[0], own[0] > 0
 }
@@ -218,8 +218,8 @@ func (NegativeBinomial) LogProb(y, m float64, own []float64) float64 {
 	return y*math.Log(m) - c + logRise(phi, y) - (y+phi)*math.Log1p(m/phi)
 }
 
-// Rand returns a draw of y, or NaN if m < 0 or if φ is not a finite number > 0. It draws
-// from a Poisson distribution whose mean is a draw from a gamma distribution.
+// Rand returns a draw of y, or NaN if m < 0 or if φ is not a finite number > 0. Rand
+// draws from a Poisson distribution whose mean is a draw from a gamma distribution.
 func (NegativeBinomial) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 	switch {
 	case !(m >= 0) || !located(m, own[0]):
@@ -230,8 +230,8 @@ func (NegativeBinomial) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 	return Poisson{}.Rand(distuv.Gamma{Alpha: own[0], Beta: own[0] / m, Src: rng}.Rand(), nil, rng)
 }
 
-// Binomial is the Likelihood of the number of successes among n trials. Its mean is m, so
-// each trial succeeds with probability m/n.
+// Binomial is the Likelihood of the number of successes among n trials. The mean of this
+// number is m, so each trial succeeds with probability m/n.
 type Binomial struct {
 	Trials Value // n > 0, and a whole number if it is known
 }
@@ -284,7 +284,7 @@ type Describer interface {
 type Description struct {
 	// Of is the likelihood that is described. If a likelihood has no method Describe of
 	// its own, but inherits that of an embedded likelihood, then Of is the embedded one.
-	// In this case the description is ignored, because the outer likelihood may use the
+	// An inherited description is ignored, because the outer likelihood may use the
 	// numbers in a different way.
 	Of Likelihood
 	// Own describes the numbers that Likelihood.Own returns. All these numbers must be

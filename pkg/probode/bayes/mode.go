@@ -13,12 +13,12 @@ type Mode struct {
 	LogP  float64   // log density on the unconstrained scale
 
 	// U is the mode on the unconstrained scale. Cov is the inverse of the matrix of
-	// second derivatives of −log density at U. Cov is nil if that matrix is not positive
-	// definite, or if the standard deviation in some direction is above ten on the
-	// unconstrained scale. If Cov is nil, the mode lies on the boundary of the parameter
-	// space, or the data do not determine all parameters. If the density has kinks (see
-	// Kinked), it may have no second derivatives at U, and the Fisher information is used
-	// instead.
+	// second derivatives of −log density at U. Cov is nil if this matrix of second
+	// derivatives is not positive definite, or if the standard deviation in some
+	// direction is above ten on the unconstrained scale. If Cov is nil, the mode lies on
+	// the boundary of the parameter space, or the data do not determine all parameters.
+	// If the density has kinks (see Kinked), it may have no second derivatives at U, and
+	// the Fisher information is used instead.
 	U   []float64
 	Cov *mat.SymDense
 
@@ -75,9 +75,9 @@ func (m *Modes) Highest() *Mode {
 
 // Missed describes in words which modes the search may have missed. If there are several
 // modes, the text gives the number of those that only one search found. A mode is found
-// reliably only if a sufficient fraction of searches ends in it, and the text gives this
-// fraction, too. If the equations could be solved at fewer than half of the draws from
-// the prior, the text says so.
+// reliably only if a sufficient fraction of the searches ends in it; the text gives this
+// fraction. If the equations could be solved at fewer than half of the draws from the
+// prior, the text says so.
 func (m *Modes) Missed() string {
 	out := fmt.Sprintf("%d searches found %d modes; the number of modes found only once is %d", m.Searches, len(m.Modes), m.Once)
 	if len(m.Modes) == 1 {
@@ -87,9 +87,9 @@ func (m *Modes) Missed() string {
 }
 
 // Unnoticed returns the text of Missed without the numbers of searches and modes. A mode
-// is found reliably only if a sufficient fraction of searches ends in it; the text gives
-// this fraction. If many modes were found only once, the text also says what fraction of
-// additional searches would end in other modes.
+// is found reliably only if a sufficient fraction of the searches ends in it; the text
+// gives this fraction. If many modes were found only once, the text also says what
+// fraction of additional searches would end in other modes.
 func (m *Modes) Unnoticed() string {
 	out := ""
 	if 10*m.Once > m.Searches && m.Searches > 1 {
@@ -113,6 +113,6 @@ func (m *Modes) Unnoticed() string {
 // Doubtful reports whether some modes have probably not been found. The result is true if
 // more than a tenth of the searches ended in modes that no other search reached, because
 // about the same fraction of additional searches would then end in new modes [Good 1953].
-// It is also true if the equations could be solved at fewer than half of the draws from
-// the prior.
+// The result is also true if the equations could be solved at fewer than half of the
+// draws from the prior.
 func (m *Modes) Doubtful() bool { return 10*m.Once > m.Searches || 2*m.Solved < m.Tried }

@@ -61,9 +61,9 @@ type Param struct {
 	// parameter with bounds is transformed to an unconstrained scale: the logarithm of
 	// the distance from its only bound, or the logit of its relative position between two
 	// bounds. If both bounds are positive, the position may also be measured on the
-	// logarithmic scale. This is done if the median of the prior is nearer to the middle
-	// of the range on the logarithmic scale than on the natural scale. The choice of
-	// scale does not change the distribution of the draws.
+	// logarithmic scale. The logarithmic scale is used if the median of the prior is
+	// nearer to the middle of the range on this scale than on the natural scale. The
+	// choice of scale does not change the distribution of the draws.
 	Natural bool
 }
 
@@ -74,12 +74,11 @@ type Experiment struct {
 
 	Problem *probode.Problem
 
-	// Params names a parameter of the model for each element of the θ of Problem. The
-	// element has the value of that parameter. If Params is nil, the names are those in
-	// Problem.ParamName. If the model has no parameter with the name of an element, the
-	// element keeps its known value from Problem.Theta. The name "-" marks an element
-	// that has no effect on the solution. To infer initial values, see
-	// probode.Problem.UnknownStart.
+	// Params[k] is the name of element k of Problem.Theta. If the model has a parameter
+	// with this name, element k has the value of that parameter. Otherwise element k
+	// keeps its known value from Problem.Theta. If Params is nil, Problem.ParamName
+	// gives the names. The name "-" marks an element that has no effect on the solution.
+	// To infer initial values, see probode.Problem.UnknownStart.
 	Params []string
 
 	// Data are the observations. The observation times need not be grid points: between
@@ -89,13 +88,13 @@ type Experiment struct {
 	Data *Data
 
 	// Observe computes the expected value of each column of the data, and writes it to
-	// dst. Its arguments are the time t, the state x, and the parameters theta of the
-	// model in the order of Posterior.Params. Observe must be a pure function. If Observe
-	// is nil, each column contains observations of the state component with the same
-	// name. If no column has the name of a component, there must be as many columns as
-	// components, and column k contains observations of component k. If the columns or
-	// the components have no names, column k also contains observations of component k,
-	// but there may be fewer columns than components.
+	// dst. The arguments of Observe are the time t, the state x, and the parameters
+	// theta of the model in the order of Posterior.Params. Observe must be a pure
+	// function. If Observe is nil, each column contains observations of the state
+	// component with the same name. If no column has the name of a component, there must
+	// be as many columns as components, and column k contains observations of component
+	// k. If the columns or the components have no names, column k also contains
+	// observations of component k, but there may be fewer columns than components.
 	Observe func(dst []float64, t float64, x, theta []float64)
 
 	// ObserveSlopes, if not nil, writes the derivatives of Observe to dst. All elements
@@ -195,9 +194,9 @@ func (p *Posterior) named(name string) bool {
 	return false
 }
 
-// Held returns a text that lists those elements of θ, in all problems, that are not
-// parameters of the model. These elements are fixed at their nominal values. If there are
-// none, Held returns "".
+// Held returns a text that lists, for all problems, the elements of θ that are not
+// parameters of the model. Elements that are not parameters are fixed at their nominal
+// values. If there are none, Held returns "".
 func (p *Posterior) Held() string {
 	var all []string
 	where := map[string][]string{} // the experiments in which an element has its value

@@ -9,8 +9,8 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// NewDensity returns the density of p. It checks p, creates the grids, and measures local
-// errors if the Scaling requires them.
+// NewDensity returns the density of p. NewDensity checks p, creates the grids, and
+// measures local errors if the Scaling requires them.
 func NewDensity(ctx context.Context, p *Posterior) (*Density, error) {
 	if ctx == nil {
 		return nil, errors.New("bayes: the context is nil")
@@ -125,10 +125,10 @@ func (r *Part) clone(e *Density) *Part {
 }
 
 // With gives the density of the same posterior with a different Setup (see
-// Posterior.SolvedBy). The steps that the new density takes are included in e.Work, and
-// its solves stop when the context of e is done. A second call with an equal Setup
-// returns the same density. If e is cloned, all densities that With has created are
-// cloned, too.
+// Posterior.SolvedBy). The steps of the new density are included in e.Work. The solves
+// of the new density stop when the context of e is done. A second call with an equal
+// Setup returns the same density. If e is cloned, all densities that With has created
+// are cloned, too.
 func (e *Density) With(s probode.Setup) (*Density, error) {
 	p := e.p.SolvedBy(s)
 	for _, d := range e.others {

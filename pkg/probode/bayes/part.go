@@ -38,8 +38,8 @@ func (r *Part) LogLikelihood(theta, xi []float64) (float64, error) {
 	return r.e.logLikelihood(r.alone(), theta, xi, true)
 }
 
-// Observe returns the log likelihood for the states that the last solve computed. It does
-// not solve the equations again.
+// Observe returns the log likelihood for the states that the last solve computed.
+// Observe does not solve the equations again.
 func (r *Part) Observe(theta []float64) (float64, error) {
 	return r.e.logLikelihood(r.alone(), theta, nil, false)
 }
@@ -60,8 +60,8 @@ func (r *Part) Solve(path, memory, theta, xi []float64, from, to int) error {
 }
 
 // LogProb returns the log probability of row n of the data, given a path that has been
-// computed at least up to the time of this row. It also writes the expected values of the
-// row to Expected.
+// computed at least up to the time of this row. LogProb also writes the expected values
+// of the row to Expected.
 func (r *Part) LogProb(n int, path, theta []float64) float64 {
 	r.e.bind(r, theta)
 	d := r.x.Problem.Dim()
@@ -69,11 +69,11 @@ func (r *Part) LogProb(n int, path, theta []float64) float64 {
 	return r.row(n, theta)
 }
 
-// Linear evaluates the model for row n of the data at the state x. It returns the
-// expected values, their derivatives, and the numbers other than the expected value on
-// which the likelihood of each column depends. Row k of `slopes` holds the derivatives of
-// column k with respect to the components of x, followed by those with respect to theta.
-// The next use of the density may overwrite the returned slices.
+// Linear evaluates the model for row n of the data at the state x. For each column,
+// Linear returns the expected value, its derivatives, and the other numbers on which the
+// likelihood depends. Row k of `slopes` holds the derivatives of column k with respect
+// to the components of x, followed by those with respect to theta. The next use of the
+// density may overwrite the returned slices.
 func (r *Part) Linear(n int, x, theta []float64) (mean, slopes []float64, own [][]float64) {
 	if r.back == nil {
 		r.back = newBackward(r, len(theta))

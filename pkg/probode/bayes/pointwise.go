@@ -50,8 +50,8 @@ func (e *Density) LogLikelihoodOf(fit, theta []float64) float64 {
 }
 
 // LogLikelihoodChange returns LogLikelihoodOf(to, theta) − LogLikelihoodOf(from, theta).
-// It adds the differences for the individual data values, so the rounding error is
-// proportional to these differences, and not to the log likelihood.
+// LogLikelihoodChange adds the differences for the individual data values, so the
+// rounding error is proportional to these differences, and not to the log likelihood.
 func (e *Density) LogLikelihoodChange(from, to, theta []float64) float64 {
 	e.pointwise(e.terms, from, theta)
 	before := slices.Clone(e.terms)

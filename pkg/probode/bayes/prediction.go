@@ -73,10 +73,11 @@ func (e *Density) predict(out []*Prediction, theta, fit []float64, rng *rand.Ran
 	}
 }
 
-// Resample chooses n draws of equal weight that represent all draws in `chains`. It
-// returns their indices in the order of Chains.Pooled. If the draws have no weights, the
-// indices are evenly spaced. Otherwise, for i = 0, 1, …, n−1, Resample chooses the first
-// draw at which the cumulative weight reaches (i + U)/n, where U is uniform in [0, 1).
+// Resample chooses n draws of equal weight that represent all draws in `chains`.
+// Resample returns the indices of these draws in the order of Chains.Pooled. If the
+// draws have no weights, the indices are evenly spaced. Otherwise, for i = 0, 1, …, n−1,
+// Resample chooses the first draw at which the cumulative weight reaches (i + U)/n,
+// where U is uniform in [0, 1).
 func Resample(chains *mcmc.Chains, n int, rng *rand.Rand) []int {
 	index := make([]int, n)
 	logw := slices.Concat(chains.LogWeights...)

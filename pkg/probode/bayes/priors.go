@@ -17,8 +17,8 @@ type Distribution interface {
 	// be infinite at an end of the support, as for Beta(½, ½). A chain cannot visit
 	// points that are so close to an end of the support that rounding makes them equal to
 	// it, so their probability is lost. If the end is at zero, nothing is lost, because
-	// floating-point numbers are very dense near zero. Suppose that the points within a
-	// fraction q of the support from the end have a probability of order qᵇ. The lost
+	// floating-point numbers are very dense near zero. Suppose that the outermost
+	// fraction q of the support at this end has a probability of order qᵇ. The lost
 	// probability is then of order (1e-16)ᵇ. For b = ½ the lost probability is 1e-8, but
 	// for b = 0.1 it is 2.5 %.
 	LogProb(x float64) float64

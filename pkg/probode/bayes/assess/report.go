@@ -26,9 +26,9 @@ type Report struct {
 	Confidence float64
 	Looks      int
 
-	// Params are the assessed parameters. These are all parameters except an unknown α,
-	// which does not occur in the accurate posterior. Names are the names of all
-	// parameters, in the order of ModeShare.Theta.
+	// Params are the assessed parameters. An unknown α is not assessed, because it does
+	// not occur in the accurate posterior. Names are the names of all parameters, in the
+	// order of ModeShare.Theta.
 	Params []AccurateMarginal
 	Names  []string
 
@@ -42,31 +42,31 @@ type Report struct {
 	Steps []Rung
 	Asked []int
 
-	// Largest is the largest step or tolerance such that it and all smaller ones have the
+	// Largest is the largest step or tolerance that has, like all smaller ones, the
 	// verdict Negligible. Largest is zero if there is no such step or tolerance.
 	Largest float64
 
-	// Unseen is the mass of the largest mode, real or phantom, that may have gone
-	// unnoticed. With probability 5 %, a mode with this mass contains no draws, even if
-	// the chains move freely between modes. Such a mode would not move medians and
-	// central intervals, but it could move means and standard deviations. Unseen is NaN
-	// if it is not known.
+	// Unseen is the largest mass that an unnoticed mode may have. With probability 5 %,
+	// a mode with this mass contains no draws, even if the chains move freely between
+	// modes. Such a mode would not move medians and central intervals, but it could move
+	// means and standard deviations. Unseen is NaN if it is not known.
 	Unseen float64
 
-	// Profile holds the log likelihood for the largest step, the smallest step and the
-	// reference, as functions of the parameter whose posterior is shifted most by the
-	// largest step. Profile is nil if this parameter is not known.
+	// Profile holds the log likelihoods for the largest step, the smallest step and the
+	// reference, as functions of the parameter whose posterior the largest step shifts
+	// most. Profile is nil if this parameter is not known.
 	Profile *certify.Profile
 
-	// Remedies holds the recommended remedy, then the other remedies that reach the
-	// threshold, and finally all remaining remedies. Each group begins with the cheapest
-	// remedy.
+	// Remedies holds the recommended remedy, then the other remedies with an error below
+	// the threshold, and finally all remaining remedies. Within each of the last two
+	// groups, the cheapest remedy comes first.
 	Remedies []Remedy
 
 	Claims []Claim
 }
 
-// An AccurateMarginal describes a parameter in the accurate posterior.
+// An AccurateMarginal describes the marginal distribution of a parameter in the accurate
+// posterior.
 type AccurateMarginal struct {
 	Name string
 
@@ -76,7 +76,8 @@ type AccurateMarginal struct {
 	Median, Mean CenterSpread
 
 	// HeavyTails is true if the tails are too heavy for a meaningful mean and standard
-	// deviation. In this case there is no verdict on the mean and the standard deviation.
+	// deviation. If HeavyTails is true, there is no verdict on the mean and the standard
+	// deviation.
 	HeavyTails bool
 }
 
@@ -96,8 +97,8 @@ type Rung struct {
 
 	Err string // why some results are not known; empty if all are known
 
-	// Modes holds the modes of the deterministic posterior, beginning with the one with
-	// the largest Gaussian share. They are followed by those modes of the reference
+	// Modes holds the modes of the deterministic posterior, beginning with the one that
+	// has the largest Gaussian share. The list ends with those modes of the reference
 	// posterior that the deterministic posterior does not have. Unsearched says in words
 	// what the search for modes may have missed.
 	Modes      []ModeShare
@@ -165,10 +166,11 @@ func (st *Rung) verdict() Verdict {
 // A ModeShare is a mode of a posterior with its share of the mass.
 type ModeShare struct {
 	Theta []float64
-	// Gaussian is the share of the mass according to the Gaussian approximations. Visited
-	// is the share of the deterministic draws in the mode, or NaN if there are no draws.
-	// Mass is the share on which verdicts are based. Mass is equal to Visited if the
-	// chains have mixed, and to Gaussian otherwise.
+	// Gaussian is the share of the mass according to the Gaussian approximations.
+	// Visited is the fraction of the draws of the deterministic inference that belong to
+	// the mode, or NaN if there are no draws. Mass is the share on which verdicts are
+	// based. Mass is equal to Visited if the chains have mixed, and to Gaussian
+	// otherwise.
 	Mass, Gaussian, Visited float64
 	// Phantom is true if the reference posterior does not have this mode. Missed is true
 	// if the reference posterior has this mode, but the posterior computed with this step
@@ -185,8 +187,8 @@ type Inference struct {
 	Summary diag.Summary // summary of all parameters, including an unknown α
 	Effects []Effect     // in the order of Report.Params
 
-	// Verdict is the verdict on medians, central intervals and modes. Verdict is Matters
-	// if at least one of the errors matters, and Negligible if all errors are negligible.
+	// Verdict is Matters if the error of at least one median, central interval or mode
+	// matters, and Negligible if all these errors are negligible.
 	Verdict Verdict
 
 	Draws, Chains int // Draws is the number for each chain
@@ -222,8 +224,8 @@ type Effect struct {
 	// spread within that mode.
 	Within []Effect
 
-	// Verdict is the verdict on the field Median. It applies to the whole posterior and
-	// also to each mode in Within.
+	// Verdict says whether the error of the median or of the central interval matters,
+	// in the whole posterior or within one of the modes in Within.
 	Verdict Verdict
 
 	// Draws is the number of draws that each chain needs for a verdict, if the estimates
@@ -266,7 +268,8 @@ type Remedy struct {
 
 	// Bias and Ratio describe the errors of the median and of the central interval for
 	// the parameter with the largest error. BiasSE and RatioSE are the standard errors of
-	// Bias and Ratio. These four fields are NaN if the effect was not measured.
+	// Bias and Ratio. Bias, BiasSE, Ratio and RatioSE are NaN if the effect was not
+	// measured.
 	Bias, BiasSE, Ratio, RatioSE float64
 
 	// Seconds is the time for 1000 effective draws on this machine, including the search
@@ -277,7 +280,7 @@ type Remedy struct {
 	// checks of the draws find nothing wrong.
 	Reaches bool
 
-	// Recommended is true for the cheapest remedy that reaches the threshold.
+	// Recommended is true for the cheapest remedy whose field Reaches is true.
 	Recommended bool
 
 	// Note contains a further remark about the remedy, for example "undecided".
@@ -327,16 +330,15 @@ func (a *Report) Warnings() (all []string) {
 func (a *Report) controlled() bool { return len(a.Steps) > 0 && a.Steps[0].StepSize == 0 }
 
 // A Bound holds upper bounds on the effect of the solver's error on a posterior that
-// could not be sampled. These bounds hold whatever weights the posterior gives to the
-// points that the chains have reached. The bounds do not cover the few points outside
-// Range.
+// could not be sampled. The posterior may give any weights to the points that the chains
+// have reached: the bounds hold for all weights. The bounds do not cover the few points
+// outside Range.
 type Bound struct {
 	Points int     // different points at which the log likelihoods were compared
 	RHat   float64 // the largest R̂ of the chains, far above 1 if they have not mixed
-	// At each point the log likelihood computed with the step differs from that of the
-	// reference. Range is an interval that contains these differences except for the
-	// smallest 0.1 % and the largest 0.1 %. Whole is an interval that contains all these
-	// differences.
+	// At each point, the log likelihood of the reference is subtracted from the log
+	// likelihood computed with the step. Whole is the range of these differences. Range
+	// is their range without the smallest 0.1 % and the largest 0.1 %.
 	Range, Whole [2]float64
 	// Verdict is Negligible if the bounds are within the threshold, Whole is shorter than
 	// 1, there are at least fifty points, the reference is accurate at these points, both

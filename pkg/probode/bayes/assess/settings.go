@@ -33,10 +33,10 @@ type Settings struct {
 
 	// Threshold is the limit below which an error does not matter. The error of the
 	// centre of each parameter must be less than Threshold times the accurate spread, and
-	// the spread must be within a factor of 1 + Threshold of the accurate one. Both
-	// requirements must be met by two pairs of centre and spread: the median and half the
-	// width of the central 68 % interval, and the mean and the standard deviation. Zero
-	// means 0.1.
+	// the spread must be within a factor of 1 + Threshold of the accurate one. Two pairs
+	// of centre and spread must meet these requirements: the median with half the width
+	// of the central 68 % interval, and the mean with the standard deviation. Zero means
+	// 0.1.
 	Threshold float64
 
 	// Confidence, in [0.5, 1), is the confidence level of the interval for each bias and
@@ -54,12 +54,12 @@ type Settings struct {
 	// MaxDraws is the budget of Auto, in draws per chain. Zero means eight times as many
 	// draws as without Auto. MaxTime, if positive, limits the time for sampling, counted
 	// from the beginning of Run. If a posterior has not been sampled within this time,
-	// there is no verdict on it unless one follows from a Bound, and Run adds no further
-	// draws for the other posteriors. MaxTime does not limit the searches for modes, nor
-	// the computation of certificates. If MaxTime is set, the results depend on the speed
-	// of the machine. If MaxTime is zero, only the sampling of the first posterior is
-	// limited, to four minutes. This limit applies if Auto is true, or if sample.Choose
-	// finds that a random walk would be too slow.
+	// a verdict on it can follow only from a Bound, and Run adds no further draws for
+	// the other posteriors. MaxTime does not limit the searches for modes, nor the
+	// computation of certificates. If MaxTime is set, the results depend on the speed of
+	// the machine. If MaxTime is zero, only the sampling of the first posterior has a
+	// time limit, which is four minutes. The limit of four minutes applies if Auto is
+	// true, or if sample.Choose finds that a random walk would be too slow.
 	MaxDraws int
 	MaxTime  time.Duration
 

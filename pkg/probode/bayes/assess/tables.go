@@ -64,7 +64,7 @@ func (a *Report) String() string {
 
 // Tables returns tables of the steps, the calibrated noise scales, the effects on each
 // parameter, the accurate posterior and the remedies, preceded by a table of the modes if
-// there are several modes. Tables without rows and notes are left out.
+// there are several modes. A table that has neither rows nor notes is left out.
 func (a *Report) Tables() []TextTable {
 	bias := func(s Shift) string { return plusMinus(s.Bias, s.BiasSE, true) }
 	ratio := func(s Shift) string { return plusMinus(s.Ratio, s.RatioSE, false) }
@@ -124,9 +124,9 @@ func (t *TextTable) modes(head string, names []string, modes []ModeShare) {
 
 // ModeTable returns a table of two sets of modes. The first set, m, contains the modes of
 // p, near which the chains started. The second set contains the modes of the posterior
-// computed with an accurate setup. They are found by a search that starts at the modes in
-// m and at a few draws from the prior. ModeTable returns "" if only one mode in m has
-// more than a hundredth of the mass.
+// computed with an accurate setup. To find the second set, ModeTable searches from the
+// modes in m and from a few draws from the prior. ModeTable returns "" if only one mode
+// in m has more than a hundredth of the mass.
 func ModeTable(ctx context.Context, p *bayes.Posterior, m *bayes.Modes, chains *mcmc.Chains, by probode.Setup) (string, error) {
 	if len(weighty(shares(m))) < 2 {
 		return "", nil

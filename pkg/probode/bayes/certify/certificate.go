@@ -21,15 +21,15 @@ import "github.com/probode/probode/pkg/probode"
 // Suppose that the log density of the data has kinks, as with Laplace errors. The
 // solver's error in the expected value of a datum then moves the posterior more than the
 // Fisher information suggests if the datum is close to its kink, and less if it is not.
-// In this case, W is replaced in Δu by the second derivatives of the negative log density
-// of each datum, averaged over the posterior. The bound assumes the worst case, in which
-// the solver's error affects only the data to which the posterior is most sensitive. The
-// bound is then about ¾ (n/p)^¼ D for n data values and p parameters.
+// If there are kinks, W is replaced in Δu by the second derivatives of the negative log
+// density of each datum, averaged over the posterior. The bound assumes the worst case,
+// in which the solver's error affects only the data to which the posterior is most
+// sensitive. The bound is then about ¾ (n/p)^¼ D for n data values and p parameters.
 //
 // The solver's error in G also moves the mode, by an amount that is proportional to the
 // residuals of the data. The mean of this additional shift over data sets is zero. The
-// bound includes it only if the residuals are too large to be explained by the assumed
-// measurement errors.
+// bound includes this shift only if the assumed measurement errors do not explain the
+// size of the residuals.
 //
 // The quantities D and Δu are computed at the mode. Away from the mode, the two setups
 // are compared along lines and at draws from the prior. If the difference between the
@@ -38,7 +38,8 @@ import "github.com/probode/probode/pkg/probode"
 //
 // Each of the two setups predicts a distribution of the data. The total variation
 // distance between these two distributions is 2Φ(D/2) − 1, and the Kullback–Leibler
-// divergence is D²/2. Both formulas are exact for Gaussian errors.
+// divergence is D²/2. For Gaussian errors, these values of the distance and the
+// divergence are exact.
 //
 // A Certificate bounds shifts, but not changes in width, and applies only to the modes
 // that were checked. If D is above ½, the shift may no longer be approximately linear in
@@ -81,10 +82,10 @@ type AtMode struct {
 	Misfit float64
 
 	// If Bound comes from a comparison away from the mode, Where is the point at which
-	// the densities differ most. Otherwise Where is nil. Differ compares the two log
-	// densities at the point Where, each relative to its value at the mode: it is the log
-	// density under Setup minus that under the reference. Differ is −∞ if only the Setup
-	// fails at this point, and +∞ if only the reference fails.
+	// the densities differ most. Otherwise Where is nil. Differ is the log density under
+	// Setup minus the log density under the reference at the point Where, each relative
+	// to its value at the mode. Differ is −∞ if only the Setup fails at this point, and
+	// +∞ if only the reference fails.
 	Where  []float64
 	Differ float64
 
@@ -96,11 +97,11 @@ type AtMode struct {
 
 	// OwnD measures the error of the reference itself: it is the discrepancy D between
 	// the reference and a more accurate solution. For reference.Accurate, the more
-	// accurate solution has a tolerance a thousand times smaller. For other references it
-	// has a tolerance a hundred times smaller or, with equal steps, a step size ten times
-	// smaller. If a solution with many equal steps detects a pulse that the reference
-	// steps over, OwnD is at least the discrepancy D between the reference and that
-	// solution. OwnD is NaN if the more accurate solution fails.
+	// accurate solution has a tolerance a thousand times smaller. For other references,
+	// the more accurate solution has a tolerance a hundred times smaller or, with equal
+	// steps, a step size ten times smaller. If the reference steps over a pulse of f and
+	// a solution with many equal steps does not, OwnD is at least the discrepancy D
+	// between these two solutions. OwnD is NaN if the more accurate solution fails.
 	OwnD float64
 
 	// Found says whether Theta is a mode. If Found is false, the climb ended before it

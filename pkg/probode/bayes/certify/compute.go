@@ -11,8 +11,8 @@ import (
 )
 
 // Compare compares a Setup with the reference at the modes of c. The points in `own` are
-// the modes of the posterior computed with the Setup. Compare climbs from each of them to
-// a mode of the reference posterior, and also uses these modes.
+// the modes of the posterior computed with the Setup. From each of these points, Compare
+// climbs to a mode of the reference posterior, and includes this mode in the comparison.
 func (c *Certifier) Compare(coarse probode.Setup, own [][]float64) (*Certificate, error) {
 	shared := c.modes
 	defer func() { c.modes = shared }()

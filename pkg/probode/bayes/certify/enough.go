@@ -20,8 +20,8 @@ type EnoughSettings struct {
 	// deviations of the Gaussian approximation at the mode; zero means 0.1.
 	Threshold float64
 
-	// If Strict is true, a step size or tolerance counts as small enough only if, besides
-	// the shifts, the discrepancy D is also below the threshold.
+	// If Strict is true, a step size or tolerance counts as small enough only if the
+	// shifts and also the discrepancy D are below the threshold.
 	Strict bool
 
 	// Number is the number of draws from the Gaussian approximations at the modes of the
@@ -71,10 +71,10 @@ type Level struct {
 // approximations at the modes. When the tolerance changes, the ratio of the absolute to
 // the relative tolerance stays the same.
 //
-// If the settings contain no modes, LargestEnough makes one more check of the step size
-// or tolerance that it has found: it searches for modes of the posterior computed with
-// it. If this posterior has a mode that the reference posterior does not have, the step
-// size or tolerance is rejected.
+// If the settings contain no modes, LargestEnough then searches for modes of the
+// posterior computed with the step size or tolerance that it has found. If this
+// posterior has a mode that the reference posterior does not have, the step size or
+// tolerance is rejected.
 //
 // The search starts with a step size of one fifth of the shortest time span, or with a
 // tolerance of 0.1. The search then repeatedly divides the step size by 2, or the

@@ -74,9 +74,9 @@ func NewProfile(ctx context.Context, p *bayes.Posterior, setups []probode.Setup,
 }
 
 // Profile computes the log likelihood along a line through the first mode, for the given
-// setups and for the reference. Along this line only one parameter changes, the one that
-// the first setup shifts most. The method returns nil if no mode was reached, or if a
-// setup cannot be used with the model.
+// setups and for the reference. Along this line only one parameter changes: the
+// parameter that the first setup shifts most. Profile returns nil if no mode was
+// reached, or if a setup cannot be used with the model.
 func (c *Certifier) Profile(setups ...probode.Setup) *Profile {
 	modes := c.reached()
 	if len(modes) == 0 {

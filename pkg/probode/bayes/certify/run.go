@@ -16,14 +16,15 @@ type Settings struct {
 	// Reference is the more accurate Setup; its zero value means reference.Accurate.
 	Reference probode.Setup
 
-	// Modes holds starting points, each with a value for every parameter. From each of
-	// them, a climb searches for a mode of the reference posterior. If Modes is nil,
-	// modes.Find searches for modes with the compared Setup and with the reference.
+	// Modes holds starting points, each with a value for every parameter. A climb from
+	// each of these points searches for a mode of the reference posterior. If Modes is
+	// nil, modes.Find searches for modes with the compared Setup and with the reference.
 	Modes [][]float64
 
 	// If NoClimb is true, the points in Modes are used as they are, which saves the cost
-	// of climbing to a mode. This is done only if the gradients and curvatures show that
-	// each point is as near to a mode as a typical draw from the posterior.
+	// of climbing to a mode. If the gradient and the curvatures at a point show that the
+	// point is farther from a mode than a typical draw from the posterior, the
+	// computation fails at this point.
 	NoClimb bool
 
 	Seed uint64 // seed of the search for modes
@@ -44,9 +45,9 @@ func Run(ctx context.Context, p *bayes.Posterior, s Settings) (*Certificate, err
 }
 
 // Each does the same as Run, but for several setups instead of the Setup of p. If a field
-// of a setup is empty, Each uses the value of this field in the Setup of p. Each searches
-// for the modes of the reference posterior only once. If some of the setups fail, their
-// certificates say why; if all fail, Each returns an error.
+// of a setup is empty, Each uses the value of this field in the Setup of p. The search
+// for the modes of the reference posterior is made only once. If some of the setups
+// fail, their certificates say why. If all setups fail, Each returns an error.
 func Each(ctx context.Context, p *bayes.Posterior, setups []probode.Setup, s Settings) ([]*Certificate, error) {
 	c, err := s.certifier(ctx, p)
 	if err != nil {

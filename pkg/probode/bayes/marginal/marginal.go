@@ -3,12 +3,13 @@
 // the Fenrir or the DALTON method (see filter.Marginal).
 //
 // The result is a bayes.Posterior without noise, so it can be used with fits, samplers
-// and Laplace approximations. Its data are the observations. Where another posterior has
-// the states of the equation, this one has the mean and the standard deviation of the
-// predictive distribution of each observation. For log-normal errors these are the
-// median, and the standard deviation of the logarithm. This posterior cannot be solved
-// with another Setup. To compare solvers, compare the parameters of this posterior with
-// those of the original posterior.
+// and Laplace approximations. The data of this posterior are the observations. Instead
+// of states of the equation, a path of this posterior contains the mean and the standard
+// deviation of the predictive distribution of each observation. For log-normal errors,
+// the path contains the median of the observation and the standard deviation of its
+// logarithm. This posterior cannot be used with another Setup. To compare solvers,
+// compare the distributions of the parameters under this posterior and under the
+// original posterior.
 package marginal
 
 import (
@@ -40,9 +41,10 @@ type Settings struct {
 // Posterior returns the posterior of the model m with a likelihood from which the
 // solution has been integrated out. Observations must have Gaussian or log-normal errors.
 // With DALTON, observations can have any distribution with a smooth log density, such as
-// the Poisson distribution. If it is neither Gaussian nor log-normal, the integral over
-// the solution is approximated by Laplace's method. Expected values that are not linear
-// in the state are linearised; for log-normal errors, their logarithms are linearised.
+// the Poisson distribution. If the errors are neither Gaussian nor log-normal, the
+// integral over the solution is approximated by Laplace's method. Expected values that
+// are not linear in the state are linearised; for log-normal errors, their logarithms
+// are linearised.
 //
 // To evaluate the log likelihood, Fenrir needs one forward and one backward pass of the
 // filter, and DALTON needs two forward passes. Laplace's method repeats the second
@@ -142,8 +144,8 @@ func (term) Slope(dst []float64, _, _ float64, _ []float64) {
 	dst[0] = 1
 }
 
-// Describe returns a description that lists no parameters. It says that every observation
-// is 0, because the likelihood does not depend on y.
+// Describe returns a description that lists no parameters. The description says that
+// every observation is 0, because the likelihood does not depend on y.
 func (t term) Describe() bayes.Description { return bayes.Description{Of: t, Y: "0"} }
 
 // Rand returns NaN, because this likelihood does not describe an observation.
@@ -173,8 +175,8 @@ func (m *mesh) String() string {
 	return fmt.Sprintf("Fenrir, κ² = %v, %v", m.Diffusion, m.Mesh)
 }
 
-// Bind builds the grid for the experiment that p represents. The argument `at` holds the
-// parameters of the model, at which the grid is made.
+// Bind builds the grid for the experiment that p represents. The grid is made at the
+// parameters `at` of the model.
 func (m *mesh) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at, times []float64) (probode.Path, error) {
 	ek, ok := s.Method.(filter.EK)
 	if !ok {
@@ -285,8 +287,8 @@ func (p *path) follow(ctx context.Context, theta []float64) error {
 }
 
 // States writes the predictive means and the predictive standard deviations at each time
-// to dst. For DALTON it also writes, at each time, the remainder of the log likelihood,
-// which does not depend on the time.
+// to dst. For DALTON, States also writes a remainder of the log likelihood, which is the
+// same number at each time.
 func (p *path) States(ctx context.Context, dst, theta, _ []float64) error {
 	alpha := p.Diffusion.Value
 	if p.diffusion >= 0 {

@@ -41,8 +41,8 @@ func (Integrated) Target() sample.Target { return sample.Target{Distribution: sa
 func (Integrated) Check(*bayes.Density) error { return nil }
 
 // Replace returns the posterior with the solution integrated out. If p.Modes is set, the
-// search for the modes of this posterior starts from these modes and from a few draws
-// from the prior.
+// search for the modes of the returned posterior starts from the modes in p.Modes and
+// from a few draws from the prior.
 func (s Integrated) Replace(ctx context.Context, p *bayes.Posterior) (*bayes.Posterior, error) {
 	ek, ok := p.Method.(filter.EK)
 	switch {
@@ -69,8 +69,8 @@ func (s Integrated) Replace(ctx context.Context, p *bayes.Posterior) (*bayes.Pos
 }
 
 // Prepare adds a note if the size of the measurement errors is an unknown parameter. If
-// this size is unknown and the steps are large, the solution may follow the noise of the
-// data. The measurement errors then seem much smaller than they are.
+// the size of these errors is unknown and the steps are large, the solution may follow
+// the noise of the data, so that the measurement errors seem much smaller than they are.
 func (s Integrated) Prepare(_ context.Context, d *bayes.Density, _ func() (*bayes.Modes, error)) (sample.Sampler, []string, error) {
 	m, ok := d.Posterior().Mesh.(*mesh)
 	if !ok {

@@ -33,16 +33,17 @@ const (
 )
 
 // Choose searches for the modes of p, and chooses a suitable sampler and the cheapest
-// solver that is accurate enough. To choose the solver, it compares each candidate with
-// an accurate solver at the modes and around them. With up to 15 parameters it also
-// compares the solvers far from the modes, at points where the posterior density is not
-// negligible. The choice of the sampler depends on the number of modes, on whether they
-// are nearly Gaussian, and on whether the solutions have derivatives. The search for
-// modes begins at the points in the argument `from`. If this argument is nil and there
-// are up to 15 parameters, the search begins at draws from the prior. With more
-// parameters it begins only at the nominal point or, if there is none, at the medians of
-// the priors. A search that begins only there may miss other modes, and the field Why of
-// the Plan says so. Choose uses only the fields Chains, Seed and Workers of s.
+// solver that is accurate enough. To choose the solver, Choose compares each candidate
+// with an accurate solver at the modes and around them. With up to 15 parameters, Choose
+// also compares the solvers far from the modes, at points where the posterior density is
+// not negligible. The choice of the sampler depends on the number of modes, on whether
+// they are nearly Gaussian, and on whether the solutions have derivatives. The search
+// for modes begins at the points in the argument `from`. If `from` is nil and there are
+// up to 15 parameters, the search begins at draws from the prior. With more parameters,
+// the search begins at a single point: the nominal point or, if there is none, the
+// medians of the priors. A search from a single point may miss other modes, and the
+// field Why of the Plan says so. Choose uses only the fields Chains, Seed and Workers of
+// s.
 //
 // The choice depends only on p, on the given points, and on s.Seed, so a run can be
 // resumed.
@@ -180,9 +181,9 @@ func fitting(ctx context.Context, q *bayes.Posterior, seed uint64) (Sampler, str
 }
 
 // Check compares the solver of the plan with an accurate solver at some of the last
-// draws. It returns a sentence with the result. The sentence begins with "caution" if the
-// error is large enough to matter. It is empty if there are no draws, or if the sampler
-// uses an accurate solver of its own.
+// draws. Check describes the result in a sentence, which begins with "caution" if the
+// error is large enough to matter. Check returns "" if there are no draws, or if the
+// sampler uses an accurate solver of its own.
 func (p *Plan) Check(ctx context.Context, chains *mcmc.Chains) (string, error) {
 	const compared = 20
 	all := chains.Pooled()

@@ -21,8 +21,8 @@ type Measurement struct {
 	Chains  *mcmc.Chains
 
 	// Solves is the work per draw: the number of steps that the solvers take, divided by
-	// the number of steps in one solution of all equations with the posterior's Setup. It
-	// does not include the solves that compute weights.
+	// the number of steps in one solution of all equations with the posterior's Setup.
+	// Solves does not include the solves that compute weights.
 	Solves float64
 
 	// Summary is the summary of Chains, and ESS is the smallest bulk effective sample
@@ -31,16 +31,16 @@ type Measurement struct {
 	ESS     float64
 
 	// Work is the work of the whole run except for the search for modes, and Prepared is
-	// the work of that search. The unit of both is the work of solving all equations
-	// once.
+	// the work of that search. The unit of Work and Prepared is the work of solving all
+	// equations once.
 	Work, Prepared float64
 
 	// Seconds is the duration of the whole run with the available workers: preparation,
 	// burn-in, and draws. The preparation finds modes and starting points. If the
 	// Posterior already had its Modes, Seconds includes the time of the search that found
 	// them. Preparation is the duration of the preparation. Drawing is the part of
-	// Seconds that is proportional to the number of draws. If the run is repeated, no
-	// results change except Seconds, Preparation and Drawing.
+	// Seconds that is proportional to the number of draws. If the run is repeated, only
+	// Seconds, Preparation and Drawing change.
 	Seconds, Preparation, Drawing float64
 
 	job *job // the job that made it, for More

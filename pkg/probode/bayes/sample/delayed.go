@@ -14,8 +14,8 @@ import (
 // own Setup. The second setup determines the stationary distribution. Except for a few
 // checks, the equations are solved with this setup only for moves that the first, cheaper
 // stage has accepted [Christen & Fox 2005]. The first stage predicts the data at θ′ with
-// its own solution. It corrects this prediction by adding the difference between the
-// predictions of the two stages at the current θ,
+// its own solution. To correct this prediction, the first stage adds the difference
+// between the predictions of the two stages at the current θ,
 //
 //	m*(θ′) = m̃(θ′) + m(θ, ξ) − m̃(θ),
 //
@@ -28,23 +28,23 @@ import (
 //	                 accepted with min(1, p(θ′) q(θ|θ′) a(θ′, θ) / p(θ) q(θ′|θ) a(θ, θ′)),
 //	                               a(θ′, θ) = min(1, p*′(θ) q(θ′|θ) / p(θ′) q(θ|θ′)),
 //
-// So the efficiency depends not on the error of the first stage itself, but on the change
-// of this error from θ to θ′.
+// The efficiency therefore depends on how much the error of the first stage changes from
+// θ to θ′, and not on the size of this error.
 //
-// Stationary distribution: exactly p₀(θ | Y) with the second setup. With Noise it is p(θ,
-// ξ | Y); then θ is moved with ξ fixed, and ξ is moved by pCN as in PCNWithinGibbs. In
-// practice the chain does not converge if the first stage rejects nearly all moves to
-// some region although the second stage would accept them. This happens if the posterior
-// with the second setup has mass in the region, but the first stage cannot solve the
-// equations there, or gives a density close to zero. The chain then never enters the
-// region, and the draws do not show that the region exists. The sampler therefore checks
-// the first stage. Some of the moves that this stage rejects are examined by the second
-// stage: one in two during burn-in, and one in sixteen later. A move is called lost if
-// the probability that the two stages accept it is less than a tenth of the probability
-// that the plain Metropolis algorithm would accept it. Suppose that more than one in 200
-// of the moves that plain Metropolis would accept are lost. The chain then continues with
-// only the second stage, and a note in Chains.Notes gives the iteration at which this
-// begins.
+// Stationary distribution: exactly p₀(θ | Y) with the second setup. With Noise, the
+// stationary distribution is p(θ, ξ | Y): θ is moved with ξ fixed, and ξ is moved by pCN
+// as in PCNWithinGibbs. In practice the chain does not converge if the first stage
+// rejects nearly all moves to some region although the second stage would accept them.
+// The first stage rejects such moves if it cannot solve the equations in the region, or
+// if its density there is close to zero. The chain then never enters the region, and the
+// draws do not show that the region exists. The sampler therefore checks the first
+// stage. The second stage examines some of the moves that the first stage rejects: one
+// in two during burn-in, and one in sixteen later. A move is called lost if the
+// probability that the two stages accept it is less than a tenth of the probability that
+// the plain Metropolis algorithm would accept it. If more than one in 200 of the moves
+// that plain Metropolis would accept are lost, the chain continues with only the second
+// stage. A note in Chains.Notes then gives the iteration at which the first stage was
+// switched off.
 //
 // Cost: one solve of the first stage for each draw, and one solve of the second stage for
 // each move that the first stage accepts or that is checked. DelayedAcceptance accepts
@@ -54,13 +54,13 @@ import (
 // for this reason, use a smaller step for the first stage. A note in Chains.Notes gives
 // the number of solves of the second stage that were saved. Many solves are saved if only
 // a few moves are accepted, as is usual for a random walk in many dimensions or in a
-// curved posterior. With the default proposals in a nearly Gaussian posterior, about half
-// of the moves are accepted. Then at most half of the solves are saved, and Deterministic
-// is as efficient. With Noise each move of ξ needs a solve of the second stage.
+// curved posterior. In a nearly Gaussian posterior, about half of the default proposals
+// are accepted. At most half of the solves are then saved, and Deterministic is as
+// efficient. With Noise each move of ξ needs a solve of the second stage.
 type DelayedAcceptance struct {
-	// First is the setup of the first stage. If its Method or Mesh is nil, the Method or
-	// Mesh of the posterior is used. If Second is given, the zero value of First stands
-	// for the posterior's setup. If neither First nor Second is given, First is the
+	// First is the setup of the first stage. If First.Method or First.Mesh is nil, that
+	// of the posterior is used. If Second is given, the zero value of First stands for
+	// the posterior's setup. If neither First nor Second is given, First is the
 	// posterior's setup with steps twice as long.
 	First probode.Setup
 

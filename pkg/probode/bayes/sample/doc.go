@@ -21,9 +21,9 @@
 //	ExpectedLikelihood   near p(θ | Y)               2 N                     to compare with Conrad et al.
 //	RedrawOnAccept       depends on the proposal     1 to 2                  to reproduce Figure 2 of the paper
 //
-// Package marginal contains another sampler, Integrated, which draws from p(θ | Y). It
-// computes the likelihood with a Gaussian filter, by the Fenrir or the DALTON method.
-// Each draw needs at least two passes of the filter.
+// Package marginal contains another sampler, Integrated, which draws from p(θ | Y).
+// Integrated computes the likelihood with a Gaussian filter, by the Fenrir or the DALTON
+// method. Each draw needs at least two passes of the filter.
 //
 // All samplers except ExpectedLikelihood and RedrawOnAccept are exact: up to Monte Carlo
 // error, their draws have the stationary distribution in the table. For Reweighted the

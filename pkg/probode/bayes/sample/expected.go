@@ -10,9 +10,9 @@ import (
 )
 
 // ExpectedLikelihood is the algorithm known as Monte Carlo within Metropolis. In each
-// iteration it estimates the likelihood with ξ integrated out, both at the current θ and
-// at the proposed θ′. Each estimate is a mean over M new paths [Conrad et al. 2017;
-// O'Neill et al. 2000],
+// iteration the sampler estimates the likelihood with ξ integrated out, both at the
+// current θ and at the proposed θ′. Each estimate is a mean over M new paths [Conrad et
+// al. 2017; O'Neill et al. 2000],
 //
 //	L̂(θ) = (1/M) Σ_{m=1}^M p(Y | Z(θ, ξ⁽ᵐ⁾)),   ξ⁽ᵐ⁾ ~ p(ξ),
 //	accepted with  min(1, L̂(θ′) p(θ′) q(θ|θ′) / L̂(θ) p(θ) q(θ′|θ)).
@@ -26,9 +26,9 @@ import (
 // ExpectedLikelihood does not get stuck when an estimate of the likelihood is too high.
 //
 // Cost: 2M solves and 2M × N × d standard normal numbers for each draw. With the same
-// number of paths, that is twice the cost of PseudoMarginal, whose distribution is exact.
-// Use ExpectedLikelihood to reproduce published results that were obtained with this
-// algorithm.
+// number of paths, ExpectedLikelihood costs twice as much as PseudoMarginal, whose
+// distribution is exact. Use ExpectedLikelihood to reproduce published results that were
+// obtained with this algorithm.
 type ExpectedLikelihood struct {
 	// Proposal is the rule that proposes moves of θ; nil stands for a rule that needs no
 	// tuning.

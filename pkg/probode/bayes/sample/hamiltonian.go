@@ -15,12 +15,12 @@ import (
 )
 
 // Hamiltonian updates θ and ξ together by a form of Hamiltonian Monte Carlo that leaves
-// N(0, I), the prior of ξ, invariant (see mcmc.Hamiltonian). It uses the gradient of the
-// log likelihood with respect to θ and ξ, which is computed by one backward pass through
-// the steps of the solver.
+// N(0, I), the prior of ξ, invariant (see mcmc.Hamiltonian). The sampler needs the
+// gradient of the log likelihood with respect to θ and ξ, which is computed by one
+// backward pass through the steps of the solver.
 //
 // If the noise of the solver is large, θ and ξ depend on each other so strongly that a
-// chain that updates them in turn mixes very slowly. But the data inform only a few
+// chain that updates them in turn mixes very slowly. The data inform only a few
 // directions of ξ. The part of ξ that belongs to the steps between two observation times
 // affects the later states only through the state at the second of these times. So the
 // data at one observation time inform at most as many directions as the state has
@@ -207,7 +207,7 @@ func (k *hamiltonian) target(grad, x []float64) (float64, error) {
 	return logp, err
 }
 
-// Init places the chain at θ = x. It sets v to the mean of the Gaussian approximation,
+// Init places the chain at θ = x. Init sets v to the mean of the Gaussian approximation,
 // and draws ζ from the prior of ξ.
 func (k *hamiltonian) Init(x []float64, rng *rand.Rand) error {
 	d, n := len(x), len(k.mean)

@@ -17,7 +17,8 @@ import (
 )
 
 // NUTS updates θ with the no-U-turn sampler (see mcmc.NUTS), on the unconstrained scale.
-// It uses the gradient of the log density with the classical solution, ξ = 0.
+// The sampler needs the gradient of the log density, computed with the classical
+// solution, ξ = 0.
 //
 // The path of the solver must have derivatives. On a fixed grid these derivatives are
 // obtained by differentiating the equations of the steps. If the steps are chosen anew at
@@ -29,8 +30,8 @@ import (
 // is the cheapest sampler if there are more than about ten parameters, or if they are
 // strongly correlated.
 type NUTS struct {
-	// Setup is the setup with which the equations are solved; the zero value stands for
-	// the setup of the posterior.
+	// Setup is the setup of the solver; the zero value stands for the setup of the
+	// posterior.
 	Setup probode.Setup
 
 	// Accept is the mean probability of acceptance for which the step size is tuned; zero

@@ -20,8 +20,9 @@ import (
 // 2009]. The estimate comes from a bootstrap particle filter, which advances paths from
 // one datum to the next and resamples them there [Gordon, Salmond & Smith 1993, Andrieu,
 // Doucet & Holenstein 2010]. If there are several experiments, the likelihood of each is
-// estimated separately, and the estimates are multiplied. A path has weight zero if the
-// solver fails in its next steps. A move to θ′ fails only if this happens to all paths.
+// estimated separately, and the estimates are multiplied. If the solver fails on the way
+// to the next datum, the path has weight zero. A move to θ′ fails only if all paths have
+// weight zero for this reason.
 //
 // Stationary distribution: exactly p(θ | Y), for any number of paths. The quantities
 // y_hat and log_lik are computed from one path Z, chosen with a probability proportional
@@ -29,12 +30,12 @@ import (
 // likelihood is replaced by log p̂.
 //
 // Cost: with P particles, each draw needs P solves and P × N × d standard normal numbers.
-// PseudoMarginal is useful as an independent check of PCNWithinGibbs. It can replace
-// PCNWithinGibbs if joint moves do not help and the noise of the solver is large compared
-// with the measurement errors. If the variance of log p̂ depends strongly on θ, for
-// example because σ is unknown and small, a chain sometimes gets stuck at a θ at which
-// the estimate of the likelihood is far too high. Check R̂, and increase Particles if R̂
-// is not close to one.
+// PseudoMarginal is useful as an independent check of PCNWithinGibbs. If joint moves do
+// not help and the noise of the solver is large compared with the measurement errors,
+// PseudoMarginal can replace PCNWithinGibbs. If the variance of log p̂ depends strongly
+// on θ, for example because σ is unknown and small, a chain sometimes gets stuck at a θ
+// at which the estimate of the likelihood is far too high. Check R̂, and increase
+// Particles if R̂ is not close to one.
 //
 // A path consists of pieces, each from one datum to the next. Stats.Latent.Accepted is
 // the number of pieces that could be computed, and Stats.Latent.Failed is the number of
@@ -44,12 +45,12 @@ type PseudoMarginal struct {
 	// tuning.
 	Proposal mcmc.Rule
 
-	// Particles is the number of paths. If Particles is zero, each chain tunes this
-	// number in the first half of the burn-in so that the variance of log p̂ at the
-	// current θ is about 1.5. After the first half of the burn-in the number of paths
-	// stays fixed. An effective draw costs least if the variance is between 1 and 3
-	// [Doucet et al. 2015]. The value 1.5 is in the lower half of this range, because the
-	// variance may be larger at other θ.
+	// Particles is the number of paths. If Particles is zero, each chain tunes the
+	// number of paths in the first half of the burn-in, so that the variance of log p̂
+	// at the current θ is about 1.5. After the first half of the burn-in the number of
+	// paths stays fixed. An effective draw costs least if the variance is between 1 and
+	// 3 [Doucet et al. 2015]. The value 1.5 is in the lower half of this range, because
+	// the variance may be larger at other θ.
 	Particles int
 
 	// Correlation is ρ in [0, 1). If Correlation is positive, the standard normal numbers

@@ -8,16 +8,15 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// RedrawOnAccept is exactly the sampler in the appendix of Teymur et al. (2018). It
-// updates θ with the Metropolis algorithm, with ξ fixed. When a move is accepted, a new ξ
-// is drawn from p(ξ) without an accept/reject step; when a move is rejected, ξ does not
-// change.
+// RedrawOnAccept is exactly the sampler in the appendix of Teymur et al. (2018). The
+// Metropolis algorithm updates θ with ξ fixed. When a move is accepted, a new ξ is drawn
+// from p(ξ) without an accept/reject step; when a move is rejected, ξ does not change.
 //
 // Stationary distribution: the density ν(θ) p(ξ) / A_q(θ, ξ), where A_q is the
 // probability that a move from (θ, ξ) is accepted. The values of θ right after each
 // accepted move form a Markov chain, and ν is its invariant distribution. The stationary
 // distribution depends on the proposal q, and is neither p(θ, ξ | Y) nor the cut
-// posterior ∫ p(θ | ξ, Y) p(ξ) dξ. So always publish the proposal together with the
+// posterior ∫ p(θ | ξ, Y) p(ξ) dξ. Always publish the proposal together with the
 // results. Cost: one solve for each draw, and for each accepted move another solve and a
 // new ξ. Use RedrawOnAccept to reproduce the results of that paper; for inference, use
 // PCNWithinGibbs.

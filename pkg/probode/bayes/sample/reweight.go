@@ -32,8 +32,8 @@ import (
 // excludes RedrawOnAccept and ExpectedLikelihood. The weights vary more if the noise of
 // the solver is part of the model.
 //
-// The result has LogWeights, KHat, and the quantities of the accurate solution. The draws
-// are not copied: the result and the argument `chains` use the same slices. If the
+// The result contains LogWeights, KHat, and the quantities of the accurate solution. The
+// draws are not copied: the result and the argument `chains` use the same slices. If the
 // accurate solver fails at a draw, the weight of this draw is zero, and a note says how
 // many such draws there are. Summaries, Predict and LogPredictive use the weights.
 //
@@ -44,9 +44,9 @@ import (
 //
 // Reweight returns an error if the chains do not belong to p, if they already have
 // weights, or if the accurate solver fails at all draws. If ctx is cancelled before all
-// weights are computed, the error is ctx.Err(). In this case the result contains only the
-// first n draws of every chain, where n is the largest number for which all these draws
-// have weights.
+// weights are computed, the error is ctx.Err(), and the result contains only the first n
+// draws of every chain, where n is the largest number for which all these draws have
+// weights.
 func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accurate probode.Setup, workers int) (*mcmc.Chains, error) {
 	if ctx == nil || p == nil || chains == nil {
 		return nil, errors.New("sample: the context, the Posterior or the Chains given to Reweight are nil")
@@ -166,28 +166,28 @@ func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accu
 	return &out, err
 }
 
-// Reweighted is a Sampler in two stages. First, another sampler draws from the posterior
-// computed with its coarse solver. Then the draws are given weights, so that they
-// represent the posterior computed with an accurate solver (see Reweight).
+// Reweighted is a Sampler that works in two stages. First, another sampler draws from
+// the posterior computed with its coarse solver. The draws are then weighted, so that
+// they represent the posterior computed with an accurate solver (see Reweight).
 //
 // Distribution of the weighted draws: p₀(θ | Y) with the accurate solver, if k̂ shows
 // that the weights can be trusted. Cost: the cost of Sampler plus one accurate solve for
 // each distinct θ among the kept draws; these solves use all cores. Use Reweighted if the
 // accurate solver is too slow for a whole chain and the coarse solver is nearly accurate
-// enough; k̂ shows whether it was accurate enough. After the run a short search, which
-// begins at 60 draws from the prior, looks for modes of the accurate posterior. If a mode
-// contains far too few of the draws, a note names this mode.
+// enough; k̂ shows whether the coarse solver was accurate enough. After the run a short
+// search, which begins at 60 draws from the prior, looks for modes of the accurate
+// posterior. If a mode contains far too few of the draws, a note names this mode.
 type Reweighted struct {
 	// Sampler is the sampler that makes the draws; nil stands for Deterministic.
 	Sampler Sampler
 
-	// Accurate is the setup with which the equations are solved to compute the weights.
-	// If its Method or Mesh is nil, the Method or Mesh of the posterior is used. The zero
-	// value stands for reference.Accurate.
+	// Accurate is the setup of the solver that computes the weights. If Accurate.Method
+	// or Accurate.Mesh is nil, that of the posterior is used. If Accurate is zero,
+	// reference.Accurate is used.
 	Accurate probode.Setup
 
 	// Workers is the number of goroutines that solve the equations when the weights are
-	// computed; zero means the number of cores. This number does not change the result.
+	// computed; zero means the number of cores. Workers does not change the result.
 	Workers int
 }
 
@@ -250,7 +250,7 @@ func (s Reweighted) Prepare(ctx context.Context, d *bayes.Density, modes func() 
 	return s, notes, err
 }
 
-// Finish reweights the draws. Finish then makes a short search for modes of the accurate
+// Finish reweights the draws. Finish also searches briefly for modes of the accurate
 // posterior, and adds a note if a mode contains far too few draws. This search is needed
 // because k̂ does not detect missed modes.
 func (s Reweighted) Finish(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains) (*mcmc.Chains, error) {

@@ -28,8 +28,8 @@ import (
 //	log_lik.1, … the log probability of each observation that is not missing
 //
 // If s.Start is nil, the chains start around the modes of the deterministic posterior, or
-// at draws from the prior if no mode is found. A note in Chains.Notes says which of the
-// two was done. To start at draws from the prior even if modes can be found, let s.Start
+// at draws from the prior if no mode is found. A note in Chains.Notes says where the
+// chains start. To start at draws from the prior even if modes can be found, let s.Start
 // call Posterior.DrawPrior. A zero s.BurnIn means 1000 iterations plus 250 for each
 // parameter. The names of the parameters are those in p. A move to a θ at which the
 // equations cannot be solved is rejected and counted as failed.

@@ -27,8 +27,8 @@ type Sampler interface {
 
 	// Kernel returns the kernel of one chain. No other code uses the density d after this
 	// call. The argument `rule` is a rule without tuning parameters that proposes moves
-	// of θ on the unconstrained scale. A kernel may tune itself only in the first burnIn
-	// iterations.
+	// of θ on the unconstrained scale. A kernel may tune itself only in the first
+	// `burnIn` iterations.
 	//
 	// In the methods Init and Position of the kernel, θ is on the natural scale, and its
 	// elements are in the order of Posterior.Params. The kernel must also be an
@@ -41,9 +41,9 @@ type Target struct {
 	Distribution TargetDistribution
 
 	// Reweightable says that the draws can be reweighted to represent the posterior
-	// computed with another solver. This is possible if a path Z and its log likelihood
-	// are stored with each draw of θ, and (θ, Z) is a draw from p(θ, Z | Y). With ξ = 0,
-	// Z is the classical solution at θ.
+	// computed with another solver. Reweighting is possible if a path Z and its log
+	// likelihood are stored with each draw of θ, and (θ, Z) is a draw from p(θ, Z | Y).
+	// With ξ = 0, Z is the classical solution at θ.
 	Reweightable bool
 
 	// Setup is the setup of the accurate solver, if Distribution is Accurate.
@@ -105,10 +105,10 @@ type Preparer interface {
 	Prepare(ctx context.Context, d *bayes.Density, modes func() (*bayes.Modes, error)) (Sampler, []string, error)
 }
 
-// A Replacer is a Sampler that replaces the given posterior by another posterior with the
-// same parameters, and draws from the latter. The search for modes uses the new
-// posterior, whose density is passed to Check and Kernel. The kernel generates the
-// quantities of the given posterior.
+// A Replacer is a Sampler that draws not from the given posterior, but from another
+// posterior with the same parameters. The search for modes uses this other posterior,
+// whose density is passed to Check and Kernel. The kernel generates the quantities of
+// the given posterior.
 type Replacer interface {
 	Sampler
 	// Replace returns the posterior that replaces p.

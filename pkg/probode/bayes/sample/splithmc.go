@@ -14,16 +14,16 @@ import (
 
 // SplitHMC updates θ with a form of Hamiltonian Monte Carlo that solves Hamilton's
 // equations exactly for the Gaussian approximation at the highest mode (see
-// mcmc.Hamiltonian). Like NUTS, it uses the gradient of the log density with the
-// classical solution, ξ = 0, on the unconstrained scale.
+// mcmc.Hamiltonian). Like NUTS, SplitHMC needs the gradient of the log density on the
+// unconstrained scale, computed with the classical solution, ξ = 0.
 //
 // Stationary distribution: p₀(θ | Y) computed with the field Setup, or with the
 // posterior's setup if this field is zero. Cost: if the posterior is nearly Gaussian, the
 // draws are nearly independent, and each draw needs one or two solutions with their
 // gradients. If the posterior is not nearly Gaussian, NUTS is more efficient.
 type SplitHMC struct {
-	// Setup is the setup with which the equations are solved; the zero value stands for
-	// the setup of the posterior.
+	// Setup is the setup of the solver; the zero value stands for the setup of the
+	// posterior.
 	Setup probode.Setup
 
 	// The field `mean` is the highest mode, and the field `precision` is the precision

@@ -16,10 +16,10 @@ import (
 )
 
 // Store makes the same draws as Run, bit for bit, and writes them to files in the folder
-// `dir`. The documentation of store.Run describes the files. It also explains how to
-// resume a run that was stopped or killed, how to extend a finished run, and how to
-// distribute a study over many machines. The function store.Read reads the draws in the
-// form that Predict and LogPredictive need.
+// `dir`. The documentation of store.Run describes the files. That documentation also
+// explains how to resume a run that was stopped or killed, how to extend a finished run,
+// and how to distribute a study over many machines. The function store.Read reads the
+// draws in the form that Predict and LogPredictive need.
 //
 // The files contain a description of the run: the method, the step, α, the priors, the
 // equations, the likelihoods, the data, the sampler with its settings, and the starting
@@ -155,7 +155,7 @@ type streamed struct {
 var _ store.Evaluator = (*streamed)(nil)
 
 // Evaluate returns two log densities at the current θ: the first for ξ = 0, and the
-// second for the fixed ξ of the probe.
+// second for a fixed ξ.
 func (k *streamed) Evaluate() []float64 {
 	k.probe.evaluate(k.Position())
 	return slices.Clone(k.densities[:])

@@ -13,8 +13,8 @@ import (
 )
 
 // Tempering updates θ by parallel tempering between the posterior and the prior (see
-// mcmc.Tempering). It uses the classical solution, ξ = 0. Each chain has one replica for
-// each inverse temperature β, with the density p(θ) p(Y | θ)^β.
+// mcmc.Tempering). The equations are solved without noise, ξ = 0. Each chain has one
+// replica for each inverse temperature β, with the density p(θ) p(Y | θ)^β.
 //
 // Stationary distribution: p₀(θ | Y) computed with the field Setup, or with the
 // posterior's setup if this field is zero. Cost: 42 solves for each draw with ten
@@ -23,8 +23,8 @@ import (
 // only every third of them gives a draw. Use Tempering if the posterior has several modes
 // or has ridges along which other samplers move too slowly, or to check other samplers.
 type Tempering struct {
-	// Setup is the setup with which the equations are solved; the zero value stands for
-	// the setup of the posterior.
+	// Setup is the setup of the solver; the zero value stands for the setup of the
+	// posterior.
 	Setup probode.Setup
 
 	// Temperatures is the number of temperatures. Zero means 10.
@@ -148,8 +148,8 @@ func (k *tempering) Generate(dst []float64) {
 }
 
 // Tuned reports the mean probability of a swap for each pair of neighbouring
-// temperatures. It also reports how many times a point has moved from the prior to the
-// posterior.
+// temperatures. Tuned also reports how many times a point has moved from the prior to
+// the posterior.
 func (k *tempering) Tuned() (what, value string) {
 	rates, trips := k.Swaps()
 	var all []string

@@ -26,14 +26,16 @@ type Result struct {
 }
 
 // Histogram returns, for each of the L+1 ranks, the number of data sets in which quantity
-// k has that rank. It also returns the limits lo and hi of a simultaneous band. If the
-// ranks are uniform, all counts lie between lo and hi with the given probability, or with
-// a slightly larger one, since counts are whole numbers. A hump in the middle means that
-// the spread of the draws is too large. High counts at both ends mean that the spread is
-// too small. A histogram that slopes to one side means that the draws are biased.
+// k has that rank. Histogram also returns the limits lo and hi of a simultaneous band.
+// If the ranks are uniform, all counts lie between lo and hi with the given probability,
+// or with a slightly larger one, since counts are whole numbers. A hump in the middle
+// means that the spread of the draws is too large. High counts at both ends mean that
+// the spread is too small. A histogram that slopes to one side means that the draws are
+// biased.
 //
-// The bands are pointwise binomial bands with equal tails. The bands are just wide enough
-// to contain all counts with the given joint probability, which is computed exactly.
+// The band is a pointwise binomial interval with equal tails. The interval is just wide
+// enough that, with the given joint probability, it contains all counts. This
+// probability is computed exactly.
 func (r *Result) Histogram(k int, probability float64) (counts []int, lo, hi int) {
 	counts = make([]int, r.Draws+1)
 	for _, rank := range r.Ranks[k] {
@@ -49,8 +51,8 @@ func (r *Result) Histogram(k int, probability float64) (counts []int, lo, hi int
 }
 
 // ECDF compares the empirical distribution function of the ranks of quantity k with the
-// uniform distribution function. It returns their differences at the L points z =
-// 1/(L+1), …, L/(L+1), and the limits lo and hi of simultaneous bands:
+// uniform distribution function. ECDF returns the differences of these functions at the
+// L points z = 1/(L+1), …, L/(L+1), and the limits lo and hi of simultaneous bands:
 //
 //	F(z) − z,   F(z) = share of ranks < z (L+1)
 //
@@ -61,8 +63,8 @@ func (r *Result) Histogram(k int, probability float64) (counts []int, lo, hi int
 // in the middle, the spread of the draws is too large; if it falls in the middle, their
 // spread is too small.
 //
-// The bands are those of Säilynoja, Bürkner & Vehtari (2022), computed like those of
-// Histogram.
+// The bands follow Säilynoja, Bürkner & Vehtari (2022), and are computed in the same way
+// as the band of Histogram.
 func (r *Result) ECDF(k int, probability float64) (z, diff, lo, hi []float64) {
 	n, c := len(r.Ranks[k]), r.cumulated(k)
 	dist := newBinomial(n)

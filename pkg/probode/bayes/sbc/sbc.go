@@ -55,16 +55,16 @@ type Settings struct {
 	Progress func(done, total int)
 }
 
-// Run checks a sampler by simulation-based calibration [Talts et al. 2018]. For each data
-// set it draws θ from the priors of p, and data from the model, with the same times and
-// missing values as the data of p. Then it samples from the posterior with the sampler,
-// and ranks θ among the sampler's draws.
+// Run checks a sampler by simulation-based calibration [Talts et al. 2018]. For each
+// data set, Run draws θ from the priors of p, and data from the model, with the same
+// times and missing values as the data of p. Run then draws from the posterior with the
+// sampler, and ranks θ among these draws.
 //
 // The data come from the model whose posterior the sampler claims to sample. This model
-// usually uses the numerical solution with the solver's noise. For Deterministic, and for
-// DelayedAcceptance without Noise, it uses the classical solution; for Reweighted it uses
-// the accurate solution. The draws of Reweighted are resampled in proportion to their
-// weights.
+// usually contains the numerical solution with the solver's noise. For Deterministic,
+// and for DelayedAcceptance without Noise, the model contains the classical solution.
+// For Reweighted, it contains the accurate solution. The draws of Reweighted are
+// resampled in proportion to their weights.
 //
 // Each data set has one chain, which starts at the θ that generated the data. The test
 // shows whether the sampler leaves the posterior invariant, but not whether a chain
@@ -72,8 +72,8 @@ type Settings struct {
 // random numbers. So the result does not depend on the number of workers, and the first n
 // data sets do not depend on the total number of data sets.
 //
-// If ctx is cancelled before all data sets are complete, the result holds those that are
-// complete, and the error is ctx.Err().
+// If ctx is cancelled before all data sets are complete, the result holds the ranks from
+// the complete ones, and the error is ctx.Err().
 func Run(ctx context.Context, p *bayes.Posterior, sampler sample.Sampler, s Settings) (*Result, error) {
 	if s.Sets < 0 || s.Ranks < 0 || s.Workers < 0 || !(s.Independent >= 0) {
 		panic("sbc: a number in Settings is negative: want numbers ≥ 0")
