@@ -43,11 +43,12 @@ type Optimum struct {
 	LogPrior      float64   // 0 unless FitSettings.Map is set
 	Error         float64   // as in Evaluation
 	Theta         []float64 // values of all parameters on the linear scale
-	// Slope is the largest component of the gradient with respect to the parameters on
-	// their scales. The gradient is that of the log-likelihood or, if Map is set, of the
-	// log posterior density. If Theta lies on a bound, components that point outwards at
-	// this bound are excluded. If the likelihood has kinks at Theta, Slope is the mean
-	// slope between Theta and the maximum of the likelihood's expansion around Theta.
+	// Slope is the largest absolute value of a component of the gradient with respect to
+	// the coordinates of the search. A coordinate is a parameter on its scale, divided by
+	// a typical change. The gradient is that of the log-likelihood or, if Map is set, of
+	// the log posterior density. If Theta lies on a bound, components that point outwards
+	// at this bound are excluded. If measurements have Laplace errors, Slope is instead
+	// Left divided by the distance between Theta and the maximum of the expansion.
 	Slope float64
 	// Left is an estimate of how much the objective could still increase. The estimate
 	// uses an expansion around Theta. Kinks is the number of measurements that have

@@ -91,7 +91,7 @@ func Plane(x, y []float64, f float64, m int) (Surface, error) {
 //
 // This is Scott's rule; σ̂ is the standard deviation of the sample. The density is
 // computed at m points. The value f = 0 means 1, and m = 0 means 256. Line panics if f or
-// m is negative. It returns an error if there are fewer than two values, if a value is
+// m is negative. Line returns an error if there are fewer than two values, if a value is
 // not finite, or if all values are equal.
 func Line(x []float64, f float64, m int) (at, density []float64, err error) {
 	if f < 0 || m < 0 {
