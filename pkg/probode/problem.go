@@ -62,9 +62,9 @@ type Problem struct {
 	// X0 is the initial state; its length is the dimension d.
 	X0 []float64
 
-	// Start, if not nil, computes the initial state for θ, and writes it to x0. These
-	// values replace those of X0, but the length of X0 still determines d. An unknown
-	// initial value is treated like any other parameter.
+	// Start, if not nil, computes the initial state for θ, and writes it to x0. The
+	// result of Start replaces the values of X0, but the length of X0 still determines d.
+	// An unknown initial value is treated like any other parameter.
 	Start func(x0, theta []float64)
 
 	// StartTheta, if not nil, computes the derivative of the initial state with respect
@@ -157,10 +157,11 @@ func (p *Problem) Initial(dst, theta []float64) {
 //	θ′ = (θ, x₀ₖ, …).
 //
 // The initial values can then be inferred like any other parameter. The nominal values of
-// the additional parameters are the initial values of p. Their names are the names of the
-// states, without a unit and followed by 0: hare0 for hare, x1_0 for x1. The functions of
-// p are still called with only the original θ. UnknownStart panics if a component does
-// not exist, or if p already has a parameter with the name of an additional parameter.
+// the additional parameters are the initial values of p. The name of an additional
+// parameter is the name of the state, without a unit and followed by 0: hare0 for hare,
+// x1_0 for x1. The functions of p are still called with only the original θ. UnknownStart
+// panics if a component does not exist, or if p already has a parameter with the name of
+// an additional parameter.
 func (p *Problem) UnknownStart(components ...int) *Problem {
 	if len(components) == 0 {
 		components = make([]int, p.Dim())

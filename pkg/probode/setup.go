@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// A Setup says how a problem is solved: by which method, on which mesh, and with how
-// much noise. To get a different Setup, copy it and change a field.
+// A Setup says how a problem is solved: by which method, on which mesh, and with how much
+// noise. To get a different Setup, copy a Setup and change a field of the copy.
 type Setup struct {
 	Method Method
 

@@ -24,7 +24,7 @@ type LikelihoodSettings struct {
 	// starts at 10⁻⁵. The tolerance is then repeatedly divided by 16, until the error of
 	// the experiment's log-likelihood is at most 10⁻⁷ divided by the number of
 	// experiments, or until rounding errors dominate. The error is estimated by a quarter
-	// of the last change of the log-likelihood. This estimate is conservative: the error
+	// of the last change of the log-likelihood. The estimate is conservative: the error
 	// decreases at least in proportion to the tolerance, so the remaining error is at
 	// most about 1/15 of the last change.
 	Tolerance probode.Tolerance
@@ -121,9 +121,9 @@ type Evaluation struct {
 
 	// Gradient is the gradient with respect to the values of the estimated parameters on
 	// the linear scale. ScaleGradient is the gradient with respect to the values of the
-	// estimated parameters on their scales. The components of both gradients are in the
-	// order of LogLikelihood.Estimated. Both gradients are nil unless the argument
-	// `gradient` of At was true.
+	// estimated parameters on their scales. The components of Gradient and ScaleGradient
+	// are in the order of LogLikelihood.Estimated. Gradient and ScaleGradient are nil
+	// unless the argument `gradient` of At was true.
 	Gradient, ScaleGradient []float64
 
 	// The elements of Instances are in the order of File.Instances.
@@ -241,7 +241,8 @@ func (l *LogLikelihood) Nominal() []float64 {
 // on parameters, the gradient is a one-sided derivative: the derivative for changes that
 // move the event to an earlier time.
 //
-// It is an error if a measurement has no density under the model, or if the solver fails.
+// It is an error if the model defines no density for a measurement, for example because
+// the noise is not positive, or if the solver fails.
 func (l *LogLikelihood) At(ctx context.Context, theta []float64, gradient bool) (*Evaluation, error) {
 	if len(theta) != len(l.p.Params) {
 		return nil, fmt.Errorf("found %d values: want %d, one for each parameter", len(theta), len(l.p.Params))

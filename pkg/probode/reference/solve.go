@@ -61,11 +61,11 @@ import (
 // solution, up to rounding errors. Error therefore includes the effect of an error in the
 // time of an event.
 //
-// If the step length becomes as small as rounding errors in t, if f is not finite or
-// panics, or if too many steps are needed, Solve returns an error with the time at which
-// this happens and, if possible, a suggestion. If ctx is done before the solution is
-// complete, Solve stops at the next call of f, and the error wraps ctx.Err(). If there is
-// an error, the result is nil.
+// Solve returns an error if the step length becomes as small as rounding errors in t, if
+// f is not finite or panics, or if too many steps are needed. The error gives the time at
+// which the problem occurred and, if possible, a suggestion. If ctx is done before the
+// solution is complete, Solve stops at the next call of f, and the error wraps ctx.Err().
+// If there is an error, the result is nil.
 //
 // Sources: Gragg (1965), SIAM J. Numer. Anal. 2, 384; Bulirsch & Stoer (1966),
 // Numer. Math. 8, 1; Deuflhard (1983), Numer. Math. 41, 399, for the control

@@ -55,8 +55,8 @@ type Constant struct {
 	// one.
 	Kept bool
 
-	// If the field Size is true, the constant is the size of a compartment. This size
-	// must be the same during and after preequilibration.
+	// If the field Size is true, the constant is the size of a compartment. The size of
+	// the compartment must be the same during and after preequilibration.
 	Size bool
 }
 
