@@ -159,9 +159,9 @@ func (p *Problem) Initial(dst, theta []float64) {
 // The initial values can then be inferred like any other parameter. The nominal values of
 // the additional parameters are the initial values of p. The name of an additional
 // parameter is the name of the state, without a unit and followed by 0: hare0 for hare,
-// x1_0 for x1. The functions of p are still called with only the original θ. UnknownStart
-// panics if a component does not exist, or if p already has a parameter with the name of
-// an additional parameter.
+// x1_0 for x1. The functions of p still get only the parameters of p. UnknownStart panics
+// if a component does not exist, or if p already has a parameter with the name of an
+// additional parameter.
 func (p *Problem) UnknownStart(components ...int) *Problem {
 	if len(components) == 0 {
 		components = make([]int, p.Dim())

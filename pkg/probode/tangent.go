@@ -123,9 +123,9 @@ func (s *Solver) differences(z, dz, theta, dtheta, xi []float64, m int) error {
 	return err
 }
 
-// Differences computes the derivatives that Tangential describes. They are central
-// differences of the function states(), which computes the states for θ and writes them
-// to dst.
+// Differences computes the derivatives that Tangential describes. The derivatives are
+// central differences of the function states(), which computes the states for θ and
+// writes them to dst.
 func Differences(dst, ddst, theta, dtheta []float64, states func(dst, theta []float64) error) error {
 	p := len(theta)
 	at, left := make([]float64, p), make([]float64, len(dst))

@@ -27,8 +27,8 @@ type FitSettings struct {
 	// contributes its density on that scale.
 	Map bool
 	// Tolerance is the tolerance of the solver during the search; the zero value means a
-	// relative tolerance of 10⁻⁴. The final log-likelihoods are computed without
-	// Tolerance: their error is at most 10⁻⁷, unless rounding errors prevent that.
+	// relative tolerance of 10⁻⁴. Tolerance does not affect the error of the final
+	// log-likelihoods, which is at most 10⁻⁷ unless rounding errors prevent that.
 	Tolerance probode.Tolerance
 	// Workers is the number of searches that run at the same time; zero means one for
 	// each processor. The results do not depend on Workers.

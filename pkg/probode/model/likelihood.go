@@ -238,8 +238,8 @@ func (l *LogLikelihood) Nominal() []float64 {
 // error is about as large as the error of the solution. If the time of an event or a
 // switch depends on parameters, the gradient includes the effect of a change of this
 // time. If a measurement is made at exactly the time of an event, and this time depends
-// on parameters, the gradient is a one-sided derivative: the derivative for changes that
-// move the event to an earlier time.
+// on parameters, the gradient is a one-sided derivative: it is valid for changes of the
+// parameters that move the event to an earlier time.
 //
 // It is an error if the model defines no density for a measurement, for example because
 // the noise is not positive, or if the solver fails.

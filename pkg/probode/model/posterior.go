@@ -99,10 +99,10 @@ func (p *File) estimated() (list []int) {
 // of the support is not positive, on the linear scale.
 func (p *File) Point(theta []float64) ([]float64, error) { return p.inside(theta, 0, 1e-9) }
 
-// Start converts theta to a point of the posterior, like Point, but for a search that
-// begins at this point. If the support of a parameter has a finite width, Start moves the
-// value at least a hundredth of this width away from both edges. Near an edge the density
-// on an unbounded scale is almost constant, so a search might not leave the edge.
+// Start converts theta to a point of the posterior at which a search can begin. Start
+// does more than Point: it moves a value away from an edge of the support if the distance
+// is less than a hundredth of the width of the support. Near an edge the density on an
+// unbounded scale is almost constant, so a search might stay there.
 func (p *File) Start(theta []float64) ([]float64, error) { return p.inside(theta, 0.01, 0.01) }
 
 // The method inside() returns those elements of theta that belong to estimated

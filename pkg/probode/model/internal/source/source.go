@@ -57,10 +57,10 @@ type Files struct {
 }
 
 // Dir returns the files of a folder on disk. The user gives the name of the first file.
-// The names of all other files are read from files, so a downloaded model could name any
-// file of the user. Therefore, unless the argument `outside` is true, all other files
-// must be in the folder, even after symbolic links are followed. An error about a file
-// outside the folder contains no text from this file.
+// The names of all other files are read from the model itself, so a downloaded model
+// could name any file of the user. Therefore, unless the argument `outside` is true, all
+// other files must be in the folder, even after symbolic links are followed. An error
+// about a file outside the folder contains no text from this file.
 func Dir(dir string, outside bool) *Files {
 	f := &Files{}
 	f.open = func(name string) (r io.ReadCloser, quiet bool, err error) {
