@@ -18,8 +18,8 @@ import (
 const noiseBlock = 256
 
 // DrawNoise fills xi with the standard normal variates of the path with the given number.
-// These variates depend only on (seed, path), and the first n of them do not depend on
-// len(xi).
+// The variates depend only on `seed` and `path`: a longer xi begins with the same
+// variates.
 func DrawNoise(xi []float64, seed, path uint64) {
 	var source normal.Source
 	for from := 0; from < len(xi); from += noiseBlock {

@@ -33,16 +33,17 @@ type Path interface {
 // Tangential is a Path that can compute derivatives of its states.
 type Tangential interface {
 	Path
-	// Tangents does the same as States. Tangents also computes the derivatives of the
-	// states along M directions in θ for fixed ξ, and writes them to ddst. Direction m is
-	// row m of the M×p matrix dtheta; its derivatives are
+	// Tangents computes the same states as States, and also the derivatives of the states
+	// along M directions in θ for fixed ξ. The derivatives are written to ddst. Direction
+	// m is row m of the M×p matrix dtheta; its derivatives are
 	// ddst[m*len(dst):(m+1)*len(dst)]. The error is errors.ErrUnsupported if the states
 	// have no derivative.
 	Tangents(ctx context.Context, dst, ddst, theta, dtheta, xi []float64) error
 }
 
 // Holdable is a Path that is discontinuous in θ, for example because its steps are chosen
-// anew for every θ. Near a given θ it can be replaced by a smooth Path.
+// anew for every θ. The method Hold returns a smooth Path that can replace this Path near
+// a given θ.
 type Holdable interface {
 	Path
 	// Hold returns a Path that is smooth in θ, and that gives the same states as this
@@ -50,14 +51,14 @@ type Holdable interface {
 	Hold(ctx context.Context, theta []float64) (Path, error)
 }
 
-// Gridded is a Path on a grid. A Solver can compute such a path in pieces, as in a
-// particle filter.
+// Gridded is a Path on a grid. The Solver of a Gridded can compute the path in pieces, as
+// in a particle filter.
 type Gridded interface {
 	Path
-	// Solver returns the Solver, which has the same α and the same moving grid as the
-	// Path.
+	// Solver returns the Solver that computes the Path. If the grid of the Path moves
+	// with θ, the grid of this Solver moves in the same way.
 	Solver() *Solver
-	// Interpolator returns an Interpolator. From a path that the Solver has computed, it
+	// Interpolator returns an Interpolator, which takes a path of the Solver and
 	// interpolates the states at the times that were passed to Bind.
 	Interpolator() *Interpolator
 }

@@ -12,8 +12,9 @@ import (
 //
 //	x′(t) = f(t, x; θ),   x(t₀) = x₀(θ),   t ∈ [t₀, t₁],
 //
-// for a state x ∈ ℝᵈ. A Problem stores nothing between calls: θ is an argument, so any
-// number of goroutines can use one Problem if its functions allow it.
+// for a state x ∈ ℝᵈ. A Problem stores nothing between calls, because θ is an argument.
+// Any number of goroutines can therefore use one Problem, provided that its functions may
+// be called concurrently.
 //
 // Grids and Solvers keep a pointer to their Problem, so do not change a Problem after a
 // Grid or a Solver has been made for it; change a copy instead. Note that a copy shares
@@ -49,20 +50,21 @@ type Problem struct {
 	FTheta func(dst []float64, t float64, x, theta []float64)
 
 	// Pullback, if not nil, computes the derivatives of the scalar λᵀf(t, x; θ) with
-	// respect to x, θ and t. It adds the derivatives with respect to x to dx and those
-	// with respect to θ to dtheta, and returns the derivative with respect to t. Pullback
-	// is used instead of FJ and FTheta to compute gradients of functions of a path: see
-	// Solver.Gradient. If there are many parameters, Pullback takes much less time than
-	// filling and multiplying the matrices ∂f/∂x and ∂f/∂θ. If Pullback adds nothing and
-	// returns NaN, FJ and FTheta are used instead.
+	// respect to x, θ and t. Pullback adds the derivatives with respect to x to dx, adds
+	// those with respect to θ to dtheta, and returns the derivative with respect to t.
+	// Pullback is used instead of FJ and FTheta to compute gradients of functions of a
+	// path: see Solver.Gradient. If there are many parameters, Pullback takes much less
+	// time than filling and multiplying the matrices ∂f/∂x and ∂f/∂θ. A Pullback that
+	// cannot compute the derivatives must return NaN and add nothing; FJ and FTheta are
+	// then used instead.
 	Pullback func(dx, dtheta, lambda []float64, t float64, x, theta []float64) (dt float64)
 
 	// X0 is the initial state; its length is the dimension d.
 	X0 []float64
 
-	// Start, if not nil, computes the initial state for θ, and writes it to x0. These
-	// values replace those of X0, but the length of X0 still determines d. An unknown
-	// initial value is treated like any other parameter.
+	// Start, if not nil, computes the initial state for θ, and writes it to x0. The
+	// result of Start replaces the values of X0, but the length of X0 still determines d.
+	// An unknown initial value is treated like any other parameter.
 	Start func(x0, theta []float64)
 
 	// StartTheta, if not nil, computes the derivative of the initial state with respect
@@ -95,13 +97,13 @@ type Problem struct {
 	// O(d kl (kl+ku)) instead of O(d³).
 	Band *Bandwidth
 
-	// Autonomous says that f does not depend on t, which saves an implicit multistep
-	// method one evaluation of f in each step.
+	// Autonomous says that f does not depend on t. An implicit multistep method then
+	// needs one evaluation of f less in each step.
 	Autonomous bool
 
 	// Noiseless lists the components of the state, counted from 0, for which f is always
-	// 0: they are constant, except that Events may change them. Every method computes
-	// these components exactly, so they have no noise.
+	// 0. These components change only at Events. Every method computes these components
+	// exactly, so they have no noise.
 	Noiseless []int
 
 	// States and Params name the components of x and θ; nil stands for x1, x2, … and
@@ -149,16 +151,17 @@ func (p *Problem) Initial(dst, theta []float64) {
 }
 
 // UnknownStart returns a copy of p in which the initial values of the given components of
-// the state, or of all components if none is given, are additional parameters after those
-// of p:
+// the state, or of all components if none is given, are additional parameters, which
+// follow the parameters of p:
 //
 //	θ′ = (θ, x₀ₖ, …).
 //
 // The initial values can then be inferred like any other parameter. The nominal values of
-// the additional parameters are the initial values of p. Their names are the names of the
-// states, without a unit and followed by 0: hare0 for hare, x1_0 for x1. The F and FJ of
-// p are still called with only the original θ. UnknownStart panics if a component does
-// not exist, or if p already has a parameter with the name of an additional parameter.
+// the additional parameters are the initial values of p. The name of an additional
+// parameter is the name of the state, without a unit and followed by 0: hare0 for hare,
+// x1_0 for x1. The functions of p still get only the parameters of p. UnknownStart panics
+// if a component does not exist, or if p already has a parameter with the name of an
+// additional parameter.
 func (p *Problem) UnknownStart(components ...int) *Problem {
 	if len(components) == 0 {
 		components = make([]int, p.Dim())

@@ -8,8 +8,8 @@ import (
 
 // An Adjoint holds the gradient of a function of a path with respect to everything that a
 // step depends on. The field `Next` holds the gradient with respect to the state at the
-// end of the step. From it a Reverser computes the contribution of the step to each of
-// the other gradients, and adds it to that gradient.
+// end of the step. A Reverser uses `Next` to compute the contributions of the step to the
+// other gradients, and adds these contributions.
 type Adjoint struct {
 	Next []float64 // with respect to the state at the end of the step
 
@@ -29,12 +29,13 @@ type Adjoint struct {
 	field *fieldAdjoint
 }
 
-// NewAdjoint returns an Adjoint for steps on the problem p. It is meant for a method that
-// applies another method to an auxiliary problem p. The slices of the result are nil.
+// NewAdjoint returns an Adjoint for steps of the problem p. A method that applies another
+// method to an auxiliary problem calls NewAdjoint with this problem. The slices of the
+// result are nil.
 func NewAdjoint(p *Problem) *Adjoint { return &Adjoint{field: newFieldAdjoint(p)} }
 
-// Noise is meant for steps that add the noise `scale` × ξ to the next state. It adds the
-// contributions of such a step to Xi and Scale.
+// Noise adds the contributions of a step to Xi and Scale. The step must add the noise
+// `scale` × ξ to the next state.
 func (a *Adjoint) Noise(xi, scale []float64) {
 	for k, v := range xi {
 		a.Xi[k] += scale[k] * a.Next[k]
@@ -75,9 +76,9 @@ func (a *Adjoint) Field(dx, lambda []float64, t, c float64, x, theta []float64) 
 	}
 }
 
-// SecondField does the same for the gradients of the scalar λᵀf + μᵀJu. The vectors λ, μ
-// and u are constant, and f and J are evaluated at (t, x; θ). SecondField works like
-// Field, but takes twice as long, and computes the derivative along u by a central
+// SecondField computes the same gradients as Field, but of the scalar λᵀf + μᵀJu. The
+// vectors λ, μ and u are constant, and f and J are evaluated at (t, x; θ). SecondField
+// takes twice as long as Field, and computes the derivative along u by a central
 // difference. The relative error is about 10⁻¹⁰, or 10⁻⁸ if FJ or FTheta is missing and
 // there is no Problem.Pullback.
 func (a *Adjoint) SecondField(dx, lambda, mu, u []float64, t, c float64, x, theta []float64) {

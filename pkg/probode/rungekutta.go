@@ -28,9 +28,9 @@ type Tableau struct {
 	B, C  []float64   // n elements each
 
 	// Embedded, if not nil, holds the weights eₗ of the estimate h Σ eₗ kₗ of the local
-	// error. They are the differences between the weights in B and those of an embedded
-	// method. If there are n+1 weights, the last is the weight of f at the end of the
-	// step.
+	// error. Each eₗ is the difference between the weight in B and the weight of an
+	// embedded method. If there are n+1 weights, the last is the weight of f at the end
+	// of the step.
 	Embedded []float64
 }
 
@@ -293,10 +293,10 @@ func terms(a []float64, h float64) (list []term) {
 	return list
 }
 
-// Runs reports whether the grid is uniform.
+// Runs reports whether Run can be used, which requires a uniform grid.
 func (r *rungeKutta) Runs() bool { return r.g.h > 0 }
 
-// Run takes the steps of one segment.
+// Run takes several steps of one segment.
 func (r *rungeKutta) Run(z []float64, from, to int, theta, xi, scale []float64) (int, error) {
 	d, f, h := len(r.stage), r.p.F, r.g.h
 	if r.terms == nil {

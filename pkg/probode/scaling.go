@@ -54,7 +54,7 @@ func (s *Solver) SetAlpha(alpha float64) {
 
 // SetScaling changes how the size of the noise depends on the step. If scaling is
 // ScaleLocal and no local errors are stored in the grid, SetScaling estimates these
-// errors along the classical path at θ. Like any solve, this computation may fail.
+// errors along the classical path at θ. The estimate requires solves, which may fail.
 func (s *Solver) SetScaling(scaling Scaling, theta []float64) error {
 	if scaling == ScaleDefault {
 		scaling = s.byDefault()

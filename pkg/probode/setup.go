@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// A Setup says how a problem is solved: by which method, on which mesh, and with how
-// much noise. To get a different Setup, copy it and change a field.
+// A Setup says how a problem is solved: by which method, on which mesh, and with how much
+// noise. To get a different Setup, copy a Setup and change a field of the copy.
 type Setup struct {
 	Method Method
 
-	// Mesh says how the steps are chosen. It is Uniform, Through, Frozen, Adaptive,
+	// Mesh says how the steps are chosen. The mesh is Uniform, Through, Frozen, Adaptive,
 	// reference.Accurate, or a mesh of your own.
 	Mesh Mesh
 
@@ -65,9 +65,9 @@ func (s Setup) Bind(ctx context.Context, p *Problem, at, times []float64) (Path,
 
 // Grid returns the grid on which s solves p. The grid is made for θ and, if the mesh uses
 // them, for the times at which the solution is needed. With ScaleLocal the grid stores
-// the local errors of the classical path at θ. For a Mesh that chooses its steps at every
-// θ, Grid returns the grid of the Path that Hold returns. If there is no grid, the error
-// says why.
+// the local errors of the classical path at θ. For a Mesh that chooses its steps anew for
+// every θ, Grid returns the grid of the Path that Hold returns. If there is no grid, the
+// error says why.
 func (s Setup) Grid(ctx context.Context, p *Problem, theta, times []float64) (*Grid, error) {
 	if m, ok := s.Mesh.(gridder); ok {
 		g, err := m.grid(ctx, p, s.Method, theta, times)

@@ -163,10 +163,10 @@ func (s *Solver) MemoryLen() int {
 	return 0
 }
 
-// After Bind has been called, a solve by s stops soon after ctx is done, and returns the
-// error of ctx. The same is true of Solvers that are cloned from s afterwards. The
-// function release() restores the earlier context; if Bind is called several times, the
-// release functions must be called in reverse order.
+// After Bind has been called, solves by s, and by Solvers that are cloned from s
+// afterwards, stop soon after ctx is done, and return the error of ctx. The function
+// release() restores the earlier context; if Bind is called several times, the release
+// functions must be called in reverse order.
 func (s *Solver) Bind(ctx context.Context) (release func()) {
 	before, cause := s.stop, s.cause
 	stop, end := progress.NewStop(ctx)
@@ -186,7 +186,7 @@ func (s *Solver) Bind(ctx context.Context) (release func()) {
 //
 // The error is a *SolveError if θ or f is not finite, if the path diverges, if a step
 // fails, or if a function of the problem panics. If there is an error, z holds the path
-// up to the step that failed. Solve panics if a length is wrong.
+// up to the step that failed. Solve panics if a slice has the wrong length.
 func (s *Solver) Solve(z, theta, xi []float64) error {
 	return s.run(z, nil, theta, xi, 0, s.Steps())
 }
@@ -197,10 +197,10 @@ func (s *Solver) Solve(z, theta, xi []float64) error {
 // lengths as for Solve. If `from` is 0, the row of t₀ is written, too.
 //
 // The argument `memory`, of length MemoryLen, holds the values that the method stores
-// about earlier steps. On entry these are the steps before t_from, unless `from` is 0; on
-// return they are the steps before t_to. A path that is computed in pieces equals the
-// path of Solve bit for bit. Each piece may continue a different path, as in a particle
-// filter. Errors and panics are as for Solve.
+// about earlier steps. On entry `memory` must describe the steps before t_from, unless
+// `from` is 0. On return `memory` describes the steps before t_to. A path that is
+// computed in pieces equals the path of Solve bit for bit. Each piece may continue a
+// different path, as in a particle filter. Errors and panics are as for Solve.
 func (s *Solver) SolveFrom(z, memory, theta, xi []float64, from, to int) error {
 	if from < 0 || from > to || to > s.Steps() {
 		panic(fmt.Sprintf("probode: the steps are %d to %d: want 0 ≤ from ≤ to ≤ %d", from, to, s.Steps()))
@@ -211,8 +211,8 @@ func (s *Solver) SolveFrom(z, memory, theta, xi []float64, from, to int) error {
 	return s.run(z, memory, theta, xi, from, to)
 }
 
-// SolvePath draws ξ for the path with the given number, stores it in xi, and computes the
-// path with it. The same (seed, path) always gives the same path.
+// SolvePath draws ξ for the path with the given number, stores ξ in xi, and computes the
+// path. The same values of `seed` and `path` always give the same path.
 func (s *Solver) SolvePath(z, theta, xi []float64, seed, path uint64) error {
 	if len(xi) != s.NoiseLen() {
 		panic(fmt.Sprintf("probode: xi has length %d: want N·n = %d", len(xi), s.NoiseLen()))
@@ -222,8 +222,8 @@ func (s *Solver) SolvePath(z, theta, xi []float64, seed, path uint64) error {
 }
 
 // Stepper returns the Stepper of s, prepared to take step i of the path z, and the scales
-// of the normal variates of that step. Of the path z, only the rows up to row i are read.
-// The result can be used to study single steps; step i must not be an event.
+// of the normal variates of that step. Stepper reads the rows of z only up to row i. The
+// Stepper can be used to study single steps; step i must not be an event.
 func (s *Solver) Stepper(i int, z, theta []float64) (step Stepper, scale []float64, err error) {
 	if i < 0 || i >= s.Steps() {
 		panic(fmt.Sprintf("probode: the index of the step is %d: want an index in [0, %d)", i, s.Steps()))
@@ -436,8 +436,9 @@ func (s *Solver) checkPath(z, theta []float64) error {
 }
 
 // Fail returns the *SolveError for a failure of step i, which began at the state x. If
-// the path diverged or a matrix was singular, Fail looks for the reason, which may be f
-// itself. Failures are frequent in samplers, so Fail allocates nothing but the error.
+// the path diverged or a matrix was singular, Fail examines whether the reason is a wrong
+// value of f or of its Jacobian. Failures are frequent in samplers, so Fail allocates
+// nothing but the error.
 func (s *Solver) Fail(i int, theta, x []float64, err error) error {
 	i = min(i, s.Steps()-1)
 	all := new(struct {

@@ -59,9 +59,9 @@ func (t *Tangents) AddNoise(dst []float64, m int, xi []float64) {
 	}
 }
 
-// SolveTangents does the same as Solve. It also computes the derivative of Z along M
-// directions in θ, with ξ and α fixed, and writes it to dz. The argument `dtheta` holds
-// the directions as a row-major M×p matrix. The elements of dz are
+// SolveTangents computes the same path as Solve, and also the derivative of Z along M
+// directions in θ, with ξ and α fixed. The derivative is written to dz. The argument
+// `dtheta` holds the directions as a row-major M×p matrix. The elements of dz are
 //
 //	dz[(i*d+k)*M + m] = Σⱼ ∂Z_{ik}/∂θⱼ · dtheta[m*p+j].
 //
@@ -69,14 +69,15 @@ func (t *Tangents) AddNoise(dst []float64, m int, xi []float64) {
 // grid points between them move, and the result is the derivative of the state at the
 // moving grid point.
 //
-// With Problem.FJ and Problem.FTheta the derivative is exact up to rounding. If one of
-// them is missing, it is replaced by differences of F, and the relative error is about
+// With Problem.FJ and Problem.FTheta the derivative is exact up to rounding. If FJ or
+// FTheta is missing, differences of F are used instead, and the relative error is about
 // 10⁻⁷. Each direction costs about as much as one more solve: it takes one additional
-// evaluation of F for every evaluation in the step, or none if FTheta is set. Where the
-// Jacobian enters Z itself, as in the noise of adams.Moulton, each direction also takes
-// two evaluations of FJ, and costs about three solves. (In two dimensions, where Solve is
-// fastest, these costs are about four times as large.) If the method is not
-// Differentiable, the derivative in each direction is a central difference of two solves.
+// evaluation of F for every evaluation in the step, or none if FTheta is set. If Z itself
+// depends on the Jacobian, as in the noise of adams.Moulton, each direction also takes
+// two evaluations of FJ, and costs about three solves. In two dimensions, each direction
+// costs about four times as many solves, because Solve is especially fast there. If the
+// method is not Differentiable, the derivative in each direction is a central difference
+// of two solves.
 func (s *Solver) SolveTangents(z, dz, theta, dtheta, xi []float64) error {
 	p, m := len(s.p.Theta), 0
 	if p > 0 {
@@ -122,8 +123,8 @@ func (s *Solver) differences(z, dz, theta, dtheta, xi []float64, m int) error {
 	return err
 }
 
-// Differences computes the derivatives that Tangential describes, from central
-// differences of the function states(). This function computes the states for θ, and
+// Differences computes the derivatives that Tangential describes. The derivatives are
+// central differences of the function states(), which computes the states for θ and
 // writes them to dst.
 func Differences(dst, ddst, theta, dtheta []float64, states func(dst, theta []float64) error) error {
 	p := len(theta)

@@ -13,12 +13,12 @@ import (
 type Tolerance struct {
 	Relative float64
 	// Absolute has either a single element for all components, or one element for each
-	// component; nil stands for Relative times a typical size of the component. This size
-	// is 1/1000 of the largest magnitude that the component has had so far, but at least
-	// 10⁻⁶ of the largest magnitude that any component has had. A component that is
-	// always smaller than this size, such as a trace substance, needs an Absolute of its
-	// own. If the initial state is zero, the first step uses the size that the state
-	// would reach over the whole span at its initial rate of change.
+	// component; nil stands for Relative times a typical size of the component. The
+	// typical size is 1/1000 of the largest magnitude that the component has had so far,
+	// but at least 10⁻⁶ of the largest magnitude that any component has had. A component
+	// that never reaches 10⁻⁶ of the largest magnitude, such as a trace substance, needs
+	// an Absolute of its own. If the initial state is zero, the first step uses the size
+	// that the state would reach over the whole span at its initial rate of change.
 	Absolute []float64
 }
 

@@ -10,9 +10,9 @@ var dashes = [...]Dash{Solid, Dashed, DashDotted, Dotted}
 
 // Curves returns a panel with several curves that differ in colour, dash and marker.
 // Below the curves, the panel contains a grey guide y ∝ xᵖ for each p in the argument
-// `slopes`, labelled with p. On logarithmic axes, the error of a method of order p, plotted
-// against the step size, is parallel to the guide for p. If a dash, marker or colour is
-// already set for a curve, it is kept.
+// `slopes`, labelled with p. On logarithmic axes, the error of a method of order p,
+// plotted against the step size, is parallel to the guide for p. Curves keeps a dash,
+// marker or colour that is already set for a curve.
 func Curves(x, y Axis, slopes []float64, curves ...Line) Panel {
 	p := Panel{X: x, Y: y}
 	marks := [...]Marker{Disc, Square, Triangle, Ring}

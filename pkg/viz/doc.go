@@ -14,12 +14,12 @@
 // change or extend panels before they are drawn, for example by appending the panels of
 // one figure to those of another.
 //
-// The same figure can be drawn in two ways: [PNG] and [SVG] make a static picture with
+// A figure can be drawn in two ways: [PNG] and [SVG] make a static picture with
 // gonum/plot, and [HTML] makes an interactive ECharts chart with go-echarts. The picture
-// and the chart have the same layout, axis limits and colours, so that they are
-// interchangeable: the HTML fragment first shows the picture, and replaces it with the
-// chart if ECharts can be loaded. [Frames] is a figure with a slider. The output depends
-// only on the figure: the same figure gives the same bytes.
+// and the chart have the same layout, axis limits and colours. The HTML fragment first
+// shows the picture, and replaces the picture with the chart if ECharts can be loaded.
+// [Frames] is a figure with a slider. The output depends only on the figure: the same
+// figure gives the same bytes.
 //
 // All data are passed as slices of numbers, so this package does not depend on solvers or
 // samplers. Package viz/plots turns the results of solvers and samplers into figures.

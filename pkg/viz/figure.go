@@ -34,8 +34,8 @@ type Axis struct {
 	Label string // with its unit
 	Log   bool   // a logarithmic axis, which leaves out values ≤ 0 and says so
 
-	// Min and Max are the limits. If both are zero, the limits follow from the range of
-	// the data, with a margin.
+	// Min and Max are the limits. If Min and Max are zero, the limits are those of the
+	// data, with a margin.
 	Min, Max float64
 }
 

@@ -2,11 +2,11 @@ package viz
 
 import "fmt"
 
-// Frames is a figure with a slider. The slider selects one of several figures, one for
-// each value of a setting. All figures have the same axes, so that they can be compared.
-// The static picture shows one of the figures, and states the value of the setting for
-// which this figure was made. The first figure determines the size and the number of
-// columns of all figures.
+// Frames is a figure with a slider. The slider selects a value of a setting, and the
+// figure for this value is shown. All figures have the same axes, so that they can be
+// compared. The static picture shows one of the figures, and states the value of the
+// setting for which this figure was made. The first figure determines the size and the
+// number of columns of all figures.
 type Frames struct {
 	Label   string   // of the setting, for example "h"
 	Names   []string // its values, one for each figure

@@ -25,12 +25,13 @@ var loader = strings.ReplaceAll(regexp.MustCompile(`(?m)^[ \t]*(//.*)?\n?`).Repl
 // picture with the interactive chart once ECharts 5 has been loaded. If scripts are
 // disabled, or if ECharts cannot be loaded or fails, the picture remains.
 //
-// If the page has already loaded ECharts, the loaded copy is used. Otherwise ECharts is
-// loaded from the address in the global JavaScript variable probodeECharts, if the page
-// has set this variable; a path without a leading slash or dot starts at the root of the
-// Jupyter server. If the variable is not set, ECharts is loaded from a public CDN. If the
-// page uses RequireJS, ECharts is loaded with RequireJS. ECharts is loaded only once per
-// page, however many fragments the page contains.
+// If the page has already loaded ECharts, the loaded copy is used. Otherwise, if the page
+// has set the global JavaScript variable probodeECharts, ECharts is loaded from the
+// address in this variable. An address that is a path without a leading slash or dot
+// starts at the root of the Jupyter server. If the page has not set probodeECharts,
+// ECharts is loaded from a public CDN. If the page uses RequireJS, ECharts is loaded with
+// RequireJS. ECharts is loaded only once per page, however many fragments the page
+// contains.
 //
 // The fragment contains only one copy of the picture and one copy of the data of the
 // chart. The data are compressed; browsers released since 2023 can decompress them, and

@@ -1,17 +1,17 @@
 // Command lownoise counts how often a search for the parameters of a model gets stuck if
-// the measurement errors are small. The command compares searches that use the likelihood
-// of an accurate solver, Fenrir and DALTON, respectively. In Fenrir and DALTON the
+// the measurement errors are small. The command compares searches with three likelihoods:
+// that of an accurate solver, that of Fenrir and that of DALTON. In Fenrir and DALTON the
 // diffusion κ² is one of the parameters.
 //
 //	go run ./reproduce/lownoise [-sets N] [-seed N]
 //
 // The model is that of FitzHugh and Nagumo, with 40 observations of both components up to
-// t = 20. The measurement errors have a standard deviation of 0.05. For a given data set
-// all searches start at the same point, except those that start at the true parameters.
-// This starting point is drawn from log-normal distributions around the true parameters,
-// with standard deviations of 0.5 on the log scale. The table shows the standard
-// deviations of the estimates, both in absolute terms and relative to those of the search
-// that starts at the true parameters.
+// t = 20. The measurement errors have a standard deviation of 0.05. For each data set, a
+// starting point is drawn from log-normal distributions around the true parameters, with
+// standard deviations of 0.5 on the log scale. All searches begin at this point, except
+// those that begin at the true parameters. The table shows the standard deviations of the
+// estimates, both in absolute terms and relative to those of the search that starts at
+// the true parameters.
 package main
 
 import (

@@ -8,8 +8,9 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// RandomStep makes a one-step method probabilistic by steps of random length [AG20]. If q
-// is the order of Method and p is the order of the noise, the length of a step is
+// RandomStep makes a one-step method probabilistic by giving each step a random length
+// [AG20]. If q is the order of Method and p is the order of the noise, the length of a
+// step is
 //
 //	H = h + √(3α) h^{p+1/2} (2Φ(ξ) − 1),   ξ ~ N(0, 1),
 //
@@ -17,24 +18,23 @@ import (
 // gives the classical method. The mean square order is min(p, q), and the weak order is
 // min(2p, q).
 //
-// Every step of a path is a step of Method, so the path preserves whatever Method
-// preserves. Linear and quadratic invariants and positivity are preserved up to rounding
-// errors; energies are preserved over long times if Method is symplectic.
+// Every step of a path is a step of Method. If Method preserves linear invariants,
+// quadratic invariants or positivity, each path also preserves them, up to rounding
+// errors. If Method is symplectic, the energy is nearly preserved over long times.
 //
-// In place of a step of length H for the vector field f, Method takes a step of length h
-// for the vector field (H/h) f. If f does not depend on t, these two steps give the same
-// result. If f depends on t, it is evaluated only at times in [tᵢ, tᵢ + h]. H must be
-// positive. If √(3α) h^{p−1/2} ≥ 1, every step with noise fails, and calibration excludes
-// such noise scales.
+// Method takes a step of length h for the vector field (H/h) f. If f does not depend on
+// t, the result is that of a step of length H for f. If f depends on t, f is evaluated
+// only at times in [tᵢ, tᵢ + h]. The length H must be positive. If √(3α) h^{p−1/2} ≥ 1,
+// every step with noise fails, so calibration excludes these values of α.
 //
-// Method must not use earlier steps; of the Adams methods, AB1, AM0 and AM1 qualify. On
-// grids of an error-controlled run the default noise is added to the state and replaces
-// the random steps: see probode.ScaleStep.
+// Method must be a one-step method. The one-step Adams methods are AB1, AM0 and AM1. On
+// the grid of an error-controlled solve, the default scaling is probode.ScaleLocal: noise
+// is then added to the state, and the steps do not have random lengths. With
+// probode.ScaleStep, the steps have random lengths on every grid.
 type RandomStep struct {
 	// Method takes the steps.
 	Method probode.Method
-	// Power is the order p of the noise; zero means the order of Method, and any other
-	// value below 1/2 is an error.
+	// Power is the order p of the noise, at least 1/2; zero means the order of Method.
 	Power float64
 }
 

@@ -5,7 +5,7 @@ import "github.com/probode/probode/pkg/probode"
 // This file implements the derivatives of steps in given directions: see
 // probode.Differentiable.
 
-// Differentiate solves for the derivatives of the stages.
+// Differentiate solves the linear equations for the derivatives of the stages.
 func (s *implicit) Differentiate(dnext []float64, i int, x, _, theta, xi, _ []float64, tg *probode.Tangents) error {
 	if s.tangent == nil {
 		s.newTangent()

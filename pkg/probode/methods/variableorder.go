@@ -82,7 +82,8 @@ func (b *bdf) estimated(i, k int, bias float64, next []float64, units func([]flo
 	return longer(units(b.other), bias, float64(k+1))
 }
 
-// Chosen returns the order of the last step if error control chose it.
+// Chosen returns the order of the last step, or 0 if error control does not choose the
+// order.
 func (b *bdf) Chosen() int {
 	if b.choosing {
 		return b.k

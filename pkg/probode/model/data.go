@@ -11,8 +11,8 @@ import (
 )
 
 // WithData returns a copy of p whose measurements are replaced by those in the given
-// file. The file is a data table in any format that a model file may refer to. It is an
-// error if p has several models.
+// file. The file is a data table in any format that MODELFILE.md allows for data. It is
+// an error if p has several models.
 //
 // If there is a mistake in the file, the error is a [*source.Error].
 func (p *File) WithData(file, time string) (q *File, err error) {

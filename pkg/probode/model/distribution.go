@@ -71,7 +71,7 @@ type scaled struct {
 	On Scale // Log or Log10
 }
 
-// Own returns the parameters of the distribution that the field `Of` holds.
+// Own returns the parameters of the distribution in the field `Of`.
 func (s scaled) Own() []bayes.Value { return s.Of.Own() }
 
 // LogProb returns the log density of y, or −Inf if y or m is not positive.

@@ -3,16 +3,16 @@
 // equations.
 //
 // [Load] returns a [File], which holds parameters, and models with their observables,
-// conditions and data. [File.Instances] returns the equations of each model for each
-// condition of the data. The equations consist of right-hand sides, initial values,
+// conditions and data. [File.Instances] returns the equations of every model under every
+// condition in the data. The equations consist of right-hand sides, initial values,
 // events, and a formula and a noise formula for each row of data. All of these are
 // expressions that contain only the time, states, and the parameters of the file.
 //
-// Load ignores nothing that could change a likelihood. If a file contradicts itself or
-// uses a feature that this package does not support, Load fails with an error that names
-// the problem, the file and the line. The size of a file and the depth of its nesting are
-// limited. Load rejects files with document type declarations, and files whose aliases
-// expand to too many values.
+// Load either uses or rejects each part of a file that could change a likelihood. If a
+// file contradicts itself or uses a feature that this package does not support, Load
+// fails with an error that names the problem, the file and the line. The size of a file
+// and the depth of its nesting are limited. Load rejects files with document type
+// declarations, and files whose aliases expand to too many values.
 //
 // [File.ODEs] returns problems for any solver, with exact Jacobians and derivatives with
 // respect to parameters. [File.LogLikelihood] computes the log-likelihood of the data and
@@ -24,16 +24,17 @@
 //
 // A PEtab model starts at time 0. In a model file the key "time" can specify a different
 // start time. A measurement at the time of an event is assumed to be made after the
-// event. If the event comes from SBML and has a strict trigger, such as time > 5, the
-// measurement is assumed to be made before the event. In a preequilibration, the model
-// runs from its initial values at time 0 to its steady state. The experiment then starts
-// at time 0 from this steady state. If the condition of the experiment sets a state, this
-// state starts from the value in the condition.
+// event. SBML events with a strict trigger, such as time > 5, are an exception:
+// measurements at the time of such an event are assumed to be made before the event. In a
+// preequilibration, the model runs from its initial values at time 0 to its steady state.
+// After a preequilibration, the experiment starts at time 0 from the steady state. If the
+// condition of the experiment contains a value for a state, this state starts from that
+// value instead.
 //
 // The log-likelihood of a row is the log density of the measurement y itself, not of its
 // transformed value. For example, with Scale log10 and noise σ, log10 of y is distributed
-// around log10 of Formula with standard deviation or scale σ. In this case the density of
-// y has the factor 1/(y ln 10).
+// around log10 of Formula with standard deviation or scale σ. With Scale log10 the
+// density of y therefore has the factor 1/(y ln 10).
 //
 // Sources: PEtab, Schmiester et al. (2021), PLoS Computational Biology 17,
 // e1008646, and its specification, version 1; SBML Level 2 Version 4 and Level 3

@@ -40,9 +40,10 @@ func ReadEnds(r io.Reader) ([]End, error) {
 }
 
 // Theta returns the values of all parameters on the linear scale, in the form that
-// LogLikelihood.At takes. Each parameter has its given value; a parameter that is not
-// estimated and has no given value has its nominal value. It is an error if the value of
-// an estimated parameter is missing, or if a name is not the name of a parameter.
+// LogLikelihood.At takes. Theta takes the values from the argument `values`. If `values`
+// lacks a parameter that is not estimated, Theta uses the nominal value. It is an error
+// if the value of an estimated parameter is missing, or if a name is not the name of a
+// parameter.
 func (p *File) Theta(values map[string]float64) ([]float64, error) {
 	theta := make([]float64, len(p.Params))
 	for i, q := range p.Params {

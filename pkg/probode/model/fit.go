@@ -18,17 +18,17 @@ type FitSettings struct {
 	Starts     int    // drawn starts, ≥ 0
 	Seed       uint64 // seed of the starts
 	Iterations int    // largest number in each search; zero means 300
-	// From contains additional starts, which are used before the randomly drawn starts;
-	// each of them holds the values of all parameters on the linear scale. Values outside
-	// the bounds are moved to the bounds.
+	// From contains additional starting points, which are used before the randomly drawn
+	// ones. Each starting point consists of the values of all parameters on the linear
+	// scale. Values outside the bounds are moved to the bounds.
 	From [][]float64
 	// If Map is true, the log densities of the priors are added to the log-likelihood. A
 	// prior that is defined on the scale of the parameter, such as parameterScaleNormal,
 	// contributes its density on that scale.
 	Map bool
 	// Tolerance is the tolerance of the solver during the search; the zero value means a
-	// relative tolerance of 10⁻⁴. Whatever the Tolerance, the error of the final
-	// log-likelihoods is at most 10⁻⁷.
+	// relative tolerance of 10⁻⁴. Tolerance does not affect the error of the final
+	// log-likelihoods, which is at most 10⁻⁷ unless rounding errors prevent that.
 	Tolerance probode.Tolerance
 	// Workers is the number of searches that run at the same time; zero means one for
 	// each processor. The results do not depend on Workers.
@@ -43,17 +43,18 @@ type Optimum struct {
 	LogPrior      float64   // 0 unless FitSettings.Map is set
 	Error         float64   // as in Evaluation
 	Theta         []float64 // values of all parameters on the linear scale
-	// Slope is the largest component of the gradient with respect to the parameters on
-	// their scales. The gradient is that of the log-likelihood or, if Map is set, of the
-	// log posterior density. If Theta lies on a bound, components that point outwards at
-	// this bound are excluded. If the likelihood has kinks at Theta, Slope is the mean
-	// slope between Theta and the maximum of the likelihood's expansion around Theta.
+	// Slope is the largest absolute value of a component of the gradient with respect to
+	// the coordinates of the search. A coordinate is a parameter on its scale, divided by
+	// a typical change. The gradient is that of the log-likelihood or, if Map is set, of
+	// the log posterior density. If Theta lies on a bound, components that point outwards
+	// at this bound are excluded. If measurements have Laplace errors, Slope is instead
+	// Left divided by the distance between Theta and the maximum of the expansion.
 	Slope float64
-	// Left is the further increase of the objective that the expansion around Theta
-	// predicts. Kinks is the number of measurements that have Laplace errors and are
-	// equal to the model's value. The likelihood has a kink where a measurement with
-	// Laplace errors is equal to the model's value. An optimum usually lies at one or
-	// more kinks, just as a median lies at a data point.
+	// Left is an estimate of how much the objective could still increase. The estimate
+	// uses an expansion around Theta. Kinks is the number of measurements that have
+	// Laplace errors and are equal to the model's value. The likelihood has a kink where
+	// a measurement with Laplace errors is equal to the model's value. An optimum usually
+	// lies at one or more kinks, just as a median lies at a data point.
 	Left  float64
 	Kinks int
 
@@ -71,28 +72,28 @@ type Optimum struct {
 func (o *Optimum) value() float64 { return o.LogLikelihood + o.LogPrior }
 
 // Fit maximises the log-likelihood or, if Map is set, the log posterior density, within
-// the bounds of the parameters and the supports of their priors. The starts form a Latin
-// hypercube sample: each parameter is drawn from its initialisation prior, or uniformly
-// on its scale between its bounds. If a parameter has neither an initialisation prior nor
-// bounds, searches begin near its nominal value. Fit returns an Optimum for each start,
-// ordered from the best to the worst, with failed searches at the end.
+// the bounds of the parameters and the supports of their priors. The starting points form
+// a Latin hypercube sample: each parameter is drawn from its initialisation prior, or
+// uniformly on its scale between its bounds. If a parameter has neither an initialisation
+// prior nor bounds, searches begin near its nominal value. Fit returns an Optimum for
+// each start, ordered from the best to the worst, with failed searches at the end.
 //
-// Each search uses Fisher scoring in a trust region, with exact derivatives. It works on
-// the scales of the parameters and stays within their bounds: see shape.Ascent. All
-// searches begin with the solver tolerance in the settings. Searches whose final value is
-// near that of the best search continue with a tighter tolerance, which makes the optimum
-// accurate. The expansions of the log-likelihood include the kinks that Laplace errors
-// cause.
+// Each search uses Fisher scoring in a trust region, with exact derivatives: see
+// shape.Ascent. A search changes each parameter on its own scale and within its bounds.
+// All searches begin with the solver tolerance in the settings. Searches whose final
+// value is near that of the best search continue with a tighter tolerance, which makes
+// the optimum accurate. The expansions of the log-likelihood include the kinks that
+// Laplace errors cause.
 //
-// Every second search begins at the best of five points: the start of the search, and
-// four points that are drawn independently. If the likelihood cannot be computed at any
-// of these points, more points are drawn, up to a total of 25. During a search the
-// log-likelihood is taken to be −∞ wherever it cannot be computed.
+// Every second search with a random starting point begins at the best of five points: the
+// point from the sample, and four points that are drawn independently. If the likelihood
+// cannot be computed at any of these points, more points are drawn, up to a total of 25.
+// During a search the log-likelihood is taken to be −∞ wherever it cannot be computed.
 //
-// If ctx is done, Fit returns the results so far and the error of ctx. The result of a
-// search that was stopped is the point that it had reached: Fit computes the likelihood
-// there and then returns. If a search was stopped before it had reached any point, its
-// Err is the error of ctx.
+// If ctx is done, Fit returns the results so far and the error of ctx. If a search is
+// stopped, its result is the last point that was reached. Fit computes the likelihood at
+// this point before it returns. If no point was reached, the Err of the search is the
+// error of ctx.
 //
 // Source for Fisher scoring: Osborne (1992), International Statistical Review 60, 99.
 func (p *File) Fit(ctx context.Context, s FitSettings) ([]Optimum, error) {

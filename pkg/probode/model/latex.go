@@ -16,8 +16,7 @@ const shownLines = 40
 // values of states, the assignments, the events, and the observables with the
 // distributions of their measurements. Names with more than one letter are set upright,
 // and spelled-out Greek letters become symbols. The text contains at most 40 equations of
-// each kind. If there are more, a last line gives the number of equations that are
-// omitted.
+// each kind. If equations of a kind are omitted, a line gives their number.
 func (m *Model) LaTeX() string {
 	var b strings.Builder
 	b.WriteString("\\begin{aligned}\n")

@@ -24,7 +24,7 @@ type LikelihoodSettings struct {
 	// starts at 10⁻⁵. The tolerance is then repeatedly divided by 16, until the error of
 	// the experiment's log-likelihood is at most 10⁻⁷ divided by the number of
 	// experiments, or until rounding errors dominate. The error is estimated by a quarter
-	// of the last change of the log-likelihood. This estimate is conservative: the error
+	// of the last change of the log-likelihood. The estimate is conservative: the error
 	// decreases at least in proportion to the tolerance, so the remaining error is at
 	// most about 1/15 of the last change.
 	Tolerance probode.Tolerance
@@ -33,8 +33,8 @@ type LikelihoodSettings struct {
 	Method probode.Method
 
 	// MaxStep is the largest allowed step. If f depends on time, the zero value means
-	// 1/128 of the span, so that no step passes over a pulse in f that is longer than
-	// this. If f does not depend on time, the zero value means no limit. As in other
+	// 1/128 of the span, so that no step skips a pulse in f that is longer than 1/128 of
+	// the span. If f does not depend on time, the zero value means no limit. As in other
 	// solvers, +Inf always means no limit.
 	MaxStep float64
 
@@ -74,8 +74,8 @@ type steps struct {
 	most int
 }
 
-// Bind calls the Bind method of an Adaptive mesh. For the largest step of this mesh, see
-// MaxStep in LikelihoodSettings.
+// Bind calls the Bind method of an Adaptive mesh. LikelihoodSettings.MaxStep describes
+// the largest step of this mesh.
 func (m steps) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at, times []float64) (probode.Path, error) {
 	a := probode.Adaptive{Tolerance: m.Tolerance, Max: m.max, MaxSteps: cmp.Or(m.most, 1e6)}
 	switch {
@@ -90,9 +90,8 @@ func (m steps) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at
 }
 
 // A LogLikelihood computes the log-likelihood of the data of a File, and its gradient.
-// The log-likelihood includes all normalising constants, but no priors. A separate
-// bayes.Density is used for each experiment. Only one goroutine may use a LogLikelihood
-// at a time.
+// The log-likelihood includes all normalising constants, but no priors. Each experiment
+// has its own bayes.Density. Only one goroutine may use a LogLikelihood at a time.
 type LogLikelihood struct {
 	p     *File
 	set   LikelihoodSettings
@@ -116,15 +115,15 @@ type Evaluation struct {
 	LogLikelihood float64
 
 	// Error is an estimate of the error in LogLikelihood due to the solver. The estimate
-	// is a quarter of the change that occurred when the tolerance was last divided by 16.
-	// Error is NaN if LikelihoodSettings specifies a Tolerance or a StepSize.
+	// is a quarter of the change of LogLikelihood when the tolerance was last divided by
+	// 16. Error is NaN if LikelihoodSettings specifies a Tolerance or a StepSize.
 	Error float64
 
 	// Gradient is the gradient with respect to the values of the estimated parameters on
 	// the linear scale. ScaleGradient is the gradient with respect to the values of the
-	// estimated parameters on their scales. The components of both gradients are in the
-	// order of LogLikelihood.Estimated. Both gradients are nil unless the argument
-	// `gradient` of At was true.
+	// estimated parameters on their scales. The components of Gradient and ScaleGradient
+	// are in the order of LogLikelihood.Estimated. Gradient and ScaleGradient are nil
+	// unless the argument `gradient` of At was true.
 	Gradient, ScaleGradient []float64
 
 	// The elements of Instances are in the order of File.Instances.
@@ -237,12 +236,13 @@ func (l *LogLikelihood) Nominal() []float64 {
 //
 // The gradient is the exact gradient of the numerical solution on a fixed grid, so its
 // error is about as large as the error of the solution. If the time of an event or a
-// switch depends on parameters, the gradient includes the effect of a shift of this time.
-// If a measurement is made at exactly the time of such an event, the gradient is a
-// one-sided derivative: it describes the effect of moving the event to a slightly earlier
-// time.
+// switch depends on parameters, the gradient includes the effect of a change of this
+// time. If a measurement is made at exactly the time of an event, and this time depends
+// on parameters, the gradient is a one-sided derivative: it is valid for changes of the
+// parameters that move the event to an earlier time.
 //
-// It is an error if a measurement has no density under the model, or if the solver fails.
+// It is an error if the model defines no density for a measurement, for example because
+// the noise is not positive, or if the solver fails.
 func (l *LogLikelihood) At(ctx context.Context, theta []float64, gradient bool) (*Evaluation, error) {
 	if len(theta) != len(l.p.Params) {
 		return nil, fmt.Errorf("found %d values: want %d, one for each parameter", len(theta), len(l.p.Params))

@@ -22,8 +22,8 @@ import (
 // F, FJ and FTheta are exact, allocate no memory after their first calls, and may be
 // called by any number of goroutines. Band is set if a banded Jacobian costs less than a
 // dense one. Events contains the switches, at which f changes its form, and the events of
-// the experiment. If an event and a measurement happen at the same time, the measurement
-// is made after the event, unless SeenAfter of the event is false.
+// the experiment. If SeenAfter of an event is true, measurements at the time of the event
+// are made after the event; otherwise they are made before the event.
 //
 // Theta contains the nominal values. A parameter without a nominal value has the value 0
 // if nothing in p uses it; otherwise ODE returns an error.

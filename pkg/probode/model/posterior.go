@@ -24,13 +24,13 @@ import (
 // parameter.
 //
 // In the Setup of the posterior, Method is Radau of order 5, and Alpha is 0, so there is
-// no solver noise. The grid is the same for all θ. The grid is chosen by an
-// error-controlled solve at the nominal parameters, with a relative tolerance of 10⁻⁶. If
-// the model has an event with a trigger, the steps are chosen anew for every θ. To see
-// the effect of another solver, change Method, Mesh and Alpha.
+// no solver noise. If the model has an event with a trigger, the steps are chosen anew
+// for every θ. Otherwise the grid is the same for all θ, and is chosen by an
+// error-controlled solve at the nominal parameters. In both cases the relative tolerance
+// is 10⁻⁶. To see the effect of another solver, change Method, Mesh and Alpha.
 //
 // A noise formula that is neither a number nor a parameter, such as 0.1 + 0.05 x, has its
-// own column in Data and Observe. This column contains no data. Measurements at a steady
+// own column in Data and Observe; this column contains no data. Measurements at a steady
 // state form a separate experiment, which begins in that state. All steady states,
 // including those of preequilibration, are computed by an accurate solver, so they
 // contain neither the error nor the noise of Method.
@@ -92,17 +92,17 @@ func (p *File) estimated() (list []int) {
 // Point converts theta to a point of the posterior. A point consists of the values of the
 // estimated parameters. As in LogLikelihood.At, theta contains the values of all
 // parameters on the linear scale. Many published optima lie on the edge of the support of
-// a prior. On an unbounded scale, on which many samplers work, the edge is infinitely far
-// away. Point therefore moves a value that lies on or beyond the edge into the support.
-// The new distance from the edge is 10⁻⁹ times the width of the support. The distance and
-// the width are measured on the scale of the parameter or, if the lower edge of the
-// support is not positive, on the linear scale.
+// a prior. Many samplers work on an unbounded scale, on which the edge of the support is
+// infinitely far away. Point therefore moves a value that lies on or beyond the edge into
+// the support. The new distance from the edge is 10⁻⁹ times the width of the support. The
+// distance and the width are measured on the scale of the parameter or, if the lower edge
+// of the support is not positive, on the linear scale.
 func (p *File) Point(theta []float64) ([]float64, error) { return p.inside(theta, 0, 1e-9) }
 
-// Start does the same as Point for a search that begins at theta, which may be the end
-// point of a fit. If the support has a finite width, the distance of each value from both
-// edges is at least a hundredth of this width. Nearer to an edge, the density on an
-// unbounded scale is so flat that a search would stay there.
+// Start converts theta to a point of the posterior at which a search can begin. Start
+// does more than Point: it moves a value away from an edge of the support if the distance
+// is less than a hundredth of the width of the support. Near an edge the density on an
+// unbounded scale is almost constant, so a search might stay there.
 func (p *File) Start(theta []float64) ([]float64, error) { return p.inside(theta, 0.01, 0.01) }
 
 // The method inside() returns those elements of theta that belong to estimated

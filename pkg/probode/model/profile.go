@@ -26,12 +26,12 @@ type ProfileLikelihood struct {
 	Parameter string
 	Points    []ProfilePoint // by value, including the optimum
 	// Lower and Upper are the ends of the confidence interval. An end is open if the
-	// profile stays above the threshold up to the bound of the parameter. If the
-	// parameter has no bound, an end is open if the profile stays above the threshold
-	// over a distance of ten typical changes of the parameter (ten powers of ten, on a
-	// logarithmic scale). If an end is open, the data do not limit the parameter on that
-	// side. If Err is not nil, a closed end may merely be the point at which the
-	// computation of the profile stopped.
+	// profile stays above the threshold up to the bound of the parameter. For a parameter
+	// without a bound, a point at a fixed distance from the optimum takes the place of
+	// the bound. On a logarithmic scale, this distance is ten powers of ten. On the
+	// linear scale, it is ten times a typical change of the parameter. If an end is open,
+	// the data do not limit the parameter on that side. If Err is not nil, a closed end
+	// may merely be the point at which the computation of the profile stopped.
 	Lower, Upper         float64
 	LowerOpen, UpperOpen bool
 	// Elsewhere contains, in order of the parameter's value, points outside the interval
@@ -42,8 +42,9 @@ type ProfileLikelihood struct {
 	Err       error // why the profile is incomplete
 }
 
-// Identified reports whether the profile is complete, both ends of the interval are inside
-// the bounds, and no point of the confidence region is known outside the interval.
+// Identified reports whether the profile is complete, both ends of the interval are
+// inside the bounds, and no known point of the confidence region lies outside the
+// interval.
 func (p *ProfileLikelihood) Identified() bool {
 	return p.Err == nil && !p.LowerOpen && !p.UpperOpen && len(p.Elsewhere) == 0
 }
@@ -72,14 +73,15 @@ type ProfileLikelihoods struct {
 //
 // Each profile is computed outwards from the best optimum, until the likelihood has
 // fallen below the threshold. If other searches ended within the interval, the profile is
-// also computed from their end points, because the likelihood may have a second, higher
-// ridge. The end points of the other searches, and the profiles of the other parameters,
-// show whether the likelihood exceeds the threshold outside the interval.
+// also computed from their end points, because there may be a second ridge on which the
+// likelihood is higher. The end points of the other searches, and the profiles of the
+// other parameters, show whether the likelihood exceeds the threshold outside the
+// interval.
 //
 // At each point of a profile, the log-likelihood is less than 0.02 below its maximum over
-// the other parameters, as estimated from an expansion at this point. The ends of
-// intervals are interpolated. If ctx is done, the error is that of ctx, and profiles that
-// are not finished are marked as incomplete.
+// the other parameters, as estimated from an expansion at this point. The ends of the
+// intervals are computed by interpolation. If ctx is done, the error is that of ctx, and
+// profiles that are not finished are marked as incomplete.
 //
 // Source for steps along curved ridges: Transtrum & Sethna (2012), arXiv:1201.5885.
 func (p *File) Profiles(ctx context.Context, ends []Optimum, level float64, s FitSettings) (*ProfileLikelihoods, error) {
@@ -486,8 +488,8 @@ func (f *fitting) elsewhere(p *ProfileLikelihoods, ends []Optimum) {
 // byValue compares points of a profile by the value of the parameter.
 func byValue(a, b ProfilePoint) int { return cmp.Compare(a.Value, b.Value) }
 
-// Within returns the points, including those in Elsewhere, at which the log-likelihood is
-// at or above the threshold. Each point consists of the values of all parameters. The
+// Within returns the points at which the log-likelihood is at least the threshold,
+// including those in Elsewhere. Each point consists of the values of all parameters. The
 // range of a prediction over these points is a confidence band for the prediction. The
 // band is approximate, because the profiles are those of the parameters, not of the
 // prediction.

@@ -163,12 +163,12 @@ func (f *search) coordinates(x []float64) []float64 {
 	return u
 }
 
-// Follow returns false, so the derivatives are recomputed at each point. Exact
+// Follow returns false, so that the derivatives are recomputed at each point: exact
 // derivatives take little more time than the log-likelihood itself.
 func (f *search) Follow(*shape.Point, []float64) bool { return false }
 
-// Bend implements shape.Bender. Only profiles use this method, because their points lie
-// along ridges that are narrow and curved.
+// Bend implements shape.Bender. Bend is used only for profiles, whose points lie along
+// narrow, curved ridges.
 func (f *search) Bend(p *shape.Point, d []float64) []float64 {
 	if f.held < 0 {
 		return nil

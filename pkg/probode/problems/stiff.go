@@ -163,8 +163,8 @@ func HIRES() *probode.Problem {
 //	y₃′ = θ₃ (y₁ − y₃)
 //
 // The parameters are θ = (77.27, 8.375 × 10⁻⁶, 0.161), the initial state is (1, 2, 3),
-// and t ∈ [0, 30]. This span covers one pulse of a relaxation oscillation with period
-// 303. The components span five decades. Before the pulse, y₁ grows slowly from 1.
+// and t ∈ [0, 30]. The span covers one pulse of a relaxation oscillation with period 303.
+// The components span five decades. Before the pulse, y₁ grows slowly from 1.
 //
 // Source: Field & Noyes (1974), J. Chemical Physics 60, 1877; Hairer &
 // Wanner, Solving Ordinary Differential Equations II, IV.10 (OREGO), where

@@ -9,9 +9,9 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// Accurate is a probode.Mesh whose states are computed by Solve. The states have no
-// noise. Accurate is meant for inference in which accuracy is more important than
-// computing time. Accurate ignores the Method of the Setup.
+// Accurate is a probode.Mesh for which Solve computes the states, without noise. Accurate
+// is meant for inference in which accuracy is more important than computing time.
+// Accurate ignores the Method of the Setup.
 //
 // If the estimated error of a solution is large, for example because f jumps at a time
 // that is not an event, the solution is computed again with a tolerance a hundred times

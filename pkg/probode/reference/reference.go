@@ -43,9 +43,9 @@ type Settings struct {
 	//
 	//	Error ≤ Absolute + Relative × |X|
 	//
-	// for all components and times. If this bound cannot be reached, Solve returns an
-	// error. If Absolute is nil, the absolute tolerance is Relative/1000 times the
-	// largest |X| of the component so far.
+	// for all components and times. If the bound on Error cannot be reached, Solve
+	// returns an error. If Absolute is nil, the absolute tolerance is Relative/1000 times
+	// the largest |X| of the component so far.
 	Global bool
 
 	// MaxStep is the maximum length of a step; f is called at least once in every

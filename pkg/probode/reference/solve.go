@@ -25,24 +25,25 @@ import (
 // gains two orders with each column. The number of rows, which determines the order, and
 // the step length H are chosen for each step so as to minimise the work. For stiff
 // problems Solve uses a linearly implicit rule, with Problem.FJ or with finite
-// differences of F. Solve tries both rules to decide which one needs less work.
+// differences of F. Solve tries the midpoint rule and the linearly implicit rule to
+// decide which of them needs less work.
 //
 // # What the error estimate means, and what it does not mean
 //
-// Solve integrates twice and returns the result of the integration with Tolerance. The
-// second integration has a tolerance that is sixteen times as large (64 times if the
-// problem is stiff), different numbers nⱼ, and different step lengths. The second
-// integration also moves the arguments of f by one unit in the last place, so that the
-// difference between the results includes the effect of rounding errors. Error is ten
-// times the difference between the two results (thirty times if the problem is stiff). A
-// difference may be small by chance. The estimate at a time therefore uses the largest
-// difference over a period that ends at this time. The period covers at least the last
-// fifth of the time since t₀, and contains at least three of the times at which the
-// results are compared. In addition, the relative difference in each component is taken
-// to be at least 0.3 times the largest relative difference in any component. Therefore
-// Error is usually far larger than the true error, and it exceeds the true error even for
-// problems that amplify errors. If no digit of X is correct, Error is larger than X
-// itself. At t₀ Error is zero.
+// Solve integrates twice, and returns the result of the first integration, which uses
+// Tolerance. The second integration has a tolerance that is sixteen times as large (64
+// times if the problem is stiff), different numbers nⱼ, and different step lengths. The
+// second integration also moves the arguments of f by one unit in the last place, so that
+// the difference between the results includes the effect of rounding errors. Error is ten
+// times the difference between the two results (thirty times if the problem is stiff). At
+// a single time, the difference may be small by chance. The estimate at each time
+// therefore uses the largest difference over a period that ends at this time. The period
+// covers at least the last fifth of the time since t₀, and contains at least three of the
+// times at which the results are compared. In addition, the relative difference in each
+// component is taken to be at least 0.3 times the largest relative difference in any
+// component. Therefore Error is usually far larger than the true error, and it exceeds
+// the true error even for problems that amplify errors. If no digit of X is correct,
+// Error is larger than X itself. At t₀ Error is zero.
 //
 // Error is not a rigorous bound. A solver knows f only at the points at which it has
 // evaluated f. A pulse that begins and ends between two evaluations of f, or a change of
@@ -56,13 +57,15 @@ import (
 // due to a formula in which nearly all digits cancel, a wrong value of Autonomous, or a
 // parameter that is not known exactly.
 //
-// Each integration locates the times of events with a Trigger on its own solution, up to
-// rounding errors. Therefore Error includes the effect of errors in these times.
+// If an event has a Trigger, each integration locates the time of the event on its own
+// solution, up to rounding errors. Error therefore includes the effect of an error in the
+// time of an event.
 //
-// If the step length becomes as small as rounding errors in t, if f is not finite or
-// panics, or if too many steps are needed, Solve returns an error with the time at which
-// this happens and, if possible, a suggestion. If ctx is done first, Solve stops at the
-// next call of f, and the error wraps ctx.Err(). If there is an error, the result is nil.
+// Solve returns an error if the step length becomes as small as rounding errors in t, if
+// f is not finite or panics, or if too many steps are needed. The error gives the time at
+// which the problem occurred and, if possible, a suggestion. If ctx is done before the
+// solution is complete, Solve stops at the next call of f, and the error wraps ctx.Err().
+// If there is an error, the result is nil.
 //
 // Sources: Gragg (1965), SIAM J. Numer. Anal. 2, 384; Bulirsch & Stoer (1966),
 // Numer. Math. 8, 1; Deuflhard (1983), Numer. Math. 41, 399, for the control

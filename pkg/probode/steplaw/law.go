@@ -13,9 +13,10 @@ import (
 )
 
 // A Law gives the density of the state Z_{i+1} after one step of an implicit method,
-// given the earlier states. It gives the exact density and its Gaussian approximation. A
-// Law is used for figures and tests. In one and two dimensions it computes moments of the
-// exact distribution by quadrature, independently of the chain of Exact.
+// given the earlier states: both the exact density and its Gaussian approximation. A Law
+// is used for figures and tests. In one and two dimensions, a Law also computes moments
+// of the exact distribution. These moments are computed by quadrature, not with the chain
+// of Exact.
 //
 // A Law has its own workspace and must not be used by two goroutines at the same time.
 type Law struct {
@@ -45,17 +46,17 @@ type Law struct {
 	cells *division
 }
 
-// New returns the distribution of the state after the step of s from tᵢ to t_{i+1}. It is
-// conditional on the parameters theta and on the states up to Zᵢ, which are in rows 0, …,
-// i of z. An s-step method reads at most the last s+1 rows.
+// New returns the distribution of the state after the step of s from tᵢ to t_{i+1}. The
+// distribution is conditional on the parameters theta and on the states up to Zᵢ, which
+// are in rows 0, …, i of z. An s-step method reads at most the last s+1 rows.
 //
 // The method must be implicit, such as adams.Moulton. Step i must have noise scaled by
 // ScaleStep. Step i must not be an event or one of the first steps of a multistep method.
 // The error is a *probode.SolveError if Γ is singular or Newton's method does not
 // converge. New panics if a slice has the wrong length or if i is out of range.
 //
-// New returns no error if J is singular, since the Gaussian approximation exists; but
-// Moments then returns an error.
+// If J is singular, New returns no error, because the Gaussian approximation exists, but
+// Moments returns an error.
 func New(s *probode.Solver, i int, z, theta []float64) (*Law, error) {
 	p, d := s.Problem(), s.Problem().Dim()
 	switch {

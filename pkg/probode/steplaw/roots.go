@@ -10,12 +10,12 @@ import (
 
 // Roots returns the solutions of r(z) = 0 that a search finds, in order of their distance
 // from Mean. Newton's method is started from Zᵢ, from Mean, from the Adams–Bashforth
-// value, and from points around Mean. For d = 2 these points lie in 16 directions, at
-// distances that double from one standard deviation to a hundred times the size of the
-// state. For d = 1, the search also evaluates r at distances that grow in steps of 5 % up
-// to the same limit, and finds a root wherever r changes its sign. If there is more than
-// one root, the exact distribution may have several modes, and Newton's method may find
-// the wrong root.
+// value, and from points around Mean. For d = 2 the points around Mean lie in 16
+// directions, at distances that double from one standard deviation to a hundred times the
+// size of the state. For d = 1, the search also evaluates r at distances from Mean that
+// grow in steps of 5 % to a hundred times the size of the state, and finds a root
+// wherever r changes its sign. If there is more than one root, the exact distribution may
+// have several modes, and Newton's method may find the wrong root.
 func (s *Law) Roots() [][]float64 {
 	if s.roots != nil {
 		return s.roots

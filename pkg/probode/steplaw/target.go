@@ -21,10 +21,11 @@
 // reversible with respect to N(0, I), so it is accepted or rejected according to Φ alone
 // [Cotter et al. 2013; T18, §2.4].
 //
-// This move works badly if the distribution has heavier tails than the approximation:
-// e^{−Φ} is then not bounded, and far from the mean almost every move towards the mean is
-// rejected. The Crank–Nicolson move therefore alternates with a random walk, which is
-// accepted or rejected according to ½‖u‖² and does not have this problem.
+// The Crank–Nicolson move works badly if the exact distribution has heavier tails than
+// the Gaussian approximation: e^{−Φ} is then not bounded, and far from the mean almost
+// every move towards the mean is rejected. The Crank–Nicolson move therefore alternates
+// with a random walk, which is accepted or rejected according to ½‖u‖² and does not have
+// this problem.
 package steplaw
 
 import (

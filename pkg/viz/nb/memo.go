@@ -48,8 +48,8 @@ func init() {
 // source code of this library. If the name, the inputs or any of this source code
 // changes, the result is computed again. The variables of the cell that compute() uses
 // must be among the inputs, since Memo has no other access to their values: Memo("fan",
-// []any{h, alpha}, func() …). Inputs are compared as text. This text contains all values
-// in an input, but it contains only the names of functions. If the source code is not
+// []any{h, alpha}, func() …). Inputs are compared as text. The text of an input contains
+// all values in the input, but only the names of functions. If the source code is not
 // available, as in a program built with -trimpath, a hash of the running program is used
 // instead, so that only the same program can read a stored result.
 //
@@ -60,13 +60,13 @@ func init() {
 // func() … { return m.Run() }, with m among the inputs.
 //
 // The type T must be plain data or a figure, so that encoding/gob can store it without
-// loss. T must not contain functions or unexported fields. If T is another type, Memo
-// panics before it calls compute(). Even for plain data, gob changes a few values, such
-// as a pointer to zero in a struct. A type whose values are stored in an interface must
-// be registered with gob. A result is not stored if gob cannot restore it exactly, or if
-// the folder cannot be written. If a result is not stored, a line below the cell gives
-// the reason, and the cell continues with the computed result. Empty and nil slices and
-// maps count as equal.
+// loss. T must not contain functions or unexported fields. If T is a type that is not
+// allowed, Memo panics before it calls compute(). Even for plain data, gob changes a few
+// values, such as a pointer to zero in a struct. A type whose values are stored in an
+// interface must be registered with gob. A result is not stored if gob cannot restore it
+// exactly, or if the folder cannot be written. If a result is not stored, a line below
+// the cell gives the reason, and the cell continues with the computed result. An empty
+// slice or map counts as equal to nil.
 //
 // The results are stored in the folder .memo beside the notebook, or in the folder given
 // by the environment variable PROBODE_MEMO. A damaged file is treated as missing.

@@ -1,6 +1,6 @@
-// Package nb has helpers for the cells of a GoNB notebook. It shows figures and tables,
-// shows the progress of long computations, stops them when the user interrupts the cell,
-// and stores results that take a long time to compute.
+// Package nb has helpers for the cells of a GoNB notebook. The helpers show figures and
+// tables, show the progress of long computations, stop computations when the user
+// interrupts the cell, and store results that take a long time to compute.
 //
 //	fhn := problems.FitzHughNagumo()
 //	ens := nb.Must(probode.Integrate(nb.Context(), fhn, adams.Moulton{}, 500,

@@ -13,10 +13,10 @@ import (
 // this script, relative to the root of the Jupyter server.
 const liveFigures = "environment/playground/built/playground.js"
 
-// Play shows a live figure of package playground. The argument `values` sets some of its
-// controls; the others have their default values. The figure is computed in the browser,
-// not in the kernel. If the browser is not allowed to run scripts or the program is
-// missing, as on GitHub, the graphic in the argument `recorded` is shown instead.
+// Play shows a live figure of package playground. The argument `values` sets controls of
+// the figure; all other controls have their default values. The figure is computed in the
+// browser, not in the kernel. If the browser is not allowed to run scripts or the program
+// is missing, as on GitHub, the graphic in the argument `recorded` is shown instead.
 func Play(name string, values map[string]any, recorded viz.Graphic) {
 	figure, err := playground.Open(name)
 	Check(err)

@@ -19,13 +19,13 @@ import (
 // and ECharts can be loaded, and as a static picture otherwise. Only the HTML form of the
 // output contains the picture, so that a notebook stores the picture once.
 //
-// Chains are shown as a table with the mean of each parameter, its Monte Carlo error,
-// the standard deviation, the 95 % interval, the effective sample sizes and R̂. Below
-// the table are the warnings, or a line that says that there are none, and the notes of
-// the run.
+// Chains are shown as a table with the mean of each parameter, its Monte Carlo error, the
+// standard deviation, the 95 % interval, the effective sample sizes and R̂. The warnings
+// and the notes of the run follow below the table. If there are no warnings, a line says
+// so.
 //
-// A comparison of samplers is shown as a table. For each sampler it contains the results
-// for every parameter, and the cost, but no computing times.
+// A comparison of samplers is shown as a table. The table contains the cost of each
+// sampler and its results for every parameter, but no computing times.
 //
 // A report of package assess is shown as the text of its answer and warnings, the figure
 // of [plots.Assessment], and tables of the calibrated noise scales at the mode and at

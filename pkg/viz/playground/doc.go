@@ -1,7 +1,7 @@
 // Package playground computes the figures of a web page on which a reader changes the
 // settings of a solver and sees the effect at once. The package draws nothing and does
-// not depend on a browser: a Figure computes sentences and descriptions of charts from
-// the values of its controls. The program in the folder wasm is this package compiled for
+// not depend on a browser: a Figure turns the values of its controls into sentences and
+// descriptions of charts. The program in the folder wasm is this package compiled for
 // WebAssembly; the JavaScript of the page draws the charts and passes the values of the
 // controls to the program.
 //

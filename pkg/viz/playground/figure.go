@@ -9,8 +9,8 @@ import (
 )
 
 // A Figure has controls, and produces charts and explanations from their values. The
-// computation starts again whenever a button is pressed or a control on which it depends
-// is changed.
+// computation starts again whenever a button is pressed, or a control that affects the
+// computation is changed.
 type Figure struct {
 	knobs
 	kind

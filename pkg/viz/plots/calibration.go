@@ -12,9 +12,9 @@ import (
 // ranks. The row below shows the difference between the distribution function of the
 // ranks and that of the uniform distribution; small deviations are easier to see in this
 // difference. If the sampler is correct, all bars of a panel end within the panel's grey
-// band with probability 0.95. A whole curve lies within its grey band with the same
-// probability. [sbc.Result] explains the meaning of a deviation. All results must have
-// the same quantities.
+// band with probability 0.95, and the whole curve of a panel lies within the panel's grey
+// band with probability 0.95. [sbc.Result] explains the meaning of a deviation. All
+// results must have the same quantities.
 func Calibration(results ...*sbc.Result) viz.Figure {
 	if len(results) == 0 {
 		panic("plots: no results of a calibration")

@@ -12,7 +12,7 @@ import (
 
 // Traces returns a figure with one panel for each of the named parameters, or for all
 // parameters if none is named. A panel shows the draws of every chain in the order in
-// which they were drawn. For long chains only every kth draw is shown.
+// which they were drawn. Long chains are thinned.
 func Traces(c *mcmc.Chains, params ...string) viz.Figure {
 	const most = 300
 	which := named(c, params)

@@ -12,10 +12,10 @@ import (
 // Predictive draws the prediction of one experiment, with a panel for each column. A
 // panel shows the data, unless the argument `data` is nil. The panel also shows the median
 // of new observations, which include measurement errors, and the intervals that contain
-// 50 % and 90 % of new observations. If the prediction was made only at the observation
-// times, it is unknown between these times, so the intervals are drawn as bars at these
-// times. If the prediction contains further times, such as those of Posterior.FineTimes,
-// the intervals are drawn as bands, and the medians are joined by a line.
+// 50 % and 90 % of new observations. If the prediction contains only the observation
+// times, the intervals are drawn as bars at these times. If the prediction contains
+// further times, such as those of Posterior.FineTimes, the intervals are drawn as bands,
+// and the medians are joined by a line.
 func Predictive(q *bayes.Prediction, data *bayes.Data) viz.Figure {
 	var f viz.Figure
 	if len(q.Y) == 0 {
@@ -92,9 +92,9 @@ func timeOf(data *bayes.Data) string {
 	return data.Time
 }
 
-// Inside counts the observations in the data that lie in the central interval that has
-// the given probability under the prediction. The second result is the total number of
-// observations at times that the prediction contains.
+// Inside counts the observations that lie in the central prediction interval of the given
+// probability. The second result is the total number of observations at times that the
+// prediction contains.
 func Inside(q *bayes.Prediction, data *bayes.Data, probability float64) (inside, of int) {
 	tail := (1 - probability) / 2
 	for k := range data.Y[0] {

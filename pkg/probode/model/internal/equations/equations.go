@@ -20,9 +20,8 @@ type Equations struct {
 	Assignments []Assignment // sorted: each follows those that it uses
 	Events      []Event      // events at the same time happen in this order, unless Unordered
 
-	// If Unordered is true, simultaneous events have no order, as in SBML. All
-	// simultaneous events then use the values that the states have just before these
-	// events.
+	// If Unordered is true, the order of simultaneous events does not matter, as in SBML:
+	// all of these events use the values that the states have just before the events.
 	Unordered bool
 }
 
@@ -50,14 +49,14 @@ type Constant struct {
 	Value *expr.Node // nil if conditions or the parameter table must give it
 	Where source.Where
 
-	// The condition of a preequilibration may set the constant to a value. If the field
-	// Kept is true, the experiment that follows also uses this value, unless its own
-	// condition sets another one. Kept is true for a species that no reaction, rule or
-	// event changes.
+	// Kept is true for a species that no reaction, rule or event changes. If Kept is true
+	// and the condition of a preequilibration sets the constant, the experiment that
+	// follows uses the same value, unless the condition of the experiment sets another
+	// one.
 	Kept bool
 
-	// If the field Size is true, the constant is the size of a compartment. This size
-	// must be the same during and after preequilibration.
+	// If the field Size is true, the constant is the size of a compartment. The size of
+	// the compartment must be the same during and after preequilibration.
 	Size bool
 }
 
@@ -74,8 +73,8 @@ type Assignment struct {
 type Event struct {
 	ID   string
 	Time *expr.Node // nil if there is a Trigger
-	// The field Trigger is the condition that triggers the event when it becomes true. If
-	// the field `Early` has the value `Late`, the condition counts as false before the
+	// The field Trigger is a condition: the event happens when this condition becomes
+	// true. If the field `Early` is `Late`, the condition is taken to be false before the
 	// start.
 	Trigger *expr.Node
 	Early   Early
@@ -100,8 +99,8 @@ const (
 )
 
 // Entangled returns two simultaneous events whose order matters, because one of them sets
-// a state that the other one sets or uses. Entangled returns nil if there are no such
-// events.
+// a state that the other one sets or uses. Entangled returns nil if the order of
+// simultaneous events never matters.
 func Entangled(events []Event) (a, b *Event) {
 	at := map[string][]*Event{} // by time
 	for i := range events {

@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// Conditions returns the comparisons on which the form of the expressions depends,
-// without repetitions. The list consists of the comparisons in piecewise expressions, and
-// of those that describe the kinks and jumps of functions: a <= b for min and max, x >= 0
-// for abs and sign, and sin(πx) >= 0 for floor and ceil. For quotient and rem the
-// comparison is sin(πx) >= 0, where x is the quotient. The expressions are smooth
-// wherever no condition changes between true and false.
+// Conditions returns, without repetitions, the comparisons at whose thresholds the
+// expressions may have kinks or jumps. The list consists of the comparisons in piecewise
+// expressions, and of those that describe the kinks and jumps of functions: a <= b for
+// min and max, x >= 0 for abs and sign, and sin(πx) >= 0 for floor and ceil. For quotient
+// and rem the comparison is sin(πx) >= 0, where x is the quotient. Wherever none of these
+// comparisons changes between true and false, the expressions are smooth.
 func Conditions(of ...*Node) []*Node {
 	p := newPool()
 	var list []*Node
@@ -68,8 +68,8 @@ func Comparisons(of ...*Node) []*Node {
 	return list
 }
 
-// Replace returns the expressions after replacing every node that is a key of the map by
-// the value of this key.
+// Replace replaces every node that is a key of the map by the value of this key, and
+// returns the resulting expressions.
 func Replace(in []*Node, by map[*Node]*Node) []*Node {
 	return rebuildAll(in, func(m *Node, args []*Node) *Node {
 		if to := by[m]; to != nil {
@@ -95,10 +95,10 @@ func (n *Node) Linear(name string) (a, b *Node, ok bool) {
 }
 
 // Margin returns an expression that is positive exactly where the condition n is true.
-// The expression is continuous, but at the thresholds of ≥ and ≤ it jumps by the smallest
-// positive floating-point number. Margin reports false if there is no such expression:
-// for = and ≠, and for comparisons with functions that jump, such as floor. A comparison
-// that contains a piecewise expression becomes a separate comparison for each piece.
+// The expression is continuous, except for jumps by the smallest positive floating-point
+// number where the two sides of ≥ or ≤ are equal. Margin reports false for =, ≠ and xor,
+// and for comparisons with functions that jump, such as floor. A comparison that contains
+// a piecewise expression becomes a separate comparison for each piece.
 func (n *Node) Margin() (*Node, bool) { return n.margin(false) }
 
 // The method margin() returns the Margin of n or, if the argument `not` is true, the

@@ -41,12 +41,11 @@ func Jacobian(fs []*Node, names []string) [][]*Node {
 // Gradient returns the derivatives of the sum Σ wᵢ fᵢ with respect to each of the names.
 // The argument `weights` contains the names of the wᵢ. A derivative is nil if it is
 // always zero. Gradient uses reverse accumulation: the derivative of the sum with respect
-// to a part is computed only once, from the derivatives with respect to the expressions
-// that use this part. Therefore all derivatives together take only a few times as many
-// operations as the sum itself, for any number of names [Griewank & Walther 2008, §3.2].
-// If piecewise expressions are nested deeply, a derivative may be NaN wherever the
-// derivative of an inactive piece is NaN. Gradient panics in the same cases as
-// [Node.Diff].
+// to each subexpression is computed only once. Therefore all derivatives together take
+// only a few times as many operations as the sum itself, for any number of names
+// [Griewank & Walther 2008, §3.2]. If piecewise expressions are nested deeply, a
+// derivative may be NaN wherever the derivative of an inactive piece is NaN. Gradient
+// panics in the same cases as [Node.Diff].
 func Gradient(fs []*Node, weights, names []string) []*Node {
 	p := newPool()
 	simple := p.simplify(fs...)

@@ -15,21 +15,21 @@
 // the one-sided derivatives, or a value between them. The slope of abs(x) is 0 at x = 0.
 // If the arguments of min or max are equal, the slope is that of the first argument. The
 // slope of a piecewise expression is that of its active piece. The slope of floor, ceil
-// and sign is 0 everywhere. The slopes of these functions are combined by the rules of
-// differentiation. Where several kinks or pieces meet, the result may be neither the
-// derivative nor a value between the one-sided derivatives: at x = 0, max(x, 0) − max(0,
-// x) has the derivative 0, but Diff gives 1. The derivative does not include the jump of
-// a state at a switching time: see [Conditions].
+// and sign is 0 everywhere. Diff combines the slopes of the functions in an expression by
+// the rules of differentiation. Where several kinks or pieces meet, the result may be
+// neither the derivative nor a value between the one-sided derivatives: at x = 0, max(x,
+// 0) − max(0, x) has the derivative 0, but Diff gives 1. The derivative does not include
+// the jump of a state at a switching time: see [Conditions].
 //
 // The computed derivative of x^y is never NaN where the true derivative is finite. The
 // derivative of x^n is n x^(n−1), where 0^0 = 1. The derivative of x^y with respect to x
 // is y x^(y−1); it is 0 for y = 0. The derivative of x^y with respect to y is x^y ln x;
 // it is 0 at x = 0 for y > 0. For x < 0 the derivative with respect to y does not exist,
-// and the result is NaN. In a composed function the inner derivative may be 0 because a
-// piece is constant. The whole derivative is then 0, even if the outer derivative is
-// infinite: sqrt(max(0, x)) has the slope 0 for x < 0. In other cases an infinite slope
-// in a composed function still gives NaN. For example, the computed derivative of the
-// square root of x⁴ at x = 0 is NaN.
+// and the result is NaN. If the inner derivative of a composed function is 0 because a
+// piece is constant, the whole derivative is 0, even if the outer derivative is infinite:
+// sqrt(max(0, x)) has the slope 0 for x < 0. In all other cases, the product of an
+// infinite outer derivative and an inner derivative of 0 is NaN. For example, the
+// computed derivative of the square root of x⁴ at x = 0 is NaN.
 //
 // # Simplification
 //
@@ -38,9 +38,10 @@
 // by 0, although both are NaN for an infinite x. Divisors are never cancelled: x/x does
 // not change, because 0/0 may be a mistake in the model. Numbers are combined into one
 // number only if the result neither overflows nor underflows. Powers x^a x^b are combined
-// only if a and b are positive whole numbers. Brackets in sums and products are kept
-// unless terms or factors are joined across them. Joining terms or factors can introduce
-// or remove intermediate results that overflow or underflow.
+// only if a and b are positive whole numbers. Brackets in sums and products are kept,
+// unless terms or factors inside and outside the brackets can be combined. Combining
+// terms or factors changes intermediate results, so it may cause or prevent an overflow
+// or underflow.
 package expr
 
 import (

@@ -14,8 +14,8 @@ import (
 const Time = "time"
 
 // NamedTime is the name of the symbol that stands for a MathML identifier called "time".
-// Such an identifier is not SBML's symbol for time. No identifier in a file can be equal
-// to the value of NamedTime.
+// An identifier called "time" is not the same as SBML's symbol for time. No identifier in
+// a file can be equal to the value of NamedTime.
 const NamedTime = "time′"
 
 // MathMLSpace is the namespace of MathML.

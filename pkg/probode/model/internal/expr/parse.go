@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Parse reads the text of an expression. Parse accepts PEtab formulas. It also accepts
+// Parse reads the text of an expression. Parse accepts PEtab formulas. Parse also accepts
 // infix formulas of SBML, except where the list below differs from SBML.
 //
 //	1  2.5  1e-3  inf  nan   true  false

@@ -28,9 +28,9 @@ type Program struct {
 // value of a condition is 0 or 1. It is an error if a name is neither an input nor a
 // [Constant], if a function has not been expanded, or if an input appears twice.
 //
-// The argument `held` lists the inputs whose values often stay the same from call to call,
-// for example the parameters, which are constant during a solve. Values that depend only
-// on inputs in this list are recomputed only if one of these inputs changes.
+// The argument `held` lists the inputs whose values often stay the same from call to
+// call, for example the parameters, which are constant during a solve. Values that depend
+// only on inputs in `held` are recomputed only if one of these inputs changes.
 func Compile(inputs []string, outputs []*Node, held ...string) (*Program, error) {
 	line, err := lower(inputs, outputs)
 	if err != nil {

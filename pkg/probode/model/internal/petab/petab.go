@@ -18,8 +18,8 @@ type Model struct {
 	Observables, Conditions, Measurements []*source.Table
 }
 
-// Read reads the tables of a problem, whose names are listed in the YAML file s. The
-// argument y holds the contents of this file.
+// Read reads the tables of a problem. The YAML file s, whose contents are in y, lists the
+// names of these tables.
 func Read(s *source.File, y *source.Node) *Problem {
 	y.Mapping("the file")
 	if v := y.Must("the file", "format_version"); v != "1" && v != "1.0" && v != "1.0.0" {

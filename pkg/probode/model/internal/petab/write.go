@@ -45,6 +45,5 @@ func (t *Table) Flush() error {
 	return t.w.Error()
 }
 
-// Number returns a number as text, with enough digits that exactly the same number can be
-// read from this text.
+// Number returns a number as text, with enough digits to recover exactly the same number.
 func Number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

@@ -56,11 +56,11 @@ type Files struct {
 	open func(name string) (r io.ReadCloser, quiet bool, err error)
 }
 
-// Dir returns the files of a folder on disk. The user gives the name of the first file;
-// the names of the other files come from files that have been read, so a downloaded model
-// could name any of the user's files. Unless the argument `outside` is true, all files
-// except the first must therefore be in the folder, even after symbolic links are
-// followed. An error about a file outside the folder contains no text from this file.
+// Dir returns the files of a folder on disk. The user gives the name of the first file.
+// The names of all other files are read from the model itself, so a downloaded model
+// could name any file of the user. Therefore, unless the argument `outside` is true, all
+// other files must be in the folder, even after symbolic links are followed. An error
+// about a file outside the folder contains no text from this file.
 func Dir(dir string, outside bool) *Files {
 	f := &Files{}
 	f.open = func(name string) (r io.ReadCloser, quiet bool, err error) {

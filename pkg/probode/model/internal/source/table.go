@@ -169,8 +169,8 @@ func (r Row) Must(column string) string {
 	return c
 }
 
-// Number returns the number in a cell. An empty cell, or a cell that does not contain a
-// finite number, is an error.
+// Number returns the number in a cell. It is an error if the cell is empty or does not
+// contain a finite number.
 func (r Row) Number(column string) float64 {
 	c := r.Must(column)
 	v, err := ParseNumber(c)
@@ -181,7 +181,7 @@ func (r Row) Number(column string) float64 {
 }
 
 // ParseNumber reads a decimal number. Hexadecimal numbers and numbers with underscores
-// are errors: Go reads them as numbers, but other programs do not.
+// are errors, because programs in other languages may not read them as numbers.
 func ParseNumber(s string) (float64, error) {
 	if strings.ContainsAny(s, "_xXpP") {
 		return 0, strconv.ErrSyntax

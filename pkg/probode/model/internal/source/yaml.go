@@ -99,8 +99,8 @@ func (s *File) node(y *yaml.Node, depth int, left *int) *Node {
 	return n
 }
 
-// Mapping reports an error unless n is a mapping whose keys are all in the argument `keys`.
-// If this argument is empty, any key is allowed. The argument `what` describes n in the
+// Mapping reports an error unless n is a mapping whose keys are all in the argument
+// `keys`. If `keys` is empty, any key is allowed. The argument `what` describes n in the
 // message.
 func (n *Node) Mapping(what string, keys ...string) {
 	if n.Kind != yaml.MappingNode {
