@@ -381,7 +381,8 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 }
 
 // The method reason() returns an error that says why even the shortest step from t fails.
-// The argument `err` is the error of the last step, if it failed.
+// If the last step failed, the argument `err` is the error of that step; otherwise it is
+// nil.
 func (c *controller) reason(err error, t, to float64) error {
 	for _, at := range [2]float64{t, to} {
 		if c.p.F(c.next, at, c.x, c.theta); !vector.Finite(c.next) {

@@ -31,10 +31,10 @@ type Grid struct {
 	moving bool
 
 	// The field `local` is set on grids of an error-controlled run or of a Setup with
-	// ScaleLocal. It holds the sizes of the local errors of the classical path, N×d. The
-	// fields `tol` and `orders` are set only on grids of error-controlled runs. The field
-	// `tol` is the tolerance of the run. The field `orders` holds the orders that a
-	// Chooser has chosen for the steps; it is nil if no orders were chosen.
+	// ScaleLocal. It is an N×d array with the sizes of the local errors of the classical
+	// path. The fields `tol` and `orders` are set only on grids of error-controlled runs.
+	// The field `tol` is the tolerance of the run. The field `orders` holds the orders
+	// that a Chooser has chosen for the steps; it is nil if no orders were chosen.
 	local  []float64
 	tol    *Tolerance
 	orders []uint8

@@ -36,7 +36,7 @@ type block struct {
 	// rows for the noise of the step, with the stride len(z), and `tail` holds the rows
 	// of R, with the stride `rows`. If further columns are used, `tail` initially holds
 	// the identity matrix in these columns, and `top` holds zeros. After the step these
-	// columns hold coefficients. With them the normal variates u before the step are
+	// columns hold the coefficients with which the normal variates u before the step are
 	// computed from the variates after the step.
 	top, tail []float64
 	fresh     []float64 // factor of the noise of a step with κ = 1, with the stride len(z)
@@ -165,8 +165,8 @@ func (b *block) disperse(sigma float64) {
 }
 
 // The method reduce() makes the predicted covariance factor upper triangular. If `linked`
-// is true, it also applies the transformation to the further columns of the fields `top`
-// and `tail`.
+// is true, reduce() also applies the transformation to the further columns of the fields
+// `top` and `tail`.
 func (b *block) reduce(linked bool) {
 	n, rows := len(b.z), b.rows
 	if linked {

@@ -7,8 +7,8 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// Covariances are stored as factors: a matrix R represents the covariance RᵀR. No
-// covariance can therefore lose its positive definiteness. To add two covariances, stack
+// Covariances are stored as factors: a matrix R represents the covariance RᵀR. A
+// covariance in this form is always positive semidefinite. To add two covariances, stack
 // the rows of their factors. An orthogonal transformation of the rows does not change the
 // covariance.
 //

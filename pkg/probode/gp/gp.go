@@ -129,7 +129,7 @@ func (r *regression) weights(c []float64) []float64 {
 }
 
 // A cholesky is the Cholesky factor L of a covariance matrix. Element i holds the last
-// elements of row i of L, up to the diagonal; the elements before these are zero.
+// elements of row i of L, up to the diagonal; the earlier elements of the row are zero.
 type cholesky [][]float64
 
 // The method add() appends a row to the Cholesky factor for one more random variable.

@@ -45,7 +45,7 @@ type swarm struct {
 }
 
 // A stage of a filter advances the particles to a grid point, and weights them by the
-// data whose expected values are known once the path has reached this point.
+// likelihood of those data that can first be predicted at this point.
 type stage struct {
 	to   int   // grid point
 	data []int // rows of the data

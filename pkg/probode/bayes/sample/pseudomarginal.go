@@ -204,9 +204,9 @@ func (k *pseudoMarginal) compare() {
 	}
 }
 
-// The method tune() uses the recorded differences to set the number of particles, since
-// the variance of log p̂ decreases as that number grows. It then estimates the likelihood
-// at the current θ again.
+// The method tune() sets the number of particles such that the variance of log p̂ should
+// be near wantedVariance. The current variance is estimated from the recorded
+// differences. It then estimates the likelihood at the current θ again.
 func (k *pseudoMarginal) tune() {
 	want := float64(2 * k.particles) // used if the differences contain no information
 	if seen := k.pairs[:k.count]; len(seen) > pairs/2 {

@@ -167,7 +167,7 @@ func prepare(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Se
 	}
 	j.preparing = time.Since(begin)
 	if j.modes != nil && j.modes == p.Modes {
-		// The modes were found in an earlier search, whose time is included.
+		// Add the time of the earlier search in which the modes were found.
 		j.preparing += time.Duration(j.modes.Seconds * float64(time.Second))
 	}
 	return j, nil
@@ -222,8 +222,8 @@ func (j *job) fault() error {
 	return nil
 }
 
-// The method run() makes the draws. If the argument `draws` is positive, it continues each
-// chain to that number of draws.
+// The method run() makes the draws. If the job has been run before, each chain is
+// continued until it has the number of draws in the argument `draws`.
 func (j *job) run(ctx context.Context, draws int) (*mcmc.Chains, error) {
 	begin := time.Now()
 	inner, release := j.guarded(ctx)
@@ -297,12 +297,12 @@ func (j *job) visits(chains *mcmc.Chains) []string {
 	return append([]string{"share of the draws in each of the modes: " + strings.Join(all, ", ")}, notes...)
 }
 
-// On a frozen grid the local error at a draw may be up to mostStrain times the tolerance
-// without causing a warning.
+// On a frozen grid, a local error of up to mostStrain times the tolerance causes no
+// warning.
 const mostStrain = 10
 
-// The method strain() checks whether grids that were frozen at one θ are fine enough at
-// the draws.
+// The method strain() checks whether grids that were frozen at one θ are also fine enough
+// for the θ of the draws.
 func (j *job) strain(ctx context.Context, chains *mcmc.Chains) ([]string, error) {
 	const draws = 40
 	e := j.bound.Clone()

@@ -131,7 +131,8 @@ func (s *Surface) Follow(point *Point, from []float64) bool {
 	}
 	for i := range s.parts {
 		p := &s.parts[i]
-		// Lengths are measured with the diagonal of the information matrix.
+		// The length of the step is measured in the norm that the diagonal of the
+		// information matrix defines.
 		w := len(p.cols)
 		weight := make([]float64, w)
 		var square float64

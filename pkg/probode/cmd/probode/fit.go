@@ -297,10 +297,9 @@ func writeOptima(out io.Writer, p *modelfile.File, priors bool, optima []modelfi
 	fmt.Fprintf(out, "\n%s", text.Table(rows, func(c int) bool { return c != 1 }))
 }
 
-// atBound reports whether the value v lies on a bound. This is the case if its distance
-// from the bound is at most a thousandth of the absolute value of the bound, and at most
-// a thousandth of the distance between the two bounds. If a bound does not exist, it is
-// passed as NaN.
+// atBound reports whether the value v lies on a bound. This is the case if |v − bound| is
+// at most a thousandth of |bound|, and at most a thousandth of the distance between the
+// two bounds. If a bound does not exist, it is passed as NaN.
 func atBound(v, bound, other float64) bool {
 	near := 1e-3 * math.Abs(bound)
 	if width := math.Abs(other - bound); width > 0 {

@@ -128,8 +128,8 @@ func (m *model) best(name string) (points [][]float64, err error) {
 
 // The flag -start determines the points at which searches begin. startsOf returns these
 // points. Each point holds the values of all parameters on the linear scale. If the flag
-// names the file of a fit, these are the end points of the fit whose log-likelihoods are
-// lower than the highest by at most the argument `below`.
+// names the file of a fit, startsOf returns the end points whose log-likelihoods are
+// lower than the highest by at most `below`.
 func startsOf(p *modelfile.File, start string, below float64) ([][]float64, error) {
 	switch start {
 	case "":
