@@ -457,8 +457,8 @@ func (g *Grid) close() {
 	}
 }
 
-// The method move() adapts the grid to θ. It returns an error if a segment is stretched
-// so far that its steps become too long.
+// The method move() adapts the grid to θ. If a segment is stretched so far that its steps
+// become too long, move() returns an error.
 func (g *Grid) move(theta []float64) error {
 	if !g.moving {
 		return nil

@@ -51,15 +51,15 @@ func endless(err error) (e *trigger.EndlessError) {
 	return e
 }
 
-// The method instead() is called after a solve of the Hybrid has failed with the error e.
-// It returns a Path of the problem itself.
+// The method instead() is called after a solve of the Hybrid has failed with the error e,
+// and returns a Path of the problem itself.
 func (h *hybridPath) instead(e *trigger.EndlessError) (Path, error) {
 	path, err := h.plain()
 	return path, because(err, e)
 }
 
-// If the problem itself could not be solved either, the function because() adds the error
-// e of its Hybrid to the message of the error err.
+// The function because() adds the error e of a Hybrid to the message of err, the error of
+// a solve of the problem itself.
 func because(err error, e *trigger.EndlessError) error {
 	if err == nil || e == nil {
 		return err

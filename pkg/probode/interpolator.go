@@ -190,7 +190,7 @@ func (p *Interpolator) each(n int, do func(i int, w float64)) {
 }
 
 // The method scatter() applies the transposes of the linear maps that are defined by At()
-// and still(). Its argument w is a gradient with respect to the states at all times. The
+// and still(). The argument w is a gradient with respect to the states at all times. The
 // method adds the corresponding gradient with respect to the path z to dz and, unless dt
 // is nil, the gradient with respect to the grid times to dt.
 func (p *Interpolator) scatter(dz, dt, w, z []float64) {

@@ -21,8 +21,8 @@ func (p *Posterior) DrawPrior(rng *rand.Rand) []float64 {
 // The method support() checks the prior, and returns the ends of its support.
 func (p *Param) support() (t transform, err error) {
 	defer func() {
-		// The methods of a distribution with impossible parameters panic, and the message
-		// does not contain the name of the model parameter.
+		// If the distribution is invalid, its methods panic with a message that does not
+		// contain the name of the parameter p.
 		if r := recover(); r != nil {
 			err = fmt.Errorf("bayes: the prior of %q, %s, cannot be used: %v", p.Name, valueText(p.Prior), r)
 		}
@@ -52,7 +52,6 @@ func (p *Param) support() (t transform, err error) {
 	return t, nil
 }
 
-// The method transform() returns the transform of the parameter.
 func (p *Param) transform() (transform, error) {
 	t, err := p.support()
 	if err == nil && p.Natural {

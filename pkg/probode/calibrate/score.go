@@ -197,7 +197,7 @@ func (c *calibrator) warn(ctx context.Context, out *NoiseScale) {
 }
 
 // For each component, the method lost() divides the root mean square error by the
-// standard deviation of the component over the grid points. It returns the largest of
+// standard deviation of the component over the grid points. The result is the largest of
 // these ratios.
 func (c *calibrator) lost() float64 {
 	all := moments.NewVector(c.d)

@@ -15,8 +15,7 @@ import (
 // noise is small, the logarithms of the variances are nearly linear in log α, with slope
 // one. Finding the maximum of the score with these variances requires no further paths.
 
-// A scan holds the score at equally spaced values of log α. It is computed from few
-// paths.
+// A scan holds the score at equally spaced values of log α, computed from few paths.
 type scan struct {
 	curve []point // score −Inf where a path failed
 	best  int
@@ -94,9 +93,9 @@ type optimum struct {
 	logv     []float64 // logarithms of the variances there
 }
 
-// A parabola interpolates the logarithms of the variances as functions of log α. It
-// passes through their values at −δ, 0 and δ. Beyond these points the parabola continues
-// as a straight line.
+// A parabola interpolates the logarithms of the variances as functions of log α. The
+// parabola passes through the three values at −δ, 0 and δ. Beyond these points the
+// parabola continues as a straight line.
 type parabola struct {
 	delta            float64
 	left, mid, right []float64
@@ -168,8 +167,8 @@ func (c *calibrator) proportional(logv, loge2 []float64) float64 {
 	}, loge2)
 }
 
-// The method cutOff() returns the optimum computed from all paths. It is used if a path
-// cannot be computed at some α near the optimum.
+// The method cutOff() returns the optimum computed from all paths, if a path cannot be
+// computed at some α near the optimum.
 func (c *calibrator) cutOff(ctx context.Context, s *scan) (*optimum, error) {
 	var failed error
 	top := &optimum{se: math.NaN(), time: math.NaN()}

@@ -231,8 +231,8 @@ func (e *engine) state(x []float64) {
 }
 
 // The method predict() computes the predicted mean for a step of length h that ends at
-// time t, and the value of f at that mean. It also linearises f there, unless f is
-// linearised by cubature.
+// time t, and the value of f at that mean. The method also linearises f at that mean,
+// unless f is linearised by cubature.
 func (e *engine) predict(h, t float64, theta []float64) {
 	for k, b := range e.blocks {
 		b.predict(h)

@@ -214,7 +214,7 @@ func (m *Marginal) solve(theta []float64, observe func(*recording, int, []float6
 }
 
 // The method moved() returns an error if the last solve has moved a grid point for which
-// there are data. This can happen if the time of an event depends on θ.
+// there are data. Grid points can move if the time of an event depends on θ.
 func (m *Marginal) moved() error {
 	grid := m.solver.Times()
 	span := grid[len(grid)-1] - grid[0]

@@ -73,8 +73,8 @@ func middle(p *bayes.Posterior) []float64 {
 	return theta
 }
 
-// The function ascend() climbs from theta to a mode, with a solver that is roughly
-// accurate at theta. It also returns the Fisher information at the mode.
+// The function ascend() climbs from theta to a mode, and returns the mode and the Fisher
+// information there. It uses a solver that is roughly accurate at theta.
 func ascend(ctx context.Context, p *bayes.Posterior, theta []float64) (*bayes.Mode, *mat.SymDense, error) {
 	q, _, err := accurateEnough(ctx, p, &bayes.Modes{Modes: []*bayes.Mode{{Theta: theta, U: theta}}}, 10*mattersD, nil)
 	if err != nil {

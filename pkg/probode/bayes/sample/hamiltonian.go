@@ -127,7 +127,7 @@ func findInformed(ctx context.Context, e *bayes.Density, u []float64) (found *ga
 }
 
 // For each parameter, the method widens() divides the variance with noise in the solver
-// by the variance without this noise. It returns the largest of these ratios. The
+// by the variance without this noise. The result is the largest of these ratios. The
 // argument `cov` is the covariance matrix without noise.
 func (g *gaussian) widens(cov mat.Symmetric) (factor float64) {
 	d := cov.SymmetricDim()
@@ -184,7 +184,7 @@ func (k *hamiltonian) noise(x []float64) {
 	}
 }
 
-// The method target() serves as the field Target of the kernel.
+// The method target() is the value of the field Target of the embedded kernel.
 func (k *hamiltonian) target(grad, x []float64) (float64, error) {
 	d, n := len(k.theta), len(k.mean)
 	k.noise(x)

@@ -187,8 +187,8 @@ func burnIn(s Sampler, p *bayes.Posterior) int {
 const grace = 100 * time.Millisecond
 
 // The method guarded() returns a context for the chains, which is cancelled when ctx is
-// cancelled or when a chain panics. It also sets j.late, the context of the solves, which
-// is cancelled later, after the time given by the constant `grace`.
+// cancelled or when a chain panics. The method also sets j.late, the context of the
+// solves. This context is cancelled later, after the time given by the constant `grace`.
 func (j *job) guarded(ctx context.Context) (context.Context, func()) {
 	ctx, j.stop = context.WithCancelCause(ctx)
 	late, end := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -372,8 +372,8 @@ func (j *job) tuned() []string {
 }
 
 // The method solves() returns the number of steps of the solvers in all chains, divided
-// by the number of steps in one solution of all equations. It does not use the counts of
-// the kernels, because some samplers compute only pieces of a path, use a different grid
+// by the number of steps in one solution of all equations. The counts of the kernels are
+// not used, because some samplers compute only pieces of a path, use a different grid
 // from that of the posterior's Setup, or do not solve the equations where the prior
 // density is zero.
 func (j *job) solves() float64 {

@@ -116,7 +116,7 @@ func (n *natural) at(u []float64) []float64 {
 }
 
 // The method generate() writes the quantities that are stored for a draw at the point u,
-// where the log density is logp. It solves the equations at u.
+// where the log density is logp. For this purpose the equations are solved at u.
 func (n *natural) generate(dst, u []float64, logp float64) {
 	theta := n.at(u)
 	n.e.LogLikelihood(theta, nil) // it was solved before, so there is no error

@@ -128,8 +128,8 @@ func (r *Result) cumulated(k int) []int {
 	return c[:r.Draws]
 }
 
-// The type `binomial` computes binomial distributions for up to n trials. Its elements
-// are log 0!, …, log n!.
+// The type `binomial` computes binomial distributions for up to n trials. The elements of
+// a binomial are log 0!, …, log n!.
 type binomial []float64
 
 func newBinomial(n int) binomial {

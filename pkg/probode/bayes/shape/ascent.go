@@ -390,8 +390,8 @@ func boxed(h *mat.SymDense, g []float64, lambda float64, low, high []float64) (d
 }
 
 // onFace moves d to the maximum over the free coordinates, or to the first bound that is
-// reached before this maximum. It returns the coordinate of that bound, or −1 if no bound
-// was reached. The result `ok` is false if the curvature is not positive.
+// reached before this maximum. The result is the coordinate of that bound, or −1 if no
+// bound was reached. The result `ok` is false if the curvature is not positive.
 func onFace(d []float64, h *mat.SymDense, lambda float64, low, high []float64, free []bool, slope func(k int) float64) (hit int, ok bool) {
 	var in []int
 	for k, is := range free {

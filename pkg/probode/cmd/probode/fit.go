@@ -161,7 +161,6 @@ func (f *fitFlags) run(ctx context.Context, p *modelfile.File, out io.Writer) er
 	return stopped
 }
 
-// The method draw() writes the figure.
 func (f *fitFlags) draw(ctx context.Context, p *modelfile.File, optima []modelfile.Optimum, profiles *modelfile.ProfileLikelihoods, out io.Writer) error {
 	const most = 24 // panels of fits
 	if f.figure.path == "" {

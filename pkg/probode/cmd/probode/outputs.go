@@ -46,8 +46,8 @@ func (o outFile) beside(out io.Writer) io.Writer {
 	return out
 }
 
-// checkOutputs returns an error if a file cannot be written. It is called before the
-// computation whose results are to be written to the files.
+// checkOutputs is called before a computation, and returns an error if a file for the
+// results cannot be written, or if two results are to be written to the same file.
 func checkOutputs(outputs ...outFile) error {
 	for i, o := range outputs {
 		if err := canWrite(o.flag, o.path); err != nil {

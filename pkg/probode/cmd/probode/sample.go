@@ -121,7 +121,6 @@ type sampleRun struct {
 	out     io.Writer
 }
 
-// The method parse() reads the flags.
 func (r *sampleRun) parse(args []string) error {
 	flags := flag.NewFlagSet("sample", flag.ContinueOnError)
 	r.model = newModel(flags)
@@ -485,8 +484,8 @@ func chainList(text string, chains int) ([]int, error) {
 	return out, nil
 }
 
-// checkFolder returns an error if the directory cannot be created. It is called before
-// the search for modes, so that an error is reported without delay.
+// checkFolder returns an error if the directory cannot be created. To report this error
+// without delay, the command calls checkFolder before the search for modes.
 func checkFolder(dir string) error {
 	info, err := os.Stat(dir)
 	if _, there := os.Lstat(dir); there == nil && (err != nil || !info.IsDir()) {

@@ -141,9 +141,9 @@ func stepSizes(list string) ([]float64, error) {
 	return steps, nil
 }
 
-// The method tolerances() reads the values of the flags -rtol and -atol. It returns one
-// tolerance for each number in the longer of their two lists, or a single tolerance if
-// s.components is positive.
+// The method tolerances() reads the values of the flags -rtol and -atol. The result
+// contains one tolerance for each number in the longer of the two lists, or a single
+// tolerance if s.components is positive.
 func (s *solving) tolerances() ([]probode.Tolerance, error) {
 	relative, err := s.list("rtol", s.rtol, "want numbers in [1e-15, 1), or 0 with -atol", func(v float64) bool {
 		return v >= 1e-15 && v < 1 || v == 0 && s.set("atol")

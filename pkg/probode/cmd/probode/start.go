@@ -57,10 +57,10 @@ func (m *model) starts(start string) (from [][]float64, err error) {
 	return from, nil
 }
 
-// The function undetermined() reads the profiles in a file written by fit -json. It
-// returns a sentence that names the parameters that the data do not determine. The result
-// is empty if `start` is not the name of such a file, or if every profile in the file has
-// a closed interval.
+// The function undetermined() reads the profiles in a file written by fit -json. The
+// result is a sentence with the names of the parameters that the data do not determine.
+// The result is empty if `start` is not the name of such a file, or if every profile in
+// the file has a closed interval.
 func undetermined(start string) string {
 	var fit struct {
 		Profiles []struct {
@@ -96,8 +96,8 @@ func startsAt(from [][]float64, found *bayes.Modes) func(chain int, rng *rand.Ra
 }
 
 // The method best() returns the end points of a fit whose log-likelihoods are at most 10
-// below the highest. It converts them to parameters of the posterior. These points need
-// not be optima, because the searches for modes start from them. End points whose
+// below the highest, converted to parameters of the posterior. These points need not be
+// optima, because the searches for modes start from them. End points whose
 // log-likelihoods differ by less than 0.01 are regarded as the same.
 func (m *model) best(name string) (points [][]float64, err error) {
 	if m.loaded == nil {
