@@ -85,7 +85,7 @@ func (l *link) back(dst, after belief, work *[]float64) {
 }
 
 // The method smooth() computes the distributions of the normal variates at all points of
-// c, conditional on the equation at all these points.
+// c, given that the differential equation holds at all these points.
 func (c *chain) smooth() {
 	size := 0
 	for i := range c.points {

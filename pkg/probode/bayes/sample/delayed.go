@@ -169,9 +169,10 @@ type delayed struct {
 	// These fields are used to test the first stage. The field `plain` is the sum of the
 	// probabilities with which plain Metropolis would accept the moves. The field `lost`
 	// is the sum of these probabilities over the lost moves, and the field `refused` is
-	// the number of lost moves. A move is lost if the two stages accept it with less than
-	// a tenth of the probability of plain Metropolis. The field `alone` is the iteration
-	// at which the first stage was abandoned, or zero if the first stage is still used.
+	// the number of lost moves. A move is lost if plain Metropolis accepts it with a
+	// probability p ≥ 0.01, but the two stages accept it with a probability of at most
+	// p/10. The field `alone` is the iteration at which the first stage was abandoned, or
+	// zero if the first stage is still used.
 	plain, lost float64
 	refused     int
 	alone       int
@@ -181,8 +182,9 @@ const (
 	// A fraction of the moves that the first stage rejects is tested. This fraction is
 	// 1/soonTested during burn-in, and 1/laterTested after burn-in.
 	soonTested, laterTested = 2, 16
-	// mostLost is the largest fraction of moves that may be lost. The first stage is
-	// abandoned only after at least leastRefused lost moves.
+	// The first stage is kept as long as the field `lost` is at most mostLost times the
+	// field `plain`. The first stage is abandoned only after at least leastRefused lost
+	// moves.
 	mostLost, leastRefused = 0.005, 3
 )
 

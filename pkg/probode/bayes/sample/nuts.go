@@ -37,8 +37,8 @@ type NUTS struct {
 	// means 0.8.
 	Accept float64
 
-	// The fields `mean` and `cov` describe the Gaussian approximation at a mode, which
-	// the method Prepare finds.
+	// The fields `mean` and `cov` describe the Gaussian approximation at a mode that the
+	// method Prepare finds.
 	mean []float64
 	cov  mat.Symmetric
 }

@@ -146,9 +146,9 @@ func (l binomial) prob(m, k int, logp, logq float64) float64 {
 	return math.Exp(l[m] - l[k] - l[m-k] + float64(k)*logp + float64(m-k)*logq)
 }
 
-// The method inside() returns the probability that the cumulative counts of the ranks lie
-// within the pointwise bands of the given level, if the ranks of n data sets are uniform
-// on 0, …, ranks.
+// The method inside() assumes that the ranks of n data sets are uniform on the integers
+// from 0 to the argument `ranks`. The result is the probability that the cumulative
+// counts of the ranks lie within the pointwise bands of the given level.
 func (l binomial) inside(ranks int, level float64) float64 {
 	n := len(l) - 1
 	los, his := make([]int, ranks+1), make([]int, ranks+1)

@@ -162,7 +162,7 @@ func (w *Watch) within(a, b float64, x, theta []float64) (end float64, ok bool, 
 // at B, G has a maximum in between. The cubic with the same values and slopes at A and B
 // predicts this maximum. If the predicted maximum is positive, or closer to zero than to
 // the larger of the values of G at A and B, the step is shortened so that it ends at the
-// time of the predicted maximum. Unless the condition is true at this time, the search is
+// time of the predicted maximum. If the condition is not true at this time, the search is
 // repeated before or after this time.
 func (w *Watch) between(s Step) (end float64, ok bool, err error) {
 	const most = 12 // steps
