@@ -309,8 +309,8 @@ func (c *calibrator) thin() int {
 }
 
 // The method groups() divides the paths 0, …, n−1 into groups and returns the moments of
-// the states of each group at the points in the score. The result is false if a path
-// could not be computed.
+// the states of each group at the points in the score. The second result is false if a
+// path could not be computed.
 func (c *calibrator) groups(ctx context.Context, alpha float64, n int) ([]moments.Vector, bool, error) {
 	var out []moments.Vector
 	var failed atomic.Bool // one failure is enough

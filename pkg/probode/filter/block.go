@@ -78,8 +78,8 @@ func (b *block) level(j int, unit float64) float64 {
 	return 1 / unit
 }
 
-// The coordinate z_m for steps of length h is a multiple of f. The method weight()
-// returns the factor.
+// For steps of length h, the coordinate z_m is a multiple of f. The method weight()
+// returns the ratio of z_m to f.
 func (b *block) weight(h float64) float64 {
 	if b.m == 1 {
 		return h

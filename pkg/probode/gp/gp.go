@@ -85,9 +85,9 @@ func (r *regression) states(t, u float64) float64 {
 	return r.primitive(t) + r.primitive(u) - r.primitive(t-u) - r.primitive(0)
 }
 
-// The method observe() conditions the process on one more derivative, the derivative at
-// the next time. The covariances with derivatives more than nine length scales away are
-// smaller than the rounding error, and are left out.
+// The method observe() conditions the process on one more derivative: the derivative at
+// the next of the times τ. The covariances with derivatives more than nine length scales
+// away are smaller than the rounding error, and are left out.
 func (r *regression) observe() {
 	n := len(r.chol)
 	var c []float64

@@ -310,8 +310,8 @@ func (k *delayed) test(ratio, first, back, weight float64) {
 // The method right() returns the log likelihood for the corrected predictions at theta.
 // If this log likelihood is NaN or +Inf, the result is −Inf. The argument `coarse` holds
 // the predictions of the first stage at theta. The arguments `fine` and `elsewhere` hold
-// the predictions of the second and of the first stage at another θ. The difference
-// between them is the correction.
+// the predictions of the second and of the first stage at another θ. The correction is
+// the difference between `fine` and `elsewhere`.
 func (k *delayed) right(theta, coarse, fine, elsewhere []float64) float64 {
 	for i, m := range coarse {
 		k.fitRight[i] = m + (fine[i] - elsewhere[i])

@@ -159,7 +159,7 @@ func starts(p *bayes.Posterior, found *bayes.Modes, chains, candidates int, loos
 }
 
 // If a mode is very close to a bound of a parameter's support, rounding may set the
-// parameter equal to this bound. The function inside() moves such coordinates of u back
+// parameter equal to this bound. If this happens, inside() moves the coordinate of u back
 // into the support.
 func inside(e *bayes.Density, theta, u []float64) {
 	check := make([]float64, len(u))

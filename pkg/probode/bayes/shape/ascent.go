@@ -48,8 +48,8 @@ type Ascent struct {
 	// The field `rest` is an estimate of the matrix of negative second derivatives minus
 	// the Fisher information. This estimate is derived from changes in the gradient. The
 	// field `corrected` is true if the sum of the information and `rest` would have
-	// predicted the last rise better than the information alone. The next step then uses
-	// this sum.
+	// predicted the last rise better than the information alone. If `corrected` is true,
+	// the next step is computed with the sum.
 	rest      *mat.SymDense
 	corrected bool
 	from      []float64 // the last point, and the gradient there; nil at the first one

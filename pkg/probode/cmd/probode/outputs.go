@@ -15,7 +15,7 @@ import (
 	"github.com/probode/probode/pkg/viz"
 )
 
-// This file contains functions for the files that commands write.
+// The functions in this file deal with the output files of commands.
 
 // An outFile is an output file together with the flag that names it. An empty path means
 // no file, and the path "-" means standard output.
