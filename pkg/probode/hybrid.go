@@ -58,8 +58,8 @@ func (h *hybridPath) instead(e *trigger.EndlessError) (Path, error) {
 	return path, because(err, e)
 }
 
-// The function because() adds the error e of a Hybrid to the message of err, the error of
-// a solve of the problem itself.
+// The error e occurred in a Hybrid, and the error err in the problem itself. The function
+// because() adds e to the message of err.
 func because(err error, e *trigger.EndlessError) error {
 	if err == nil || e == nil {
 		return err

@@ -15,7 +15,8 @@ import (
 // noise is small, the logarithms of the variances are nearly linear in log α, with slope
 // one. Finding the maximum of the score with these variances requires no further paths.
 
-// A scan holds the score at equally spaced values of log α, computed from few paths.
+// A scan holds the score at equally spaced values of log α. The score is computed from
+// few paths.
 type scan struct {
 	curve []point // score −Inf where a path failed
 	best  int
@@ -167,8 +168,8 @@ func (c *calibrator) proportional(logv, loge2 []float64) float64 {
 	}, loge2)
 }
 
-// The method cutOff() returns the optimum computed from all paths, if a path cannot be
-// computed at some α near the optimum.
+// If a path cannot be computed at some α near the optimum, the method cutOff() returns
+// the optimum computed from all paths.
 func (c *calibrator) cutOff(ctx context.Context, s *scan) (*optimum, error) {
 	var failed error
 	top := &optimum{se: math.NaN(), time: math.NaN()}

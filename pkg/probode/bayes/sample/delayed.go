@@ -209,8 +209,8 @@ func (k *delayed) Init(x []float64, rng *rand.Rand) error {
 	return nil
 }
 
-// keepCoarse stores the predictions of the last first-stage solve as the first-stage
-// predictions at the current θ.
+// keepCoarse stores the predictions of the first stage at the current θ. The last solve
+// of the first stage must have been at this θ.
 func (k *delayed) keepCoarse() {
 	copy(k.fitCoarse, k.coarse.Expected())
 }
@@ -233,8 +233,9 @@ func (k *delayed) moveTheta(rng *rand.Rand) {
 	logq := s.walk.Propose(s.uNew, s.u, rng)
 	s.stats.Proposed++
 	// The variable `probability` is the probability of acceptance in the second stage, or
-	// zero if the first stage rejects the move. Its expectation is the probability that
-	// both stages accept the move, so it is used to adapt the proposal.
+	// zero if the first stage rejects the move. The expectation of `probability` is the
+	// probability that both stages accept the move, so `probability` is used to adapt the
+	// proposal.
 	probability := 0.0
 	first := math.Inf(-1) // log a(θ, θ′)
 	lp := s.e.Constrain(s.thetaNew, s.uNew)

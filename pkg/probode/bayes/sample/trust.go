@@ -110,8 +110,9 @@ func differs(ctx context.Context, q *bayes.Posterior, s mcmc.Settings) (string, 
 // The function jumps() compares the solver of q with an accurate solver at points where
 // one parameter is equal to a quantile of its prior, and the other parameters have their
 // values at the highest mode. Points at which the accurate log density is far below its
-// value at the mode are ignored. The result describes the first other point at which the
-// log density is wrong by more than 1. The result is empty if there is no such point.
+// value at the mode are ignored. The result describes the first of the remaining points
+// at which the log density is wrong by more than 1. The result is empty if there is no
+// such point.
 func jumps(ctx context.Context, q *bayes.Posterior) (string, error) {
 	const (
 		far   = 7 // below the mode: a density of a thousandth may extend over a wide range

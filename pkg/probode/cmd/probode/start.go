@@ -96,9 +96,9 @@ func startsAt(from [][]float64, found *bayes.Modes) func(chain int, rng *rand.Ra
 }
 
 // The method best() returns the end points of a fit whose log-likelihoods are at most 10
-// below the highest, converted to parameters of the posterior. These points need not be
-// optima, because the searches for modes start from them. End points whose
-// log-likelihoods differ by less than 0.01 are regarded as the same.
+// below the highest. The points are converted to parameters of the posterior. These
+// points need not be optima, because the searches for modes start from them. End points
+// whose log-likelihoods differ by less than 0.01 are regarded as the same.
 func (m *model) best(name string) (points [][]float64, err error) {
 	if m.loaded == nil {
 		return nil, errors.New("the file has no meaning without -model, because it contains parameters of a model file")
