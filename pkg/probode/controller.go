@@ -224,11 +224,11 @@ func (c *controller) notice() {
 	}
 }
 
-// The method first() returns the length of the first step. It measures the state and its
-// slope in units of the tolerance, and takes a hundredth of the time in which the state
-// would double [HNW93, §II.4]. If f(t, x) changes within that time because of its
-// dependence on t, the step is shorter. No event lies between the current time and the
-// time given by the argument `end`.
+// The method first() returns the length of the first step. If the norms of the state and
+// of its derivative are computed in units of the tolerance, this length is a hundredth of
+// the time in which the state would double [HNW93, §II.4]. If f(t, x) changes within that
+// time because of its dependence on t, the step is shorter. No event lies between the
+// current time and the time given by the argument `end`.
 func (c *controller) first(end float64) float64 {
 	span, t := c.p.Span[1]-c.p.Span[0], c.g.t[len(c.g.t)-1]
 	c.p.F(c.next, t, c.x, c.theta)
@@ -381,7 +381,8 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 }
 
 // The method reason() returns an error that says why even the shortest step from t fails.
-// The argument `err` is the error of the last step, if it failed.
+// If the last step failed, the argument `err` is the error of that step; otherwise it is
+// nil.
 func (c *controller) reason(err error, t, to float64) error {
 	for _, at := range [2]float64{t, to} {
 		if c.p.F(c.next, at, c.x, c.theta); !vector.Finite(c.next) {

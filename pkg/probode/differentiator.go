@@ -85,9 +85,9 @@ func (p *Problem) timeSlope(dst, f []float64, t float64, x, theta []float64) {
 }
 
 // timeDifference calls the function at() with the coefficients and the times of a
-// second-order finite difference. All these times lie inside the segment. Apart from t
-// itself, they differ from t by the argument `increment` times the sum of |t| and a
-// hundredth of the span, or by twice that.
+// second-order finite difference. All these times lie inside the segment. Each of the
+// times is t, or differs from t by h or 2h, where h is `increment` times the sum of |t|
+// and a hundredth of the span.
 func (p *Problem) timeDifference(increment, t float64, at func(c, t float64)) {
 	h := increment * (math.Abs(t) + 1e-2*(p.Span[1]-p.Span[0]))
 	from, to := math.Inf(-1), math.Inf(1)

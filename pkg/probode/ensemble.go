@@ -102,8 +102,8 @@ func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*E
 	return g.finish(ctx, err)
 }
 
-// The method check() returns an error if an argument is not allowed. It is called before
-// anything is computed.
+// The method check() is called before any computation, and returns an error if an
+// argument is not allowed.
 func (s *Settings) check(ctx context.Context, p *Problem, paths int) error {
 	const maxWorkers = 4096 // more than any machine can use
 	switch {

@@ -31,10 +31,10 @@ type Grid struct {
 	moving bool
 
 	// The field `local` is set on grids of an error-controlled run or of a Setup with
-	// ScaleLocal. It holds the sizes of the local errors of the classical path, N×d. The
-	// fields `tol` and `orders` are set only on grids of error-controlled runs. The field
-	// `tol` is the tolerance of the run. The field `orders` holds the orders that a
-	// Chooser has chosen for the steps; it is nil if no orders were chosen.
+	// ScaleLocal. It is an N×d array with the sizes of the local errors of the classical
+	// path. The fields `tol` and `orders` are set only on grids of error-controlled runs.
+	// The field `tol` is the tolerance of the run. The field `orders` holds the orders
+	// that a Chooser has chosen for the steps; it is nil if no orders were chosen.
 	local  []float64
 	tol    *Tolerance
 	orders []uint8
@@ -458,8 +458,8 @@ func (g *Grid) close() {
 	}
 }
 
-// The method move() adapts the grid to θ. It returns an error if a segment is stretched
-// so far that its steps become too long.
+// The method move() adapts the grid to θ. If a segment is stretched so far that its steps
+// become too long, move() returns an error.
 func (g *Grid) move(theta []float64) error {
 	if !g.moving {
 		return nil

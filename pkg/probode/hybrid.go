@@ -10,11 +10,11 @@ import (
 )
 
 // Suppose that f jumps when a state crosses a threshold, for example because a rate is
-// larger above it. If a solver ignores the jump, its steps cross it, and the derivatives
-// of the computed states do not include the effect of θ on the time of the jump. In
-// Problem.Hybrid each condition for a jump is represented by an additional state, which
-// is 1 where the condition is true, and 0 elsewhere. Events with a Trigger set the value
-// of this state. Between two events f is smooth.
+// larger above the threshold. If a solver ignores the jump, some steps cross the jump,
+// and the derivatives of the computed states do not include the effect of θ on the time
+// of the jump. In Problem.Hybrid each condition for a jump is represented by an
+// additional state, which is 1 where the condition is true, and 0 elsewhere. Events with
+// a Trigger set the value of this state. Between two events f is smooth.
 
 // BindHybrid returns a Path that computes the solution of p by solving the problem
 // p.Hybrid. The function bind() must return a Path for the problem q and the tolerance t,
@@ -52,9 +52,9 @@ func endless(err error) (e *trigger.EndlessError) {
 	return e
 }
 
-// The function because() returns the error err of a solve of the problem itself, after a
-// solve of its Hybrid has failed with the error e. The message gives both, unless err only
-// says that a context ended.
+// A solve of the Hybrid has failed with the error e, and a solve of the problem itself with
+// the error err. The function because() returns an error that names both reasons, or err
+// alone if a context has ended.
 func because(err error, e *trigger.EndlessError) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -62,10 +62,10 @@ func because(err error, e *trigger.EndlessError) error {
 	return fmt.Errorf("f jumps again and again near t = %.6g, where the condition %s changes, as for a thermostat without hysteresis: use two thresholds, or a smooth function instead of the jump (%w)", e.Time, strings.TrimPrefix(e.Name, "event "), err)
 }
 
-// A hybridPath returns only the first d states of another Path.
+// A hybridPath returns only the first d components of the states of another Path.
 type hybridPath struct {
 	path   Path                  // nil if events follow one another without end at the θ of Bind
-	cause  *trigger.EndlessError // says where they do; nil if `path` is not
+	cause  *trigger.EndlessError // says where they do so; nil if `path` is not nil
 	d, all int
 	states []float64
 	plain  func() (Path, error) // binds the problem itself
@@ -92,8 +92,8 @@ func (h *hybridPath) Clone() Path {
 	return &c
 }
 
-// The method wide() returns a slice for all states of the Path in the field `path`; the
-// argument dst has space for only the first d of these states.
+// The method wide() returns a slice with space for all components of the states of
+// h.path; the argument dst has space for only the first d components.
 func (h *hybridPath) wide(dst []float64) []float64 {
 	if n := len(dst) / h.d * h.all; len(h.states) != n {
 		h.states = make([]float64, n)
@@ -101,8 +101,8 @@ func (h *hybridPath) wide(dst []float64) []float64 {
 	return h.states
 }
 
-// At each time, the slice `from` contains h.all states. The method narrow() copies the
-// first d of them to dst.
+// At each time, the slice `from` contains a state with h.all components. The method
+// narrow() copies the first d components to dst.
 func (h *hybridPath) narrow(dst, from []float64) {
 	for n := range len(dst) / h.d {
 		copy(row(dst, n, h.d), row(from, n, h.all)[:h.d])

@@ -62,8 +62,9 @@ func newDifferencer(p *Problem) *differencer {
 }
 
 // The method jacobian() fills m with ∂f/∂x at (t, x, θ) by forward or central
-// differences. The increment balances truncation against rounding: it is the absolute
-// value of the component times ε^{1/2} for forward and ε^{1/3} for central differences.
+// differences. The increment balances the truncation error and the rounding error: it is
+// the absolute value of the component times ε^{1/2} for forward and ε^{1/3} for central
+// differences.
 func (q *differencer) jacobian(m *Matrix, t float64, x, theta []float64, central bool) {
 	const sqrtEps, cbrtEps = 1.4901161193847656e-08, 6.055454452393343e-06
 	eps := sqrtEps

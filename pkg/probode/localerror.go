@@ -59,12 +59,12 @@ type doubled struct {
 	*doubling
 }
 
-// The type `doubling` estimates the local errors of a method on the grid g. It compares
-// each step with two steps of half the length. These estimates have the same order as the
-// method. The estimate from an embedded formula has a lower order, so it can be used to
-// choose steps but not to scale noise. On the FitzHugh–Nagumo problem, for example, the
-// embedded estimate of Radau5 is fifty times too large at a tolerance of 10⁻³, and 300
-// times too large at 10⁻⁵.
+// The type `doubling` estimates the local errors of a method on the grid g. Each step is
+// compared with two steps of half the length. The resulting estimates have the same order
+// as the method. The estimate from an embedded formula has a lower order, so it can be
+// used to choose steps but not to scale noise. On the FitzHugh–Nagumo problem, for
+// example, the embedded estimate of Radau5 is fifty times too large at a tolerance of
+// 10⁻³, and 300 times too large at 10⁻⁵.
 type doubling struct {
 	g    *Grid
 	half Stepper // makes the two steps of half the length

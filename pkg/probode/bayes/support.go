@@ -21,8 +21,8 @@ func (p *Posterior) DrawPrior(rng *rand.Rand) []float64 {
 // The method support() checks the prior, and returns the ends of its support.
 func (p *Param) support() (t transform, err error) {
 	defer func() {
-		// The methods of a distribution with impossible parameters panic, and the message
-		// does not contain the name of the model parameter.
+		// If the distribution is invalid, its methods panic with a message that does not
+		// contain the name of the parameter p.
 		if r := recover(); r != nil {
 			err = fmt.Errorf("bayes: the prior of %q, %s, cannot be used: %v", p.Name, valueText(p.Prior), r)
 		}
@@ -43,8 +43,8 @@ func (p *Param) support() (t transform, err error) {
 		return t, fmt.Errorf("bayes: the prior of %q has the log density %g at its median %g: want a finite number", p.Name, p.Prior.LogProb(median), median)
 	}
 	if ratio := t.hi / t.lo; t.lo > 0 && !math.IsInf(ratio, 1) {
-		// Both transforms to a bounded interval are most nearly linear at u = 0, so use
-		// the transform for which the median of the prior is nearer to u = 0.
+		// Both transforms to a bounded interval are closest to linear near u = 0. So use
+		// the transform for which the median of the prior is closer to u = 0.
 		log := t
 		log.log = true
 		t.log = math.Abs(log.from(median)) < math.Abs(t.from(median))
@@ -52,7 +52,6 @@ func (p *Param) support() (t transform, err error) {
 	return t, nil
 }
 
-// The method transform() returns the transform of the parameter.
 func (p *Param) transform() (transform, error) {
 	t, err := p.support()
 	if err == nil && p.Natural {

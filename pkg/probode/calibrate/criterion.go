@@ -34,8 +34,9 @@ const (
 	//
 	//	B = ¼ log ¼(v/E² + E²/v + 2).
 	//
-	// The distance is symmetric in v and E². The distance grows only slowly once the
-	// error is larger than the spread, so at the optimum most ensembles are too narrow.
+	// The distance is symmetric in v and E². If the error is larger than the spread, the
+	// distance grows only slowly with the error, so at the optimum most ensembles are too
+	// narrow.
 	Bhattacharyya
 )
 
@@ -49,12 +50,12 @@ func (c Criterion) String() string {
 	return fmt.Sprintf("Criterion(%d)", int(c))
 }
 
-// The method match() returns the score of an ensemble. Its arguments are the logarithms
+// The method match() returns the score of an ensemble. The arguments are the logarithms
 // of the variances and of the squared errors. The result `width`, the mean of (v − E²)/(v
 // + E²), says whether the ensemble is on average too narrow (−1) or too wide (1). With
 // v/E² = e^y, the Bhattacharyya distance is ½ log cosh(y/2) and the log score is −½(y +
-// e^(−y) − 1). The distance is computed in a form that loses no digits and does not
-// overflow where v and E² differ by many orders of magnitude.
+// e^(−y) − 1). The formula for the distance loses no digits and does not overflow, even
+// if v and E² differ by many orders of magnitude.
 func (c Criterion) match(logv, loge2 []float64) (score, width float64) {
 	for k, l := range logv {
 		y := l - loge2[k]

@@ -14,8 +14,9 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// This file computes the score of a noise scale: it computes ensembles at different α
-// from the same normal variates, and compares their variances with the squared error.
+// The functions in this file compute the score of a noise scale. They compute ensembles
+// at different α from the same normal variates, and compare the variances of the
+// ensembles with the squared error.
 
 // Score returns S(α) for each α in the argument `alphas`, computed from s.Paths paths. An
 // element of the result is −Inf if a path cannot be computed at this α or the ensemble
@@ -173,12 +174,12 @@ func (c *calibrator) choose(est *Errors) {
 	}
 }
 
-// maxKept is the largest number of normal variates that a calibration keeps in memory.
-// Eight bytes for each of them add up to half a gigabyte.
+// maxKept is the largest number of normal variates that a calibration keeps in memory. At
+// eight bytes each, the variates take half a gigabyte.
 const maxKept = 512 << 20 / 8
 
-// The method warn() appends the warnings about the errors. They are the same for every
-// noise scale.
+// The method warn() appends the warnings about the errors of the classical solution.
+// These errors do not depend on the noise scale.
 func (c *calibrator) warn(ctx context.Context, out *NoiseScale) {
 	if share := c.lost(); share > 0.5 {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("the error of the classical solution is %.0f %% of the standard deviation of the state over time, so alpha* = %.3g means little: take a smaller step", 100*share, out.Alpha))
@@ -187,7 +188,8 @@ func (c *calibrator) warn(ctx context.Context, out *NoiseScale) {
 	if ratio := c.halved(ctx); ratio < math.Sqrt(usual) || ratio > usual*usual*usual {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("the error falls by a factor of %.2g when the steps are halved, instead of about %g as for a smooth f, so alpha* = %.3g holds only for these steps: take smaller steps, and declare jumps and pulses of f as events", ratio, usual, out.Alpha))
 	}
-	// Most errors cross zero at a few points.
+	// Most errors cross zero somewhere, so a few omitted points are no reason for a
+	// warning.
 	if n := c.left.small + c.left.uncertain; 10*n > n+len(c.used) {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("%d of %d points are left out of the score: at %d the error is below 1e-4 of its largest value, at %d it is not known to 1 %%",
 			n, n+len(c.used), c.left.small, c.left.uncertain))
@@ -195,7 +197,7 @@ func (c *calibrator) warn(ctx context.Context, out *NoiseScale) {
 }
 
 // For each component, the method lost() divides the root mean square error by the
-// standard deviation of the component over the grid points. It returns the largest of
+// standard deviation of the component over the grid points. The result is the largest of
 // these ratios.
 func (c *calibrator) lost() float64 {
 	all := moments.NewVector(c.d)
@@ -216,9 +218,9 @@ func (c *calibrator) lost() float64 {
 	return share
 }
 
-// The method halved() returns the factor by which the error at the points in the score
-// decreases when all steps are cut in half, or NaN if the equations cannot be solved with
-// the smaller steps.
+// The method halved() cuts all steps in half, and returns the factor by which the error
+// at the points in the score then decreases. If the equations cannot be solved with the
+// smaller steps, the result is NaN.
 func (c *calibrator) halved(ctx context.Context) float64 {
 	grid := c.solver.Grid()
 	fine, err := probode.NewSolver(c.solver.Problem(), c.solver.Method(), grid.Refine(), 0)
@@ -243,9 +245,10 @@ type evaluation struct {
 	score float64   // −Inf if not ok or if there is no spread
 	width float64   // see Criterion.match; 1 if not ok
 	logv  []float64 // logarithms of the variances at the used points
-	// The slice without[g] holds the same logarithms at every n-th point, computed
-	// without the paths of group g: see calibrator.thin. The field `without` is set only
-	// if the ensemble consists of all paths.
+	// The slice without[g] holds the logarithms of the variances at every n-th point,
+	// computed without the paths of group g. The number n is the result of
+	// calibrator.thin. The field `without` is set only if the ensemble consists of all
+	// paths.
 	without [][]float64
 }
 
@@ -294,9 +297,9 @@ func (c *calibrator) leaveOut(groups []moments.Vector, out int) []float64 {
 	return rest.M2
 }
 
-// The method thin() returns a number n: standard errors are computed from every n-th
-// point in the score only. A few thousand points remain; points that are close together
-// in time add little information.
+// The method thin() returns a number n. Standard errors are computed only from every n-th
+// point in the score. At most about four thousand points remain; points that are close
+// together in time add little information.
 func (c *calibrator) thin() int {
 	n := (len(c.used) + 3999) / 4000
 	if d := c.d; n > 1 && n%d == 0 { // a multiple of d would select one component only
@@ -306,8 +309,8 @@ func (c *calibrator) thin() int {
 }
 
 // The method groups() divides the paths 0, …, n−1 into groups and returns the moments of
-// the states of each group at the points in the score. The result is false if a path
-// could not be computed.
+// the states of each group at the points in the score. The second result is false if a
+// path could not be computed.
 func (c *calibrator) groups(ctx context.Context, alpha float64, n int) ([]moments.Vector, bool, error) {
 	var out []moments.Vector
 	var failed atomic.Bool // one failure is enough

@@ -9,14 +9,14 @@ import (
 	"github.com/probode/probode/pkg/internal/moments"
 )
 
-// This file finds α*. First, a scan over many decades with few paths finds the
-// neighbourhood of α*. Then all paths are computed at three values of log α in this
-// neighbourhood, and the variances at other values are interpolated. As long as the noise
-// is small, the logarithms of the variances are nearly linear in log α, with slope one.
-// Finding the maximum of the score with these variances requires no further paths.
+// The functions in this file find α*. First, a scan over many decades with few paths
+// finds the neighbourhood of α*. Then all paths are computed at three values of log α in
+// this neighbourhood, and the variances at other values are interpolated. As long as the
+// noise is small, the logarithms of the variances are nearly linear in log α, with slope
+// one. Finding the maximum of the score with these variances requires no further paths.
 
-// A scan holds the score at equally spaced values of log α. It is computed from few
-// paths.
+// A scan holds the score at equally spaced values of log α. The score is computed from
+// few paths.
 type scan struct {
 	curve []point // score −Inf where a path failed
 	best  int
@@ -57,9 +57,9 @@ func (c *calibrator) scan(ctx context.Context) (*scan, error) {
 			s.best = i
 		}
 	}
-	// The sign of `width` shows on which side the maximum lies. The score does not show
-	// this where the noise is below the rounding errors of the path, or where no path can
-	// be computed.
+	// The sign of `width` shows whether the maximum lies at a smaller or at a larger α.
+	// The score does not show this if the noise is below the rounding errors of the path,
+	// or if no path can be computed.
 	const most = 94 * perDecade // to 1e100, and 1e-100
 	for i := n + 1; i <= n+most && (high < 0 || s.best == len(s.curve)-1); i++ {
 		c.total++
@@ -94,9 +94,9 @@ type optimum struct {
 	logv     []float64 // logarithms of the variances there
 }
 
-// A parabola interpolates the logarithms of the variances as functions of log α. It
-// passes through their values at −δ, 0 and δ. Beyond these points the parabola continues
-// as a straight line.
+// A parabola interpolates the logarithms of the variances as functions of log α. The
+// parabola passes through the three values at −δ, 0 and δ. Beyond these points the
+// parabola continues as a straight line.
 type parabola struct {
 	delta            float64
 	left, mid, right []float64
@@ -168,8 +168,8 @@ func (c *calibrator) proportional(logv, loge2 []float64) float64 {
 	}, loge2)
 }
 
-// The method cutOff() returns the optimum computed from all paths. It is used if a path
-// cannot be computed at some α near the optimum.
+// If a path cannot be computed at some α near the optimum, the method cutOff() returns
+// the optimum computed from all paths.
 func (c *calibrator) cutOff(ctx context.Context, s *scan) (*optimum, error) {
 	var failed error
 	top := &optimum{se: math.NaN(), time: math.NaN()}
@@ -346,8 +346,8 @@ func minimize(f func(float64) float64, a, b, c, tol float64, most int) float64 {
 }
 
 // The method fit() compares the errors E with the variances v of the ensemble. It returns
-// the mean of E²/v, the share of points at which |E| is below one standard deviation, and
-// the share at which |E| is below two.
+// the mean of E²/v, the share of points at which |E| < √v, and the share of points at
+// which |E| < 2√v.
 func (c *calibrator) fit(logv []float64) (meanSquare float64, within [2]float64) {
 	n := float64(len(logv))
 	for k, l := range logv {

@@ -49,8 +49,8 @@ type Settings struct {
 // The groups are also the units of parallel work.
 const jackknifeGroups = 20
 
-// The method check() returns an error if a setting is not allowed. It is called before
-// anything is computed.
+// The method check() is called before any computation, and returns an error if a setting
+// is not allowed.
 func (s *Settings) check(ctx context.Context, p *probode.Problem) error {
 	const maxWorkers = 4096
 	switch {

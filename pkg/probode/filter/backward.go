@@ -35,8 +35,8 @@ func (b *block) link(l *link, before int) {
 
 // The type `belief` represents a Gaussian distribution of the normal variates u at a grid
 // point. The field `mean` holds the mean of u, multiplied by κ unit^{q+1/2}. The field
-// `factor` holds an upper triangular factor of the covariance. Its stride is the length
-// of u, and its elements below the diagonal have no meaning.
+// `factor` holds an upper triangular factor of the covariance. The stride of this factor
+// is the length of u, and its elements below the diagonal have no meaning.
 type belief struct{ mean, factor []float64 }
 
 // The method resized() returns a belief about n normal variates. It reuses the slices of
@@ -46,7 +46,7 @@ func (b belief) resized(n int) belief {
 }
 
 // The function unknown() returns the standard normal distribution of n variates. This is
-// their distribution before any conditioning.
+// the distribution of the variates before any conditioning.
 func unknown(n int) belief {
 	b := belief{make([]float64, n), make([]float64, n*n)}
 	for k := range n {
@@ -85,7 +85,7 @@ func (l *link) back(dst, after belief, work *[]float64) {
 }
 
 // The method smooth() computes the distributions of the normal variates at all points of
-// c, conditional on the equation at all these points.
+// c, given that the differential equation holds at all these points.
 func (c *chain) smooth() {
 	size := 0
 	for i := range c.points {

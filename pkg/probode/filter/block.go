@@ -6,10 +6,10 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// The type `block` is a filter for w components. It uses only the derivatives of w
-// components of f with respect to the same components of the state. The equation x′ = f
-// or x″ = f has the order m, so the state of the block consists of z₀ if m = 1, and of z₀
-// and z₁ if m = 2.
+// The type `block` is a filter for w components. The filter uses only the derivatives of
+// these components of f with respect to the same components of the state. The equation x′
+// = f or x″ = f has the order m, so the state of the block consists of z₀ if m = 1, and
+// of z₀ and z₁ if m = 2.
 //
 // The coordinates z are Nordsieck coordinates for steps whose length is the field `unit`.
 // The error of z is κ unit^{q+1/2} Rᵀu, with independent standard normal variates u, so
@@ -36,7 +36,7 @@ type block struct {
 	// rows for the noise of the step, with the stride len(z), and `tail` holds the rows
 	// of R, with the stride `rows`. If further columns are used, `tail` initially holds
 	// the identity matrix in these columns, and `top` holds zeros. After the step these
-	// columns hold coefficients. With them the normal variates u before the step are
+	// columns hold the coefficients with which the normal variates u before the step are
 	// computed from the variates after the step.
 	top, tail []float64
 	fresh     []float64 // factor of the noise of a step with κ = 1, with the stride len(z)
@@ -78,8 +78,8 @@ func (b *block) level(j int, unit float64) float64 {
 	return 1 / unit
 }
 
-// The coordinate z_m for steps of length h is a multiple of f. The method weight()
-// returns the factor.
+// For steps of length h, the coordinate z_m is a multiple of f. The method weight()
+// returns the ratio of z_m to f.
 func (b *block) weight(h float64) float64 {
 	if b.m == 1 {
 		return h
@@ -101,8 +101,8 @@ func (b *block) predict(h float64) {
 	shift(b.pred, b.q, b.w)
 }
 
-// The method observe() computes the covariance factor of the residual from the covariance
-// factor of the coordinates for steps of length h.
+// The method observe() computes the factor of the covariance of the residual from the
+// factor of the covariance of the coordinates for steps of length h.
 func (b *block) observe(factor []float64) {
 	d, n := b.m*b.w, len(b.z)
 	for k := range b.w {
@@ -116,7 +116,8 @@ func (b *block) observe(factor []float64) {
 	}
 }
 
-// The method whiten() multiplies a residual by the inverse of its covariance factor.
+// The method whiten() multiplies a residual by the inverse of the factor of its
+// covariance.
 func (b *block) whiten(r []float64) {
 	n := len(b.z)
 	for k := range r {
@@ -140,8 +141,8 @@ func (b *block) likeliest(r []float64) float64 {
 	return vector.Dot(r, r) / float64(b.w)
 }
 
-// The method disperse() computes the factor of the predicted covariance. It multiplies
-// the standard deviation of the noise by sigma.
+// The method disperse() computes the factor of the predicted covariance. In this
+// covariance the standard deviation of the noise is multiplied by sigma.
 func (b *block) disperse(sigma float64) {
 	n, own := len(b.z), b.w*b.rows // the columns of z_l, which follow those of z_{l+1}, have own elements
 	copy(b.top, b.fresh)
@@ -164,9 +165,9 @@ func (b *block) disperse(sigma float64) {
 	}
 }
 
-// The method reduce() makes the predicted covariance factor upper triangular. If `linked`
-// is true, it also applies the transformation to the further columns of the fields `top`
-// and `tail`.
+// The method reduce() makes the factor of the predicted covariance upper triangular. If
+// `linked` is true, reduce() also applies the transformation to the further columns of
+// the fields `top` and `tail`.
 func (b *block) reduce(linked bool) {
 	n, rows := len(b.z), b.rows
 	if linked {

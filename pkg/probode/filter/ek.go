@@ -26,10 +26,11 @@ const (
 	// (spherical cubature of degree 3). The residual variance of the regression, which is
 	// of fourth order in the standard deviation of the state, is ignored.
 	//
-	// The distances of the evaluation points from the predicted mean are proportional to
-	// κ, so the mean depends on the diffusion. If κ² is not given, each step treats the
-	// state at its beginning as known: it uses only the covariance of its own noise, in
-	// which κ² is the maximum-likelihood estimate from the residual.
+	// The values of f are computed at points around the predicted mean. The distances of
+	// these points from the mean are proportional to κ, so the result of the filter
+	// depends on κ. If κ² is not given, the distances in each step are computed from the
+	// covariance of the noise of that step alone. The value of κ² in this covariance is
+	// its maximum-likelihood estimate from the residual of the step.
 	Cubature
 )
 
@@ -230,8 +231,8 @@ func (e *engine) state(x []float64) {
 }
 
 // The method predict() computes the predicted mean for a step of length h that ends at
-// time t, and the value of f at that mean. It also linearises f there, unless f is
-// linearised by cubature.
+// time t, and the value of f at that mean. The method also linearises f at that mean,
+// unless f is linearised by cubature.
 func (e *engine) predict(h, t float64, theta []float64) {
 	for k, b := range e.blocks {
 		b.predict(h)

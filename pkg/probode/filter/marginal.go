@@ -181,8 +181,9 @@ func (m *Marginal) both(theta []float64, alpha float64, settled func(x []float64
 	extra -= floats.Sum(run.square)/alpha/2 + run.volume()
 	// If both filters used the same linearisation, no data could be more likely than data
 	// that are equal to their predictions. Because the linearisations differ, the
-	// observed data may be slightly more likely. If the observed data appear to be much
-	// more likely, the first filter has diverged, and the result has no meaning.
+	// computed likelihood of the observed data may be slightly above this limit. If the
+	// computed likelihood is far above the limit, the first filter has diverged, and the
+	// result has no meaning.
 	if m.fit+extra > float64(m.values) {
 		return 0, fmt.Errorf("filter: the two filters of DALTON disagree: according to their result, %d data values would be e^%.3g times as likely as data that are predicted exactly; use a smaller step, or Fenrir", m.values, m.fit+extra)
 	}
@@ -214,7 +215,7 @@ func (m *Marginal) solve(theta []float64, observe func(*recording, int, []float6
 }
 
 // The method moved() returns an error if the last solve has moved a grid point for which
-// there are data. This can happen if the time of an event depends on θ.
+// there are data. Grid points can move if the time of an event depends on θ.
 func (m *Marginal) moved() error {
 	grid := m.solver.Times()
 	span := grid[len(grid)-1] - grid[0]

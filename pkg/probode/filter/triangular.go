@@ -7,8 +7,8 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// Covariances are stored as factors: a matrix R represents the covariance RᵀR. No
-// covariance can therefore lose its positive definiteness. To add two covariances, stack
+// Covariances are stored as factors: a matrix R represents the covariance RᵀR. A
+// covariance in this form is always positive semidefinite. To add two covariances, stack
 // the rows of their factors. An orthogonal transformation of the rows does not change the
 // covariance.
 //
@@ -28,7 +28,7 @@ func triangularize(a []float64, stride, rows, n, columns int) {
 // The function reflect() applies a Householder reflection to row c of the matrix `top`,
 // and to the rows `from`, …, `to`−1 of the matrix `tail`. In column c, the reflection
 // makes the elements of `tail` zero and the element of `top` negative, so that the factor
-// of a covariance is unique. It changes only the columns c, …, `end`−1 of these rows.
+// of a covariance is unique. Only the columns c, …, `end`−1 of these rows are changed.
 func reflect(top []float64, stride int, tail []float64, below, c, from, to, end int) {
 	v := tail[c*below+from : c*below+to]
 	head := top[c*stride+c]

@@ -85,9 +85,9 @@ func (r *regression) states(t, u float64) float64 {
 	return r.primitive(t) + r.primitive(u) - r.primitive(t-u) - r.primitive(0)
 }
 
-// The method observe() conditions the process on one more derivative, the derivative at
-// the next time. The covariances with derivatives more than nine length scales away are
-// smaller than the rounding error, and are left out.
+// The method observe() conditions the process on one more derivative: the derivative at
+// the next of the times τ. The covariances with derivatives more than nine length scales
+// away are smaller than the rounding error, and are left out.
 func (r *regression) observe() {
 	n := len(r.chol)
 	var c []float64
@@ -129,7 +129,7 @@ func (r *regression) weights(c []float64) []float64 {
 }
 
 // A cholesky is the Cholesky factor L of a covariance matrix. Element i holds the last
-// elements of row i of L, up to the diagonal; the elements before these are zero.
+// elements of row i of L, up to the diagonal; the earlier elements of the row are zero.
 type cholesky [][]float64
 
 // The method add() appends a row to the Cholesky factor for one more random variable.

@@ -166,23 +166,25 @@ type delayed struct {
 	fitRight  []float64 // m*
 	spared    int       // number of moves that the first stage has rejected
 
-	// These fields test the first stage. The field `plain` is the sum of the probabilities
-	// with which plain Metropolis would accept the moves. The field `lost` is the sum of
-	// these probabilities over the lost moves, and the field `refused` is the number of
-	// lost moves. A move is lost if the two stages accept it with less than a tenth of
-	// the probability of plain Metropolis. The field `alone` is the iteration from which
-	// the first stage is no longer used, or zero while it is used.
+	// These fields are used to test the first stage. The field `plain` is the sum of the
+	// probabilities with which plain Metropolis would accept the moves. The field `lost`
+	// is the sum of these probabilities over the lost moves, and the field `refused` is
+	// the number of lost moves. A move is lost if plain Metropolis accepts it with a
+	// probability p ≥ 0.01, but the two stages accept it with a probability of at most
+	// p/10. The field `alone` is the iteration at which the first stage was abandoned, or
+	// zero if the first stage is still used.
 	plain, lost float64
 	refused     int
 	alone       int
 }
 
 const (
-	// Of the moves that the first stage rejects, one in soonTested is tested during
-	// burn-in and one in laterTested after it.
+	// A fraction of the moves that the first stage rejects is tested. This fraction is
+	// 1/soonTested during burn-in, and 1/laterTested after burn-in.
 	soonTested, laterTested = 2, 16
-	// mostLost is the largest fraction of moves that may be lost. The first stage is
-	// abandoned only after at least leastRefused lost moves.
+	// The first stage is kept as long as the field `lost` is at most mostLost times the
+	// field `plain`. The first stage is abandoned only after at least leastRefused lost
+	// moves.
 	mostLost, leastRefused = 0.005, 3
 )
 
@@ -207,8 +209,8 @@ func (k *delayed) Init(x []float64, rng *rand.Rand) error {
 	return nil
 }
 
-// keepCoarse takes the predictions from the last solve of the first stage as its
-// predictions at the current θ.
+// keepCoarse stores the predictions of the first stage at the current θ. The last solve
+// of the first stage must have been at this θ.
 func (k *delayed) keepCoarse() {
 	copy(k.fitCoarse, k.coarse.Expected())
 }
@@ -230,9 +232,10 @@ func (k *delayed) moveTheta(rng *rand.Rand) {
 	s := k.state
 	logq := s.walk.Propose(s.uNew, s.u, rng)
 	s.stats.Proposed++
-	// The proposal is adapted with the probability of acceptance in the second stage, or
-	// with zero if the first stage rejects the move. The expectation of this number is
-	// the probability that both stages accept the move.
+	// The variable `probability` is the probability of acceptance in the second stage, or
+	// zero if the first stage rejects the move. The expectation of `probability` is the
+	// probability that both stages accept the move, so `probability` is used to adapt the
+	// proposal.
 	probability := 0.0
 	first := math.Inf(-1) // log a(θ, θ′)
 	lp := s.e.Constrain(s.thetaNew, s.uNew)
@@ -305,10 +308,11 @@ func (k *delayed) test(ratio, first, back, weight float64) {
 	}
 }
 
-// The method right() returns the log likelihood for the corrected predictions at theta,
-// or −Inf if it is NaN. The argument `coarse` holds the predictions of the first stage at
-// theta. The arguments `fine` and `elsewhere` hold the predictions of the second and of
-// the first stage at another θ. The difference between them is the correction.
+// The method right() returns the log likelihood for the corrected predictions at theta.
+// If this log likelihood is NaN or +Inf, the result is −Inf. The argument `coarse` holds
+// the predictions of the first stage at theta. The arguments `fine` and `elsewhere` hold
+// the predictions of the second and of the first stage at another θ. The correction is
+// the difference between `fine` and `elsewhere`.
 func (k *delayed) right(theta, coarse, fine, elsewhere []float64) float64 {
 	for i, m := range coarse {
 		k.fitRight[i] = m + (fine[i] - elsewhere[i])

@@ -13,9 +13,9 @@ import (
 )
 
 // An estimator computes an unbiased estimate of the likelihood p(Y | θ). It also chooses
-// one of the paths with a probability proportional to its weight, and stores the expected
-// values of the data on this path in the density. As the number of paths grows, the
-// distribution of the chosen path tends to p(Z | θ, Y).
+// one of the paths, with a probability proportional to the weight of the path. The
+// expected values of the data for the chosen path are stored in the density. As the
+// number of paths grows, the distribution of the chosen path tends to p(Z | θ, Y).
 type estimator struct {
 	*state
 	particles  int
@@ -45,7 +45,7 @@ type swarm struct {
 }
 
 // A stage of a filter advances the particles to a grid point, and weights them by the
-// data whose expected values are known once the path has reached this point.
+// likelihood of those data that can first be predicted at this point.
 type stage struct {
 	to   int   // grid point
 	data []int // rows of the data

@@ -83,7 +83,7 @@ func (k *expected) Step(rng *rand.Rand) {
 }
 
 // The method estimate() returns the logarithm of the estimated likelihood. The estimate
-// is the product, over all experiments, of the mean likelihood over k.paths paths.
+// is a product with one factor for each experiment: the mean likelihood of k.paths paths.
 func (k *expected) estimate(theta, _ []float64) (float64, error) {
 	var sum float64
 	for i := range k.e.Posterior().Experiments {
@@ -114,7 +114,7 @@ func (k *expected) meanOf(r *bayes.Part, theta []float64) (float64, error) {
 		if math.IsInf(ll, -1) {
 			continue
 		}
-		// Path j replaces the path chosen so far with probability w_j/(w₁ + … + w_j).
+		// With probability w_j/(w₁ + … + w_j), path j replaces the path chosen so far.
 		total = logAdd(total, ll)
 		if k.chance.accept(ll-total, k.latent) {
 			copy(chosen, r.Expected())

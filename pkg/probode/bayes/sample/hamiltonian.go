@@ -93,19 +93,20 @@ func (s Hamiltonian) Prepare(ctx context.Context, d *bayes.Density, modes func()
 
 // Moving θ and ξ together is worthwhile only if noise increases the variance of some
 // parameter by a factor of more than littleWider. With backward Euler on FitzHugh–Nagumo,
-// the largest factors at h = 0.05, 0.02 and 0.01 are 6.0, 2.3 and 1.3. At these steps the
-// sampler Hamiltonian generates 11, 2.5 and 1.1 times as many effective draws per second
-// as PCNWithinGibbs.
+// the largest factors at h = 0.05, 0.02 and 0.01 are 6.0, 2.3 and 1.3. At these step
+// sizes the sampler Hamiltonian generates 11, 2.5 and 1.1 times as many effective draws
+// per second as PCNWithinGibbs.
 const littleWider = 1.2
 
 // mostInformed is the largest number of directions of ξ in a Gaussian approximation.
 const mostInformed = 90
 
-// findInformed searches for the Gaussian approximation, starting from the mode u of the
-// posterior without noise. The informed directions are computed at a point (θ, ξ), and
-// are recomputed whenever the search has moved to another point. findInformed returns nil
-// if the first search finds no approximation, either because the density is not smooth or
-// because the data do not determine all parameters.
+// findInformed searches for the Gaussian approximation to the distribution of (θ, v). The
+// search starts at u, the mode of the posterior without noise. The informed directions
+// are computed at a point (θ, ξ), and are recomputed whenever the search has moved to
+// another point. findInformed returns nil if the first search finds no approximation,
+// either because the density is not smooth or because the data do not determine all
+// parameters.
 func findInformed(ctx context.Context, e *bayes.Density, u []float64) (found *gaussian) {
 	const rounds = 3
 	theta, xi := make([]float64, e.Dim()), make([]float64, e.NoiseLen())
@@ -126,7 +127,7 @@ func findInformed(ctx context.Context, e *bayes.Density, u []float64) (found *ga
 }
 
 // For each parameter, the method widens() divides the variance with noise in the solver
-// by the variance without this noise. It returns the largest of these ratios. The
+// by the variance without this noise. The result is the largest of these ratios. The
 // argument `cov` is the covariance matrix without noise.
 func (g *gaussian) widens(cov mat.Symmetric) (factor float64) {
 	d := cov.SymmetricDim()
@@ -156,7 +157,7 @@ func (s Hamiltonian) Kernel(e *bayes.Density, _ mcmc.Rule, burnIn int) mcmc.Kern
 
 // newHamiltonian returns a kernel with ξ = 0. During burn-in the kernel estimates the
 // mean and the covariance of the first few parameters, conditional on the other
-// coordinates. The argument `learned` is the number of parameters for which this is done.
+// coordinates. The argument `learned` is the number of these parameters.
 func newHamiltonian(e *bayes.Density, g *gaussian, precision mat.Symmetric, learned, burnIn int) *hamiltonian {
 	k := &hamiltonian{natural: newNatural(e), gaussian: g}
 	k.Hamiltonian = mcmc.Hamiltonian{Target: k.target, BurnIn: burnIn, Mean: g.mean, Information: precision, Learned: learned}
@@ -183,7 +184,7 @@ func (k *hamiltonian) noise(x []float64) {
 	}
 }
 
-// The method target() serves as the field Target of the kernel.
+// The method target() is the value of the field Target of the embedded kernel.
 func (k *hamiltonian) target(grad, x []float64) (float64, error) {
 	d, n := len(k.theta), len(k.mean)
 	k.noise(x)

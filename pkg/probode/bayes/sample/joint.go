@@ -16,8 +16,8 @@ import (
 )
 
 // If the noise of the solver is large, θ and ξ depend on each other so strongly that a
-// chain that updates them in turn mixes very slowly. The data inform averages of ξ over
-// intervals of time. These averages are represented by the scaled sums
+// chain that updates them in turn mixes very slowly. The data contain information about
+// averages of ξ over intervals of time. These averages are represented by the scaled sums
 //
 //	v_b = Σ_{i∈b} ξᵢ/√n_b,
 //
@@ -34,9 +34,10 @@ type gaussian struct {
 	u      blas64.Triangular // upper factor of the precision
 }
 
-// findGaussian searches for the Gaussian approximation. The search starts at u for θ and
-// at zero for v. findGaussian returns nil if there is no approximation, either because
-// the density is not smooth or because the data do not determine all parameters.
+// findGaussian searches for the Gaussian approximation to the distribution of (θ, v). The
+// search starts at θ = u on the unconstrained scale, and at v = 0. findGaussian returns
+// nil if there is no approximation, either because the density is not smooth or because
+// the data do not determine all parameters.
 func findGaussian(ctx context.Context, e *bayes.Density, u []float64, blocks []shape.Block) *gaussian {
 	x := make([]float64, len(u)+len(blocks))
 	copy(x, u)

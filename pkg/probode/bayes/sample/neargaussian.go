@@ -19,10 +19,10 @@ const (
 )
 
 // gaussianShare generates draws from a Student t distribution that has 5 degrees of
-// freedom and the location and shape of a mode. It computes importance weights for these
-// draws with respect to the posterior, and returns their effective sample size as a
-// fraction of their number. In few dimensions this fraction is near 0.8 if the posterior
-// is Gaussian.
+// freedom and the location and shape of a mode. The draws are given importance weights
+// with respect to the posterior. The result is the effective sample size of the weighted
+// draws as a fraction of the number of draws. In few dimensions this fraction is near 0.8
+// if the posterior is Gaussian.
 func gaussianShare(e *bayes.Density, m *bayes.Mode, rng *rand.Rand) float64 {
 	const degrees = 5
 	d := e.Dim()
@@ -46,9 +46,9 @@ func gaussianShare(e *bayes.Density, m *bayes.Mode, rng *rand.Rand) float64 {
 
 // The function elsewhere() estimates the mass of the posterior far from the given modes,
 // relative to the mass of their Gaussian approximations. The estimate uses the likelihood
-// at those draws from the prior that lie outside a wide ellipsoid around each mode. It
-// detects plateaus and broad modes, but not narrow modes. The result is zero if no mode
-// has a Gaussian approximation.
+// at those draws from the prior that lie outside a wide ellipsoid around each mode. The
+// estimate detects plateaus and broad modes, but not narrow modes. The result is zero if
+// no mode has a Gaussian approximation.
 func elsewhere(e *bayes.Density, around []*bayes.Mode, rng *rand.Rand) float64 {
 	d := e.Dim()
 	wide := math.Sqrt(4 * float64(d+8)) // radius in standard deviations: 6 for one parameter, 9.6 for 15

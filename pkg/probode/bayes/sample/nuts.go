@@ -38,8 +38,8 @@ type NUTS struct {
 	// means 0.8.
 	Accept float64
 
-	// The fields `mean` and `cov` describe the Gaussian approximation at a mode, which
-	// the method Prepare finds.
+	// The fields `mean` and `cov` describe the Gaussian approximation at a mode that the
+	// method Prepare finds.
 	mean []float64
 	cov  mat.Symmetric
 }
@@ -90,10 +90,10 @@ func solvedBy(d *bayes.Density, by probode.Setup) (*bayes.Density, error) {
 	return d.With(by)
 }
 
-// The function gradient() writes the gradient at (u, xi) to grad and, unless it is nil,
-// to dxi, and returns the log density. If the steps are chosen anew at every θ, they are
-// chosen at u and held fixed while the gradient is computed. The argument `theta` is
-// workspace.
+// The function gradient() returns the log density at (u, xi). It writes the gradient with
+// respect to u to grad and, unless dxi is nil, the gradient with respect to ξ to dxi. If
+// the steps are chosen anew at every θ, they are chosen at u and held fixed while the
+// gradient is computed. The argument `theta` is workspace.
 func gradient(e *bayes.Density, theta, grad, dxi, u, xi []float64) (float64, error) {
 	e.Constrain(theta, u)
 	defer e.Hold(theta)()

@@ -170,9 +170,9 @@ func (k *pseudoMarginal) Step(rng *rand.Rand) {
 	}
 	if !k.fixed && k.n < k.burnIn/2 && k.burnIn >= 2*pairs {
 		// In the first eighth of the burn-in the chain has usually not yet converged.
-		// Compare estimates in the second eighth, and tune the number of particles at its
-		// end. Then compare estimates in the third and fourth eighths, and tune the
-		// number again.
+		// Compare estimates in the second eighth of the burn-in, and then tune the number
+		// of particles. Then compare estimates in the third and fourth eighths, and tune
+		// the number again.
 		k.n++
 		if every := max(1, k.burnIn/8/pairs); k.n >= k.burnIn/8 && k.n%every == 0 && k.count < pairs {
 			k.compare()
@@ -205,9 +205,9 @@ func (k *pseudoMarginal) compare() {
 	}
 }
 
-// The method tune() uses the recorded differences to set the number of particles, since
-// the variance of log p̂ decreases as that number grows. It then estimates the likelihood
-// at the current θ again.
+// The method tune() sets the number of particles such that the variance of log p̂ should
+// be near wantedVariance. The current variance is estimated from the recorded
+// differences. Afterwards the likelihood at the current θ is estimated again.
 func (k *pseudoMarginal) tune() {
 	want := float64(2 * k.particles) // used if the differences contain no information
 	if seen := k.pairs[:k.count]; len(seen) > pairs/2 {

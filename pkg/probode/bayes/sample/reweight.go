@@ -131,8 +131,8 @@ func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accu
 	})
 	if err != nil {
 		// The slice `stays` holds the runs of equal draws, sorted by the index of their
-		// first draw. The run stays[done] is the first that has not been solved, so all
-		// draws before it have weights.
+		// first draw. The equations have been solved for all runs before stays[done], so
+		// all draws before this run have weights.
 		n := stays[done].from
 		out.Draws = slices.Clone(out.Draws)
 		for c := range out.Draws {

@@ -167,7 +167,7 @@ func prepare(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Se
 	}
 	j.preparing = time.Since(begin)
 	if j.modes != nil && j.modes == p.Modes {
-		// The modes were found in an earlier search, whose time is included.
+		// Add the time of the earlier search in which the modes were found.
 		j.preparing += time.Duration(j.modes.Seconds * float64(time.Second))
 	}
 	return j, nil
@@ -187,8 +187,8 @@ func burnIn(s Sampler, p *bayes.Posterior) int {
 const grace = 100 * time.Millisecond
 
 // The method guarded() returns a context for the chains, which is cancelled when ctx is
-// cancelled or when a chain panics. It also sets j.late, the context of the solves, which
-// is cancelled later, after the time given by the constant `grace`.
+// cancelled or when a chain panics. The method also sets j.late, the context of the
+// solves. This context is cancelled later, after the time given by the constant `grace`.
 func (j *job) guarded(ctx context.Context) (context.Context, func()) {
 	ctx, j.stop = context.WithCancelCause(ctx)
 	late, end := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -222,8 +222,8 @@ func (j *job) fault() error {
 	return nil
 }
 
-// The method run() makes the draws. If the argument `draws` is positive, it continues each
-// chain to that number of draws.
+// The method run() makes the draws. If the job has been run before, each chain is
+// continued until it has the number of draws in the argument `draws`.
 func (j *job) run(ctx context.Context, draws int) (*mcmc.Chains, error) {
 	begin := time.Now()
 	inner, release := j.guarded(ctx)
@@ -295,12 +295,12 @@ func (j *job) visits(chains *mcmc.Chains) []string {
 	return append([]string{"share of the draws in each of the modes: " + strings.Join(all, ", ")}, notes...)
 }
 
-// On a frozen grid the local error at a draw may be up to mostStrain times the tolerance
-// without causing a warning.
+// On a frozen grid, a local error of up to mostStrain times the tolerance causes no
+// warning.
 const mostStrain = 10
 
-// The method strain() checks whether grids that were frozen at one θ are fine enough at
-// the draws.
+// The method strain() checks whether grids that were frozen at one θ are also fine enough
+// for the θ of the draws.
 func (j *job) strain(ctx context.Context, chains *mcmc.Chains) ([]string, error) {
 	const draws = 40
 	e := j.bound.Clone()
@@ -370,8 +370,8 @@ func (j *job) tuned() []string {
 }
 
 // The method solves() returns the number of steps of the solvers in all chains, divided
-// by the number of steps in one solution of all equations. It does not use the counts of
-// the kernels, because some samplers compute only pieces of a path, use a different grid
+// by the number of steps in one solution of all equations. The counts of the kernels are
+// not used, because some samplers compute only pieces of a path, use a different grid
 // from that of the posterior's Setup, or do not solve the equations where the prior
 // density is zero.
 func (j *job) solves() float64 {

@@ -146,7 +146,8 @@ func (q *probe) hash() string {
 }
 
 // The type `streamed` is a kernel that can also evaluate the model at its current
-// position. When a run is resumed, the result is compared with the saved result.
+// position. When a run is resumed, the result of this evaluation is compared with the
+// saved result.
 type streamed struct {
 	*guard
 	*probe

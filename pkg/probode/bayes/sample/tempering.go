@@ -92,8 +92,8 @@ func newNatural(e *bayes.Density) natural {
 	return natural{e, make([]float64, e.Dim()), make([]float64, e.Dim())}
 }
 
-// The method init() initialises a kernel at the unconstrained point that corresponds to
-// x, by calling the function in the argument `init`.
+// The method init() calls the function in the argument `init`, which initialises a kernel
+// at the unconstrained point that corresponds to x.
 func (n *natural) init(x []float64, rng *rand.Rand, init func(u []float64, rng *rand.Rand) error) error {
 	u := make([]float64, len(x))
 	if err := n.e.Unconstrain(u, x); err != nil {
@@ -116,7 +116,7 @@ func (n *natural) at(u []float64) []float64 {
 }
 
 // The method generate() writes the quantities that are stored for a draw at the point u,
-// where the log density is logp. It solves the equations at u.
+// where the log density is logp. For this purpose the equations are solved at u.
 func (n *natural) generate(dst, u []float64, logp float64) {
 	theta := n.at(u)
 	n.e.LogLikelihood(theta, nil) // it was solved before, so there is no error

@@ -21,9 +21,10 @@ import (
 // modes and close to them. If the data contain little information, much of the posterior
 // mass is far from the modes. Far from the modes an explicit method on a grid that was
 // frozen at a mode may be unstable. If the method is unstable, the computed density may
-// vanish where the posterior has mass. It may also have a phantom mode, in which all
-// chains may end. In both cases R̂ is close to 1, and the draws do not reveal the error.
-// A certificate also compares the solvers far from the modes.
+// vanish where the posterior has mass. The computed density may also have a phantom mode,
+// and all chains may end in this mode. In both cases R̂ is close to 1, and the draws do
+// not reveal the error. The certificate of package certify also compares the solvers far
+// from the modes.
 
 // The chosen solver is certified only if there are at most mostTrusted parameters,
 // because with d parameters a certificate takes 50 + 20 d solutions at each mode. With
@@ -33,9 +34,10 @@ const mostTrusted = 15
 
 // The method trust() certifies the solver of the plan. If this solver differs too much
 // from an accurate solver in a region where the posterior density is not negligible,
-// trust() replaces it by Radau5, which is stable, and returns the reason. It first tries
-// frozen grids and then, if the sampler needs no gradients, steps that are chosen anew for
-// every θ. If none of these solvers is accurate enough, trust() sets the field Caution.
+// trust() replaces it by Radau5, which is stable, and returns the reason. Radau5 is first
+// tried on frozen grids and then, if the sampler needs no gradients, with steps that are
+// chosen anew for every θ. If none of these solvers is accurate enough, trust() sets the
+// field Caution.
 func (p *Plan) trust(ctx context.Context, s mcmc.Settings) (why string, err error) {
 	q := p.Posterior
 	if len(q.Params) > mostTrusted {
@@ -107,9 +109,10 @@ func differs(ctx context.Context, q *bayes.Posterior, s mcmc.Settings) (string, 
 
 // The function jumps() compares the solver of q with an accurate solver at points where
 // one parameter is equal to a quantile of its prior, and the other parameters have their
-// values at the highest mode. It considers only points at which the accurate log density
-// is not far below its value at the mode, and describes the first point at which the log
-// density is wrong by more than 1. The result is empty if there is no such point.
+// values at the highest mode. Points at which the accurate log density is far below its
+// value at the mode are ignored. The result describes the first of the remaining points
+// at which the log density is wrong by more than 1. The result is empty if there is no
+// such point.
 func jumps(ctx context.Context, q *bayes.Posterior) (string, error) {
 	const (
 		far   = 7 // below the mode: a density of a thousandth may extend over a wide range

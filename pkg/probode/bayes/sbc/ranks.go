@@ -112,8 +112,8 @@ func (r *Result) P(k int) float64 {
 	if least >= 1 {
 		return 1 // every point is at its median
 	}
-	// Cumulative counts that are as unlikely as the least likely observed count must lie
-	// outside the bands, despite rounding errors.
+	// The least likely of the observed cumulative counts must lie outside the bands,
+	// despite rounding errors.
 	return max(0, 1-dist.inside(r.Draws, least*(1+1e-9)))
 }
 
@@ -130,8 +130,8 @@ func (r *Result) cumulated(k int) []int {
 	return c[:r.Draws]
 }
 
-// The type `binomial` computes binomial distributions for up to n trials. Its elements
-// are log 0!, …, log n!.
+// The type `binomial` computes binomial distributions for up to n trials. The elements of
+// a binomial are log 0!, …, log n!.
 type binomial []float64
 
 func newBinomial(n int) binomial {
@@ -148,9 +148,9 @@ func (l binomial) prob(m, k int, logp, logq float64) float64 {
 	return math.Exp(l[m] - l[k] - l[m-k] + float64(k)*logp + float64(m-k)*logq)
 }
 
-// The method inside() returns the probability that the cumulative counts of the ranks lie
-// within the pointwise bands of the given level, if the ranks of n data sets are uniform
-// on 0, …, ranks.
+// The method inside() assumes that the ranks of n data sets are uniform on the integers
+// from 0 to the argument `ranks`. The result is the probability that the cumulative
+// counts of the ranks lie within the pointwise bands of the given level.
 func (l binomial) inside(ranks int, level float64) float64 {
 	n := len(l) - 1
 	los, his := make([]int, ranks+1), make([]int, ranks+1)

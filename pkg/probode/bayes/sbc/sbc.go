@@ -210,7 +210,6 @@ func (r *Result) String() string {
 	return b.String()
 }
 
-// The function names() returns the names of the parameters.
 func names(p *bayes.Posterior) []string {
 	var out []string
 	for _, q := range p.Params {

@@ -45,11 +45,11 @@ type Ascent struct {
 
 	fresh   bool // the derivatives were computed at X
 	damping float64
-	// The field `rest` estimates the matrix of negative second derivatives minus the
-	// Fisher information. This estimate is derived from changes in the gradient. The
+	// The field `rest` is an estimate of the matrix of negative second derivatives minus
+	// the Fisher information. This estimate is derived from changes in the gradient. The
 	// field `corrected` is true if the sum of the information and `rest` would have
-	// predicted the last rise better than the information alone. The next step then uses
-	// this sum.
+	// predicted the last rise better than the information alone. If `corrected` is true,
+	// the next step is computed with the sum.
 	rest      *mat.SymDense
 	corrected bool
 	from      []float64 // the last point, and the gradient there; nil at the first one
@@ -214,8 +214,8 @@ func (a *Ascent) learn() {
 }
 
 // The method choose() decides whether the next step uses the correction in the field
-// `rest`. It does if this correction would have made the prediction of the last rise more
-// accurate.
+// `rest`. The correction is used if it would have made the prediction of the last rise
+// more accurate.
 func (a *Ascent) choose(x []float64, rise float64) {
 	if a.rest == nil {
 		return
@@ -346,10 +346,10 @@ func norm(v []float64) float64 { return mat.Norm(mat.NewVecDense(len(v), v), 2) 
 
 // The function boxed() returns the d with low ≤ d ≤ high that maximises gᵀd − ½ dᵀ(H +
 // λI)d, where low ≤ 0 ≤ high. The function boxed() uses an active-set method, which goes
-// from one face of the box to another. On each face it moves towards the maximum over the
-// free coordinates, and stops at the first bound that it reaches. After the maximum on a
-// face has been reached, one coordinate at a bound is released: the coordinate for which
-// the largest rise is predicted.
+// from one face of the box to another. On each face the method moves towards the maximum
+// over the free coordinates, and stops at the first bound that it reaches. After the
+// maximum on a face has been reached, one coordinate at a bound is released: the
+// coordinate for which the largest rise is predicted.
 func boxed(h *mat.SymDense, g []float64, lambda float64, low, high []float64) (d []float64, ok bool) {
 	n := len(g)
 	d = make([]float64, n)
@@ -390,8 +390,8 @@ func boxed(h *mat.SymDense, g []float64, lambda float64, low, high []float64) (d
 }
 
 // onFace moves d to the maximum over the free coordinates, or to the first bound that is
-// reached before this maximum. It returns the coordinate of that bound, or −1 if no bound
-// was reached. The result `ok` is false if the curvature is not positive.
+// reached before this maximum. The result is the coordinate of that bound, or −1 if no
+// bound was reached. The result `ok` is false if the curvature is not positive.
 func onFace(d []float64, h *mat.SymDense, lambda float64, low, high []float64, free []bool, slope func(k int) float64) (hit int, ok bool) {
 	var in []int
 	for k, is := range free {

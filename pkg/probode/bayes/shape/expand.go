@@ -33,8 +33,8 @@ func (s *Surface) Expand(p *Point) bool {
 }
 
 // The method differentiate() computes the derivatives of the locations at x, where the
-// density was last evaluated. It computes all of them, or only the derivatives with
-// respect to coordinates that occur in no equation.
+// density was last evaluated. If the argument `all` is false, it computes only the
+// derivatives with respect to coordinates that occur in no equation.
 func (s *Surface) differentiate(x []float64, all bool) bool {
 	var plus, minus []float64
 	for k, at := range x {
@@ -43,8 +43,8 @@ func (s *Surface) differentiate(x []float64, all bool) bool {
 		}
 		h := s.Steps[k]
 		// The function look() moves coordinate k by h, and returns the locations of the
-		// parts that depend on this coordinate, one after another. It returns false
-		// outside the bounds.
+		// parts that depend on this coordinate, one after another. Outside the bounds,
+		// look() returns false.
 		look := func(dst []float64, h float64) ([]float64, bool) {
 			x[k] = at + h
 			defer func() { x[k] = at }()
@@ -131,7 +131,8 @@ func (s *Surface) Follow(point *Point, from []float64) bool {
 	}
 	for i := range s.parts {
 		p := &s.parts[i]
-		// Lengths are measured with the diagonal of the information matrix.
+		// The length of the step is measured in the norm that the diagonal of the
+		// information matrix defines.
 		w := len(p.cols)
 		weight := make([]float64, w)
 		var square float64
@@ -219,8 +220,8 @@ func (s *Surface) priors(x []float64) (slopes, curvatures []float64) {
 }
 
 // The method inform() sets dst to the Fisher information of the data, plus the curvatures
-// of the priors. The argument `kinks` says whether to include the information on expected
-// values at which the log density has kinks.
+// of the priors. If the argument `kinks` is true, the information on expected values at
+// which the log density has kinks is included.
 func (s *Surface) inform(dst *mat.SymDense, curvatures []float64, kinks bool) {
 	dst.Zero()
 	for i := range s.parts {

@@ -47,7 +47,7 @@ func Informed(e *bayes.Density, theta, xi []float64, most int) []Block {
 	return blocks
 }
 
-// partInformed returns the directions of one experiment.
+// partInformed returns the informed directions of one experiment.
 func partInformed(r *bayes.Part, x bayes.Experiment, theta, xi []float64, together int) (blocks []Block, err error) {
 	if r.Grid() == nil {
 		return nil, errors.ErrUnsupported

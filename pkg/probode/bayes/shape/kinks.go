@@ -23,10 +23,10 @@ const sharpest = 1e-10
 // result `ok` is false if a number is not finite.
 //
 // The absolute values |r| are replaced by √(r² + ε²), and Newton's method follows the
-// maximum as ε shrinks. Each iteration linearises λ √(r² + ε²) = r with the slopes λ as
-// additional unknowns. This iteration converges even if the maximum lies at kinks,
-// whereas Newton's method for d without the unknowns λ does not [Chan, Golub & Mulet
-// (1999), SIAM J. Sci. Comput. 20, 1964].
+// maximum as ε shrinks. Each iteration linearises the equations λ √(r² + ε²) = r, in
+// which the slopes λ are additional unknowns. This iteration converges even if the
+// maximum lies at kinks, whereas Newton's method for d alone does not [Chan, Golub &
+// Mulet (1999), SIAM J. Sci. Comput. 20, 1964].
 func (p *Point) bentStep(damping float64, low, high []float64) (d []float64, gain float64, ok bool) {
 	n := len(p.X)
 	h := mat.NewSymDense(n, nil)

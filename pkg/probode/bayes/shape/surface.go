@@ -190,8 +190,8 @@ func (s *Surface) again(x []float64) float64 {
 	return s.Value(x)
 }
 
-// The method unmoved() computes the log density at x from the states of the last solve.
-// It does not solve the equations again.
+// The method unmoved() computes the log density at x from the states of the last solve,
+// without solving the equations again.
 func (s *Surface) unmoved(x []float64) float64 {
 	sum := s.place(x)
 	for i := range s.parts {

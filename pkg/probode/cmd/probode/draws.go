@@ -11,7 +11,7 @@ import (
 )
 
 // The variable `samplers` lists the samplers that can be named in flags. Each sampler has
-// its usual settings.
+// the settings that the commands use by default.
 var samplers = []sample.Sampler{
 	sample.DelayedAcceptance{Second: probode.Setup{Mesh: reference.Accurate{}}},
 	sample.Deterministic{},

@@ -163,7 +163,6 @@ func (f *fitFlags) run(ctx context.Context, p *modelfile.File, out io.Writer) er
 	return stopped
 }
 
-// The method draw() writes the figure.
 func (f *fitFlags) draw(ctx context.Context, p *modelfile.File, optima []modelfile.Optimum, profiles *modelfile.ProfileLikelihoods, out io.Writer) error {
 	const most = 24 // panels of fits
 	if f.figure.path == "" {
@@ -338,10 +337,9 @@ func atMost(list []string, n int, separator string) string {
 	return strings.Join(list, separator)
 }
 
-// atBound reports whether the value v lies on a bound. This is the case if its distance
-// from the bound is at most a thousandth of the absolute value of the bound, and at most
-// a thousandth of the distance between the two bounds. If a bound does not exist, it is
-// passed as NaN.
+// atBound reports whether the value v lies on a bound. This is the case if |v − bound| is
+// at most a thousandth of |bound|, and at most a thousandth of the distance between the
+// two bounds. If a bound does not exist, it is passed as NaN.
 func atBound(v, bound, other float64) bool {
 	near := 1e-3 * math.Abs(bound)
 	if width := math.Abs(other - bound); width > 0 {

@@ -196,8 +196,8 @@ func listFlags(flags *flag.FlagSet, out io.Writer) {
 }
 
 // The function fill() breaks text into lines for a terminal of 80 columns. Paragraphs are
-// rewrapped. Indented lines contain examples and tables. They are not changed, except
-// that long lines with an indent of eight spaces are broken.
+// rewrapped. Indented lines contain examples and tables, and are not changed. The only
+// exceptions are long lines with an indent of eight spaces, which are broken.
 func fill(help string) string {
 	const most = 79
 	var b strings.Builder
@@ -267,8 +267,8 @@ func numbers(values string) ([]float64, error) {
 }
 
 // The function assignments() reads the list name=value,… of a flag. Each value is passed
-// to the function set(), together with the index of its name in the argument `names`. The
-// argument `known` is a list of these names for error messages.
+// to the function set(), together with the index of the corresponding name in the
+// argument `names`. The argument `known` is a list of these names for error messages.
 func assignments(flag, values string, names []string, known string, set func(i int, v float64)) error {
 	seen := map[int]bool{}
 	for _, one := range list(values) {

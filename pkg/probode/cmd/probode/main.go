@@ -61,7 +61,8 @@ func main() {
 }
 
 // The type `checked` is a writer that stores its first error, because the callers of the
-// print functions do not check for errors. After an error it writes nothing.
+// print functions do not check for errors. After this error the writer writes nothing
+// more.
 type checked struct {
 	w   io.Writer
 	err error

@@ -15,7 +15,7 @@ import (
 	"github.com/probode/probode/pkg/viz"
 )
 
-// This file contains functions for the files that commands write.
+// The functions in this file deal with the output files of commands.
 
 // An outFile is an output file together with the flag that names it. An empty path means
 // no file, and the path "-" means standard output.
@@ -46,8 +46,8 @@ func (o outFile) beside(out io.Writer) io.Writer {
 	return out
 }
 
-// checkOutputs returns an error if a file cannot be written. It is called before the
-// computation whose results are to be written to the files.
+// checkOutputs is called before a computation, and returns an error if a file for the
+// results cannot be written, or if two results are to be written to the same file.
 func checkOutputs(outputs ...outFile) error {
 	for i, o := range outputs {
 		if err := canWrite(o.flag, o.path); err != nil {

@@ -121,7 +121,6 @@ type sampleRun struct {
 	out     io.Writer
 }
 
-// The method parse() reads the flags.
 func (r *sampleRun) parse(args []string) error {
 	flags := flag.NewFlagSet("sample", flag.ContinueOnError)
 	r.model = newModel(flags)
@@ -216,9 +215,9 @@ func (r *sampleRun) choose(ctx context.Context, from [][]float64) (err error) {
 	return nil
 }
 
-// The method missed() says what a search for modes that began at draws from the prior may
-// have missed. Chains that jump between the modes that were found agree with each other,
-// so no diagnostic of the draws shows whether other modes were missed.
+// The method missed() describes the modes that the search may have missed, if the search
+// began at draws from the prior. Chains that jump between the modes that were found agree
+// with each other, so no diagnostic of the draws shows whether other modes were missed.
 func (r *sampleRun) missed() {
 	m := r.p.Modes
 	if m == nil || m.Tried == 0 {
@@ -371,10 +370,10 @@ const fewDraws = 250
 // The constant `patience` is the time limit for a run without -draws.
 const patience = 7 * time.Minute
 
-// The method profile() names the parameters that the data do not determine. For this
-// purpose it computes the profile likelihoods of a model from a file, which takes at most
-// three minutes. The method does nothing if the file named by -start already shows which
-// parameters the data do not determine.
+// The method profile() names the parameters that the data do not determine. If the model
+// was read from a file, profile() computes profile likelihoods for this purpose. The
+// computation is stopped after three minutes. The method does nothing if the file named
+// by -start already shows which parameters the data do not determine.
 func (r *sampleRun) profile(ctx context.Context) {
 	file, out := r.model.loaded, r.out
 	if file == nil || r.unknown != "" {
@@ -403,7 +402,7 @@ func (r *sampleRun) profile(ctx context.Context) {
 
 // The function sufficient() reports whether there are enough draws. Every parameter must
 // have an R̂ below 1.01, and at least 400 effective draws, or 100 for each chain if that
-// is more. If a parameter does not meet both conditions, the result `hopeless` says
+// is more. If some parameter violates one of these conditions, the result `hopeless` says
 // whether even lastDraws draws per chain would probably contain too few effective draws.
 // The result `words` describes the draws, and names the parameters that have too few
 // effective draws or too large an R̂.
@@ -485,8 +484,8 @@ func chainList(text string, chains int) ([]int, error) {
 	return out, nil
 }
 
-// checkFolder returns an error if the directory cannot be created. It is called before
-// the search for modes, so that an error is reported without delay.
+// checkFolder returns an error if the directory cannot be created. To report this error
+// without delay, the command calls checkFolder before the search for modes.
 func checkFolder(dir string) error {
 	info, err := os.Stat(dir)
 	if _, there := os.Lstat(dir); there == nil && (err != nil || !info.IsDir()) {

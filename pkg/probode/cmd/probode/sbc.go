@@ -113,7 +113,7 @@ func sbcVerb(ctx context.Context, args []string, out io.Writer) error {
 		checks += len(r.Names)
 	}
 	// If all samplers are correct, the smallest p-value of all checks is below this limit
-	// in about one of a hundred runs.
+	// in about one run in a hundred.
 	limit, found := 0.01/float64(checks), false
 	for _, r := range results {
 		for k, quantity := range r.Names {

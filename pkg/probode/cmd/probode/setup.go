@@ -31,8 +31,8 @@ type solving struct {
 // The method set() reports whether the flag with this name was given.
 func (s *solving) set(name string) bool { return given(s.flags, name) }
 
-// The method by() returns a copy of the setup `base`, with the method and the noise that
-// the flags give.
+// The method by() returns a copy of the setup `base`, with the integration method and the
+// noise that the flags specify.
 func (s *solving) by(base probode.Setup) (_ probode.Setup, err error) {
 	switch s.noise {
 	case "":
@@ -62,10 +62,10 @@ func (s *solving) by(base probode.Setup) (_ probode.Setup, err error) {
 // flags.
 func (s *solving) stepped() bool { return s.set("steps") || s.set("rtol") || s.set("atol") }
 
-// The method setups() returns copies of the setup `base`, with the method, the noise and
-// the steps that the flags give. There is one setup for each step size or tolerance, or a
-// single setup if neither is given. If no tolerance is given, -max-step has no effect on
-// the setups.
+// The method setups() returns copies of the setup `base`, with the integration method,
+// the noise and the steps that the flags specify. There is one setup for each step size
+// or tolerance, or a single setup if neither is given. If no tolerance is given,
+// -max-step has no effect on the setups.
 func (s *solving) setups(base probode.Setup) (all []probode.Setup, err error) {
 	if base, err = s.by(base); err != nil {
 		return nil, err
@@ -141,9 +141,9 @@ func stepSizes(list string) ([]float64, error) {
 	return steps, nil
 }
 
-// The method tolerances() reads the values of the flags -rtol and -atol. It returns one
-// tolerance for each number in the longer of their two lists, or a single tolerance if
-// s.components is positive.
+// The method tolerances() reads the values of the flags -rtol and -atol. The result
+// contains one tolerance for each number in the longer of the two lists, or a single
+// tolerance if s.components is positive.
 func (s *solving) tolerances() ([]probode.Tolerance, error) {
 	relative, err := s.list("rtol", s.rtol, "want numbers in [1e-15, 1), or 0 with -atol", func(v float64) bool {
 		return v >= 1e-15 && v < 1 || v == 0 && s.set("atol")
@@ -200,8 +200,8 @@ func (s *solving) list(name, value, want string, allowed func(v float64) bool) (
 	return all, nil
 }
 
-// noiseScale reads the value of the flag -alpha. It reports whether this value is a
-// number; otherwise the value is "auto" or a prior of α.
+// noiseScale reads the value of the flag -alpha. The result `is` says whether the value
+// is a number. If not, the value is "auto" or a prior of α.
 func noiseScale(value string) (alpha float64, is bool, err error) {
 	v, notNumber := strconv.ParseFloat(value, 64)
 	if notNumber == nil && (!(v >= 0) || math.IsInf(v, 1)) {

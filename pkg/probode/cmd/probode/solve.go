@@ -438,9 +438,9 @@ func rowsAt(p *probode.Problem, times []float64, solve func(sorted []float64) ([
 }
 
 // afterEnd names the first event that changes the state after the end of the time span,
-// and says how many such events follow. It returns "" if there is no such event. Without
-// -span, afterEnd omits events that were already named in a warning about the model. For
-// a repeated event, such a warning names the first occurrence.
+// and says how many such events follow. If there is no such event, the result is "".
+// Without -span, afterEnd omits events that were already named in a warning about the
+// model. For a repeated event, such a warning names the first occurrence.
 func (s *solution) afterEnd(p *probode.Problem) string {
 	first, name, n := math.Inf(1), "", 0
 	for k := range p.Events {

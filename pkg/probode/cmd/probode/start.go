@@ -57,10 +57,10 @@ func (m *model) starts(start string) (from [][]float64, err error) {
 	return from, nil
 }
 
-// The function undetermined() reads the profiles in a file written by fit -json. It
-// returns a sentence that names the parameters that the data do not determine. The result
-// is empty if `start` is not the name of such a file, or if every profile in the file has
-// a closed interval.
+// The function undetermined() reads the profiles in a file written by fit -json. The
+// result is a sentence with the names of the parameters that the data do not determine.
+// The result is empty if `start` is not the name of such a file, or if every profile in
+// the file has a closed interval.
 func undetermined(start string) string {
 	var fit struct {
 		Profiles []struct {
@@ -96,9 +96,9 @@ func startsAt(from [][]float64, found *bayes.Modes) func(chain int, rng *rand.Ra
 }
 
 // The method best() returns the end points of a fit whose log-likelihoods are at most 10
-// below the highest. It converts them to parameters of the posterior. These points need
-// not be optima, because the searches for modes start from them. End points whose
-// log-likelihoods differ by less than 0.01 are regarded as the same.
+// below the highest. The points are converted to parameters of the posterior. These
+// points need not be optima, because the searches for modes start from them. End points
+// whose log-likelihoods differ by less than 0.01 are regarded as the same.
 func (m *model) best(name string) (points [][]float64, err error) {
 	if m.loaded == nil {
 		return nil, errors.New("the file has no meaning without -model, because it contains parameters of a model file")
@@ -128,8 +128,8 @@ func (m *model) best(name string) (points [][]float64, err error) {
 
 // The flag -start determines the points at which searches begin. startsOf returns these
 // points. Each point holds the values of all parameters on the linear scale. If the flag
-// names the file of a fit, these are the end points of the fit whose log-likelihoods are
-// lower than the highest by at most the argument `below`.
+// names the file of a fit, startsOf returns the end points whose log-likelihoods are
+// lower than the highest by at most `below`.
 func startsOf(p *modelfile.File, start string, below float64) ([][]float64, error) {
 	switch start {
 	case "":

@@ -20,8 +20,8 @@ func watch(ctx context.Context, quiet bool) context.Context {
 }
 
 // The function display() returns a hook that shows progress on standard error. After two
-// seconds it writes a line, which is removed when the argument `done` is equal to the
-// argument `total`.
+// seconds the hook writes a line. When the work is complete, that is, when `done` is
+// equal to `total`, the hook erases this line.
 func display(label string) progress.Hook {
 	line, begin := progress.NewLine(os.Stderr), time.Now()
 	var mu sync.Mutex

@@ -136,8 +136,8 @@ func newQuantiles(x, weights []float64) weightedQuantiles {
 	return q
 }
 
-// equalQuantiles does the same as newQuantiles, but for equal weights. In this case only
-// the draws have to be sorted.
+// equalQuantiles does the same as newQuantiles, but for equal weights. With equal
+// weights, only the draws have to be sorted.
 func equalQuantiles(x []float64) weightedQuantiles {
 	q := weightedQuantiles{x: slices.Clone(x), p: make([]float64, len(x)), size: float64(len(x))}
 	slices.Sort(q.x)

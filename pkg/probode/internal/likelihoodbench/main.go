@@ -31,8 +31,8 @@ type request struct {
 	Repeat int
 }
 
-// A task performs a computation. If a task computes a log-likelihood, it returns the
-// value of the log-likelihood.
+// A task performs a computation. The result is the value of the log-likelihood, or zero
+// if the computation does not give this value.
 type task func(ctx context.Context) (float64, error)
 
 func main() {

@@ -100,8 +100,8 @@ func (s *Source) Fill(dst []float64) {
 }
 
 // The method holds() reports whether |j| is less than the number `inside`, where j is the
-// lower half of u as a signed integer. Let n be this number minus 1. To need only one
-// comparison, the method tests 0 ≤ j + n < 2n + 1.
+// lower half of u as a signed integer. With n = inside − 1, the condition is equivalent
+// to 0 ≤ j + n < 2n + 1, which takes only one comparison of unsigned integers.
 func (a *stripData) holds(u uint64) bool { return uint32(u)+a.less < a.span }
 
 // The function reject() returns the normal variate for a word u whose point is near the

@@ -33,8 +33,8 @@ const (
 	// interval between successive times is repeatedly shorter than this fraction of the
 	// time span.
 	close = 1e-10
-	// The constant `repeats` is a number of successive intervals. If so many of them are
-	// shorter than this limit, the run ends with an error.
+	// If `repeats` successive intervals are all shorter than this fraction, the run ends
+	// with an error.
 	repeats = 3
 	// The constant `chain` is the largest permitted number of jumps at one time.
 	chain = 1000
@@ -144,10 +144,10 @@ func (w *Watch) Find(s Step) (at float64, ok bool, err error) {
 }
 
 // The method within() considers the end b of the step from a to b, and the time just
-// before b. It reports whether a condition that was false is true at one of these times.
-// The argument x is the state at b. The first result is the time at which the condition
-// is true. The time just before b is needed because a condition such as x > 1 && t < 4
-// can become false again exactly at the end of the step.
+// before b. It reports whether a condition that was false at a is true at one of these
+// times. The argument x is the state at b. The first result is the time at which the
+// condition is true. The time just before b is needed because a condition such as x > 1
+// && t < 4 can become false again exactly at the end of the step.
 func (w *Watch) within(a, b float64, x, theta []float64) (end float64, ok bool, err error) {
 	for _, end := range []float64{b, math.Nextafter(b, a)} {
 		if g, err := w.Excess(end, x, theta); err != nil || g > 0 {
@@ -162,7 +162,7 @@ func (w *Watch) within(a, b float64, x, theta []float64) (end float64, ok bool, 
 // at B, G has a maximum in between. The cubic with the same values and slopes at A and B
 // predicts this maximum. If the predicted maximum is positive, or closer to zero than to
 // the larger of the values of G at A and B, the step is shortened so that it ends at the
-// time of the predicted maximum. Unless the condition is true at this time, the search is
+// time of the predicted maximum. If the condition is not true at this time, the search is
 // repeated before or after this time.
 func (w *Watch) between(s Step) (end float64, ok bool, err error) {
 	const most = 12 // steps
@@ -299,10 +299,10 @@ func (w *Watch) accumulate(which []int, t float64) error {
 	return nil
 }
 
-// The function excess() is positive at b, but not at a. The function locate() returns the
-// time in (a, b] at which it becomes positive. At the returned time excess() is positive,
-// and a few ulps earlier it is not. The last call of excess() is made at the time that is
-// returned.
+// The function locate() returns a time in (a, b] at which the function excess() becomes
+// positive. This function must be positive at b, but not at a. At the returned time
+// excess() is positive, and a few ulps earlier it is not. The last call of excess() is
+// made at the time that is returned.
 func locate(a, b float64, excess func(t float64) (float64, error)) (float64, error) {
 	least := 4 * 0x1p-52 * max(math.Abs(a), math.Abs(b))
 	below, above := math.NaN(), math.NaN() // of the values at a and b
