@@ -19,7 +19,7 @@ const (
 	saidKHat        = "the accurate posterior is not known, so no verdict is given: k̂ = %.2f for %s is above %.2f, the limit for this number of effective draws; add smaller steps, or use a method of higher order"
 	saidWorth       = "the accurate posterior is not known, so no verdict is given: its draws (%s) amount to fewer than %d effective draws: increase Draws and Weighed, or take smaller steps"
 	saidMissedPart  = "for every solver that was tried, the draws miss regions that hold about %.2g of the mass of the reference posterior: use smaller steps, or another method"
-	saidHeavy       = "the tails of %s are so heavy that its mean and sd do not describe it (the tail index is %.2f; a mean exists only below 1, an sd only below ½): only its median and central 68 %% interval are judged"
+	saidHeavy       = "the tails of %s are so heavy that its mean and sd do not describe it (the tail index is %.2f; without a bound, a mean exists only below 1, an sd only below ½): only its median and central 68 %% interval are judged"
 
 	saidPhantom   = "phantom: at %v the solver creates a mode at %s, with %.3g of the mass, which the reference posterior does not have"
 	saidMissed    = "missed: the posterior at %v lacks the mode that the reference posterior has at %s, which holds %.3g of the mass"

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -70,9 +71,16 @@ func excess(sorted []float64, m int) []float64 {
 // 2024].
 const heavy = 0.35
 
+// The constant `dominant` is the smallest share of the sum of squares that the farthest
+// draw of a heavy tail contributes. With a tail index of ½ the share of S draws is about
+// 1/(E log S), where E is a standard exponential variate: for 4000 draws it is below 0.02
+// in one case in 400. If bounds end a tail, k̂ may be large although no draw is far away.
+const dominant = 0.02
+
 // HeavyTails reports whether the tails of the draws are so heavy that means and standard
 // deviations do not describe the distribution well, or do not exist. The result is true
-// if the tail index k̂ exceeds 0.35 by more than the 95 % quantile of its random error:
+// if the farthest draw contributes at least 2 % of the variance, and the tail index k̂
+// exceeds 0.35 by more than the 95 % quantile of its random error:
 //
 //	k̂ > 0.35 + 1.645 × 1.35/√m,   m = min(S/5, 3 √S).
 //
@@ -84,12 +92,21 @@ const heavy = 0.35
 // heavy.
 func HeavyTails(x [][]float64) (heavyTailed bool, khat float64) {
 	khat = tailIndex(x)
-	n := 0.0
-	for _, c := range x {
-		n += float64(len(c))
+	if math.IsNaN(khat) {
+		return false, khat
+	}
+	all := slices.Concat(x...)
+	n, mean := float64(len(all)), stat.Mean(all, nil)
+	farthest := 0.0
+	for _, v := range all {
+		farthest = math.Max(farthest, math.Abs(v-mean))
+	}
+	squares := 0.0 // relative to the farthest draw, so that none overflows
+	for _, v := range all {
+		squares += (v - mean) / farthest * (v - mean) / farthest
 	}
 	m := math.Min(n/5, 3*math.Sqrt(n))
-	return khat > heavy+distuv.UnitNormal.Quantile(0.95)*(1+heavy)/math.Sqrt(m), khat
+	return 1/squares >= dominant && khat > heavy+distuv.UnitNormal.Quantile(0.95)*(1+heavy)/math.Sqrt(m), khat
 }
 
 // KHatLimit returns the largest k̂ of importance weights for which the standard error of
