@@ -87,7 +87,7 @@ func crowded(a []float64, limit int) bool {
 	return n > limit
 }
 
-// factorizeSparse does the same as factorizeDense. It uses the matrix and the pattern
+// factorizeSparse does the same as factorizeDense. The matrix and the pattern are those
 // that the method read() has stored.
 func (f *LU) factorizeSparse() bool {
 	d, a, w := f.d, f.a, f.words
@@ -186,7 +186,8 @@ func (f *LU) exchange(k, p int) {
 	}
 }
 
-// solveSparse goes through the elements of the factors row by row.
+// solveSparse solves the system with the factors that factorizeSparse has stored, row by
+// row.
 func (f *LU) solveSparse(b []float64) {
 	d, a, w := f.d, f.a, f.words
 	b = b[:d]

@@ -242,8 +242,8 @@ func (r *rule) order(j int) {
 }
 
 // The method differentiate() computes f0 and, for the implicit rule, the Jacobian and
-// ∂f/∂t at (t, x). The derivative ∂f/∂t is approximated by a difference over a small part
-// of the step, whose length is at most the argument `rest`.
+// ∂f/∂t at (t, x). The derivative ∂f/∂t is approximated by a difference over a small
+// fraction of the step. The length of the step is at most the argument `rest`.
 func (e *integration) differentiate(rest float64) error {
 	r := e.rule
 	copy(e.at, e.x)
@@ -297,7 +297,7 @@ func (e *integration) differentiate(rest float64) error {
 	return nil
 }
 
-// One of the two integrations perturbs the arguments of f. For this integration, the
+// One of the two integrations perturbs the arguments of f. In that integration, the
 // method move() shifts each component of x by one unit in the last place, up or down,
 // unless the derivative of the component is zero. A constant component is not shifted,
 // because it may be a flag that f compares with a number. The method reports whether it

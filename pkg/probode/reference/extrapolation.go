@@ -95,8 +95,8 @@ func (e *integration) distance(j int, H, part float64) float64 {
 // components.
 func (e *integration) size(k int, x, largest float64) float64 {
 	if e.set.Absolute == nil {
-		// If a component has been zero so far, only the other components can give its
-		// size.
+		// If a component has been zero so far, its size is estimated from the other
+		// components.
 		x = max(x, 1e-6*e.peak[k], e.set.Relative*largest)
 	}
 	return x

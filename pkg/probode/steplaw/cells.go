@@ -267,8 +267,8 @@ func (c *division) divide() error {
 	return nil
 }
 
-// The method marked() reports whether q contains a mark and is wider than the mark
-// allows.
+// The method marked() reports whether the cell q contains a mark and is wider than the
+// width of that mark.
 func (c *division) marked(q cell) bool {
 	for _, m := range c.marks {
 		in, wide := true, false
