@@ -12,7 +12,8 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// errOtherEvents says that the events at this θ differ from those at the θ of Hold.
+// errOtherEvents says that the events at this θ differ from those at the θ for which the
+// steps were held.
 var errOtherEvents = errors.New("other events happen than at the θ for which the steps were held: hold them at this θ")
 
 // The code in this file computes the derivative of a path of a problem with triggers. The

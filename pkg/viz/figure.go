@@ -343,8 +343,8 @@ func pieces(x, y []float64, f func(i, j int)) {
 	}
 }
 
-// The function finite() reports whether v can be drawn: with larger values, the
-// computation of the length or the margin of an axis could overflow.
+// The function finite() reports whether v is small enough to be drawn. With very large
+// values, the computation of the length or the margin of an axis could overflow.
 func finite(v float64) bool { return math.Abs(v) <= 1e280 }
 
 // The constant `tiny` is the smallest value that is allowed on a logarithmic axis; with

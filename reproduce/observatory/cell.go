@@ -162,8 +162,9 @@ func (c *cell) rules() []rule {
 	return slices.DeleteFunc(slices.Clone(c.o.rules), func(r rule) bool { return c.entrant.blind && r.scaling == probode.ScaleLocal })
 }
 
-// The constant `budget` limits the computation for one rule in a cell. The number of
-// evaluations of f and J, multiplied by the number of components, must not exceed it.
+// The constant `budget` limits the computation for one rule in a cell: the number of
+// evaluations of f and J, multiplied by the number of components, must not exceed this
+// constant.
 const budget = 1.5e7
 
 // The method compute() computes the results for a cell, and returns one row for each

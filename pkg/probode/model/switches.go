@@ -52,7 +52,7 @@ func (l *lowering) crossing(g *expr.Node) (*expr.Node, bool) {
 	return expr.Call("divide", expr.Call("minus", at0), slope).Simplify(), true
 }
 
-// The method fixed() reports whether n depends only on parameters.
+// The method fixed() reports whether the formula n depends only on parameters.
 func (l *lowering) fixed(n *expr.Node) bool {
 	for _, name := range n.Symbols() {
 		if name == expr.Time || l.index.states[name] != nil {

@@ -132,8 +132,8 @@ type sampler struct {
 	tally       *tally // of the current block of paths
 }
 
-// exactKey separates the random stream of the chain from the streams of ξ, whose second
-// key is the number of a block.
+// The random stream of the chain has the second key exactKey, so that it differs from the
+// streams of ξ, whose second keys are the numbers of blocks.
 const exactKey = math.MaxUint64
 
 // The method begin() prepares the sampler for the path with the given number. The steps
