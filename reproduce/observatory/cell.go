@@ -285,8 +285,8 @@ func (c *cell) calibrated(ctx context.Context, m probode.Method, mesh probode.Me
 			failed++
 			continue
 		}
-		// A multistep method takes its first steps with another method. The times during
-		// these steps are therefore left out, for all rules.
+		// A multistep method takes its first steps with another method. For all rules,
+		// the times during these first steps are therefore left out.
 		first := 0
 		for start := e.Grid.Times()[m.Noise(t.p.Dim()).Quiet]; first < len(t.times) && t.times[first] <= start; first++ {
 		}

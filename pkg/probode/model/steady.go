@@ -126,8 +126,8 @@ func (r *steadyFinder) find(theta []float64, slopes bool) (x, slope []float64, e
 }
 
 // The function lastSwitch() returns the time of the last event of q before the time
-// `end`, for the parameters θ, or −Inf if there is no such event. Events that the state
-// triggers do not count, because a state at rest triggers no events.
+// `end`, for the parameters θ, or −Inf if there is no such event. Events with triggers
+// are ignored, because a state at rest triggers no events.
 func lastSwitch(q *probode.Problem, theta []float64, end float64) float64 {
 	last := math.Inf(-1)
 	for _, e := range q.Events {
@@ -203,8 +203,8 @@ func realParts(a *mat.Dense) ([]float64, error) {
 // equation ℓᵀdx = ℓᵀdx₀ is added, where x₀ is the initial state. The method returns nil
 // if the result could be wrong: if f depends on time, if J has an eigenvalue with a
 // positive real part, or if J is singular or nearly singular for a reason other than
-// conserved combinations. The derivatives must then be computed by integrating to the
-// steady state, which takes far longer.
+// conserved combinations. If the result is nil, the derivatives must be computed by
+// integrating to the steady state, which takes far longer.
 func (r *steadyFinder) implicit(theta, x []float64) []float64 {
 	const small = 1e-9 // relative size of singular values and residuals that count as zero
 	q, d, n := r.q, r.q.Dim(), len(theta)
@@ -298,8 +298,8 @@ func (r *steadyFinder) implicit(theta, x []float64) []float64 {
 }
 
 // The method conserved() reports whether the linear combination lawᵀx of the states is
-// constant. For this purpose, the method checks whether lawᵀf is zero at random states,
-// up to rounding errors.
+// constant. The combination is taken to be constant if lawᵀf is zero at three random
+// states, up to rounding errors.
 func (r *steadyFinder) conserved(law, theta, x []float64) bool {
 	rng := rand.New(rand.NewPCG(1, 1))
 	f, at := make([]float64, len(x)), make([]float64, len(x))

@@ -90,7 +90,7 @@ func (e *integration) distance(j int, H, part float64) float64 {
 
 // The method size() returns the number by which an error of component k is divided to
 // give its relative error. This number is x, the absolute value of the component. If
-// there is no absolute tolerance, the number has a positive lower limit, unless all
+// there is no absolute tolerance, this number has a positive lower limit, unless all
 // states are zero. The argument `largest` is the largest absolute value of all
 // components.
 func (e *integration) size(k int, x, largest float64) float64 {

@@ -160,8 +160,8 @@ const epsilon = 0x1p-52
 // more accurately.
 const shortest = 16
 
-// The method leaves() reports whether component k has been zero so far and the length of
-// step H is no more than the given number of units in the last place of t.
+// The method leaves() reports whether component k has been zero so far and the step
+// length H is at most the given number of units in the last place of t.
 func (e *integration) leaves(k int, H, units float64) bool {
 	return e.peak[k] == 0 && e.x[k] == 0 && H <= units*ulp(e.t)
 }

@@ -194,8 +194,8 @@ func (x *sampler) draw(next []float64, i int, xi []float64) error {
 }
 
 // mostSearched is the largest number of steps at which the method search() checks the
-// density. The number is limited, since a check costs hundreds of evaluations of f if d >
-// 1.
+// density. The number of checks is limited because, for d > 1, each check costs hundreds
+// of evaluations of f.
 const mostSearched = 256
 
 // The method searches() reports whether the method search() has to check step i of path
