@@ -6,9 +6,9 @@ import (
 )
 
 // Large Jacobians consist mostly of zeros even if they are not banded. In the Lorenz 96
-// model, for example, only four of the forty elements of a row are nonzero. Gaussian
-// elimination then spends most of its time searching for nonzero elements. To avoid this
-// search, one bit for each element says whether the element may be nonzero:
+// model, for example, only four of the forty elements of a row are nonzero. For such
+// Jacobians, Gaussian elimination spends most of its time searching for nonzero elements.
+// To avoid this search, one bit for each element says whether the element may be nonzero:
 // rows[i*words:] holds the columns of row i of the factors, and cols[k*words:] the rows
 // of column k. The results are the same as with factorizeDense.
 

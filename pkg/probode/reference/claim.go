@@ -13,9 +13,9 @@ import (
 
 const (
 	// The constant `looser` is the tolerance of the looser integration divided by the
-	// tolerance of the accurate one. With this ratio, the error of the looser integration
-	// is much larger than the error of the accurate one, and is therefore nearly equal to
-	// the difference between the two results.
+	// tolerance of the accurate integration. With this ratio, the error of the looser
+	// integration is much larger than the error of the accurate one, and is therefore
+	// nearly equal to the difference between the two results.
 	looser = 16.0
 	// The constant `looserStiff` replaces `looser` for implicit steps, whose errors
 	// depend less on the tolerance.
@@ -39,10 +39,10 @@ const (
 	// while its absolute value is below the product of the constant `faded` and its
 	// largest absolute value so far.
 	faded = 1e-6
-	// The integration is divided into periods. The time from t₀ to the end of a period is
-	// the time from t₀ to its beginning, multiplied by the constant `longer`. The claimed
-	// error depends only on the differences in the current period and in the two periods
-	// before it, because the error may grow and decrease again during the integration.
+	// The integration is divided into periods. A period that begins at t₀ + s ends at t₀
+	// + `longer` × s. The claimed error depends only on the differences in the current
+	// period and in the two periods before it, because the error may grow and decrease
+	// again during the integration.
 	longer = 1.15
 	// The integrations are compared at the requested times and at up to `checks` − 1
 	// additional times.
@@ -67,7 +67,7 @@ func checkpoints(start float64, times []float64) []float64 {
 
 // The method twice() integrates twice over the points of the schedule c. The more
 // accurate result is the solution, and the difference between the two results is a
-// measure of its error.
+// measure of the error of the solution.
 func (sol *Solution) twice(ctx context.Context, p *probode.Problem, c *schedule, s Settings) error {
 	d := p.Dim()
 	other, x := make([]float64, len(c.index)*d), make([]float64, len(c.index)*d)

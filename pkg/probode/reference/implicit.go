@@ -110,8 +110,8 @@ func (r *rule) solve(e *integration, dst []float64, H float64, n int) bool {
 // the difference between the two slopes, to damp stiff components. The cubic is not
 // accurate, so a difference of up to half of the largest slope is accepted. At an
 // equilibrium all slopes consist of rounding errors, so their differences are as large as
-// the slopes themselves. However, these differences change the state by less than its own
-// rounding error.
+// the slopes themselves. However, these differences change the state by less than the
+// rounding error of the state.
 func (r *rule) plausible(e *integration, H float64) bool {
 	if !r.lu.Factorize(1/H, r.jac) {
 		return false

@@ -72,7 +72,7 @@ type rule struct {
 
 func newRule(f family, n []int, run int) *rule {
 	// The more accurate integration omits the first row, so that it differs from the
-	// looser integration even if output times determine the steps of both.
+	// looser integration even if output times determine the steps of both integrations.
 	n = n[run:]
 	return &rule{family: f, n: n, k: (len(n) - 1) / 2,
 		work: make([]float64, len(n)), best: make([]float64, len(n)), cost: make([]float64, len(n))}

@@ -91,8 +91,8 @@ func (g *target) set(s *probode.ImplicitStep, theta, scale []float64) error {
 		copy(g.base, g.mu)
 		g.p.F(g.fbase, g.t, g.base, theta)
 		for k, f := range g.fbase {
-			// If r(μ) is below the rounding error of its terms, it is set to zero, which
-			// is its value at the exact μ.
+			// If r(μ) is below the rounding error of the terms of r, then r(μ) is set to
+			// zero, the value of r at the exact μ.
 			r := s.Inv*g.mu[k] - s.Known[k] - f
 			if math.Abs(r) > 4*epsilon*(s.Inv*math.Abs(g.mu[k])+math.Abs(s.Known[k])+math.Abs(f)) {
 				g.fbase[k] += r

@@ -51,8 +51,8 @@ func (*dragons) controls(string) knobs {
 }
 
 // The method compute() solves the equation for parameters on the line β0 = 10 β1, and
-// finds the peaks of the log-likelihood on this line. Then it computes the log-likelihood
-// on a grid around the line.
+// finds the peaks of the log-likelihood on this line. The method also computes the
+// log-likelihood on a grid around the line.
 func (f *dragons) compute(ctx context.Context) error {
 	p := posed("dragons-uniform")
 	p.Setup = probode.Setup{Method: f.method(), Mesh: probode.Uniform(f.number("h"))}
