@@ -19,7 +19,8 @@ import (
 //go:embed expected
 var expectedFiles embed.FS
 
-// A rule is a row of tolerances.csv. It states how the values in a column are compared.
+// A rule is a row of tolerances.csv. The rule states how the values in a column are
+// compared.
 type rule struct {
 	column, measure  string
 	mayDiverge       bool // a comparison with NaN on one side is false

@@ -25,9 +25,10 @@ var fig2 = experiment{
 
 // The appendix of the paper does not state the proposal distribution, although the
 // proposal affects the distribution from which the scheme samples. Here the proposal is a
-// Gaussian random walk. For the first 1000 iterations its covariance is (2.38²/3)
-// diag(.02, .07, .05)². After that it is (2.38²/3) (C + 1e-8 I), where C is the sample
-// covariance of the chain so far. C is updated every 10 iterations.
+// Gaussian random walk. For the first 1000 iterations, the covariance of the proposal is
+// (2.38²/3) diag(.02, .07, .05)². In later iterations, the covariance of the proposal is
+// (2.38²/3) (C + 1e-8 I), where C is the sample covariance of the chain so far. C is
+// updated every 10 iterations.
 var proposal = mcmc.AdaptiveMetropolis{Scale: []float64{.02, .07, .05}, AdaptAfter: 1000, Every: 10, Epsilon: 1e-8}
 
 const (
@@ -99,9 +100,9 @@ func computeFig2(ctx context.Context, s *study) error {
 					n := min(len(kept), keptDraws)
 					for i := range n {
 						d := kept[(i+1)*len(kept)/n-1]
-						// Five decimal places are enough for figures, and they halve the
-						// size of the file. Two decimal places would already resolve the
-						// width of the posterior.
+						// Rounding to five decimal places halves the size of the file.
+						// Even two decimal places would be enough to resolve the width of
+						// the posterior.
 						draws.add(m.name, scheme.String(), h, chain+1, i+1, short(d[0]), short(d[1]), short(d[2]))
 					}
 				}
@@ -234,8 +235,8 @@ The schemes <i>deterministic</i> and <i>paper</i> have 11 000 iterations, as in 
 
 func short(v float64) string { return strconv.FormatFloat(v, 'f', 5, 64) }
 
-// The function limits() returns an axis range for the values x. It omits the smallest and
-// the largest thousandth of the values, and then adds a margin.
+// The function limits() returns an axis range for the values x. The range covers all
+// values except the smallest and the largest thousandth, and has a margin on both sides.
 func limits(x []float64) (lo, hi float64) {
 	x = slices.Sorted(slices.Values(x))
 	lo, hi = x[len(x)/1000], x[len(x)-1-len(x)/1000]

@@ -99,9 +99,10 @@ for Adams–Bashforth of s steps it is 2s.`)
 				continue
 			}
 			h, ms := g.floats("h"), g.floats("ms_error")
-			// The slope is computed from the smallest step and a step four times as long.
-			// For such small steps the slope is close to its limit, and the factor of
-			// four between the steps keeps its Monte Carlo error small.
+			// The slope is computed from the errors at the smallest step size and at a
+			// step size four times as large. At such small step sizes, the slope is close
+			// to its limit. The factor of four between the step sizes keeps the Monte
+			// Carlo error of the slope small.
 			k := len(ms) - 1
 			slope := math.Log(ms[k-2]/ms[k]) / math.Log(h[k-2]/h[k])
 			slopes[m+lin] = slope

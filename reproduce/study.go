@@ -20,8 +20,8 @@ type experiment struct {
 	section func(s *study) (*section, error) // made from the files; fig1 draws its paths again from the seed
 }
 
-// A study is one run of the program. A study holds the settings, and results that several
-// experiments use.
+// A study is one run of the program. The type holds the settings, and those results that
+// several experiments use.
 type study struct {
 	seed       uint64
 	quick      bool
@@ -37,8 +37,8 @@ type study struct {
 }
 
 // The method paths() returns the number of paths of an ensemble. In a full run this
-// number is the argument `full`, and in a quick run it is the argument `quick`. It is
-// never less than the value of the flag -paths.
+// number is the argument `full`, and in a quick run it is the argument `quick`. The
+// number is never less than the value of the flag -paths.
 func (s *study) paths(full, quick int) int {
 	if s.quick {
 		full = quick

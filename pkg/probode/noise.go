@@ -13,8 +13,8 @@ import (
 // Row i contains the variates for the step from tᵢ to t_{i+1}. The code in this file
 // draws ξ and changes it by preconditioned Crank–Nicolson moves.
 
-// noiseBlock is the number of consecutive elements of ξ that come from one
-// stream. Every block has a stream of its own.
+// noiseBlock is the number of consecutive elements of ξ that come from one random stream.
+// Each block of this size has its own random stream.
 const noiseBlock = 256
 
 // DrawNoise fills xi with the standard normal variates of the path with the given number.

@@ -124,8 +124,7 @@ func (g *gridPath) Tangents(ctx context.Context, dst, ddst, theta, dtheta, xi []
 	if m == 0 {
 		return g.States(ctx, dst, theta, xi)
 	}
-	// To limit the memory that is needed, the derivatives are computed in only a limited
-	// number of directions at a time.
+	// Memory is saved by computing the derivatives in only a few directions at a time.
 	const most = 1 << 24
 	each := max(1, min(m, most/len(g.z)))
 	one, dt := make([]float64, len(g.z)), make([]float64, len(g.solver.g.t))

@@ -267,7 +267,8 @@ func (p *Problem) widened(names []string, values []float64) *Problem {
 	return &q
 }
 
-// startName is the name of the initial value of the state with the given name.
+// startName returns the name of the parameter that is the initial value of the given
+// state.
 func startName(state string) string {
 	if i := strings.IndexAny(state, "(["); i > 0 {
 		state = strings.TrimSpace(state[:i]) // the unit

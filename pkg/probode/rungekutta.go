@@ -226,7 +226,9 @@ func (r *rungeKutta) Differentiate(dnext []float64, i int, x, _, theta, xi, _ []
 	return nil
 }
 
-// A reverseRungeKutta holds the stages of a step as an s×d matrix, and gradients.
+// A reverseRungeKutta holds the states of the s stages of a step, and the gradients with
+// respect to their slopes, as s×d matrices. The field `stage` holds a gradient with
+// respect to one stage.
 type reverseRungeKutta struct {
 	stages, slopes []float64
 	stage          []float64

@@ -120,7 +120,7 @@ func bindGrid(ctx context.Context, m gridder, s Setup, p *Problem, at, times []f
 
 // The function measured() returns a grid that also contains the local errors of the
 // classical path at θ. If g already contains local errors, the function returns g.
-// Otherwise it solves the equations, which may fail.
+// Otherwise the function solves the equations, and returns an error if this fails.
 func measured(ctx context.Context, p *Problem, m Method, g *Grid, theta []float64) (*Grid, error) {
 	if g.local != nil {
 		return g, nil

@@ -12,8 +12,8 @@ import "math"
 // determinant are lost.
 const cancels = 1. / 128
 
-// inverse2 sets inv to (cI − J)⁻¹ and reports whether there is one. The function never
-// uses elimination.
+// inverse2 sets inv to (cI − J)⁻¹, and reports whether this inverse exists. The function
+// never uses elimination.
 func inverse2(inv *[4]float64, c float64, j *[4]float64) bool {
 	a, b := c-j[0], -j[1]
 	p, q := -j[2], c-j[3]

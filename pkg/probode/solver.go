@@ -371,7 +371,8 @@ func (s *Solver) advance(z []float64, i, end, n int, theta, xi []float64) (int, 
 	return i + 1, nil
 }
 
-// advanceTangents takes step i of segment seg, and computes its derivative.
+// advanceTangents takes step i of segment seg, and computes the derivative of the new
+// state.
 func (s *Solver) advanceTangents(z []float64, i, seg, n int, theta, xi []float64) error {
 	if err := s.single(z, i, n, theta, xi); err != nil {
 		return err

@@ -6,9 +6,9 @@ import (
 )
 
 // Large Jacobians consist mostly of zeros even if they are not banded. In the Lorenz 96
-// model, for example, only four of the forty elements of a row are nonzero. Gaussian
-// elimination then spends most of its time searching for nonzero elements. To avoid this
-// search, one bit for each element says whether the element may be nonzero:
+// model, for example, only four of the forty elements of a row are nonzero. For such
+// Jacobians, Gaussian elimination spends most of its time searching for nonzero elements.
+// To avoid this search, one bit for each element says whether the element may be nonzero:
 // rows[i*words:] holds the columns of row i of the factors, and cols[k*words:] the rows
 // of column k. The results are the same as with factorizeDense.
 
@@ -87,7 +87,7 @@ func crowded(a []float64, limit int) bool {
 	return n > limit
 }
 
-// factorizeSparse does the same as factorizeDense. It uses the matrix and the pattern
+// factorizeSparse does the same as factorizeDense. The matrix and the pattern are those
 // that the method read() has stored.
 func (f *LU) factorizeSparse() bool {
 	d, a, w := f.d, f.a, f.words
@@ -186,7 +186,8 @@ func (f *LU) exchange(k, p int) {
 	}
 }
 
-// solveSparse goes through the elements of the factors row by row.
+// solveSparse solves the system with the factors that factorizeSparse has stored, row by
+// row.
 func (f *LU) solveSparse(b []float64) {
 	d, a, w := f.d, f.a, f.words
 	b = b[:d]

@@ -150,9 +150,9 @@ func Differences(dst, ddst, theta, dtheta []float64, states func(dst, theta []fl
 	return states(dst, theta)
 }
 
-// The argument `along` is a direction in which theta changes. reachOf returns the factor
-// by which it must be multiplied so that the largest relative change of a component of
-// theta is 1.
+// The argument `along` is a direction in which theta changes. reachOf returns the number
+// r for which a change of theta by r × along changes one component by 100 % and no
+// component by more.
 func reachOf(theta, along []float64) float64 {
 	var most float64
 	for k, v := range along {
@@ -269,8 +269,7 @@ func (w *tangentRun) step(i, seg int, x, next, theta, xi []float64) error {
 	}
 	var scale []float64
 	if s.scaling == ScaleLocal {
-		// The method is differentiated at the state that it computed before the noise was
-		// added.
+		// The numerical method is differentiated at the state before the noise is added.
 		if xi != nil {
 			copy(w.x, next)
 			for k, v := range xi {

@@ -55,8 +55,8 @@ func (t Tolerance) wide(d int) Tolerance {
 
 // The method size() returns the permitted error of component k in a step. The component
 // has the value a at the beginning of the step and b at its end. The argument `peak` is
-// its largest absolute value so far. The argument `top` is the largest absolute value of
-// any component so far.
+// the largest absolute value of component k so far, and the argument `top` is the largest
+// absolute value of any component so far.
 func (t *Tolerance) size(k int, a, b, peak, top float64) float64 {
 	x := math.Abs(a)
 	if v := math.Abs(b); !(v <= x) {

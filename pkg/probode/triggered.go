@@ -12,7 +12,8 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// errOtherEvents says that the events at this θ differ from those at the θ of Hold.
+// errOtherEvents says that the events at this θ differ from those at the θ for which the
+// steps were held.
 var errOtherEvents = errors.New("other events happen than at the θ for which the steps were held: hold them at this θ")
 
 // The code in this file computes the derivative of a path of a problem with triggers. The
@@ -29,10 +30,11 @@ var errOtherEvents = errors.New("other events happen than at the θ for which th
 // numerical solution on that grid.
 
 // The method located() returns a copy of p in which the events with triggers happen as
-// they did in a run. If an event happened because its trigger crossed zero, its time is
-// an additional parameter of the copy. These parameters follow the parameters of p. The
-// method located() also returns the events that happened at crossings, and a map from the
-// number of an event of the copy to the triggers that become positive at that event.
+// they did in a run. If an event happened because its trigger crossed zero, the time of
+// the event is an additional parameter of the copy. The additional parameters follow the
+// parameters of p. The method located() also returns the list of these events, and a map
+// from the number of an event of the copy to the triggers that become positive at that
+// event.
 func (p *Problem) located(fired []trigger.Firing) (q *Problem, crossings []trigger.Firing, which map[int][]int) {
 	var names []string
 	var times []float64

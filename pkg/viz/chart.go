@@ -223,8 +223,8 @@ func (p *page) chart(series []series, names map[string]string) map[string]any {
 		grid++
 	}
 	for _, key := range order {
-		// The mouse wheel scrolls the page; with the Shift key pressed, it zooms the
-		// chart.
+		// If the Shift key is pressed, the mouse wheel zooms the chart. Otherwise the
+		// mouse wheel scrolls the page.
 		v.zooms = append(v.zooms, zoom{
 			DataZoom:         opts.DataZoom{Type: "inside", XAxisIndex: links[key], FilterMode: "none"},
 			ZoomOnMouseWheel: "shift",
@@ -317,8 +317,8 @@ func splits(lo, hi float64, n int) int {
 	return max(2, n*2/3)
 }
 
-// The function sig() rounds an axis limit to 15 significant digits, which removes
-// rounding errors in its last digits.
+// To remove rounding errors, the function sig() rounds an axis limit to 15 significant
+// digits.
 func sig(v float64) float64 {
 	v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'g', 15, 64), 64)
 	return v
@@ -463,8 +463,8 @@ func scatter(k look, data json.RawMessage, size float64) series {
 	return s
 }
 
-// The type `precision` formats numbers, which it rounds to 1e-4 of the length of their
-// axis.
+// The type `precision` rounds numbers to 1e-4 of the length of the axis, and formats
+// them.
 type precision struct {
 	panel Panel
 	lim   box

@@ -56,7 +56,7 @@ func Densities(x Axis, truth []float64, samples ...Points) (Panel, error) {
 		}
 		p.Layers = append(p.Layers, Line{Name: s.Name, X: cx, Y: cy, Color: Palette[i%len(Palette)], Dash: dashes[i%len(dashes)]})
 	}
-	// A guide at zero makes the axis of the density begin there.
+	// A guide at zero makes the axis of the density begin at zero.
 	p.Layers = append(p.Layers, Guide{At: 0, Horizontal: true, Color: Grey, Width: 1})
 	if truth != nil {
 		p.Layers = append(p.Layers, Guide{Name: "truth", At: truth[0], Dash: Dashed})

@@ -145,8 +145,8 @@ const (
 	Ring
 )
 
-// These are a grey and colours of Okabe and Ito (2008), which can be distinguished by
-// people with the common forms of colour blindness.
+// People with the common forms of colour blindness can distinguish these colours. Except
+// for the grey, the colours are from Okabe and Ito (2008).
 var (
 	Black      = color.NRGBA{0x00, 0x00, 0x00, 0xff}
 	Blue       = color.NRGBA{0x00, 0x72, 0xb2, 0xff}
@@ -259,8 +259,9 @@ func (r Guide) visit(f func(x, y float64)) {
 }
 
 // If a logarithmic axis cannot show a value, the method keep() replaces this value by
-// NaN. The method also counts these values. Infinite values also become NaN, so that the
-// renderers have to handle no other special value.
+// NaN. The second result is the number of points with such values. Infinite and extremely
+// large values also become NaN, so that the renderers have to handle no other special
+// value.
 
 func (l Line) keep(xlog, ylog bool) (Layer, int) {
 	var dropped int
@@ -343,8 +344,8 @@ func pieces(x, y []float64, f func(i, j int)) {
 	}
 }
 
-// The function finite() reports whether v can be drawn: with larger values, the
-// computation of the length or the margin of an axis could overflow.
+// The function finite() reports whether v is small enough to be drawn. With very large
+// values, the computation of the length or the margin of an axis could overflow.
 func finite(v float64) bool { return math.Abs(v) <= 1e280 }
 
 // The constant `tiny` is the smallest value that is allowed on a logarithmic axis; with

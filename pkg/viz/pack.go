@@ -13,15 +13,15 @@ import (
 // reads: lists of points become columns of differences, and the resulting text is
 // compressed without loss (deflate, in base64).
 //
-// The next line shows how a list of rows is written. Each row has m elements, and each
-// element is a multiple of 10⁻ᵏ or null:
+// If each row of a list has m elements, and each element is a multiple of 10⁻ᵏ or null,
+// the list is written in the following form:
 //
 //	{"$": [m, k, a, b, c, …]}
 //
-// This list contains the columns one after another, in units of 10⁻ᵏ. Each column begins
-// with its first number, for example a, and continues with the differences between each
-// number and the preceding one. A null is written as 0.5, which cannot occur as a
-// difference of integers.
+// The numbers m and k are followed by the columns of the list, one after another, in
+// units of 10⁻ᵏ. Each column begins with its first number, such as a, and continues with
+// the differences between successive numbers. A null is written as 0.5, which cannot
+// occur as a difference of integers.
 func pack(option []byte) (string, error) {
 	d := json.NewDecoder(bytes.NewReader(option))
 	d.UseNumber()

@@ -175,7 +175,8 @@ func step(lo, hi float64, n int) float64 {
 }
 
 // The method ticks() returns the ticks of an axis from lo to hi, of which at most about n
-// are labelled. A logarithmic axis may also have unlabelled ticks between them.
+// are labelled. A logarithmic axis may also have unlabelled ticks between the labelled
+// ones.
 func (a Axis) ticks(lo, hi float64, n int) []plot.Tick {
 	if a.Log && math.Log10(hi)-math.Log10(lo) >= 0.7 { // linear ticks suit a range shorter than from 1 to 5
 		return logTicks(lo, hi, n)
@@ -192,8 +193,8 @@ func (a Axis) ticks(lo, hi float64, n int) []plot.Tick {
 	return ts
 }
 
-// logTicks returns the ticks of a logarithmic axis. It labels powers of ten and, if there
-// are few of these, also 2 and 5 times the powers of ten.
+// logTicks returns the ticks of a logarithmic axis. The labels are at powers of ten and,
+// if there are few of these, also at 2 and 5 times the powers of ten.
 func logTicks(lo, hi float64, n int) []plot.Tick {
 	e0, e1 := math.Log10(lo), math.Log10(hi)
 	every := max(1, int(math.Ceil((e1-e0)/float64(max(n, 2)))))

@@ -52,8 +52,8 @@ func quantized(img *image.RGBA) *image.Paletted {
 }
 
 // The function nearest() returns the index of the colour of p that is nearest to c. If c
-// is a grey, the result is a grey, and otherwise it is not a grey. If p does not allow
-// this, the result is the nearest of all colours of p.
+// is a grey, only the greys of p are considered, and otherwise only the other colours of
+// p. If p has no such colour, all colours of p are considered.
 func nearest(p color.Palette, c color.RGBA) uint8 {
 	distance := func(q color.Color) int {
 		k := q.(color.RGBA)

@@ -83,8 +83,9 @@ func (p Points) every(k int) int {
 	return max(k, (len(p.X)+maxMarkers-1)/maxMarkers)
 }
 
-// The function monotone() reports whether x never decreases or never increases. The curve
-// is then a function of x, and a tooltip can show its value at the pointer.
+// The function monotone() reports whether x never decreases or never increases. If x is
+// monotone, the curve is a function of x, and a tooltip can show the value of this
+// function at the pointer.
 func monotone(x []float64) bool {
 	up, down := true, true
 	last := math.NaN()

@@ -254,9 +254,9 @@ func (r *result) lose(p *model.File, theta []float64, clock *budget, until float
 	return true
 }
 
-// The method loosest() finds the tolerances for which D is below a limit, at the
-// tolerance itself and at all tighter ones. It returns the loosest of these tolerances.
-// The result is zero if there is no such tolerance.
+// The method loosest() returns the loosest tolerance such that D is below the limit for
+// this tolerance and for all tighter ones. If there is no such tolerance, the result is
+// zero.
 func (b *byMethod) loosest(limit float64) (tolerance float64) {
 	for _, l := range slices.Backward(b.Losses) {
 		if l.Failed != "" || !(l.D < limit) {
@@ -268,7 +268,8 @@ func (b *byMethod) loosest(limit float64) (tolerance float64) {
 }
 
 // The method unused() reports whether the predictions at every tolerance are equal to the
-// accurate predictions. If they are equal, the likelihood does not depend on the solver.
+// accurate predictions. If all these predictions are equal, the likelihood does not
+// depend on the solver.
 func (b *byMethod) unused() bool {
 	return len(b.Losses) > 0 && !slices.ContainsFunc(b.Losses, func(l loss) bool { return l.Failed != "" || l.D != 0 })
 }
@@ -342,8 +343,8 @@ func certificate(ctx context.Context, p *bayes.Posterior, name string, tolerance
 	return fmt.Sprintf("at %.0e the bound is %.2g", tolerance, m.Bound)
 }
 
-// The method elsewhere() counts the other end points at which D is small enough for the
-// tolerance to be sufficient there.
+// For a tolerance that is sufficient at the best point, the method elsewhere() counts the
+// other end points at which D is also small enough.
 func (b *byMethod) elsewhere(p *model.File, points [][]float64, clock *budget) {
 	tolerance := cmp.Or(b.Enough, b.SmallD)
 	if tolerance == 0 {
@@ -362,8 +363,9 @@ func (b *byMethod) elsewhere(p *model.File, points [][]float64, clock *budget) {
 	}
 }
 
-// The function why() returns the reason for an error. If ctx has ended, the reason is the
-// cause of its end, and otherwise it is the message of the error.
+// The function why() returns the reason for the error err. If ctx has ended, this reason
+// is the cause of the cancellation; otherwise the reason is the first line of the message
+// of err.
 func why(ctx context.Context, err error) string {
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)

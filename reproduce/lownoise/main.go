@@ -75,7 +75,8 @@ type search struct {
 	truth bool // it begins at the true parameters
 	// A search may consist of several climbs, each of which starts where the previous
 	// climb ended. The field `diffusions` holds a value of κ² for each climb. In the last
-	// climb κ² is estimated, starting from this value; in the other climbs it is fixed.
+	// climb, κ² is estimated, and the last element of `diffusions` is the starting value.
+	// In all other climbs, κ² is fixed.
 	diffusions []float64
 	dalton     bool
 }
@@ -195,8 +196,9 @@ func climb(ctx context.Context, p *bayes.Posterior, from []float64) ([]float64, 
 // The method spread() returns the standard deviation of the logarithm of each estimated
 // parameter over the data sets in which search i did not get stuck. The second result is
 // the number of data sets in which the search got stuck. A search counts as stuck if it
-// failed. If limits are given, it also counts as stuck if the logarithm of a parameter
-// differs from that of the true value by more than the limit for this parameter.
+// failed. If limits are given, a search also counts as stuck if the logarithm of a
+// parameter differs from that of the true value by more than the limit for this
+// parameter.
 func (s *study) spread(i int, limit []float64) (sd []float64, stuck int) {
 	logs := make([][]float64, len(s.truth))
 	for _, found := range s.estimates[i] {

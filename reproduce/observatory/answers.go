@@ -16,7 +16,8 @@ import (
 )
 
 // The functions in this file measure how much posteriors change if they are computed with
-// a coarse solver instead of an accurate one, and how much computation this saves.
+// a coarse solver instead of an accurate one, and how much computation the coarse solver
+// saves.
 
 // An answer is a row of the table answers.csv, for one posterior, one remedy and one step
 // size. A bias is a difference of posterior means, in standard deviations of the accurate

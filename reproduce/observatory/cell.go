@@ -162,8 +162,9 @@ func (c *cell) rules() []rule {
 	return slices.DeleteFunc(slices.Clone(c.o.rules), func(r rule) bool { return c.entrant.blind && r.scaling == probode.ScaleLocal })
 }
 
-// The constant `budget` limits the computation for one rule in a cell. The number of
-// evaluations of f and J, multiplied by the number of components, must not exceed it.
+// The constant `budget` limits the computation for one rule in a cell: the number of
+// evaluations of f and J, multiplied by the number of components, must not exceed this
+// constant.
 const budget = 1.5e7
 
 // The method compute() computes the results for a cell, and returns one row for each
@@ -284,8 +285,8 @@ func (c *cell) calibrated(ctx context.Context, m probode.Method, mesh probode.Me
 			failed++
 			continue
 		}
-		// A multistep method takes its first steps with another method. The times during
-		// these steps are therefore left out, for all rules.
+		// A multistep method takes its first steps with another method. For all rules,
+		// the times during these first steps are therefore left out.
 		first := 0
 		for start := e.Grid.Times()[m.Noise(t.p.Dim()).Quiet]; first < len(t.times) && t.times[first] <= start; first++ {
 		}

@@ -20,7 +20,7 @@ type observatory struct {
 }
 
 // The method each() calls do(i) for i = 0, …, n − 1, with several calls at the same time.
-// After the first error it makes no further calls, and returns this error.
+// After the first error, each() makes no further calls and returns this error.
 func (o *observatory) each(n int, do func(i int) error) error {
 	numbers := make(chan int, n)
 	for i := range n {

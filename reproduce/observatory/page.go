@@ -103,9 +103,9 @@ func rulesTable(standings []standing) string {
 	return p.String()
 }
 
-// The function honesty() draws two panels with a curve for each rule. One panel shows the
-// coverage. The other shows the root mean squares of the standardised errors in the cells
-// of the rule, sorted by size.
+// The function honesty() draws two panels with a curve for each rule. The left panel
+// shows the coverage. The right panel shows the root mean squares of the standardised
+// errors in the cells of the rule, sorted by size.
 func honesty(standings []standing) (string, error) {
 	coverage := viz.Panel{Title: "coverage, all cells", X: viz.Axis{Label: "stated", Min: 0.4, Max: 1}, Y: viz.Axis{Label: "observed at other parameters", Min: 0.2, Max: 1}}
 	square := viz.Panel{Title: "standardised error, sorted", X: viz.Axis{Label: "share of cells", Min: 0, Max: 1}, Y: viz.Axis{Label: "root mean square (1 is honest)", Log: true, Min: 0.03, Max: 40}}

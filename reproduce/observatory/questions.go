@@ -72,8 +72,8 @@ func seen(p *probode.Problem, sd float64, states ...int) bayes.Experiment {
 
 // The function inferred() returns a model in which all parameters of an experiment are
 // unknown, with log-normal priors of the given relative width around their values. The
-// last `normal` parameters have normal priors instead, with the argument `width` as their
-// standard deviation.
+// argument `normal` is the number of parameters, at the end of the list, that have normal
+// priors with the standard deviation `width` instead.
 func inferred(x bayes.Experiment, width float64, normal int) func(*bayes.Data) *bayes.Posterior {
 	return func(data *bayes.Data) *bayes.Posterior {
 		x.Data = data

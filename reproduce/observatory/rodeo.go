@@ -16,8 +16,9 @@ import (
 // paper that accompanies the package). This file defines these problems. The data are
 // simulated anew. The authors find that their posteriors are accurate with step sizes of
 // 0.05, 0.75 minutes and 0.1 days, respectively. Each problem is solved here with three
-// step sizes. For the first two problems, the step size of the authors is the middle one.
-// For the third problem it lies between the two smallest.
+// step sizes. For the first two problems, the middle step size is that of the authors.
+// For the third problem, the step size of the authors lies between the two smallest step
+// sizes.
 
 // rodeoFilter is the filter that rodeo uses: an EK1 that uses only the diagonal of the
 // Jacobian.

@@ -61,10 +61,10 @@ func newTruth(ctx context.Context, s *subject, others int, seed uint64) (*truth,
 	return t, t.coarsest()
 }
 
-// The method coarsest() tries the numbers of steps 20 × 2ⁿ and finds the smallest that is
-// sufficient. A number is sufficient if the trapezoidal rule (AM1) has a root mean square
-// error of at most 10 %, relative to the size of each component. Grids with twice and
-// four times this number of steps are also used.
+// The method coarsest() tries the numbers of steps 20 × 2ⁿ and finds the smallest
+// sufficient number. A number of steps is sufficient if the trapezoidal rule (AM1) has a
+// root mean square error of at most 10 %, relative to the size of each component. Grids
+// with twice and four times this number of steps are also used.
 func (t *truth) coarsest() error {
 	const most = 20 << 9
 	for n := observed; n <= most; n *= 2 {
@@ -89,8 +89,8 @@ func (t *truth) solver(p *probode.Problem, m probode.Method, mesh probode.Mesh) 
 	return probode.NewSolver(p, m, g, 0)
 }
 
-// The method relative() divides each error of a solver by the size of its component. It
-// returns the root mean square of these ratios over all times and components.
+// The method relative() divides each error of a solver by the size of the component. The
+// result is the root mean square of these ratios over all times and components.
 func (t *truth) relative(s *probode.Solver) (float64, error) {
 	z := make([]float64, s.PathLen())
 	if err := s.Solve(z, t.p.Theta, nil); err != nil {

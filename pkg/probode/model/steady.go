@@ -95,8 +95,8 @@ const (
 )
 
 // The method find() solves the equations over spans that end at the times 1, 10, 100, …
-// after the start. It stops when neither the state nor its derivatives have changed over
-// two consecutive spans that begin after the last event.
+// after the start. The search ends when neither the state nor the derivatives of the
+// state have changed over two consecutive spans that begin after the last event.
 func (r *steadyFinder) find(theta []float64, slopes bool) (x, slope []float64, err error) {
 	d, n, start := r.q.Dim(), len(theta), r.q.Span[0]
 	now := *r.q
@@ -126,8 +126,8 @@ func (r *steadyFinder) find(theta []float64, slopes bool) (x, slope []float64, e
 }
 
 // The function lastSwitch() returns the time of the last event of q before the time
-// `end`, for the parameters θ, or −Inf if there is no such event. Events that the state
-// triggers do not count, because a state at rest triggers no events.
+// `end`, for the parameters θ, or −Inf if there is no such event. Events with triggers
+// are ignored, because a state at rest triggers no events.
 func lastSwitch(q *probode.Problem, theta []float64, end float64) float64 {
 	last := math.Inf(-1)
 	for _, e := range q.Events {
@@ -145,7 +145,8 @@ func lastSwitch(q *probode.Problem, theta []float64, end float64) float64 {
 	return last
 }
 
-// The method solve() returns the state of q at the end of its span, and its derivatives.
+// The method solve() returns the state of q at the end of the time span, and the
+// derivatives of this state.
 func (r *steadyFinder) solve(q *probode.Problem, theta []float64, slopes bool) (x, slope []float64, err error) {
 	mesh := probode.Adaptive{Tolerance: probode.Tolerance{Relative: restTolerance}, MaxSteps: 1e6}
 	path, err := probode.Setup{Method: methods.Radau{}, Mesh: mesh}.Bind(r.ctx, q, theta, q.Span[1:])
@@ -197,13 +198,13 @@ func realParts(a *mat.Dense) ([]float64, error) {
 }
 
 // The steady state x satisfies f(x, θ) = 0. The method implicit() computes the
-// derivatives of x from the derivative of this equation, J dx = −∂f/∂θ dθ. J is singular
-// if linear combinations ℓᵀx of the states are conserved. For conserved combinations, the
-// equations ℓᵀdx = ℓᵀdx₀ are added, where x₀ is the initial state. The method returns nil
+// derivatives of x from the linear equation J dx = −∂f/∂θ dθ. J is singular if linear
+// combinations ℓᵀx of the states are conserved. For each conserved combination, the
+// equation ℓᵀdx = ℓᵀdx₀ is added, where x₀ is the initial state. The method returns nil
 // if the result could be wrong: if f depends on time, if J has an eigenvalue with a
 // positive real part, or if J is singular or nearly singular for a reason other than
-// conserved combinations. The derivatives must then be computed by integrating to the
-// steady state, which takes far longer.
+// conserved combinations. If the result is nil, the derivatives must be computed by
+// integrating to the steady state, which takes far longer.
 func (r *steadyFinder) implicit(theta, x []float64) []float64 {
 	const small = 1e-9 // relative size of singular values and residuals that count as zero
 	q, d, n := r.q, r.q.Dim(), len(theta)
@@ -297,8 +298,8 @@ func (r *steadyFinder) implicit(theta, x []float64) []float64 {
 }
 
 // The method conserved() reports whether the linear combination lawᵀx of the states is
-// constant. For this purpose, the method checks whether lawᵀf is zero at random states,
-// up to rounding errors.
+// constant. The combination is taken to be constant if lawᵀf is zero at three random
+// states, up to rounding errors.
 func (r *steadyFinder) conserved(law, theta, x []float64) bool {
 	rng := rand.New(rand.NewPCG(1, 1))
 	f, at := make([]float64, len(x)), make([]float64, len(x))

@@ -52,7 +52,7 @@ func (l *lowering) crossing(g *expr.Node) (*expr.Node, bool) {
 	return expr.Call("divide", expr.Call("minus", at0), slope).Simplify(), true
 }
 
-// The method fixed() reports whether n depends only on parameters.
+// The method fixed() reports whether the formula n depends only on parameters.
 func (l *lowering) fixed(n *expr.Node) bool {
 	for _, name := range n.Symbols() {
 		if name == expr.Time || l.index.states[name] != nil {
@@ -66,8 +66,8 @@ func (l *lowering) fixed(n *expr.Node) bool {
 // The method branches() returns a system with an additional state for each such
 // comparison: see probode.Problem.Hybrid. The result is nil if there is no such
 // comparison. Kinks of functions such as max and abs do not count, because f does not
-// jump there. Comparisons without a continuous margin, such as equalities, remain in the
-// right-hand sides.
+// jump there. An equality, for example, has no continuous margin; such comparisons remain
+// in the right-hand sides.
 func (e *Instance) branches(l *lowering) *system {
 	start := map[string]*expr.Node{expr.Time: expr.Num(e.model.start)}
 	for i, id := range e.states {

@@ -9,8 +9,8 @@ import (
 // checkUnits reports an error if a sum, a comparison, a min or a max combines states with
 // different units, or if an initial value or an event sets a state to a value with a
 // different unit. checkUnits also reports an error if the rates of two states with
-// different units contain the same term. An example is a flow that leaves a state in
-// people and enters a state in mol.
+// different units contain the same term. This is the case if, for example, the same flow
+// leaves a state in people and enters a state in mol.
 //
 // Units are compared as words, so mg and g are different. A sum of mg and g is a mistake,
 // because formulas use the numbers without their units. The unit of a product counts as
@@ -78,8 +78,8 @@ func (m *Model) checkUnits() {
 	}
 }
 
-// The function terms() appends the terms of a sum to out, as text without their signs.
-// Terms that are numbers are omitted.
+// The function terms() appends the terms of the sum n to the argument `out`, as text
+// without signs. Terms that are numbers are omitted.
 func terms(n *expr.Node, out []string) []string {
 	if n == nil {
 		return out
@@ -97,8 +97,9 @@ func terms(n *expr.Node, out []string) []string {
 	return out
 }
 
-// The function unsigned() returns n without the minus signs of its first factor. The
-// product −a b, for example, is represented as (−a) b.
+// The function unsigned() removes the minus signs in front of n or, if n is a product or
+// a quotient, in front of the first factor. The product −a b, for example, is represented
+// as (−a) b.
 func unsigned(n *expr.Node) *expr.Node {
 	switch op, args := n.Operator(); {
 	case op == "minus" && len(args) == 1:

@@ -63,7 +63,7 @@ type yamlWriter struct {
 	events      []equations.Event
 }
 
-// A mapping is a YAML mapping that is written on one line.
+// The type `mapping` is a YAML mapping that is written on one line.
 type mapping struct{ yaml.Node }
 
 func (e *mapping) add(key, value string) {

@@ -241,8 +241,8 @@ func Pleiades() *probode.Problem {
 				jac[i*d+2*n+i] = 1
 			}
 			// The function attract() adds the derivatives of the acceleration of body i
-			// towards body j to the Jacobian. The blocks ∂q″ᵢ/∂qᵢ = −∂q″ᵢ/∂qⱼ are the 2×2
-			// matrix (a, b; b, c).
+			// towards body j to the Jacobian. The contribution to ∂q″ᵢ/∂qᵢ is the 2×2
+			// matrix (a, b; b, c), and ∂q″ᵢ/∂qⱼ is the negative of this matrix.
 			attract := func(i, j int, a, b, c float64) {
 				xi, yi := jac[(2*n+i)*d:(2*n+i+1)*d], jac[(3*n+i)*d:(3*n+i+1)*d]
 				xi[i] += a

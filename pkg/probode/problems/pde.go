@@ -68,9 +68,10 @@ func Brusselator(n int) *probode.Problem {
 				f[i] = a + r - (b+1)*u + k*(uLeft-2*u+uRight)
 				f[i+1] = b*u - r + k*(vLeft-2*v+vRight)
 				uLeft, vLeft = u, v
-				// The slice j holds the rows of u and of v in band storage of width 5,
-				// with the diagonal at index 2. Elements of this storage that lie outside
-				// the matrix, in the first and last rows, are not read.
+				// The slice j holds two rows of the Jacobian, for u and v at one grid
+				// point, in band storage of width 5 with the diagonal at index 2.
+				// Elements of this storage that lie outside the matrix, in the first and
+				// last rows, are not read.
 				j := jac[5*i : 5*i+10]
 				j[0], j[2], j[3], j[4] = k, 2*u*v-(b+1)-2*k, u*u, k
 				j[5], j[6], j[7], j[9] = k, b-2*u*v, -u*u-2*k, k

@@ -13,9 +13,9 @@ import (
 
 const (
 	// The constant `looser` is the tolerance of the looser integration divided by the
-	// tolerance of the accurate one. With this ratio, the error of the looser integration
-	// is much larger than the error of the accurate one, and is therefore nearly equal to
-	// the difference between the two results.
+	// tolerance of the accurate integration. With this ratio, the error of the looser
+	// integration is much larger than the error of the accurate one, and is therefore
+	// nearly equal to the difference between the two results.
 	looser = 16.0
 	// The constant `looserStiff` replaces `looser` for implicit steps, whose errors
 	// depend less on the tolerance.
@@ -23,8 +23,8 @@ const (
 	// The claimed error is the difference between the two integrations, multiplied by the
 	// constant `doubt`.
 	doubt = 10.0
-	// The constant `doubtStiff` replaces `doubt` for implicit steps. It is larger than
-	// `doubt` because both integrations may suffer from order reduction.
+	// The constant `doubtStiff` replaces `doubt` for implicit steps. The value is larger
+	// than that of `doubt`, because both integrations may suffer from order reduction.
 	doubtStiff = 30.0
 	// The claimed relative error of every component is at least the largest claimed
 	// relative error of any component multiplied by the constant `share`.
@@ -32,25 +32,26 @@ const (
 	// The constant `lost` is the relative difference above which the solution is taken to
 	// have no correct digit.
 	lost = 0.1
-	// The constant `least` is the smallest claimed error in units of the tolerance of a
-	// step.
+	// The constant `least` is the lower limit of the claimed error, in units of the
+	// tolerance of a step.
 	least = 0.1
 	// The relative error of a component is ignored while the component is very small:
 	// while its absolute value is below the product of the constant `faded` and its
 	// largest absolute value so far.
 	faded = 1e-6
-	// The integration is divided into periods. The time from t₀ to the end of a period is
-	// the time from t₀ to its beginning, multiplied by the constant `longer`. The claimed
-	// error depends only on the differences in the current period and in the two periods
-	// before it, because the error may grow and decrease again during the integration.
+	// The integration is divided into periods. A period that begins at t₀ + s ends at t₀
+	// + `longer` × s. The claimed error depends only on the differences in the current
+	// period and in the two periods before it, because the error may grow and decrease
+	// again during the integration.
 	longer = 1.15
-	// The constant `checks` is the number of times at which the integrations are compared,
-	// in addition to the requested times.
+	// The integrations are compared at the requested times and at up to `checks` − 1
+	// additional times.
 	checks = 12
 )
 
-// The function checkpoints() returns additional times. These lie in wide gaps between the
-// given times, or between the time `start` and the first of the given times.
+// The function checkpoints() returns additional times at which the integrations are
+// compared. These lie in wide gaps between the given times, or between the time `start`
+// and the first of the given times.
 func checkpoints(start float64, times []float64) []float64 {
 	var out []float64
 	width := (times[len(times)-1] - start) / checks
@@ -66,7 +67,7 @@ func checkpoints(start float64, times []float64) []float64 {
 
 // The method twice() integrates twice over the points of the schedule c. The more
 // accurate result is the solution, and the difference between the two results is a
-// measure of its error.
+// measure of the error of the solution.
 func (sol *Solution) twice(ctx context.Context, p *probode.Problem, c *schedule, s Settings) error {
 	d := p.Dim()
 	other, x := make([]float64, len(c.index)*d), make([]float64, len(c.index)*d)
@@ -124,11 +125,11 @@ func (sol *Solution) twice(ctx context.Context, p *probode.Problem, c *schedule,
 	return nil
 }
 
-// The function claim() computes the claimed error of x and stores it in the argument
-// `other`, which holds the states that are compared with x. A difference may happen to be
-// small where it changes sign. Therefore the claimed error is computed from all recent
-// differences in all components: no component is assumed to have a much smaller relative
-// error than the others. The argument `first` holds the initial state.
+// The function claim() computes the claimed error of x by comparing x with the argument
+// `other`, and then overwrites `other` with the claimed error. A difference is small near
+// a time at which it changes sign. Therefore the claimed error is computed from all
+// recent differences in all components: no component is assumed to have a much smaller
+// relative error than the others. The argument `first` holds the initial state.
 func claim(c *schedule, s Settings, doubt float64, first, other, x []float64) {
 	if len(c.index) == 0 {
 		return

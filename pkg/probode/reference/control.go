@@ -131,9 +131,9 @@ func (e *integration) seeInput(h float64) {
 }
 
 // The method divides() reports whether a shortened step is taken in two parts. The error
-// of an implicit step may depend only on its length. If every step went from one output
-// time to the next, both integrations would therefore have the same error, and their
-// difference would not show it.
+// of an implicit step may depend only on the step length. If every step went from one
+// output time to the next, both integrations would therefore have the same error, and the
+// difference between their results would not show this error.
 func (e *integration) divides() bool {
 	return !e.second && e.rule.family == implicit && !e.divided
 }
@@ -162,8 +162,8 @@ func (e *integration) try(H, part float64, cut bool) (int, bool) {
 		first = 2
 	}
 	if H > e.set.MaxStep/2 {
-		// More rows of the scheme bring the points at which f is evaluated closer
-		// together. With four rows, neighbouring points are at most H/8 apart.
+		// With more rows of the scheme, neighbouring points at which f is evaluated are
+		// closer together. With four rows, neighbouring points are at most H/8 apart.
 		first, k = max(first, 3), max(k, 3)
 	}
 	for j := 0; ; j++ {
@@ -242,8 +242,8 @@ func (r *rule) order(j int) {
 }
 
 // The method differentiate() computes f0 and, for the implicit rule, the Jacobian and
-// ∂f/∂t at (t, x). The derivative ∂f/∂t is approximated by a difference over a small part
-// of the step, whose length is at most the argument `rest`.
+// ∂f/∂t at (t, x). The derivative ∂f/∂t is approximated by a difference over a small
+// fraction of the step. The length of the step is at most the argument `rest`.
 func (e *integration) differentiate(rest float64) error {
 	r := e.rule
 	copy(e.at, e.x)
@@ -297,7 +297,7 @@ func (e *integration) differentiate(rest float64) error {
 	return nil
 }
 
-// One of the two integrations perturbs the arguments of f. For this integration, the
+// One of the two integrations perturbs the arguments of f. In that integration, the
 // method move() shifts each component of x by one unit in the last place, up or down,
 // unless the derivative of the component is zero. A constant component is not shifted,
 // because it may be a flag that f compares with a number. The method reports whether it

@@ -9,7 +9,7 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// An occurrence is an event with its time for a given θ.
+// An occurrence is an event together with the time at which it happens for a given θ.
 type occurrence struct {
 	event  *probode.Event
 	time   float64

@@ -90,13 +90,13 @@ func (e *integration) distance(j int, H, part float64) float64 {
 
 // The method size() returns the number by which an error of component k is divided to
 // give its relative error. This number is x, the absolute value of the component. If
-// there is no absolute tolerance, the number has a positive lower limit, unless all
+// there is no absolute tolerance, this number has a positive lower limit, unless all
 // states are zero. The argument `largest` is the largest absolute value of all
 // components.
 func (e *integration) size(k int, x, largest float64) float64 {
 	if e.set.Absolute == nil {
-		// If a component has been zero so far, only the other components can give its
-		// size.
+		// If a component has been zero so far, its size is estimated from the other
+		// components.
 		x = max(x, 1e-6*e.peak[k], e.set.Relative*largest)
 	}
 	return x

@@ -104,13 +104,14 @@ func (r *rule) solve(e *integration, dst []float64, H float64, n int) bool {
 
 // The method plausible() checks a step H that has converged according to the
 // extrapolation scheme. If f is not smooth, rows may agree on a wrong result by chance.
-// Therefore the method uses the cubic polynomial that has the states and the slopes f of
-// both ends of the step. In the middle of the step, it compares the slope of this
-// polynomial with f. The matrix (I/H − J)⁻¹ is applied to the slopes, to damp stiff
-// components. The cubic is not accurate, so it is sufficient that the two slopes then
-// differ by less than half of the largest slope. At an equilibrium all slopes consist of
-// rounding errors, so their differences are as large as the slopes themselves. However,
-// these differences change the state by less than its own rounding error.
+// Therefore the method interpolates between the two ends of the step by a cubic
+// polynomial that matches the states and the slopes f there. In the middle of the step,
+// the slope of the polynomial is compared with f. The matrix (I/H − J)⁻¹ is applied to
+// the difference between the two slopes, to damp stiff components. The cubic is not
+// accurate, so a difference of up to half of the largest slope is accepted. At an
+// equilibrium all slopes consist of rounding errors, so their differences are as large as
+// the slopes themselves. However, these differences change the state by less than the
+// rounding error of the state.
 func (r *rule) plausible(e *integration, H float64) bool {
 	if !r.lu.Factorize(1/H, r.jac) {
 		return false

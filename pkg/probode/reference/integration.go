@@ -11,11 +11,11 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// An integration is one of the two integrations whose results are compared. An
-// integration stores the state in twice the working precision, as x + low. All other
-// quantities are increments over a step, which are small compared with x. Therefore even
-// the accumulated rounding errors of many steps are not larger than the rounding errors
-// in the arguments of f.
+// The problem is integrated twice, and the results are compared. The type `integration`
+// holds the data of one of the two integrations. It stores the state in twice the working
+// precision, as x + low. All other quantities are increments over a step, which are small
+// compared with x. Therefore even the accumulated rounding errors of many steps are not
+// larger than the rounding errors in the arguments of f.
 type integration struct {
 	problem *probode.Problem // as it was given
 	p       *probode.Problem // the copy of problem that watch returns
@@ -55,8 +55,8 @@ type integration struct {
 	implicitOnes int
 }
 
-// A rule is an extrapolation method of one family, with the current state of its order
-// and step-size control.
+// A rule is an extrapolation method of one family, together with the current data of its
+// order control and step-size control.
 type rule struct {
 	family  family
 	n       []int     // numbers of substeps of the rows
@@ -72,7 +72,7 @@ type rule struct {
 
 func newRule(f family, n []int, run int) *rule {
 	// The more accurate integration omits the first row, so that it differs from the
-	// looser integration even if output times determine the steps of both.
+	// looser integration even if output times determine the steps of both integrations.
 	n = n[run:]
 	return &rule{family: f, n: n, k: (len(n) - 1) / 2,
 		work: make([]float64, len(n)), best: make([]float64, len(n)), cost: make([]float64, len(n))}
@@ -106,9 +106,9 @@ type stuckError string
 
 func (e stuckError) Error() string { return string(e) }
 
-// The method watch() returns a copy of the problem with changed functions. These
+// The method watch() returns a copy of the problem with changed functions. The changed
 // functions keep t inside the segment between events, and count their calls. After the
-// context has ended they return NaN, so that the step ends as well.
+// context has ended, the changed functions return NaN, so that the step ends as well.
 func (e *integration) watch() *probode.Problem {
 	p := e.problem
 	q := *p
@@ -133,7 +133,8 @@ func (e *integration) watch() *probode.Problem {
 	return &q
 }
 
-// The method eval() sets the argument f to the value f(t + dt, x + dx).
+// The method eval() evaluates the right-hand side at (t + dt, x + dx), and writes the
+// result to the argument f.
 func (e *integration) eval(f, dx []float64, dt float64) {
 	for k, x := range e.x {
 		e.at[k] = x + (e.low[k] + dx[k])
@@ -152,14 +153,15 @@ func (e *integration) eval(f, dx []float64, dt float64) {
 // number.
 const epsilon = 0x1p-52
 
-// The constant `shortest` is a step length, in units in the last place of t. In steps up
-// to this length, any increment of a component that has been zero is accepted. One reason
-// is that there is no size with which its error could be compared. The other is that the
-// time of a kink or jump of f is not known more accurately.
+// The constant `shortest` is a step length, in units in the last place of t. If a
+// component has been zero so far, steps up to this length are accepted with any increment
+// of the component. One reason is that the component has no size with which the error
+// could be compared. Another reason is that the time of a kink or jump of f is not known
+// more accurately.
 const shortest = 16
 
-// The method leaves() reports whether component k has been zero so far and the length of
-// step H is no more than the given number of units in the last place of t.
+// The method leaves() reports whether component k has been zero so far and the step
+// length H is at most the given number of units in the last place of t.
 func (e *integration) leaves(k int, H, units float64) bool {
 	return e.peak[k] == 0 && e.x[k] == 0 && H <= units*ulp(e.t)
 }

@@ -19,8 +19,8 @@ import (
 type Accurate struct {
 	// Tolerance bounds the error of a step. If Relative is zero and Absolute is nil,
 	// Relative is set to 1e-10. This tolerance is small enough for inference. For
-	// example, with a thousand observations and noise of a thousandth of the state,
-	// errors of this size change the log-likelihood by about 1e-4.
+	// example, if there are a thousand observations and the noise is a thousandth of the
+	// state, errors of this size change the log-likelihood by about 1e-4.
 	probode.Tolerance
 }
 

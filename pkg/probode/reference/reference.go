@@ -10,7 +10,8 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// A family is one of the two basic rules that can be extrapolated, explicit or implicit.
+// A family is one of the two basic rules that can be extrapolated: the explicit rule or
+// the implicit rule.
 type family int
 
 const (

@@ -10,9 +10,9 @@ import (
 // that is not in use is tried when there is a reason to expect that it is better. For a
 // stiff problem, the steps of an explicit rule are limited to a few times 1/ρ at any
 // accuracy, where ρ is the spectral radius of the Jacobian. For a problem that is not
-// stiff, the steps of an implicit rule must be as short as those of an explicit rule. The
-// explicit rule then needs less work. After a trial, the family with the larger ratio of
-// step length to work is used.
+// stiff, the steps of an implicit rule must be as short as those of an explicit rule, but
+// the explicit rule needs less work for each step. After a trial, the family with the
+// larger ratio of step length to work is used.
 
 const (
 	firstWait = 30  // steps; the first ones are short for other reasons
@@ -114,9 +114,9 @@ func (e *integration) consider(H float64, cut bool) {
 		return
 	}
 	if e.rule.family == explicit {
-		// If the matrices are large, a trial of the implicit family is expensive. It is
-		// therefore delayed until its cost is at most the work since the last change of
-		// family.
+		// If the matrices are large, a trial of the implicit family is expensive. The
+		// trial is therefore delayed until its cost is at most the work since the last
+		// change of family.
 		var work [4]float64
 		e.implicitWork(work[:], implicitSubsteps[:len(work)])
 		if trialRun*work[len(work)-1] > float64(s.since)*e.rule.work[e.rule.k] {

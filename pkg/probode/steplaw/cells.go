@@ -143,8 +143,9 @@ func (c *division) findBox() error {
 // the sides of the box. On the sides the density is at most about e⁻⁵⁰ times the maximum.
 const edge = 50
 
-// sideLevel returns the largest log density on a side of the box. The field `top` is the
-// largest log density found so far; the method raises it if necessary.
+// sideLevel returns the largest log density on a side of the box. If this value is larger
+// than the field `top`, the largest log density found so far, the method also updates
+// `top`.
 func (c *division) sideLevel(k int, upper bool) float64 {
 	var zeta [2]float64
 	zeta[k] = c.lo[k]
@@ -267,8 +268,8 @@ func (c *division) divide() error {
 	return nil
 }
 
-// The method marked() reports whether q contains a mark and is wider than the mark
-// allows.
+// The method marked() reports whether the cell q contains a mark and is wider than the
+// width of that mark.
 func (c *division) marked(q cell) bool {
 	for _, m := range c.marks {
 		in, wide := true, false

@@ -3,9 +3,9 @@ package steplaw
 import "math"
 
 // A tally holds statistics of the standardised noise ζ = L⁻¹(Z_{i+1} − μ) in an ensemble.
-// It uses the states of the chains in the second half of the sweeps. For each step it
-// holds the number of these states, and for each step and component the sums of ζ and ζ²
-// over these states. Since ζ is of order 1, plain sums are accurate enough.
+// Only states from the second half of the sweeps of a chain are counted. The tally holds
+// the number of these states for each step, and the sums of ζ and ζ² over these states
+// for each step and component. Since ζ is of order 1, plain sums are accurate enough.
 type tally struct {
 	states      []int
 	sum, square []float64

@@ -176,7 +176,7 @@ type drawn struct {
 	failure error // of the first path that failed
 }
 
-// The method draw() draws the paths i with from ≤ i < to. It returns nil if ctx has
+// The method draw() draws the paths i with from ≤ i < to. The result is nil if ctx has
 // ended.
 func (w *drawer) draw(ctx context.Context, s Settings, from, to int) *drawn {
 	r := &drawn{moments: moments.NewVector(len(w.z)), tally: newTally(w.solver.Steps(), w.sampler.p.Dim())}

@@ -8,20 +8,21 @@ import (
 
 // An elimination brings G = cI − J to triangular form, to compute its determinant and to
 // find out whether the determinant can be trusted. The type probode.LU is faster, but
-// gives no access to the pivots, since it may hold an inverse or may change the order of
-// the factorisation.
+// gives no access to the pivots, because an LU may hold an inverse or may change the
+// order of the factorisation.
 type elimination struct {
 	d, low, up, stride int
 	a, terms           []float64 // elements, and for each the sum of the magnitudes of its terms
 
 	logDet float64 // ln|det G|
 
-	// A pivot is computed from the terms g_ii and l_ik u_ki. Its ratio is its magnitude
-	// divided by the sum of the magnitudes of these terms; it is in (0, 1]. The field
-	// `least` is the smallest ratio of all pivots. If the matrix is singular, a pivot
-	// would be zero in exact arithmetic. In fact it is usually a rounding error, and its
-	// ratio is of the size of the relative errors of the elements. Unlike a condition
-	// number, this ratio does not depend on the units of the components.
+	// A pivot is the sum of the terms g_ii and −l_ik u_ki. The ratio of a pivot is its
+	// magnitude divided by the sum of the magnitudes of these terms, and lies in (0, 1].
+	// The field `least` is the smallest ratio of all pivots. If the matrix is singular,
+	// one pivot would be zero in exact arithmetic. In floating-point arithmetic this
+	// pivot is usually a rounding error, and its ratio is about as large as the relative
+	// errors of the elements. Unlike a condition number, this ratio does not depend on
+	// the units of the components.
 	least float64
 }
 

@@ -134,8 +134,8 @@ type sampler struct {
 	tally       *tally // of the current block of paths
 }
 
-// exactKey separates the random stream of the chain from the streams of ξ, whose second
-// key is the number of a block.
+// The random stream of the chain has the second key exactKey, so that it differs from the
+// streams of ξ, whose second keys are the numbers of blocks.
 const exactKey = math.MaxUint64
 
 // The method begin() prepares the sampler for the path with the given number. The steps
@@ -196,8 +196,8 @@ func (x *sampler) draw(next []float64, i int, xi []float64) error {
 }
 
 // mostSearched is the largest number of steps at which the method search() checks the
-// density. The number is limited, since a check costs hundreds of evaluations of f if d >
-// 1.
+// density. The number of checks is limited because, for d > 1, each check costs hundreds
+// of evaluations of f.
 const mostSearched = 256
 
 // The method searches() reports whether the method search() has to check step i of path

@@ -103,8 +103,8 @@ func New(s *probode.Solver, i int, z, theta []float64) (*Law, error) {
 }
 
 // newLaw returns the distribution of the state after step i. The step begins at the state
-// x. The argument `from` is a Stepper that has stored its values from earlier steps. If
-// this Stepper returns an error, newLaw returns the same error.
+// x. The argument `from` is a Stepper in which the values from earlier steps are stored.
+// If this Stepper returns an error, newLaw returns the same error.
 func newLaw(from probode.Implicit, p *probode.Problem, g *probode.Grid, i int, x, theta, scale []float64) (*Law, error) {
 	var m probode.ImplicitStep
 	if err := from.Implicit(&m, i, x, theta); err != nil {

@@ -41,8 +41,8 @@ func (s *Law) size() float64 {
 	return size
 }
 
-// The method around() returns points that are spread out around the mean. For d = 2 they
-// lie on ellipses of increasing size, and otherwise along at most 8 axes.
+// The method around() returns points that are spread out around the mean. For d = 2 these
+// points lie on ellipses of increasing size; for other d they lie along at most 8 axes.
 func (s *Law) around() [][]float64 {
 	var points [][]float64
 	add := func(k int, by float64) {
@@ -72,8 +72,8 @@ func (s *Law) around() [][]float64 {
 	return points
 }
 
-// The method newton() runs Newton's method from z, which it overwrites, and keeps the
-// root if it finds a new one.
+// The method newton() runs Newton's method from z, and overwrites z. If Newton's method
+// converges to a new root, this root is kept.
 func (s *Law) newton(z []float64) {
 	f := make([]float64, s.d)
 	for range 100 {

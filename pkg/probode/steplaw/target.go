@@ -58,9 +58,9 @@ type target struct {
 
 	// Φ is computed from the remainder of the linearisation about the point `base`, and
 	// not from r. The reason is that r is a small difference of terms of size z/h. For a
-	// method of high order with small steps, its rounding errors could be larger than the
-	// noise. The field `fbase` is f(t_{i+1}, base) + r(μ), where r(μ) is zero unless
-	// Newton's iteration ended early.
+	// method of high order with small steps, the rounding errors of r could be larger
+	// than the noise. The field `fbase` is f(t_{i+1}, base) + r(μ), where r(μ) is zero
+	// unless Newton's iteration ended early.
 	base, fbase []float64
 
 	z, u []float64 // from the last call of phi
@@ -92,8 +92,8 @@ func (g *target) set(s *probode.ImplicitStep, theta, scale []float64) error {
 		copy(g.base, g.mu)
 		g.p.F(g.fbase, g.t, g.base, theta)
 		for k, f := range g.fbase {
-			// If r(μ) is below the rounding error of its terms, it is set to zero, which
-			// is its value at the exact μ.
+			// If r(μ) is below the rounding error of the terms of r, then r(μ) is set to
+			// zero, the value of r at the exact μ.
 			r := s.Inv*g.mu[k] - s.Known[k] - f
 			if math.Abs(r) > 4*epsilon*(s.Inv*math.Abs(g.mu[k])+math.Abs(s.Known[k])+math.Abs(f)) {
 				g.fbase[k] += r
@@ -104,9 +104,9 @@ func (g *target) set(s *probode.ImplicitStep, theta, scale []float64) error {
 		copy(g.fbase, s.FCenter)
 	}
 	// If J is singular, a pivot is usually not zero but a rounding error. Such a pivot is
-	// the difference of two terms that are 10¹⁶ times as large, or 10⁸ times if J is
-	// approximated by differences. A pivot is trusted if it is larger than this rounding
-	// error by a factor of at least 10⁴ or 10², respectively.
+	// about 10⁻¹⁶ times as large as the terms from which it is computed, or 10⁻⁸ times if
+	// J is approximated by differences. A pivot is trusted if it is at least 10⁻¹² times
+	// as large as these terms, or 10⁻⁶ times if J is approximated by differences.
 	least := 1e-12
 	if g.p.FJ == nil {
 		least = 1e-6

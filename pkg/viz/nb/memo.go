@@ -151,9 +151,9 @@ func fileName(name string) string {
 }
 
 // The function encode() returns the bytes that restore() reads: a SHA-256 hash, followed
-// by the gob encoding of v. As a check it decodes the bytes again, because gob changes
-// some values without reporting an error, and because a decoding error should be reported
-// now and not when a later cell reads the result.
+// by the gob encoding of v. To find values that gob changes without reporting an error,
+// encode() decodes the bytes again. A decoding error is then reported now, and not when a
+// later cell reads the result.
 func encode[T any](v T) (data []byte, err error) {
 	defer func() {
 		// A value that took a long time to compute should not be lost if its encoder
@@ -185,8 +185,9 @@ func encode[T any](v T) (data []byte, err error) {
 	return append(sum[:], b.Bytes()...), nil
 }
 
-// The function difference() compares two literals. It returns the first element of a that
-// differs from the corresponding element of b, and this element of b.
+// The function difference() compares the Go literals a and b, and returns the first
+// element of a that differs from the corresponding element of b. The second result is
+// that element of b.
 func difference(a, b string) (string, string) {
 	i := 0
 	for i < len(a) && i < len(b) && a[i] == b[i] {
@@ -252,8 +253,8 @@ func store(file string, data []byte) (err error) {
 	})
 }
 
-// The function lossy() returns a phrase that names a field, if there is one, that
-// encoding/gob would omit without an error. Otherwise it returns "".
+// If encoding/gob would omit a field without an error, the function lossy() returns a
+// phrase that names this field. If no field would be omitted, lossy() returns "".
 func lossy(t reflect.Type, path string, seen map[reflect.Type]bool) string {
 	if seen[t] {
 		return ""

@@ -26,8 +26,8 @@ import (
 )
 
 // The script environment/lab fetches a copy of ECharts. The constant `echarts` is the
-// path of this copy, relative to the root of the Jupyter server. If there is no copy,
-// charts load the library from the network.
+// path of this copy, relative to the root of the Jupyter server. If this file does not
+// exist, charts load ECharts from the network.
 const echarts = "environment/echarts/echarts.min.js"
 
 // Context returns the context of the cell. The context ends when the user interrupts the

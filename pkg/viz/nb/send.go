@@ -11,8 +11,8 @@ import (
 
 type bundle = map[protocol.MIMEType]any
 
-// The function send() passes a bundle to the kernel. A bundle replaces any earlier bundle
-// with the same id.
+// The function send() passes a bundle to the kernel. A bundle holds one output in one or
+// more MIME types, and replaces any earlier bundle with the same id.
 func send(b bundle, id string) {
 	if !gonbui.IsNotebook {
 		if id == "" {

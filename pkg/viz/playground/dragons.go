@@ -14,8 +14,8 @@ import (
 	"github.com/probode/probode/pkg/viz/internal/kde"
 )
 
-// The type `dragons` is the figure about spurious peaks of the likelihood that a solver
-// causes. The problem is y′ = β0 − β1 y with y(0) = 1. The vertical axis of the surface
+// The type `dragons` is the figure about spurious likelihood peaks, which are caused by a
+// solver. The problem is y′ = β0 − β1 y with y(0) = 1. The vertical axis of the surface
 // shows the limit β0/β1 of the solution.
 type dragons struct {
 	*Figure
@@ -33,8 +33,8 @@ type peak struct {
 	exact        float64 // accurate log-likelihood there, relative to its maximum
 }
 
-// The figure shows these values of β1. The distance between neighbouring points is two
-// standard deviations of the narrowest peak.
+// The figure shows values of β1 from leastBeta to mostBeta. Neighbouring values differ by
+// two standard deviations of the narrowest peak.
 const leastBeta, mostBeta = 0.3, 12
 
 var betas = floats.Span(make([]float64, 391), leastBeta, mostBeta)
@@ -51,8 +51,8 @@ func (*dragons) controls(string) knobs {
 }
 
 // The method compute() solves the equation for parameters on the line β0 = 10 β1, and
-// finds the peaks of the log-likelihood on this line. Then it computes the log-likelihood
-// on a grid around the line.
+// finds the peaks of the log-likelihood on this line. The method also computes the
+// log-likelihood on a grid around the line.
 func (f *dragons) compute(ctx context.Context) error {
 	p := posed("dragons-uniform")
 	p.Setup = probode.Setup{Method: f.method(), Mesh: probode.Uniform(f.number("h"))}

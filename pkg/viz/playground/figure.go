@@ -37,7 +37,7 @@ type content interface {
 	// given value of the leading control, or nil if this value is not allowed.
 	controls(value string) knobs
 
-	// The method compute() performs the computation. The computation runs as a task.
+	// The method compute() computes all results, and runs as a task.
 	compute(ctx context.Context) error
 
 	// The method advance() lets the task run for about the given time, and reports

@@ -257,7 +257,7 @@ func (f *modelFigure) fitted(ends []model.Optimum) []string {
 }
 
 // The method apart() reports whether two points differ, in any parameter, by more than a
-// hundredth of the range of its slider.
+// hundredth of the range of the slider.
 func (f *modelFigure) apart(a, b []float64) bool {
 	for i, q := range f.file.Params {
 		c := f.named(parameter + q.ID)

@@ -22,8 +22,8 @@ type message struct {
 	Name   string
 }
 
-// A reply is the answer to a message. A reply contains the controls if they have changed,
-// and always after a request of the kind "open" or "set".
+// A reply is the answer to a message. A reply contains the controls if the controls have
+// changed, or if the request is of the kind "open" or "set".
 type reply struct {
 	ID       int             `json:"id"`
 	Error    string          `json:"error,omitempty"`

@@ -184,8 +184,8 @@ func worst(s diag.Summary) (name string, ess, rhat float64) {
 	return name, ess, rhat
 }
 
-// The function enough() reports whether there are enough effective draws for their means
-// to be shown.
+// The function enough() reports whether the effective sample size is large enough, and R̂
+// small enough, for the means of the draws to be shown.
 func enough(s diag.Summary) bool {
 	_, ess, rhat := worst(s)
 	return len(s) > 0 && rhat <= mostRHat && ess >= leastESS

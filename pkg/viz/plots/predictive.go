@@ -38,8 +38,8 @@ func Predictive(q *bayes.Prediction, data *bayes.Data) viz.Figure {
 }
 
 // The function intervals() draws the quantiles of column k of a prediction. If the
-// argument `joined` is true, it draws bands and a line. Otherwise it draws a bar at each
-// time.
+// argument `joined` is true, the quantiles are drawn as bands and a line, and otherwise
+// as a bar at each time.
 func intervals(q *bayes.Prediction, k int, joined bool) []viz.Layer {
 	at := func(prob float64) []float64 { return q.Quantiles(k, prob) }
 	color, wide, half := viz.Palette[5], "90 % of new observations", "50 %"

@@ -17,8 +17,8 @@ func (g Surface) Contour(level float64) (x, y []float64) {
 			t.cell(i, j)
 		}
 	}
-	// Join the segments into polylines. The polylines start from the cells in the order
-	// in which these were visited, because the order of the elements of a map is random.
+	// Join the segments into polylines. The order of the polylines is the order in which
+	// the cells were visited, because the order of the elements of a map is random.
 	for _, start := range t.order {
 		first := true
 		for at := start; ; {
@@ -144,8 +144,8 @@ func (t *tracer) point(e edge) (x, y float64) {
 	return x0 + f*(x1-x0), y0 + f*(y1-y0)
 }
 
-// The method at() returns the position of a grid point, which may lie just outside the
-// grid.
+// The method at() returns the position of the grid point (i, j). The indices may be one
+// step outside the grid.
 func (t *tracer) at(i, j int) (x, y float64) {
 	return t.g.X[0] + float64(i)*(t.g.X[1]-t.g.X[0]), t.g.Y[0] + float64(j)*(t.g.Y[1]-t.g.Y[0])
 }
