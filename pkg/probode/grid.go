@@ -123,7 +123,7 @@ func checkStep(span [2]float64, h float64) error {
 	case h > length*(1+1e-9):
 		return fmt.Errorf("the step is %g: want at most the span, %g", h, length)
 	case length/h > maxSteps:
-		return fmt.Errorf("the step is %g: this would take %g steps over the span of %g, more than the limit of %d", h, math.Round(length/h), length, maxSteps)
+		return fmt.Errorf("the step is %g: the span of %g would need %g steps, more than the limit of %d", h, length, math.Round(length/h), maxSteps)
 	}
 	return nil
 }

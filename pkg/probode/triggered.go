@@ -277,7 +277,7 @@ func (l *locatedPath) solve(r []float64) error {
 		}
 		slope := l.slopes[n*count+n]
 		if r[n] /= slope; !(slope > 0) || math.IsInf(r[n], 0) || r[n] != r[n] {
-			return fmt.Errorf("%s: at t = %.6g the trigger of %s touches 0 without crossing it, or crosses it downwards (slope %.3g): its time has no derivative", l.p.Title(), l.at[len(l.p.Theta)+n], l.title(n), slope)
+			return fmt.Errorf("%s: at t = %.6g the trigger of %s touches 0 without crossing it, or crosses it downwards (slope %.3g): the time of this event has no derivative", l.p.Title(), l.at[len(l.p.Theta)+n], l.title(n), slope)
 		}
 	}
 	return nil

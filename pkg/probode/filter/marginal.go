@@ -120,7 +120,7 @@ var errCoupled = errors.New("an observation depends on several blocks")
 func (m *Marginal) Predict(ctx context.Context, dst, theta []float64, alpha float64, look func(n int, x []float64, r *Row), settled func(x []float64) bool) (extra float64, err error) {
 	c := len(m.row.Y)
 	if len(dst) != 2*len(m.rows)*c {
-		panic(fmt.Sprintf("filter: dst has length %d: want 2·%d·%d, for the times and values", len(dst), len(m.rows), c))
+		panic(fmt.Sprintf("filter: dst has length %d: want 2·%d·%d, a mean and a standard deviation for each time and value", len(dst), len(m.rows), c))
 	}
 	if !(alpha > 0) || math.IsInf(alpha, 1) {
 		return 0, fmt.Errorf("filter: the diffusion is %g: want a finite number > 0", alpha)

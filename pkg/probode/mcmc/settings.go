@@ -131,7 +131,7 @@ func (s Settings) WithDefaults() (Settings, error) {
 		}
 	}
 	if len(s.Only) == 0 {
-		return s, errors.New("mcmc: Settings.Only is empty: want nil or the number of a chain")
+		return s, errors.New("mcmc: Settings.Only has no elements: want nil for all chains, or the number of at least one chain")
 	}
 	seen := make(map[int]bool, len(s.Only))
 	for _, i := range s.Only {
