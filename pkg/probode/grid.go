@@ -491,7 +491,7 @@ func (g *Grid) move(theta []float64) error {
 			continue
 		}
 		if step := s.widest * length; step > most*s.widest*s.length && step > coarsest*(1+1e-9) {
-			return fmt.Errorf("%w: a step of %.3g instead of %.3g, between t = %.6g and %.6g", ErrStretched, step, s.widest*s.length, at, end)
+			return fmt.Errorf("%w (between t = %.6g and %.6g a step would be %.3g long instead of %.3g)", ErrStretched, at, end, step, s.widest*s.length)
 		}
 		for i, f := range s.frac {
 			g.t[s.from+i] = at + f*length

@@ -13,7 +13,7 @@ import (
 )
 
 // errOtherEvents says that the events at this θ differ from those at the θ of Hold.
-var errOtherEvents = errors.New("other events happen than at the θ for which the steps were held: hold them at this θ")
+var errOtherEvents = errors.New("the events differ from those at the θ for which the steps were chosen: call Hold at this θ")
 
 // The code in this file computes the derivative of a path of a problem with triggers. The
 // times τ of the events that a run has located become additional parameters of a problem

@@ -271,7 +271,7 @@ func TestPopulationRefuses(t *testing.T) {
 		{"duration: 2, time: 20", "duration: 2, time: time", "m.yaml:14: the time of dose infusion depends on time: want"},
 		{"time: 20, every: 3", "time: 20, every: drip", "m.yaml:14: the time of dose infusion depends on drip: want"},
 		{"time: 20, every: 3, count: 2}", "time: half, every: 3, count: 2}\nassignments:\n  - {assignmentId: twice, formula: 2 * half}\n  - {assignmentId: half, formula: x / 2}", "the time of dose infusion depends on half: want"},
-		{"count: 2}\n  - {doseId: inf", "count: 1e9}\n  - {doseId: inf", `count is "1e9": want a whole number`},
+		{"count: 2}\n  - {doseId: inf", "count: 1e9}\n  - {doseId: inf", `“count” is "1e9": want a whole number`},
 		{"{drip: 5}", "{typical: 5}", "event pump sets typical, which is estimated"},
 		{"{drip: 5}", "{level: 5}", "event pump sets level, which is not a state"},
 		{"drip, nominalValue: 0", "drip", "m.yaml:8: parameter drip is not estimated and has no nominalValue"},

@@ -58,7 +58,7 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	auto := flags.Bool("auto", false, "add draws while the verdict on a step is undecided, up to -budget; the confidence level holds for up to four interim analyses together")
 	budget := flags.String("budget", "", "limit for -auto: a number of `draws` per chain, a time such as 10m after which sampling stops, or both, as in 50000,10m; default: eight times the draws of the first analysis, and 4m for the first posterior")
 	minESS := flags.Float64("min-ess", 0, "effective sample size at which a run ends; 0 means 4000, or as many as -draws allows")
-	weighed := flags.Int("weighed", 4000, "number of draws at each step for which an accurate solver also solves the equations")
+	weighed := flags.Int("weighed", 4000, "for each step, the number of draws for which an accurate solver also solves the equations")
 	start := flags.String("start", "", "with -model: begin the searches for modes only at the best end points in this `file`, written by fit -json")
 	workers := flags.Int("workers", 0, "number of chains that run at the same time; 0: one for each processor")
 	figure := flags.String("out", "", "`file` (.html) for a page with the figure; the numbers are written to a .csv file with the same name")
