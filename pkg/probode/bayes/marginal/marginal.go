@@ -98,7 +98,7 @@ func predictive(x *bayes.Experiment, params []bayes.Param, dalton bool) (*bayes.
 			predicted = bayes.LogNormal{Sigma: bayes.Unknown(sd)}
 		default:
 			if !dalton || smooth(x, k) == nil {
-				return nil, fmt.Errorf("column %d has errors of type %T: want bayes.Gaussian or bayes.LogNormal; DALTON also allows other errors with a smooth log density", k+1, of)
+				return nil, fmt.Errorf("column %d has errors of type %T: want bayes.Gaussian or bayes.LogNormal, or use DALTON if the log density of the errors is smooth", k+1, of)
 			}
 		}
 		data.Names, sds = append(data.Names, name), append(sds, sd)
