@@ -183,7 +183,7 @@ func (m *Marginal) both(theta []float64, alpha float64, settled func(x []float64
 	// observed data may be slightly more likely. If the observed data appear to be much
 	// more likely, the first filter has diverged, and the result has no meaning.
 	if m.fit+extra > float64(m.values) {
-		return 0, fmt.Errorf("filter: the two filters of DALTON disagree: according to their result, %d data values would be e^%.3g times as likely as data that are predicted exactly; use a smaller step, or Fenrir", m.values, m.fit+extra)
+		return 0, fmt.Errorf("filter: the two filters of DALTON disagree: the likelihood of %d data values is e^%.3g times that of a perfect prediction, which cannot be right; use a smaller step, or Fenrir", m.values, m.fit+extra)
 	}
 	return extra, nil
 }

@@ -94,7 +94,7 @@ func (s Settings) WithDefaults() (Settings, error) {
 		}
 	}
 	if s.Start == nil {
-		return s, errors.New("mcmc: Settings.Start is nil: want a function that returns a start")
+		return s, errors.New("mcmc: Settings.Start is nil: want a function that returns a starting point")
 	}
 	if s.Draws == 0 {
 		s.Draws = 1000

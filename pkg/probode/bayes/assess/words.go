@@ -65,14 +65,14 @@ const (
 	noteMoments      = "mean or sd is off"
 	noteFailed       = "%.1f %% of the solves failed"
 	noteUnsound      = "the draws are not reliable: see the warnings"
-	noteNotBetter    = "not known to be better than taking the solver as exact at the same step"
+	noteNotBetter    = "not known to be better than no remedy at the same step"
 	noteNotNeeded    = "not needed: at this step the solver is accurate enough without a remedy"
 	noteMissed       = "the draws miss a part of the reference posterior, and weights cannot restore it"
 	noteWeights      = "k̂ = %.2f"
 )
 
 func sayWorse(factor float64) string {
-	return fmt.Sprintf("%s: the error is %.1f times as large as when the solver is taken as exact at the same step", worseThanNothing, factor)
+	return fmt.Sprintf("%s: the error is %.1f times as large as without a remedy at the same step", worseThanNothing, factor)
 }
 
 // sayDistrust says why the reference cannot be trusted, and what to do about it.

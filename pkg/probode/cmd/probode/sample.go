@@ -435,7 +435,7 @@ func sufficient(c *mcmc.Chains) (enough, hopeless bool, words string) {
 	}
 	words += fmt.Sprintf("caution: the draws of %s are not sufficient: want %.0f effective draws and R̂ below 1.01\n", strings.Join(names, ", "), wanted)
 	if hopeless = !(least*lastDraws >= wanted*float64(n)); hopeless {
-		words += fmt.Sprintf("At this rate even %d draws would not be sufficient. If you set -draws, the run is continued up to that number.\n", lastDraws)
+		words += fmt.Sprintf("At this rate even %d draws would not be sufficient. To continue anyway, set -draws to the number of draws.\n", lastDraws)
 	}
 	return false, hopeless, words
 }
