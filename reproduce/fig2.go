@@ -179,7 +179,7 @@ The schemes <i>deterministic</i> and <i>paper</i> have 11 000 iterations, as in 
 	if err := sec.Figure(f, "The first two columns reproduce the paper's Figure 2. The third column shows the posterior that the model defines."); err != nil {
 		return nil, err
 	}
-	if err := sec.Figure(intervals(t, titles), "Mean and 95 % interval of each parameter; black is the truth. The schemes are side by side at each h."); err != nil {
+	if err := sec.Figure(intervals(t, titles), "Mean and 95 % interval of each parameter. The black line is the true value. For each h, the schemes are side by side."); err != nil {
 		return nil, err
 	}
 	var rows [][]string
@@ -225,11 +225,11 @@ The schemes <i>deterministic</i> and <i>paper</i> have 11 000 iterations, as in 
 	sd := func(scheme string, i int) float64 {
 		return number(narrow.where(scheme, scales[i], "theta3").rows[0][3])
 	}
-	claim += fmt.Sprintf(" The distribution of the draws also depends on the proposal: without adaptation, steps that are 30 times shorter change the standard deviation of θ3 from %.3f to %.3f (h = 0.05); with the correct scheme it changes from %.3f to %.3f, within its Monte Carlo error.",
+	claim += fmt.Sprintf(" The distribution of the draws also depends on the proposal. If the proposals are not adapted and are made 30 times narrower, the standard deviation of θ3 changes from %.3f to %.3f (h = 0.05). With the correct scheme it changes from %.3f to %.3f, which is within the Monte Carlo error.",
 		sd("paper", 0), sd("paper", 1), sd("pcn", 0), sd("pcn", 1))
 	sec.claim("“Algorithm for sampling p(θ, Z | Y)” (appendix)", claim, false)
 	sec.claim("cost “bounded by twice the cost of an MCMC operating with a deterministic integrator” (§3.2)",
-		fmt.Sprintf("The cost is %.2f solves per draw at the observed acceptance rate (backward Euler, h = %s). Drawing the normals costs additional time.", 1+get("backward-euler", "paper", "theta1", "accept"), coarse), true)
+		fmt.Sprintf("The cost is %.2f solves per draw at the observed acceptance rate (backward Euler, h = %s). Drawing the normal random numbers takes additional time.", 1+get("backward-euler", "paper", "theta1", "accept"), coarse), true)
 	return sec, nil
 }
 

@@ -104,7 +104,7 @@ Part (iii) of the theorem promises the rate of the deterministic method. Section
 “does not impact the global convergence of the integrator”.`)
 	f := groupPanels(t, "max_error", "max error", map[string][]float64{"none": {1, 3, 5}, "current": {1, 2}, "predictor": {1, 3, 5}, "newton": {1, 3, 5}})
 	f.Title = "Error of the classical methods, FitzHugh–Nagumo"
-	if err := sec.Figure(f, "The Adams–Moulton method of s steps, linearised at the current state, has order min(s+1, 2): all curves with s ≥ 1 have slope 2. Linearised at the Adams–Bashforth predictor, or solved by Newton's method, every method has order s+1. Rounding keeps the error from falling below about 1e-14."); err != nil {
+	if err := sec.Figure(f, "If it is linearised at the current state, the Adams–Moulton method of s steps has order min(s+1, 2), so all curves with s ≥ 1 have slope 2. If it is linearised at the Adams–Bashforth predictor or solved by Newton's method, the method has order s+1. Because of rounding, the errors do not fall below about 1e-14."); err != nil {
 		return nil, err
 	}
 	// The order is determined at step sizes for which the leading term dominates the
@@ -148,6 +148,6 @@ Part (iii) of the theorem promises the rate of the deterministic method. Section
 		fmt.Sprintf("True for s ≤ 1 only. The errors of AM2 at h = 0.05, 0.0125, 0.003125 are %s, %s, %s with Newton (order 3) and %s, %s, %s linearised at Zᵢ (order 2), because the linearisation adds an error of O(h³) in each step.",
 			at("AM2", "newton", cell(.05)), at("AM2", "newton", cell(.0125)), at("AM2", "newton", cell(.003125)),
 			at("AM2", "current", cell(.05)), at("AM2", "current", cell(.0125)), at("AM2", "current", cell(.003125))), false)
-	sec.claim("β_j ∈ ℝ₊ (§2.1), f globally Lipschitz (Theorem)", "These assumptions do not hold: for s ≥ 2 the Adams–Moulton coefficients have both signs, and the FitzHugh–Nagumo field is cubic. Nevertheless, with Newton's method the observed orders are as promised.", false)
+	sec.claim("β_j ∈ ℝ₊ (§2.1), f globally Lipschitz (Theorem)", "These assumptions do not hold: for s ≥ 2 the Adams–Moulton coefficients have both signs, and the FitzHugh–Nagumo field is cubic. Nevertheless, with Newton's method the observed orders are those of the theorem.", false)
 	return sec, nil
 }

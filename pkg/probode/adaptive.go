@@ -114,7 +114,7 @@ func (s *adaptivePath) place(theta []float64) (err error) {
 func (s *adaptivePath) States(ctx context.Context, dst, theta, _ []float64) error {
 	d := s.p.Dim()
 	if len(dst) != len(s.times)*d {
-		panic(fmt.Sprintf("probode: dst has length %d: want %d·%d, the number of times multiplied by the dimension", len(dst), len(s.times), d))
+		panic(fmt.Sprintf("probode: dst has length %d: want %d·%d, for all times and components", len(dst), len(s.times), d))
 	}
 	if err := s.run(ctx, theta); err != nil {
 		return err

@@ -84,7 +84,7 @@ func (p *Problem) checkAt(t float64, x, theta []float64) error {
 	p.F(again, t, x, theta)
 	for i, v := range f {
 		if v != again[i] && v == v {
-			return fmt.Errorf("%s: F does not set dst[%d], adds to its old value, or gives a different value each time: at t = %g it gives %g and then %g; F must set every element", p.Title(), i, t, v, again[i])
+			return fmt.Errorf("%s: F does not set dst[%d], adds to its old value, or is not deterministic: two calls at t = %g give %g and %g; F must set every element", p.Title(), i, t, v, again[i])
 		}
 	}
 	for _, k := range p.Noiseless {

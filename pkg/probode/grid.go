@@ -123,7 +123,7 @@ func checkStep(span [2]float64, h float64) error {
 	case h > length*(1+1e-9):
 		return fmt.Errorf("the step is %g: want at most the span, %g", h, length)
 	case length/h > maxSteps:
-		return fmt.Errorf("the step is %g: this would take %g steps over the span of %g, more than the limit of %d", h, math.Round(length/h), length, maxSteps)
+		return fmt.Errorf("the step is %g: the span of %g would need %g steps, more than the limit of %d", h, length, math.Round(length/h), maxSteps)
 	}
 	return nil
 }
@@ -492,7 +492,7 @@ func (g *Grid) move(theta []float64) error {
 			continue
 		}
 		if step := s.widest * length; step > most*s.widest*s.length && step > coarsest*(1+1e-9) {
-			return fmt.Errorf("%w: a step of %.3g instead of %.3g, between t = %.6g and %.6g", ErrStretched, step, s.widest*s.length, at, end)
+			return fmt.Errorf("%w (between t = %.6g and %.6g a step would be %.3g long instead of %.3g)", ErrStretched, at, end, step, s.widest*s.length)
 		}
 		for i, f := range s.frac {
 			g.t[s.from+i] = at + f*length

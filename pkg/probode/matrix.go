@@ -36,7 +36,7 @@ func NewDense(d int) *Matrix {
 // numbers of subdiagonals and superdiagonals, each in [0, d).
 func NewBanded(d, lower, upper int) *Matrix {
 	if d < 1 || lower < 0 || upper < 0 || lower >= d || upper >= d {
-		panic(fmt.Sprintf("probode: the bandwidths of a matrix are %d and %d, and its dimension is %d: want bandwidths in [0, dimension)", lower, upper, d))
+		panic(fmt.Sprintf("probode: the dimension of a matrix is %d and the bandwidths are %d and %d: want bandwidths in [0, dimension)", d, lower, upper))
 	}
 	w := lower + upper + 1
 	return &Matrix{D: d, Lower: lower, Upper: upper, Banded: true, Stride: w, A: make([]float64, d*w)}

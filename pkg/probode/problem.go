@@ -326,7 +326,7 @@ func (p *Problem) Validate() error {
 		return fmt.Errorf("%s: Band is (%d, %d): want both numbers in [0, %d)", name, p.Band.Lower, p.Band.Upper, d)
 	}
 	if h := p.Hybrid; h != nil && h.Dim() < d {
-		return fmt.Errorf("%s: Hybrid has %d states: want the %d states of the problem, followed by others", name, h.Dim(), d)
+		return fmt.Errorf("%s: Hybrid has %d states: want the %d states of this problem first, and then the additional states", name, h.Dim(), d)
 	}
 	for _, k := range p.Noiseless {
 		if k < 0 || k >= d {

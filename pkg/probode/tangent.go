@@ -84,7 +84,7 @@ func (s *Solver) SolveTangents(z, dz, theta, dtheta, xi []float64) error {
 		m = len(dtheta) / p
 	}
 	if len(dtheta) != m*p || len(dz) != m*s.PathLen() {
-		panic(fmt.Sprintf("probode: dtheta and dz have lengths %d and %d: want M·p and (N+1)·d·M, with p = %d and (N+1)·d = %d", len(dtheta), len(dz), p, s.PathLen()))
+		panic(fmt.Sprintf("probode: dtheta and dz have lengths %d and %d: want M·p and M·(N+1)·d for M directions, with p = %d and (N+1)·d = %d", len(dtheta), len(dz), p, s.PathLen()))
 	}
 	if m == 0 {
 		return s.Solve(z, theta, xi)

@@ -35,7 +35,7 @@ func (t Tolerance) check(d int) error {
 		}
 	}
 	if t.Absolute == nil && t.Relative == 0 {
-		return fmt.Errorf("the tolerances are zero: want a relative or an absolute one > 0")
+		return fmt.Errorf("the tolerances are zero: want a relative or an absolute tolerance > 0")
 	}
 	return nil
 }

@@ -12,9 +12,8 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// errOtherEvents says that the events at this θ differ from those at the θ for which the
-// steps were held.
-var errOtherEvents = errors.New("other events happen than at the θ for which the steps were held: hold them at this θ")
+// errOtherEvents says that the events at this θ differ from those at the θ of Hold.
+var errOtherEvents = errors.New("the events differ from those at the θ for which the steps were chosen: call Hold at this θ")
 
 // The code in this file computes the derivative of a path of a problem with triggers. The
 // times τ of the events that a run has located become additional parameters of a problem
@@ -279,7 +278,7 @@ func (l *locatedPath) solve(r []float64) error {
 		}
 		slope := l.slopes[n*count+n]
 		if r[n] /= slope; !(slope > 0) || math.IsInf(r[n], 0) || r[n] != r[n] {
-			return fmt.Errorf("%s: at t = %.6g the trigger of %s touches 0 without crossing it, or crosses it downwards (slope %.3g): its time has no derivative", l.p.Title(), l.at[len(l.p.Theta)+n], l.title(n), slope)
+			return fmt.Errorf("%s: at t = %.6g the trigger of %s touches 0 without crossing it, or crosses it downwards (slope %.3g): the time of this event has no derivative", l.p.Title(), l.at[len(l.p.Theta)+n], l.title(n), slope)
 		}
 	}
 	return nil

@@ -298,7 +298,7 @@ func (c *cell) calibrated(ctx context.Context, m probode.Method, mesh probode.Me
 	v.fill(out)
 	out.Failed = failed
 	if math.IsNaN(cal.SE) { // calibrate.Run says so, too
-		return errors.New("cut off: slightly above alpha* some paths cannot be computed, so alpha* is a lower bound")
+		return errors.New("cut off: alpha* is only a lower bound, because for slightly larger values some paths cannot be computed")
 	}
 	return nil
 }

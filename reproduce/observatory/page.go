@@ -126,7 +126,7 @@ func honesty(standings []standing) (string, error) {
 	square.Layers = append([]viz.Layer{viz.Band{X: []float64{0, 1}, Lo: []float64{1. / 3, 1. / 3}, Hi: []float64{3, 3}, Color: viz.Grey}, viz.Guide{At: 1, Horizontal: true, Color: viz.Grey}}, viz.Curves(square.X, square.Y, nil, sorted...).Layers...)
 	var p page.Page
 	err := p.Figure(viz.Figure{Columns: 2, Height: 470, Panels: []viz.Panel{coverage, square}},
-		"Left: how often the truth was inside the central interval of the paths. Right: the root mean squares of the standardised errors of all cells, sorted. If the spread matched the error in every cell, the curve would be flat at 1. Above the grey band the spread is more than three times too small, and below it more than three times too large.")
+		"Left: how often the truth was inside the central interval of the paths. Right: the root mean square of the standardised errors in each cell, in increasing order. If the spread matched the error in every cell, the curve would be flat at 1. Above the grey band the spread is more than three times too small, and below it more than three times too large.")
 	return p.String(), err
 }
 
@@ -140,7 +140,7 @@ func unreached(rows []row) string {
 		why := ""
 		switch {
 		case r.Rule == "none" && r.Status != "ok":
-			why = "the classical method cannot take so many steps (block and interrogation take at most 2000), diverges or is unstable, or Newton's method does not converge"
+			why = "the classical method diverges, is unstable or needs more steps than it allows (block and interrogation allow at most 2000), or Newton's method does not converge"
 		case r.Rule != shown(r.Method):
 		case strings.Contains(r.Status, "cut off"), strings.Contains(r.Status, "no alpha"), strings.Contains(r.Status, "no optimum"):
 			why = "some paths cannot be computed if the noise is as large as the error, so α* is a lower bound; calibrate.Run warns of this"

@@ -34,7 +34,7 @@ type Moulton struct {
 // how to avoid a lower order.
 func (m Moulton) Nominal() (order int, remedy string) {
 	m.Linearize = Newton
-	return m.Order(), "one linearisation at the current state limits the order to 2; set Linearize to Newton or Predictor"
+	return m.Order(), "linearisation at the current state limits the order to 2; set Linearize to Newton or Predictor"
 }
 
 // Linearization chooses a state c in each step. To solve the implicit equation of the

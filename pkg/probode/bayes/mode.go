@@ -100,7 +100,7 @@ func (m *Modes) Unnoticed() string {
 	// searches are independent. The other searches begin on a coordinate line through the
 	// end point of an earlier search.
 	if n := m.Searches / 4; n > 1 {
-		out += fmt.Sprintf("a mode that fewer than 1 search in %d would reach may have been missed, whatever its mass", n)
+		out += fmt.Sprintf("a mode that fewer than 1 search in %d would reach may have been missed, even if its mass is large", n)
 	} else {
 		out += "so few may have missed others"
 	}

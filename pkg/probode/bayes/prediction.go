@@ -230,8 +230,8 @@ func (e *Density) expects(theta, drawn []float64) error {
 	const rounding = 1e-6 // draws that were stored in text files have fewer digits
 	for n, y := range e.fit {
 		if off := math.Abs(y - drawn[n]); off > rounding*math.Abs(drawn[n])+1e-3*rounding*size {
-			return fmt.Errorf("bayes: predictions at new times need the solver that made the draws: at %s, %v gives %.6g, but the draws contain %.6g: call p.SolvedBy with the Setup used for sampling or, for draws with noise, add rows of missing values at these times to the data before sampling",
-				e.p.Format(theta), e.p.Setup, y, drawn[n])
+			return fmt.Errorf("bayes: predictions at new times need the solver that was used for sampling: at %s an expected value is %.6g with %v, but %.6g in the draws; call p.SolvedBy with the Setup used for sampling or, for draws with noise, add rows of missing values at these times to the data and sample again",
+				e.p.Format(theta), y, e.p.Setup, drawn[n])
 		}
 	}
 	return nil

@@ -52,7 +52,7 @@ func Run(ctx context.Context, p *probode.Problem, m probode.Method, s Settings) 
 		out.Warnings = append(out.Warnings, fmt.Sprintf("just above alpha = %.3g, some paths cannot be computed, so the score cannot be evaluated beyond this value, and alpha* is only a lower bound; a smaller step may help", out.Alpha))
 	}
 	if top.time > 1 {
-		out.Warnings = append(out.Warnings, fmt.Sprintf("alpha* = %.3g depends mainly on a small part of the time span: if one tenth of the span is left out, alpha* can be far from this value (its standard error over time is %.2g alpha*), and elsewhere the spread may be many times too wide", out.Alpha, top.time))
+		out.Warnings = append(out.Warnings, fmt.Sprintf("alpha* = %.3g depends mainly on a small part of the time span, and elsewhere the spread may be many times too wide; alpha* can change a lot if one tenth of the span is left out (its standard error over time is %.2g alpha*)", out.Alpha, top.time))
 	}
 	if top.se > 0.3 {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("alpha* = %.3g is known only to within about %.0f %%: it is determined by a few outlying paths, and the score may have several maxima; with a smaller step the method is more stable", out.Alpha, 100*top.se))

@@ -193,7 +193,7 @@ func (m EK) width(n int) int {
 	return m.Width
 }
 
-var errSecondOrder = errors.New("with SecondOrder, the first half of F must be x′, the second half of the state")
+var errSecondOrder = errors.New("with SecondOrder the state is (x, x′): want an F whose first half is x′")
 
 // The method begin() starts the filter from the exact state at time t. The argument `unit`
 // is the approximate length of the next step.

@@ -121,7 +121,7 @@ var errCoupled = errors.New("an observation depends on several blocks")
 func (m *Marginal) Predict(ctx context.Context, dst, theta []float64, alpha float64, look func(n int, x []float64, r *Row), settled func(x []float64) bool) (extra float64, err error) {
 	c := len(m.row.Y)
 	if len(dst) != 2*len(m.rows)*c {
-		panic(fmt.Sprintf("filter: dst has length %d: want 2·%d·%d, for the times and values", len(dst), len(m.rows), c))
+		panic(fmt.Sprintf("filter: dst has length %d: want 2·%d·%d, a mean and a standard deviation for each time and value", len(dst), len(m.rows), c))
 	}
 	if !(alpha > 0) || math.IsInf(alpha, 1) {
 		return 0, fmt.Errorf("filter: the diffusion is %g: want a finite number > 0", alpha)
@@ -185,7 +185,7 @@ func (m *Marginal) both(theta []float64, alpha float64, settled func(x []float64
 	// computed likelihood is far above the limit, the first filter has diverged, and the
 	// result has no meaning.
 	if m.fit+extra > float64(m.values) {
-		return 0, fmt.Errorf("filter: the two filters of DALTON disagree: according to their result, %d data values would be e^%.3g times as likely as data that are predicted exactly; use a smaller step, or Fenrir", m.values, m.fit+extra)
+		return 0, fmt.Errorf("filter: the two filters of DALTON disagree: the likelihood of %d data values is e^%.3g times that of a perfect prediction, which cannot be right; use a smaller step, or Fenrir", m.values, m.fit+extra)
 	}
 	return extra, nil
 }

@@ -266,7 +266,7 @@ func (s *Solution) At(t float64) (mean, sd []float64) {
 func (s *Solution) Draw(dst []float64, rng *rand.Rand) {
 	d := s.Problem.Dim()
 	if len(dst) != len(s.T)*d {
-		panic(fmt.Sprintf("filter: dst has length %d: want %d·%d, the number of times multiplied by the dimension", len(dst), len(s.T), d))
+		panic(fmt.Sprintf("filter: dst has length %d: want %d·%d, for all times and components", len(dst), len(s.T), d))
 	}
 	copy(dst, s.path)
 	for n, c := range s.run.chains {

@@ -55,7 +55,7 @@ func newRegression(p *probode.Problem, g *probode.Grid, from, to int, length flo
 	case !(length >= 0.5 && length <= maxLength):
 		return nil, fmt.Errorf("the length scale (Length) is %g steps: want 0.5 to %g", length, maxLength)
 	case n > maxSteps:
-		return nil, fmt.Errorf("there are %d steps without an event: want at most %d", n, maxSteps)
+		return nil, fmt.Errorf("there are %d consecutive steps without an event: want at most %d", n, maxSteps)
 	}
 	r := &regression{length: length}
 	mean := (g.Place(to) - g.Place(from)) / float64(n)

@@ -152,7 +152,7 @@ func newSpline(x bayes.Experiment, s SmoothSettings) (*spline, error) {
 		}
 		g, ok := x.Errors[min(column, len(x.Errors)-1)].(bayes.Gaussian)
 		if k < 0 || k >= q.p.Dim() || !ok || g.Sigma.Name != "" || !(g.Sigma.Value > 0) {
-			return nil, fmt.Errorf("matching: column %d of the data is of a kind that is not supported: want a component of the state with Gaussian errors of known standard deviation", column+1)
+			return nil, fmt.Errorf("matching: column %d of the data is not supported: want a component of the state with Gaussian errors of known standard deviation", column+1)
 		}
 		for i, row := range x.Data.Y {
 			if y := row[column]; !math.IsNaN(y) {

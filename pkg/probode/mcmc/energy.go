@@ -92,6 +92,6 @@ func (h hamiltonian) warn(warn func(string, ...any)) {
 		warn("the E-BFMI is %.2f and should be above %g: the chains move slowly between regions of different density, as in a funnel or with heavy tails; use more informative priors, or reparametrise", h.bfmi, leastBFMI)
 	}
 	if share := float64(h.deep) / float64(h.draws); share > manyDeep {
-		warn("%.0f %% of the paths took more than 1000 leapfrog steps without a U-turn: some directions are a thousand times as wide as others, or are not identified; make the burn-in longer, use more informative priors, or fix a parameter", 100*share)
+		warn("%.0f %% of the paths took more than 1000 leapfrog steps without a U-turn: the posterior is a thousand times as wide in some directions as in others, or the data do not determine some directions; make the burn-in longer, use more informative priors, or fix a parameter", 100*share)
 	}
 }

@@ -57,7 +57,7 @@ func (r ModeJumping) New(d, burnIn int) Proposal {
 	for i, m := range r.Modes {
 		var chol mat.Cholesky
 		if len(m.Mean) != d || !(m.Weight > 0) || !chol.Factorize(m.Cov) {
-			panic(fmt.Sprintf("mcmc: mode %d of ModeJumping has %d coordinates and weight %g: want %d, a weight > 0 and a positive definite covariance", i+1, len(m.Mean), m.Weight, d))
+			panic(fmt.Sprintf("mcmc: mode %d of ModeJumping has %d coordinates and weight %g: want %d coordinates, a weight > 0 and a positive definite covariance", i+1, len(m.Mean), m.Weight, d))
 		}
 		g := &modeAtWork{mean: m.Mean, l: new(mat.TriDense), logDet: chol.LogDet() / 2, weight: m.Weight / total}
 		chol.LTo(g.l)

@@ -95,7 +95,7 @@ func (s Settings) WithDefaults() (Settings, error) {
 		}
 	}
 	if s.Start == nil {
-		return s, errors.New("mcmc: Settings.Start is nil: want a function that returns a start")
+		return s, errors.New("mcmc: Settings.Start is nil: want a function that returns a starting point")
 	}
 	if s.Draws == 0 {
 		s.Draws = 1000
@@ -132,7 +132,7 @@ func (s Settings) WithDefaults() (Settings, error) {
 		}
 	}
 	if len(s.Only) == 0 {
-		return s, errors.New("mcmc: Settings.Only is empty: want nil or the number of a chain")
+		return s, errors.New("mcmc: Settings.Only has no elements: want nil for all chains, or the number of at least one chain")
 	}
 	seen := make(map[int]bool, len(s.Only))
 	for _, i := range s.Only {

@@ -21,11 +21,11 @@ func (r *modelReader) times(n *source.Node) []*expr.Node {
 	if n.Get("every") != nil || n.Get("count") != nil {
 		every = r.formula(n, "every")
 		if v, ok := every.Const(); ok && !(v > 0) {
-			r.Failf(n.LineOf("every"), "the interval in the key every is %v: want a positive number or a formula that contains only parameters", v)
+			r.Failf(n.LineOf("every"), "the interval in the key “every” is %v: want a positive number or a formula that contains only parameters", v)
 		}
 		c := n.Number("count", math.NaN())
 		if !(c >= 1 && c <= maxEvents) || c != math.Trunc(c) {
-			r.Failf(n.LineOf("count"), "the number in the key count is %q: want a whole number from 1 to %d", n.Word("count"), maxEvents)
+			r.Failf(n.LineOf("count"), "the number in the key “count” is %q: want a whole number from 1 to %d", n.Word("count"), maxEvents)
 		}
 		count = int(c)
 	}
@@ -99,7 +99,7 @@ func (r *modelReader) dose(n *source.Node, m *Model) {
 	}
 	duration, now := r.formula(n, "duration"), expr.Sym(expr.Time)
 	if v, ok := duration.Const(); ok && !(v > 0 && v <= math.MaxFloat64) {
-		r.Failf(n.LineOf("duration"), "the time in the key duration is %v: want a positive number or a formula that contains only parameters", v)
+		r.Failf(n.LineOf("duration"), "the time in the key “duration” is %v: want a positive number or a formula that contains only parameters", v)
 	}
 	r.fixed = append(r.fixed, fixed{id, "duration", duration, r.At(n.LineOf("duration"))}, fixed{id, "time", times[len(times)-1], r.At(n.LineOf("time"))})
 	rate := expr.Call("divide", amount, duration)

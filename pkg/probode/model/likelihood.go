@@ -476,7 +476,7 @@ func (e *impossibleError) Error() string {
 // the row's formula, and the argument `own` contains the parameters of its distribution.
 func (r *row) impossible(m float64, own []float64) string {
 	if n := r.distribution; n == binomialNoise && (!(own[0] >= r.value) || own[0] != math.Trunc(own[0]) || math.IsInf(own[0], 1)) {
-		return fmt.Sprintf("the data have %g successes in %g trials: want a whole number of trials that is not less than the number of successes", r.value, own[0])
+		return fmt.Sprintf("the data have %g successes in %g trials: want a whole number of trials, and no more successes than trials", r.value, own[0])
 	}
 	for _, s := range own {
 		if !(s > 0) || math.IsInf(s, 1) {

@@ -126,7 +126,7 @@ func (f *files) checkParams(list []Parameter) {
 			w.Failf("parameter %s has the lower bound %v and a logarithmic scale: want a positive bound", p.ID, p.Lower)
 		}
 		if p.Nominal < p.Lower || p.Nominal > p.Upper || p.Scale != Lin && p.Nominal <= 0 {
-			f.Warnings = append(f.Warnings, fmt.Sprintf("%s:%d: the nominal value %v of %s is outside its bounds, or impossible on its scale", w.File, w.Line, p.Nominal, p.ID))
+			f.Warnings = append(f.Warnings, fmt.Sprintf("%s:%d: parameter %s has the nominal value %v, which is outside the bounds or impossible on the scale", w.File, w.Line, p.ID, p.Nominal))
 		}
 	}
 }

@@ -321,5 +321,5 @@ func (e *integration) stuck() error {
 	if e.badT == e.badT {
 		return fmt.Errorf("%w: F is NaN or infinite at t = %.6g, x = %s, theta = %.4g, and no step from t = %.6g avoids that: the solution may end here", probode.ErrField, e.badT, short(e.badX), e.theta, e.t)
 	}
-	return stuckError(fmt.Sprintf("the step fell to %.2g at t = %.6g, x = %s: the solution may end here, or f may jump here; declare a jump at a known time as an event, otherwise try a larger tolerance", e.rule.natural, e.t, short(e.x)))
+	return stuckError(fmt.Sprintf("the step size fell to %.2g at t = %.6g, x = %s: the solution may end here, or f may jump here; declare a jump at a known time as an event, otherwise try a larger tolerance", e.rule.natural, e.t, short(e.x)))
 }

@@ -100,7 +100,7 @@ func (a *accuratePath) States(ctx context.Context, dst, theta, _ []float64) erro
 	case err != nil:
 		return err
 	case claim > max(fails, 1e4*tol.Relative):
-		return fmt.Errorf("%s: the error of %v may be %.2g times the largest value: declare jumps of f as events, or use a smaller tolerance", title(a.p), a.by, claim)
+		return fmt.Errorf("%s: the error of %v may be %.2g times the largest absolute value of a component: declare jumps of f as events, or use a smaller tolerance", title(a.p), a.by, claim)
 	}
 	copy(dst, x)
 	return nil

@@ -57,11 +57,11 @@ func (s *sampling) accuratePosterior(fine *draws, mode []float64) (y *standard, 
 	var why string
 	switch {
 	case y != nil && !y.whole():
-		why = fmt.Sprintf("since the draws at %v miss a part of the reference posterior", finest)
+		why = fmt.Sprintf("because the draws at %v miss a part of the reference posterior", finest)
 	case y == nil || !y.usable:
-		why = fmt.Sprintf("since the draws at %v are too far from the reference posterior (k̂ = %.2f)", finest, fine.khat)
+		why = fmt.Sprintf("because the draws at %v are too far from the reference posterior (k̂ = %.2f)", finest, fine.khat)
 	case s.loss(y) > 1:
-		why = fmt.Sprintf("since the weights of the draws at %v are too uneven (k̂ = %.2f)", finest, fine.khat)
+		why = fmt.Sprintf("because the weights of the draws at %v are too uneven (k̂ = %.2f)", finest, fine.khat)
 	default:
 		return y, s.advance(1)
 	}

@@ -44,7 +44,7 @@ const (
 	saidFailing = "%s: %.1f %% of the solves failed, so a part of the posterior is missing: use a smaller step, an implicit method, or a prior that excludes parameter values for which the equations cannot be solved"
 	saidUnsound = "no verdict is given on %s: the chains of the accurate posterior do not agree (R̂ above %.2f, or fewer than %d effective draws)"
 
-	saidRough       = "at %v the error of the solution at the mode is %.0f %% of its size: the steps are too large for the error to fall at the rate given by the order of the method, so α has no meaning; add smaller steps"
+	saidRough       = "at %v the error of the solution at the mode is %.0f %% of the size of the solution: the steps are too large for the error to fall at the rate given by the order of the method, so α has no meaning; add smaller steps"
 	saidOrder       = "order lost: from %v to %.4g the error of the solution falls like h^%.1f, although %s should give h^%d: %s"
 	saidOrderRemedy = "take smaller steps; if the error still does not fall at the expected rate, f is not smooth enough for the method, or its Jacobian is wrong (Problem.CheckJacobian)"
 	saidBetween     = "with h = %s some observations lie between grid points, where the solution is interpolated by a polynomial through %d grid points: the error of this interpolation falls like h^%d, the error of the method falls like h^%d, and the assessment includes both; if all observation times are multiples of the step, there is no interpolation"
@@ -65,14 +65,14 @@ const (
 	noteMoments      = "mean or sd is off"
 	noteFailed       = "%.1f %% of the solves failed"
 	noteUnsound      = "the draws are not reliable: see the warnings"
-	noteNotBetter    = "not known to be better than taking the solver as exact at the same step"
-	noteNotNeeded    = "not needed: the solver without a remedy is accurate enough at this step"
+	noteNotBetter    = "not known to be better than no remedy at the same step"
+	noteNotNeeded    = "not needed: at this step the solver is accurate enough without a remedy"
 	noteMissed       = "the draws miss a part of the reference posterior, and weights cannot restore it"
 	noteWeights      = "k̂ = %.2f"
 )
 
 func sayWorse(factor float64) string {
-	return fmt.Sprintf("%s: the error is %.1f times as large as when the solver is taken as exact at the same step", worseThanNothing, factor)
+	return fmt.Sprintf("%s: the error is %.1f times as large as without a remedy at the same step", worseThanNothing, factor)
 }
 
 // sayDistrust says why the reference cannot be trusted, and what to do about it.
@@ -384,9 +384,9 @@ func (a *Report) Advice() string {
 	}
 	var b strings.Builder
 	if r := a.Remedies[0]; r.Recommended {
-		fmt.Fprintf(&b, "Recommended: %s, the cheapest remedy that reaches the threshold: %.2g s for 1000 effective draws.\n", r.Name, r.Seconds)
+		fmt.Fprintf(&b, "Recommended: %s, the cheapest remedy that keeps the error below the threshold: %.2g s for 1000 effective draws.\n", r.Name, r.Seconds)
 	} else {
-		b.WriteString("None of the measured remedies is known to reach the threshold.\n")
+		b.WriteString("None of the measured remedies is known to keep the error below the threshold.\n")
 	}
 	bad, name := 0, ""
 	for _, r := range a.Remedies {

@@ -83,7 +83,7 @@ func (c *Certificate) Answer(threshold float64) string {
 	case phantom:
 		fmt.Fprintf(&b, "Not certified: the posterior computed with %v has a mode at %s that the reference posterior does not have. The nearest mode of the reference posterior is %.0f sd away, at %s, where D is %.2g.\n", c.Setup, format4(m.From), m.Moved, format4(m.Theta), m.D)
 	case different:
-		fmt.Fprintf(&b, "Not certified: away from the mode the setups differ by more than D predicts. At %s, %s. Such differences move a parameter by up to %.2g sd of the Gaussian at the mode, above the threshold %.3g. At the mode D is %.2g.\n", format4(m.Where), c.difference(m), m.Bound, threshold, m.D)
+		fmt.Fprintf(&b, "Not certified: away from the mode the two solvers differ by more than D predicts. At %s, %s. Such differences move a parameter by up to %.2g sd of the Gaussian at the mode, above the threshold %.3g. At the mode D is %.2g.\n", format4(m.Where), c.difference(m), m.Bound, threshold, m.D)
 	case above:
 		fmt.Fprintf(&b, "Not certified: with %v a parameter may move by up to %.2g sd of the Gaussian at the mode (D = %.2g), above the threshold %.3g. To first order the largest shift is %s.\n", c.Setup, m.Bound, m.D, threshold, c.largest(m))
 	case certified:

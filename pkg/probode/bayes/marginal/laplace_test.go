@@ -106,7 +106,7 @@ func TestLaplaceGaussian(t *testing.T) {
 		t.Errorf("log likelihood %.9g, %v: want %.9g", got, err, want)
 	}
 	s.DALTON = false
-	if _, err := Posterior(context.Background(), m, s); err == nil || !strings.Contains(err.Error(), "or DALTON") {
+	if _, err := Posterior(context.Background(), m, s); err == nil || !strings.Contains(err.Error(), "use DALTON") {
 		t.Errorf("Fenrir with Student's t distribution: error %v", err)
 	}
 }

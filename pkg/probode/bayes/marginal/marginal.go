@@ -100,7 +100,7 @@ func predictive(x *bayes.Experiment, params []bayes.Param, dalton bool) (*bayes.
 			predicted = bayes.LogNormal{Sigma: bayes.Unknown(sd)}
 		default:
 			if !dalton || smooth(x, k) == nil {
-				return nil, fmt.Errorf("column %d has errors of type %T: want bayes.Gaussian or bayes.LogNormal, or DALTON and a smooth log density", k+1, of)
+				return nil, fmt.Errorf("column %d has errors of type %T: want bayes.Gaussian or bayes.LogNormal, or use DALTON if the log density of the errors is smooth", k+1, of)
 			}
 		}
 		data.Names, sds = append(data.Names, name), append(sds, sd)
@@ -184,7 +184,7 @@ func (m *mesh) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at
 	}
 	i, ok := m.number[p]
 	if !ok {
-		return nil, fmt.Errorf("marginal: the mesh was made for another model than that of %s", p.Title())
+		return nil, fmt.Errorf("marginal: the mesh was not made for the model of %s", p.Title())
 	}
 	x := &m.of.Posterior().Experiments[i]
 	if !slices.Equal(times, x.Data.T) {

@@ -143,7 +143,7 @@ func fitting(ctx context.Context, q *bayes.Posterior, seed uint64) (Sampler, str
 	}
 	if d <= mostTempered && share > 0 {
 		if far := elsewhere(e, several, probode.Stream(seed, 0x656c7365)); far > muchElsewhere {
-			return Tempering{}, fmt.Sprintf("draws from the prior show that regions far from the modes found hold about %.2g times the mass of these modes", far), ctx.Err()
+			return Tempering{}, fmt.Sprintf("draws from the prior show that regions far from all known modes contain about %.2g times the mass of these modes", far), ctx.Err()
 		}
 	}
 	if share >= nearlyNormal && 1 < d && d <= fewParameters && len(several) == 1 {

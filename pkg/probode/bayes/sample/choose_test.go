@@ -180,7 +180,7 @@ func TestChooseTempering(t *testing.T) {
 		Observe: func(dst []float64, _ float64, _, th []float64) { dst[0], dst[1] = value(th[0]), th[1] },
 		Errors:  []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(1)}, bayes.Gaussian{Sigma: bayes.Known(0.5)}},
 	}}
-	chains := drawn(t, p, "tempering, because draws from the prior show that regions far from the modes found hold about 0.")
+	chains := drawn(t, p, "tempering, because draws from the prior show that regions far from all known modes contain about 0.")
 	var sum, plateau float64
 	for a := -10.; a < 10; a += 1e-4 {
 		w := math.Exp(-value(a) * value(a) / 2)

@@ -49,7 +49,7 @@ import (
 // weights.
 func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accurate probode.Setup, workers int) (*mcmc.Chains, error) {
 	if ctx == nil || p == nil || chains == nil {
-		return nil, errors.New("sample: the context, the Posterior or the Chains given to Reweight are nil")
+		return nil, errors.New("sample: an argument of Reweight is nil: want a context, a Posterior and Chains")
 	}
 	to := p.SolvedBy(orReference(accurate))
 	bound, err := bayes.NewDensity(ctx, to)

@@ -66,7 +66,7 @@ func (p *Plan) trust(ctx context.Context, s mcmc.Settings) (why string, err erro
 			return why, nil
 		}
 	}
-	p.Caution = "the solver is not accurate at points where the posterior is not negligible, so the draws may be wrong: " + why
+	p.Caution = "the solver is inaccurate at points with a noticeable posterior density, so the draws may be wrong: " + why
 	return "", nil
 }
 

@@ -52,9 +52,9 @@ func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 	finest := flags.Float64("reference", 1e-10, "relative `tolerance` of the accurate solution")
 	enough := flags.Bool("enough", false, "search for the largest step size or tolerance that is small enough")
 	strict := flags.Bool("strict", false, "with -enough: D, and not only the shifts, must be below the threshold")
-	at := flags.String("at", "", "with -model: the point to use instead of a search for modes: nominal, or `name=value,…`, where the other parameters have their nominal values")
+	at := flags.String("at", "", "with -model: use this point instead of a search for modes: nominal, or `name=value,…` (the other parameters have their nominal values)")
 	start := flags.String("start", "", "with -model: climb to modes only from the best end points in this `file`, written by fit -json")
-	line := flags.String("line", "", "`parameter` on the horizontal axis of the figure that -out writes, which shows the log-likelihood for each solver and for the reference")
+	line := flags.String("line", "", "draw the figure of -out: the log-likelihood against this `parameter`, for each solver and for the reference")
 	page := flags.String("out", "", "with -line: `file` for the figure (.png or .svg)")
 	file := flags.String("json", "", "`file` for the numbers as JSON: see docs/json.md; - means standard output")
 	if err := parseOnly(flags, args, certifyHelp, out); err != nil {

@@ -101,7 +101,7 @@ func TestCertifyErrors(t *testing.T) {
 		{"-case dragons -steps 0.5 -line beta1 -out a.txt", "-out a.txt: want a name that ends in .png or .svg"},
 		{"-case dragons -steps 0.5,0.25,0.50", `-steps 0.5,0.25,0.50: "0.50" is given twice`},
 		{"-case dragons -rtol 1e-3,0.001", "rtol = 0.001 is given twice"},
-		{"-case lynx-hare -step 1e-290", "the step is 1.25e-291: this would take 1.6e+292 steps"},
+		{"-case lynx-hare -step 1e-290", "the step is 1.25e-291: the span of 20 would need 1.6e+292 steps"},
 		{"-case dragons more", `"more" is not a flag`},
 		{"", "want either -case or -model"},
 	} {

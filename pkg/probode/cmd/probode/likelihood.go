@@ -44,7 +44,7 @@ func likelihood(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("likelihood", flag.ContinueOnError)
 	name := flags.String("model", "", "YAML `file`: a model file or a PEtab problem")
 	outside := flags.Bool("outside", false, outsideHelp)
-	at := flags.String("at", "nominal", "values of parameters on the linear scale, as `name=value,…`; the others have their nominal values")
+	at := flags.String("at", "nominal", "values of parameters on the linear scale, as `name=value,…`; the other parameters have their nominal values")
 	how := solving{flags: flags}
 	flags.StringVar(&how.rtol, "rtol", "", "relative `tolerance` of the solver; default: small enough for an error of at most 1e-7")
 	flags.StringVar(&how.atol, "atol", "", "absolute `tolerance`; default: see probode solve -help")

@@ -125,12 +125,12 @@ func (r *sampleRun) parse(args []string) error {
 	flags := flag.NewFlagSet("sample", flag.ContinueOnError)
 	r.model = newModel(flags)
 	name := flags.String("scheme", "", "how to draw: "+samplerNames()+"; default: see above")
-	flags.StringVar(&r.start, "start", "", "where to begin the search for the modes around which the chains start: a `file` written by probode fit -json, or the word nominal; by default the search begins at draws from the prior or, if there are many parameters, at their nominal values; with the word prior, the chains themselves start at draws from the prior")
+	flags.StringVar(&r.start, "start", "", "where the search for modes begins: at the best end points in this `file`, written by probode fit -json; nominal: at the nominal parameters; default: at draws from the prior or, if there are many parameters, at the nominal parameters. The chains start around the modes; prior: they start at draws from the prior")
 	flags.StringVar(&r.dir, "dir", "", "`directory` for the draws")
 	only := flags.String("chain", "", "draw only the chain with this `number`, or the chains of a list such as 1,3; the first chain has the number 1")
 	s := &r.settings
 	flags.IntVar(&s.BurnIn, "burn-in", 0, "iterations of each chain before the first draw; 0: the number depends on the model")
-	flags.IntVar(&s.Thin, "thin", 1, "number of iterations for each draw that is kept")
+	flags.IntVar(&s.Thin, "thin", 1, "number of iterations from one kept draw to the next")
 	flags.IntVar(&s.Workers, "workers", 0, "number of chains that run at the same time; 0: one for each processor")
 	flags.DurationVar(&r.options.Checkpoint, "checkpoint", 5*time.Second, "time between two saved states of the chains")
 	flags.BoolVar(&r.quiet, "quiet", false, "show no progress")
@@ -434,7 +434,7 @@ func sufficient(c *mcmc.Chains) (enough, hopeless bool, words string) {
 	}
 	words += fmt.Sprintf("caution: the draws of %s are not sufficient: want %.0f effective draws and R̂ below 1.01\n", strings.Join(names, ", "), wanted)
 	if hopeless = !(least*lastDraws >= wanted*float64(n)); hopeless {
-		words += fmt.Sprintf("At this rate even %d draws would not be sufficient. If you set -draws, the run is continued up to that number.\n", lastDraws)
+		words += fmt.Sprintf("At this rate even %d draws would not be sufficient. To continue anyway, set -draws to the number of draws.\n", lastDraws)
 	}
 	return false, hopeless, words
 }

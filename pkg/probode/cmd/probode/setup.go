@@ -117,7 +117,7 @@ func (s *solving) ladder(base probode.Setup) ([]probode.Setup, error) {
 	}
 	h := all[0].StepSize()
 	if h == 0 {
-		return nil, errors.New("set -steps to a list of step sizes, or -rtol to a list of tolerances, such as 1,0.5,0.25,0.125")
+		return nil, errors.New("set -steps to a list of step sizes such as 1,0.5,0.25,0.125, or -rtol to a list of tolerances")
 	}
 	for _, part := range []float64{2, 4, 8} {
 		all = append(all, all[0].WithStepSize(h/part))

@@ -56,7 +56,7 @@ func solve(ctx context.Context, args []string, out io.Writer) error {
 	flags.StringVar(&s.problem, "problem", "", "`name` of a built-in problem: "+strings.Join(problems.Names(), ", "))
 	flags.StringVar(&s.model, "model", "", "YAML `file`: a model file or a PEtab problem")
 	flags.BoolVar(&s.outside, "outside", false, outsideHelp)
-	flags.StringVar(&s.condition, "condition", "", "with -model: `ID` of the condition to solve; default: the first one in the data or, without data, in the model")
+	flags.StringVar(&s.condition, "condition", "", "with -model: `ID` of the condition for which the model is solved; default: the first one in the data or, without data, in the model")
 	s.solving = solving{flags: flags, frozen: true}
 	flags.StringVar(&s.method, "method", "am1", "`method`, see above")
 	flags.StringVar(&s.linearize, "linearize", "", "linearisation of am0 to am4: newton, current or predictor")
@@ -64,7 +64,7 @@ func solve(ctx context.Context, args []string, out io.Writer) error {
 	flags.StringVar(&s.rtol, "rtol", "", "relative `tolerance`")
 	flags.StringVar(&s.atol, "atol", "", "absolute `tolerance`: one number, or a list with one for each component; by default a thousandth of the relative tolerance, times the largest absolute value of each component")
 	flags.StringVar(&s.times, "times", "", "`list` of times for the rows of the table; default: the points of the grid")
-	flags.StringVar(&s.theta, "theta", "", "`list` of parameter values, as name=value,…; the others have their nominal values")
+	flags.StringVar(&s.theta, "theta", "", "`list` of parameter values, as name=value,…; the other parameters have their nominal values")
 	flags.StringVar(&s.span, "span", "", "`from,to`: another time span")
 	flags.IntVar(&s.paths, "paths", 0, "`number` of paths in the ensemble; 0: no ensemble")
 	flags.StringVar(&s.alpha, "alpha", "auto", "noise scale of the paths: a `number`, or auto to calibrate it")

@@ -293,7 +293,7 @@ func (w *Watch) accumulate(which []int, t float64) error {
 			w.count[k] = 0
 		}
 		if w.last[k] = t; w.count[k] == repeats {
-			return &EndlessError{w.list[k].Name, t, fmt.Sprintf("%s happens again and again at t = %.10g, each time after less than %.2g: end the solution before this time, or use a trigger that stays false after its jump", w.list[k].Name, t, close*w.span)}
+			return &EndlessError{w.list[k].Name, t, fmt.Sprintf("%s happens again and again at t = %.10g, at intervals below %.2g: end the solution before this time, or use a trigger that stays false after its jump", w.list[k].Name, t, close*w.span)}
 		}
 	}
 	return nil

@@ -182,7 +182,7 @@ func (f *file) load(size int64) error {
 		}
 		defer csv.Close()
 		if _, err := f.known(csv, f.whole.size, nil); err != nil {
-			return fmt.Errorf("store: the chain in %[2]s cannot be extended, because %[1]s does not contain the state of the sampler at its end: %[3]w", f.statePath(), f.path, err)
+			return fmt.Errorf("store: the chain in %[2]s cannot be extended, because %[1]s does not contain the state of the sampler at the end of the chain: %[3]w", f.statePath(), f.path, err)
 		}
 		return nil
 	}

@@ -34,7 +34,7 @@ func openForWriting(path string) (*os.File, error) {
 	}
 	info, err := f.Stat()
 	if err == nil && names(info) > 1 {
-		err = fmt.Errorf("%s has another hard link and does not belong to this study: move it elsewhere", path)
+		err = fmt.Errorf("%s has more than one hard link and does not belong to this study: move it elsewhere", path)
 	}
 	if err != nil {
 		f.Close()

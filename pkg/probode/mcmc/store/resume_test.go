@@ -109,7 +109,7 @@ func TestExtendRareMoments(t *testing.T) {
 	}
 	// Without a state, or with that of other draws, there is no end to go on from.
 	refused(t, "a finished study without state", map[string]string{csv: old[csv]}, long, "chain-1.state, which belongs in the same folder as", "the chain cannot be extended")
-	refused(t, "a finished study with another's state", map[string]string{csv: old[csv], state: want[state]}, long, state, "does not contain the state of the sampler at its end")
+	refused(t, "a finished study with another's state", map[string]string{csv: old[csv], state: want[state]}, long, state, "does not contain the state of the sampler at the end of the chain")
 }
 
 // Killed at random, a hundred times, resumed with another number of workers each

@@ -303,7 +303,7 @@ func begun(f *os.File, partPath, statePath string) error {
 	case err != nil:
 		return foreign(err.Error())
 	case t.body() > 0:
-		return fmt.Errorf("%s, which belongs in the same folder as %s, is missing: the chain cannot be resumed; remove the latter file to begin the chain again", statePath, partPath)
+		return fmt.Errorf("%[1]s, which belongs in the same folder as %[2]s, is missing: the chain cannot be resumed; remove %[2]s to begin the chain again", statePath, partPath)
 	}
 	return nil
 }
