@@ -128,8 +128,8 @@ func program(path, worker string) error {
 // smaller.
 var hot = []string{"github.com/probode/probode/pkg/probode", "github.com/probode/probode/pkg/probode/adams"}
 
-// The function compiled() returns the compiled program, without the paths of source files
-// and without information about the checkout.
+// The function compiled() compiles the program and returns it. The compiled program
+// contains no paths of source files and no information about the checkout.
 func compiled() ([]byte, error) {
 	dir, err := os.MkdirTemp("", "probode-playground-")
 	if err != nil {

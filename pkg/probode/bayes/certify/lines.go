@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// The density at a point is taken to be negligible if the log density is lower than at
-// the mode by at least the constant `fallen`.
+// If the log density at a point is at least `fallen` below its value at the mode, the
+// density at this point is taken to be negligible.
 const fallen = 8
 
 // A probe is a point on a line through a mode. A probe holds the distance t from the
