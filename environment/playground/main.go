@@ -123,9 +123,8 @@ func program(path, worker string) error {
 	return os.WriteFile(path, []byte(content), 0o644)
 }
 
-// The variable `hot` lists the packages in which the compiler inlines functions. In all
-// other packages inlining is turned off, which makes the compressed program a tenth
-// smaller.
+// Functions are inlined only in the packages that the variable `hot` lists. In all other
+// packages inlining is turned off, which makes the compressed program a tenth smaller.
 var hot = []string{"github.com/probode/probode/pkg/probode", "github.com/probode/probode/pkg/probode/adams"}
 
 // The function compiled() compiles the program and returns it. The compiled program

@@ -121,7 +121,7 @@ step:
 				break
 			}
 			// From here on, f and jac hold values at the trial state, but the inverse is
-			// still the one at y.
+			// still the one computed at y.
 			var left, v0, t0 float64
 			for lambda = min(1, 4*lambda); ; lambda /= 2 {
 				t0 = y0 - lambda*u0
@@ -350,7 +350,7 @@ step:
 				break
 			}
 			// From here on, f and jac hold values at the trial state, but the inverse is
-			// still the one at y.
+			// still the one computed at y.
 			var left, v0, v1, t0, t1 float64
 			for lambda = min(1, 4*lambda); ; lambda /= 2 {
 				t0, t1 = y0-lambda*u0, y1-lambda*u1
@@ -575,7 +575,7 @@ step:
 				break
 			}
 			// From here on, f and jac hold values at the trial state, but the inverse is
-			// still the one at y.
+			// still the one computed at y.
 			var left, v0, v1, v2, t0, t1, t2 float64
 			for lambda = min(1, 4*lambda); ; lambda /= 2 {
 				t0, t1, t2 = y0-lambda*u0, y1-lambda*u1, y2-lambda*u2

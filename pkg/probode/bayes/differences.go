@@ -38,9 +38,9 @@ func (w *differ) central(dst []float64, stride int, size float64, move func(y []
 // this is only the rounding error of a sum, and smaller than the quantity if the function
 // Observe takes its logarithm. The method therefore tries smaller and smaller sizes. The
 // first size is 8 times the given one. Each further size is an eighth of the size before,
-// until the derivatives for two successive sizes agree. The relative error of the
-// derivatives is then about 1e-8. If the derivatives never agree, the method uses the
-// derivatives that changed least from one size to the next.
+// until the derivatives for two successive sizes agree. When they agree, the relative
+// error of the derivatives is about 1e-8. If the derivatives never agree, the method uses
+// the derivatives that changed least from one size to the next.
 func (w *differ) shrink(dst []float64, stride int, size float64, move func(y []float64, h float64)) {
 	const agree, most = 1e-6, 17
 	for k := range w.best { // nothing is known yet, and NaN agrees with nothing

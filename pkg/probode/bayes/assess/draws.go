@@ -44,8 +44,8 @@ type draws struct {
 	few    *mcmc.Chains // evenly spaced draws at which the equations are solved accurately
 
 	// The weighted draws represent the posterior computed with the setup in the field
-	// `to`. If `shared` is true, this is the setup of a step of the ladder (see
-	// sampling.weighted). Otherwise it is the setup of the reference.
+	// `to`. If `shared` is true, the field `to` is the setup of a step of the ladder (see
+	// sampling.weighted). Otherwise the field `to` is the setup of the reference.
 	to     probode.Setup
 	shared bool
 

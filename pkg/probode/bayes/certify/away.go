@@ -19,8 +19,8 @@ import (
 // unstable when a rate parameter is large, it cuts off the part of the posterior with
 // large rates, and computations at the mode cannot show this.
 //
-// So the densities under both setups are evaluated along lines through the mode. There is
-// one line for each parameter. On this line the parameter varies, and the other
+// The densities under both setups are therefore evaluated along lines through the mode.
+// There is one line for each parameter. On each line one parameter varies, and the other
 // parameters take their conditional means under the Gaussian approximation. One more
 // line, the diagonal, points towards the largest differences that were found on these
 // lines. On each line, the means of parameters under both densities are computed by

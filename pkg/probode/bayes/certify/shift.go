@@ -43,9 +43,9 @@ func (l *expansion) focus(params []int) float64 {
 	return most
 }
 
-// The method shift() compares the expected values according to another solver with those
-// according to the reference. The results are the discrepancy D, and the shift of each
-// parameter in standard deviations.
+// The argument of the method shift() holds the expected data computed by another solver.
+// The results are the discrepancy D between this solver and the reference, and the shift
+// of each parameter in standard deviations.
 func (l *expansion) shift(expected []float64) (d float64, shift []float64) {
 	n := len(l.X)
 	score := mat.NewVecDense(n, nil)

@@ -370,9 +370,9 @@ func (j *job) tuned() []string {
 }
 
 // The method solves() returns the number of steps of the solvers in all chains, divided
-// by the number of steps in one solution of all equations. The number of likelihood
-// evaluations would be a poor measure, because some samplers compute only pieces of a
-// path or use another grid, and no equations are solved where the prior density is zero.
+// by the number of steps in one solution of all equations. The number of moves would be a
+// poor measure of the work: some samplers compute only pieces of a path or use another
+// grid, and no equations are solved where the prior density is zero.
 func (j *job) solves() float64 {
 	steps := 0
 	for _, d := range j.densities {
