@@ -289,11 +289,11 @@ func (a *moulton) residual(dst, z, fz []float64) {
 
 // solveNewton stores the solution of r(z) = 0, plus noise, in the argument `next`.
 //
-// An update is halved until it brings r closer to zero. The distance of r from zero is
-// measured by the next update with the same Γ [Deuflhard 2004, §3.3]. The halving
-// prevents the iteration from ending at a distant root. If no halving is needed, the test
-// costs one linear solve. The test also computes the next update. Often this update is
-// small enough to end the iteration, which saves a factorisation.
+// An update is halved until it brings r closer to zero. The size of the next update,
+// computed with the same Γ, is the measure of how far r is from zero [Deuflhard 2004,
+// §3.3]. The halving prevents the iteration from ending at a distant root. If no halving
+// is needed, it costs one linear solve to test an update. The iteration often ends with
+// the update that was computed for this test, which saves a factorisation.
 func (a *moulton) solveNewton(next, theta, xi, scale []float64) error {
 	if xi != nil {
 		a.setNoise(xi, scale)

@@ -22,7 +22,7 @@ const relative = 6e-6
 
 // The method central() computes the derivatives, at h = 0, of the values that move(y, h)
 // writes to y. The derivatives are stored in dst, at intervals of `stride` elements. The
-// argument `size` is the scale on which the values change with h.
+// argument `size` is the change of h that would change the values noticeably.
 func (w *differ) central(dst []float64, stride int, size float64, move func(y []float64, h float64)) {
 	h := relative * size
 	move(w.up, h)

@@ -92,8 +92,8 @@ func (a *assessment) share() error {
 	default:
 		return nil
 	}
-	// A random walk moves less far in one iteration than a sampler that uses gradients,
-	// but it performs many more iterations in the same time.
+	// A sampler that uses gradients moves farther in one iteration than a random walk,
+	// but in the same time the random walk performs many more iterations.
 	walk := *best.Posterior
 	if frozen, ok := walk.Mesh.(probode.Frozen); ok {
 		walk.Mesh, walk.GridAt = probode.Adaptive(frozen), nil

@@ -143,12 +143,11 @@ func starts(p *bayes.Posterior, found *bayes.Modes, chains, candidates int, loos
 		for range candidates {
 			theta := draw()
 			logp, err := mine.LogPosterior(u, nil)
-			// The candidate with the largest value of the variable `weight` is chosen.
-			// This variable is the sum of a random number and the logarithm of the
-			// importance weight. The random number is −log of an exponential variate, so
-			// it has a Gumbel distribution. Therefore the probability that a candidate is
-			// chosen is its importance weight divided by the sum of all importance
-			// weights.
+			// The variable `weight` is the logarithm of the importance weight plus a
+			// Gumbel variate, that is, −log of an exponential variate. The candidate with
+			// the largest value of `weight` is chosen. The probability that a candidate
+			// is chosen is therefore its importance weight divided by the sum of all
+			// importance weights.
 			if weight := logp + floats.Dot(z, z)/2 - math.Log(rng.ExpFloat64()); err == nil && weight > top {
 				best, top = theta, weight
 			}
