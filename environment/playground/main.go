@@ -123,13 +123,12 @@ func program(path, worker string) error {
 	return os.WriteFile(path, []byte(content), 0o644)
 }
 
-// The variable `hot` lists the packages in which the compiler inlines functions. In all
-// other packages inlining is turned off, which makes the compressed program a tenth
-// smaller.
+// Functions are inlined only in the packages that the variable `hot` lists. In all other
+// packages inlining is turned off, which makes the compressed program a tenth smaller.
 var hot = []string{"github.com/probode/probode/pkg/probode", "github.com/probode/probode/pkg/probode/adams"}
 
-// The function compiled() returns the compiled program, without the paths of source files
-// and without information about the checkout.
+// The function compiled() compiles the program and returns it. The compiled program
+// contains no paths of source files and no information about the checkout.
 func compiled() ([]byte, error) {
 	dir, err := os.MkdirTemp("", "probode-playground-")
 	if err != nil {

@@ -153,7 +153,7 @@ func read(files []file, paths ...string) ([]file, error) {
 
 // The function build() compiles the program for an operating system and a processor
 // architecture, and returns it. The program contains neither the paths of source files
-// nor information about the checkout. So every machine builds the same program. The
+// nor information about the checkout, so that every machine builds the same program. The
 // program is compiled for the oldest processor that Go supports, so that every build
 // rounds floating-point numbers in the same way.
 func build(ctx context.Context, version, system, arch string) ([]byte, error) {

@@ -19,8 +19,8 @@ import (
 //	λ_N = w_N,   λᵢ = wᵢ + (∂Φᵢ/∂Z)ᵀ λ_{i+1},
 //
 // and the gradients are Σ (∂Φᵢ/∂θ)ᵀ λ_{i+1} + (∂x₀/∂θ)ᵀ λ₀ for θ, and (∂Φᵢ/∂ξ)ᵀ λ_{i+1}
-// for the normal variates of step i [HNW93, §II.6; Griewank & Walther 2008, §3]. For the
-// numerical solution, these formulas are exact.
+// for the normal variates of step i [HNW93, §II.6; Griewank & Walther 2008, §3]. These
+// formulas give the exact gradient of the numerical solution.
 
 // A Reverser is a Stepper that computes gradients. If a Stepper is not a Reverser,
 // gradients with respect to θ are computed from the derivatives of the path with respect

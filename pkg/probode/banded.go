@@ -9,8 +9,7 @@ func (f *LU) factorizeBanded(c float64, j *Matrix) bool {
 	d, w, low, a := f.d, f.stride, f.low, f.a
 	clear(a)
 	for i := range d {
-		// In the first and the last rows, some elements of the storage of J lie outside
-		// the matrix.
+		// In the first and the last rows of J, parts of the bands lie outside the matrix.
 		from, to := max(0, low-i), min(j.Stride, low+d-i)
 		src := j.A[i*j.Stride+from : i*j.Stride+to]
 		dst := a[i*w+from:][:len(src)]

@@ -44,9 +44,9 @@ type listed struct {
 	Module                             struct{ Path string }
 }
 
-// The variable `course` holds the patterns that match the packages of this repository. A
-// reader may have added other packages at the top level of the checkout, such as the
-// program euler from the README.
+// The patterns in the variable `course` match the packages of this repository. A reader
+// may have added other packages at the top level of the checkout, such as the program
+// euler from the README.
 var course = []string{"./pkg/...", "./internal/...", "./reproduce/...", "./environment/..."}
 
 func main() {
@@ -63,8 +63,8 @@ func main() {
 	}
 }
 
-// The function build() returns the documentation of all packages in a folder whose paths
-// match one of the patterns.
+// The function build() looks in a folder for packages whose paths match one of the
+// patterns, and returns the documentation of these packages.
 func build(folder string, patterns []string) ([]page, error) {
 	all, err := list(folder, patterns)
 	if err != nil {

@@ -46,8 +46,7 @@ type writer struct {
 	declared bool // leave out what does not belong to a declaration
 }
 
-// isDeclared reports whether the text from the function Declared contains fields of type
-// t.
+// isDeclared reports whether the function Declared writes fields of type t.
 func isDeclared(t reflect.Type) bool {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Array {
 		t = t.Elem()

@@ -9,10 +9,10 @@ import (
 //go:generate go run ./internal/unroll
 
 // The code in this file takes all Adams–Moulton steps of a segment in one call. This code
-// works in up to three dimensions, and also in four if the steps are linearised at the
-// current state. In so few dimensions, the arithmetic of a step takes only a few
-// nanoseconds. If functions passed vectors to each other, a step would take several times
-// as long. So the loops for up to three dimensions keep all numbers in local variables
+// is for problems in at most three dimensions, or four if the steps are linearised at the
+// current state. For such small problems, the arithmetic of a step takes only a few
+// nanoseconds, and passing vectors to functions would take longer than the arithmetic. In
+// at most three dimensions, the loops therefore keep all numbers in local variables
 // between two calls of FJ. These loops perform the same operations as the code in
 // moulton.go, in the same order, so both produce bitwise identical paths.
 

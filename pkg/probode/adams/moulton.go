@@ -129,13 +129,12 @@ func (m Moulton) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, 
 //	z ← c − Γ(c)⁻¹ r(c),   Γ(c) = (h β₋₁)⁻¹ I − J(c).
 //
 // The linearisations differ in the starting point and in the number of updates. With
-// Current, Newton's method performs one update from c = Zᵢ; −r(c) is then the vector w in
-// [T18, §2.4]. With Predictor, Newton's method performs one update from the
-// Adams–Bashforth value. With the linearisation Newton, the iteration begins at Zᵢ and
-// performs as many updates as it needs. The noise √α h^{s+1/2} Γ⁻¹ J ξᵢ is computed with
-// the first factorisation of Γ. So the linearisations Current and Predictor compute the
-// mean and the noise with a single linear solve, and no Cholesky factor of H is needed
-// [T18, §2.4].
+// Current, Newton's method performs one update from c = Zᵢ; the vector w in [T18, §2.4]
+// is −r(Zᵢ). With Predictor, Newton's method performs one update from the Adams–Bashforth
+// value. With the linearisation Newton, the iteration begins at Zᵢ and performs as many
+// updates as it needs. The noise √α h^{s+1/2} Γ⁻¹ J ξᵢ is computed with the first
+// factorisation of Γ. The linearisations Current and Predictor compute the mean and the
+// noise with a single linear solve. A Cholesky factor of H [T18, §2.4] is not needed.
 type moulton struct {
 	history
 	lin       Linearization
@@ -189,8 +188,9 @@ func (a *moulton) set(i int) {
 	a.length, a.inv, a.invNext, a.betaPast = h, 1/(h*beta[0]), 1/beta[0], beta[1:]
 }
 
-// startNoise adds the noise of a starting step after an event. J is the Jacobian at the
-// beginning of the step, and β₋₁ is the coefficient for a uniform grid.
+// startNoise adds the noise of a starting step after an event. The noise is computed with
+// the Jacobian J at the beginning of the step, and with the coefficient β₋₁ of a uniform
+// grid.
 func (a *moulton) startNoise(i int, dst, x, theta, xi, scale []float64) error {
 	a.eval.FJ(a.fc, a.jac, a.g.Times()[i+1], x, theta)
 	if !a.lu.Factorize(1/(a.g.H(i)*a.beta.uniform[0]), a.jac) {
@@ -289,11 +289,11 @@ func (a *moulton) residual(dst, z, fz []float64) {
 
 // solveNewton stores the solution of r(z) = 0, plus noise, in the argument `next`.
 //
-// An update is halved until it brings r closer to zero. The distance of r from zero is
-// measured by the next update with the same Γ [Deuflhard 2004, §3.3]. The halving
-// prevents the iteration from ending at a distant root. If no halving is needed, the test
-// costs one linear solve. The update that the test computes is often accurate enough to
-// be the last one, which saves a factorisation.
+// An update is halved until it brings r closer to zero. The size of the next update,
+// computed with the same Γ, is the measure of how far r is from zero [Deuflhard 2004,
+// §3.3]. The halving prevents the iteration from ending at a distant root. If no halving
+// is needed, it costs one linear solve to test an update. The iteration often ends with
+// the update that was computed for this test, which saves a factorisation.
 func (a *moulton) solveNewton(next, theta, xi, scale []float64) error {
 	if xi != nil {
 		a.setNoise(xi, scale)

@@ -9,9 +9,8 @@ import (
 // This file computes Adams coefficients on nonuniform grids. Like the classical
 // coefficients, each of these coefficients is the integral of a Lagrange polynomial over
 // one step, and depends only on the ratios of the step sizes [HNW93, §III.5]. The
-// coefficients are computed once for each grid. If a step has the same length as all
-// earlier steps whose values of f it uses, its coefficients are exactly equal to the
-// classical ones.
+// coefficients are computed once for each grid. If all steps that a formula covers have
+// the same length, its coefficients are exactly equal to the classical ones.
 
 // A table holds the coefficients of one formula on a grid.
 type table struct {

@@ -120,7 +120,8 @@ step:
 				y0 = y0 - u0
 				break
 			}
-			// Now f and jac are evaluated at the trial state, but the inverse was computed at y.
+			// From here on, f and jac hold values at the trial state, but the inverse is
+			// still the one computed at y.
 			var left, v0, t0 float64
 			for lambda = min(1, 4*lambda); ; lambda /= 2 {
 				t0 = y0 - lambda*u0
@@ -348,7 +349,8 @@ step:
 				y0, y1 = y0-u0, y1-u1
 				break
 			}
-			// Now f and jac are evaluated at the trial state, but the inverse was computed at y.
+			// From here on, f and jac hold values at the trial state, but the inverse is
+			// still the one computed at y.
 			var left, v0, v1, t0, t1 float64
 			for lambda = min(1, 4*lambda); ; lambda /= 2 {
 				t0, t1 = y0-lambda*u0, y1-lambda*u1
@@ -572,7 +574,8 @@ step:
 				y0, y1, y2 = y0-u0, y1-u1, y2-u2
 				break
 			}
-			// Now f and jac are evaluated at the trial state, but the inverse was computed at y.
+			// From here on, f and jac hold values at the trial state, but the inverse is
+			// still the one computed at y.
 			var left, v0, v1, v2, t0, t1, t2 float64
 			for lambda = min(1, 4*lambda); ; lambda /= 2 {
 				t0, t1, t2 = y0-lambda*u0, y1-lambda*u1, y2-lambda*u2

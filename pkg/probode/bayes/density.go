@@ -158,8 +158,8 @@ func (e *Density) logLikelihood(parts []*Part, theta, xi []float64, solve bool) 
 }
 
 // The method evaluate() stores its results in the fields `ll` and `err`. If evaluate()
-// returned its results, Go would allocate memory for them, because a deferred function
-// sets them.
+// returned its results instead, Go would have to allocate memory for them, since a
+// deferred function sets them.
 func (e *Density) evaluate(parts []*Part, theta, xi []float64, solve bool) {
 	e.at = parts[0]
 	defer e.recovered(theta)

@@ -17,12 +17,12 @@ func newDiffer(columns int) *differ {
 }
 
 // The step of a difference is the constant `relative` times the size of the quantity that
-// is changed. The constant is the cube root of the relative rounding error.
+// is changed. The value of `relative` is the cube root of the relative rounding error.
 const relative = 6e-6
 
 // The method central() computes the derivatives, at h = 0, of the values that move(y, h)
 // writes to y. The derivatives are stored in dst, at intervals of `stride` elements. The
-// argument `size` is the scale on which the values change with h.
+// argument `size` is the change of h that would change the values noticeably.
 func (w *differ) central(dst []float64, stride int, size float64, move func(y []float64, h float64)) {
 	h := relative * size
 	move(w.up, h)
@@ -34,13 +34,13 @@ func (w *differ) central(dst []float64, stride int, size float64, move func(y []
 
 // The method shrink() does the same as central() for a quantity that is much smaller than
 // other quantities of the same kind, for example a state component next to much larger
-// ones. If the quantity is only the rounding error of a sum, the change must be larger
-// than the quantity; if the function Observe uses the logarithm of the quantity, the
-// change must be smaller. The method therefore tries smaller and smaller sizes. The first
-// size is 8 times the given one. Each further size is an eighth of the size before, until
-// the derivatives for two successive sizes agree. The relative error of the derivatives
-// is then about 1e-8. If the derivatives never agree, the method uses those that changed
-// least between two sizes.
+// ones. The right step is not known in advance: it must be larger than the quantity if
+// this is only the rounding error of a sum, and smaller than the quantity if the function
+// Observe takes its logarithm. The method therefore tries smaller and smaller sizes. The
+// first size is 8 times the given one. Each further size is an eighth of the size before,
+// until the derivatives for two successive sizes agree. When they agree, the relative
+// error of the derivatives is about 1e-8. If the derivatives never agree, the method uses
+// the derivatives that changed least from one size to the next.
 func (w *differ) shrink(dst []float64, stride int, size float64, move func(y []float64, h float64)) {
 	const agree, most = 1e-6, 17
 	for k := range w.best { // nothing is known yet, and NaN agrees with nothing

@@ -197,7 +197,7 @@ func (r *Part) differentiateForward(dtheta, theta, xi []float64) (ll float64, er
 
 // The method weigh() differentiates the log likelihood. The derivatives with respect to
 // the states are written to back.weights. The derivatives with respect to θ, at fixed
-// states, are added to dtheta. The result reports whether all derivatives are finite. The
+// states, are added to dtheta. The result is true if all derivatives are finite. The
 // states and the expected values are those of the last evaluation.
 func (r *Part) weigh(dtheta, theta []float64) bool {
 	b, d := r.back, r.x.Problem.Dim()
@@ -225,7 +225,7 @@ func (r *Part) weigh(dtheta, theta []float64) bool {
 
 // The method scores() writes to dst the derivatives of the log probability of row n with
 // respect to the expected values of the row. The derivatives with respect to parameters
-// of the likelihood are added to dtheta. The result reports whether all derivatives are
+// of the likelihood are added to dtheta. The result is true if all derivatives are
 // finite.
 func (r *Part) scores(dst, dtheta []float64, n int) bool {
 	c := len(r.errors)
@@ -312,9 +312,9 @@ func (e *Density) priorSlope(k int, u, theta float64) float64 {
 	if s, ok := logSlope(e.p.Params[k].Prior, theta); ok {
 		return curve + s*slope
 	}
-	// The derivative is computed by a fourth-order finite difference. If the log density
-	// is smooth over a thousandth of its width, the error of this derivative is about
-	// 1e-12 times the size of the log density.
+	// The derivative is computed by a fourth-order finite difference. The error of this
+	// derivative is about 1e-12 times the log density, provided that the log density is
+	// smooth on the scale of the step h.
 	h := 1e-3
 	if e.transforms[k] == identity {
 		h *= e.PriorQuantile(k, 0.75) - e.PriorQuantile(k, 0.25)

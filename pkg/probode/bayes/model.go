@@ -171,9 +171,9 @@ func (x *Experiment) pick() ([]int, error) {
 	case namesakes == 0 && columns == d:
 		return inOrder, nil
 	}
-	// The assignment of states to columns is not guessed, because a wrong guess could,
-	// for example, compare the observed number of infected people with the computed
-	// number of susceptible people.
+	// The program does not guess which state belongs to which column. After a wrong guess
+	// it could, for example, compare the observed number of infected people with the
+	// computed number of susceptible people.
 	return nil, fmt.Errorf("the column %q of the data is none of the states %s: use the name of a state in Data.Names, or set Observe to a function that computes the observed quantities", stranger, strings.Join(x.Problem.States, ", "))
 }
 

@@ -80,8 +80,8 @@ const leastMass = 1e-10
 
 // If d is a truncated normal distribution and the interval [Min, Max] lies in its upper
 // half, the method mirrored() returns the mirror image of d about the mean mu. In the
-// lower half of a normal distribution, even very small probabilities are computed
-// accurately to all digits.
+// lower half of a normal distribution, even very small probabilities are accurate to all
+// digits.
 func (d Truncated) mirrored() (m Truncated, mu float64, ok bool) {
 	of, ok := d.Of.(distuv.Normal)
 	if !ok || !(d.Min > of.Mu) {

@@ -14,10 +14,9 @@ type assessment struct {
 	out       *Report
 	certifier *certify.Certifier
 
-	// The slices `paths`, `scales`, `runs` and `noisy` have one element per step. In this
-	// order, the slices hold the errors of the solution, the noise scales, the
-	// deterministic runs, and the runs with noise in the model. If a run was not
-	// performed, its element is nil.
+	// Each of these slices has one element per step: `paths` holds the errors of the
+	// solutions, `scales` the noise scales, `runs` the deterministic runs, and `noisy`
+	// the runs with noise in the model. If a run was not performed, its element is nil.
 	paths       []float64
 	scales      []scale
 	runs, noisy []*draws

@@ -14,9 +14,9 @@ import (
 
 // If chains do not mix, the accurate posterior is not known, but the solver's error may
 // still be known to be harmless. Suppose that the difference between two log likelihoods
-// varies by at most r over a region. Then there is a number m ≤ 1 such that the ratio w
-// of the two normalised posterior densities lies between m and m eʳ in this region, and
-// the mean of w is 1. The following bounds hold for every posterior distribution on the
+// varies by at most r over a region. Let w be the ratio of the two normalised posterior
+// densities. The mean of w is 1, and there is a number m ≤ 1 such that m ≤ w ≤ m eʳ in
+// the whole region. The following bounds hold for every posterior distribution on the
 // region:
 //
 //   - the sd of w is at most sinh(r/2), so by the Cauchy–Schwarz inequality no mean moves
@@ -33,8 +33,8 @@ const longest = 1
 
 // The method bound() compares the steps with the reference at the weighted draws of y,
 // whose chains have not mixed. If the smallest step has the verdict Negligible, no
-// further sampling is needed. The reason why there are no draws is then stored in the
-// field `slow`.
+// further sampling is needed. In this case bound() records in the field `slow` why there
+// are no draws.
 func (a *assessment) bound(y *standard) error {
 	// The reference has to be accurate at all points, not only where the weights are large.
 	z, even := *y, *y.draws
@@ -82,9 +82,9 @@ func (a *assessment) bound(y *standard) error {
 	return a.ctx.Err()
 }
 
-// drawAccurate samples an accurate posterior and computes weights for the draws. The
-// weights have to be computed within the time limit as well, so sampling has to stop
-// earlier.
+// drawAccurate samples an accurate posterior and computes weights for the draws. Sampling
+// ends some time before the limit, because the time for computing the weights also counts
+// towards the limit.
 func (a *assessment) drawAccurate(q *bayes.Posterior, sampler sample.Sampler, chains mcmc.Settings, seed uint64, limit, rest time.Duration) (*standard, error) {
 	a.within = limit - rest
 	d, err := a.sample(q, &pairing{modes: q.Modes}, sampler, chains, seed)

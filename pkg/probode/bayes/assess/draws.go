@@ -44,8 +44,8 @@ type draws struct {
 	few    *mcmc.Chains // evenly spaced draws at which the equations are solved accurately
 
 	// The weighted draws represent the posterior computed with the setup in the field
-	// `to`. The field `to` is the setup of the reference or, if `shared` is true, the
-	// setup of a step of the ladder (see sampling.weighted).
+	// `to`. If `shared` is true, the field `to` is the setup of a step of the ladder (see
+	// sampling.weighted). Otherwise the field `to` is the setup of the reference.
 	to     probode.Setup
 	shared bool
 
@@ -131,9 +131,9 @@ func (s *sampling) sample(p *bayes.Posterior, f *pairing, sampler sample.Sampler
 	begin := time.Now()
 	chains.Progress = func(done, total int, doing string) {
 		s.say("%v, %s: %d %%, %s", sampler, setting(p), 100*done/max(1, total), doing)
-		// The first iterations of a chain may be slower than the later ones. So sampling
-		// is given up only if the predicted remaining time is more than twice the time
-		// left.
+		// The first iterations of a chain may be slower than the later ones, so the
+		// predicted time may be too long. Sampling is given up only if it is predicted to
+		// take more than twice the time that is left.
 		spent, left := time.Since(begin).Seconds(), time.Until(s.begin.Add(s.within)).Seconds()
 		if s.impatient && spent > s.within.Seconds()/10 && spent*float64(total-done) > 2*left*float64(done) {
 			giveUp(errTime)
@@ -181,8 +181,8 @@ func (s *sampling) more(d *draws, size int) (changed bool, err error) {
 	return true, s.take(d, r)
 }
 
-// The method take() stores the draws and estimates of r in d. The draws that d already
-// contains are the first draws of r.
+// The method take() stores the draws and estimates of r in d. If d already contains
+// draws, r begins with the same draws.
 func (s *sampling) take(d *draws, r sample.Measurement) error {
 	c := r.Chains
 	d.result, d.all = r, c
@@ -235,8 +235,8 @@ func (d *draws) forget() {
 	d.center, d.log = [measures][][][]float64{}, [measures][][][]float64{}
 }
 
-// The method three() returns three of the initial draws. At these draws α is calibrated
-// again.
+// The method three() returns three of the initial draws. The calibration of α is repeated
+// at these three draws.
 func (d *draws) three() (out [][]float64) {
 	for k := range 3 {
 		chain := d.all.Draws[k%len(d.all.Draws)][:d.first]
@@ -316,8 +316,8 @@ func fewer(c *mcmc.Chains, n int) *mcmc.Chains {
 }
 
 // The method resampled() returns up to n different draws that represent the accurate
-// posterior. The method selects the weighted draws at which the cumulative weight passes
-// the fractions (i + ½)/n of its total.
+// posterior. Let W be the sum of all weights. For i = 0, …, n−1, the method selects the
+// draw at which the cumulative weight passes W (i + ½)/n.
 func (d *draws) resampled(n int) (out [][]float64) {
 	all := d.few.Pooled()
 	weights := slices.Concat(d.weights...)

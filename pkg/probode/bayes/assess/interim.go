@@ -14,7 +14,7 @@ import (
 // allows. Repeated analyses are more likely than a single one to report an effect that
 // does not exist, so the error probability is divided among them. Each analysis uses the
 // confidence level 1 − (1 − Confidence)/4 [Bonferroni], no matter how many analyses are
-// made in the end. At a confidence level of 95 %, an interval then extends 2.50 standard
+// made in the end. For example, if Confidence is 95 %, an interval extends 2.50 standard
 // errors to either side of the estimate, instead of 1.96. The chains continue where they
 // stopped, so the results are the same as if all draws had been made at once.
 

@@ -217,9 +217,9 @@ func (inf *Inference) needed(threshold float64) float64 {
 }
 
 // The method gravest() returns the shift with the most serious verdict, in the whole
-// posterior or within a mode. Of several such shifts, it returns the largest one, relative
-// to the threshold. The result `part` is the index of the mode, or −1 for the whole
-// posterior.
+// posterior or within a mode. If several shifts have this verdict, gravest() returns the
+// largest of them, relative to the threshold. The result `part` is the index of the mode,
+// or −1 for the whole posterior.
 func (e Effect) gravest(threshold float64) (gravest Shift, part int) {
 	gravest, part = e.Median, -1
 	for k, w := range e.Within {

@@ -13,10 +13,10 @@ const (
 	wellMixed, fewEach = 1.01, 100
 	// mostFailing is the share of failed solves above which a run gets a warning.
 	mostFailing = 0.01
-	// An effect has two estimates, one from weights and one from the difference between
-	// two runs. The constant `astray` is the largest permitted difference between the two
-	// estimates, in standard errors of the second. By chance alone, the difference
-	// exceeds `astray` standard errors in one of 16,000 cases.
+	// An effect is estimated twice: from weights, and from the difference between two
+	// runs. The constant `astray` is the largest permitted difference between the two
+	// estimates, in standard errors of the estimate from two runs. The probability that
+	// chance alone causes a larger difference is 1/16,000.
 	astray = 4
 
 	// A mode is listed if its mass is above the value of the constant `listed`. If the
@@ -35,16 +35,15 @@ const (
 	// judgedPart. A smaller part would have too few draws, but the certificate still
 	// checks its mode.
 	judgedPart = 0.05
-	// A mode without draws could shift a mean or an sd. If the shift that a mode without
-	// draws could cause is larger than unvisitedSize, in units of the threshold, there is
-	// no verdict on the mean and the sd.
+	// A mode without draws could shift a mean or an sd. If this shift could be larger
+	// than unvisitedSize times the threshold, there is no verdict on the mean and the sd.
 	unvisitedSize = 0.5
 
 	// referenceDraws is the number of draws from the reference posterior at which the
 	// reference's own error is measured.
 	referenceDraws = 100
-	// If the reference fails at more than a fraction mostFailed of the weighted draws,
-	// the reference is not trusted.
+	// The reference is trusted only if the fraction of weighted draws at which it fails
+	// is at most mostFailed.
 	mostFailed = 0.01
 	// mostMissed is the largest share of the reference posterior that may be missing from
 	// the draws that represent it. If a Gaussian distribution loses one tail of this
@@ -57,7 +56,7 @@ const (
 	alphaSteps, alphaTheta = 2, 4
 	// If the relative error of a solution is above roughPath, its observed order of
 	// convergence has no meaning. If the relative error is below smallestPath, rounding
-	// errors may distort this order.
+	// errors may distort the observed order.
 	roughPath, smallestPath = 0.1, 1e-8
 
 	// mostLooks is the largest number of interim analyses.

@@ -14,11 +14,12 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// Weights and k̂ contain no information about regions without draws. So this file checks
-// whether the draws that represent the reference posterior miss a part of it. The missed
-// part may be a mode that another search has found. The missed part may also be a region
-// in which the solver used for the draws fails, but the reference does not. A distant
-// mode whose mass is so small that it contains no draws may still change a mean or an sd.
+// Weights and k̂ contain no information about regions without draws. The functions in
+// this file check whether the draws that represent the reference posterior miss a part of
+// this posterior. The missed part may be a mode that another search has found. The missed
+// part may also be a region in which the solver used for the draws fails, but the
+// reference does not. A distant mode whose mass is so small that it contains no draws may
+// still change a mean or an sd.
 
 const (
 	// The constant `starts` is the number of draws at which missedAround starts
@@ -157,10 +158,10 @@ type unvisited struct {
 }
 
 // The method unvisited() considers the modes of two posteriors: the one from which the
-// draws were made, and the reference posterior. Among the modes without draws,
-// unvisited() finds the one that would most shift the mean or the sd of the assessed
-// parameter with index j. The shift is computed from the Gaussian approximation at the
-// mode. If all modes contain draws, the result has size zero.
+// draws were made, and the reference posterior. A mode without draws may shift the mean
+// and the sd of the assessed parameter with index j. Of all such modes, unvisited()
+// returns the one with the largest shift. The shift is computed from the Gaussian
+// approximation at the mode. If all modes contain draws, the result has size zero.
 func (s *sampling) unvisited(d *draws, y *standard, j int) (most unvisited) {
 	consider := func(m *bayes.Modes, visited []float64) {
 		for k := range visited {

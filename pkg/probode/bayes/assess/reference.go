@@ -47,8 +47,8 @@ func (y *standard) better(z *standard) bool {
 // accuratePosterior finds draws that represent the accurate posterior. accuratePosterior
 // uses the draws at the smallest step, unless their weights cannot be trusted or the
 // weights increase the Monte Carlo error too much. If these draws cannot be used,
-// accuratePosterior generates draws with a more accurate solver. accuratePosterior
-// returns nil if no weights could be computed for any draws.
+// accuratePosterior generates draws with a more accurate solver. If the weights cannot be
+// computed in either case, accuratePosterior returns nil.
 func (s *sampling) accuratePosterior(fine *draws, mode []float64) (y *standard, err error) {
 	finest := &s.ladder[s.finest()]
 	if fine.weights != nil {
@@ -136,12 +136,12 @@ func (r referenceError) enough(threshold float64) bool {
 	return r.d <= threshold/10 && r.unknown == 0 && !(r.failed > mostFailed) && r.unseen == 0
 }
 
-// checkReference measures the error of the reference solver. This error is small enough
-// for a verdict if the discrepancy D between the reference and a more accurate solver is
-// at most a tenth of the threshold at all checked points. The checked points are the
-// modes with more than a hundredth of the mass, and up to a hundred draws from the
-// reference posterior. The draws are needed because a solver that is accurate at a mode
-// may fail in the tails.
+// checkReference measures the error of the reference solver by the discrepancy D between
+// the reference and a more accurate solver. There is a verdict only if D is at most a
+// tenth of the threshold at all checked points. The checked points are the modes with
+// more than a hundredth of the mass, and up to a hundred draws from the reference
+// posterior. The draws are needed because a solver that is accurate at a mode may fail in
+// the tails.
 func (s *sampling) checkReference(y *standard) (r referenceError, err error) {
 	s.say("the reference solver's own error")
 	begin := time.Now()

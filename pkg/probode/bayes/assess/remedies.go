@@ -201,9 +201,9 @@ func (j *judge) measured(t trial) Remedy {
 	return r
 }
 
-// The method noise() returns the remedy that consists of including noise in the model.
-// This remedy counts as reaching the threshold only if its error is smaller than the
-// error of the deterministic inference at the same step.
+// The method noise() returns the remedy of including noise in the model. The field
+// Reaches is true only if the error with noise is smaller than the error of the
+// deterministic inference at the same step.
 func (j *judge) noise(t trial, trusted *draws) Remedy {
 	r, noisy := j.measured(t), t.run.summed
 	least, _, x := j.span(noisy)
@@ -236,8 +236,8 @@ func (j *judge) span(inf *Inference) (least, most, size float64) {
 	return least, most, size
 }
 
-// The function unmeasured() returns the remedy that consists of reweighting the draws
-// made at level l. The effect of this remedy has not been measured yet.
+// The function unmeasured() returns the remedy of reweighting the draws made at level l,
+// without an estimate of its effect.
 func unmeasured(l *level) Remedy {
 	nan := math.NaN()
 	return Remedy{Kind: "reweighting", Name: "reweighting, " + l.String(), Bias: nan, BiasSE: nan, Ratio: nan, RatioSE: nan, Seconds: nan}

@@ -348,8 +348,8 @@ type Bound struct {
 	Verdict Verdict
 }
 
-// The constant `left` determines the interval Bound.Range. Of n points, n/left have a
-// difference below this interval, and n/left have a difference above it.
+// The constant `left` determines the interval Bound.Range. For n points, the n/left
+// smallest and the n/left largest differences lie outside this interval.
 const left = 1000
 
 func (b *Bound) length() float64 { return b.Range[1] - b.Range[0] }

@@ -26,11 +26,11 @@ import (
 // posteriors, the estimate of the difference between the posteriors has a smaller Monte
 // Carlo error than an estimate from two runs.
 //
-// Weights contain no information about regions without draws. For example, weights do not
-// reveal a mode that only the posterior computed with one of the steps has. Therefore the
-// posterior at a step is sampled separately in three cases: if the search for modes has
-// found a mode that only this posterior has, if Metropolis moves for this posterior lead
-// to regions without draws (see missedAround), or if k̂ is too large.
+// Weights contain no information about regions without draws. For example, if only the
+// posterior at one of the steps has a certain mode, the weights do not reveal this mode.
+// Therefore the posterior at a step is sampled separately in three cases: if the search
+// for modes has found a mode that only this posterior has, if Metropolis moves for this
+// posterior lead to regions without draws (see missedAround), or if k̂ is too large.
 
 const (
 	// If the number of parameters is at least manyParameters, the random walk may be too
@@ -92,8 +92,8 @@ func (a *assessment) share() error {
 	default:
 		return nil
 	}
-	// In one iteration a random walk covers a shorter distance than a sampler that uses
-	// gradients, but the random walk performs many more iterations in the same time.
+	// A sampler that uses gradients moves farther in one iteration than a random walk,
+	// but in the same time the random walk performs many more iterations.
 	walk := *best.Posterior
 	if frozen, ok := walk.Mesh.(probode.Frozen); ok {
 		walk.Mesh, walk.GridAt = probode.Adaptive(frozen), nil
@@ -130,8 +130,8 @@ func (a *assessment) sharing() bool {
 }
 
 // The method shares() reports whether weighted draws of the accurate posterior can
-// represent the posterior at step i. The answer is no if one of these two posteriors has
-// a mode that the other lacks.
+// represent the posterior at step i. The result is false if one of these two posteriors
+// has a mode that the other lacks.
 func (a *assessment) shares(i int) bool {
 	return a.common && !slices.ContainsFunc(a.modes.steps[i].own, func(m ModeShare) bool { return m.Phantom || m.Missed })
 }

@@ -14,13 +14,13 @@ import (
 )
 
 // The functions in this file compare two setups away from a mode. The number D, computed
-// at a mode, describes the shift of the posterior to first order. To this order, the
-// difference between the expected data of the two setups is the same everywhere in the
-// posterior. But if a solver is unstable when a rate parameter is large, it cuts off the
-// part of the posterior with large rates, and computations at the mode cannot show this.
+// at a mode, describes the shift of the posterior if the difference between the expected
+// data of the two setups is the same at all likely parameter values. But if a solver is
+// unstable when a rate parameter is large, it cuts off the part of the posterior with
+// large rates, and computations at the mode cannot show this.
 //
-// So the densities under both setups are evaluated along lines through the mode. There is
-// one line for each parameter. On this line the parameter varies, and the other
+// The densities under both setups are therefore evaluated along lines through the mode.
+// There is one line for each parameter. On each line one parameter varies, and the other
 // parameters take their conditional means under the Gaussian approximation. One more
 // line, the diagonal, points towards the largest differences that were found on these
 // lines. On each line, the means of parameters under both densities are computed by
@@ -210,8 +210,8 @@ func (k *look) along(i int) (l line, direction []float64, towards float64) {
 }
 
 // The method diagonal() returns the line through the mode in the direction C w, or nil if
-// w is zero. The method diagonal() evaluates the densities only on the side towards C w;
-// on the other side both densities are taken to be Gaussian.
+// w is zero. The densities are evaluated only on one side of the mode, towards C w. On
+// the other side both densities are taken to be Gaussian.
 func (k *look) diagonal(w []float64) line {
 	v := mat.NewVecDense(len(w), nil)
 	v.MulVec(k.cov, mat.NewVecDense(len(w), w))
@@ -229,11 +229,11 @@ func (k *look) diagonal(w []float64) line {
 	return l
 }
 
-// The method away() computes the shifts of the given parameters along each line and from
-// the draws, and returns the largest shift in standard deviations. If the largest shift
-// was found on a line, the result `where` is the point on this line at which the
-// densities differ most. If the largest shift was found at the draws, `where` is the draw
-// at which the densities differ most.
+// The method away() estimates the shifts of the given parameters from the densities on
+// each line and at the draws, and returns the largest shift in standard deviations. If
+// the largest shift was found on a line, the result `where` is the point on this line at
+// which the densities differ most. If the largest shift was found at the draws, `where`
+// is the draw at which the densities differ most.
 func (k *look) away(params []int) (shift float64, where probe) {
 	note := func(by float64, l line) {
 		if !(by <= shift) {

@@ -289,8 +289,8 @@ func (t *trials) confirm(l *Level) error {
 	return t.c.ctx.Err()
 }
 
-// The method effect() returns upper limits for D and for the largest shift of a parameter
-// that result if the evaluator x solves the equations. Each limit is the larger of two
+// The method effect() returns upper limits for the discrepancy D and for the largest
+// shift of a parameter, for the setup of the evaluator x. Each limit is the larger of two
 // numbers: the largest value at the modes, and the 95 % quantile of the values at all
 // modes and draws. D and the shift count as infinite at draws at which the reference
 // fails.

@@ -77,8 +77,8 @@ func expand(x *evaluator, u, widths []float64) (*expansion, error) {
 	l.data = x.surface.Data()
 	x.density.Slopes(l.dtheta, u)
 	for k := range d {
-		// Adding 1e-4 to the diagonal gives a standard deviation of 100 to a coordinate
-		// that neither the data nor the prior determines.
+		// If neither the data nor the prior determines a coordinate, adding 1e-4 to the
+		// diagonal makes its standard deviation 100.
 		l.Information.SetSym(k, k, l.Information.At(k, k)+1e-4)
 		if l.U != nil {
 			l.Curvature.SetSym(k, k, l.Curvature.At(k, k)+1e-4)

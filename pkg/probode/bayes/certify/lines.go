@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// The density at a point is taken to be negligible if the log density is lower than at
-// the mode by at least the constant `fallen`.
+// If the log density at a point is at least `fallen` below its value at the mode, the
+// density at this point is taken to be negligible.
 const fallen = 8
 
 // A probe is a point on a line through a mode. A probe holds the distance t from the
@@ -61,11 +61,11 @@ func (l line) worst() probe {
 	return slices.MaxFunc(from, func(a, b probe) int { return cmp.Compare(a.effect(), b.effect()) })
 }
 
-// The function densities() returns the densities under both setups at a value t between
-// those of the points a and b. The log density of the reference is interpolated linearly
-// in t², which is exact for a Gaussian. The difference between the two log densities is
-// interpolated linearly in t. If a setup fails at a or at b, the density under that setup
-// is taken to be zero between a and b.
+// The function densities() returns the densities under both setups at a distance t from
+// the mode, between the points a and b. The log density of the reference is interpolated
+// linearly in t², which is exact for a Gaussian. The difference between the two log
+// densities is interpolated linearly in t. If a setup fails at a or at b, the density
+// under that setup is taken to be zero between a and b.
 func densities(a, b probe, t float64) (fine, coarse float64) {
 	between := func(from, to, share float64) float64 {
 		if math.IsInf(from, 0) || math.IsInf(to, 0) {

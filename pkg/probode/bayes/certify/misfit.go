@@ -10,7 +10,7 @@ import (
 )
 
 // The number D does not take into account that two setups also differ in the derivatives
-// of the expected data. If the data have residuals, the difference between these
+// of the expected data. Unless all residuals are zero, the difference between these
 // derivatives causes an additional shift of the mode:
 //
 //	C (∂(m' − m)/∂u)ᵀ s,   s = ∂ log p(y | m)/∂m.

@@ -18,8 +18,8 @@ const (
 	// that expandNear does not test.
 	steepestEdge = 2
 	// If a change of one coordinate raises the log likelihood by more than muchLarger,
-	// the point is not near a mode. One in seventy draws from a one-dimensional Gaussian
-	// has a log density that is lower than at the mode by more than muchLarger.
+	// the point is not near a mode. In a one-dimensional Gaussian, one draw in seventy
+	// has a log density more than muchLarger below the log density at the mode.
 	muchLarger = 3
 )
 
@@ -39,8 +39,9 @@ const (
 // the unbounded scale, are left out of this test. Near the edge of a bounded prior, the
 // mode of the density on the unbounded scale may be far from u, although the model fits
 // the data equally well at both points. Near an edge of the support, all slopes on the
-// unbounded scale vanish. Therefore u is rejected if the likelihood is much larger in the
-// middle of the range than at u.
+// unbounded scale vanish, so that a point may wrongly seem to be near a mode. To avoid
+// this error, u is rejected if the likelihood is much larger in the middle of the range
+// than at u.
 func expandNear(x *evaluator, u []float64) (l *expansion, near bool, err error) {
 	// Close to parameter values at which the solution blows up, finite differences can be
 	// computed only with small steps.

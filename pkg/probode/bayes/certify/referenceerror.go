@@ -63,12 +63,12 @@ func Unseen(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [][
 
 // steppedOver returns the discrepancy D between the reference and the solution with many
 // equal steps if the reference has stepped over a pulse, and zero otherwise. The argument
-// `expected` holds the expected data according to the reference, to the solution with
-// many steps, and to a solution with a quarter as many steps. A jump of f causes an error
-// that is proportional to the step size. With a quarter of the steps this error is four
-// times as large. So the difference between the two solutions with equal steps is three
-// times the error of the more accurate one. If the reference has stepped over a pulse,
-// the differences do not follow this pattern.
+// `expected` holds the expected data computed in three ways: with the reference, with
+// many equal steps, and with a quarter as many equal steps. A jump of f causes an error
+// that is proportional to the step size. This error is four times as large with a quarter
+// of the steps, so the two solutions with equal steps differ by three times the error of
+// the more accurate one. If the reference has stepped over a pulse, the differences do
+// not follow this pattern.
 func steppedOver(many *evaluator, expected [][]float64, theta []float64) float64 {
 	d := many.discrepancy(expected[0], expected[1], theta, manyRounded)
 	if rest := many.discrepancy(expected[2], expected[1], theta, manyRounded); d > 0.6*rest {

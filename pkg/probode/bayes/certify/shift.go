@@ -8,9 +8,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// The functions in this file compute how far the mode of an expanded posterior moves if
-// another solver computes the expected data. These functions also compute an upper bound
-// on the shift.
+// The functions in this file compute how far the mode of a posterior moves if another
+// solver computes the expected data. The functions use an expansion of the log posterior.
+// These functions also compute an upper bound on the shift.
 
 // The method focus() returns the largest possible ratio of a parameter's shift, in
 // standard deviations, to the discrepancy D. If this ratio is below 1, focus() returns 1.
@@ -21,8 +21,9 @@ import (
 //	Σᵢ cᵢδᵢaᵢ/s ≤ √(Σᵢ (cᵢaᵢ/s)²/wᵢ) D.
 //
 // If cᵢ = wᵢ for all data, the square root in this bound is at most 1, unless the
-// precision in some direction is almost zero. The mixed derivatives with respect to the
-// likelihood's own parameters, such as σ, can cause such a small precision.
+// precision in some direction is almost zero. Directions of almost zero precision may
+// occur if the likelihood has parameters of its own, such as σ, because C then includes
+// mixed derivatives.
 func (l *expansion) focus(params []int) float64 {
 	sums, along := make([]float64, len(l.X)), mat.NewVecDense(len(l.X), nil)
 	for i, o := range l.data {
@@ -42,9 +43,9 @@ func (l *expansion) focus(params []int) float64 {
 	return most
 }
 
-// The method shift() compares the expected values according to another solver with those
-// according to the reference. The results are the discrepancy D, and the shift of each
-// parameter in standard deviations.
+// The argument of the method shift() holds the expected data computed by another solver.
+// The results are the discrepancy D between this solver and the reference, and the shift
+// of each parameter in standard deviations.
 func (l *expansion) shift(expected []float64) (d float64, shift []float64) {
 	n := len(l.X)
 	score := mat.NewVecDense(n, nil)
@@ -80,7 +81,8 @@ func (l *expansion) shift(expected []float64) (d float64, shift []float64) {
 //	Σᵢ ∂/∂σ log p(yᵢ | mᵢ + eᵢ, σ) − ∂/∂σ log p(yᵢ | mᵢ, σ),   e = δ + GΔu.
 //
 // For Gaussian errors with residuals r, this change is (2/σ³) Σ (−rᵢeᵢ + eᵢ²/2). If C
-// already includes the terms of first order in GΔu, shiftOwn subtracts them.
+// already accounts for the terms of first order in GΔu, shiftOwn subtracts these terms
+// from the change.
 func (l *expansion) shiftOwn(expected []float64, score, delta *mat.VecDense) {
 	shifted, theta := slices.Clone(l.m), slices.Clone(l.theta)
 	through := mat.VecDenseCopyOf(score) // the part due to the expected data

@@ -79,9 +79,9 @@ func Posterior(ctx context.Context, m bayes.Model, s Settings) (*bayes.Posterior
 }
 
 // The function predictive() returns an experiment in which predictive distributions take
-// the place of solutions. The states of this experiment are the means and the standard
-// deviations of the predictive distributions of the data of x. With DALTON, an additional
-// state holds the remaining part of the log likelihood.
+// the place of solutions. The states of this experiment are the mean and the standard
+// deviation of each predicted datum. With DALTON, an additional state holds the remaining
+// part of the log likelihood.
 func predictive(x *bayes.Experiment, params []bayes.Param, dalton bool) (*bayes.Experiment, error) {
 	c := len(x.Data.Y[0])
 	data := &bayes.Data{T: x.Data.T, Time: x.Data.Time}

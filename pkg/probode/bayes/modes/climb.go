@@ -23,7 +23,7 @@ type climb struct {
 // The function at() returns an ascent that begins at u, where the log density is f.
 func at(u []float64, f float64) shape.Ascent { return shape.Ascent{Point: shape.Point{X: u, Value: f}} }
 
-// The method with() makes e the density of the surface of c, and returns this surface.
+// The method with() returns the surface on which c climbs, with e as its density.
 func (c *climb) with(e *bayes.Density) *shape.Surface {
 	if c.s == nil {
 		c.s = shape.NewSurface(e)

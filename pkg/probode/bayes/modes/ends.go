@@ -83,10 +83,10 @@ func (q *search) finish(ctx context.Context, climbs []*climb) ([]foundMode, erro
 	return modes, nil
 }
 
-// The method hold() fixes the grids on which the smooth densities of s are evaluated.
-// Until release() is called, these are the grids that error control chooses at theta. A
-// density created later would use a different grid, so hold() creates the densities of
-// all workers in advance.
+// The method hold() fixes the grids on which the smooth densities of s are evaluated. The
+// method hold() uses the grids that error control chooses at theta, until release() is
+// called. A density created later would use a different grid, so hold() creates the
+// densities of all workers in advance.
 func (q *search) hold(ctx context.Context, s *shape.Surface, theta []float64) (release func()) {
 	for len(q.all) < cmp.Or(q.s.Workers, runtime.GOMAXPROCS(0)) {
 		q.idle = append(q.idle, q.another(ctx))

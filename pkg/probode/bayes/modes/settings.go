@@ -31,8 +31,8 @@ const (
 	// Two searches count as one if the distance between their current points, in standard
 	// deviations, is less than the constant `together`.
 	together = 0.5
-	// Two end points count as different modes if the log density between them falls below
-	// both of their values by at least the constant `barrier`.
+	// Two end points count as different modes if the log density at some point between
+	// them is at least `barrier` lower than at either of the two.
 	barrier = 0.5
 	// An end point is kept only if its log density is within `lowest` of the log density
 	// at the highest end point. For log masses, which at first are known only roughly,

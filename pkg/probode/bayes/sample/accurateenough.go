@@ -27,11 +27,11 @@ const (
 	farDraws  = 20 // draws around each mode at which a solver must be stable
 )
 
-// accurateEnough returns p with the cheapest setup that is accurate enough: D is at most
-// a tenth of the argument `matters` at the modes and at most half of it around the modes,
-// and the solver is stable at the points in the argument `far`. The second result
-// describes the error in words. If there is no such setup, the returned posterior is nil,
-// and the description says why.
+// accurateEnough returns p with the cheapest setup that is accurate enough. At the modes
+// D must be at most matters/10, and around the modes at most matters/2. At the points in
+// the argument `far` the solver must be stable. The second result describes the error in
+// words. If there is no such setup, the returned posterior is nil, and the description
+// says why.
 func accurateEnough(ctx context.Context, p *bayes.Posterior, found *bayes.Modes, matters float64, far [][]float64) (*bayes.Posterior, string, error) {
 	best := found.Highest()
 	if best.U == nil {
@@ -92,7 +92,8 @@ type candidate struct {
 	cost float64
 }
 
-// The function candidates() lists setups with frozen grids of different tolerances.
+// The function candidates() lists setups with grids that are frozen at different
+// tolerances.
 func candidates() (all []candidate) {
 	for _, tolerance := range []float64{1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7} {
 		mesh := probode.Frozen{Tolerance: probode.Tolerance{Relative: tolerance}, MaxSteps: 20_000}
@@ -169,8 +170,8 @@ func extremes(ctx context.Context, p *bayes.Posterior, found *bayes.Modes) (poin
 
 // The function around() sets u to a draw from a normal distribution with its centre at a
 // mode. The covariance matrix of this distribution is the Shape of the mode times scale².
-// The results are the squared Mahalanobis distance between the draw and the mode,
-// computed with this Shape, and whether the mode has a Shape.
+// The result `square` is the squared Mahalanobis distance between the draw and the mode,
+// computed with this Shape. The result `ok` is false if the mode has no Shape.
 func around(u []float64, m *bayes.Mode, scale float64, rng *rand.Rand) (square float64, ok bool) {
 	var chol mat.Cholesky
 	if m.Shape == nil || !chol.Factorize(m.Shape) {

@@ -69,8 +69,8 @@ func Choose(ctx context.Context, p *bayes.Posterior, from [][]float64, s mcmc.Se
 		return nil, err
 	}
 	// On a grid that was frozen at the mode, an explicit method may be unstable in some
-	// regions, and the computed posterior density is zero there. So the solvers are also
-	// checked at extreme points.
+	// regions, and the computed posterior density is zero there. The solvers are
+	// therefore also checked at extreme points.
 	far, err := extremes(ctx, p, found)
 	if err != nil {
 		return nil, err

@@ -20,9 +20,10 @@ const (
 	widestSD     = 10  // the largest standard deviation of a shape in any direction
 )
 
-// The function climb() looks for modes, starting from the given points. Unlike
-// modes.Find, it does not search the whole prior, and it obtains the shapes of the modes
-// from the Fisher information. The search takes only a few solves for each parameter.
+// The function climb() looks for modes, starting from the given points. In contrast to
+// modes.Find, climb() does not search the whole prior, and computes the shapes of the
+// modes from the Fisher information. The search takes only a few solves for each
+// parameter.
 func climb(ctx context.Context, p *bayes.Posterior, from [][]float64) (*bayes.Modes, error) {
 	out := &bayes.Modes{Searches: len(from)}
 	var failed error
@@ -74,7 +75,8 @@ func middle(p *bayes.Posterior) []float64 {
 }
 
 // The function ascend() climbs from theta to a mode, and returns the mode and the Fisher
-// information there. It uses a solver that is roughly accurate at theta.
+// information there. The equations are solved with a solver that is roughly accurate at
+// theta.
 func ascend(ctx context.Context, p *bayes.Posterior, theta []float64) (*bayes.Mode, *mat.SymDense, error) {
 	q, _, err := accurateEnough(ctx, p, &bayes.Modes{Modes: []*bayes.Mode{{Theta: theta, U: theta}}}, 10*mattersD, nil)
 	if err != nil {

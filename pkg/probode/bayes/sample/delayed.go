@@ -168,8 +168,8 @@ type delayed struct {
 
 	// These fields are used to test the first stage. The field `plain` is the sum of the
 	// probabilities with which plain Metropolis would accept the moves. The field `lost`
-	// is the sum of these probabilities over the lost moves, and the field `refused` is
-	// the number of lost moves. A move is lost if plain Metropolis accepts it with a
+	// is the same sum over the lost moves only, and the field `refused` is the number of
+	// lost moves. A move is called lost if plain Metropolis would accept it with a
 	// probability p ≥ 0.01, but the two stages accept it with a probability of at most
 	// p/10. The field `alone` is the iteration at which the first stage was abandoned, or
 	// zero if the first stage is still used.

@@ -12,10 +12,10 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 )
 
-// An estimator computes an unbiased estimate of the likelihood p(Y | θ). It also chooses
-// one of the paths, with a probability proportional to the weight of the path. The
-// expected values of the data for the chosen path are stored in the density. As the
-// number of paths grows, the distribution of the chosen path tends to p(Z | θ, Y).
+// An estimator computes an unbiased estimate of the likelihood p(Y | θ). An estimator
+// also selects one path at random, with a probability proportional to the weight of the
+// path. The expected values of the data for the chosen path are stored in the density. As
+// the number of paths grows, the distribution of the chosen path tends to p(Z | θ, Y).
 type estimator struct {
 	*state
 	particles  int
@@ -45,7 +45,7 @@ type swarm struct {
 }
 
 // A stage of a filter advances the particles to a grid point, and weights them by the
-// likelihood of those data that can first be predicted at this point.
+// likelihood of those data that could not be predicted at an earlier grid point.
 type stage struct {
 	to   int   // grid point
 	data []int // rows of the data
@@ -267,8 +267,8 @@ func (m *estimator) filtered(i int, theta, u []float64) (float64, []float64, err
 // The method resample() replaces the particles after stage g by the same number of
 // particles of equal weight. The resampling is systematic: particle j descends from the
 // particle at which the cumulative weight passes (v + j)/N. If the field `correlated` is
-// true, the particles are first sorted by their first component. After a slight change of
-// θ or U the new ancestor of a particle is then close to the old one.
+// true, the particles are first sorted by their first component, so that after a slight
+// change of θ or U the new ancestor of a particle is close to the old one.
 func (m *estimator) resample(w *swarm, g int, v float64) {
 	to, d := w.stages[g].to, w.d
 	for j := range m.order {

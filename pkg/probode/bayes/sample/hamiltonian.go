@@ -93,9 +93,9 @@ func (s Hamiltonian) Prepare(ctx context.Context, d *bayes.Density, modes func()
 
 // Moving θ and ξ together is worthwhile only if noise increases the variance of some
 // parameter by a factor of more than littleWider. With backward Euler on FitzHugh–Nagumo,
-// the largest factors at h = 0.05, 0.02 and 0.01 are 6.0, 2.3 and 1.3. At these step
-// sizes the sampler Hamiltonian generates 11, 2.5 and 1.1 times as many effective draws
-// per second as PCNWithinGibbs.
+// the largest factors at h = 0.05, 0.02 and 0.01 are 6.0, 2.3 and 1.3. The sampler
+// Hamiltonian generates 11, 2.5 and 1.1 times as many effective draws per second as
+// PCNWithinGibbs at h = 0.05, 0.02 and 0.01.
 const littleWider = 1.2
 
 // mostInformed is the largest number of directions of ξ in a Gaussian approximation.
@@ -126,9 +126,9 @@ func findInformed(ctx context.Context, e *bayes.Density, u []float64) (found *ga
 	return found
 }
 
-// For each parameter, the method widens() divides the variance with noise in the solver
-// by the variance without this noise. The result is the largest of these ratios. The
-// argument `cov` is the covariance matrix without noise.
+// For each parameter, the method widens() computes the ratio of the variance with noise
+// in the solver to the variance without this noise. The result is the largest of these
+// ratios. The argument `cov` is the covariance matrix without noise.
 func (g *gaussian) widens(cov mat.Symmetric) (factor float64) {
 	d := cov.SymmetricDim()
 	var all mat.Dense

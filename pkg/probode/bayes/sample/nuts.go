@@ -90,10 +90,10 @@ func solvedBy(d *bayes.Density, by probode.Setup) (*bayes.Density, error) {
 	return d.With(by)
 }
 
-// The function gradient() returns the log density at (u, xi). It writes the gradient with
-// respect to u to grad and, unless dxi is nil, the gradient with respect to ξ to dxi. If
-// the steps are chosen anew at every θ, they are chosen at u and held fixed while the
-// gradient is computed. The argument `theta` is workspace.
+// The function gradient() returns the log density at (u, xi), and writes the gradient
+// with respect to u to grad. Unless dxi is nil, the gradient with respect to ξ is written
+// to dxi. If the steps are chosen anew at every θ, they are chosen at u and held fixed
+// while the gradient is computed. The argument `theta` is workspace.
 func gradient(e *bayes.Density, theta, grad, dxi, u, xi []float64) (float64, error) {
 	e.Constrain(theta, u)
 	defer e.Hold(theta)()

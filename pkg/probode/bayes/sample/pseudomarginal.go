@@ -205,8 +205,8 @@ func (k *pseudoMarginal) compare() {
 	}
 }
 
-// The method tune() sets the number of particles such that the variance of log p̂ should
-// be near wantedVariance. The current variance is estimated from the recorded
+// The method tune() chooses the number of particles that should make the variance of log
+// p̂ about equal to wantedVariance. The current variance is estimated from the recorded
 // differences. Afterwards the likelihood at the current θ is estimated again.
 func (k *pseudoMarginal) tune() {
 	want := float64(2 * k.particles) // used if the differences contain no information

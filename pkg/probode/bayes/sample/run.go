@@ -267,10 +267,10 @@ func (j *job) run(ctx context.Context, draws int) (*mcmc.Chains, error) {
 }
 
 // The method visits() reports the share of the draws in each mode whose mass is above
-// leastMass. It warns about modes without draws. If the target is Classical, it also
-// warns about modes with far more or far fewer draws than their Gaussian approximations
-// predict. For other targets there is no such warning, because noise in the model may
-// shift modes or raise the density between the modes.
+// leastMass. It warns about modes without draws. If the target is Classical, there is
+// also a warning about modes with far more or far fewer draws than their Gaussian
+// approximations predict. For other targets there is no such warning, because noise in
+// the model may shift modes or raise the density between the modes.
 func (j *job) visits(chains *mcmc.Chains) []string {
 	if j.modes == nil || len(heavy(j.modes)) < 2 {
 		return nil
@@ -370,10 +370,9 @@ func (j *job) tuned() []string {
 }
 
 // The method solves() returns the number of steps of the solvers in all chains, divided
-// by the number of steps in one solution of all equations. The counts of the kernels are
-// not used, because some samplers compute only pieces of a path, use a different grid
-// from that of the posterior's Setup, or do not solve the equations where the prior
-// density is zero.
+// by the number of steps in one solution of all equations. The number of moves would be a
+// poor measure of the work: some samplers compute only pieces of a path or use another
+// grid, and no equations are solved where the prior density is zero.
 func (j *job) solves() float64 {
 	steps := 0
 	for _, d := range j.densities {

@@ -74,12 +74,12 @@ func findModes(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.
 
 // The function starts() returns the starting points of the chains, and a note for the
 // user. If the highest mode has a Gaussian approximation, the chains start around the
-// modes. If the argument `loose` is true, it is enough that this mode has a Shape.
-// Otherwise the chains start at draws from the prior. A starting point near a mode is
-// chosen from the given number of candidates by importance resampling, so that it is
-// nearly a draw from the posterior. Without this resampling a chain could start far along
-// a ridge of the Gaussian approximation, where the posterior density is very low, and
-// from there move to a region with little mass.
+// modes. If the argument `loose` is true, the highest mode needs only a Shape. Otherwise
+// the chains start at draws from the prior. A starting point near a mode is chosen from
+// the given number of candidates by importance resampling, so that it is nearly a draw
+// from the posterior. Without this resampling a chain could start far along a ridge of
+// the Gaussian approximation, where the posterior density is very low, and from there
+// move to a region with little mass.
 func starts(p *bayes.Posterior, found *bayes.Modes, chains, candidates int, loose bool) (start func(chain int, rng *rand.Rand) []float64, note string, err error) {
 	heavy := heavy(found)
 	spread := 2.
@@ -143,12 +143,11 @@ func starts(p *bayes.Posterior, found *bayes.Modes, chains, candidates int, loos
 		for range candidates {
 			theta := draw()
 			logp, err := mine.LogPosterior(u, nil)
-			// The candidate with the largest value of the variable `weight` is chosen.
-			// This variable is the sum of a random number and the logarithm of the
-			// importance weight. The random number is −log of an exponential variate, so
-			// it has a Gumbel distribution. Therefore the probability that a candidate is
-			// chosen is its importance weight divided by the sum of all importance
-			// weights.
+			// The variable `weight` is the logarithm of the importance weight plus a
+			// Gumbel variate, that is, −log of an exponential variate. The candidate with
+			// the largest value of `weight` is chosen. The probability that a candidate
+			// is chosen is therefore its importance weight divided by the sum of all
+			// importance weights.
 			if weight := logp + floats.Dot(z, z)/2 - math.Log(rng.ExpFloat64()); err == nil && weight > top {
 				best, top = theta, weight
 			}
@@ -159,8 +158,8 @@ func starts(p *bayes.Posterior, found *bayes.Modes, chains, candidates int, loos
 }
 
 // If a mode is very close to a bound of a parameter's support, rounding may set the
-// parameter equal to this bound. If this happens, inside() moves the coordinate of u back
-// into the support.
+// parameter equal to this bound. The function inside() moves u until every parameter lies
+// inside its support.
 func inside(e *bayes.Density, theta, u []float64) {
 	check := make([]float64, len(u))
 	for range 100 * len(u) {

@@ -115,8 +115,8 @@ func (n *natural) at(u []float64) []float64 {
 	return n.theta
 }
 
-// The method generate() writes the quantities that are stored for a draw at the point u,
-// where the log density is logp. For this purpose the equations are solved at u.
+// The method generate() solves the equations at the point u, and writes the quantities
+// that are stored for a draw at u. The argument `logp` is the log density at u.
 func (n *natural) generate(dst, u []float64, logp float64) {
 	theta := n.at(u)
 	n.e.LogLikelihood(theta, nil) // it was solved before, so there is no error

@@ -112,8 +112,8 @@ func (r *Result) P(k int) float64 {
 	if least >= 1 {
 		return 1 // every point is at its median
 	}
-	// The least likely of the observed cumulative counts must lie outside the bands,
-	// despite rounding errors.
+	// The factor 1+1e-9 ensures that rounding errors do not move the least likely of the
+	// observed cumulative counts inside the bands.
 	return max(0, 1-dist.inside(r.Draws, least*(1+1e-9)))
 }
 

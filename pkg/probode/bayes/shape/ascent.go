@@ -47,9 +47,9 @@ type Ascent struct {
 	damping float64
 	// The field `rest` is an estimate of the matrix of negative second derivatives minus
 	// the Fisher information. This estimate is derived from changes in the gradient. The
-	// field `corrected` is true if the sum of the information and `rest` would have
-	// predicted the last rise better than the information alone. If `corrected` is true,
-	// the next step is computed with the sum.
+	// field `corrected` is true if the sum of the Fisher information and `rest` would
+	// have predicted the last rise better than the Fisher information alone. The next
+	// step is then computed from the sum, instead of from the Fisher information.
 	rest      *mat.SymDense
 	corrected bool
 	from      []float64 // the last point, and the gradient there; nil at the first one
