@@ -351,8 +351,8 @@ func Ordered[T any](ctx context.Context, n, workers int, work func(w, i int) T, 
 	go func() {
 		defer close(tickets)
 		for i := range n {
-			// Without this check, the select statement would still start more work in
-			// half of the cases after the context has ended.
+			// If the context has ended and there is room, a select statement would choose
+			// one of its two cases at random. So the context is checked first.
 			if inner.Err() != nil {
 				return
 			}

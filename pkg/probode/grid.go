@@ -30,7 +30,7 @@ type Grid struct {
 	when   []*mark // the same in the order of Problem.Events
 	moving bool
 
-	// The field `local` is set on grids of an error-controlled run or of a Setup with
+	// The field `local` is set for an error-controlled run, and for a Setup with
 	// ScaleLocal. It is an N×d array with the sizes of the local errors of the classical
 	// path. The fields `tol` and `orders` are set only on grids of error-controlled runs.
 	// The field `tol` is the tolerance of the run. The field `orders` holds the orders
@@ -152,7 +152,7 @@ func divide(t []float64, a, b, h float64) []float64 {
 }
 
 // The function between() sorts the times, and returns those that lie strictly between a
-// and b. If times differ only by rounding errors, one of them is returned.
+// and b. If some times differ only by rounding errors, only one of them is returned.
 func between(times []float64, a, b float64) []float64 {
 	times = slices.Clone(times)
 	slices.Sort(times)

@@ -75,8 +75,9 @@ func (r *Part) ofLocations(expected, dtheta []float64, m int) (out []float64) {
 }
 
 // The method tangents() writes the derivative of expected value i in direction k to
-// dst[i*m+k]. Like evaluate(), it stores an error in the field `err`. Work counts each
-// direction as one more solution of every problem whose θ changes in that direction.
+// dst[i*m+k]. Like evaluate(), it stores an error in the field `err`. In the result of
+// Work(), each direction counts as one solution of every problem whose θ changes in that
+// direction.
 func (e *Density) tangents(dst, theta, dtheta []float64, m int) {
 	e.at = e.parts[0]
 	defer e.recovered(theta)

@@ -218,9 +218,9 @@ func (c *calibrator) lost() float64 {
 	return share
 }
 
-// The method halved() cuts all steps in half, and returns the factor by which the error
-// at the points in the score then decreases. If the equations cannot be solved with the
-// smaller steps, the result is NaN.
+// The method halved() halves all steps, and returns the factor by which this reduces the
+// error at the points in the score. If the equations cannot be solved with the smaller
+// steps, the result is NaN.
 func (c *calibrator) halved(ctx context.Context) float64 {
 	grid := c.solver.Grid()
 	fine, err := probode.NewSolver(c.solver.Problem(), c.solver.Method(), grid.Refine(), 0)

@@ -10,20 +10,20 @@ import (
 )
 
 // The functions in this file find α*. First, a scan over many decades with few paths
-// finds the neighbourhood of α*. Then all paths are computed at three values of log α in
-// this neighbourhood, and the variances at other values are interpolated. As long as the
-// noise is small, the logarithms of the variances are nearly linear in log α, with slope
-// one. Finding the maximum of the score with these variances requires no further paths.
+// finds the neighbourhood of α*. Then all paths are computed at three values of α near
+// α*, and the variances at other values of α are interpolated. As long as the noise is
+// small, the logarithms of the variances are nearly linear in log α, with slope one.
+// Finding the maximum of the score with these variances requires no further paths.
 
-// A scan holds the score at equally spaced values of log α. The score is computed from
-// few paths.
+// A scan holds the score at equally spaced values of log α. The score is computed from a
+// small number of paths.
 type scan struct {
 	curve []point // score −Inf where a path failed
 	best  int
 	width float64 // spacing of the grid in log α
 }
 
-// A point holds a value of α and the score there.
+// A point holds a value of α and the score of this value.
 type point struct{ alpha, score float64 }
 
 // The method pilot() returns the number of paths computed in a scan.
@@ -58,8 +58,8 @@ func (c *calibrator) scan(ctx context.Context) (*scan, error) {
 		}
 	}
 	// The sign of `width` shows whether the maximum lies at a smaller or at a larger α.
-	// The score does not show this if the noise is below the rounding errors of the path,
-	// or if no path can be computed.
+	// The score alone does not show on which side the maximum lies if the noise is below
+	// the rounding errors of the path, or if no path can be computed.
 	const most = 94 * perDecade // to 1e100, and 1e-100
 	for i := n + 1; i <= n+most && (high < 0 || s.best == len(s.curve)-1); i++ {
 		c.total++
@@ -168,8 +168,8 @@ func (c *calibrator) proportional(logv, loge2 []float64) float64 {
 	}, loge2)
 }
 
-// If a path cannot be computed at some α near the optimum, the method cutOff() returns
-// the optimum computed from all paths.
+// The method cutOff() finds the best α among the values at which all paths can be
+// computed. It is called if a path cannot be computed at some α near the optimum.
 func (c *calibrator) cutOff(ctx context.Context, s *scan) (*optimum, error) {
 	var failed error
 	top := &optimum{se: math.NaN(), time: math.NaN()}

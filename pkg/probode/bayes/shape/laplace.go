@@ -9,15 +9,15 @@ import (
 
 // The second derivatives at a mode are computed by differences along the principal axes
 // of the posterior, with steps of laplaceStep standard deviations. On a ridge the
-// curvatures differ by many powers of ten, so differences along directions other than
-// these axes are too inaccurate. The error of a difference is proportional to the largest
-// curvature that contributes to the difference, but this error must be small compared
-// with the smallest curvature. The error has two parts. The truncation error is
+// curvatures differ by many powers of ten, so differences along directions that are not
+// principal axes are too inaccurate. The error of a difference is proportional to the
+// largest curvature that contributes to the difference, but this error must be small
+// compared with the smallest curvature. The error has two parts. The truncation error is
 // O(laplaceStep²) times the deviation of the density from a Gaussian. The rounding error
-// of the log density, about 1e-14 |f|, is divided by laplaceStep² = 1e-4. If gradients
-// exist, differences of gradients are better. Only 2 d gradients are needed instead of d
-// (d + 1) values, and the rounding error of a gradient is divided by laplaceStep, not by
-// its square.
+// of the log density, about 1e-14 |f|, is divided by laplaceStep² = 1e-4. Differences of
+// gradients, if available, are better than differences of values. Only 2 d gradients are
+// needed instead of d (d + 1) values, and the rounding error of a gradient is divided by
+// laplaceStep, not by its square.
 const laplaceStep = 0.01
 
 // The constant `flat` is the standard deviation, on the unconstrained scale, above which a
