@@ -254,8 +254,8 @@ func (e *Differentiator) field(dst []float64, eps float64, dx, dtheta []float64,
 
 // The method move() sets x1 and theta1. F is called only inside a segment. If an end of
 // the segment depends on θ, the method move() shifts the end to its time at theta1. As a
-// result, a condition in F that compares t with this time has the same value with theta1
-// as with theta.
+// result, a condition in F that compares t with the time of the event has the same value
+// with theta1 as with theta.
 func (e *Differentiator) move(eps float64, dx, dtheta []float64) moved {
 	copy(e.theta1, e.theta)
 	for k, v := range dtheta {

@@ -62,7 +62,7 @@ func (r *row) known() bayes.SlopedLikelihood {
 	return r.likelihood(make([]bayes.Value, 2)).(bayes.SlopedLikelihood)
 }
 
-// Let g be ln or log₁₀. The type `scaled` is the distribution of y for which g(y) has the
+// Let g be ln or log₁₀. If y has a distribution of the type `scaled`, then g(y) has the
 // distribution in the field `Of`, with the location g(m):
 //
 //	log p(y | m) = log q(g(y) | g(m)) + log g′(y).

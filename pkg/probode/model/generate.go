@@ -80,8 +80,8 @@ type generator struct {
 	weight string // the name of the slice of weights in a gradient
 }
 
-// The method problem() writes the problem. The argument `hybrid` is the system from which
-// the field Hybrid is written, or nil if the problem needs no such field.
+// The method problem() writes the problem. The argument `hybrid` is the system for the
+// field Hybrid, or nil if the problem does not need this field.
 func (g *generator) problem(hybrid *system) string {
 	q, d := g.q, g.q.Dim()
 	var b strings.Builder

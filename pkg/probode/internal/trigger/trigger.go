@@ -29,9 +29,8 @@ const (
 )
 
 const (
-	// The times at which a condition becomes true are assumed to accumulate if the
-	// interval between successive times is repeatedly shorter than this fraction of the
-	// time span.
+	// If a condition repeatedly becomes true at intervals shorter than this fraction of
+	// the time span, these times are assumed to approach a limit.
 	close = 1e-10
 	// If `repeats` successive intervals are all shorter than this fraction, the run ends
 	// with an error.
@@ -160,9 +159,9 @@ func (w *Watch) within(a, b float64, x, theta []float64) (end float64, ok bool, 
 // The method between() reports whether a condition that is false at both ends of a step
 // is true in between, and at what time. If the slope of G is positive at A and negative
 // at B, G has a maximum in between. The cubic with the same values and slopes at A and B
-// predicts this maximum. If the predicted maximum is positive, or closer to zero than to
-// the larger of the values of G at A and B, the step is shortened so that it ends at the
-// time of the predicted maximum. If the condition is not true at this time, the search is
+// predicts this maximum. The step is shortened to the time of this maximum if the
+// predicted value is positive, or if it is closer to zero than to the larger of the
+// values of G at A and B. If the condition is not true at this time, the search is
 // repeated before or after this time.
 func (w *Watch) between(s Step) (end float64, ok bool, err error) {
 	const most = 12 // steps

@@ -121,8 +121,8 @@ func compare(ctx context.Context, dir string, files []*file, s *study, l *layout
 		case d == nil:
 			return nil
 		case d.key != lengthKey:
-			// Two different hashes do not show whether the difference is due to rounding,
-			// but a comparison of the log densities at the position of the chain does.
+			// If the hashes differ, a comparison of the log densities at the position of
+			// the chain shows whether the reason is rounding.
 			if f != nil && f.state != nil && !f.done && isHash(d.a) && isHash(d.b) {
 				if err := f.restore(ctx, s.maker); err != nil {
 					return err
