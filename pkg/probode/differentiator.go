@@ -215,8 +215,8 @@ func (e *Differentiator) SecondAlong(dst, u, dx, dtheta []float64, dt float64) {
 }
 
 // The method reach() returns the factor by which the changes dt, dx and dtheta must be
-// multiplied. After the multiplication, the largest relative change of a component is 1.
-// The factor is +Inf if no component changes.
+// multiplied so that the largest relative change of a component is 1. The factor is +Inf
+// if no component changes.
 func (e *Differentiator) reach(dx, dtheta []float64, dt float64) float64 {
 	var most, floor float64
 	if len(dx) > 0 {

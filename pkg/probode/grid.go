@@ -31,10 +31,11 @@ type Grid struct {
 	moving bool
 
 	// The field `local` is set for an error-controlled run, and for a Setup with
-	// ScaleLocal. It is an N×d array with the sizes of the local errors of the classical
-	// path. The fields `tol` and `orders` are set only on grids of error-controlled runs.
-	// The field `tol` is the tolerance of the run. The field `orders` holds the orders
-	// that a Chooser has chosen for the steps; it is nil if no orders were chosen.
+	// ScaleLocal. This field is an N×d array with the sizes of the local errors of the
+	// classical path. The fields `tol` and `orders` are set only on grids of
+	// error-controlled runs. The field `tol` is the tolerance of the run. The field
+	// `orders` holds the orders that a Chooser has chosen for the steps; it is nil if no
+	// orders were chosen.
 	local  []float64
 	tol    *Tolerance
 	orders []uint8
@@ -355,8 +356,8 @@ func (g *Grid) Index(times []float64) ([]int, error) {
 }
 
 // A time is regarded as equal to grid point i if its distance from this point is at most
-// the result of near(). This distance is 10⁻⁹ of a step, plus an allowance for four
-// rounding errors.
+// the result of near(). The result of near() is 10⁻⁹ of a step, plus an allowance for
+// four rounding errors.
 func (g *Grid) near(i int) float64 {
 	h := math.Inf(1)
 	for j := max(0, i-1); j <= min(i, len(g.t)-2); j++ {

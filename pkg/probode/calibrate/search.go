@@ -157,9 +157,9 @@ func (c *calibrator) refine(ctx context.Context, s *scan) (*optimum, error) {
 	return c.cutOff(ctx, s)
 }
 
-// The method proportional() assumes that the variances are proportional to α. It returns
-// the change of log α at which the variances match the squared errors best. The argument
-// loge2 holds the logarithms of the squared errors.
+// The method proportional() assumes that the variances are proportional to α. The result
+// is the change of log α at which the variances match the squared errors best. The
+// argument loge2 holds the logarithms of the squared errors.
 func (c *calibrator) proportional(logv, loge2 []float64) float64 {
 	return c.maximum(1.5, 1e-5, func(at float64, v []float64) {
 		for k, l := range logv {
@@ -169,7 +169,7 @@ func (c *calibrator) proportional(logv, loge2 []float64) float64 {
 }
 
 // The method cutOff() finds the best α among the values at which all paths can be
-// computed. It is called if a path cannot be computed at some α near the optimum.
+// computed. The method is called if a path cannot be computed at some α near the optimum.
 func (c *calibrator) cutOff(ctx context.Context, s *scan) (*optimum, error) {
 	var failed error
 	top := &optimum{se: math.NaN(), time: math.NaN()}
@@ -277,10 +277,10 @@ func vertex(h, l, m, r float64) float64 {
 }
 
 // The function minimize() returns, to within tol, the point in (a, c) at which f is
-// smallest. It uses Brent's method, which combines golden sections with parabolic steps
-// [Brent 1973, §5.8]. The search starts at b, which lies between a and c. At b, f should
-// be lower than at a and at c. Package gonum/optimize has no derivative-free method that
-// is specific to functions of one variable.
+// smallest. The algorithm is Brent's method, which combines golden sections with
+// parabolic steps [Brent 1973, §5.8]. The search starts at b, which lies between a and c.
+// The value f(b) should be smaller than f(a) and f(c). Package gonum/optimize has no
+// derivative-free method that is specific to functions of one variable.
 func minimize(f func(float64) float64, a, b, c, tol float64, most int) float64 {
 	const golden = 0.3819660112501051
 	x, w, v := b, b, b
@@ -345,9 +345,9 @@ func minimize(f func(float64) float64, a, b, c, tol float64, most int) float64 {
 	return x
 }
 
-// The method fit() compares the errors E with the variances v of the ensemble. It returns
-// the mean of E²/v, the share of points at which |E| < √v, and the share of points at
-// which |E| < 2√v.
+// The method fit() compares the errors E with the variances v of the ensemble. The
+// results are the mean of E²/v, the share of points at which |E| < √v, and the share of
+// points at which |E| < 2√v.
 func (c *calibrator) fit(logv []float64) (meanSquare float64, within [2]float64) {
 	n := float64(len(logv))
 	for k, l := range logv {

@@ -94,7 +94,7 @@ func newChebyshev(n, q int, after bool) chebyshev {
 	return c
 }
 
-// The method at() considers the solution whose value at time t is x. It computes the
+// The method at() considers the solution whose value at time t is x. The results are the
 // Nordsieck coordinates z of this solution for steps of length h.
 func (s *taylor) at(z []float64, h, t float64, x, theta []float64) error {
 	d := len(x)

@@ -31,8 +31,8 @@ func (l *lowering) increase(id string, formula *expr.Node, d *Observation) *expr
 	return expr.Call("minus", formula, l.now[name])
 }
 
-// addIncreases adds the states and events for the increases in the rows of e. These rows
-// are sorted by time.
+// addIncreases adds the states and events for the increases in the rows of e. The rows
+// must be sorted by time.
 func (e *Instance) addIncreases(l *lowering) {
 	for _, c := range l.increases {
 		var times []float64

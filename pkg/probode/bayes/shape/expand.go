@@ -33,8 +33,8 @@ func (s *Surface) Expand(p *Point) bool {
 }
 
 // The method differentiate() computes the derivatives of the locations at x, where the
-// density was last evaluated. If the argument `all` is false, it computes only the
-// derivatives with respect to coordinates that occur in no equation.
+// density was last evaluated. If the argument `all` is false, only the derivatives with
+// respect to coordinates that occur in no equation are computed.
 func (s *Surface) differentiate(x []float64, all bool) bool {
 	var plus, minus []float64
 	for k, at := range x {

@@ -338,9 +338,9 @@ func atMost(list []string, n int, separator string) string {
 	return strings.Join(list, separator)
 }
 
-// atBound reports whether the value v lies on a bound. This is the case if |v − bound| is
-// at most a thousandth of |bound|, and at most a thousandth of the distance between the
-// two bounds. If a bound does not exist, it is passed as NaN.
+// atBound reports whether the value v lies on a bound. The condition is that |v − bound|
+// is at most a thousandth of |bound|, and at most a thousandth of the distance between
+// the two bounds. If a bound does not exist, it is passed as NaN.
 func atBound(v, bound, other float64) bool {
 	near := 1e-3 * math.Abs(bound)
 	if width := math.Abs(other - bound); width > 0 {

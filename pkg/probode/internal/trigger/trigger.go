@@ -223,8 +223,8 @@ func (w *Watch) between(s Step) (end float64, ok bool, err error) {
 }
 
 // The function maximum() considers the cubic that has the value a and the slope da > 0 at
-// 0, and the value b and the slope db < 0 at 1. It returns the position and the value of
-// the maximum of this cubic on [0, 1].
+// 0, and the value b and the slope db < 0 at 1. The results are the position and the
+// value of the maximum of this cubic on [0, 1].
 func maximum(a, b, da, db float64) (at, top float64) {
 	// The derivative is da + 2 p τ + 3 q τ².
 	p, q := 3*(b-a)-2*da-db, 2*(a-b)+da+db
@@ -299,9 +299,9 @@ func (w *Watch) accumulate(which []int, t float64) error {
 }
 
 // The function locate() returns a time in (a, b] at which the function excess() becomes
-// positive. This function must be positive at b, but not at a. At the returned time
-// excess() is positive, and a few ulps earlier it is not. The last call of excess() is
-// made at the time that is returned.
+// positive. The function excess() must be positive at b, but not at a. At the returned
+// time excess() is positive, and a few ulps earlier it is not. The last call of excess()
+// is made at the time that is returned.
 func locate(a, b float64, excess func(t float64) (float64, error)) (float64, error) {
 	least := 4 * 0x1p-52 * max(math.Abs(a), math.Abs(b))
 	below, above := math.NaN(), math.NaN() // of the values at a and b

@@ -103,8 +103,8 @@ func roundingHint(d *mismatch, there, here maker) string {
 
 // The function compare() returns an error if the draws in dir were made with settings
 // that differ from s; the error names one of these settings. All chains in dir are
-// checked, not only those of this call. It is not an error if dir contains fewer draws
-// than s specifies.
+// checked, not only those of this call. The number of draws in dir may be smaller than
+// the number in s.
 func compare(ctx context.Context, dir string, files []*file, s *study, l *layout) error {
 	mine := map[string]bool{}
 	check := func(path string, t *table, f *file) error {
