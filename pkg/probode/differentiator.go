@@ -120,8 +120,8 @@ func (e *Differentiator) Jacobian() *Matrix { return e.jac }
 // Along writes to dst the derivative of f in the direction (dt, dx, dtheta) of (t, x, θ).
 func (e *Differentiator) Along(dst, dx, dtheta []float64, dt float64) {
 	// An increment of ε^{1/2} balances the truncation error and the rounding error. If
-	// only θ changes, a larger increment is better: f is linear in most parameters, and f
-	// is often a small difference of large terms.
+	// only θ changes, a larger increment is better, because f is linear in most
+	// parameters, and is often a small difference of large terms.
 	eps := 0x1p-26
 	clear(dst)
 	if e.jac != nil {

@@ -91,7 +91,7 @@ func UniformGrid(p *Problem, theta []float64, h float64) (*Grid, error) {
 }
 
 // gridThrough returns a grid with points at the given times and at the events. Each
-// interval between these points is divided into equal steps of at most h.
+// interval between two successive points is divided into equal steps of at most h.
 func gridThrough(p *Problem, theta, times []float64, h float64) (*Grid, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err

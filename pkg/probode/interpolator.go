@@ -14,8 +14,8 @@ import (
 // interpolation would dominate. With one more point, the error of the interpolation is
 // small enough for all methods up to order 4. A path then has the order of its method at
 // every time, and steps need not end at the observation times. Hermite interpolation
-// needs fewer points, but it also needs f at each of them, and on a stiff problem a small
-// error of the state causes a large error of f.
+// needs fewer points, but needs f at each of them. On a stiff problem, a small error of
+// the state causes a large error of f.
 
 // An Interpolator computes the states of paths at given times, which need not be grid
 // points. The value of an Interpolator at time t is the Lagrange polynomial

@@ -267,8 +267,8 @@ func jackknife(x []float64) float64 {
 	return math.Sqrt((n - 1) / n * m.M2[0])
 }
 
-// The function vertex() returns the position of the vertex of the parabola that has the
-// values l, m and r at −h, 0 and h. The result is 0 if this position is not finite.
+// The function vertex() returns the position of the vertex of the parabola through the
+// points (−h, l), (0, m) and (h, r). The result is 0 if this position is not finite.
 func vertex(h, l, m, r float64) float64 {
 	if v := h / 2 * (l - r) / (l - 2*m + r); !math.IsNaN(v) && !math.IsInf(v, 0) {
 		return v

@@ -101,8 +101,8 @@ func (b *block) predict(h float64) {
 	shift(b.pred, b.q, b.w)
 }
 
-// The method observe() computes the factor of the covariance of the residual from the
-// factor of the covariance of the coordinates for steps of length h.
+// The argument `factor` is a factor of the covariance of the coordinates for steps of
+// length h. The method observe() computes the corresponding factor for the residual.
 func (b *block) observe(factor []float64) {
 	d, n := b.m*b.w, len(b.z)
 	for k := range b.w {

@@ -236,8 +236,8 @@ func (b *bdf) gammaOf(k int) float64 {
 	return 1 / sum
 }
 
-// The method polynomial() extrapolates the polynomial through the last n states to
-// t_{i+1}: it returns the weight of each of these states in the result. The weight of
+// The polynomial through the last n states is extrapolated to t_{i+1}. The method
+// polynomial() returns the weight of each of these states in the result. The weight of
 // state j is ∏ s_m/(s_m − s_j) over all m ≠ j, where s are the nodes. The weights for n
 // are computed from those for n − 1, and are stored, because a step uses several values
 // of n.

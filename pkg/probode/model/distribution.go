@@ -10,8 +10,8 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// The method counts() reports whether the distribution is one of counts, such as the
-// Poisson distribution.
+// The method counts() reports whether the measured values are counts, as for the Poisson
+// distribution.
 func (d noiseDistribution) counts() bool {
 	return d == poissonNoise || d == negativeBinomialNoise || d == binomialNoise
 }

@@ -208,9 +208,9 @@ func (g *generator) jumpPullback(b *strings.Builder, jumps []equations.Jump) {
 
 // The method gradient() returns statements that differentiate a weighted sum of
 // expressions. The statements add the derivatives with respect to the parameters to the
-// slice dtheta, add those with respect to the states to the slice whose name is the
-// argument `dx`, and return the derivative with respect to t. If the argument `check` is
-// true and a derivative is NaN, the statements add nothing and return NaN.
+// slice dtheta, and those with respect to the states to the slice whose name is the
+// argument `dx`. The statements return the derivative with respect to t. If the argument
+// `check` is true and a derivative is NaN, the statements add nothing and return NaN.
 func (g *generator) gradient(of []*expr.Node, weight, dx string, check bool) string {
 	inputs, to := []string{expr.Time}, []string{"t"}
 	for i, id := range g.s.states {

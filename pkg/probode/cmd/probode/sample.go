@@ -484,8 +484,9 @@ func chainList(text string, chains int) ([]int, error) {
 	return out, nil
 }
 
-// checkFolder returns an error if the directory cannot be created. To report this error
-// without delay, the command calls checkFolder before the search for modes.
+// checkFolder returns an error if the directory cannot be created. The command calls
+// checkFolder before the search for modes, so that the user sees this error without
+// delay.
 func checkFolder(dir string) error {
 	info, err := os.Stat(dir)
 	if _, there := os.Lstat(dir); there == nil && (err != nil || !info.IsDir()) {
