@@ -138,8 +138,8 @@ func (p *Problem) CheckJacobian(t float64, x, theta []float64) error {
 		}
 	}
 	// At a kink of f, only one-sided differences give the Jacobian, and agreement with
-	// the left or with the right difference is enough. The increments of the differences
-	// must be large if the terms of f cancel, but very small if a component is zero. So
+	// the left or with the right difference is enough. The differences need large
+	// increments if the terms of f cancel, but very small ones if a component is zero. So
 	// an entry is reported as wrong only if it disagrees with every kind of difference.
 	fd := p.NewJacobian()
 	diff := newDifferencer(p)

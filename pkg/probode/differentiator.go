@@ -120,8 +120,8 @@ func (e *Differentiator) Jacobian() *Matrix { return e.jac }
 // Along writes to dst the derivative of f in the direction (dt, dx, dtheta) of (t, x, θ).
 func (e *Differentiator) Along(dst, dx, dtheta []float64, dt float64) {
 	// An increment of ε^{1/2} balances the truncation error and the rounding error. If
-	// only θ changes, a larger increment is better: f is linear in most parameters, and f
-	// is often a small difference of large terms.
+	// only θ changes, a larger increment is better, because f is linear in most
+	// parameters, and is often a small difference of large terms.
 	eps := 0x1p-26
 	clear(dst)
 	if e.jac != nil {
@@ -215,8 +215,8 @@ func (e *Differentiator) SecondAlong(dst, u, dx, dtheta []float64, dt float64) {
 }
 
 // The method reach() returns the factor by which the changes dt, dx and dtheta must be
-// multiplied. After the multiplication, the largest relative change of a component is 1.
-// The factor is +Inf if no component changes.
+// multiplied so that the largest relative change of a component is 1. The factor is +Inf
+// if no component changes.
 func (e *Differentiator) reach(dx, dtheta []float64, dt float64) float64 {
 	var most, floor float64
 	if len(dx) > 0 {
@@ -253,8 +253,9 @@ func (e *Differentiator) field(dst []float64, eps float64, dx, dtheta []float64,
 }
 
 // The method move() sets x1 and theta1. F is called only inside a segment. If an end of
-// the segment depends on θ, the method move() shifts the end to its time at theta1. A
-// condition on t in F is then still evaluated on the same side of the event.
+// the segment depends on θ, the method move() shifts the end to its time at theta1. As a
+// result, a condition in F that compares t with the time of the event has the same value
+// with theta1 as with theta.
 func (e *Differentiator) move(eps float64, dx, dtheta []float64) moved {
 	copy(e.theta1, e.theta)
 	for k, v := range dtheta {

@@ -351,8 +351,9 @@ func Ordered[T any](ctx context.Context, n, workers int, work func(w, i int) T, 
 	go func() {
 		defer close(tickets)
 		for i := range n {
-			// Without this check, the select statement would still start more work in
-			// half of the cases after the context has ended.
+			// If the context has ended and there is room, both cases of the select
+			// statement are ready, and it chooses one at random. So check the context
+			// first.
 			if inner.Err() != nil {
 				return
 			}

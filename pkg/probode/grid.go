@@ -30,11 +30,12 @@ type Grid struct {
 	when   []*mark // the same in the order of Problem.Events
 	moving bool
 
-	// The field `local` is set on grids of an error-controlled run or of a Setup with
-	// ScaleLocal. It is an N×d array with the sizes of the local errors of the classical
-	// path. The fields `tol` and `orders` are set only on grids of error-controlled runs.
-	// The field `tol` is the tolerance of the run. The field `orders` holds the orders
-	// that a Chooser has chosen for the steps; it is nil if no orders were chosen.
+	// The field `local` is set for an error-controlled run, and for a Setup with
+	// ScaleLocal. This field is an N×d array with the sizes of the local errors of the
+	// classical path. The fields `tol` and `orders` are set only on grids of
+	// error-controlled runs. The field `tol` is the tolerance of the run. The field
+	// `orders` holds the orders that a Chooser has chosen for the steps; it is nil if no
+	// orders were chosen.
 	local  []float64
 	tol    *Tolerance
 	orders []uint8
@@ -90,7 +91,7 @@ func UniformGrid(p *Problem, theta []float64, h float64) (*Grid, error) {
 }
 
 // gridThrough returns a grid with points at the given times and at the events. Each
-// interval between these points is divided into equal steps of at most h.
+// interval between two successive points is divided into equal steps of at most h.
 func gridThrough(p *Problem, theta, times []float64, h float64) (*Grid, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -152,7 +153,7 @@ func divide(t []float64, a, b, h float64) []float64 {
 }
 
 // The function between() sorts the times, and returns those that lie strictly between a
-// and b. If times differ only by rounding errors, one of them is returned.
+// and b. If some times differ only by rounding errors, only one of them is returned.
 func between(times []float64, a, b float64) []float64 {
 	times = slices.Clone(times)
 	slices.Sort(times)
@@ -355,8 +356,8 @@ func (g *Grid) Index(times []float64) ([]int, error) {
 }
 
 // A time is regarded as equal to grid point i if its distance from this point is at most
-// the result of near(). This distance is 10⁻⁹ of a step, plus an allowance for four
-// rounding errors.
+// the result of near(). The result of near() is 10⁻⁹ of a step, plus an allowance for
+// four rounding errors.
 func (g *Grid) near(i int) float64 {
 	h := math.Inf(1)
 	for j := max(0, i-1); j <= min(i, len(g.t)-2); j++ {

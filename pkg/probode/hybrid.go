@@ -10,11 +10,11 @@ import (
 )
 
 // Suppose that f jumps when a state crosses a threshold, for example because a rate is
-// larger above the threshold. If a solver ignores the jump, some steps cross the jump,
-// and the derivatives of the computed states do not include the effect of θ on the time
-// of the jump. In Problem.Hybrid each condition for a jump is represented by an
-// additional state, which is 1 where the condition is true, and 0 elsewhere. Events with
-// a Trigger set the value of this state. Between two events f is smooth.
+// larger above the threshold. If a solver steps across such a jump, the derivatives of
+// the computed states do not include the effect of θ on the time of the jump. In
+// Problem.Hybrid each condition for a jump is represented by an additional state, which
+// is 1 where the condition is true, and 0 elsewhere. Events with a Trigger set the value
+// of this state. Between two events f is smooth.
 
 // BindHybrid returns a Path that computes the solution of p by solving the problem
 // p.Hybrid. The function bind() must return a Path for the problem q and the tolerance t,
@@ -45,16 +45,17 @@ func (p *Problem) BindHybrid(t Tolerance, bind func(q *Problem, t Tolerance) (Pa
 	return h, nil
 }
 
-// A solve may fail because events follow one another without end. The function endless()
-// returns the error of such a solve, or nil if the solve did not fail for this reason.
+// The function endless() returns the EndlessError that err wraps, or nil if err wraps no
+// such error.
 func endless(err error) (e *trigger.EndlessError) {
 	errors.As(err, &e)
 	return e
 }
 
-// A solve of the Hybrid has failed with the error e, and a solve of the problem itself with
-// the error err. The function because() returns an error that names both reasons, or err
-// alone if a context has ended.
+// If a solve of the Hybrid fails with the error e, the problem itself is solved. The
+// argument err is the error of this second solve. The function because() returns an error
+// that names both reasons. If err is nil, or says that a context has ended, the result is
+// err.
 func because(err error, e *trigger.EndlessError) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err

@@ -14,8 +14,8 @@ import (
 // interpolation would dominate. With one more point, the error of the interpolation is
 // small enough for all methods up to order 4. A path then has the order of its method at
 // every time, and steps need not end at the observation times. Hermite interpolation
-// needs fewer points, but it also needs f at each of them, and on a stiff problem a small
-// error of the state causes a large error of f.
+// needs fewer points, but needs f at each of them. On a stiff problem, a small error of
+// the state causes a large error of f.
 
 // An Interpolator computes the states of paths at given times, which need not be grid
 // points. The value of an Interpolator at time t is the Lagrange polynomial
@@ -98,9 +98,9 @@ func (p *Interpolator) place(n int) {
 		i++
 	}
 	degree := min(p.degree, last-from)
-	// About half of the points lie before t, and the others after it. Times are in units
-	// of the step at t. To avoid cancellation if t is much larger than h, times are
-	// measured from the nearest grid point.
+	// About half of the points lie before t, and the others after it. The unit of time is
+	// the length of the step that contains t. To avoid cancellation if t is much larger
+	// than h, times are measured from the nearest grid point.
 	h := g.H(max(from, min(i, last-1)))
 	u := (t - g.t[i]) / h
 	first := min(max(from, i+int(math.Round(min(max(u, -1), 1)-float64(degree)/2))), last-degree)
@@ -158,9 +158,8 @@ func (p *Interpolator) Last(n int) int { return p.first[n] + max(0, len(p.weight
 
 // If event times depend on θ, grid points move, and states at fixed times change with
 // them. Let P be the polynomial through the points (t_j, Z_j). The derivative of P(t)
-// with respect to t_j is −P′(t_j) w_j(t). The reason is that this derivative is a
-// polynomial in t. At t_j its value is −P′(t_j), and at the other points its value is
-// zero.
+// with respect to t_j is −P′(t_j) w_j(t). This formula holds because the derivative is a
+// polynomial in t that is equal to −P′(t_j) at t_j, and zero at the other points.
 
 // The function still() subtracts from ddst the part that is due to the movement of the
 // points. Before the call, ddst holds the derivatives of the states at moving points;

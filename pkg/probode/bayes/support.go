@@ -43,8 +43,8 @@ func (p *Param) support() (t transform, err error) {
 		return t, fmt.Errorf("bayes: the prior of %q has the log density %g at its median %g: want a finite number", p.Name, p.Prior.LogProb(median), median)
 	}
 	if ratio := t.hi / t.lo; t.lo > 0 && !math.IsInf(ratio, 1) {
-		// Both transforms to a bounded interval are closest to linear near u = 0. So use
-		// the transform for which the median of the prior is closer to u = 0.
+		// Both transforms to a bounded interval are nearly linear near u = 0, so use the
+		// one for which the median of the prior is closer to u = 0.
 		log := t
 		log.log = true
 		t.log = math.Abs(log.from(median)) < math.Abs(t.from(median))

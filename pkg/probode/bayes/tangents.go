@@ -75,8 +75,9 @@ func (r *Part) ofLocations(expected, dtheta []float64, m int) (out []float64) {
 }
 
 // The method tangents() writes the derivative of expected value i in direction k to
-// dst[i*m+k]. Like evaluate(), it stores an error in the field `err`. Work counts each
-// direction as one more solution of every problem whose θ changes in that direction.
+// dst[i*m+k]. An error is stored in the field `err`, as by evaluate(). In the result of
+// Work(), each direction counts as one solution of every problem whose θ changes in that
+// direction.
 func (e *Density) tangents(dst, theta, dtheta []float64, m int) {
 	e.at = e.parts[0]
 	defer e.recovered(theta)
@@ -133,8 +134,7 @@ func (e *Density) tangents(dst, theta, dtheta []float64, m int) {
 }
 
 // The method slope() differentiates the expected values of a row in the direction (dx,
-// dtheta). It writes the derivatives to dst, where successive derivatives are `stride`
-// elements apart.
+// dtheta). The derivatives are written to dst, `stride` elements apart.
 func (r *Part) slope(dst []float64, stride, row int, x, dx, theta, dtheta []float64) {
 	r.row0 = row
 	c := len(r.errors)

@@ -184,8 +184,8 @@ func (v *validator) column(x *Experiment, k int) error {
 	if !described {
 		return nil
 	}
-	// For parameters of the likelihood whose values are unknown, a small and a large
-	// value are tried.
+	// Some parameters of the likelihood may have unknown values. For these, try a small
+	// and a large value.
 	numbers := make([]float64, len(about.Own))
 	possible := func(y, m, unknown float64) bool {
 		for i, own := range of.Own() {
@@ -206,9 +206,8 @@ func (v *validator) column(x *Experiment, k int) error {
 
 // checkMethod returns an error if a field of the method is out of range, such as a number
 // of steps that is too large. For such a method, package probode panics, because it
-// regards an invalid field as a programming error. The function checkMethod() converts
-// the panic into an error, because the value may have been entered by the user of a
-// program.
+// regards an invalid field as a programming error. The function checkMethod() returns an
+// error instead, because the user of a program may have entered the method.
 func checkMethod(m probode.Method) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

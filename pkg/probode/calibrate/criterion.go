@@ -34,9 +34,9 @@ const (
 	//
 	//	B = ¼ log ¼(v/E² + E²/v + 2).
 	//
-	// The distance is symmetric in v and E². If the error is larger than the spread, the
-	// distance grows only slowly with the error, so at the optimum most ensembles are too
-	// narrow.
+	// The distance is symmetric in v and E². Large errors have little weight, because the
+	// distance grows only logarithmically with the error. At the optimum, most ensembles
+	// are therefore too narrow.
 	Bhattacharyya
 )
 

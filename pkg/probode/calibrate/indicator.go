@@ -46,8 +46,8 @@ func Richardson(ctx context.Context, s *probode.Solver, theta []float64) (*Error
 	if err := fine.Solve(y, theta, nil); err != nil {
 		return nil, err
 	}
-	// If the method is exact, the difference consists of rounding errors only. They are a
-	// few ulps of the largest absolute value of the component.
+	// If the method is exact, the difference consists of rounding errors only, which are
+	// a few ulps of the largest absolute value of the component.
 	rounding := make([]float64, d)
 	for i, v := range z {
 		rounding[i%d] = max(rounding[i%d], 8*epsilon*math.Abs(v))

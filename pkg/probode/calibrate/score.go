@@ -14,8 +14,8 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// The functions in this file compute the score of a noise scale. They compute ensembles
-// at different α from the same normal variates, and compare the variances of the
+// The functions in this file compute the score of a noise scale. Ensembles at different α
+// are computed from the same normal variates. The score compares the variances of the
 // ensembles with the squared error.
 
 // Score returns S(α) for each α in the argument `alphas`, computed from s.Paths paths. An
@@ -137,10 +137,10 @@ func (c *calibrator) solveOn(ctx context.Context, p *probode.Problem, m probode.
 	return c.solver.MoveTo(c.theta)
 }
 
-// The method choose() finds the points that enter the score, and the errors there. It
-// leaves out points with very small errors. The score depends on ratios, so a few points
-// at which an error crosses zero or a state has decayed could otherwise determine α*. It
-// also leaves out points at which the error is not known to within 1 %. The initial point
+// The method choose() finds the points that enter the score, and the errors there. Points
+// with very small errors are left out. The score depends on ratios, so a few points at
+// which an error crosses zero or a state has decayed could otherwise determine α*. Points
+// at which the error is not known to within 1 % are left out as well. The initial point
 // and the start-up are left out because they have no noise.
 func (c *calibrator) choose(est *Errors) {
 	components := c.s.Components
@@ -218,9 +218,9 @@ func (c *calibrator) lost() float64 {
 	return share
 }
 
-// The method halved() cuts all steps in half, and returns the factor by which the error
-// at the points in the score then decreases. If the equations cannot be solved with the
-// smaller steps, the result is NaN.
+// The method halved() halves all steps, and returns the factor by which this reduces the
+// error at the points in the score. If the equations cannot be solved with the smaller
+// steps, the result is NaN.
 func (c *calibrator) halved(ctx context.Context) float64 {
 	grid := c.solver.Grid()
 	fine, err := probode.NewSolver(c.solver.Problem(), c.solver.Method(), grid.Refine(), 0)

@@ -10,20 +10,20 @@ import (
 )
 
 // The functions in this file find α*. First, a scan over many decades with few paths
-// finds the neighbourhood of α*. Then all paths are computed at three values of log α in
-// this neighbourhood, and the variances at other values are interpolated. As long as the
-// noise is small, the logarithms of the variances are nearly linear in log α, with slope
-// one. Finding the maximum of the score with these variances requires no further paths.
+// finds the neighbourhood of α*. Then all paths are computed at three values of α near
+// α*, and the variances at other values of α are interpolated. As long as the noise is
+// small, the logarithms of the variances are nearly linear in log α, with slope one.
+// Finding the maximum of the score with these variances requires no further paths.
 
-// A scan holds the score at equally spaced values of log α. The score is computed from
-// few paths.
+// A scan holds the score at equally spaced values of log α. The score is computed from a
+// small number of paths.
 type scan struct {
 	curve []point // score −Inf where a path failed
 	best  int
 	width float64 // spacing of the grid in log α
 }
 
-// A point holds a value of α and the score there.
+// A point holds a value of α and the score of this value.
 type point struct{ alpha, score float64 }
 
 // The method pilot() returns the number of paths computed in a scan.
@@ -58,8 +58,8 @@ func (c *calibrator) scan(ctx context.Context) (*scan, error) {
 		}
 	}
 	// The sign of `width` shows whether the maximum lies at a smaller or at a larger α.
-	// The score does not show this if the noise is below the rounding errors of the path,
-	// or if no path can be computed.
+	// The score alone does not show on which side the maximum lies if the noise is below
+	// the rounding errors of the path, or if no path can be computed.
 	const most = 94 * perDecade // to 1e100, and 1e-100
 	for i := n + 1; i <= n+most && (high < 0 || s.best == len(s.curve)-1); i++ {
 		c.total++
@@ -157,9 +157,9 @@ func (c *calibrator) refine(ctx context.Context, s *scan) (*optimum, error) {
 	return c.cutOff(ctx, s)
 }
 
-// The method proportional() assumes that the variances are proportional to α. It returns
-// the change of log α at which the variances match the squared errors best. The argument
-// loge2 holds the logarithms of the squared errors.
+// The method proportional() assumes that the variances are proportional to α. The result
+// is the change of log α at which the variances match the squared errors best. The
+// argument loge2 holds the logarithms of the squared errors.
 func (c *calibrator) proportional(logv, loge2 []float64) float64 {
 	return c.maximum(1.5, 1e-5, func(at float64, v []float64) {
 		for k, l := range logv {
@@ -168,8 +168,8 @@ func (c *calibrator) proportional(logv, loge2 []float64) float64 {
 	}, loge2)
 }
 
-// If a path cannot be computed at some α near the optimum, the method cutOff() returns
-// the optimum computed from all paths.
+// The method cutOff() finds the best α among the values at which all paths can be
+// computed. The method is called if a path cannot be computed at some α near the optimum.
 func (c *calibrator) cutOff(ctx context.Context, s *scan) (*optimum, error) {
 	var failed error
 	top := &optimum{se: math.NaN(), time: math.NaN()}
@@ -267,8 +267,8 @@ func jackknife(x []float64) float64 {
 	return math.Sqrt((n - 1) / n * m.M2[0])
 }
 
-// The function vertex() returns the position of the vertex of the parabola that has the
-// values l, m and r at −h, 0 and h. The result is 0 if this position is not finite.
+// The function vertex() returns the position of the vertex of the parabola through the
+// points (−h, l), (0, m) and (h, r). The result is 0 if this position is not finite.
 func vertex(h, l, m, r float64) float64 {
 	if v := h / 2 * (l - r) / (l - 2*m + r); !math.IsNaN(v) && !math.IsInf(v, 0) {
 		return v
@@ -277,10 +277,10 @@ func vertex(h, l, m, r float64) float64 {
 }
 
 // The function minimize() returns, to within tol, the point in (a, c) at which f is
-// smallest. It uses Brent's method, which combines golden sections with parabolic steps
-// [Brent 1973, §5.8]. The search starts at b, which lies between a and c. At b, f should
-// be lower than at a and at c. Package gonum/optimize has no derivative-free method that
-// is specific to functions of one variable.
+// smallest. The algorithm is Brent's method, which combines golden sections with
+// parabolic steps [Brent 1973, §5.8]. The search starts at b, which lies between a and c.
+// The value f(b) should be smaller than f(a) and f(c). Package gonum/optimize has no
+// derivative-free method that is specific to functions of one variable.
 func minimize(f func(float64) float64, a, b, c, tol float64, most int) float64 {
 	const golden = 0.3819660112501051
 	x, w, v := b, b, b
@@ -345,9 +345,9 @@ func minimize(f func(float64) float64, a, b, c, tol float64, most int) float64 {
 	return x
 }
 
-// The method fit() compares the errors E with the variances v of the ensemble. It returns
-// the mean of E²/v, the share of points at which |E| < √v, and the share of points at
-// which |E| < 2√v.
+// The method fit() compares the errors E with the variances v of the ensemble. The
+// results are the mean of E²/v, the share of points at which |E| < √v, and the share of
+// points at which |E| < 2√v.
 func (c *calibrator) fit(logv []float64) (meanSquare float64, within [2]float64) {
 	n := float64(len(logv))
 	for k, l := range logv {

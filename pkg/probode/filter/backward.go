@@ -6,10 +6,10 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// Assume that the equation holds at all grid points up to a given one. Then the solution
-// at these points is a Markov chain that runs backwards in time: given the solution at
-// the next point, the solution at each point has a Gaussian distribution. This chain is
-// used for smoothing, for draws and for the likelihood of Fenrir.
+// If the equation holds at all grid points up to a given one, the solution at these
+// points is a Markov chain that runs backwards in time: given the solution at the next
+// point, the solution at each point has a Gaussian distribution. This chain is used for
+// smoothing, for draws and for the likelihood of Fenrir.
 //
 // The error at a grid point is a linear function of independent standard normal variates
 // u: see the type `block`. In each step, the variates before the step and those of the
@@ -39,14 +39,14 @@ func (b *block) link(l *link, before int) {
 // is the length of u, and its elements below the diagonal have no meaning.
 type belief struct{ mean, factor []float64 }
 
-// The method resized() returns a belief about n normal variates. It reuses the slices of
-// b if they are long enough.
+// The method resized() returns a belief about n normal variates. The slices of b are
+// reused if they are long enough.
 func (b belief) resized(n int) belief {
 	return belief{resize(b.mean, n), resize(b.factor, n*n)}
 }
 
-// The function unknown() returns the standard normal distribution of n variates. This is
-// the distribution of the variates before any conditioning.
+// The function unknown() returns the standard normal distribution of n variates. The
+// variates have this distribution before any conditioning.
 func unknown(n int) belief {
 	b := belief{make([]float64, n), make([]float64, n*n)}
 	for k := range n {
@@ -57,8 +57,8 @@ func unknown(n int) belief {
 
 // The method back() computes the distribution before a step or an event from the
 // distribution after it, and stores the result in dst. If after.factor is nil, back()
-// computes only the mean. In that case after.mean may hold the variates v, followed by
-// the variates w: see the type `link`.
+// computes only the mean, and after.mean may hold the variates v, followed by the
+// variates w: see the type `link`.
 func (l *link) back(dst, after belief, work *[]float64) {
 	n, height := l.before, l.after+l.rest
 	for k := range dst.mean {

@@ -34,10 +34,10 @@ type block struct {
 	hjac     []float64 // J in the coordinates of the step
 	// The factor of the predicted covariance consists of two matrices: `top` holds the
 	// rows for the noise of the step, with the stride len(z), and `tail` holds the rows
-	// of R, with the stride `rows`. If further columns are used, `tail` initially holds
-	// the identity matrix in these columns, and `top` holds zeros. After the step these
-	// columns hold the coefficients with which the normal variates u before the step are
-	// computed from the variates after the step.
+	// of R, with the stride `rows`. If the argument `linked` of reduce() is true, `tail`
+	// is extended by the columns of an identity matrix, and `top` by columns of zeros.
+	// After the step, the additional columns hold the coefficients that express the
+	// normal variates u before the step in terms of the variates after the step.
 	top, tail []float64
 	fresh     []float64 // factor of the noise of a step with κ = 1, with the stride len(z)
 	v         []float64 // factor of the residual, in its first w rows, with the stride len(z)
@@ -101,8 +101,8 @@ func (b *block) predict(h float64) {
 	shift(b.pred, b.q, b.w)
 }
 
-// The method observe() computes the factor of the covariance of the residual from the
-// factor of the covariance of the coordinates for steps of length h.
+// The argument `factor` is a factor of the covariance of the coordinates for steps of
+// length h. The method observe() computes the corresponding factor for the residual.
 func (b *block) observe(factor []float64) {
 	d, n := b.m*b.w, len(b.z)
 	for k := range b.w {
@@ -166,8 +166,8 @@ func (b *block) disperse(sigma float64) {
 }
 
 // The method reduce() makes the factor of the predicted covariance upper triangular. If
-// `linked` is true, reduce() also applies the transformation to the further columns of
-// the fields `top` and `tail`.
+// `linked` is true, reduce() also transforms the additional columns of the fields `top`
+// and `tail`.
 func (b *block) reduce(linked bool) {
 	n, rows := len(b.z), b.rows
 	if linked {

@@ -22,9 +22,10 @@ const (
 	Zero
 	// Cubature uses the expectation of f under the prediction, and the linear regression
 	// of f on the state, as in the method of Kersting and Hennig [KH16]. The expectation
-	// and the regression are computed from 2d values of f, so no Jacobian is needed
-	// (spherical cubature of degree 3). The residual variance of the regression, which is
-	// of fourth order in the standard deviation of the state, is ignored.
+	// and the coefficients of the regression are computed from 2d values of f by
+	// spherical cubature of degree 3, without a Jacobian. The residual variance of the
+	// regression, which is of fourth order in the standard deviation of the state, is
+	// ignored.
 	//
 	// The values of f are computed at points around the predicted mean. The distances of
 	// these points from the mean are proportional to κ, so the result of the filter
@@ -116,7 +117,7 @@ func (m EK) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, error
 	return s, nil
 }
 
-// The type `engine` takes the steps of a filter.
+// The type `engine` computes the steps of a filter.
 type engine struct {
 	EK
 	p      *probode.Problem
@@ -231,8 +232,8 @@ func (e *engine) state(x []float64) {
 }
 
 // The method predict() computes the predicted mean for a step of length h that ends at
-// time t, and the value of f at that mean. The method also linearises f at that mean,
-// unless f is linearised by cubature.
+// time t, and the value of f at that mean. The method also linearises f at the predicted
+// mean, unless f is linearised by cubature.
 func (e *engine) predict(h, t float64, theta []float64) {
 	for k, b := range e.blocks {
 		b.predict(h)

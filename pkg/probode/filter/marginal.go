@@ -101,8 +101,8 @@ func (m *Marginal) prepare(p *probode.Problem, g *probode.Grid) (err error) {
 	return nil
 }
 
-// errCoupled says that an observation depends on the components of several blocks. The
-// blocks are then not independent given the data.
+// errCoupled says that an observation depends on the components of several blocks, so
+// that the blocks are not independent given the data.
 var errCoupled = errors.New("an observation depends on several blocks")
 
 // For each time and value, Predict writes to dst the mean and the standard deviation of

@@ -117,8 +117,8 @@ func Solve(ctx context.Context, p *probode.Problem, s Settings) (*Solution, erro
 
 // The method decided() returns an error if the estimate of the diffusion is dominated by
 // very short steps, or if the squares of the residuals underflow. The first steps of an
-// error-controlled run may be so short that their residuals are rounding errors. Such
-// residuals would lead to a huge estimate of the diffusion.
+// error-controlled run may be so short that their residuals are rounding errors.
+// Residuals that are rounding errors would lead to a huge estimate of the diffusion.
 func (s *recording) decided() error {
 	const tiny = 1e-290 // smaller squares have lost digits
 	total := floats.Sum(s.square)

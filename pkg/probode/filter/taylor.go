@@ -94,7 +94,7 @@ func newChebyshev(n, q int, after bool) chebyshev {
 	return c
 }
 
-// The method at() considers the solution whose value at time t is x. It computes the
+// The method at() considers the solution whose value at time t is x. The results are the
 // Nordsieck coordinates z of this solution for steps of length h.
 func (s *taylor) at(z []float64, h, t float64, x, theta []float64) error {
 	d := len(x)
@@ -126,9 +126,9 @@ func (s *taylor) at(z []float64, h, t float64, x, theta []float64) error {
 }
 
 // The method try() computes the coordinates by interpolation on an interval of length
-// tau. The errors of the coordinates are estimated from the last coefficients of f. The
-// method returns an estimate of the relative error that these errors cause in a step of
-// length h.
+// tau. The errors of the coordinates are estimated from the last two coefficients of the
+// Chebyshev expansion of f. The method returns an estimate of the relative error that
+// these errors cause in a step of length h.
 func (s *taylor) try(c *chebyshev, tau, h, t float64, x, theta []float64) float64 {
 	d := len(x)
 	clear(s.z)

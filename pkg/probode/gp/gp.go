@@ -38,8 +38,8 @@ const (
 	maxLength = 1.5  // with 1.75 and more, paths of Interrogation grow without bound
 )
 
-// A regression conditions the process with α = 1 on its derivatives at the times τ. These
-// times are measured in steps from the start of the segment.
+// A regression conditions the process with α = 1 on its derivatives at the times τ. The
+// times τ are measured in steps from the start of the segment.
 type regression struct {
 	length float64
 	tau    []float64
@@ -132,8 +132,8 @@ func (r *regression) weights(c []float64) []float64 {
 // elements of row i of L, up to the diagonal; the earlier elements of the row are zero.
 type cholesky [][]float64
 
-// The method add() appends a row to the Cholesky factor for one more random variable.
-// This variable has the variance v; its covariances with the variables just before it are
+// The method add() appends a row to the Cholesky factor for one more random variable. The
+// new variable has the variance v; its covariances with the variables just before it are
 // c. The conditional variance of the new variable is kept above the rounding error.
 func (l cholesky) add(c []float64, v float64) cholesky {
 	first := len(l) - len(c)

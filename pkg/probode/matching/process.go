@@ -171,8 +171,7 @@ func componentKernel(x bayes.Experiment, names []string, state string) (Kernel, 
 	return fitKernel(t, y)
 }
 
-// The type `process` is the Mesh of the Setup in the posterior that GaussianProcess
-// returns.
+// GaussianProcess returns a posterior whose Setup has a Mesh of the type `process`.
 type process struct {
 	Settings
 	field *probode.Problem

@@ -238,8 +238,8 @@ func appendRow(rows, row []float64) []float64 {
 	return append(rows, row...)
 }
 
-// beginTurn records the current state of the chain. From this state the iterations of the
-// turn can be repeated.
+// beginTurn records the current state of the chain. The iterations of the turn can be
+// repeated from the recorded state.
 func (c *Chain) beginTurn() {
 	if c.Sink != nil {
 		a := Archive{buf: c.turn[:0]}

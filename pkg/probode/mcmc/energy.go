@@ -82,8 +82,7 @@ func (h hamiltonian) String() string {
 	return fmt.Sprintf("NUTS: %.3g leapfrog steps per draw, mean acceptance %.2f, %d divergent paths, E-BFMI at least %.2f", h.leaps, h.accept, h.divergent, h.bfmi)
 }
 
-// For each warning that follows from the summary, the method warn() calls its argument
-// once.
+// The method warn() passes each warning that follows from the summary to its argument.
 func (h hamiltonian) warn(warn func(string, ...any)) {
 	if h.divergent > 0 {
 		warn("%d of %d paths were divergent: the leapfrog steps are too long for a narrow part of the posterior, which the draws may not represent; increase Accept, use more informative priors, or reparametrise, for example with a non-centred parametrisation of a hierarchical model", h.divergent, h.draws)

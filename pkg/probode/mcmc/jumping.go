@@ -141,7 +141,8 @@ func (p *jumping) density(x []float64) float64 {
 }
 
 // walkDensity returns, up to a constant, the log density with which a walk that starts at
-// x proposes the point y. The walk has the shape and the size of mode k.
+// x proposes the point y. The steps of the walk are Gaussian, and their covariance is
+// proportional to that of mode k.
 func (p *jumping) walkDensity(k int, x, y []float64) float64 {
 	g, s := p.modes[k], math.Exp(p.size[k])
 	for i := range p.z {

@@ -336,8 +336,8 @@ func (p *mixture) choose() {
 	p.gain, p.tried = [moveKinds]float64{}, [moveKinds]float64{}
 }
 
-// setShape sets A to the principal axes of cov, and resets the sizes. The axes are
-// computed after scaling to unit variances, so that differing units cause no loss of
+// setShape sets A to the principal axes of cov, and resets the sizes. All variances are
+// scaled to 1 before the axes are computed, so that different units cause no loss of
 // accuracy. If cov is not a covariance matrix, setShape returns false and changes
 // nothing.
 func (p *mixture) setShape(cov *mat.SymDense) bool {

@@ -87,9 +87,9 @@ func (r *Running) Extend(ctx context.Context, draws int) (*Chains, error) {
 	return r.until(ctx, draws, draws)
 }
 
-// The method until() advances each chain until it has n draws. Then it repeatedly adds
-// s.Draws draws to each chain, until the effective sample size is at least MinESS or the
-// number of draws per chain is equal to the argument `limit`.
+// The method until() advances each chain until it has n draws. Afterwards s.Draws draws
+// are added to each chain again and again, until the effective sample size is at least
+// MinESS or the number of draws per chain is equal to the argument `limit`.
 func (r *Running) until(ctx context.Context, n, limit int) (*Chains, error) {
 	s, chains := &r.s, r.chains
 	if dim := len(s.Names); len(chains) > 0 && chains[0].Sink == nil {

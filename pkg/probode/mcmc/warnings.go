@@ -127,7 +127,8 @@ func (c *Chains) warnings(summary diag.Summary) []string {
 }
 
 // warnModes warns about chains whose log density is far below that of the best chain. The
-// result is true for each of these chains.
+// result has one element for each chain, which is true if warnModes warns about this
+// chain.
 func (c *Chains) warnModes(warn func(string, ...any)) []bool {
 	elsewhere := make([]bool, len(c.Draws))
 	lp := slices.Index(c.Quantities, "lp__")

@@ -236,10 +236,11 @@ func (b *bdf) gammaOf(k int) float64 {
 	return 1 / sum
 }
 
-// The method polynomial() extrapolates the polynomial through the last n states to
-// t_{i+1}: it returns the weight of each of these states in the result. The weight of
-// state j is ∏ s_m/(s_m − s_j) over all m ≠ j, where s are the nodes. A step needs the
-// weights for several n. The weights for n are computed only once, from those for n − 1.
+// The polynomial through the last n states is extrapolated to t_{i+1}. The method
+// polynomial() returns the weight of each of these states in the result. The weight of
+// state j is ∏ s_m/(s_m − s_j) over all m ≠ j, where s are the nodes. The weights for n
+// are computed from those for n − 1, and are stored, because a step uses several values
+// of n.
 func (b *bdf) polynomial(n int) *[bdfWindow]float64 {
 	for ; b.rows < n; b.rows++ {
 		m := b.rows + 1
@@ -255,11 +256,11 @@ func (b *bdf) polynomial(n int) *[bdfWindow]float64 {
 }
 
 // The method extrapolate() sets w to the weights with which the function combine()
-// computes a value from the last n states. If the argument `divided` is false, the
-// polynomial through these states is evaluated at t_{i+1}; if `divided` is true, the
-// value is ψ. The function combine() multiplies the differences between successive states
-// by the weights w[1], …, w[n−1], and subtracts the products from the last state. A
-// constant component therefore remains constant to the last bit.
+// computes a value from the last n states. If the argument `divided` is false, this value
+// is the polynomial through these states, evaluated at t_{i+1}; if `divided` is true, it
+// is ψ. The function combine() multiplies the differences between successive states by
+// the weights w[1], …, w[n−1], and subtracts the products from the last state. A constant
+// component therefore remains constant to the last bit.
 func (b *bdf) extrapolate(w *[bdfWindow]float64, n int, divided bool) {
 	*w = *b.polynomial(n)
 	if divided {

@@ -130,10 +130,10 @@ func (e *fullNewton) iterate(s *implicit, z []float64) error {
 
 // The method undamped() makes at most the given number of undamped updates of z, and
 // reports whether they converge. Let r be the largest element of an update, divided by
-// the size of the largest component of the state. If an update is more than half as large
-// as the update before it, the updates count as converged if r is at most the argument
-// `noise`. The updates use the factors of the argument `full` or, if it is nil, those of
-// s.
+// the size of the largest component of the state. If r is at most the argument `noise`,
+// the updates count as converged as soon as an update is more than half as large as the
+// update before it. The updates use the factors of the argument `full` or, if it is nil,
+// those of s.
 func (s *implicit) undamped(z []float64, most int, noise float64, full *fullNewton) bool {
 	const done = 1e-16 // as in iterate
 	before := 0.       // size of the previous update

@@ -54,7 +54,7 @@ func (m Gauss) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, er
 }
 
 // The type `undamped` is an implicit stepper that estimates its error by comparison with
-// a second method. Only the second method damps fast components.
+// a second method. The second method damps fast components, but the first does not.
 type undamped struct {
 	*implicit
 	damping *collocation

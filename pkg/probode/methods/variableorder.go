@@ -11,9 +11,10 @@ import "math"
 // The step length is increased only if the new step is at least 10 % longer (Hindmarsh
 // 1983, ODEPACK; Petzold 1983; [HNW93, §III.7]).
 
-// The function longer() assumes that the error of a step is proportional to h^q. If the
-// step length is multiplied by c = size^(−1/q), an error of the given size becomes 1. The
-// function returns c divided by the safety factor in the argument `bias`.
+// The function longer() assumes that the error of a step is proportional to h^q. The
+// argument `size` is the error of a step in units of the tolerance. If the step length is
+// multiplied by c = size^(−1/q), the error becomes 1. The function returns c divided by
+// the safety factor in the argument `bias`.
 func longer(size, bias, q float64) float64 {
 	return 1 / (bias*math.Pow(size, 1/q) + 1e-6)
 }

@@ -91,10 +91,10 @@ func priorWidth(q *Parameter) float64 {
 	return width
 }
 
-// The method at() returns the u-quantile of the distribution from which the starting
-// points of searches are drawn, as a coordinate of the search. If the parameter has two
-// finite bounds, the result lies slightly inside them; otherwise a value beyond an end of
-// the range is reflected at this end.
+// The method at() returns a coordinate of a starting point: the u-quantile of the
+// distribution from which starting points are drawn. If the parameter has two finite
+// bounds, the result lies slightly inside them; otherwise a value beyond an end of the
+// range is reflected at this end.
 func (b *box) at(u float64) float64 {
 	v := b.from + b.span*u
 	if f := familyNamed(b.start.Type); f.name != "" {

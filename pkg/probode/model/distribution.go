@@ -10,8 +10,8 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// The method counts() reports whether the distribution is one of counts, such as the
-// Poisson distribution.
+// The method counts() reports whether the measured values are counts, as for the Poisson
+// distribution.
 func (d noiseDistribution) counts() bool {
 	return d == poissonNoise || d == negativeBinomialNoise || d == binomialNoise
 }
@@ -62,7 +62,7 @@ func (r *row) known() bayes.SlopedLikelihood {
 	return r.likelihood(make([]bayes.Value, 2)).(bayes.SlopedLikelihood)
 }
 
-// Let g be ln or log₁₀. The type `scaled` is the distribution of y for which g(y) has the
+// Let g be ln or log₁₀. If y has a distribution of the type `scaled`, then g(y) has the
 // distribution in the field `Of`, with the location g(m):
 //
 //	log p(y | m) = log q(g(y) | g(m)) + log g′(y).

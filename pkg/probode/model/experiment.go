@@ -130,8 +130,8 @@ func (l *lowering) row(index int) row {
 			r.formula = l.increase(o.id, r.formula, d).Simplify()
 			f = r.formula
 		}
-		// In the formula of the noise, the ID of the observable stands for the formula of
-		// the observable, unless the model itself defines that ID.
+		// If the formula of the noise contains the ID of the observable, the ID stands
+		// for the formula of the observable, unless the model itself defines that ID.
 		if !l.isModels(o.id) {
 			by[o.id] = f
 		}

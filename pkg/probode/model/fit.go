@@ -114,8 +114,8 @@ func (p *File) Fit(ctx context.Context, s FitSettings) ([]Optimum, error) {
 			s.Progress(done, total)
 		}
 	}
-	// All searches begin even if ctx is done, because each result has to report that
-	// ctx is done.
+	// Start every search even if ctx is done, so that each result reports that ctx is
+	// done.
 	each := func(progress func(done, total int), do func(f *search, e *end)) error {
 		_, err := pieces.Each(context.WithoutCancel(ctx), s.Workers, total, progress, func() func(int) error {
 			f, err := problem.search(ctx)

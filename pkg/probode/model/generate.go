@@ -80,8 +80,8 @@ type generator struct {
 	weight string // the name of the slice of weights in a gradient
 }
 
-// The method problem() writes the problem. The argument `hybrid` is the system from which
-// the field Hybrid is written, or nil if the problem needs no such field.
+// The method problem() writes the problem. The argument `hybrid` is the system for the
+// field Hybrid, or nil if the problem does not need this field.
 func (g *generator) problem(hybrid *system) string {
 	q, d := g.q, g.q.Dim()
 	var b strings.Builder
@@ -208,9 +208,9 @@ func (g *generator) jumpPullback(b *strings.Builder, jumps []equations.Jump) {
 
 // The method gradient() returns statements that differentiate a weighted sum of
 // expressions. The statements add the derivatives with respect to the parameters to the
-// slice dtheta, add those with respect to the states to the slice whose name is the
-// argument `dx`, and return the derivative with respect to t. If the argument `check` is
-// true and a derivative is NaN, the statements add nothing and return NaN.
+// slice dtheta, and those with respect to the states to the slice whose name is the
+// argument `dx`. The statements return the derivative with respect to t. If the argument
+// `check` is true and a derivative is NaN, the statements add nothing and return NaN.
 func (g *generator) gradient(of []*expr.Node, weight, dx string, check bool) string {
 	inputs, to := []string{expr.Time}, []string{"t"}
 	for i, id := range g.s.states {

@@ -13,8 +13,8 @@ import (
 // at the start if there is no previous measurement. An additional state holds the
 // previous value. This state is constant between measurements, and an event just after
 // each measurement sets it to the value of the formula. If the model has events, another
-// event stores the value of the formula at the start, after all other events, so that a
-// dose at the start does not count as part of the first increase.
+// event stores the value of the formula at the start. It follows all other events at the
+// start, so a dose at that time does not count as part of the first increase.
 
 // The method increase() replaces a formula by its increase since the previous
 // measurement.
@@ -31,8 +31,8 @@ func (l *lowering) increase(id string, formula *expr.Node, d *Observation) *expr
 	return expr.Call("minus", formula, l.now[name])
 }
 
-// addIncreases adds the states and events for the increases in the rows of e. These rows
-// are sorted by time.
+// addIncreases adds the states and events for the increases in the rows of e. The rows
+// must be sorted by time.
 func (e *Instance) addIncreases(l *lowering) {
 	for _, c := range l.increases {
 		var times []float64

@@ -15,10 +15,10 @@ type Instance struct {
 	Condition        string
 	preequilibration string // "" if there is none
 
-	// The field `pre` is nil or a system for the preequilibration. This system runs from
-	// its initial values to its steady state before the other system starts. The
-	// preequilibration does not depend on time and has no events. Instances with the same
-	// preequilibration share one pointer.
+	// The field `pre` is nil or a system for the preequilibration. The system for the
+	// preequilibration runs from its initial values to its steady state before the other
+	// system starts. The preequilibration does not depend on time and has no events.
+	// Instances with the same preequilibration share one pointer.
 	pre *system
 	system
 	hybrid *system // see branches; nil if it would equal system
@@ -42,8 +42,8 @@ type system struct {
 	states []string
 
 	// The field `initial` contains formulas for the values at the start. If there is a
-	// preequilibration, a state in the field `initial` stands for its value in the steady
-	// state.
+	// preequilibration, a state in one of these formulas stands for its value in the
+	// steady state.
 	initial []*expr.Node
 	rates   []*expr.Node
 	events  []equations.Event // Time contains parameters only, Jumps also time and states

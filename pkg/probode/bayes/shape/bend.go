@@ -18,8 +18,8 @@ type Bender interface {
 	Bend(p *Point, d []float64) []float64
 }
 
-// The method bent() returns the point x + d + c/2, at which a step along d should end on
-// a curved ridge. The acceleration c compensates for the curvature of the predictions.
+// The method bent() returns x + d + c/2, the end point of a step along d that follows a
+// curved ridge. The acceleration c compensates for the curvature of the predictions.
 // Coordinates with d = 0 do not move. The result is nil if the acceleration is unknown,
 // or if it is not small compared with d.
 //

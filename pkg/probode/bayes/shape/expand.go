@@ -33,8 +33,8 @@ func (s *Surface) Expand(p *Point) bool {
 }
 
 // The method differentiate() computes the derivatives of the locations at x, where the
-// density was last evaluated. If the argument `all` is false, it computes only the
-// derivatives with respect to coordinates that occur in no equation.
+// density was last evaluated. If the argument `all` is false, only the derivatives with
+// respect to coordinates that occur in no equation are computed.
 func (s *Surface) differentiate(x []float64, all bool) bool {
 	var plus, minus []float64
 	for k, at := range x {
@@ -220,8 +220,8 @@ func (s *Surface) priors(x []float64) (slopes, curvatures []float64) {
 }
 
 // The method inform() sets dst to the Fisher information of the data, plus the curvatures
-// of the priors. If the argument `kinks` is true, the information on expected values at
-// which the log density has kinks is included.
+// of the priors. If the argument `kinks` is false, the information on an expected value
+// is omitted if the log density has a kink there.
 func (s *Surface) inform(dst *mat.SymDense, curvatures []float64, kinks bool) {
 	dst.Zero()
 	for i := range s.parts {

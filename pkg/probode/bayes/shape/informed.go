@@ -47,7 +47,8 @@ func Informed(e *bayes.Density, theta, xi []float64, most int) []Block {
 	return blocks
 }
 
-// partInformed returns the informed directions of one experiment.
+// partInformed returns the directions about which the data of one experiment contain
+// information.
 func partInformed(r *bayes.Part, x bayes.Experiment, theta, xi []float64, together int) (blocks []Block, err error) {
 	if r.Grid() == nil {
 		return nil, errors.ErrUnsupported

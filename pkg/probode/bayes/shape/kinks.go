@@ -7,9 +7,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// The constant `slack` is the smallest damping if the density has kinks. If there are few
-// kinks, some directions have no curvature. The damping then prevents steps of more than
-// ten standard deviations.
+// The constant `slack` is the smallest damping if the density has kinks. It prevents
+// steps of more than ten standard deviations in directions in which the density has no
+// curvature.
 const slack = 1e-2
 
 // The constant `sharpest` is the final width of the hyperbolas that replace the absolute
@@ -114,8 +114,8 @@ func (p *Point) bentStep(damping float64, low, high []float64) (d []float64, gai
 }
 
 // The method walls() returns the kinks, plus one additional kink for each finite bound.
-// The additional kink is the penalty K max(0, t) = K|t|/2 + Kt/2, where t is the distance
-// beyond the bound, and K is larger than the slope of the density.
+// The kink at a bound comes from the penalty K max(0, t) = K|t|/2 + Kt/2. Here t is the
+// distance beyond the bound, and K is larger than the slope of the density.
 func (p *Point) walls(down *mat.VecDense, h *mat.SymDense, low, high []float64) (us []float64, js []*mat.VecDense) {
 	n := len(p.X)
 	steepest := make([]float64, n)

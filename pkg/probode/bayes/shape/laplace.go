@@ -9,15 +9,15 @@ import (
 
 // The second derivatives at a mode are computed by differences along the principal axes
 // of the posterior, with steps of laplaceStep standard deviations. On a ridge the
-// curvatures differ by many powers of ten, so differences along directions other than
-// these axes are too inaccurate. The error of a difference is proportional to the largest
-// curvature that contributes to the difference, but this error must be small compared
-// with the smallest curvature. The error has two parts. The truncation error is
-// O(laplaceStep²) times the deviation of the density from a Gaussian. The rounding error
-// of the log density, about 1e-14 |f|, is divided by laplaceStep² = 1e-4. If gradients
-// exist, differences of gradients are better. Only 2 d gradients are needed instead of d
-// (d + 1) values, and the rounding error of a gradient is divided by laplaceStep, not by
-// its square.
+// curvatures differ by many powers of ten, so differences along directions that are not
+// principal axes are too inaccurate. The largest curvature that contributes to a
+// difference determines the error of the difference, which must be small even in
+// comparison with the smallest curvature. The error has two parts. The truncation error
+// is O(laplaceStep²) times the deviation of the density from a Gaussian. The rounding
+// error of the log density, about 1e-14 |f|, is divided by laplaceStep² = 1e-4.
+// Differences of gradients, if available, are better than differences of values. The
+// computation needs only 2 d gradients instead of d (d + 1) values. In addition, the
+// rounding error of a gradient is divided by laplaceStep, not by laplaceStep².
 const laplaceStep = 0.01
 
 // The constant `flat` is the standard deviation, on the unconstrained scale, above which a
@@ -83,9 +83,9 @@ func (p *Point) Laplace(values func([][]float64) ([]float64, error), gradients f
 //
 // The columns of w are the principal axes, which are not known in advance. The argument
 // `metric` is a first guess of the second derivatives. At first the columns are the
-// principal axes of `metric` or, if it is nil, multiples of the unit vectors. The columns
-// are then repeatedly replaced by the principal axes of the computed Hessian, until f is
-// about ½|z|², where z are the coordinates along these axes.
+// principal axes of `metric` or, if it is nil, multiples of the unit vectors. Each
+// iteration replaces the columns by the principal axes of the computed Hessian, until f
+// is about ½|z|², where z are the coordinates along these axes.
 func laplace(f func([][]float64) []float64, slopes func([][]float64) [][]float64, u []float64, metric *mat.SymDense) (cov, shape *mat.SymDense) {
 	d := len(u)
 	f0 := f([][]float64{u})[0]

@@ -65,8 +65,8 @@ type Surface struct {
 	lent      bool      // of another method
 
 	// The field `last` is the point at which Value last solved the equations. The field
-	// `by` is the Density that was used, and the field `work` is the result of by.Work()
-	// after that solve.
+	// `by` is the Density used for this solve, and the field `work` is the result of
+	// by.Work() after the solve.
 	last []float64
 	by   *bayes.Density
 	work int

@@ -19,9 +19,9 @@ var Lender = probode.Setup{Method: methods.Radau{}, Mesh: probode.Adaptive{Toler
 
 // The method along() computes the locations at x, and obtains their derivatives from the
 // derivatives of the solver's path. It reports whether it succeeded. If ∂f/∂θ is unknown,
-// along() does not use the derivatives of the accurate solver's own path, which then cost
-// more than finite differences between solutions. The steps must be held fixed at x: see
-// bayes.Density.Hold.
+// along() does not differentiate the path of the accurate solver, because finite
+// differences between solutions cost less. The solver must use the steps that
+// bayes.Density.Hold has fixed at x.
 func (s *Surface) along(x []float64) bool {
 	d := len(x)
 	own := s.e.Differentiable()

@@ -148,12 +148,11 @@ func drawLine(ctx context.Context, p *bayes.Posterior, setups []probode.Setup, r
 }
 
 // The figure for the flag -line extends lineWidth posterior standard deviations on both
-// sides of the mode. This half-width is roughly the distance that a sampler moves in one
-// iteration.
+// sides of the mode, roughly the distance that a sampler moves in one iteration.
 const lineWidth = 0.5
 
 // The method at() returns the point given by the argument `where`, the value of the flag
-// -at. It returns nil if this value is the empty string.
+// -at. The result is nil if this value is the empty string.
 func (m *model) at(where string) ([][]float64, error) {
 	switch {
 	case where == "":

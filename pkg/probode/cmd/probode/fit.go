@@ -305,10 +305,11 @@ func writeOptima(out io.Writer, p *modelfile.File, priors bool, optima []modelfi
 	}
 }
 
-// The function otherwise() compares the optima that are as good as the best one, to within
-// the constant `same`. For each parameter whose values at these optima differ, it returns
-// a string with the smallest and the largest value. Two values of one optimum differ by
-// much less than a hundredth, because the searches end within 1e-6 of its log-likelihood.
+// The function otherwise() compares the optima that are as good as the best one, to
+// within the constant `same`. For each parameter whose values at these optima differ, it
+// returns a string with the smallest and the largest value. Differences of less than one
+// percent are ignored, because two searches that find the same optimum end at slightly
+// different values.
 func otherwise(p *modelfile.File, optima []modelfile.Optimum) (list []string) {
 	for i, q := range p.Params {
 		low, high := math.Inf(1), math.Inf(-1)
@@ -337,9 +338,9 @@ func atMost(list []string, n int, separator string) string {
 	return strings.Join(list, separator)
 }
 
-// atBound reports whether the value v lies on a bound. This is the case if |v − bound| is
-// at most a thousandth of |bound|, and at most a thousandth of the distance between the
-// two bounds. If a bound does not exist, it is passed as NaN.
+// atBound reports whether the value v lies on a bound. The condition is that |v − bound|
+// is at most a thousandth of |bound|, and at most a thousandth of the distance between
+// the two bounds. If a bound does not exist, it is passed as NaN.
 func atBound(v, bound, other float64) bool {
 	near := 1e-3 * math.Abs(bound)
 	if width := math.Abs(other - bound); width > 0 {
@@ -348,9 +349,9 @@ func atBound(v, bound, other float64) bool {
 	return math.Abs(v-bound) <= near
 }
 
-// writeProfiles writes the confidence intervals. writeProfiles also names the parameters
-// whose confidence region extends beyond the interval, and the parameters that the data
-// do not determine.
+// writeProfiles writes the confidence intervals. It also names the parameters whose
+// confidence region extends beyond the interval, and the parameters that the data do not
+// determine.
 func writeProfiles(out io.Writer, file *modelfile.File, p *modelfile.ProfileLikelihoods, searches int) {
 	rows := [][]string{{fmt.Sprintf("%g %% confidence", 100*p.Level), "from", "to", "open"}}
 	var open, elsewhere, unknown []string

@@ -370,10 +370,10 @@ const fewDraws = 250
 // The constant `patience` is the time limit for a run without -draws.
 const patience = 7 * time.Minute
 
-// The method profile() names the parameters that the data do not determine. If the model
-// was read from a file, profile() computes profile likelihoods for this purpose. The
-// computation is stopped after three minutes. The method does nothing if the file named
-// by -start already shows which parameters the data do not determine.
+// The method profile() computes profile likelihoods, and names the parameters that the
+// data do not determine. The computation is stopped after three minutes. The method does
+// nothing if the model was not read from a file, or if the file named by -start already
+// names such parameters.
 func (r *sampleRun) profile(ctx context.Context) {
 	file, out := r.model.loaded, r.out
 	if file == nil || r.unknown != "" {
@@ -402,9 +402,9 @@ func (r *sampleRun) profile(ctx context.Context) {
 
 // The function sufficient() reports whether there are enough draws. Every parameter must
 // have an R̂ below 1.01, and at least 400 effective draws, or 100 for each chain if that
-// is more. If some parameter violates one of these conditions, the result `hopeless` says
-// whether even lastDraws draws per chain would probably contain too few effective draws.
-// The result `words` describes the draws, and names the parameters that have too few
+// is more. If there are not enough draws, the result `hopeless` says whether even
+// lastDraws draws from each chain would probably contain too few effective draws. The
+// result `words` describes the draws, and names the parameters that have too few
 // effective draws or too large an R̂.
 func sufficient(c *mcmc.Chains) (enough, hopeless bool, words string) {
 	const listed = 6
@@ -484,8 +484,9 @@ func chainList(text string, chains int) ([]int, error) {
 	return out, nil
 }
 
-// checkFolder returns an error if the directory cannot be created. To report this error
-// without delay, the command calls checkFolder before the search for modes.
+// checkFolder returns an error if the directory cannot be created. The command calls
+// checkFolder before the search for modes, so that the user sees this error without
+// delay.
 func checkFolder(dir string) error {
 	info, err := os.Stat(dir)
 	if _, there := os.Lstat(dir); there == nil && (err != nil || !info.IsDir()) {

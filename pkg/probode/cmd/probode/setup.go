@@ -201,7 +201,7 @@ func (s *solving) list(name, value, want string, allowed func(v float64) bool) (
 }
 
 // noiseScale reads the value of the flag -alpha. The result `is` says whether the value
-// is a number. If not, the value is "auto" or a prior of α.
+// is a number. A value that is not a number is "auto" or a prior of α.
 func noiseScale(value string) (alpha float64, is bool, err error) {
 	v, notNumber := strconv.ParseFloat(value, 64)
 	if notNumber == nil && (!(v >= 0) || math.IsInf(v, 1)) {

@@ -95,8 +95,8 @@ func startsAt(from [][]float64, found *bayes.Modes) func(chain int, rng *rand.Ra
 	return func(chain int, _ *rand.Rand) []float64 { return slices.Clone(from[chain%len(from)]) }
 }
 
-// The method best() returns the end points of a fit whose log-likelihoods are at most 10
-// below the highest. The points are converted to parameters of the posterior. These
+// The method best() returns those end points of a fit whose log-likelihoods are within 10
+// of the highest one. The points are converted to parameters of the posterior. These
 // points need not be optima, because the searches for modes start from them. End points
 // whose log-likelihoods differ by less than 0.01 are regarded as the same.
 func (m *model) best(name string) (points [][]float64, err error) {
@@ -126,10 +126,10 @@ func (m *model) best(name string) (points [][]float64, err error) {
 	return points, nil
 }
 
-// The flag -start determines the points at which searches begin. startsOf returns these
-// points. Each point holds the values of all parameters on the linear scale. If the flag
-// names the file of a fit, startsOf returns the end points whose log-likelihoods are
-// lower than the highest by at most `below`.
+// startsOf returns the starting points of searches that the flag -start specifies. Each
+// point holds the values of all parameters on the linear scale. If the flag names the
+// file of a fit, startsOf returns the end points whose log-likelihoods are within `below`
+// of the highest one.
 func startsOf(p *modelfile.File, start string, below float64) ([][]float64, error) {
 	switch start {
 	case "":

@@ -94,8 +94,8 @@ func identifies(key string) bool {
 
 // heavyTails returns a warning for each parameter whose mean and standard deviation may
 // not exist. The quantiles of such a parameter always exist, so they can be used instead.
-// For weighted draws there are no warnings, because the draws without their weights do
-// not have the tails of the posterior.
+// For weighted draws there are no warnings, because without the weights their tails
+// differ from those of the posterior.
 func heavyTails(chains *mcmc.Chains) (warnings []string) {
 	if chains.LogWeights != nil {
 		return nil

@@ -68,14 +68,15 @@ type Difference struct {
 type summary struct {
 	center, spread float64
 	influence      func(y float64) (center, log float64)
-	// jumps and stretches say whether the quantiles that determine the centre and the
-	// spread jump within the errors of their levels.
+	// The field `jumps` says whether the quantile function jumps near the quantile that
+	// determines the centre. The field `stretches` says the same for the quantiles that
+	// determine the spread.
 	jumps, stretches bool
 }
 
 // The method summary() returns the centre and the spread of the draws x with the given
 // weights; nil means equal weights. The function levelSE() must return the standard error
-// of the share of the draws up to y.
+// of the share of draws that are at most y.
 func (by Measure) summary(x, weights []float64, levelSE func(y float64) float64) summary {
 	if by == Moments {
 		m, v := stat.PopMeanVariance(x, weights)
@@ -165,19 +166,21 @@ func (q weightedQuantiles) at(p float64) float64 {
 }
 
 const (
-	// Intervals of `least` to `most` standard errors have to cover a gap that the same
-	// number of standard errors of the level reaches: 1.96 standard errors belong to a
-	// confidence level of 95 %, 3 to one of 99.7 %.
+	// If a gap lies within z standard errors of the level, an interval of z standard
+	// errors has to cover the gap, for each z between `least` and `most`. Here z = 1.96
+	// gives a confidence level of 95 %, and z = 3 a level of 99.7 %.
 	least, most = 1.9, 3
-	// Quantiles jump if their slope within the error of the level is more than `steep`
-	// times the slope with Bofinger's bandwidth. Far from gaps the ratio of these slopes is
-	// about 1 ± 0.15 for 1000 effective draws.
+	// A quantile is assumed to lie near a gap if the slope of the quantile function,
+	// within the error of the level, is more than `steep` times the slope with Bofinger's
+	// bandwidth. Far from any gap, the ratio of these slopes is about 1 ± 0.15 for 1000
+	// effective draws.
 	steep = 2
 )
 
 // The method slope() returns the reciprocal of the density at the p-quantile, or NaN if
 // there are too few draws. The argument se is the standard error of the level p. The
-// second result says whether quantiles jump within this error.
+// second result says whether the quantile function jumps within a few standard errors of
+// p.
 func (q weightedQuantiles) slope(p, se float64) (slope float64, jump bool) {
 	z := distuv.UnitNormal.Quantile(p)
 	phi := distuv.UnitNormal.Prob(z)
@@ -209,8 +212,8 @@ func (q weightedQuantiles) slope(p, se float64) (slope float64, jump bool) {
 // The method part() summarises the draws x[c][k] for which in[c][k] is 1, or all draws if
 // `in` is nil. The argument w holds the weights of the draws; if w is nil, the weights
 // are equal. The second result is a function that returns the influence of draw k of
-// chain c, multiplied by the weight of the draw and divided by the share of the draws
-// that are used.
+// chain c. The influence is multiplied by the weight of the draw, and divided by the
+// share of the draws that are used.
 func (by Measure) part(x, w, in [][]float64) (summary, func(c, k int) (center, log float64)) {
 	both, share := w, 1.0
 	switch {
@@ -348,9 +351,9 @@ func (by Measure) Weighed(x, w, in, allCenter, allLog [][]float64, all Value) (D
 	}
 	ratio := plain.spread / weighted.spread
 	d := Difference{plain.center - weighted.center, meanSE(phi), ratio, ratio * meanSE(psi)}
-	// If quantiles jump, the errors of the plain and of the weighted quantiles do not
-	// cancel: the two may lie on different sides of the gap although the levels hardly
-	// differ.
+	// If the draws have a gap near a quantile, the plain and the weighted quantile may
+	// lie on different sides of the gap, although their levels hardly differ. In this
+	// case their errors do not cancel.
 	if plain.jumps || weighted.jumps {
 		d.CenterSE = math.Max(d.CenterSE, math.Abs(d.Center)/least)
 	}

@@ -9,9 +9,9 @@ import "math"
 //
 //	x_{i−1} = f⁻¹(area/x_i + f(x_i))
 //
-// [Marsaglia & Tsang 2000]. The integer j has 31 bits, and a point in strip i lies at j
-// or −j times the width of the strip divided by 2³¹. Widths and heights are rounded to
-// single precision, so that the normal variates are the same as those of math/rand/v2.
+// [Marsaglia & Tsang 2000]. The integer j has 31 bits. A point in a strip of width w has
+// the horizontal coordinate j w/2³¹ or −j w/2³¹. Widths and heights are rounded to single
+// precision, so that the normal variates are the same as those of math/rand/v2.
 const (
 	layers = 128
 	edge   = 3.442619855899      // x_127
@@ -52,8 +52,8 @@ func init() {
 }
 
 // The method reaches() computes the fields `less` and `span` from the argument `share`.
-// This argument is the fraction of the width of the strip in which every point is below
-// the curve of the density.
+// The argument `share` is the fraction of the width of the strip in which every point is
+// below the curve of the density.
 func (a *stripData) reaches(share float64) {
 	inside := uint32(share * unit)
 	a.less, a.span = inside-1, 2*inside-1

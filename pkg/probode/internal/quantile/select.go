@@ -52,7 +52,7 @@ func (c *column) selectRanks(values []float64, ranks []int) {
 // ranks[i] − first.
 //
 // The method divides the range into about as many equal buckets as there are values, and
-// counts the values in each bucket. It then examines only the buckets that contain a
+// counts the values in each bucket. The method examines only the buckets that contain a
 // requested rank. Even if there are thousands of values, these buckets usually contain
 // only a few of them. If many values lie in one bucket, because another value is far
 // away, that bucket is processed in the same way.

@@ -29,9 +29,8 @@ const (
 )
 
 const (
-	// The times at which a condition becomes true are assumed to accumulate if the
-	// interval between successive times is repeatedly shorter than this fraction of the
-	// time span.
+	// If a condition repeatedly becomes true at intervals shorter than this fraction of
+	// the time span, these times are assumed to approach a limit.
 	close = 1e-10
 	// If `repeats` successive intervals are all shorter than this fraction, the run ends
 	// with an error.
@@ -160,9 +159,9 @@ func (w *Watch) within(a, b float64, x, theta []float64) (end float64, ok bool, 
 // The method between() reports whether a condition that is false at both ends of a step
 // is true in between, and at what time. If the slope of G is positive at A and negative
 // at B, G has a maximum in between. The cubic with the same values and slopes at A and B
-// predicts this maximum. If the predicted maximum is positive, or closer to zero than to
-// the larger of the values of G at A and B, the step is shortened so that it ends at the
-// time of the predicted maximum. If the condition is not true at this time, the search is
+// predicts this maximum. The step is shortened to the time of this maximum if the
+// predicted value is positive, or if it is closer to zero than to the larger of the
+// values of G at A and B. If the condition is not true at this time, the search is
 // repeated before or after this time.
 func (w *Watch) between(s Step) (end float64, ok bool, err error) {
 	const most = 12 // steps
@@ -224,8 +223,8 @@ func (w *Watch) between(s Step) (end float64, ok bool, err error) {
 }
 
 // The function maximum() considers the cubic that has the value a and the slope da > 0 at
-// 0, and the value b and the slope db < 0 at 1. It returns the position and the value of
-// the maximum of this cubic on [0, 1].
+// 0, and the value b and the slope db < 0 at 1. The results are the position and the
+// value of the maximum of this cubic on [0, 1].
 func maximum(a, b, da, db float64) (at, top float64) {
 	// The derivative is da + 2 p τ + 3 q τ².
 	p, q := 3*(b-a)-2*da-db, 2*(a-b)+da+db
@@ -300,9 +299,9 @@ func (w *Watch) accumulate(which []int, t float64) error {
 }
 
 // The function locate() returns a time in (a, b] at which the function excess() becomes
-// positive. This function must be positive at b, but not at a. At the returned time
-// excess() is positive, and a few ulps earlier it is not. The last call of excess() is
-// made at the time that is returned.
+// positive. The function excess() must be positive at b, but not at a. At the returned
+// time excess() is positive, and a few ulps earlier it is not. The last call of excess()
+// is made at the time that is returned.
 func locate(a, b float64, excess func(t float64) (float64, error)) (float64, error) {
 	least := 4 * 0x1p-52 * max(math.Abs(a), math.Abs(b))
 	below, above := math.NaN(), math.NaN() // of the values at a and b

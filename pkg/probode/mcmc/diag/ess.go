@@ -30,9 +30,9 @@ func BulkESS(x [][]float64) float64 {
 // tailESS returns the smaller of the effective sample sizes for the quantiles at 0.05 and
 // 0.95. The effective sample size for a quantile is computed from indicators: the
 // indicator of a draw is 1 if the draw is at most the quantile, and 0 if it is larger. If
-// all indicators are equal, the effective sample size is the number of draws, as in
-// ArviZ. This happens, for example, if most draws are 1 and the others are 0. The result
-// is NaN if the chains have fewer than four draws, or if any draw is not finite.
+// all indicators are equal, for example because the quantile is the largest draw, the
+// effective sample size is the number of draws, as in ArviZ. The result is NaN if the
+// chains have fewer than four draws, or if any draw is not finite.
 func tailESS(x [][]float64) float64 {
 	if !usable(x) {
 		return math.NaN()
@@ -81,10 +81,10 @@ func ess(x [][]float64) float64 {
 	// For a reversible chain, the sums of the autocorrelations at lags 2k and 2k+1 are
 	// positive and decreasing. The sum over lags ends before the first pair whose sum is
 	// not positive, because noise dominates the estimates at larger lags. The sum of each
-	// pair is replaced by the smallest sum of all pairs so far. Autocorrelations before
-	// the end count twice. The first autocorrelation after the end counts once if it is
-	// positive. This last rule improves the estimate for antithetic chains, in which each
-	// pair has a positive first term and a negative second term.
+	// pair is replaced by the smallest sum of all pairs so far. Autocorrelations at lags
+	// before the end of the sum count twice. The autocorrelation at the next lag counts
+	// once if it is positive. This last rule improves the estimate for antithetic chains,
+	// in which each pair has a positive first term and a negative second term.
 	tau := -1.0
 	last := math.Inf(1)
 	t := 0

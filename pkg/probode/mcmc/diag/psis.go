@@ -92,9 +92,9 @@ func ParetoSmooth(logw []float64) (smoothed []float64, khat float64) {
 //	P(X > x) = (1 + k x/σ)^(−1/k)
 //
 // The shape is obtained from an estimate of b = −k/σ. This estimate is the posterior mean
-// of b under the prior of Zhang and Stephens (2009); the mean is computed on a grid. Then
-// k is shrunk towards one half, which has the weight of ten observations, as in Vehtari
-// et al.
+// of b under the prior of Zhang and Stephens (2009); the mean is computed on a grid.
+// Finally, k is shrunk towards one half, as in Vehtari et al.: the value one half has the
+// weight of ten observations.
 func fitPareto(x []float64) (k, sigma float64) {
 	n := float64(len(x))
 	quartile := x[int(n/4+0.5)-1]

@@ -65,10 +65,10 @@ func excess(sorted []float64, m int) []float64 {
 	return out
 }
 
-// The constant `heavy` is the tail index above which the stated error of a standard
-// deviation is not reliable for any reasonable number of draws. This limit is half of
-// 0.7, the limit for means, since squared draws have twice the tail index [Vehtari et al.
-// 2024].
+// If the tail index is larger than the constant `heavy`, the error of a standard
+// deviation cannot be estimated reliably from any reasonable number of draws. This limit
+// is half of 0.7, the limit for means, since squared draws have twice the tail index
+// [Vehtari et al. 2024].
 const heavy = 0.35
 
 // The constant `dominant` is the smallest share of the sum of squares that the farthest

@@ -103,8 +103,8 @@ func roundingHint(d *mismatch, there, here maker) string {
 
 // The function compare() returns an error if the draws in dir were made with settings
 // that differ from s; the error names one of these settings. All chains in dir are
-// checked, not only those of this call. It is not an error if dir contains fewer draws
-// than s specifies.
+// checked, not only those of this call. The number of draws in dir may be smaller than
+// the number in s.
 func compare(ctx context.Context, dir string, files []*file, s *study, l *layout) error {
 	mine := map[string]bool{}
 	check := func(path string, t *table, f *file) error {
@@ -121,8 +121,8 @@ func compare(ctx context.Context, dir string, files []*file, s *study, l *layout
 		case d == nil:
 			return nil
 		case d.key != lengthKey:
-			// Two different hashes do not show whether the difference is due to rounding,
-			// but a comparison of the log densities at the position of the chain does.
+			// If the hashes differ, a comparison of the log densities at the position of
+			// the chain shows whether the reason is rounding.
 			if f != nil && f.state != nil && !f.done && isHash(d.a) && isHash(d.b) {
 				if err := f.restore(ctx, s.maker); err != nil {
 					return err

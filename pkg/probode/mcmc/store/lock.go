@@ -12,9 +12,9 @@ import (
 var errLocked = errors.New("another process is already working on this chain")
 
 // The function lock() reserves a chain for this process by locking the file at `path`.
-// This file has no other purpose. The operating system releases the lock when the process
-// ends, even if the process is killed. If the process is killed, the file remains, and
-// the next process locks the same file.
+// The lock file has no other purpose. The operating system releases the lock when the
+// process ends, even if the process is killed. If the process is killed, the file
+// remains, and the next process locks the same file.
 func lock(path string) (*flock.Flock, error) {
 	switch info, err := plain(path, os.Lstat); {
 	case err != nil && !errors.Is(err, os.ErrNotExist):

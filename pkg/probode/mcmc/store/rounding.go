@@ -83,9 +83,9 @@ type change struct {
 	was, is  float64 // the pair that differs most
 }
 
-// The constant `rounded` is the largest relative difference that is attributed to rounding.
-// This limit is far above the rounding errors of several thousand solver steps, and far
-// below the differences that another model or setting would cause.
+// The constant `rounded` is the largest relative difference that is attributed to
+// rounding. The limit `rounded` is far above the rounding errors of several thousand
+// solver steps, and far below the differences that another model or setting would cause.
 const rounded = 1e-9
 
 // The function changed() compares two slices of numbers bit for bit. The result is nil if

@@ -30,7 +30,7 @@ type state struct {
 	// The fields `turn` and `now` hold two states from which the chain can be continued.
 	// The field `now` was recorded when the file was saved, and the field `turn` a few
 	// milliseconds earlier; the iterations between the two are replayed. If there are no
-	// iterations between them, `turn` is empty.
+	// such iterations, `turn` is empty.
 	turn, now []byte
 }
 

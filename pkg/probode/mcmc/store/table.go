@@ -279,9 +279,9 @@ func readHeader(path string) (*table, error) {
 	return scan(f, 0, nil)
 }
 
-// The function begun() reads the .part file of a chain that has no state. The function
-// returns an error if the file contains more than a header or the beginning of one,
-// because the chain starts again and would overwrite the file.
+// The function begun() reads the .part file of a chain that has no state. Such a chain
+// begins at its first iteration, and overwrites this file. So the function returns an
+// error if the file contains more than a header or a part of one.
 func begun(f *os.File, partPath, statePath string) error {
 	t, err := scan(io.NewSectionReader(f, 0, 1<<62), everything, nil)
 	foreign := func(why string) error {
