@@ -209,5 +209,5 @@ func (p *Plan) Check(ctx context.Context, chains *mcmc.Chains) (string, error) {
 	if worst <= mattersD {
 		return fmt.Sprintf("at the %d draws that were checked the error of the solver is at most %.1g posterior standard deviations", len(ruler.points), math.Max(worst, 1e-4)), nil
 	}
-	return fmt.Sprintf("caution: at the %d draws that were checked the error of the solver is up to %.2g posterior standard deviations: use -scheme with a smaller tolerance, or run probode assess", len(ruler.points), worst), nil
+	return fmt.Sprintf("caution: at the %d draws that were checked the error of the solver is up to %.2g posterior standard deviations, so the draws may be wrong: with -scheme delayed-acceptance-accurate, an accurate solver checks each move", len(ruler.points), worst), nil
 }

@@ -24,7 +24,9 @@ import (
 // vanish where the posterior has mass. The computed density may also have a phantom mode,
 // and all chains may end in this mode. In both cases R̂ is close to 1, and the draws do
 // not reveal the error. The certificate of package certify also compares the solvers far
-// from the modes.
+// from the modes. It may miss a region that holds only a small share of the prior mass,
+// such as the parameter values at which a solver steps over a pulse. If such a region
+// attracts the chains, a short run of the sampler finds it.
 
 // The chosen solver is certified only if there are at most mostTrusted parameters,
 // because with d parameters a certificate takes 50 + 20 d solutions at each mode. With
@@ -43,7 +45,14 @@ func (p *Plan) trust(ctx context.Context, s mcmc.Settings) (why string, err erro
 	if len(q.Params) > mostTrusted {
 		return "", nil
 	}
-	if why, err = differs(ctx, q, s); err != nil || why == "" {
+	poor := func(q *bayes.Posterior) (string, error) {
+		why, err := differs(ctx, q, s)
+		if err != nil || why != "" {
+			return why, err
+		}
+		return pilot(ctx, q, p.Sampler, s)
+	}
+	if why, err = poor(q); err != nil || why == "" {
 		return "", err
 	}
 	meshes := []probode.Mesh{}
@@ -57,7 +66,7 @@ func (p *Plan) trust(ctx context.Context, s mcmc.Settings) (why string, err erro
 	for _, mesh := range meshes {
 		r := q.SolvedBy(probode.Setup{Method: methods.Radau{}, Mesh: mesh})
 		r.Modes, r.GridAt = q.Modes, q.GridAt
-		still, err := differs(ctx, r, s)
+		still, err := poor(r)
 		if err != nil {
 			return "", err
 		}
@@ -105,6 +114,42 @@ func differs(ctx context.Context, q *bayes.Posterior, s mcmc.Settings) (string, 
 	}
 	answer, _, _ := strings.Cut(c.Answer(mattersD), "\n")
 	return strings.TrimPrefix(answer, "Not certified: "), nil
+}
+
+// The function pilot() runs the sampler briefly, and compares the solver of q with an
+// accurate solver at some of the draws. The result describes the largest error. The
+// result is empty if no error is too large, or if the sampler uses gradients, because
+// these samplers adapt too slowly for a short run.
+func pilot(ctx context.Context, q *bayes.Posterior, sampler Sampler, s mcmc.Settings) (string, error) {
+	const iterations, compared = 100, 40
+	switch sampler.(type) {
+	case Deterministic, Tempering:
+	default:
+		return "", nil
+	}
+	set := mcmc.Settings{BurnIn: iterations, Draws: iterations, Seed: s.Seed, Workers: s.Workers}
+	chains, err := Run(ctx, q, sampler, set)
+	if err != nil {
+		return "", ctx.Err() // the run itself will say what is wrong
+	}
+	e, err := bayes.NewDensity(ctx, q)
+	if err != nil {
+		return "", err
+	}
+	all := chains.Pooled()
+	var points [][]float64
+	for i := range compared {
+		points = append(points, all[(i+1)*len(all)/compared-1])
+	}
+	ruler, err := newRuler(ctx, e, points, 0)
+	if err != nil {
+		return "", err
+	}
+	_, worst := ruler.measure(ctx, e)
+	if ctx.Err() != nil || worst <= mattersD {
+		return "", ctx.Err()
+	}
+	return fmt.Sprintf("at the draws of a short run its error is up to %.2g posterior standard deviations.", worst), nil
 }
 
 // The function jumps() compares the solver of q with an accurate solver at points where

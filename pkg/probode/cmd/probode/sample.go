@@ -350,6 +350,13 @@ func (r *sampleRun) finish(ctx context.Context, words string) error {
 				words = fmt.Sprintf("caution: the solver could not be checked: %v", err)
 			}
 			fmt.Fprintln(r.out, words)
+			caution, found := strings.CutPrefix(words, "caution: ")
+			if !found {
+				caution = ""
+			}
+			if err := writeCaution(r.dir, caution); err != nil {
+				return err
+			}
 		}
 	}
 	if r.plan != nil || r.sampler.Target().Distribution == sample.Accurate {

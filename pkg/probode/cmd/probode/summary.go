@@ -7,10 +7,14 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/probode/probode/internal/atomicfile"
 	"github.com/probode/probode/pkg/internal/jsonfile"
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode/mcmc"
@@ -48,7 +52,12 @@ func summary(_ context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := numbers.write(out, func(w io.Writer) error { return writeSummary(w, chains) }); err != nil {
+	cautions, err := readCaution(flags.Arg(0))
+	if err != nil {
+		return err
+	}
+	cautions = append(cautions, heavyTails(chains)...)
+	if err := numbers.write(out, func(w io.Writer) error { return writeSummary(w, chains, cautions) }); err != nil {
 		return err
 	}
 	out = numbers.beside(out)
@@ -63,7 +72,7 @@ func summary(_ context.Context, args []string, out io.Writer) error {
 			}
 		}
 		_, err := fmt.Fprint(out, "\n", chains)
-		for _, w := range heavyTails(chains) {
+		for _, w := range cautions {
 			fmt.Fprintf(out, "caution: %s\n", w)
 		}
 		return err
@@ -108,9 +117,41 @@ func heavyTails(chains *mcmc.Chains) (warnings []string) {
 	return warnings
 }
 
+// cautionName is the name of the file in which sample writes, after the last draw, why the
+// draws may be wrong. The files of the chains are already complete then.
+const cautionName = "caution.txt"
+
+// writeCaution writes the file cautionName, or removes an earlier one if there is no
+// caution.
+func writeCaution(dir, caution string) error {
+	path := filepath.Join(dir, cautionName)
+	if caution == "" {
+		if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
+	return atomicfile.Write(path, func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, caution)
+		return err
+	})
+}
+
+// readCaution returns the text of the file cautionName, or nil if there is no such file.
+func readCaution(dir string) ([]string, error) {
+	content, err := os.ReadFile(filepath.Join(dir, cautionName))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return []string{text.Printable(strings.TrimSpace(string(content)))}, nil
+}
+
 // writeSummary writes the summary in the machine-readable form that docs/json.md
 // describes.
-func writeSummary(w io.Writer, chains *mcmc.Chains) error {
+func writeSummary(w io.Writer, chains *mcmc.Chains, cautions []string) error {
 	all := chains.Summary()
 	return jsonfile.Object{
 		"format", "probode summary", "version", 1, "chains", len(chains.Draws), "draws", len(chains.Draws[0]),
@@ -122,6 +163,6 @@ func writeSummary(w io.Writer, chains *mcmc.Chains) error {
 				"q05", diag.Quantile(x, 0.05), "q50", diag.Quantile(x, 0.5), "q95", diag.Quantile(x, 0.95),
 				"mcse_mean", m.MCSE, "rhat", m.RHat, "ess_bulk", m.BulkESS, "ess_tail", m.TailESS}
 		}),
-		"warnings", append(chains.Warnings(), heavyTails(chains)...),
+		"warnings", append(chains.Warnings(), cautions...),
 	}.Write(w)
 }

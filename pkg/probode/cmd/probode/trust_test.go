@@ -143,3 +143,28 @@ data: |
 		t.Errorf("a share %.3f of the draws is above %g: want %.3f", share, large, above/all)
 	}
 }
+
+// What sample writes at the end about its solver, summary repeats.
+func TestSummaryRepeatsTheCaution(t *testing.T) {
+	dir := t.TempDir()
+	file, run := textFile(t, dir, "m.yaml", `parameters: [{parameterId: k, nominalValue: 0.5, lowerBound: 0.1, upperBound: 5}]
+odes: [{stateId: x, rightHandSide: -k * x, initialValue: 5}]
+observables: [{observableId: y, observableFormula: x, noiseFormula: 0.2}]
+data: |
+  time,y
+  1,3.1
+`), filepath.Join(dir, "run")
+	runCommand(t, sampleVerb, "-model", file, "-draws", "20", "-quiet", "-dir", run)
+	const said = "the draws may be wrong"
+	for _, caution := range []string{"", said, ""} {
+		if err := writeCaution(run, caution); err != nil {
+			t.Fatal(err)
+		}
+		for _, args := range [][]string{{run}, {"-json", "-", run}} {
+			out := runCommand(t, summary, args...)
+			if strings.Contains(out, said) != (caution != "") {
+				t.Errorf("%q: %s", caution, out)
+			}
+		}
+	}
+}

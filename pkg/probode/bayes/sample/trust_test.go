@@ -1,0 +1,54 @@
+package sample
+
+import (
+	"context"
+	"math"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/modes"
+	"github.com/probode/probode/pkg/probode/mcmc"
+)
+
+// x′ = −k x + a exp(−((t − s)/0.05)²) with unknown k, a and s. If the steps of
+// Dormand–Prince are chosen at the mode, they are too long for pulses at most other times s,
+// so that large a become likely there: the posterior has draws at which the solver
+// misses the pulse. The certificate at the mode does not see that, and a short run
+// does. RK4 with steps of 0.02 resolves every pulse.
+func TestPilotFindsMissedPulses(t *testing.T) {
+	p := &bayes.Posterior{
+		Model: bayes.Model{
+			Params: []bayes.Param{
+				{Name: "k", Prior: distuv.Uniform{Min: 0.01, Max: 5}},
+				{Name: "a", Prior: distuv.Uniform{Min: 0.1, Max: 50}},
+				{Name: "s", Prior: distuv.Uniform{Min: 0.5, Max: 6}},
+			},
+			Experiments: []bayes.Experiment{{
+				Problem: &probode.Problem{Name: "pulse", X0: []float64{1}, Theta: []float64{0.5, 7, 3}, Span: [2]float64{0, 8}, Params: []string{"k", "a", "s"},
+					F: func(f []float64, t float64, x, th []float64) {
+						f[0] = th[1]*math.Exp(-math.Pow((t-th[2])/0.05, 2)) - th[0]*x[0]
+					}},
+				Data:   &bayes.Data{T: []float64{0, 1, 2, 3, 4, 5, 6, 8}, Y: [][]float64{{1.1}, {0.61}, {0.37}, {0.45}, {0.47}, {0.3}, {0.2}, {0.05}}},
+				Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.1)}},
+			}},
+		},
+	}
+	ctx := context.Background()
+	var err error
+	p.Setup = probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.02)}
+	if p.Modes, err = modes.Find(ctx, p, modes.Settings{Seed: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if why, err := pilot(ctx, p, Tempering{}, mcmc.Settings{Seed: 1}); why != "" || err != nil {
+		t.Errorf("steps of 0.02: %q, %v", why, err)
+	}
+	coarse := p.SolvedBy(probode.Setup{Method: probode.RungeKutta{Tableau: probode.DormandPrince}, Mesh: probode.Frozen{Tolerance: probode.Tolerance{Relative: 1e-4}}})
+	coarse.Modes, coarse.GridAt = p.Modes, p.Modes.Highest().Theta
+	if why, err := pilot(ctx, coarse, Tempering{}, mcmc.Settings{Seed: 1}); !strings.Contains(why, "short run") || err != nil {
+		t.Errorf("steps chosen at the mode: %q, %v", why, err)
+	}
+}
