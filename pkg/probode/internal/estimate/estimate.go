@@ -16,11 +16,12 @@
 // indicator 1{y ≤ q}. The density f at a quantile is estimated by a difference quotient
 // of nearby quantiles, with the bandwidth of Bofinger (1975).
 //
-// A quantile is not a smooth function of means if its level falls into a gap between two
-// modes: the median of a symmetric posterior with two modes lies in one of them or in the
-// other, according to a few draws. If the difference quotient over the error of the level
-// is very different, it takes the place of that with Bofinger's bandwidth. The error of
-// the quantile then covers a gap that the error of the level reaches, and no other.
+// If the level of a quantile falls into a gap between two modes, the quantile is not a
+// smooth function of means. For example, a few draws decide in which of two symmetric
+// modes the median lies. A second difference quotient therefore uses quantiles whose
+// levels are two to three standard errors of the level away. If the two difference
+// quotients differ by more than a factor of two, the second one is used. The error of the
+// quantile then covers a gap within the error of the level, but not a gap farther away.
 //
 // For a part of the posterior, the influence function is zero for draws outside the part.
 // For draws in the part, the influence function is divided by the share of the draws that
