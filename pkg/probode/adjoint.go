@@ -29,8 +29,8 @@ type Reverser interface {
 	Stepper
 	// Reverse propagates gradients back through step i, which leads from the state x to
 	// the state `next`. The arguments `theta`, `xi` and `scale` must be those with which
-	// the step was computed. Given the gradient with respect to the next state, a.Next,
-	// Reverse adds the resulting contributions to the other gradients in `a`. For each
+	// the step was computed. The field a.Next holds the gradient with respect
+	// to the next state. Reverse adds its contributions to the other gradients in `a`. For each
 	// segment, the method Start is called at the beginning of the segment, and then
 	// Reverse is called for each step, from the last to the first. A multistep method
 	// keeps the gradients with respect to earlier states, or to earlier values of f,

@@ -21,7 +21,7 @@ import (
 //
 // With a ladder of tolerances, the deterministic inference uses an adaptive solver. The
 // solver chooses the steps anew at every θ, so the likelihood jumps where a step changes
-// from accepted to rejected. The inference with noise needs a fixed grid, so it uses the
+// from accepted to rejected. Inference with noise needs a fixed grid, so it uses the
 // steps that the solver chooses at the mode. For the deterministic inference, freezing
 // the grid at the mode is one of the remedies.
 type plan struct {

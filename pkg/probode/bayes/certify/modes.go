@@ -85,7 +85,7 @@ func (c *Certifier) Mode() []float64 {
 	return nil
 }
 
-// The method reached() returns those elements of c.modes for which a mode was reached.
+// The method reached() returns the elements of c.modes whose climb ended at a mode.
 func (c *Certifier) reached() (out []anchor) {
 	for _, m := range c.modes {
 		if m.at != nil && m.Found {

@@ -14,8 +14,8 @@ import (
 
 // The method focus() returns the largest possible ratio of a parameter's shift, in
 // standard deviations, to the discrepancy D. If this ratio is below 1, focus() returns 1.
-// Let cᵢ be the curvature and wᵢ the information of datum i, aᵢ the covariance of its
-// expected value with the parameter, and s the standard deviation of the parameter. By
+// For datum i, let cᵢ be its curvature, wᵢ its information, and aᵢ the covariance of its
+// expected value with the parameter. Let s be the standard deviation of the parameter. By
 // the Cauchy–Schwarz inequality
 //
 //	Σᵢ cᵢδᵢaᵢ/s ≤ √(Σᵢ (cᵢaᵢ/s)²/wᵢ) D.
