@@ -204,8 +204,8 @@ func (s Reweighted) Target() Target {
 	return Target{Distribution: Accurate, Setup: orReference(s.Accurate)}
 }
 
-// Proposals returns the rule for proposals that the user has set in the sampler that
-// makes the draws, or nil if there is none.
+// Proposals returns the user's proposal rule for the sampler that makes the draws, or nil
+// if there is none.
 func (s Reweighted) Proposals() mcmc.Rule {
 	if a, ok := s.inner().(Proposer); ok {
 		return a.Proposals()
