@@ -4,9 +4,9 @@
 //	go run ./environment/release [-out environment/out/release] [-targets linux/amd64,...]
 //
 // The version number is taken from the first heading of CHANGELOG.md, and is written
-// nowhere else. A release is the commit whose tag is the version number. The archives
-// depend only on the sources and the version of Go, and not on the folder, the time or
-// the machine.
+// nowhere else. To release a commit, tag it with the version number. The archives depend
+// only on the sources and the version of Go, and not on the folder, the time or the
+// machine.
 package main
 
 import (

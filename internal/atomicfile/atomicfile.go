@@ -1,5 +1,5 @@
-// Package atomicfile replaces a file as a whole: at every moment, the name of the file
-// belongs either to the old file or to the complete new file.
+// Package atomicfile replaces a file in one step: a program that opens the file gets
+// either the old content or the complete new content.
 package atomicfile
 
 import (
@@ -19,8 +19,8 @@ import (
 //
 // If `path` is a link, Write replaces the file to which it points. If `path` is
 // /dev/null, a terminal, or a pipe that has a reader, Write writes directly to it. Write
-// also writes directly to the file of standard output or standard error, for example if
-// `path` is /dev/stdout.
+// also writes directly to a file that is the standard output or the standard error of the
+// process, such as /dev/stdout.
 func Write(path string, write func(io.Writer) error) error {
 	info, err := os.Stat(path)
 	if err == nil {
@@ -47,8 +47,8 @@ func Write(path string, write func(io.Writer) error) error {
 	return Replace(path, write)
 }
 
-// Replace is like Write, but if `path` is a link, a pipe or a device, the new file
-// replaces it.
+// Replace is like Write, but a link, a pipe or a device at `path` is replaced by the new
+// file.
 func Replace(path string, write func(io.Writer) error) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
 	if err != nil {
@@ -57,9 +57,9 @@ func Replace(path string, write func(io.Writer) error) error {
 	return finish(path, tmp, write)
 }
 
-// WriteVia is like Replace, but `tmp` is the name of the new file until it is complete.
-// The files `tmp` and `path` must be in the same directory. WriteVia removes any file
-// that already has the name `tmp`, so no other process may use this name.
+// WriteVia is like Replace, but the caller chooses the name of the unfinished file,
+// `tmp`. The files `tmp` and `path` must be in the same directory. WriteVia removes any
+// file that already has the name `tmp`, so no other process may use this name.
 func WriteVia(tmp, path string, write func(io.Writer) error) error {
 	if err := os.Remove(tmp); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err

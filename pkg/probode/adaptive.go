@@ -11,25 +11,25 @@ import (
 // of the classical method. Adaptive corresponds to the common practice of calling an
 // adaptive solver whenever the likelihood is evaluated. The solution meets the tolerance
 // at every θ, but is discontinuous at every θ at which a step changes from accepted to
-// rejected. The solutions have no noise, because the number of steps changes with θ,
-// whereas the length of ξ is fixed. If the solution must be smooth in θ or have noise,
-// use Frozen instead.
+// rejected. Adaptive cannot add noise to the solution: the number of steps changes with
+// θ, but ξ has a fixed length. If the solution must be smooth in θ or have noise, use
+// Frozen instead.
 //
 // Adaptive finds the times of events that have a Trigger. If a Trigger becomes positive
 // within a step, the step is repeated with other lengths until it ends just after the
-// Trigger has become positive. The step ends at most a few units in the last place of t
-// after the Trigger becomes positive. If several Triggers become positive in one step,
-// the step ends when the first of them becomes positive. The jump is then applied, and
-// the method is restarted. On the Path that Hold returns, the event times depend on θ,
-// and derivatives include this dependence. It is an error if the times of an event
-// accumulate, as the impact times of a bouncing ball do.
+// Trigger has become positive. The end of the step is too late by at most a few units in
+// the last place of t. If several Triggers become positive in one step, the step ends
+// when the first of them becomes positive. The jump is then applied, and the method is
+// restarted. On the Path that Hold returns, the event times depend on θ, and derivatives
+// include this dependence. It is an error if the times of an event accumulate, as the
+// impact times of a bouncing ball do.
 type Adaptive struct {
 	Tolerance
 	// Max bounds the length of a step; zero means no bound.
 	Max float64
 	// MaxSteps bounds the number of steps of a run. Zero means 10⁴. The number of steps
-	// is always bounded, because a sampler also proposes θ at which a solution would take
-	// a very long time.
+	// is always bounded, because a sampler may propose a θ at which the solution would
+	// take a very long time.
 	MaxSteps int
 }
 

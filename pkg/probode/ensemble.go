@@ -61,9 +61,9 @@ type Ensemble struct {
 	Mean, SD [][]float64
 	// Quantile[q] belongs to level Settings.Quantiles[q]. With more than 4096 paths, the
 	// quantile is interpolated in a histogram with 4096 bins, which spans twice the range
-	// of the first 4096 paths. In addition to the Monte Carlo error, the interpolated
-	// quantile has an error smaller than the width of one bin, which is 1/2048 of the
-	// range of the first 4096 paths.
+	// of the first 4096 paths. Interpolation adds an error to the Monte Carlo error. This
+	// error is less than the width of one bin, which is 1/2048 of the range of the first
+	// 4096 paths.
 	Quantile [][][]float64
 	// Deterministic is the classical solution, ξ = 0.
 	Deterministic [][]float64
@@ -80,8 +80,8 @@ type Ensemble struct {
 // Integrate computes an ensemble of n paths of p with method m on all cores.
 //
 // Paths that fail are left out and counted in the result. Integrate returns an error if
-// all paths fail, or if the classical solution fails. If ctx is done early, Integrate
-// returns the error of ctx, and an Ensemble of the paths that had been completed by then.
+// all paths fail, or if the classical solution fails. If ctx is done before all paths are
+// complete, Integrate returns the error of ctx and an Ensemble of the completed paths.
 func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*Ensemble, error) {
 	if err := s.check(ctx, p, n); err != nil {
 		return nil, err

@@ -4,31 +4,31 @@ import (
 	"fmt"
 )
 
-// An Event is a moment at which the state jumps or f changes form. For example, the state
-// jumps at a dose, and f changes form when an infusion begins. Every grid has a point at
-// the time of the Event, no step crosses this time, and a multistep method is restarted
-// after it. Without the Event, a solver would step across the discontinuity.
+// An Event is a moment at which the state jumps or the formula for f changes. For
+// example, the state jumps at a dose, and the formula for f changes when an infusion
+// begins. Every grid has a point at the time of the Event, no step crosses this time, and
+// a multistep method is restarted after it. Without the Event, a solver would step across
+// the discontinuity.
 type Event struct {
 	// Name appears in messages; it may be empty.
 	Name string
 
-	// Time is the time of the event. The function When, if not nil, takes the place of
-	// Time and returns the time of the event for θ, for example that of a dose with an
-	// unknown lag. The function When must be continuous in θ. An event outside the span
-	// is ignored.
+	// Time is the time of the event. If When is not nil, it returns the time of the event
+	// for the given θ, and Time is ignored. An example is a dose with an unknown lag. The
+	// function When must be continuous in θ. An event outside the span is ignored.
 	Time float64
 	When func(theta []float64) float64
 
 	// Trigger, if not nil, takes the place of Time and When. The event happens whenever
-	// Trigger passes from a value ≤ 0 to a value > 0. For example, the Trigger 1 − x[0]
-	// stands for the moment at which x[0] falls below 1. The time of the event is located
-	// along the numerical solution, up to rounding: see Adaptive. Only Adaptive and
-	// reference.Accurate can solve a problem that has an event with a Trigger. Trigger
-	// must be a continuous function of all its arguments. If Trigger is positive for less
-	// time than a step takes, the event is detected only if Trigger has a single maximum
-	// in the step, and if this maximum exceeds the error of the solution. To make sure
-	// that a Trigger is detected even if it is positive only briefly, set an upper bound
-	// on the step length.
+	// Trigger passes from a value ≤ 0 to a value > 0. For example, the event with the
+	// Trigger 1 − x[0] happens when x[0] falls below 1. The time of the event is computed
+	// from the numerical solution, and is exact for this solution up to rounding: see
+	// Adaptive. Only Adaptive and reference.Accurate can solve a problem that has an
+	// event with a Trigger. Trigger must be a continuous function of all its arguments.
+	// If Trigger is positive only briefly, within a single step, the event is detected
+	// only if Trigger has a single maximum in this step and the maximum exceeds the error
+	// of the solution. To make sure that a Trigger is detected even if it is positive
+	// only briefly, set an upper bound on the step length.
 	Trigger func(t float64, x, theta []float64) float64
 
 	// AtStart says that the event also happens at the start of the span if Trigger is

@@ -13,7 +13,7 @@ import (
 // Of writes a value in full, much as it would appear in a Go program: a pointer is
 // written as the value to which it points, unexported fields are included, maps are
 // sorted, and numbers have all their digits. The text is the same in every process, so it
-// can be used to compare settings. Functions are written as their names, so two closures
+// can be used to compare settings. For a function, the text is its name, so two closures
 // made from the same function literal have the same text. Two channels of the same type
 // also have the same text.
 func Of(v any) string {
@@ -23,17 +23,17 @@ func Of(v any) string {
 }
 
 // Declared is like Of, but leaves out the fields that may differ between two runs of the
-// same study. Declared leaves out functions, whose names may change from one build to
-// the next; values of types from package sync, which hold the state of a running
-// process; and channels. The text is used to recognise a study.
+// same study. Declared leaves out functions, because their names may change from one
+// build to the next. Declared also leaves out channels and values of types from package
+// sync, because they belong to a running process. The text is used to recognise a study.
 func Declared(v any) string {
 	w := &writer{declared: true}
 	w.write(reflect.ValueOf(v), true, nil)
 	return w.String()
 }
 
-// NonZero is like Declared, but leaves out the struct fields that are zero. So a new
-// field in a struct does not change the text of values in which this field is zero.
+// NonZero is like Declared, but leaves out the struct fields that are zero. If a struct
+// gets a new field, the text of values in which this field is zero stays the same.
 func NonZero(v any) string {
 	w := &writer{brief: true, declared: true}
 	w.write(reflect.ValueOf(v), true, nil)

@@ -51,8 +51,8 @@ func field(file, name string) (float64, bool) {
 }
 
 // Check returns an error if the memory cannot hold n floating-point numbers, where n is
-// the product of the given factors. The product may be too large for an int. The
-// argument `what` is the name of the numbers in the error message.
+// the product of the given factors. The product may be too large for an int. The argument
+// `what` says what the numbers are; it appears in the error message.
 func Check(what string, factors ...int) error {
 	bytes := 8.0
 	for _, f := range factors {

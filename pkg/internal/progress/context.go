@@ -16,8 +16,8 @@ func With(ctx context.Context, begin func(label string) Hook) context.Context {
 }
 
 // Begin returns the hook with which a computation reports its progress, or nil if ctx
-// does not provide hooks. Begin also returns a context for the parts of the computation.
-// This context provides no hooks, so the parts do not report their progress separately.
+// does not provide hooks. Begin also returns a context without hooks for the parts of the
+// computation, so that the parts do not report their progress separately.
 func Begin(ctx context.Context, label string) (context.Context, Hook) {
 	if ctx == nil {
 		return ctx, nil // the caller reports the error
@@ -30,8 +30,8 @@ func Begin(ctx context.Context, label string) (context.Context, Hook) {
 }
 
 // Counts returns the function with which a computation reports how many of its steps are
-// done. This function is `given` or, if `given` is nil, a function that calls the hook
-// from the context.
+// done. If `given` is not nil, Counts returns `given`. Otherwise Counts returns a
+// function that calls the hook from the context, or nil if there is no hook.
 func Counts(ctx context.Context, given func(done, total int), label string) (context.Context, func(done, total int)) {
 	ctx, hook := Begin(ctx, label)
 	if given != nil || hook == nil {

@@ -20,7 +20,8 @@ type Meter struct {
 }
 
 // NewMeter returns the meter of a computation that begins, or is resumed, at the given
-// time. The argument `done` is the amount of work that was done before this time.
+// time. The argument `done` is the amount of work that a resumed computation has already
+// done.
 func NewMeter(at time.Time, done int) Meter { return Meter{begin: at, at: at, done: done} }
 
 // Update records the amount of work that was done by the given time. Update returns the
@@ -90,8 +91,8 @@ func NewLine(w io.Writer) *Line {
 // beginning.
 //
 // A line that is wider than the terminal is cut off; if it were wrapped, the next call
-// would erase only its last row. Wrapping is turned off only during each write, so that
-// the terminal is left unchanged if the process is killed.
+// would erase only its last row. Show turns wrapping on again after each write, so that
+// the terminal still wraps lines if the process is killed.
 func (l *Line) Show(elapsed time.Duration, state string) {
 	switch {
 	case l.terminal:

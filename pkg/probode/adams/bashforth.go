@@ -13,10 +13,10 @@ import (
 //
 // so that Σ_Z = α h^{2s+1} I [T16; T18, §2.3]. If the Scaling is probode.ScaleLocal, the
 // standard deviation of the noise in a step is proportional to the local truncation error
-// of that step. With α = 1/N for N steps, this standard deviation is equal to the size
-// of the local truncation error, as for the Gaussian process of [T16]. The method is
-// stable only if the steps are small compared with the shortest time scale of the
-// problem. A larger s requires smaller steps.
+// of that step. With α = 1/N for N steps, the standard deviation of the noise equals the
+// size of the local truncation error, as in [T16]. The method is stable only if the steps
+// are small compared with the shortest time scale of the problem. A larger s requires
+// smaller steps.
 type Bashforth struct {
 	// Steps is s, from 1 to 5. Zero means 1, which is the forward Euler method.
 	Steps int
@@ -66,8 +66,8 @@ func (a *bashforth) Step(dst []float64, i int, x, theta, xi, scale []float64) er
 	return nil
 }
 
-// LocalError compares the result of the step with that of the implicit method whose
-// order is one higher.
+// LocalError compares the result of the step with that of the implicit Adams method of
+// the next higher order.
 func (a *bashforth) LocalError(dst []float64, i int, x, next, theta []float64) error {
 	if a.starting(i) {
 		return a.doubled(probode.RungeKutta{}, dst, i, x, next, theta)

@@ -37,18 +37,18 @@ func (m Moulton) Nominal() (order int, remedy string) {
 	return m.Order(), "linearisation at the current state limits the order to 2; set Linearize to Newton or Predictor"
 }
 
-// Linearization chooses a state c in each step. To solve the implicit equation of the
-// step, the vector field is linearised at this state: f(z) ≈ f(c) + J(c)(z − c). The
-// matrix J in the covariance of the noise is evaluated at the same state.
+// Linearization is the choice of the state c at which the vector field is linearised to
+// solve the implicit equation of a step: f(z) ≈ f(c) + J(c)(z − c). The matrix J in the
+// covariance of the noise is evaluated at the same state.
 type Linearization int
 
 const (
 	// Newton solves the equation by Newton's method, starting at Zᵢ. The matrices Γ and J
 	// in the covariance of the noise are evaluated at Zᵢ. Newton is the default because
 	// only Newton has order s+1 for every s and is also stable on stiff problems: Current
-	// has a lower order for s ≥ 2, and Predictor, which linearises at the state that an
-	// explicit step predicts, is not stable on stiff problems. Newton costs two to three
-	// times as much as Current or Predictor.
+	// has a lower order for s ≥ 2. Predictor linearises at the state that an explicit
+	// step predicts, and is not stable on stiff problems. Newton costs two to three times
+	// as much as Current or Predictor.
 	Newton Linearization = iota
 
 	// Current linearises f once in each step, at Zᵢ, as in [T18, §2.4]. The remainder of
@@ -357,9 +357,9 @@ func (a *moulton) iterate(next, theta []float64) error {
 	}
 }
 
-// LocalError compares the result of the step with that of the implicit method whose
-// order is one higher. If there are too few earlier steps for that method, LocalError
-// compares the result with that of two steps of half the length.
+// LocalError compares the result of the step with that of the implicit Adams method of
+// the next higher order. In the first few steps, LocalError instead compares the result
+// with that of two steps of half the length.
 func (a *moulton) LocalError(dst []float64, i int, x, next, theta []float64) error {
 	if i-a.begin < a.steps {
 		if a.steps <= 1 {
@@ -421,7 +421,7 @@ func subtract(dst, z []float64, c float64, u []float64) {
 }
 
 // Differentiate computes the derivatives of the step. A step solves the linear equation
-// Γu = w, where Γ = inv × I − J. The derivative of its solution u is du = Γ⁻¹ (dw + dJ u
+// Γu = w, where Γ = inv × I − J. The derivative of the solution u is du = Γ⁻¹ (dw + dJ u
 // − dinv u).
 func (a *moulton) Differentiate(dnext []float64, i int, x, next, theta, xi, scale []float64, tg *probode.Tangents) error {
 	s := a.differentiator(tg.M, true)

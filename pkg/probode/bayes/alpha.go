@@ -14,8 +14,8 @@ import (
 // A CalibratedAlpha is the calibrated noise scale for the setup of a posterior.
 type CalibratedAlpha struct {
 	// Alpha is α*, and SE is the standard error of α*. If there are several experiments,
-	// each is calibrated separately. A setup has only one α, so α* is the geometric mean
-	// of the results.
+	// each is calibrated separately, and α* is the geometric mean of their values,
+	// because a setup has only one α.
 	Alpha, SE float64
 
 	// Experiments holds one calibration for the equation of each experiment.

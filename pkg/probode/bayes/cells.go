@@ -21,8 +21,8 @@ type Cell struct {
 	Certain bool
 
 	// If Kinked is true, the log probability contains the term −|U + Slope × dm|, where
-	// dm is the change in the expected value. Score does not include the derivative of
-	// this term.
+	// dm is the change in the expected value. The derivative of −|U + Slope × dm| is not
+	// part of Score.
 	Kinked   bool
 	U, Slope float64
 

@@ -125,15 +125,15 @@ func (e *Density) Unconstrain(u, theta []float64) error {
 	return nil
 }
 
-// PriorLogProb returns the log prior density of parameter k at the point u, both on the
-// unconstrained scale.
+// PriorLogProb returns the log prior density of parameter k on the unconstrained scale,
+// at the point u.
 func (e *Density) PriorLogProb(k int, u float64) float64 {
 	theta, jacobian := e.transforms[k].to(u)
 	return jacobian + e.p.Params[k].Prior.LogProb(theta)
 }
 
-// PriorQuantile returns the point, on the unconstrained scale, below which parameter k
-// lies with probability `prob` under its prior.
+// PriorQuantile returns the quantile of the prior of parameter k for the probability
+// `prob`, converted to the unconstrained scale.
 func (e *Density) PriorQuantile(k int, prob float64) float64 {
 	return e.transforms[k].from(e.p.Params[k].Prior.Quantile(prob))
 }
@@ -203,8 +203,8 @@ func (r *Part) describe(theta []float64) string {
 // panicked, Err returns nil.
 func (e *Density) Err() error { return e.fault }
 
-// Bind binds the density to ctx until release is called. If ctx is done, every solve then
-// stops soon and returns the error of ctx.
+// Bind binds the density to ctx until release is called. While the density is bound,
+// every solve stops soon after ctx is done, and returns the error of ctx.
 func (e *Density) Bind(ctx context.Context) (release func()) {
 	before := e.ctx
 	e.ctx, e.broken = ctx, false
@@ -234,7 +234,7 @@ func (e *Density) NoiseLen() int { return e.noise }
 func (e *Density) Work() int { return e.work }
 
 // Steps returns the number of steps that the solvers take to solve all equations once. If
-// the number of steps depends on θ, the result is the number for the θ in GridAt.
+// the number of steps depends on θ, Steps returns the number for θ = Posterior.GridAt.
 func (e *Density) Steps() int {
 	n := 0
 	for _, r := range e.parts {
@@ -300,10 +300,10 @@ func (r *Part) now() probode.Path {
 }
 
 // Hold makes each path a smooth function of θ around theta, until release is called. A
-// path whose steps are chosen anew at every θ is a discontinuous function of θ. Hold
-// replaces each such path by a path with fixed steps, so that finite differences around
-// theta are differences of a smooth function. If the equations cannot be solved at
-// theta, the path is not replaced.
+// path whose steps are chosen anew at every θ is a discontinuous function of θ. For a
+// path whose steps are chosen anew at every θ, Hold fixes the steps, so that finite
+// differences around theta are differences of a smooth function. If the equations cannot
+// be solved at theta, the steps are not fixed.
 func (e *Density) Hold(theta []float64) (release func()) {
 	var held []*Part
 	for _, r := range e.parts {

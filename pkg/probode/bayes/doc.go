@@ -30,10 +30,10 @@
 // same sign. Package bayes/cases contains eight complete models. With steps so large that
 // the solver's error matters, noise in the model reduces the bias of the most biased
 // parameter for only one of the eight models (docs/why-noise-does-not-help.md). Three
-// other remedies bring the result closer to the posterior that belongs to the exact
-// solution: a smaller step, another method, and reweighting of the draws with an
-// accurate solver. They usually also cost less. Package assess measures which of these
-// three remedies is best for a given model.
+// other remedies bring the result closer to the posterior under the exact solution: a
+// smaller step, another method, and reweighting of the draws with an accurate solver.
+// They usually also cost less. Package assess measures which remedy is best for a given
+// model.
 //
 // # References
 //

@@ -230,8 +230,8 @@ func (NegativeBinomial) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 	return Poisson{}.Rand(distuv.Gamma{Alpha: own[0], Beta: own[0] / m, Src: rng}.Rand(), nil, rng)
 }
 
-// Binomial is the Likelihood of the number of successes among n trials. The mean of this
-// number is m, so each trial succeeds with probability m/n.
+// Binomial is the Likelihood of the number of successes among n trials, each of which
+// succeeds with probability m/n.
 type Binomial struct {
 	Trials Value // n > 0, and a whole number if it is known
 }
@@ -284,8 +284,8 @@ type Describer interface {
 type Description struct {
 	// Of is the likelihood that is described. If a likelihood has no method Describe of
 	// its own, but inherits that of an embedded likelihood, then Of is the embedded one.
-	// An inherited description is ignored, because the outer likelihood may use the
-	// numbers in a different way.
+	// An inherited description is ignored, because the likelihood that inherits it may
+	// use the numbers in a different way.
 	Of Likelihood
 	// Own describes the numbers that Likelihood.Own returns. All these numbers must be
 	// positive.

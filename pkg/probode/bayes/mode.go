@@ -31,7 +31,8 @@ type Mode struct {
 	Found int
 
 	// Shape is Cov or, if Cov is nil, a covariance matrix derived from the second
-	// derivatives (see shape.Laplace). Shape is nil if neither matrix could be computed.
+	// derivatives (see shape.Laplace). Shape is nil if no covariance matrix could be
+	// computed.
 	Shape *mat.SymDense
 }
 

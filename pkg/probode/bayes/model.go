@@ -60,10 +60,10 @@ type Param struct {
 	// outside the support are rejected. If Natural is false, which is the default, a
 	// parameter with bounds is transformed to an unconstrained scale: the logarithm of
 	// the distance from its only bound, or the logit of its relative position between two
-	// bounds. If both bounds are positive, the position may also be measured on the
-	// logarithmic scale. The logarithmic scale is used if the median of the prior is
-	// nearer to the middle of the range on this scale than on the natural scale. The
-	// choice of scale does not change the distribution of the draws.
+	// bounds. For a parameter between two positive bounds, the relative position of its
+	// logarithm may be used instead. The logarithmic scale is used if the median of the
+	// prior is nearer to the middle of the range on this scale than on the natural scale.
+	// The choice of scale does not change the distribution of the draws.
 	Natural bool
 }
 

@@ -15,8 +15,8 @@ import (
 type Distribution interface {
 	// LogProb returns the log density at x, or −Inf outside the support. The density may
 	// be infinite at an end of the support, as for Beta(½, ½). A chain cannot visit
-	// points that are so close to an end of the support that rounding makes them equal to
-	// it, so their probability is lost. If the end is at zero, nothing is lost, because
+	// points that rounding makes equal to an end of the support, and the probability of
+	// these points is lost. If the end is at zero, nothing is lost, because
 	// floating-point numbers are very dense near zero. Suppose that the outermost
 	// fraction q of the support at this end has a probability of order qᵇ. The lost
 	// probability is then of order (1e-16)ᵇ. For b = ½ the lost probability is 1e-8, but

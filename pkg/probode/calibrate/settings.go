@@ -87,17 +87,17 @@ type NoiseScale struct {
 	// Scaling says how the noise with the scale α* depends on the step. Scaling is never
 	// ScaleDefault: see Settings.
 	Scaling probode.Scaling
-	// SETime is the standard error of α* that is due to the limited time span, computed
-	// by the jackknife over ten blocks of consecutive grid points. Using more paths does
-	// not reduce SETime. SETime is large if α* is determined mainly by the errors at a
-	// few points.
+	// SETime is the standard error of α* that results from the limited time span. SETime
+	// is computed by the jackknife over ten blocks of consecutive grid points. Using more
+	// paths does not reduce SETime. SETime is large if α* is determined mainly by the
+	// errors at a few points.
 	SETime float64
 	// MeanSquare is the mean of E²/v over the grid points and components that enter the
 	// score. Within[k] is the share of these grid points and components for which |E| is
 	// less than k+1 times the standard deviation √v. For a Gaussian error with the
-	// standard deviation √v, MeanSquare is 1, and the two shares are 68 % and 95 %. An
-	// error that keeps its sign and grows with time is not Gaussian, so no α gives all of
-	// these three values.
+	// standard deviation √v, MeanSquare is 1, and the two shares are 68 % and 95 %. If
+	// the error keeps its sign and grows with time, no α gives the Gaussian values of
+	// MeanSquare and of both shares.
 	MeanSquare float64
 	Within     [2]float64
 	// Warnings are sentences that a user should read before trusting α*.

@@ -63,13 +63,13 @@ type EK struct {
 	// 0 means one block for all components or, if Jacobian is Zero, one block for each
 	// component. If an observation depends on several blocks, or the problem has events,
 	// the steps of Fenrir and DALTON cost as much as with a single block. If Jacobian is
-	// Cubature, Fenrir and DALTON always use a single block, and include the derivatives
-	// of f between the blocks of Width components.
+	// Cubature, Fenrir and DALTON always use a single block, and therefore all
+	// derivatives of f.
 	Width int
 
 	// If SecondOrder is true, the state is (x, x′): F writes x′ to the first half of its
-	// result and x″ to the second half. The Wiener process is then a prior for x only,
-	// and the equation for x″ is the observation [B22]. The covariance matrix has half as
+	// result and x″ to the second half. The Wiener process is a prior for x only, and the
+	// filter conditions on the equation for x″ [B22]. The covariance matrix has half as
 	// many rows as without SecondOrder. Q must be at least 2, and Width is the number of
 	// components of x in a block.
 	SecondOrder bool
@@ -376,9 +376,9 @@ func (b *block) wander(e, xi, scale []float64) {
 	rescale(e, b.w, 1/b.ratio)
 }
 
-// LocalError computes the standard deviation of the residual in a step from a known
-// state. LocalError estimates the diffusion κ² by maximum likelihood from the residual of
-// the step itself [S19].
+// LocalError computes the standard deviation of the residual of a step, given the state
+// at the beginning of the step. LocalError estimates the diffusion κ² by maximum
+// likelihood from the residual of the step itself [S19].
 func (s *stepper) LocalError(dst []float64, _ int, _, _, _ []float64) error {
 	clear(dst)
 	for k, b := range s.blocks {
@@ -392,8 +392,8 @@ func (s *stepper) LocalError(dst []float64, _ int, _, _, _ []float64) error {
 	return nil
 }
 
-// Memory returns the number of values that Save stores. Most of these values are the last
-// state, and the mean, the error and the square root of the covariance of every block.
+// Memory returns the number of values that Save stores. Save stores mainly the last state
+// and, for every block, the mean, the error and the square root of the covariance.
 func (s *stepper) Memory() int {
 	n := 2 + len(s.blocks)
 	s.each(func(v []float64) { n += len(v) })

@@ -39,10 +39,10 @@ type Settings struct {
 	// this step, and is multiplied by Alpha, where an Alpha of zero means 1.
 	Varying bool
 
-	// If Forward is true, the result consists of the filtering distributions, which at
-	// each time are conditional on the equation up to that time. If Forward is false, the
-	// result consists of the smoothing distributions, which are conditional on the
-	// equation at all times.
+	// If Forward is true, Solve returns the filtering distributions: the distribution at
+	// each time is conditional on the equation up to that time. If Forward is false,
+	// Solve returns the smoothing distributions, which are conditional on the equation at
+	// all times.
 	Forward bool
 }
 
@@ -57,7 +57,7 @@ type Solution struct {
 	T        []float64
 	Mean, SD [][]float64
 	// Diffusion is κ² for each component of the state. If Settings.Varying is true, the
-	// diffusion in a step is this κ² times an estimate from the residual of that step.
+	// diffusion in a step is Diffusion times an estimate from the residual of that step.
 	// Diffusion is 0 for a component that is Noiseless.
 	Diffusion []float64
 

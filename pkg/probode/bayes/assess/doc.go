@@ -14,10 +14,11 @@
 // computed with the step and the accurate posterior, and a thousand effective draws are
 // usually enough for a verdict. Reweighting fails if the posterior computed with a step
 // is too far from the accurate posterior, or if it has modes that the accurate posterior
-// does not have. Run then also draws from the posterior computed with this step. If
-// reweighting succeeds at a step, Run tries neither noise in the model nor remedies at
-// this step. If no sampler is fast enough for the accurate posterior, Run bounds the
-// effect of the solver's error at the points that a random walk reaches: see Bound.
+// does not have. If reweighting fails for a step, Run also draws from the posterior
+// computed with this step. For a step at which reweighting succeeds, Run tries neither
+// noise in the model nor any remedies. If no sampler is fast enough for the accurate
+// posterior, Run bounds the effect of the solver's error at the points that a random walk
+// reaches: see Bound.
 //
 // # Tolerances
 //
@@ -34,8 +35,9 @@
 // cost of each remedy are measured on the given model. The remedies are a smaller step or
 // tolerance, another solver, frozen steps, reweighting, noise in the model, and delayed
 // acceptance, in which the coarse solver screens the proposals for a finer solver or for
-// the accurate one. The report recommends the cheapest remedy that brings the effect
-// below the threshold. Noise in the model is not recommended if it gives worse results
-// than ignoring the error. Noise in the model often makes the results worse, because
-// noise with mean zero does not undo an error that always has the same sign.
+// the accurate one. The report recommends the cheapest remedy that brings the effect of
+// the solver's error below the threshold. Noise in the model is not recommended if it
+// gives worse results than ignoring the error. Noise in the model often makes the results
+// worse, because noise with mean zero does not undo an error that always has the same
+// sign.
 package assess

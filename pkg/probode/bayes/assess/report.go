@@ -42,7 +42,7 @@ type Report struct {
 	Steps []Rung
 	Asked []int
 
-	// Largest is the largest step or tolerance that has, like all smaller ones, the
+	// Largest is the largest step or tolerance such that it and all smaller ones have the
 	// verdict Negligible. Largest is zero if there is no such step or tolerance.
 	Largest float64
 
@@ -52,9 +52,9 @@ type Report struct {
 	// means and standard deviations. Unseen is NaN if it is not known.
 	Unseen float64
 
-	// Profile holds the log likelihoods for the largest step, the smallest step and the
-	// reference, as functions of the parameter whose posterior the largest step shifts
-	// most. Profile is nil if this parameter is not known.
+	// Profile holds the log likelihood as a function of the parameter whose posterior the
+	// largest step shifts most. Profile has a curve for the largest step, for the
+	// smallest step and for the reference. Profile is nil if this parameter is not known.
 	Profile *certify.Profile
 
 	// Remedies holds the recommended remedy, then the other remedies with an error below
@@ -90,8 +90,8 @@ type CenterSpread struct {
 
 // A Rung is a step or tolerance of the ladder, with its results.
 type Rung struct {
-	// StepSize is the size of equal steps. StepSize is zero if error control with
-	// Tolerance chooses the steps at every θ.
+	// StepSize is the size of equal steps. StepSize is zero if the steps are chosen by
+	// error control with the given Tolerance.
 	StepSize  float64
 	Tolerance probode.Tolerance
 
@@ -109,8 +109,8 @@ type Rung struct {
 	Certificate *certify.Certificate
 
 	// Deterministic is the inference in which the solver is taken as exact; Probabilistic
-	// is the inference with the solver's error in the model. Deterministic or
-	// Probabilistic is nil if that inference was not run.
+	// is the inference with the solver's error in the model. Each of the two fields is
+	// nil if its inference was not run.
 	Deterministic, Probabilistic *Inference
 
 	// Bound holds upper bounds on the effect of the error if the accurate posterior could
@@ -180,7 +180,7 @@ type ModeShare struct {
 	Found int
 }
 
-// An Inference holds the results of one run of a sampler, and their differences from the
+// An Inference holds the results of one run of a sampler, and compares them with the
 // accurate posterior.
 type Inference struct {
 	Sampler string
@@ -192,9 +192,8 @@ type Inference struct {
 	Verdict Verdict
 
 	Draws, Chains int // Draws is the number for each chain
-	// Solves measures the work of the run, including burn-in. Solves is the number of
-	// steps taken by the solvers, divided by the number of steps in one solution of all
-	// equations at this rung.
+	// Solves measures the work of the run, including burn-in. The unit of Solves is the
+	// work of solving all equations once with the step or tolerance of this Rung.
 	Solves  int
 	Seconds float64
 	// ESSPerSecond is the smallest bulk effective sample size among the assessed
@@ -273,7 +272,7 @@ type Remedy struct {
 	Bias, BiasSE, Ratio, RatioSE float64
 
 	// Seconds is the time for 1000 effective draws on this machine, including the search
-	// for modes and the burn-in. Seconds is NaN if this time is not known.
+	// for modes and the burn-in. Seconds is NaN if the time is not known.
 	Seconds float64
 
 	// Reaches is true if the error is known to be below the threshold, and if the other
@@ -330,15 +329,15 @@ func (a *Report) Warnings() (all []string) {
 func (a *Report) controlled() bool { return len(a.Steps) > 0 && a.Steps[0].StepSize == 0 }
 
 // A Bound holds upper bounds on the effect of the solver's error on a posterior that
-// could not be sampled. The posterior may give any weights to the points that the chains
-// have reached: the bounds hold for all weights. The bounds do not cover the few points
-// outside Range.
+// could not be sampled. The bounds hold for every distribution of the posterior mass over
+// the points that the chains have reached. The bounds do not cover the few points outside
+// Range.
 type Bound struct {
 	Points int     // different points at which the log likelihoods were compared
 	RHat   float64 // the largest R̂ of the chains, far above 1 if they have not mixed
-	// At each point, the log likelihood of the reference is subtracted from the log
-	// likelihood computed with the step. Whole is the range of these differences. Range
-	// is their range without the smallest 0.1 % and the largest 0.1 %.
+	// Whole is the range, over all points, of the log likelihood computed with the step
+	// minus the log likelihood of the reference. Range leaves out the smallest 0.1 % and
+	// the largest 0.1 % of the differences.
 	Range, Whole [2]float64
 	// Verdict is Negligible if the bounds are within the threshold, Whole is shorter than
 	// 1, there are at least fifty points, the reference is accurate at these points, both

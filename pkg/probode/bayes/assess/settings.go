@@ -22,9 +22,9 @@ type Settings struct {
 
 	// Tolerances can be given instead of Steps. The method of the Posterior is then
 	// assessed under error control with each of these tolerances. The steps are then
-	// chosen anew at every θ, as in most likelihoods that use an adaptive solver. There
-	// are two exceptions: for inference with noise in the model, and for some of the
-	// remedies, the steps are chosen once, at the mode, and used for every θ.
+	// chosen anew at every θ, as in most likelihoods that use an adaptive solver. For
+	// inference with noise in the model, and for some of the remedies, the steps are
+	// chosen only once, at the mode, and used for every θ.
 	Tolerances []probode.Tolerance
 
 	// Sampler is the sampler for inference with a model that includes the solver's error; nil
@@ -33,10 +33,9 @@ type Settings struct {
 
 	// Threshold is the limit below which an error does not matter. The error of the
 	// centre of each parameter must be less than Threshold times the accurate spread, and
-	// the spread must be within a factor of 1 + Threshold of the accurate one. Two pairs
-	// of centre and spread must meet these requirements: the median with half the width
-	// of the central 68 % interval, and the mean with the standard deviation. Zero means
-	// 0.1.
+	// the spread must be within a factor of 1 + Threshold of the accurate one. The limit
+	// applies to the median and half the width of the central 68 % interval, and also to
+	// the mean and the standard deviation. Zero means 0.1.
 	Threshold float64
 
 	// Confidence, in [0.5, 1), is the confidence level of the interval for each bias and
@@ -45,21 +44,21 @@ type Settings struct {
 	// two verdicts has probability (1 − Confidence)/2.
 	Confidence float64
 
-	// If Auto is true, the chains of deterministic inference are continued as long as the
-	// verdict on a step is Undecided because there are too few draws. MaxDraws and
-	// MaxTime limit the number of added draws. The verdicts are then reached in up to
-	// four interim analyses, among which the error probability is divided.
+	// If Auto is true and there are too few draws for a verdict on some step, the chains
+	// of deterministic inference are continued. MaxDraws and MaxTime limit the number of
+	// added draws. The verdicts are then reached in up to four interim analyses, among
+	// which the error probability is divided.
 	Auto bool
 
 	// MaxDraws is the budget of Auto, in draws per chain. Zero means eight times as many
 	// draws as without Auto. MaxTime, if positive, limits the time for sampling, counted
-	// from the beginning of Run. If a posterior has not been sampled within this time,
-	// a verdict on it can follow only from a Bound, and Run adds no further draws for
-	// the other posteriors. MaxTime does not limit the searches for modes, nor the
-	// computation of certificates. If MaxTime is set, the results depend on the speed of
-	// the machine. If MaxTime is zero, only the sampling of the first posterior has a
-	// time limit, which is four minutes. The limit of four minutes applies if Auto is
-	// true, or if sample.Choose finds that a random walk would be too slow.
+	// from the beginning of Run. If a posterior cannot be sampled within MaxTime, only a
+	// Bound can lead to a verdict on it, and Run adds no further draws for the other
+	// posteriors. MaxTime does not limit the searches for modes, nor the computation of
+	// certificates. If MaxTime is set, the results depend on the speed of the machine. If
+	// MaxTime is zero, only the sampling of the first posterior has a time limit, which
+	// is four minutes. The limit of four minutes applies if Auto is true, or if
+	// sample.Choose finds that a random walk would be too slow.
 	MaxDraws int
 	MaxTime  time.Duration
 
@@ -75,8 +74,8 @@ type Settings struct {
 	// draws.
 	Chains mcmc.Settings
 
-	// Weighed is the number of draws for which weights are computed at each step, in all
-	// chains together. At these draws the equations are also solved accurately. Weighed
+	// Weighed is the number of draws, from all chains together, that are weighted for
+	// each step size. At these draws the equations are also solved accurately. Weighed
 	// must be at least 50. Zero means 4000.
 	Weighed int
 

@@ -18,18 +18,18 @@ import "github.com/probode/probode/pkg/probode"
 // other parameters. The standard deviations are those of the Gaussian with covariance C
 // at the mode. The posterior itself may be wider or narrower than this Gaussian.
 //
-// Suppose that the log density of the data has kinks, as with Laplace errors. The
-// solver's error in the expected value of a datum then moves the posterior more than the
-// Fisher information suggests if the datum is close to its kink, and less if it is not.
-// If there are kinks, W is replaced in Δu by the second derivatives of the negative log
-// density of each datum, averaged over the posterior. The bound assumes the worst case,
-// in which the solver's error affects only the data to which the posterior is most
-// sensitive. The bound is then about ¾ (n/p)^¼ D for n data values and p parameters.
+// Suppose that the log density of the data has kinks, as with Laplace errors. For a datum
+// close to its kink, the solver's error moves the posterior more than the Fisher
+// information suggests; for other data, it moves the posterior less. If there are kinks,
+// the W in the formula for Δu contains the second derivatives of the negative log density
+// of each datum, averaged over the posterior. The bound assumes the worst case, in which
+// the solver's error affects only the data to which the posterior is most sensitive. The
+// bound is then about ¾ (n/p)^¼ D for n data values and p parameters.
 //
 // The solver's error in G also moves the mode, by an amount that is proportional to the
-// residuals of the data. The mean of this additional shift over data sets is zero. The
-// bound includes this shift only if the assumed measurement errors do not explain the
-// size of the residuals.
+// residuals of the data. Averaged over data sets, the shift due to the error in G is
+// zero. The bound includes the shift due to the error in G only if the residuals are too
+// large for the assumed measurement errors.
 //
 // The quantities D and Δu are computed at the mode. Away from the mode, the two setups
 // are compared along lines and at draws from the prior. If the difference between the
@@ -91,17 +91,18 @@ type AtMode struct {
 
 	// Unsolved is a point away from the mode at which neither the reference nor the Setup
 	// can solve the equations, for example because the solution ceases to exist. The
-	// densities under the reference and under the Setup are taken to be zero at this
-	// point. Unsolved is nil if no such point was found.
+	// densities under the reference and under the Setup are taken to be zero at Unsolved.
+	// Unsolved is nil if no such point was found.
 	Unsolved []float64
 
 	// OwnD measures the error of the reference itself: it is the discrepancy D between
 	// the reference and a more accurate solution. For reference.Accurate, the more
 	// accurate solution has a tolerance a thousand times smaller. For other references,
 	// the more accurate solution has a tolerance a hundred times smaller or, with equal
-	// steps, a step size ten times smaller. If the reference steps over a pulse of f and
-	// a solution with many equal steps does not, OwnD is at least the discrepancy D
-	// between these two solutions. OwnD is NaN if the more accurate solution fails.
+	// steps, a step size ten times smaller. The reference may step over a pulse of f. If
+	// a solution with many equal steps shows such a pulse, OwnD is at least the
+	// discrepancy D between the reference and that solution. OwnD is NaN if the more
+	// accurate solution fails.
 	OwnD float64
 
 	// Found says whether Theta is a mode. If Found is false, the climb ended before it
@@ -180,9 +181,9 @@ func (c *Certificate) Worst(threshold float64) int {
 
 // Certified reports whether, at each of the modes, every parameter is certified to move
 // by less than the threshold. The argument `threshold` is a number of standard
-// deviations. Certification requires that at each mode the bound is below the threshold,
-// D is at most ½, OwnD is at most a tenth of the threshold, and the reference posterior
-// has a mode near the point at which the climb began.
+// deviations. At each mode, the bound must be below the threshold, D must be at most ½,
+// and OwnD at most a tenth of the threshold. The reference posterior must also have a
+// mode near each point at which a climb began.
 func (c *Certificate) Certified(threshold float64) bool {
 	return len(c.Modes) > 0 && c.Modes[c.Worst(threshold)].verdict(threshold) == certified
 }

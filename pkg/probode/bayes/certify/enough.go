@@ -59,17 +59,17 @@ type Level struct {
 	Enough bool
 
 	// Phantom is a mode of the posterior at this level that the reference posterior does
-	// not have. Phantom is nil if there is no such mode, or if no search for modes was
-	// performed.
+	// not have. Phantom is nil if no mode of this kind was found, or if no search for
+	// modes was made.
 	Phantom []float64
 }
 
 // LargestEnough searches for the largest step size with which the shift of every
-// parameter stays below the threshold. If the mesh of p has a tolerance, it searches for
-// the largest such tolerance instead. The shifts must be small enough at the modes, away
-// from the modes as in a Certificate, and at 95 % of the draws from the Gaussian
-// approximations at the modes. When the tolerance changes, the ratio of the absolute to
-// the relative tolerance stays the same.
+// parameter stays below the threshold. If the mesh of p has a tolerance, LargestEnough
+// searches for the largest tolerance instead. The shifts must be small enough at the
+// modes, away from the modes as in a Certificate, and at 95 % of the draws from the
+// Gaussian approximations at the modes. When the tolerance changes, the ratio of the
+// absolute to the relative tolerance stays the same.
 //
 // If the settings contain no modes, LargestEnough then searches for modes of the
 // posterior computed with the step size or tolerance that it has found. If this
@@ -80,8 +80,8 @@ type Level struct {
 // tolerance of 0.1. The search then repeatedly divides the step size by 2, or the
 // tolerance by √10. A smaller step size or tolerance does not always give a smaller
 // error, so the search stops only when three successive step sizes or tolerances are
-// small enough. The search then tries values between the largest of the three successful
-// values and the smallest value that was too large.
+// small enough. Finally, the search tries values between the largest of the three
+// successful values and the smallest value that was too large.
 func LargestEnough(ctx context.Context, p *bayes.Posterior, s EnoughSettings) (*Enough, error) {
 	if !(s.Threshold >= 0) || s.Number < 0 {
 		panic(fmt.Sprintf("certify: EnoughSettings.Threshold is %g and EnoughSettings.Number is %d: want numbers ≥ 0", s.Threshold, s.Number))

@@ -144,8 +144,8 @@ func (term) Slope(dst []float64, _, _ float64, _ []float64) {
 	dst[0] = 1
 }
 
-// Describe returns a description that lists no parameters. The description says that
-// every observation is 0, because the likelihood does not depend on y.
+// Describe returns a description that lists no parameters. As the likelihood does not
+// depend on y, the description sets y to 0.
 func (t term) Describe() bayes.Description { return bayes.Description{Of: t, Y: "0"} }
 
 // Rand returns NaN, because this likelihood does not describe an observation.
@@ -175,8 +175,8 @@ func (m *mesh) String() string {
 	return fmt.Sprintf("Fenrir, κ² = %v, %v", m.Diffusion, m.Mesh)
 }
 
-// Bind builds the grid for the experiment that p represents. The grid is made at the
-// parameters `at` of the model.
+// Bind builds the grid for the experiment that p represents. If the grid depends on the
+// parameters of the model, `at` gives their values.
 func (m *mesh) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at, times []float64) (probode.Path, error) {
 	ek, ok := s.Method.(filter.EK)
 	if !ok {
@@ -287,8 +287,8 @@ func (p *path) follow(ctx context.Context, theta []float64) error {
 }
 
 // States writes the predictive means and the predictive standard deviations at each time
-// to dst. For DALTON, States also writes a remainder of the log likelihood, which is the
-// same number at each time.
+// to dst. For DALTON, States also writes the remaining term of the log likelihood, and
+// repeats this term at each time.
 func (p *path) States(ctx context.Context, dst, theta, _ []float64) error {
 	alpha := p.Diffusion.Value
 	if p.diffusion >= 0 {

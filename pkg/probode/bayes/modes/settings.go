@@ -18,10 +18,10 @@ type Settings struct {
 	// begin. Zero means 24 (more if there are few dimensions), or up to four times that
 	// number if the end points of the first searches suggest that there are other modes.
 	// With Starts = 0, further searches begin where the density rises again along a
-	// coordinate line through the highest end point. If Starts is 0, the number of
-	// solves is limited: no new search begins once the searches have used about a sixth
-	// of the solves in a sampling run with the default settings. For d parameters, such
-	// a run takes 4 (2000 + 250 d) solves.
+	// coordinate line through the highest end point. If Starts is 0, no new search begins
+	// once the searches have used about a sixth of the solves that a sampling run needs.
+	// For d parameters, a sampling run with the default settings takes 4 (2000 + 250 d)
+	// solves.
 	Points, Starts int
 }
 

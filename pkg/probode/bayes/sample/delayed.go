@@ -11,11 +11,11 @@ import (
 )
 
 // DelayedAcceptance updates θ with the Metropolis algorithm in two stages, each with its
-// own Setup. The second setup determines the stationary distribution. Except for a few
-// checks, the equations are solved with this setup only for moves that the first, cheaper
-// stage has accepted [Christen & Fox 2005]. The first stage predicts the data at θ′ with
-// its own solution. To correct this prediction, the first stage adds the difference
-// between the predictions of the two stages at the current θ,
+// own Setup. The second setup determines the stationary distribution. Apart from a few
+// checks, the equations are solved with the second setup only for moves that the first,
+// cheaper stage has accepted [Christen & Fox 2005]. The first stage predicts the data at
+// θ′ with its own solution. To correct this prediction, the first stage adds the
+// difference between the predictions of the two stages at the current θ,
 //
 //	m*(θ′) = m̃(θ′) + m(θ, ξ) − m̃(θ),
 //
@@ -35,28 +35,29 @@ import (
 // stationary distribution is p(θ, ξ | Y): θ is moved with ξ fixed, and ξ is moved by pCN
 // as in PCNWithinGibbs. In practice the chain does not converge if the first stage
 // rejects nearly all moves to some region although the second stage would accept them.
-// The first stage rejects such moves if it cannot solve the equations in the region, or
-// if its density there is close to zero. The chain then never enters the region, and the
-// draws do not show that the region exists. The sampler therefore checks the first
-// stage. The second stage examines some of the moves that the first stage rejects: one
-// in two during burn-in, and one in sixteen later. A move is called lost if the
-// probability that the two stages accept it is less than a tenth of the probability that
-// the plain Metropolis algorithm would accept it. If more than one in 200 of the moves
-// that plain Metropolis would accept are lost, the chain continues with only the second
-// stage. A note in Chains.Notes then gives the iteration at which the first stage was
-// switched off.
+// The first stage rejects all moves into a region in which it cannot solve the equations,
+// or in which its density is close to zero. A chain never enters a region that the first
+// stage rejects, and the draws do not show that this region exists. The sampler therefore
+// checks the first stage. The second stage examines some of the moves that the first
+// stage rejects: one in two during burn-in, and one in sixteen later. A move counts as
+// lost if its acceptance probability in the two stages is less than a tenth of that in
+// the plain Metropolis algorithm. If more than one in 200 of the moves that plain
+// Metropolis would accept are lost, the chain continues with only the second stage. A
+// note in Chains.Notes then gives the iteration at which the first stage was switched
+// off.
 //
 // Cost: one solve of the first stage for each draw, and one solve of the second stage for
 // each move that the first stage accepts or that is checked. DelayedAcceptance accepts
 // fewer moves than Deterministic, because the first stage rejects some moves that the
 // second stage would accept. If the error of the first stage varies greatly over the
 // posterior, a chain may stay for a long time at a θ with a low density. If R̂ is large
-// for this reason, use a smaller step for the first stage. A note in Chains.Notes gives
-// the number of solves of the second stage that were saved. Many solves are saved if only
-// a few moves are accepted, as is usual for a random walk in many dimensions or in a
-// curved posterior. In a nearly Gaussian posterior, about half of the default proposals
-// are accepted. At most half of the solves are then saved, and Deterministic is as
-// efficient. With Noise each move of ξ needs a solve of the second stage.
+// because chains stay at one θ for a long time, use a smaller step for the first stage. A
+// note in Chains.Notes gives the number of solves of the second stage that were saved.
+// Many solves are saved if only a few moves are accepted, as is usual for a random walk
+// in many dimensions or in a curved posterior. In a nearly Gaussian posterior, about half
+// of the default proposals are accepted, and at most half of the solves are saved. For
+// such a posterior, Deterministic is equally efficient. With Noise each move of ξ needs a
+// solve of the second stage.
 type DelayedAcceptance struct {
 	// First is the setup of the first stage. If First.Method or First.Mesh is nil, that
 	// of the posterior is used. If Second is given, the zero value of First stands for
@@ -121,8 +122,9 @@ func (s DelayedAcceptance) Check(d *bayes.Density) error {
 	return nil
 }
 
-// Target returns p₀(θ | Y) with the second setup, if Second is given. If Second is not
-// given, it returns p₀(θ | Y) with the posterior's setup or, with Noise, p(θ, ξ | Y).
+// Target returns p₀(θ | Y) with the second setup, if Second is given. Without a Second
+// setup, Target returns p₀(θ | Y) with the posterior's setup, or p(θ, ξ | Y) if Noise is
+// true.
 func (s DelayedAcceptance) Target() Target {
 	switch {
 	case s.second():

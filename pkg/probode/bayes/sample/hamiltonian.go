@@ -20,19 +20,19 @@ import (
 // backward pass through the steps of the solver.
 //
 // If the noise of the solver is large, θ and ξ depend on each other so strongly that a
-// chain that updates them in turn mixes very slowly. The data inform only a few
-// directions of ξ. The part of ξ that belongs to the steps between two observation times
-// affects the later states only through the state at the second of these times. So the
-// data at one observation time inform at most as many directions as the state has
-// components (see shape.Informed). In all other directions the distribution of ξ is its
-// prior. Under the prior the coordinates v in the informed directions have the
-// distribution N(0, I). A Gaussian approximation of the posterior of (θ, v), found by
-// Fisher scoring, determines the scales of the moves.
+// chain that updates them in turn mixes very slowly. The data are informative about only
+// a few directions of ξ. The part of ξ that belongs to the steps between two observation
+// times affects the later states only through the state at the second of these times. The
+// data at one observation time are therefore informative about at most as many directions
+// of ξ as the state has components (see shape.Informed). In all other directions the
+// distribution of ξ is its prior. Under the prior the coordinates v in the informed
+// directions have the distribution N(0, I). A Gaussian approximation of the posterior of
+// (θ, v), found by Fisher scoring, determines the scales of the moves.
 //
-// The draws are correct even if the approximation is poor. PCNWithinGibbs is used
-// instead, and a note says so, in any of four cases: there is no approximation, the path
-// of the solver has no gradient with respect to ξ, there are several modes, or the noise
-// hardly makes the posterior of θ wider.
+// The draws are correct even if the approximation is poor. PCNWithinGibbs is used instead
+// if there is no approximation, if there are several modes, if the path of the solver has
+// no gradient with respect to ξ, or if the noise hardly widens the posterior of θ. If
+// PCNWithinGibbs is used, a note says so.
 //
 // Stationary distribution: p(θ, ξ | Y). Cost: three to six gradients for each draw, or one
 // solve for most draws if the approximation is good. The zero value is ready for use.

@@ -21,8 +21,8 @@ import (
 // one datum to the next and resamples them there [Gordon, Salmond & Smith 1993, Andrieu,
 // Doucet & Holenstein 2010]. If there are several experiments, the likelihood of each is
 // estimated separately, and the estimates are multiplied. If the solver fails on the way
-// to the next datum, the path has weight zero. A move to θ′ fails only if all paths have
-// weight zero for this reason.
+// to the next datum, the path has weight zero. A move to θ′ fails only if the solver
+// fails on all paths to the same datum.
 //
 // Stationary distribution: exactly p(θ | Y), for any number of paths. The quantities
 // y_hat and log_lik are computed from one path Z, chosen with a probability proportional
@@ -45,12 +45,12 @@ type PseudoMarginal struct {
 	// tuning.
 	Proposal mcmc.Rule
 
-	// Particles is the number of paths. If Particles is zero, each chain tunes the
-	// number of paths in the first half of the burn-in, so that the variance of log p̂
-	// at the current θ is about 1.5. After the first half of the burn-in the number of
-	// paths stays fixed. An effective draw costs least if the variance is between 1 and
-	// 3 [Doucet et al. 2015]. The value 1.5 is in the lower half of this range, because
-	// the variance may be larger at other θ.
+	// Particles is the number of paths. If Particles is zero, each chain tunes the number
+	// of paths in the first half of the burn-in, so that the variance of log p̂ at the
+	// current θ is about 1.5. After the first half of the burn-in the number of paths
+	// stays fixed. The cost of an effective draw is lowest if the variance of log p̂ is
+	// between 1 and 3 [Doucet et al. 2015]. The value 1.5 is in the lower half of this
+	// range, because the variance may be larger at other θ.
 	Particles int
 
 	// Correlation is ρ in [0, 1). If Correlation is positive, the standard normal numbers

@@ -407,8 +407,8 @@ func (k *guard) recovered() {
 	}
 }
 
-// Init places the kernel at x. If a solve was stopped, Init returns the reason why it was
-// stopped: the kernel only knows that x was refused.
+// Init places the kernel at x. If a solve was interrupted, Init returns the reason for
+// the interruption, because the error of the kernel says only that x was refused.
 func (k *guard) Init(x []float64, rng *rand.Rand) error {
 	defer k.recovered()
 	err := k.Kernel.Init(x, rng)

@@ -16,10 +16,10 @@ import (
 )
 
 // Store makes the same draws as Run, bit for bit, and writes them to files in the folder
-// `dir`. The documentation of store.Run describes the files. That documentation also
-// explains how to resume a run that was stopped or killed, how to extend a finished run,
-// and how to distribute a study over many machines. The function store.Read reads the
-// draws in the form that Predict and LogPredictive need.
+// `dir`. The documentation of store.Run describes the files, and explains how to resume a
+// run that was stopped or killed, how to extend a finished run, and how to distribute a
+// study over many machines. The function store.Read reads the draws in the form that
+// Predict and LogPredictive need.
 //
 // The files contain a description of the run: the method, the step, α, the priors, the
 // equations, the likelihoods, the data, the sampler with its settings, and the starting
@@ -28,12 +28,13 @@ import (
 // the description does not show, such as a different Problem.F. Store returns an error if
 // the description or log_density differs from that in the files in `dir`. When a chain is
 // resumed, its log density must be the same, bit for bit, as when the state of the chain
-// was saved. The last iterations of the chain may have to be repeated, and must then lead
-// to the same draw. In the files the fields of o.Meta follow the description of the run.
+// was saved. If the last iterations of the chain have to be repeated, they must lead to
+// the same draw. In the files the fields of o.Meta follow the description of the run.
 //
 // All chains of a study must be drawn on the same kind of processor. If two processors
 // compute exp or a fused multiply-add in different ways, their results differ in the last
-// digits, and log_density differs, too. The error message mentions this possible cause.
+// digits, and log_density differs, too. The error message mentions the processor as a
+// possible cause.
 func Store(ctx context.Context, p *bayes.Posterior, sampler Sampler, dir string, s mcmc.Settings, o store.Options) error {
 	job, err := prepare(ctx, p, sampler, s)
 	if err != nil {

@@ -34,8 +34,8 @@ type Result struct {
 // biased.
 //
 // The band is a pointwise binomial interval with equal tails. The interval is just wide
-// enough that, with the given joint probability, it contains all counts. This
-// probability is computed exactly.
+// enough to contain all counts with the given joint probability. This probability is
+// computed exactly.
 func (r *Result) Histogram(k int, probability float64) (counts []int, lo, hi int) {
 	counts = make([]int, r.Draws+1)
 	for _, rank := range r.Ranks[k] {

@@ -66,9 +66,9 @@ type Settings struct {
 // For Reweighted, it contains the accurate solution. The draws of Reweighted are
 // resampled in proportion to their weights.
 //
-// Each data set has one chain, which starts at the θ that generated the data. The test
-// shows whether the sampler leaves the posterior invariant, but not whether a chain
-// started elsewhere converges to the posterior. Each data set has its own stream of
+// For each data set, Run draws one chain, which starts at the θ that generated the data.
+// The test shows whether the sampler leaves the posterior invariant, but not whether a
+// chain started elsewhere converges to the posterior. Each data set has its own stream of
 // random numbers. So the result does not depend on the number of workers, and the first n
 // data sets do not depend on the total number of data sets.
 //

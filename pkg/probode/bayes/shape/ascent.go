@@ -138,8 +138,8 @@ func valueAt(f Function, x []float64) float64 {
 }
 
 // Finish climbs towards the maximum of f, and stops when the predicted rise of f is at
-// most the argument `tolerance`. The last prediction uses derivatives that were computed
-// at the final point.
+// most `tolerance`. The last prediction uses derivatives that were computed at the final
+// point.
 func (a *Ascent) Finish(f Function, tolerance float64) {
 	const most = 100 // steps
 	a.Tolerance, a.Radius, a.Known, a.Done = tolerance, 0, false, false
@@ -314,11 +314,11 @@ func (a *Ascent) damped(curvature *mat.SymDense, g []float64, negative, radius f
 }
 
 // Left returns the rise that is still possible according to the expansion, within the
-// bounds and within the given distance of X. Left also returns the slope at X: the
-// largest absolute value of a component of the gradient. If X has reached a bound, a
-// component that points beyond this bound is ignored. If the density has kinks, the slope
-// is instead the predicted rise divided by the distance to the predicted maximum, or by
-// 10⁻⁶ if the distance is smaller.
+// bounds and within the given distance of X. Left also returns the slope at X, which is
+// the largest component of the gradient in absolute value. If X has reached a bound,
+// components of the gradient that point beyond this bound are ignored. If the density has
+// kinks, the slope is the predicted rise divided by the distance to the predicted
+// maximum; a distance below 10⁻⁶ counts as 10⁻⁶.
 func (a *Ascent) Left(radius float64) (rise, slope float64) {
 	const near = 1e-9 // of a bound
 	d, rise := a.Within(radius)

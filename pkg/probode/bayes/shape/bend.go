@@ -10,9 +10,10 @@ import (
 
 // A Bender is a Function that helps an Ascent to follow a narrow and curved ridge. The
 // locations of the data (see Surface) are not exactly linear in the coordinates. Bend
-// returns the effect of the nonlinearity of the locations on the gradient, −Jᵀ I r″,
-// where r″ are the second derivatives of the locations in the direction d. The last call
-// of Expand must have been at p.X. Bend returns nil if the effect cannot be computed.
+// returns −Jᵀ I r″, the change of the gradient that comes from the nonlinearity of the
+// locations. Here r″ are the second derivatives of the locations in the direction d. The
+// last call of Expand must have been at p.X. Bend returns nil if the effect cannot be
+// computed.
 type Bender interface {
 	Function
 	Bend(p *Point, d []float64) []float64

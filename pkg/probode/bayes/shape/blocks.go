@@ -16,17 +16,17 @@ import (
 //
 // Under the prior, these sums are independent N(0, 1) variables.
 //
-// Instead of a sum over steps, a block may be any other linear combination v = Σ
-// Weights[i] ξ[From+i], where Weights is a unit vector (see Informed).
+// If Weights is not nil, the block stands for the linear combination v = Σ Weights[i]
+// ξ[From+i], where Weights is a unit vector (see Informed).
 type Block struct {
 	From, To, By int       // elements of ξ: From, From+By, … below To
 	Scale        float64   // 1/√n_b
 	Weights      []float64 // nil for a sum
 }
 
-// Blocks divides the steps of each experiment into the given number of intervals, or
-// fewer if fewer steps use ξ. For each interval it returns one block for each component
-// of ξ.
+// Blocks divides those steps of each experiment that use ξ into `count` intervals. If
+// there are fewer than `count` steps, each step is an interval. For each interval it
+// returns one block for each component of ξ.
 func Blocks(e *bayes.Density, count int) []Block {
 	var blocks []Block
 	at := 0

@@ -9,9 +9,9 @@ import (
 )
 
 // A Datum describes one expected value on which the distribution of an observation
-// depends. The expected value belongs either to the observation itself, or to another
-// column that the likelihood uses as a parameter, such as a standard deviation. A missing
-// observation has no Datum.
+// depends. The expected value comes from the observation's own column, or from another
+// column that supplies a parameter of the likelihood, such as a standard deviation. A
+// missing observation has no Datum.
 type Datum struct {
 	At          int       // index in Density.Expected
 	Jacobian    []float64 // derivatives of the expected value with respect to the coordinates
@@ -26,14 +26,13 @@ type Datum struct {
 }
 
 // Discrepancy returns the discrepancy D between two vectors of expected data in units of
-// the measurement errors: D² = Σ Iᵢ (expectedᵢ − finerᵢ)². The information Iᵢ is taken
-// from the argument `data`, which must have been computed at the expected values in the
-// argument `finer`. Relative differences of at most the argument `rounding` are ignored.
-// If an observation has probability 1 at the expected value in `finer`, as a count of 0
-// has if the expected count is 0, its contribution is instead the change in its log
-// probability, |Score × difference|. If the Score of an observation with probability 1 is
-// zero, D is infinite unless both vectors contain the same expected value for the
-// observation.
+// the measurement errors: D² = Σ Iᵢ (expectedᵢ − finerᵢ)². The information Iᵢ is that in
+// `data`, which must have been computed at the expected values `finer`. Relative
+// differences up to `rounding` are ignored. An observation may have probability 1 at the
+// expected value in `finer`: for example, a count of 0 if the expected count is 0. Such
+// an observation contributes |Score × difference| instead, which is the change in its log
+// probability. If the Score of an observation with probability 1 is zero, D is infinite
+// unless both vectors contain the same expected value for the observation.
 func Discrepancy(data []Datum, expected, finer []float64, rounding float64) float64 {
 	var d float64
 	for _, o := range data {

@@ -19,9 +19,9 @@ import (
 // plus the contributions of the priors.
 //
 // J is computed from derivatives of the path if ∂f/∂θ is known, and otherwise from
-// differences between solutions. An accurate solver provides no derivatives, so the
-// derivatives are computed with an adaptive Radau method, provided that this method
-// predicts nearly the same data as the accurate solver.
+// differences between solutions. An accurate solver provides no derivatives. They are
+// computed with an adaptive Radau method if this method predicts nearly the same data as
+// the accurate solver.
 //
 // In a model with many experiments, a change of one coordinate requires new solves only
 // for the experiments whose equations depend on this coordinate. A change in the size of

@@ -77,9 +77,9 @@ func (s *Surface) locate() {
 }
 
 // Smooth returns a density that agrees with e near the point where Expand was last
-// called. If e uses an accurate solver and the derivatives come from Lender, the result
-// is a density that uses Lender as its solver, because Lender costs less than an accurate
-// solver. Otherwise the result is e itself.
+// called. If the derivatives come from Lender, Smooth returns a density that is computed
+// with Lender, because Lender costs less than the accurate solver of e. Otherwise Smooth
+// returns e itself.
 func (s *Surface) Smooth(e *bayes.Density) *bayes.Density {
 	if s.lent {
 		if other, err := e.With(Lender); err == nil {
