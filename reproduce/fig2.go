@@ -235,8 +235,8 @@ The schemes <i>deterministic</i> and <i>paper</i> have 11 000 iterations, as in 
 
 func short(v float64) string { return strconv.FormatFloat(v, 'f', 5, 64) }
 
-// The function limits() returns an axis range for the values x. The range covers all
-// values except the smallest and the largest thousandth, and has a margin on both sides.
+// The function limits() returns an axis range for the values x. The range extends from
+// the 0.1 % quantile to the 99.9 % quantile, with a margin on both sides.
 func limits(x []float64) (lo, hi float64) {
 	x = slices.Sorted(slices.Values(x))
 	lo, hi = x[len(x)/1000], x[len(x)-1-len(x)/1000]

@@ -53,8 +53,8 @@ func computeOrders(ctx context.Context, s *study) error {
 	return s.save(t)
 }
 
-// maxError returns max_i ‖Z_i − x(t_i)‖ for a path with two components. The grid of the
-// reference solution is finer than that of the path by the given factor.
+// maxError returns max_i ‖Z_i − x(t_i)‖ for a path with two components. In each interval
+// of the grid of the path, the reference solution has `factor` intervals.
 func maxError(z, ref []float64, factor int) float64 {
 	var worst float64
 	for i := 0; 2*i < len(z); i++ {
