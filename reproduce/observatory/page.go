@@ -140,7 +140,7 @@ func unreached(rows []row) string {
 		why := ""
 		switch {
 		case r.Rule == "none" && r.Status != "ok":
-			why = "the classical method diverges, is unstable or needs more steps than it allows (block and interrogation allow at most 2000), or Newton's method does not converge"
+			why = "the classical method diverges, is unstable or needs too many steps (block and interrogation allow at most 2000), or Newton's method does not converge"
 		case r.Rule != shown(r.Method):
 		case strings.Contains(r.Status, "cut off"), strings.Contains(r.Status, "no alpha"), strings.Contains(r.Status, "no optimum"):
 			why = "some paths cannot be computed if the noise is as large as the error, so α* is a lower bound; calibrate.Run warns of this"
