@@ -8,9 +8,9 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// The experiment `meanSquare` tests part (iii) of the theorem in the paper: the
-// mean-square error of the probabilistic method has twice the order of the error of the
-// classical method.
+// The experiment `meanSquare` tests part (iii) of the theorem in the paper: if the
+// classical method has order p, the mean-square error of the probabilistic method has
+// order 2p.
 var meanSquare = experiment{
 	name: "meansquare", title: "Mean-square order of the probabilistic methods", tables: []string{"meansquare"},
 	compute: computeMeanSquare, section: meanSquareSection,

@@ -53,8 +53,8 @@ func computeOrders(ctx context.Context, s *study) error {
 	return s.save(t)
 }
 
-// maxError returns max_i ‖Z_i − x(t_i)‖ for a path with two components. The grid of the
-// reference solution is finer than that of the path by the given factor.
+// maxError returns max_i ‖Z_i − x(t_i)‖ for a path with two components. In each interval
+// of the grid of the path, the reference solution has `factor` intervals.
 func maxError(z, ref []float64, factor int) float64 {
 	var worst float64
 	for i := 0; 2*i < len(z); i++ {
@@ -104,7 +104,7 @@ Part (iii) of the theorem promises the rate of the deterministic method. Section
 “does not impact the global convergence of the integrator”.`)
 	f := groupPanels(t, "max_error", "max error", map[string][]float64{"none": {1, 3, 5}, "current": {1, 2}, "predictor": {1, 3, 5}, "newton": {1, 3, 5}})
 	f.Title = "Error of the classical methods, FitzHugh–Nagumo"
-	if err := sec.Figure(f, "If it is linearised at the current state, the Adams–Moulton method of s steps has order min(s+1, 2), so all curves with s ≥ 1 have slope 2. If it is linearised at the Adams–Bashforth predictor or solved by Newton's method, the method has order s+1. Because of rounding, the errors do not fall below about 1e-14."); err != nil {
+	if err := sec.Figure(f, "The Adams–Moulton method of s steps has order min(s+1, 2) if it is linearised at the current state, so all curves with s ≥ 1 have slope 2. The method has order s+1 if it is linearised at the Adams–Bashforth predictor or solved by Newton's method. Because of rounding, the errors do not fall below about 1e-14."); err != nil {
 		return nil, err
 	}
 	// The order is determined at step sizes for which the leading term dominates the

@@ -20,8 +20,8 @@ type experiment struct {
 	section func(s *study) (*section, error) // made from the files; fig1 draws its paths again from the seed
 }
 
-// A study is one run of the program. The type holds the settings, and those results that
-// several experiments use.
+// A study is one run of the program: its settings, and the results that several
+// experiments use.
 type study struct {
 	seed       uint64
 	quick      bool

@@ -20,9 +20,8 @@ type table struct {
 	rows   [][]string
 }
 
-// add appends a row. Numbers are written with 8 significant digits. Not all of these
-// digits are meaningful, but they are few enough to hide rounding errors, which differ
-// between platforms. Missing values are NaN.
+// add appends a row. Numbers are rounded to 8 significant digits, because later digits
+// may differ between platforms. Missing values are NaN.
 func (t *table) add(cells ...any) {
 	if len(cells) != len(t.header) {
 		panic(fmt.Sprintf("%s: %d cells in a row of %d columns", t.name, len(cells), len(t.header)))

@@ -226,9 +226,9 @@ func (r *rungeKutta) Differentiate(dnext []float64, i int, x, _, theta, xi, _ []
 	return nil
 }
 
-// A reverseRungeKutta holds the states of the s stages of a step, and the gradients with
-// respect to their slopes, as s×d matrices. The field `stage` holds a gradient with
-// respect to one stage.
+// A reverseRungeKutta holds two s×d matrices: the states of the s stages of a step, and
+// the gradients with respect to the slopes at these stages. The field `stage` holds the
+// gradient with respect to the state of one stage.
 type reverseRungeKutta struct {
 	stages, slopes []float64
 	stage          []float64

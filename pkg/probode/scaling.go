@@ -13,8 +13,7 @@ const (
 	// local errors come from an error-controlled solve or from a Setup with ScaleLocal.
 	// On all other grids the local errors are unknown, and ScaleDefault means ScaleStep.
 	ScaleDefault Scaling = iota
-	// With ScaleStep, the noise is that of the method itself, and the scale of the noise
-	// is √α h^p, as in [T18].
+	// ScaleStep uses the method's own noise, with the scale √α h^p, as in [T18].
 	ScaleStep
 	// ScaleLocal adds √α l √N ξ to each component of the state after each of the N steps.
 	// Here l is the size of the local error of this component in this step. The local

@@ -10,7 +10,7 @@ import (
 // time of an event. The argument `now` is a pointer to the segment of the current step.
 // If the step begins or ends at an event, t is moved by one ulp into this segment, so
 // that a condition such as t < 5 in F is evaluated on the side on which the step lies.
-// Therefore the methods need no code for conditions on t in F.
+// With this copy, the methods need no special code for conditions on t in F.
 func (p *Problem) segmented(now *segment) *Problem {
 	q := *p
 	q.window = &window{now, len(p.Theta)}

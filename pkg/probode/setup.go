@@ -95,7 +95,8 @@ func (s Setup) Grid(ctx context.Context, p *Problem, theta, times []float64) (*G
 	return g.Solver().Grid(), nil
 }
 
-// bindGrid returns the Path of the Setup s on the grid of the mesh m.
+// bindGrid replaces the mesh of the Setup s by m, and returns a Path on the resulting
+// grid.
 func bindGrid(ctx context.Context, m gridder, s Setup, p *Problem, at, times []float64) (Path, error) {
 	s.Mesh = m
 	g, err := s.Grid(ctx, p, at, times)

@@ -54,9 +54,9 @@ func Inverse3(c, j00, j01, j02, j10, j11, j12, j20, j21, j22 float64) (b00, b01,
 //
 //	cI − J = (P Q; R S),   W = RP⁻¹,   T = S − WQ
 //
-// blocks4 sets f to P⁻¹, Q, W and T⁻¹. blocks4 returns false if the elimination might be
-// inaccurate: if the terms of det P, of an element of T or of det T nearly cancel, or if
-// an element of W exceeds 4.
+// blocks4 sets f to P⁻¹, Q, W and T⁻¹. If the result might be inaccurate, blocks4 returns
+// false. This happens if the terms of det P, of an element of T or of det T nearly
+// cancel, or if an element of W exceeds 4.
 func blocks4(f *[16]float64, c float64, j *[16]float64) bool {
 	p0, p1, p2, p3 := c-j[0], -j[1], -j[4], c-j[5]
 	q0, q1, q2, q3 := -j[2], -j[3], -j[6], -j[7]

@@ -8,9 +8,10 @@ import (
 // Large Jacobians consist mostly of zeros even if they are not banded. In the Lorenz 96
 // model, for example, only four of the forty elements of a row are nonzero. For such
 // Jacobians, Gaussian elimination spends most of its time searching for nonzero elements.
-// To avoid this search, one bit for each element says whether the element may be nonzero:
-// rows[i*words:] holds the columns of row i of the factors, and cols[k*words:] the rows
-// of column k. The results are the same as with factorizeDense.
+// To avoid this search, a pattern has one bit for each element, which is set if the
+// element may be nonzero. The bits of row i of the factors are in rows[i*words:], and the
+// bits of column k are in cols[k*words:]. The results are the same as with
+// factorizeDense.
 
 // A pattern says which elements of a matrix may be nonzero.
 type pattern struct {

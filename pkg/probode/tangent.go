@@ -150,9 +150,8 @@ func Differences(dst, ddst, theta, dtheta []float64, states func(dst, theta []fl
 	return states(dst, theta)
 }
 
-// The argument `along` is a direction in which theta changes. reachOf returns the number
-// r for which a change of theta by r × along changes one component by 100 % and no
-// component by more.
+// reachOf returns the number r such that the largest relative change of a component is
+// 100 % in a step from theta to theta + r × along.
 func reachOf(theta, along []float64) float64 {
 	var most float64
 	for k, v := range along {

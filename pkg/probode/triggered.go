@@ -31,9 +31,8 @@ var errOtherEvents = errors.New("the events differ from those at the θ for whic
 // The method located() returns a copy of p in which the events with triggers happen as
 // they did in a run. If an event happened because its trigger crossed zero, the time of
 // the event is an additional parameter of the copy. The additional parameters follow the
-// parameters of p. The method located() also returns the list of these events, and a map
-// from the number of an event of the copy to the triggers that become positive at that
-// event.
+// parameters of p. The method located() also returns the list of these events. For event
+// n of the copy, which[n] lists the triggers that become positive at this event.
 func (p *Problem) located(fired []trigger.Firing) (q *Problem, crossings []trigger.Firing, which map[int][]int) {
 	var names []string
 	var times []float64

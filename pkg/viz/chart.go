@@ -144,7 +144,7 @@ func (v *interactive) Visit(chart map[string]any) { delete(chart, "color") }
 
 // The method series() returns the series of all panels. Each series contains every kth
 // path or point, where k is the argument `every`. If paths or points are left out of a
-// series, the argument `names` contains a new name for the series.
+// series, the map `names` contains the new name of the series.
 func (p *page) series(every int, names map[string]string) []series {
 	var out []series
 	grid := 0
@@ -237,8 +237,8 @@ func (p *page) chart(series []series, names map[string]string) map[string]any {
 		Icon      string         `json:"icon,omitempty"`
 		ItemStyle map[string]any `json:"itemStyle,omitempty"`
 	}
-	// Each row of legend entries is a separate legend, because ECharts uses a single
-	// setting for two gaps: between rows, and between the entries of a row.
+	// In ECharts, the gap between the rows of a legend cannot differ from the gap between
+	// the entries of a row. Each row is therefore a legend of its own.
 	for i, k := range p.legend {
 		e := entry{Name: k.name, Icon: k.icon(), ItemStyle: map[string]any{"color": css(k.solid()), "borderWidth": 0}}
 		if name, ok := names[k.name]; ok {

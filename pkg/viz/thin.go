@@ -20,8 +20,9 @@ const maxRun = 2400
 // maxMarkers is the largest number of markers of one layer. ECharts is slow with more.
 const maxMarkers = 6000
 
-// The function thinning() returns a number k. If only every kth path and every kth point
-// is drawn, the chart has at most about maxVertices vertices.
+// If a chart has too many vertices, only every kth path and every kth point is drawn. The
+// function thinning() returns a k for which the chart has at most about maxVertices
+// vertices.
 func thinning(ps []*page) int {
 	total := 0
 	for _, p := range ps {

@@ -212,8 +212,8 @@ func settings(name string, tolerance float64) model.LikelihoodSettings {
 }
 
 // The method lose() computes the losses of all methods at a point, and stops when the
-// fraction `until` of the time is used up. The result reports whether the accurate
-// log-likelihood was computed.
+// fraction `until` of the time budget has been used. The result reports whether the
+// accurate log-likelihood was computed.
 func (r *result) lose(p *model.File, theta []float64, clock *budget, until float64) bool {
 	r.Methods = nil
 	var all []model.LikelihoodSettings
@@ -254,9 +254,8 @@ func (r *result) lose(p *model.File, theta []float64, clock *budget, until float
 	return true
 }
 
-// The method loosest() returns the loosest tolerance such that D is below the limit for
-// this tolerance and for all tighter ones. If there is no such tolerance, the result is
-// zero.
+// The method loosest() returns the loosest tolerance such that D is below `limit` at this
+// tolerance and at all tighter ones. If there is no such tolerance, the result is zero.
 func (b *byMethod) loosest(limit float64) (tolerance float64) {
 	for _, l := range slices.Backward(b.Losses) {
 		if l.Failed != "" || !(l.D < limit) {
@@ -276,7 +275,7 @@ func (b *byMethod) unused() bool {
 
 // The method certify() searches for the loosest tolerance that is certified, among those
 // at which D is below the threshold. The search stops when the fraction `until` of the
-// time is used up.
+// time budget has been used.
 func (b *byMethod) certify(p *model.File, theta []float64, clock *budget, until float64) {
 	ctx, cancel := clock.until(until)
 	defer cancel()

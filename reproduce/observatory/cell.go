@@ -217,7 +217,8 @@ func (c *cell) cost(out *row, m probode.Method, mesh probode.Mesh) error {
 	out.Steps = s.Steps()
 	z := make([]float64, s.PathLen())
 	theta := slices.Clone(p.Theta)
-	// Some methods, such as gp.Block, store the solution for the last θ, so every call of
+	// If θ has not changed since the last solve, some methods, such as gp.Block, return a
+	// stored solution. To count the evaluations of a complete solve, every call of
 	// solve() uses a different θ.
 	solve := func() error {
 		for k, v := range theta {

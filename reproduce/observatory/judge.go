@@ -29,8 +29,8 @@ func newVerdict(d int) *verdict { return &verdict{each: make([]float64, d), n: m
 
 // The method add() adds the ensemble e to the verdict. The argument x is the accurate
 // solution at the times of e, and the argument xerr is its error; both are in row-major
-// order. Scores are in units of the argument `size`, which holds the size of each
-// component. Times with an index i < first are ignored.
+// order. The score of a component is divided by the size of this component, which is
+// given in the argument `size`. Times with an index i < first are ignored.
 func (v *verdict) add(e *probode.Ensemble, x, xerr, size []float64, first int) {
 	d, nt := len(size), len(e.T)
 	paths := slices.DeleteFunc(slices.Clone(e.Paths), func(p []float64) bool { return p == nil })

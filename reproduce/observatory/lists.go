@@ -117,9 +117,9 @@ var rules = []rule{
 }
 
 // The function shown() returns the name of the rule whose verdicts the page shows for a
-// method. For most methods the result is the recommended rule, which uses estimates of
-// local errors. For a method without estimates of local errors, the result is the rule
-// "log", in which the noise depends on the step size.
+// method. For most methods, shown() returns the recommended rule, which uses estimates of
+// local errors. For a method without such estimates, shown() returns the rule "log", in
+// which the noise depends on the step size.
 func shown(method string) string {
 	i := slices.IndexFunc(entrants, func(e entrant) bool { return e.name == method })
 	if i >= 0 && entrants[i].blind {

@@ -130,8 +130,8 @@ func honesty(standings []standing) (string, error) {
 	return p.String(), err
 }
 
-// The page shows one rule for each method. The function unreached() lists the cells in
-// which the verdict on this rule is missing or bad, each with the reason.
+// The page shows one rule for each method. If the verdict on this rule is missing or bad
+// in a cell, the function unreached() lists the cell and the reason.
 func unreached(rows []row) string {
 	var reasons []string
 	cells := map[string][]string{}
@@ -140,7 +140,7 @@ func unreached(rows []row) string {
 		why := ""
 		switch {
 		case r.Rule == "none" && r.Status != "ok":
-			why = "the classical method diverges, is unstable or needs more steps than it allows (block and interrogation allow at most 2000), or Newton's method does not converge"
+			why = "the classical method diverges, is unstable or needs too many steps (block and interrogation allow at most 2000), or Newton's method does not converge"
 		case r.Rule != shown(r.Method):
 		case strings.Contains(r.Status, "cut off"), strings.Contains(r.Status, "no alpha"), strings.Contains(r.Status, "no optimum"):
 			why = "some paths cannot be computed if the noise is as large as the error, so α* is a lower bound; calibrate.Run warns of this"
@@ -232,8 +232,8 @@ func cellsTable(rows []row) string {
 	return p.String()
 }
 
-// The method cells() returns the contents of the table row that shows the answer on the
-// page.
+// The page has a table with a row for each answer. The method cells() returns the
+// contents of the row for a.
 func (a *answer) cells() []string {
 	line := []string{a.Question, fmt.Sprintf("%.4g", a.Step), a.Remedy}
 	if a.Status != "ok" {

@@ -72,8 +72,8 @@ func seen(p *probode.Problem, sd float64, states ...int) bayes.Experiment {
 
 // The function inferred() returns a model in which all parameters of an experiment are
 // unknown, with log-normal priors of the given relative width around their values. The
-// argument `normal` is the number of parameters, at the end of the list, that have normal
-// priors with the standard deviation `width` instead.
+// last `normal` parameters are an exception: their priors are normal, with the standard
+// deviation `width`.
 func inferred(x bayes.Experiment, width float64, normal int) func(*bayes.Data) *bayes.Posterior {
 	return func(data *bayes.Data) *bayes.Posterior {
 		x.Data = data
@@ -167,8 +167,8 @@ type remedy struct {
 	name   string
 	noise  *rule          // the rule that chooses α; nil for no noise
 	method probode.Method // of the coarse posterior; nil for solver
-	// The function sampler() returns the sampler, and may change the model; the argument
-	// `fine` is the accurate model.
+	// The function sampler() returns the sampler for the model p, and may change p. The
+	// argument `fine` is the accurate model.
 	sampler func(p, fine *bayes.Posterior) sample.Sampler
 }
 

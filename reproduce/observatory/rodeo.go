@@ -77,10 +77,10 @@ func everySecond(of func(*bayes.Data) *bayes.Posterior) func(*bayes.Data) *bayes
 	}
 }
 
-// The list `ofRodeo` contains the questions about these problems. The parameters have
-// log-normal priors around the true values, and initial values that may be negative have
-// normal priors. The priors are narrower than those that the authors use, because the
-// chains are short here.
+// The list `ofRodeo` contains an inference problem for each of these three models. The
+// parameters have log-normal priors around the true values, and initial values that may
+// be negative have normal priors. The priors are narrower than those that the authors
+// use, because the chains are short here.
 var ofRodeo = []question{
 	{name: "rodeo: FitzHugh–Nagumo", truth: longFitzHughNagumo, times: append([]float64{0}, every(1, 40)...), step: 0.1,
 		observe: gaussian(math.Sqrt(0.005), 0, 1),

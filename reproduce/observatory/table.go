@@ -18,8 +18,8 @@ import (
 
 // The type of a row is a struct. The tag `csv` of a field contains the name of its
 // column. If the field is an array, the tag contains the names of its columns. If a field
-// is itself a struct, there is a column for each field of this struct, and the tag is the
-// prefix of the names of these columns.
+// is itself a struct, each field of this inner struct has a column, and the name of the
+// column begins with the tag of the outer field.
 
 // The function places() returns the names of the columns of a row, and the fields that
 // hold their values.

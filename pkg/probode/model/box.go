@@ -51,7 +51,7 @@ func newBox(q *Parameter, withPrior bool) (box, error) {
 			b.from, b.span = at-math.Abs(at)-0.1, 2*math.Abs(at)+0.2
 		}
 	case b.start.Type == "":
-		return b, fmt.Errorf("parameter %s has no bounds, no nominal value and no initialisation prior: give one of them, because the starting points of the searches depend on it", text.Clip(q.ID))
+		return b, fmt.Errorf("parameter %s has no bounds, no nominal value and no initialisation prior: give one of them, to determine the starting points of the searches", text.Clip(q.ID))
 	}
 	switch width := priorWidth(q); {
 	case q.Scale == Log:

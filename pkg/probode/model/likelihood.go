@@ -455,8 +455,8 @@ func (v *InstanceValue) add(observable string, density float64) {
 }
 
 // An impossibleError is returned if a measurement has no density under the model.
-// Examples are a noise that is not positive, a formula whose value is not finite, and a
-// negative value of the formula for a count.
+// Examples are a noise scale that is not positive, a prediction that is not finite, and a
+// negative prediction for a count.
 type impossibleError struct {
 	model, condition, observable string
 	time                         float64

@@ -155,9 +155,9 @@ func builtIn(name string) bool {
 	return ok || name == expr.Time
 }
 
-// The function numbers() lists the formulas for all parameters of a distribution except
-// its location, in the order of the field Own of [bayes.Likelihood]. Formulas that are
-// nil are omitted.
+// The function numbers() lists the formulas for the parameters of a distribution, without
+// its location. The order is that of the field Own of [bayes.Likelihood]. Formulas that
+// are nil are omitted.
 func numbers(freedom, noise *expr.Node) []*expr.Node {
 	return slices.DeleteFunc([]*expr.Node{freedom, noise}, func(n *expr.Node) bool { return n == nil })
 }

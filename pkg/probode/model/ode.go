@@ -247,9 +247,9 @@ func (c *compiledInstance) system(s *system) (*probode.Problem, error) {
 }
 
 // The function pullback() returns a function for the field Pullback of the problem q. The
-// argument `inputs` names the variables on which the rates depend. This function returns
-// NaN if any derivative is NaN, even if the NaN comes from a branch of a formula that is
-// not active.
+// argument `inputs` names the variables on which the rates depend. The new function
+// returns NaN if any derivative is NaN, even if the NaN comes from a branch of a formula
+// that is not active.
 func pullback(q *probode.Problem, inputs []string, rates []*expr.Node) func(dx, dtheta, lambda []float64, t float64, x, theta []float64) float64 {
 	gradient := gradientOf(inputs, rates, q.Params...)
 	return func(dx, dtheta, lambda []float64, t float64, x, theta []float64) (dt float64) {
@@ -543,10 +543,10 @@ func newProgram(inputs []string, outputs []*expr.Node, held ...string) (*program
 	return p, nil
 }
 
-// The method take() evaluates the program, and returns the machine that holds the
-// outputs. The caller must put the machine back into the pool. If theta has more elements
-// than the program has inputs for parameters, the surplus elements at the end of theta
-// are ignored.
+// The method take() gets a machine from the pool, evaluates the program on this machine,
+// and returns the machine, which holds the outputs. The caller must put the machine back
+// into the pool. If theta has more elements than the program has inputs for parameters,
+// the surplus elements at the end of theta are ignored.
 func (p *program) take(t float64, x, theta []float64) *machine {
 	m := p.pool.Get().(*machine)
 	m.in[0] = t
@@ -602,7 +602,7 @@ func (s *scatter) eval(vector, matrix []float64, t float64, x, theta []float64) 
 	s.pool.Put(m)
 }
 
-// The method within() makes all later searches for steady states of c stop when ctx is
+// After a call of the method within(), searches for steady states of c stop when ctx is
 // done.
 func (c *compiledInstance) within(ctx context.Context) {
 	c.end.within(ctx)

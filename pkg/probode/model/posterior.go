@@ -147,9 +147,10 @@ func (p *File) inside(theta []float64, near, edge float64) ([]float64, error) {
 	return point, nil
 }
 
-// The expected values of all experiments that the method observed() returns form a list.
-// For one row of the data, a place says where in this list the expected value is, and how
-// the parameters of the distribution are obtained.
+// A place belongs to a row of the data. The field `at` is the position of the expected
+// value of the row in the list of all expected values, which comprises all experiments
+// that the method observed() returns. The field `own` says how the parameters of the
+// distribution are obtained.
 type place struct {
 	at  int           // position of its expected value
 	own []paramSource // parameters of its distribution
@@ -168,10 +169,10 @@ type paramSource struct {
 // indices are in the argument `free` are unknown; theta contains the values of the other
 // parameters. The result `places` contains the place of each row of the experiment.
 //
-// If the argument `likelihood` is true, each unknown parameter of a distribution has its
-// own column, even if it is a parameter of the model. The value of the parameter can be
-// read from this column. If `likelihood` is true, the problems have only those parameters
-// on which the states depend.
+// If the argument `likelihood` is true, there is a column for each unknown parameter of a
+// distribution, including those that are parameters of the model. The value of the
+// parameter can be read from this column. If `likelihood` is true, the problems have only
+// those parameters on which the states depend.
 func (p *File) observed(c *compiledInstance, theta []float64, free []int, likelihood bool) (list []bayes.Experiment, places []place, err error) {
 	// Rows are sorted by time, so rows at the steady state are last.
 	rows := c.e.rows

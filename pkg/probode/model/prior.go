@@ -222,8 +222,8 @@ func (p *Parameter) Distribution() (bayes.Distribution, error) {
 	return d.plain(), nil
 }
 
-// If the same distribution has a simpler type, the method plain() returns it with this
-// type, which is LogNormal or the type of the field `Of`.
+// If d is a log-normal distribution, or equal to the distribution in the field `Of`, the
+// method plain() returns this distribution, whose type is simpler.
 func (d scalePrior) plain() bayes.Distribution {
 	if n, is := d.Of.(distuv.Normal); is && d.On == Log && d.Min <= 0 && math.IsInf(d.Max, 1) {
 		return distuv.LogNormal{Mu: n.Mu, Sigma: n.Sigma}
@@ -234,8 +234,8 @@ func (d scalePrior) plain() bayes.Distribution {
 	return d
 }
 
-// The type `laplace` is gonum's Laplace distribution with correct quantiles for p = 0 and
-// p = 1, for which gonum's method panics or has a rounding error.
+// The type `laplace` is gonum's Laplace distribution with a corrected Quantile method.
+// For p = 0 and p = 1, gonum's method panics or has a rounding error.
 type laplace struct{ distuv.Laplace }
 
 func (l laplace) Quantile(p float64) float64 {

@@ -34,10 +34,10 @@ const (
 	// below fineRise. A search has converged if Optimum.Left is at most the constant
 	// `short` and Optimum.Slope is at most flatSlope.
 	rise, fineRise, short, flatSlope = 1e-4, 1e-9, 1e-6, 1e-2
-	// Let b be the log-likelihood at the end of the best search. A search that ended with
-	// a log-likelihood below b − `reach` is not refined. A search that ended between b −
-	// `reach` and b − nearBest is refined with only a few further iterations. A few
-	// iterations are enough at an optimum, but not on a long ridge.
+	// A search is refined only if it ended less than `reach` below the best
+	// log-likelihood. If it ended more than nearBest below the best log-likelihood, only
+	// `few` further iterations are made. A few iterations are enough at an optimum, but
+	// not on a long ridge.
 	nearBest, few, reach = 2, 20, 20
 	// A measurement counts as equal to the value of the model if the absolute residual is
 	// less than the noise scale times the constant `met`.
@@ -207,11 +207,11 @@ func (f *search) rough(e *end) {
 // The method begin() sets the point at which the search begins. Every second search with
 // a random start begins at the best of several points. A single point may lie in a large
 // region in which the likelihood is almost constant, and a search cannot leave such a
-// region. An example is an oscillator whose measurements have an unknown scale factor. If
-// the parameters are such that the solution does not oscillate, the best scale factor is
-// often zero. The other searches begin at e.from, because the choice of the best of
-// several points favours broad local optima. If the likelihood cannot be computed at any
-// of these points, begin() draws more points.
+// region. For example, if an oscillator is measured with an unknown scale factor, the
+// best scale factor is often zero wherever the solution does not oscillate. The other
+// searches begin at e.from, because the choice of the best of several points favours
+// broad local optima. If the likelihood cannot be computed at any of these points,
+// begin() draws more points.
 func (f *search) begin(e *end) error {
 	const most = 25
 	points := 1
@@ -254,8 +254,8 @@ func (f *search) begin(e *end) error {
 
 // The method finish() completes the Optimum of a search. The argument `below` is the
 // difference between the best value of all searches and the value of this search. If this
-// difference is less than the constant `reach`, the search first continues with the tighter
-// tolerances that accurate optima need, unless f.ctx is done.
+// difference is less than the constant `reach`, the search first continues with tighter
+// tolerances, unless f.ctx is done.
 func (f *search) finish(e *end, below float64) {
 	if e.Err != nil {
 		return

@@ -146,8 +146,8 @@ func observableTable(t *source.Table) []observable {
 	return list
 }
 
-// conditionTable reads a table of conditions. If a cell is empty, the condition does not
-// set the quantity of this column.
+// conditionTable reads a table of conditions. If the cell for a quantity is empty, the
+// condition does not set this quantity.
 func conditionTable(t *source.Table) []condition {
 	t.Need("conditionId")
 	var list []condition

@@ -23,11 +23,11 @@ const (
 	// The claimed error is the difference between the two integrations, multiplied by the
 	// constant `doubt`.
 	doubt = 10.0
-	// The constant `doubtStiff` replaces `doubt` for implicit steps. The value is larger
-	// than that of `doubt`, because both integrations may suffer from order reduction.
+	// The constant `doubtStiff` replaces `doubt` for implicit steps. It is larger than
+	// `doubt`, because both integrations may suffer from order reduction.
 	doubtStiff = 30.0
-	// The claimed relative error of every component is at least the largest claimed
-	// relative error of any component multiplied by the constant `share`.
+	// No component has a claimed relative error below the constant `share` times the
+	// largest claimed relative error of all components.
 	share = 0.3
 	// The constant `lost` is the relative difference above which the solution is taken to
 	// have no correct digit.
@@ -35,9 +35,9 @@ const (
 	// The constant `least` is the lower limit of the claimed error, in units of the
 	// tolerance of a step.
 	least = 0.1
-	// The relative error of a component is ignored while the component is very small:
-	// while its absolute value is below the product of the constant `faded` and its
-	// largest absolute value so far.
+	// A component is very small if its absolute value is below the constant `faded` times
+	// its largest absolute value so far. The relative error of such a component is
+	// ignored.
 	faded = 1e-6
 	// The integration is divided into periods. A period that begins at t₀ + s ends at t₀
 	// + `longer` × s. The claimed error depends only on the differences in the current

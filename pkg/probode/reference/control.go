@@ -64,8 +64,8 @@ func (e *integration) reach(target float64, i int) error {
 		}
 
 		// A step may be shortened because of an output time or MaxStep. The permitted
-		// error of such a step is proportional to its length, so that many output times
-		// do not increase the total error.
+		// error of such a step is reduced in proportion to its length, so that additional
+		// output times do not increase the total error.
 		limit := min(rest, e.longestStep())
 		H, part, cut := r.natural, 1.0, false
 		if e.t >= r.renew {
@@ -131,9 +131,9 @@ func (e *integration) seeInput(h float64) {
 }
 
 // The method divides() reports whether a shortened step is taken in two parts. The error
-// of an implicit step may depend only on the step length. If every step went from one
-// output time to the next, both integrations would therefore have the same error, and the
-// difference between their results would not show this error.
+// of an implicit step may depend only on the step length. If output times determined the
+// steps of both integrations, the two errors could be equal, and the difference between
+// the two results would not show them.
 func (e *integration) divides() bool {
 	return !e.second && e.rule.family == implicit && !e.divided
 }
@@ -162,8 +162,9 @@ func (e *integration) try(H, part float64, cut bool) (int, bool) {
 		first = 2
 	}
 	if H > e.set.MaxStep/2 {
-		// With more rows of the scheme, neighbouring points at which f is evaluated are
-		// closer together. With four rows, neighbouring points are at most H/8 apart.
+		// With more rows of the scheme, f is evaluated at points that are closer
+		// together. With four rows, the distance between neighbouring points is at most
+		// H/8.
 		first, k = max(first, 3), max(k, 3)
 	}
 	for j := 0; ; j++ {

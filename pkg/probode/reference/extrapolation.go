@@ -50,9 +50,10 @@ func (e *integration) distance(j int, H, part float64) float64 {
 		largest = max(largest, e.peak[k], math.Abs(e.x[k]+dx))
 	}
 	// Suppose that a component begins at zero and that its derivative is a sum of terms
-	// that cancel. The rounding errors in this component exceed any relative tolerance.
-	// An example is the second velocity of a double pendulum released from rest. Such
-	// errors are recognised because they do not decrease from row to row.
+	// that cancel. Near the start, the rounding errors of this component are larger than
+	// any relative tolerance permits. An example is the second velocity of a double
+	// pendulum released from rest. Such errors are recognised because they do not
+	// decrease from row to row.
 	rounding := 0.0
 	if e.rule.family == explicit && e.set.Absolute == nil && j > 1 {
 		rounding = 16 * epsilon * H * vector.MaxAbs(e.f0)
@@ -75,7 +76,7 @@ func (e *integration) distance(j int, H, part float64) float64 {
 		unit := part * max(e.set.permitted(k, size), 1e-15*size)
 		// A component that has been zero may become nonzero because of an input. The time
 		// of this change is known only to within a few units in its last place, so the
-		// component is uncertain shortly after that time.
+		// value of the component shortly after this time is uncertain.
 		if e.leaves(k, H, shortest) {
 			unit = max(unit, math.Abs(dx)+math.Abs(e.tab[1][k])+math.Abs(e.smooth[0][k]))
 		} else if since := e.t - e.left[k] + H; since > 0 {
@@ -89,8 +90,8 @@ func (e *integration) distance(j int, H, part float64) float64 {
 }
 
 // The method size() returns the number by which an error of component k is divided to
-// give its relative error. This number is x, the absolute value of the component. If
-// there is no absolute tolerance, this number has a positive lower limit, unless all
+// give its relative error. This number is usually x, the absolute value of the component.
+// If there is no absolute tolerance, the number has a positive lower limit, unless all
 // states are zero. The argument `largest` is the largest absolute value of all
 // components.
 func (e *integration) size(k int, x, largest float64) float64 {

@@ -8,8 +8,8 @@ import (
 )
 
 // implicitSubsteps contains odd multiples of 2, so that infinitely stiff components have
-// the same sign in each row. The numbers increase faster than those of the explicit rule.
-// This keeps the weights of the extrapolation small (Bader & Deuflhard 1983).
+// the same sign in each row. The numbers of substeps increase faster than those of the
+// explicit rule, to keep the weights of the extrapolation small (Bader & Deuflhard 1983).
 var implicitSubsteps = []int{2, 6, 10, 14, 22, 34, 50, 74}
 
 // newImplicit returns the implicit rule, or nil if its matrices do not fit in memory.
@@ -104,10 +104,10 @@ func (r *rule) solve(e *integration, dst []float64, H float64, n int) bool {
 
 // The method plausible() checks a step H that has converged according to the
 // extrapolation scheme. If f is not smooth, rows may agree on a wrong result by chance.
-// Therefore the method interpolates between the two ends of the step by a cubic
-// polynomial that matches the states and the slopes f there. In the middle of the step,
-// the slope of the polynomial is compared with f. The matrix (I/H − J)⁻¹ is applied to
-// the difference between the two slopes, to damp stiff components. The cubic is not
+// To detect such a result, the method interpolates between the two ends of the step by a
+// cubic polynomial that matches the states and the slopes f there. In the middle of the
+// step, the slope of the polynomial is compared with f. The matrix (I/H − J)⁻¹ is applied
+// to the difference between the two slopes, to damp stiff components. The cubic is not
 // accurate, so a difference of up to half of the largest slope is accepted. At an
 // equilibrium all slopes consist of rounding errors, so their differences are as large as
 // the slopes themselves. However, these differences change the state by less than the

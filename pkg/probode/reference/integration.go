@@ -71,8 +71,8 @@ type rule struct {
 }
 
 func newRule(f family, n []int, run int) *rule {
-	// The more accurate integration omits the first row, so that it differs from the
-	// looser integration even if output times determine the steps of both integrations.
+	// The first row is omitted in the more accurate integration. The two integrations
+	// therefore differ even if output times determine the steps of both.
 	n = n[run:]
 	return &rule{family: f, n: n, k: (len(n) - 1) / 2,
 		work: make([]float64, len(n)), best: make([]float64, len(n)), cost: make([]float64, len(n))}
@@ -155,9 +155,8 @@ const epsilon = 0x1p-52
 
 // The constant `shortest` is a step length, in units in the last place of t. If a
 // component has been zero so far, steps up to this length are accepted with any increment
-// of the component. One reason is that the component has no size with which the error
-// could be compared. Another reason is that the time of a kink or jump of f is not known
-// more accurately.
+// of the component. There are two reasons: the component has no size with which the error
+// could be compared, and the time of a kink or jump of f is not known more accurately.
 const shortest = 16
 
 // The method leaves() reports whether component k has been zero so far and the step

@@ -18,7 +18,7 @@ import (
 // smaller. If the estimated error is still large, the solve returns an error.
 type Accurate struct {
 	// Tolerance bounds the error of a step. If Relative is zero and Absolute is nil,
-	// Relative is set to 1e-10. This tolerance is small enough for inference. For
+	// Relative is set to 1e-10. The default is accurate enough for inference. For
 	// example, if there are a thousand observations and the noise is a thousandth of the
 	// state, errors of this size change the log-likelihood by about 1e-4.
 	probode.Tolerance

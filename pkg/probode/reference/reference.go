@@ -78,9 +78,8 @@ type Solution struct {
 	// errors no solver can detect.
 	Error []float64
 
-	// These fields are the numbers of the accepted steps, the rejected steps, the calls
-	// of F and FJ, and the accepted linearly implicit steps, summed over all
-	// integrations.
+	// The following fields count the accepted steps, the rejected steps, the calls of F
+	// and FJ, and the accepted linearly implicit steps of all integrations together.
 	steps, rejected, evaluations, implicit int
 }
 

@@ -111,7 +111,8 @@ func moves(d int) []move {
 	return []move{crankNicolson(1), {1, 1.5 * walk, true}, crankNicolson(0.5), {1, 4 * walk, true}}
 }
 
-// The type `gaussian` lists the interfaces that the stepper of adams.Moulton implements.
+// The type `gaussian` combines the interfaces that the stepper of adams.Moulton
+// implements.
 type gaussian interface {
 	probode.Implicit
 	probode.Rememberer

@@ -105,8 +105,8 @@ func (s *Law) keep(z []float64) {
 	for _, r := range s.roots {
 		// Newton's method finds a double root with an error of about the square root of
 		// the rounding error. Such a root must not be counted twice, so two roots count
-		// as one if they are closer together than 10⁻³ standard deviations. At this
-		// distance, a second root makes no difference to the distribution.
+		// as one if they are closer together than 10⁻³ standard deviations. If two roots
+		// are so close, omitting one of them makes no difference to the distribution.
 		same := true
 		for k, v := range r {
 			same = same && math.Abs(v-z[k]) <= 1e-3*s.sd(k)+1e-6*math.Abs(v)

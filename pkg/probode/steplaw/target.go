@@ -56,11 +56,11 @@ type target struct {
 	negJ   *probode.LU     // factors of −J = 0 × I − J
 	pivots *elimination    // of −J
 
-	// Φ is computed from the remainder of the linearisation about the point `base`, and
-	// not from r. The reason is that r is a small difference of terms of size z/h. For a
-	// method of high order with small steps, the rounding errors of r could be larger
-	// than the noise. The field `fbase` is f(t_{i+1}, base) + r(μ), where r(μ) is zero
-	// unless Newton's iteration ended early.
+	// Φ is not computed from r, because r is a small difference of terms of size z/h.
+	// Instead, Φ is computed from the remainder of the linearisation about the point
+	// `base`. The rounding errors of r could be larger than the noise of a high-order
+	// method with small steps. The field `fbase` is f(t_{i+1}, base) + r(μ), where r(μ)
+	// is zero unless Newton's iteration ended early.
 	base, fbase []float64
 
 	z, u []float64 // from the last call of phi
@@ -92,8 +92,8 @@ func (g *target) set(s *probode.ImplicitStep, theta, scale []float64) error {
 		copy(g.base, g.mu)
 		g.p.F(g.fbase, g.t, g.base, theta)
 		for k, f := range g.fbase {
-			// If r(μ) is below the rounding error of the terms of r, then r(μ) is set to
-			// zero, the value of r at the exact μ.
+			// If the computed r(μ) is not larger than its rounding error, zero is used
+			// instead, because r is zero at the exact μ.
 			r := s.Inv*g.mu[k] - s.Known[k] - f
 			if math.Abs(r) > 4*epsilon*(s.Inv*math.Abs(g.mu[k])+math.Abs(s.Known[k])+math.Abs(f)) {
 				g.fbase[k] += r

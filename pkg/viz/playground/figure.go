@@ -41,7 +41,8 @@ type content interface {
 	compute(ctx context.Context) error
 
 	// The method advance() lets the task run for about the given time, and reports
-	// whether the computation is complete. The type `Figure` provides this method.
+	// whether the computation is complete. The type `Figure` implements the method
+	// advance().
 	advance(budget time.Duration) (done bool)
 
 	// The method show() adds the results so far to a View.

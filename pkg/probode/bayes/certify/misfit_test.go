@@ -59,7 +59,7 @@ func TestCertificateWithAMisfit(t *testing.T) {
 		if !(m.Bound > 0.8*moved) || one.Certified(0.1) != (off == 0) || (m.Misfit > 0) != (off > 0) {
 			t.Errorf("off by %g: moved by %g sd, %+v", off, moved, m)
 		}
-		if said := strings.Contains(one.Answer(0.1), "farther from the model"); said != (off > 0) {
+		if said := strings.Contains(one.Answer(0.1), "residuals are larger"); said != (off > 0) {
 			t.Errorf("off by %g: %s", off, one.Answer(0.1))
 		}
 	}

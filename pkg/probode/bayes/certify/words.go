@@ -96,7 +96,7 @@ func (c *Certificate) Answer(threshold float64) string {
 		fmt.Fprintf(&b, "The distributions of data that the two solvers predict differ by a total variation of %.2g and a Kullback–Leibler divergence of %.2g.\n", m.TV, m.KL)
 	}
 	if m.Misfit > 0 {
-		fmt.Fprintf(&b, "The data are farther from the model than the measurement errors explain. Because of that, the solver's error may move a parameter by another %.2g sd; the bound includes this.\n", m.Misfit)
+		fmt.Fprintf(&b, "The residuals are larger than the measurement errors can explain. Therefore the solver's error may move a parameter by another %.2g sd; the bound includes this.\n", m.Misfit)
 	}
 	if d := m.OwnD; d <= threshold/10 {
 		fmt.Fprintf(&b, "The reference's own D is %.1g.\n", d)

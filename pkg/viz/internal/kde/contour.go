@@ -17,8 +17,8 @@ func (g Surface) Contour(level float64) (x, y []float64) {
 			t.cell(i, j)
 		}
 	}
-	// Join the segments into polylines. The order of the polylines is the order in which
-	// the cells were visited, because the order of the elements of a map is random.
+	// Join the segments into polylines. The polylines are in the order in which the cells
+	// were visited, and not in the random order of the elements of a map.
 	for _, start := range t.order {
 		first := true
 		for at := start; ; {

@@ -55,8 +55,8 @@ func Plane(x, y []float64, f float64, m int) (Surface, error) {
 	s := f * f * math.Pow(n, -1.0/3)
 	sxx, syy, sxy = s*sxx, s*syy, s*sxy
 
-	// In each row of the grid, Δy is fixed. With v = Δy/σ_y, a kernel with correlation r
-	// then has the conditional mean r v σ_x and the conditional standard deviation σ_x
+	// In each row of the grid, v = Δy/σ_y is fixed. Given v, a kernel with correlation r
+	// has the conditional mean r v σ_x and the conditional standard deviation σ_x
 	// √(1−r²). The density is computed only in rows within four σ_y, and in each row only
 	// at points within four conditional standard deviations of the conditional mean.
 	const reach = 4

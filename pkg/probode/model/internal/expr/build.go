@@ -34,10 +34,9 @@ func kind(n *Node) string {
 	return "a number"
 }
 
-// The function fits() reports whether n has the right type for an argument. The right
-// type is that of a condition if the argument `condition` is true, and that of a number
-// otherwise. For a call of a function that the model defines, the result is always true,
-// because the type is not yet known.
+// If the argument `condition` is true, the function fits() reports whether n is a
+// condition, and otherwise whether n is a number. If n calls a function that the model
+// defines, fits() returns true, because the type of the call is not yet known.
 func fits(n *Node, condition bool) bool {
 	return n.op == opUser || n.op != opLambda && n.Boolean() == condition
 }
@@ -156,8 +155,8 @@ func equality(o op) builder {
 func recip(a *Node) *Node { return node(opDiv, Num(1), a) }
 
 // The function log() builds the natural logarithm of its argument or, with two arguments,
-// the logarithm of the first argument to the base given by the second. In PEtab the base
-// is also the second argument; in the infix formulas of SBML it is the first.
+// the logarithm of the first argument to the base given by the second. PEtab uses the
+// same order; in the infix formulas of SBML, the base is the first argument.
 func log(a []*Node) *Node {
 	if len(a) == 1 {
 		return node(opLn, a[0])

@@ -28,7 +28,7 @@ const (
 	codeAnd
 	codeOr
 
-	// The method fuse() makes the following instructions. A fused instruction rounds its
+	// The method fuse() creates the instructions below. A fused instruction rounds its
 	// result in the same way as the separate instructions that it replaces.
 	codeMul3   // (a b) c
 	codeMulAdd // a b + c

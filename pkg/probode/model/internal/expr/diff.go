@@ -221,8 +221,8 @@ func (p *pool) chainRule(m *Node, d []*Node) *Node {
 
 // diffProduct returns the derivative of a product. The derivative is a sum over the
 // factors that are not constant; each term is the derivative of a factor times the other
-// factors. The terms share partial products from the left and from the right, so the
-// derivative of a product of n factors takes O(n) operations.
+// factors. The terms share products of the first factors and products of the last
+// factors, so the derivative of a product of n factors takes O(n) operations.
 func (p *pool) diffProduct(a, d []*Node) *Node {
 	one := p.num(1)
 	right := make([]*Node, len(a)+1)
@@ -265,10 +265,10 @@ func (p *pool) diffPower(m *Node, d []*Node) *Node {
 	return p.add(terms...)
 }
 
-// The method guard() returns the argument `product`, which is an inner derivative d times
-// an outer slope. The outer slope can be infinite or NaN where the function itself is
-// finite. Where d is 0 because a piece is constant, guard() returns 0 instead of the
-// product. An example is sqrt(max(0, x)) for x < 0.
+// The argument `product` is an inner derivative d times an outer slope, which can be
+// infinite or NaN where the function itself is finite. The method guard() returns
+// `product`, or 0 where d is 0 because a piece is constant. For example, `product` is 0 ×
+// ∞ for the function sqrt(max(0, x)) at x < 0.
 func (p *pool) guard(d, product *Node) *Node {
 	if c := p.vanishes(d, 8); c.op != opBool || c.val != 0 {
 		return p.piecewise([]*Node{p.num(0), c, product})

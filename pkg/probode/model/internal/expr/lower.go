@@ -175,9 +175,10 @@ func (l *lowering) node(n *Node) int32 {
 	return l.emit(codeFunc+code(n.op), arg(0))
 }
 
-// The method pow() emits multiplications instead of a power if powNumber computes the
-// same power by multiplication. Different powers of the same number share the repeated
-// squares from which they are computed.
+// The method pow() returns x^y. If y is a constant for which powNumber uses
+// multiplications, pow() emits the same multiplications; otherwise it emits a single
+// power instruction. Different powers of the same number share the repeated squares from
+// which they are computed.
 func (l *lowering) pow(x, y int32) int32 {
 	if y >= 0 {
 		return l.emit(codePow, x, y)

@@ -11,7 +11,7 @@ const powerMost = 16
 // powerBy computes x^e by multiplications and, if necessary, a square root and a
 // division. The exponent e must not be 0, |e| must be at most powerMost, and 2e must be a
 // whole number; otherwise the result `ok` is false. The type T is float64, or the integer
-// type by which a program numbers its values.
+// type that identifies values in a program.
 func powerBy[T any](x T, e float64, one T, do func(c code, operands ...T) T) (v T, ok bool) {
 	n := math.Abs(e)
 	whole := math.Trunc(n)

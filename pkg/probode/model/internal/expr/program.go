@@ -292,11 +292,10 @@ type run struct {
 
 // The method schedule() groups instructions with the same code. An instruction is ready
 // when its operands have been computed. The method schedule() takes all ready
-// instructions with one code. After that, further instructions with the same code may be
-// ready, and schedule() takes these as well. Then the method continues with the code that
-// has the most ready instructions, so the runs are few and long. The instructions that
-// are marked in the argument `early` come first; the result `ahead` is the number of runs
-// that they form.
+// instructions with one code, and also those that become ready in the meantime. Then the
+// method continues with the code that has the most ready instructions, so the runs are
+// few and long. The instructions that are marked in the argument `early` come first; the
+// result `ahead` is the number of runs that they form.
 func (s *straightLine) schedule(early []bool) (runs []run, ahead int) {
 	first := s.first()
 	n := len(s.code)

@@ -183,9 +183,9 @@ func (q *product) put(f *Node) {
 
 // The method mul() returns the product of factors. The numerical factor comes first, the
 // sign is outside the product, and whole powers of equal factors are combined. If a
-// factor is itself a product, its brackets are removed by the same rules by which the
-// method add() removes the brackets of sums. If such a product contains a number, its
-// brackets are always removed, so that the number can come first.
+// factor is itself a product, mul() decides by the same rules as add() whether to remove
+// its brackets. If such a product contains a number, its brackets are always removed, so
+// that the number can come first.
 func (p *pool) mul(factors ...*Node) *Node {
 	q := &product{coef: 1, where: map[*Node]int{}}
 	inner := false

@@ -279,8 +279,8 @@ func (s *reader) event(e *tree.Element) {
 		}
 	}
 	// All assignments use the values just before the event, as case 01780 of the SBML
-	// test suite requires. A concentration is converted to an amount by multiplication
-	// with the size of the compartment just before the event.
+	// test suite requires. A concentration is converted to an amount: it is multiplied by
+	// the size that the compartment has just before the event.
 	set := map[string]*expr.Node{}
 	var order []*tree.Element
 	for _, a := range e.List("listOfEventAssignments") {
