@@ -61,7 +61,7 @@ func (a *moulton) current1(r *fusedRun, z []float64, from, to int, theta, xi []f
 	return to, nil
 }
 
-// newton1 takes steps whose equation is solved by Newton's method: see solveNewton.
+// newton1 takes steps, and solves the equation of each step by Newton's method: see solveNewton.
 func (a *moulton) newton1(r *fusedRun, z []float64, from, to int, theta, xi []float64) (int, error) {
 	fj, f, jac, t := a.p.FJ, (*[1]float64)(a.fc), (*[1 * 1]float64)(a.jac.A), a.g.Times()
 	inv, scale := a.inv, &r.scale
@@ -288,7 +288,7 @@ func (a *moulton) current2(r *fusedRun, z []float64, from, to int, theta, xi []f
 	return to, nil
 }
 
-// newton2 takes steps whose equation is solved by Newton's method: see solveNewton.
+// newton2 takes steps, and solves the equation of each step by Newton's method: see solveNewton.
 func (a *moulton) newton2(r *fusedRun, z []float64, from, to int, theta, xi []float64) (int, error) {
 	fj, f, jac, t := a.p.FJ, (*[2]float64)(a.fc), (*[2 * 2]float64)(a.jac.A), a.g.Times()
 	inv, scale := a.inv, &r.scale
@@ -515,7 +515,7 @@ func (a *moulton) current3(r *fusedRun, z []float64, from, to int, theta, xi []f
 	return to, nil
 }
 
-// newton3 takes steps whose equation is solved by Newton's method: see solveNewton.
+// newton3 takes steps, and solves the equation of each step by Newton's method: see solveNewton.
 func (a *moulton) newton3(r *fusedRun, z []float64, from, to int, theta, xi []float64) (int, error) {
 	fj, f, jac, t := a.p.FJ, (*[3]float64)(a.fc), (*[3 * 3]float64)(a.jac.A), a.g.Times()
 	inv, scale := a.inv, &r.scale

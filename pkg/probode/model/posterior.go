@@ -29,8 +29,8 @@ import (
 // error-controlled solve at the nominal parameters. In both cases the relative tolerance
 // is 10⁻⁶. To see the effect of another solver, change Method, Mesh and Alpha.
 //
-// A noise formula that is neither a number nor a parameter, such as 0.1 + 0.05 x, has its
-// own column in Data and Observe; this column contains no data. Measurements at a steady
+// A noise formula that is neither a number nor a parameter, such as 0.1 + 0.05 x, has a
+// column of its own in Observe. All data in this column are NaN. Measurements at a steady
 // state form a separate experiment, which begins in that state. All steady states,
 // including those of preequilibration, are computed by an accurate solver, so they
 // contain neither the error nor the noise of Method.

@@ -184,7 +184,7 @@ func (pl *plan) by(s probode.Setup) *bayes.Posterior {
 	return &q
 }
 
-// The method of() returns the posterior for the deterministic inference at step i.
+// The posterior returned by the method of() serves the deterministic inference at step i.
 func (pl *plan) of(i int) *bayes.Posterior { return pl.by(pl.ladder[i].setup) }
 
 // The method frozen() returns the posterior for the deterministic inference at step i.

@@ -184,7 +184,7 @@ func (k *hamiltonian) noise(x []float64) {
 	}
 }
 
-// The method target() is the value of the field Target of the embedded kernel.
+// The embedded kernel calls the method target() through its field Target.
 func (k *hamiltonian) target(grad, x []float64) (float64, error) {
 	d, n := len(k.theta), len(k.mean)
 	k.noise(x)
