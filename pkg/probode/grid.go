@@ -318,9 +318,9 @@ func (g *Grid) String() string { return g.rule }
 func (g *Grid) Local() []float64 { return g.local }
 
 // Order returns the order of step i, as chosen in the error-controlled run that made the
-// grid: see Chooser. After Refine, both halves of a step have the order of that step.
-// Order returns 0 for an event, for a method of fixed order, and for a grid that was not
-// made by an error-controlled run.
+// grid: see Chooser. After Refine, both halves of a step have the same order as the
+// original step. Order returns 0 for an event, for a method of fixed order, and for a
+// grid that was not made by an error-controlled run.
 func (g *Grid) Order(i int) int {
 	if g.orders == nil {
 		return 0
@@ -406,7 +406,7 @@ func (g *Grid) Segment(i int) (from, to int) {
 }
 
 // Grows reports whether g is the unfinished grid of an error-controlled run. The times of
-// an unfinished grid still change, so nothing that depends on the lengths of steps can be
+// an unfinished grid can still change, so nothing that depends on step lengths can be
 // computed in advance.
 func (g *Grid) Grows() bool { return len(g.seg) == 0 }
 

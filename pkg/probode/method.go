@@ -81,9 +81,9 @@ type Rememberer interface {
 // that uses earlier steps and is not an Estimator cannot be used under error control.
 type Estimator interface {
 	Stepper
-	// LocalError writes to dst an estimate of the error of each component in the last
-	// step. This step is step i without noise, which begins in the state x and ends in
-	// the state `next`.
+	// LocalError writes to dst an estimate of the error of each component in step i,
+	// which is the last step taken. The step leads from the state x to the state `next`,
+	// without noise.
 	LocalError(dst []float64, i int, x, next, theta []float64) error
 }
 
@@ -98,11 +98,10 @@ type Chooser interface {
 	// Choose is called after step i, which began in the state given to Step and ended in
 	// the state `next`. The argument `size` is the local error of the step in units of
 	// the tolerance. If `size` is at most 1, the step is accepted. If `size` is +Inf, the
-	// step failed. The argument `units` is a function that converts another error
-	// estimate to the same units. Choose returns the factor by which the length of the
-	// step should be multiplied for the next step, or for the repetition of this step.
-	// After a failed step the factor is ignored, and the step is repeated with an eighth
-	// of its length.
+	// step failed. The function units() converts any other error estimate to units of the
+	// tolerance. Choose returns the factor by which the length of the step should be
+	// multiplied for the next step, or for the repetition of this step. After a failed
+	// step the factor is ignored, and the step is repeated with an eighth of its length.
 	Choose(i int, size float64, next []float64, units func(local []float64) float64) (factor float64)
 	// Chosen returns the order of the last step, or 0 if the method has only one order.
 	Chosen() int

@@ -81,12 +81,12 @@ type Problem struct {
 	// an event, F is called one ulp inside the step.
 	Events []Event
 
-	// Hybrid, if not nil, is another form of this problem, for a function f that jumps
-	// where a state passes a certain value. Hybrid has additional states, which follow
-	// the states of this problem. The additional states say which branch of f applies.
-	// Events with a Trigger set these additional states, so f is smooth between events.
-	// Adaptive and reference.Accurate solve Hybrid in place of this problem. The Span and
-	// the Theta of Hybrid are ignored.
+	// Hybrid, if not nil, is another formulation of this problem. It is needed if f jumps
+	// when a state passes a certain value. Hybrid has additional states, which follow the
+	// states of this problem. The additional states say which branch of f applies. Events
+	// with a Trigger set these additional states, so f is smooth between events. Adaptive
+	// and reference.Accurate solve Hybrid in place of this problem. The Span and the
+	// Theta of Hybrid are ignored.
 	Hybrid *Problem
 
 	// Theta is the nominal parameter vector, which is used if the caller gives none.
@@ -97,8 +97,8 @@ type Problem struct {
 	// O(d kl (kl+ku)) instead of O(d³).
 	Band *Bandwidth
 
-	// Autonomous says that f does not depend on t. An implicit multistep method then
-	// needs one evaluation of f less in each step.
+	// Autonomous says that f does not depend on t. If Autonomous is true, an implicit
+	// multistep method needs one fewer evaluation of f per step.
 	Autonomous bool
 
 	// Noiseless lists the components of the state, counted from 0, for which f is always
@@ -150,18 +150,18 @@ func (p *Problem) Initial(dst, theta []float64) {
 	copy(dst, p.X0)
 }
 
-// UnknownStart returns a copy of p in which the initial values of the given components of
-// the state, or of all components if none is given, are additional parameters, which
-// follow the parameters of p:
+// UnknownStart returns a copy of p with additional parameters: the initial values of the
+// given components of the state, or of all components if none is given. The additional
+// parameters follow the parameters of p:
 //
 //	θ′ = (θ, x₀ₖ, …).
 //
 // The initial values can then be inferred like any other parameter. The nominal values of
 // the additional parameters are the initial values of p. The name of an additional
 // parameter is the name of the state, without a unit and followed by 0: hare0 for hare,
-// x1_0 for x1. The functions of p still get only the parameters of p. UnknownStart panics
-// if a component does not exist, or if p already has a parameter with the name of an
-// additional parameter.
+// x1_0 for x1. The functions of p are called without the additional parameters.
+// UnknownStart panics if a component does not exist, or if p already has a parameter with
+// the name of an additional parameter.
 func (p *Problem) UnknownStart(components ...int) *Problem {
 	if len(components) == 0 {
 		components = make([]int, p.Dim())

@@ -65,9 +65,9 @@ func (s Setup) Bind(ctx context.Context, p *Problem, at, times []float64) (Path,
 
 // Grid returns the grid on which s solves p. The grid is made for θ and, if the mesh uses
 // them, for the times at which the solution is needed. With ScaleLocal the grid stores
-// the local errors of the classical path at θ. For a Mesh that chooses its steps anew for
-// every θ, Grid returns the grid of the Path that Hold returns. If there is no grid, the
-// error says why.
+// the local errors of the classical path at θ. If the Mesh chooses its steps anew for
+// every θ, Grid calls Hold, and returns the grid of the resulting Path. If there is no
+// grid, the error says why.
 func (s Setup) Grid(ctx context.Context, p *Problem, theta, times []float64) (*Grid, error) {
 	if m, ok := s.Mesh.(gridder); ok {
 		g, err := m.grid(ctx, p, s.Method, theta, times)

@@ -163,8 +163,8 @@ func (s *Solver) MemoryLen() int {
 	return 0
 }
 
-// After Bind has been called, solves by s, and by Solvers that are cloned from s
-// afterwards, stop soon after ctx is done, and return the error of ctx. The function
+// Bind makes every later solve by s stop soon after ctx is done, and return the error of
+// ctx. The same holds for Solvers that are cloned from s after the call. The function
 // release() restores the earlier context; if Bind is called several times, the release
 // functions must be called in reverse order.
 func (s *Solver) Bind(ctx context.Context) (release func()) {

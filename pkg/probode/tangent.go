@@ -74,10 +74,10 @@ func (t *Tangents) AddNoise(dst []float64, m int, xi []float64) {
 // 10⁻⁷. Each direction costs about as much as one more solve: it takes one additional
 // evaluation of F for every evaluation in the step, or none if FTheta is set. If Z itself
 // depends on the Jacobian, as in the noise of adams.Moulton, each direction also takes
-// two evaluations of FJ, and costs about three solves. In two dimensions, each direction
-// costs about four times as many solves, because Solve is especially fast there. If the
-// method is not Differentiable, the derivative in each direction is a central difference
-// of two solves.
+// two evaluations of FJ, and costs about three solves. In two dimensions Solve itself is
+// especially fast, so these costs, measured in solves, are about four times as large. If
+// the method is not Differentiable, the derivative in each direction is a central
+// difference of two solves.
 func (s *Solver) SolveTangents(z, dz, theta, dtheta, xi []float64) error {
 	p, m := len(s.p.Theta), 0
 	if p > 0 {

@@ -10,8 +10,8 @@ var dashes = [...]Dash{Solid, Dashed, DashDotted, Dotted}
 
 // Curves returns a panel with several curves that differ in colour, dash and marker.
 // Below the curves, the panel contains a grey guide y ∝ xᵖ for each p in the argument
-// `slopes`, labelled with p. On logarithmic axes, the error of a method of order p,
-// plotted against the step size, is parallel to the guide for p. Curves keeps a dash,
+// `slopes`, labelled with p. If a method has order p, a plot of its error against the
+// step size on logarithmic axes is parallel to the guide for p. Curves keeps a dash,
 // marker or colour that is already set for a curve.
 func Curves(x, y Axis, slopes []float64, curves ...Line) Panel {
 	p := Panel{X: x, Y: y}

@@ -16,9 +16,9 @@ import (
 //
 // The software of Chkrebtii et al. uses the same formula for the next state. In another
 // reading of algorithm 1 of [C16], the value of f has an error with the same variance as
-// the prediction of this value. Under this reading, the path does not converge as h → 0
-// if ℓ is a fixed number of steps, because the prior mean of x′, which is zero, keeps a
-// fixed weight in every prediction.
+// the prediction of this value. If the value of f has this error and ℓ is a fixed number
+// of steps, the path does not converge as h → 0. The reason is that the prior mean of x′
+// is zero, and that its weight in the predictions does not decrease with h.
 //
 // Algorithm 2 of [C16], a sampler that draws θ and a new path together, corresponds to
 // sample.PseudoMarginal with one particle.

@@ -88,9 +88,9 @@ func (c *Chain) Start(k Kernel) (err error) {
 }
 
 // Finished marks a chain as complete without starting it. Finished is called if all
-// iterations of the chain were run earlier. The arguments are the counts of the moves
-// during burn-in and after it. Advance runs no iterations of a chain that is marked as
-// complete.
+// iterations of the chain were run earlier. The arguments count the moves that were made
+// during the burn-in and after it. Advance runs no iterations of a chain that is marked
+// as complete.
 func (c *Chain) Finished(burnIn, after Stats) {
 	c.iteration = c.settings.iterations(c.settings.Draws)
 	c.burnIn, c.after = burnIn, after

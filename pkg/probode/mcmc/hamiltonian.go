@@ -323,8 +323,8 @@ func (k *Hamiltonian) Evaluate() []float64 {
 	return []float64{logp}
 }
 
-// Leap returns the step length and the fraction of iterations that use a rotation. The
-// step length and the fraction do not change after the burn-in.
+// Leap returns the step length and the fraction of iterations that use a rotation. Both
+// results remain the same after the burn-in.
 func (k *Hamiltonian) Leap() (size, turning float64) {
 	return k.leap, k.turning()
 }

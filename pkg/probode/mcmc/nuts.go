@@ -54,9 +54,9 @@ type NUTS struct {
 	// near x, such as the inverse of the Fisher information at x. CovAt returns nil if it
 	// has no guess. CovAt is called at the mean of the draws of each window, because the
 	// shape at a mode can differ from the shape of the region that contains most of the
-	// probability mass. The draws of the window are used only to correct the guess that
-	// CovAt returns. If CovAt is given, the windows begin early, so that few paths are
-	// computed with a bad metric.
+	// probability mass. If CovAt returns a guess, the draws of the window are used only
+	// to correct this guess. If CovAt is given, the windows begin early, so that few
+	// paths are computed with a bad metric.
 	CovAt func(x []float64) mat.Symmetric
 
 	// Accept is the mean probability of acceptance to which the step size is tuned. Zero

@@ -23,8 +23,8 @@ import (
 // function of (θ, ξ). Under error control the error is estimated by comparison with a
 // step that Radau takes from the same state; the order of Radau is higher by one. Radau
 // damps the components that should decay, so the estimate keeps the steps small until
-// they have decayed. Step doubling would not detect that these components do not decay,
-// because two half steps of Gauss do not damp them either.
+// they have decayed. Step doubling would not reveal that Gauss fails to damp these
+// components, because two half steps of Gauss do not damp them either.
 type Gauss struct {
 	// Stages is 1 or 2; zero means 1, the implicit midpoint rule.
 	Stages int

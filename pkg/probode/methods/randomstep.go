@@ -18,14 +18,14 @@ import (
 // gives the classical method. The mean square order is min(p, q), and the weak order is
 // min(2p, q).
 //
-// Every step of a path is a step of Method. If Method preserves linear invariants,
-// quadratic invariants or positivity, each path also preserves them, up to rounding
-// errors. If Method is symplectic, the energy is nearly preserved over long times.
+// Method computes every step of a path. If Method preserves linear invariants, quadratic
+// invariants or positivity, each path also preserves them, up to rounding errors. If
+// Method is symplectic, the energy is nearly preserved over long times.
 //
 // Method takes a step of length h for the vector field (H/h) f. If f does not depend on
-// t, the result is that of a step of length H for f. If f depends on t, f is evaluated
-// only at times in [tᵢ, tᵢ + h]. The length H must be positive. If √(3α) h^{p−1/2} ≥ 1,
-// every step with noise fails, so calibration excludes these values of α.
+// t, this step gives the same result as a step of length H for f. If f depends on t, f is
+// evaluated only at times in [tᵢ, tᵢ + h]. The length H must be positive. If √(3α)
+// h^{p−1/2} ≥ 1, every step with noise fails, so calibration excludes these values of α.
 //
 // Method must be a one-step method. The one-step Adams methods are AB1, AM0 and AM1. On
 // the grid of an error-controlled solve, the default scaling is probode.ScaleLocal: noise

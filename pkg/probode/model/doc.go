@@ -8,11 +8,12 @@
 // events, and a formula and a noise formula for each row of data. All of these are
 // expressions that contain only the time, states, and the parameters of the file.
 //
-// Load either uses or rejects each part of a file that could change a likelihood. If a
-// file contradicts itself or uses a feature that this package does not support, Load
-// fails with an error that names the problem, the file and the line. The size of a file
-// and the depth of its nesting are limited. Load rejects files with document type
-// declarations, and files whose aliases expand to too many values.
+// Load never ignores a part of a file that could change a likelihood: it either uses this
+// part or returns an error. If a file contradicts itself or uses a feature that this
+// package does not support, Load fails with an error that names the problem, the file and
+// the line. The size of a file and the depth of its nesting are limited. Load rejects
+// files with document type declarations, and files whose aliases expand to too many
+// values.
 //
 // [File.ODEs] returns problems for any solver, with exact Jacobians and derivatives with
 // respect to parameters. [File.LogLikelihood] computes the log-likelihood of the data and
@@ -33,8 +34,8 @@
 //
 // The log-likelihood of a row is the log density of the measurement y itself, not of its
 // transformed value. For example, with Scale log10 and noise σ, log10 of y is distributed
-// around log10 of Formula with standard deviation or scale σ. With Scale log10 the
-// density of y therefore has the factor 1/(y ln 10).
+// around log10 of Formula with standard deviation or scale σ. If Scale is log10, the
+// density of y contains the factor 1/(y ln 10).
 //
 // Sources: PEtab, Schmiester et al. (2021), PLoS Computational Biology 17,
 // e1008646, and its specification, version 1; SBML Level 2 Version 4 and Level 3

@@ -27,8 +27,8 @@ type FitSettings struct {
 	// contributes its density on that scale.
 	Map bool
 	// Tolerance is the tolerance of the solver during the search; the zero value means a
-	// relative tolerance of 10⁻⁴. Tolerance does not affect the error of the final
-	// log-likelihoods, which is at most 10⁻⁷ unless rounding errors prevent that.
+	// relative tolerance of 10⁻⁴. Tolerance does not affect the accuracy of the final
+	// log-likelihoods: their error is at most 10⁻⁷, unless rounding errors are larger.
 	Tolerance probode.Tolerance
 	// Workers is the number of searches that run at the same time; zero means one for
 	// each processor. The results do not depend on Workers.
@@ -48,7 +48,7 @@ type Optimum struct {
 	// a typical change. The gradient is that of the log-likelihood or, if Map is set, of
 	// the log posterior density. If Theta lies on a bound, components that point outwards
 	// at this bound are excluded. If measurements have Laplace errors, Slope is instead
-	// Left divided by the distance between Theta and the maximum of the expansion.
+	// the ratio of Left to the distance between Theta and the maximum of the expansion.
 	Slope float64
 	// Left is an estimate of how much the objective could still increase. The estimate
 	// uses an expansion around Theta. Kinks is the number of measurements that have
@@ -80,10 +80,10 @@ func (o *Optimum) value() float64 { return o.LogLikelihood + o.LogPrior }
 //
 // Each search uses Fisher scoring in a trust region, with exact derivatives: see
 // shape.Ascent. A search changes each parameter on its own scale and within its bounds.
-// All searches begin with the solver tolerance in the settings. Searches whose final
-// value is near that of the best search continue with a tighter tolerance, which makes
-// the optimum accurate. The expansions of the log-likelihood include the kinks that
-// Laplace errors cause.
+// All searches begin with the solver tolerance in the settings. Searches that end with
+// nearly the best value continue with a tighter tolerance, so that the optimum is
+// accurate. The expansions of the log-likelihood include the kinks that Laplace errors
+// cause.
 //
 // Every second search with a random starting point begins at the best of five points: the
 // point from the sample, and four points that are drawn independently. If the likelihood

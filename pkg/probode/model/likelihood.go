@@ -74,8 +74,8 @@ type steps struct {
 	most int
 }
 
-// Bind calls the Bind method of an Adaptive mesh. LikelihoodSettings.MaxStep describes
-// the largest step of this mesh.
+// Bind calls the Bind method of an Adaptive mesh. For the largest step of this mesh, see
+// LikelihoodSettings.MaxStep.
 func (m steps) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at, times []float64) (probode.Path, error) {
 	a := probode.Adaptive{Tolerance: m.Tolerance, Max: m.max, MaxSteps: cmp.Or(m.most, 1e6)}
 	switch {
@@ -115,8 +115,9 @@ type Evaluation struct {
 	LogLikelihood float64
 
 	// Error is an estimate of the error in LogLikelihood due to the solver. The estimate
-	// is a quarter of the change of LogLikelihood when the tolerance was last divided by
-	// 16. Error is NaN if LikelihoodSettings specifies a Tolerance or a StepSize.
+	// is a quarter of the difference between LogLikelihood and the value computed with a
+	// tolerance 16 times as large. Error is NaN if LikelihoodSettings specifies a
+	// Tolerance or a StepSize.
 	Error float64
 
 	// Gradient is the gradient with respect to the values of the estimated parameters on

@@ -28,10 +28,11 @@ type ProfileLikelihood struct {
 	// Lower and Upper are the ends of the confidence interval. An end is open if the
 	// profile stays above the threshold up to the bound of the parameter. For a parameter
 	// without a bound, a point at a fixed distance from the optimum takes the place of
-	// the bound. On a logarithmic scale, this distance is ten powers of ten. On the
-	// linear scale, it is ten times a typical change of the parameter. If an end is open,
-	// the data do not limit the parameter on that side. If Err is not nil, a closed end
-	// may merely be the point at which the computation of the profile stopped.
+	// the bound. On a logarithmic scale, this point differs from the optimum by a factor
+	// of 10¹⁰. On the linear scale, the distance is ten times a typical change of the
+	// parameter. If an end is open, the data do not limit the parameter on that side. If
+	// Err is not nil, a closed end may merely be the point at which the computation of
+	// the profile stopped.
 	Lower, Upper         float64
 	LowerOpen, UpperOpen bool
 	// Elsewhere contains, in order of the parameter's value, points outside the interval
@@ -73,15 +74,14 @@ type ProfileLikelihoods struct {
 //
 // Each profile is computed outwards from the best optimum, until the likelihood has
 // fallen below the threshold. If other searches ended within the interval, the profile is
-// also computed from their end points, because there may be a second ridge on which the
-// likelihood is higher. The end points of the other searches, and the profiles of the
-// other parameters, show whether the likelihood exceeds the threshold outside the
-// interval.
+// also computed from their end points, because the likelihood may be higher on a second
+// ridge. The end points of the other searches, and the profiles of the other parameters,
+// show whether the likelihood exceeds the threshold outside the interval.
 //
-// At each point of a profile, the log-likelihood is less than 0.02 below its maximum over
-// the other parameters, as estimated from an expansion at this point. The ends of the
-// intervals are computed by interpolation. If ctx is done, the error is that of ctx, and
-// profiles that are not finished are marked as incomplete.
+// At each point of a profile, the log-likelihood is maximised over the other parameters,
+// until an expansion shows that it can rise by less than 0.02. The ends of the intervals
+// are computed by interpolation. If ctx is done, the error is that of ctx, and profiles
+// that are not finished are marked as incomplete.
 //
 // Source for steps along curved ridges: Transtrum & Sethna (2012), arXiv:1201.5885.
 func (p *File) Profiles(ctx context.Context, ends []Optimum, level float64, s FitSettings) (*ProfileLikelihoods, error) {

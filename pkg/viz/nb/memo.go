@@ -49,9 +49,9 @@ func init() {
 // changes, the result is computed again. The variables of the cell that compute() uses
 // must be among the inputs, since Memo has no other access to their values: Memo("fan",
 // []any{h, alpha}, func() …). Inputs are compared as text. The text of an input contains
-// all values in the input, but only the names of functions. If the source code is not
-// available, as in a program built with -trimpath, a hash of the running program is used
-// instead, so that only the same program can read a stored result.
+// all its values; for a function, the text contains only the name. If the source code is
+// not available, as in a program built with -trimpath, a hash of the running program is
+// used instead, so that only the same program can read a stored result.
 //
 // The argument `compute` must be a function literal or a declared function of the
 // notebook. If `compute` is a method value such as m.Run, or an instance of a generic
@@ -61,12 +61,12 @@ func init() {
 //
 // The type T must be plain data or a figure, so that encoding/gob can store it without
 // loss. T must not contain functions or unexported fields. If T is a type that is not
-// allowed, Memo panics before it calls compute(). Even for plain data, gob changes a few
-// values, such as a pointer to zero in a struct. A type whose values are stored in an
-// interface must be registered with gob. A result is not stored if gob cannot restore it
-// exactly, or if the folder cannot be written. If a result is not stored, a line below
-// the cell gives the reason, and the cell continues with the computed result. An empty
-// slice or map counts as equal to nil.
+// allowed, Memo panics before it calls compute(). Even in plain data, gob does not
+// preserve every value: for example, a pointer to zero in a struct becomes nil. A type
+// whose values are stored in an interface must be registered with gob. A result is not
+// stored if gob cannot restore it exactly, or if the folder cannot be written. If a
+// result is not stored, a line below the cell gives the reason, and the cell continues
+// with the computed result. An empty slice or map counts as equal to nil.
 //
 // The results are stored in the folder .memo beside the notebook, or in the folder given
 // by the environment variable PROBODE_MEMO. A damaged file is treated as missing.

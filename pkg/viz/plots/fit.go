@@ -12,8 +12,9 @@ import (
 
 // Fit draws a fit and the data of one experiment, with a panel for each column of the
 // data. The first argument holds the curves, as returned by File.Curves. The first curve
-// is the fit. If there are further curves, such as those for the points that
-// ProfileLikelihoods.Within returns, a band covers all curves.
+// is the fit. If there are further curves, the range of all curves is drawn as a band.
+// For example, the further curves may belong to the points that ProfileLikelihoods.Within
+// returns.
 func Fit(q *bayes.Prediction, data *bayes.Data) viz.Figure {
 	if len(q.Fit) == 0 {
 		panic("plots: a fit without curves")

@@ -16,11 +16,10 @@ const (
 // argument h or, if f changes suddenly before t + h, a shorter length. The argument f()
 // writes the value of f(t, x) at the initial state x to dst. The argument `unit` contains
 // the permitted error of each component of the state. The change of a component of f
-// within a time δ is sudden if it satisfies two conditions: the change is more than 4δ/h
-// times the largest change of this component within h, and the product of the change and
-// δ is larger than a tenth of the permitted error. The times δ are h/4, h/16 and so on,
-// down to about 2·10⁻¹⁰ h. So Step misses a pulse that begins after t and lies between
-// two consecutive times t + δ.
+// within a time δ is sudden if it is more than 4δ/h times the largest change of this
+// component within h. In addition, the product of the change and δ must exceed a tenth of
+// the permitted error. The times δ are h/4, h/16 and so on, down to about 2·10⁻¹⁰ h. Step
+// misses a pulse that begins after t and lies between two consecutive times t + δ.
 func Step(f func(dst []float64, t float64), t, h float64, unit []float64) float64 {
 	base, now, most := make([]float64, len(unit)), make([]float64, len(unit)), make([]float64, len(unit))
 	change := func(delta float64) {

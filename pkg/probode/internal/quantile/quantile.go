@@ -3,10 +3,11 @@
 // the states at all requested times.
 //
 // If there are at most Exact vectors, the results are sample quantiles. If there are more
-// vectors, the quantiles of each element come from a histogram, so that the use of memory
-// is bounded. The histogram spans twice the range of the first Exact vectors. The
-// elements are divided into tiles of the size of a cache line, which several workers
-// process independently. The result does not depend on the number of workers.
+// vectors, the quantiles of each element are computed from a histogram, so that memory
+// use does not grow with the number of vectors. The histogram spans twice the range of
+// the first Exact vectors. The elements are divided into tiles of the size of a cache
+// line, which several workers process independently. The result does not depend on the
+// number of workers.
 package quantile
 
 import (

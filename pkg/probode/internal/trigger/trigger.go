@@ -109,8 +109,7 @@ func (w *Watch) Excess(t float64, x, theta []float64) (float64, error) {
 	return most, nil
 }
 
-// A Step is a step of a solver that has been taken, but can be taken again with another
-// length.
+// A Step describes a step that a solver has taken and can repeat with another length.
 type Step struct {
 	A, B  float64   // its ends
 	X, Y  []float64 // the states at A and B
@@ -122,8 +121,8 @@ type Step struct {
 
 // Find returns the time in a step at which a condition that was false becomes true, and
 // takes the step again so that it ends at this time. The condition is true at the time
-// returned, and false at a time that is a few units in the last place earlier. The result
-// `ok` is false if no condition becomes true; the step then ends at B, as before.
+// returned, and false at a time that is a few units in the last place earlier. If no
+// condition becomes true, the result `ok` is false, and the end of the step remains at B.
 func (w *Watch) Find(s Step) (at float64, ok bool, err error) {
 	end, ok, err := w.within(s.A, s.B, s.Y, s.Theta)
 	if !ok && err == nil {

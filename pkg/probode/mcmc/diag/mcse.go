@@ -23,8 +23,8 @@ func MCSEMean(x [][]float64) float64 {
 }
 
 // MCSESD returns the Monte Carlo standard error of the standard deviation of the draws.
-// This error follows by the delta method from the standard error of the mean of the
-// squared deviations, s:
+// The formula follows by the delta method, where s denotes the squared deviations of the
+// draws from their mean:
 //
 //	√( var(s) / ESS(s) / mean(s) ) / 2
 //

@@ -15,9 +15,9 @@ import (
 //
 //	M = ⌈min(S/5, 3 √S)⌉
 //
-// A generalised Pareto distribution is fitted to the m weights in the tail. In increasing
-// order, the m weights are replaced by the quantiles of this distribution at (i − ½)/m,
-// i = 1, …, m. No weight becomes larger than the largest raw weight. The shape k̂ of the
+// A generalised Pareto distribution is fitted to the m weights in the tail. The i-th
+// smallest of these m weights is replaced by the quantile of this distribution at (i −
+// ½)/m. No weight becomes larger than the largest raw weight. The shape k̂ of the
 // distribution is the diagnostic: the weights have finite moments of orders up to 1/k̂.
 // If k̂ is at most KHatLimit, the standard error of the mean of S weighted draws is
 // reliable; otherwise it would be reliable only for an enormous S.

@@ -38,12 +38,13 @@ type Options struct {
 }
 
 // Run makes draws in the same way as mcmc.Run and writes them to the files
-// dir/chain-1.csv, dir/chain-2.csv and so on. Therefore the memory in use does not grow
-// with the length of the run, and no work is lost if the run is interrupted. Calling Run
-// again with the same arguments resumes the run in dir. Once the run is finished, the
-// files are identical, byte for byte, to those of an uninterrupted run, no matter whether
-// the run was stopped by ctx, by kill -9 or by a power failure. The draws of a chain do
-// not depend on which other chains are run: see Settings.Only and Merge.
+// dir/chain-1.csv, dir/chain-2.csv and so on. Because the draws are stored in files,
+// memory use does not grow with the length of the run, and no work is lost if the run is
+// interrupted. Calling Run again with the same arguments resumes the run in dir. Once the
+// run is finished, the files are identical, byte for byte, to those of an uninterrupted
+// run, no matter whether the run was stopped by ctx, by kill -9 or by a power failure.
+// The draws of a chain do not depend on which other chains are run: see Settings.Only and
+// Merge.
 //
 // The files have the format of CmdStan, and can be read by Read, ArviZ and pandas:
 //

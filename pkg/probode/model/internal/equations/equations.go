@@ -34,11 +34,11 @@ type State struct {
 	Rate     *expr.Node
 	Where    source.Where
 
-	// The fields `Of` and Volume are set if the state is the amount of a species in a
-	// compartment whose size changes, and if formulas use the concentration of that
-	// species. The field `Of` is the ID of the concentration, which is an Assignment with
-	// the formula ID/Volume. If a condition sets the concentration to a value, the amount
-	// is set to that value times the volume.
+	// The fields `Of` and Volume are set if two conditions hold: the state is the amount
+	// of a species in a compartment whose size changes, and formulas use the
+	// concentration of this species. The field `Of` is the ID of the concentration, which
+	// is an Assignment with the formula ID/Volume. If a condition sets the concentration
+	// to a value, the amount is set to that value times the volume.
 	Of     string
 	Volume *expr.Node
 }
@@ -49,10 +49,10 @@ type Constant struct {
 	Value *expr.Node // nil if conditions or the parameter table must give it
 	Where source.Where
 
-	// Kept is true for a species that no reaction, rule or event changes. If Kept is true
-	// and the condition of a preequilibration sets the constant, the experiment that
-	// follows uses the same value, unless the condition of the experiment sets another
-	// one.
+	// Kept is true for a species that no reaction, rule or event changes. If Kept is
+	// true, a value that the condition of a preequilibration gives to the constant is
+	// also used in the experiment that follows, unless the condition of the experiment
+	// gives another value.
 	Kept bool
 
 	// If the field Size is true, the constant is the size of a compartment. The size of

@@ -9,8 +9,8 @@ import (
 // expressions may have kinks or jumps. The list consists of the comparisons in piecewise
 // expressions, and of those that describe the kinks and jumps of functions: a <= b for
 // min and max, x >= 0 for abs and sign, and sin(πx) >= 0 for floor and ceil. For quotient
-// and rem the comparison is sin(πx) >= 0, where x is the quotient. Wherever none of these
-// comparisons changes between true and false, the expressions are smooth.
+// and rem the comparison is sin(πx) >= 0, where x is the quotient. In any region where
+// each of these comparisons remains true or remains false, the expressions are smooth.
 func Conditions(of ...*Node) []*Node {
 	p := newPool()
 	var list []*Node
@@ -95,10 +95,10 @@ func (n *Node) Linear(name string) (a, b *Node, ok bool) {
 }
 
 // Margin returns an expression that is positive exactly where the condition n is true.
-// The expression is continuous, except for jumps by the smallest positive floating-point
-// number where the two sides of ≥ or ≤ are equal. Margin reports false for =, ≠ and xor,
-// and for comparisons with functions that jump, such as floor. A comparison that contains
-// a piecewise expression becomes a separate comparison for each piece.
+// The expression is continuous, except where the two sides of ≥ or ≤ are equal: there it
+// may jump by the smallest positive floating-point number. Margin reports false for =, ≠
+// and xor, and for comparisons with functions that jump, such as floor. A comparison that
+// contains a piecewise expression becomes a separate comparison for each piece.
 func (n *Node) Margin() (*Node, bool) { return n.margin(false) }
 
 // The method margin() returns the Margin of n or, if the argument `not` is true, the

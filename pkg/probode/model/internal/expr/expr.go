@@ -73,9 +73,9 @@ func apply(name string, args ...*Node) (*Node, error) {
 }
 
 // Constant returns the value of the constant with the given name: pi, e, exponentiale, or
-// avogadro, whose value is that of the SBML specification. If a model defines the same
-// name, the name does not stand for the constant. Therefore expressions keep the name,
-// and [Compile] replaces it by the number unless the name is an input.
+// avogadro, whose value is that of the SBML specification. If a model itself defines one
+// of these names, the definition in the model takes precedence. Therefore expressions
+// keep the name, and [Compile] replaces it by the number unless the name is an input.
 func Constant(name string) (float64, bool) {
 	switch name {
 	case "pi":

@@ -2,8 +2,7 @@
 // is limited.
 //
 // At the first mistake a reader panics with an *Error, and Catch turns the panic into an
-// error. The panics keep the code short: each of the many checks of the input is a single
-// line.
+// error. With panics, each of the many checks of the input takes only one line of code.
 package source
 
 import (
@@ -57,8 +56,8 @@ type Files struct {
 }
 
 // Dir returns the files of a folder on disk. The user gives the name of the first file.
-// The names of all other files are read from the model itself, so a downloaded model
-// could name any file of the user. Therefore, unless the argument `outside` is true, all
+// All other file names come from the model itself, so a downloaded model could name any
+// file that the user can read. Therefore, unless the argument `outside` is true, all
 // other files must be in the folder, even after symbolic links are followed. An error
 // about a file outside the folder contains no text from this file.
 func Dir(dir string, outside bool) *Files {
