@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/probode/probode/pkg/internal/progress"
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
@@ -127,8 +128,8 @@ func pilot(ctx context.Context, q *bayes.Posterior, sampler Sampler, s mcmc.Sett
 	default:
 		return "", nil
 	}
-	set := mcmc.Settings{BurnIn: iterations, Draws: iterations, Seed: s.Seed, Workers: s.Workers}
-	chains, err := Run(ctx, q, sampler, set)
+	inner, hook := progress.Begin(ctx, "check of the solver")
+	chains, err := Run(inner, q, sampler, mcmc.Settings{BurnIn: iterations, Draws: iterations, Seed: s.Seed, Workers: s.Workers, Progress: hook})
 	if err != nil {
 		return "", ctx.Err() // the run itself will say what is wrong
 	}
