@@ -318,9 +318,9 @@ func (g *Grid) String() string { return g.rule }
 func (g *Grid) Local() []float64 { return g.local }
 
 // Order returns the order of step i, as chosen in the error-controlled run that made the
-// grid: see Chooser. After Refine, both halves of a step have the order of that step.
-// Order returns 0 for an event, for a method of fixed order, and for a grid that was not
-// made by an error-controlled run.
+// grid: see Chooser. Refine divides a step into two halves, and Order returns the order
+// of the original step for both of them. Order returns 0 for an event, for a method of
+// fixed order, and for a grid that was not made by an error-controlled run.
 func (g *Grid) Order(i int) int {
 	if g.orders == nil {
 		return 0
@@ -411,9 +411,9 @@ func (g *Grid) Segment(i int) (from, to int) {
 func (g *Grid) Grows() bool { return len(g.seg) == 0 }
 
 // Place returns the position of grid point i. If no event time depends on θ, the position
-// is the time t[i]; otherwise it is relative to the segment, from 0 to 1. Within a
-// segment, ratios of step lengths that are computed from Place do not depend on θ, not
-// even in the last bit.
+// is the time t[i]. Otherwise the position is 0 at the beginning of the segment and 1 at
+// its end. Within a segment, ratios of step lengths that are computed from Place do not
+// depend on θ, not even in the last bit.
 func (g *Grid) Place(i int) float64 {
 	if !g.moving {
 		return g.t[i]

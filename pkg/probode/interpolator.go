@@ -153,7 +153,8 @@ func (p *Interpolator) Row(dst, z []float64, n int) {
 }
 
 // Last returns the index of the last grid point that is used for the time with index n.
-// Row needs the path up to this point, which can lie a few steps after that time.
+// Row can be called once the path has been computed up to this grid point, which may lie
+// a few steps after the requested time.
 func (p *Interpolator) Last(n int) int { return p.first[n] + max(0, len(p.weights[n])-1) }
 
 // If event times depend on θ, grid points move, and states at fixed times change with

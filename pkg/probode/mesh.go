@@ -146,8 +146,8 @@ func (s Setup) StepSize() float64 {
 	return 0
 }
 
-// WithStepSize returns s with steps of size h. The Mesh of the result is Through(h) if
-// the Mesh of s is a Through, and Uniform(h) otherwise.
+// WithStepSize returns s with steps of size h. If s.Mesh has the type Through, the new
+// Mesh is Through(h); otherwise it is Uniform(h).
 func (s Setup) WithStepSize(h float64) Setup {
 	if _, ok := s.Mesh.(Through); ok {
 		s.Mesh = Through(h)

@@ -82,8 +82,8 @@ type Rememberer interface {
 type Estimator interface {
 	Stepper
 	// LocalError writes to dst an estimate of the error of each component in the last
-	// step. This step is step i without noise, which begins in the state x and ends in
-	// the state `next`.
+	// step. The last step is step i. It was taken without noise, from the state x to the
+	// state `next`.
 	LocalError(dst []float64, i int, x, next, theta []float64) error
 }
 

@@ -18,10 +18,11 @@
 //
 // If the level of a quantile falls into a gap between two modes, the quantile is not a
 // smooth function of means. For example, a few draws decide in which of two symmetric
-// modes the median lies. A second difference quotient therefore uses quantiles whose
-// levels are two to three standard errors of the level away. If the two difference
-// quotients differ by more than a factor of two, the second one is used. The error of the
-// quantile then covers a gap within the error of the level, but not a gap farther away.
+// modes the median lies. Let e be the standard error of the level p. A second difference
+// quotient therefore uses the quantiles at p ± z e, with z between about 2 and 3. If the
+// two difference quotients differ by more than a factor of two, the second one is used.
+// So a gap increases the standard error of the quantile only if the level of the gap lies
+// within p ± 3e.
 //
 // For a part of the posterior, the influence function is zero for draws outside the part.
 // For draws in the part, the influence function is divided by the share of the draws that
@@ -57,8 +58,8 @@ type Value struct {
 	Spread, SpreadSE float64
 }
 
-// A Difference compares a set of draws with the same draws under weights: it holds the
-// difference of the centres and the ratio of the spreads.
+// A Difference describes how weights change the centre and the spread of a set of draws:
+// it holds the difference of the centres and the ratio of the spreads.
 type Difference struct {
 	Center, CenterSE float64 // centre of the draws minus the centre under weights
 	Ratio, RatioSE   float64 // spread of the draws divided by the spread under weights
@@ -316,23 +317,24 @@ func stretches(x [][]float64, influence func(c, k int) (center, log float64), n 
 // the spreads is that of the mean of ψ − w ψ_w.
 //
 // Weighed also estimates the centre and the spread of the accurate posterior, which the
-// weighted draws represent. One estimate of the centre is all.Center, the centre of all
-// draws, minus the difference of the centres. The other estimate is the centre of the
-// weighted draws alone. Weighed returns the estimate with the smaller standard error. The
-// two estimates of the spread are analogous, on a logarithmic scale, and Weighed chooses
-// between them separately.
+// weighted draws represent. The first estimate of the centre is all.Center, the centre of
+// all draws, minus the difference of the centres. The second estimate is the centre of
+// the weighted draws alone. Weighed returns the estimate with the smaller standard error.
+// The two estimates of the spread are analogous, on a logarithmic scale, and Weighed
+// chooses between them separately.
 //
 // The draws x are a subset of all draws, so all.Center and the difference of the centres
-// are correlated. The estimate all.Center minus the difference of the centres has the
-// standard error of the mean of allCenter − (φ − w φ_w). The analogous estimate of the
-// logarithm of the spread has the standard error of the mean of allLog − (ψ − w ψ_w).
-// Here allCenter and allLog are the results of Stretches for all draws, with one part for
-// each draw that has a weight.
+// are correlated. Therefore the standard error of the first estimate of the centre is
+// that of the mean of allCenter − (φ − w φ_w). The standard error of the first estimate
+// of the logarithm of the spread is that of the mean of allLog − (ψ − w ψ_w). Here
+// allCenter and allLog are the results of Stretches for all draws, with one part for each
+// draw that has a weight.
 //
 // For the weighted draws alone, the standard errors are those of the means of w φ_w and w
-// ψ_w. If all draws have weights, the two estimates are the same. If the weights remove a
-// distant mode, all.Center and the difference of the centres are both uncertain by a
-// fraction of the distance to that mode, and the weighted draws alone are more accurate.
+// ψ_w. If all draws have weights, the two estimates are the same. Suppose that the
+// weights are almost zero in a distant mode. The number of draws in this mode is random,
+// so all.Center and the difference of the centres both have large errors, and the second
+// estimate of the centre is more accurate.
 func (by Measure) Weighed(x, w, in, allCenter, allLog [][]float64, all Value) (Difference, Value) {
 	plain, influence := by.part(x, nil, in)
 	weighted, influenceW := by.part(x, w, in)

@@ -19,8 +19,8 @@ const (
 // within a time δ is sudden if it satisfies two conditions: the change is more than 4δ/h
 // times the largest change of this component within h, and the product of the change and
 // δ is larger than a tenth of the permitted error. The times δ are h/4, h/16 and so on,
-// down to about 2·10⁻¹⁰ h. So Step misses a pulse that begins after t and lies between
-// two consecutive times t + δ.
+// down to about 2·10⁻¹⁰ h. Step evaluates f only at t, at t + h and at the times t + δ,
+// and so misses a pulse that begins and ends between two of these times.
 func Step(f func(dst []float64, t float64), t, h float64, unit []float64) float64 {
 	base, now, most := make([]float64, len(unit)), make([]float64, len(unit)), make([]float64, len(unit))
 	change := func(delta float64) {
