@@ -422,8 +422,9 @@ func (g *Grid) Place(i int) float64 {
 	return s.frac[i-s.from]
 }
 
-// End returns the time at which F is called for the end of step i: t[i+1] or, if t[i+1]
-// is the time of an event, the floating-point number just before it.
+// End returns the time at which F is evaluated to obtain f at the end of step i. This
+// time is t[i+1] or, if an event takes place at t[i+1], the floating-point number just
+// before t[i+1].
 func (g *Grid) End(i int) float64 {
 	if g.Grows() {
 		return g.t[i+1]

@@ -18,10 +18,10 @@ import (
 // points are the draws, makes n/2 moves: if the target has a single mode, these moves
 // alone determine how correlated the draws are. After the Metropolis moves, pairs of
 // neighbouring replicas may swap their points: the pairs (1, 2), (3, 4), … in one
-// iteration, and the pairs (2, 3), (4, 5), … in the next. A pair swaps with probability
-// min(1, exp((βᵢ − βᵢ₊₁)(restᵢ₊₁ − restᵢ))). A point in a mode that was found at a small
-// β can thus reach β = 1 [Geyer 1991; Okabe et al. 2001]. The position of the kernel is
-// the point at β = 1.
+// iteration, and the pairs (2, 3), (4, 5), … in the next. Replicas i and i + 1 swap their
+// points with probability min(1, exp((βᵢ − βᵢ₊₁)(restᵢ₊₁ − restᵢ))). A point in a mode
+// that was found at a small β can thus reach β = 1 [Geyer 1991; Okabe et al. 2001]. The
+// position of the kernel is the point at β = 1.
 //
 // In the first half of the burn-in, the values of β are adjusted so that all pairs of
 // neighbouring replicas swap their points about equally often [Syed et al. 2022]. The

@@ -24,9 +24,9 @@
 // So a gap increases the standard error of the quantile only if the level of the gap lies
 // within p ± 3e.
 //
-// For a part of the posterior, the influence function is zero for draws outside the part.
-// For draws in the part, the influence function is divided by the share of the draws that
-// lie in the part.
+// If only a subset of the draws is used, the influence function is zero at all other
+// draws. At the draws of the subset, the influence function is divided by the fraction of
+// the draws that belong to the subset.
 //
 //   - Bofinger, E. (1975). Estimation of a density function using order statistics.
 //     Australian Journal of Statistics 17(1), 1–7.
@@ -280,8 +280,8 @@ func (by Measure) Apply(x, in [][]float64) Value {
 
 // Stretches divides each chain of x into n parts and uses only the draws x[c][k] for
 // which in[c][k] is 1. Stretches returns two numbers for each part: its contributions to
-// the error of the centre, and to the error of the logarithm of the spread. The
-// contributions are scaled so that the error is their mean.
+// the error of the centre, and to the error of the logarithm of the spread. The error is
+// the mean of the contributions of all parts.
 func (by Measure) Stretches(x, in [][]float64, n int) (center, log [][]float64) {
 	_, influence := by.part(x, nil, in)
 	return stretches(x, influence, n)
@@ -313,15 +313,15 @@ func stretches(x [][]float64, influence func(c, k int) (center, log float64), n 
 // centres, in units of the parameter, and the ratio of the spreads. Let φ and ψ be the
 // influence functions of the centre and of the logarithm of the spread, and let φ_w and
 // ψ_w be those for the weighted draws. Then the standard error of the difference of the
-// centres is that of the mean of φ − w φ_w. The relative standard error of the ratio of
-// the spreads is that of the mean of ψ − w ψ_w.
+// centres is equal to the standard error of the mean of φ − w φ_w. The relative standard
+// error of the ratio of the spreads is equal to the standard error of the mean of ψ − w
+// ψ_w.
 //
 // Weighed also estimates the centre and the spread of the accurate posterior, which the
 // weighted draws represent. The first estimate of the centre is all.Center, the centre of
 // all draws, minus the difference of the centres. The second estimate is the centre of
 // the weighted draws alone. Weighed returns the estimate with the smaller standard error.
-// The two estimates of the spread are analogous, on a logarithmic scale, and Weighed
-// chooses between them separately.
+// In the same way, Weighed chooses between two estimates of the logarithm of the spread.
 //
 // The draws x are a subset of all draws, so all.Center and the difference of the centres
 // are correlated. Therefore the standard error of the first estimate of the centre is
@@ -330,11 +330,11 @@ func stretches(x [][]float64, influence func(c, k int) (center, log float64), n 
 // allCenter and allLog are the results of Stretches for all draws, with one part for each
 // draw that has a weight.
 //
-// For the weighted draws alone, the standard errors are those of the means of w φ_w and w
-// ψ_w. If all draws have weights, the two estimates are the same. Suppose that the
-// weights are almost zero in a distant mode. The number of draws in this mode is random,
-// so all.Center and the difference of the centres both have large errors, and the second
-// estimate of the centre is more accurate.
+// The standard errors of the second estimates are those of the means of w φ_w and w ψ_w.
+// If all draws have weights, the first and the second estimates are the same. Suppose
+// that the weights are almost zero in a distant mode. The number of draws in this mode is
+// random, so all.Center and the difference of the centres both have large errors, and the
+// second estimate of the centre is more accurate.
 func (by Measure) Weighed(x, w, in, allCenter, allLog [][]float64, all Value) (Difference, Value) {
 	plain, influence := by.part(x, nil, in)
 	weighted, influenceW := by.part(x, w, in)
