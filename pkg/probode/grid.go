@@ -16,10 +16,10 @@ import (
 // first holds the state before the event, and the second the state after it. The step
 // between these two points has length zero and represents the event.
 //
-// If event times depend on θ, the grid points move with the event times. A segment keeps
-// the number and the relative positions of its points, so the numerical solution Z
-// depends on θ as smoothly as the problem does. A Grid is made for one value of θ and can
-// be used at other values; each Solver moves the points of its own copy.
+// If event times depend on θ, the grid points move with the event times. The number of
+// points in a segment and their relative positions do not depend on θ, so the numerical
+// solution Z is as smooth in θ as the problem is. A Grid is made for one value of θ and
+// can be used at other values; each Solver moves the points of its own copy.
 type Grid struct {
 	t      []float64
 	h      float64 // the step of a uniform grid; 0 for any other

@@ -28,8 +28,8 @@ import (
 // not evaluate f. At a time within 10⁻⁹ h of a grid point, the value is the state at that
 // point.
 //
-// The error of DormandPrince is so small that the error of the interpolation may be
-// larger. For example, on LotkaVolterra20 with h = 0.1 the root mean square error is 8e-9
+// With DormandPrince, the error of the interpolation may be larger than the error of the
+// method. For example, on LotkaVolterra20 with h = 0.1 the root mean square error is 8e-9
 // at the grid points and 5e-8 between them.
 //
 // The polynomial may take values outside the range of its points: with large steps, a

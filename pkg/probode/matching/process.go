@@ -49,8 +49,8 @@ type Settings struct {
 //
 // Any sampler of (θ, ξ) can draw from this posterior. The posterior uses an extended
 // Problem, whose state vector consists of the states of the model and of one scaled
-// residual for each state. The datum for each residual is zero. This posterior does not
-// impose the condition that x begins at the initial state of the problem.
+// residual for each state. The observed value of each residual is zero. This posterior
+// does not impose the condition that x begins at the initial state of the problem.
 func GaussianProcess(m bayes.Model, s Settings) (*bayes.Posterior, error) {
 	x, err := single(m)
 	if err != nil {

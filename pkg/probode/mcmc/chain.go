@@ -96,9 +96,9 @@ func (c *Chain) Finished(burnIn, after Stats) {
 	c.burnIn, c.after = burnIn, after
 }
 
-// Recall passes a draw from an earlier run to the chain, so that the R̂ reported by
-// Progress includes this draw. The R̂ of long chains is computed from a selection of
-// their draws. If the draw is not selected, Recall does not call the function draw().
+// Recall passes a draw from an earlier run to the chain, so that Progress can use this
+// draw for R̂. Progress computes the R̂ of long chains from a selection of their draws.
+// Recall does not call the function draw() for a draw that is not selected.
 func (c *Chain) Recall(draw func() ([]float64, error)) error {
 	if c.record == nil {
 		return nil

@@ -145,7 +145,7 @@ func (s Settings) WithDefaults() (Settings, error) {
 }
 
 // MaxChains is the largest number of chains that is allowed. MaxChains is far larger than
-// anybody needs, but small enough for a list of the chains to fit into memory.
+// any application needs, but small enough for a list of the chains to fit into memory.
 const MaxChains = 1_000_000
 
 // The method iterations() returns the number of iterations after which a chain has n
