@@ -16,10 +16,10 @@ import (
 // first holds the state before the event, and the second the state after it. The step
 // between these two points has length zero and represents the event.
 //
-// If event times depend on θ, the grid points move with the event times. A segment keeps
-// the number and the relative positions of its points, so the numerical solution Z
-// depends on θ as smoothly as the problem does. A Grid is made for one value of θ and can
-// be used at other values; each Solver moves the points of its own copy.
+// If event times depend on θ, the grid points move with the event times. The number of
+// points in a segment and their relative positions do not depend on θ, so the numerical
+// solution Z is as smooth in θ as the problem is. A Grid is made for one value of θ and
+// can be used at other values; each Solver moves the points of its own copy.
 type Grid struct {
 	t      []float64
 	h      float64 // the step of a uniform grid; 0 for any other
@@ -318,9 +318,9 @@ func (g *Grid) String() string { return g.rule }
 func (g *Grid) Local() []float64 { return g.local }
 
 // Order returns the order of step i, as chosen in the error-controlled run that made the
-// grid: see Chooser. After Refine, both halves of a step have the same order as the
-// original step. Order returns 0 for an event, for a method of fixed order, and for a
-// grid that was not made by an error-controlled run.
+// grid: see Chooser. Refine divides a step into two halves, and Order returns the order
+// of the original step for both of them. Order returns 0 for an event, for a method of
+// fixed order, and for a grid that was not made by an error-controlled run.
 func (g *Grid) Order(i int) int {
 	if g.orders == nil {
 		return 0
@@ -411,9 +411,9 @@ func (g *Grid) Segment(i int) (from, to int) {
 func (g *Grid) Grows() bool { return len(g.seg) == 0 }
 
 // Place returns the position of grid point i. If no event time depends on θ, the position
-// is the time t[i]; otherwise it is relative to the segment, from 0 to 1. Within a
-// segment, ratios of step lengths that are computed from Place do not depend on θ, not
-// even in the last bit.
+// is the time t[i]. Otherwise the position is 0 at the beginning of the segment and 1 at
+// its end. Within a segment, ratios of step lengths that are computed from Place do not
+// depend on θ, not even in the last bit.
 func (g *Grid) Place(i int) float64 {
 	if !g.moving {
 		return g.t[i]
@@ -422,8 +422,9 @@ func (g *Grid) Place(i int) float64 {
 	return s.frac[i-s.from]
 }
 
-// End returns the time at which F is called for the end of step i: t[i+1] or, if t[i+1]
-// is the time of an event, the floating-point number just before it.
+// End returns the time at which F is evaluated to obtain f at the end of step i. This
+// time is t[i+1] or, if an event takes place at t[i+1], the floating-point number just
+// before t[i+1].
 func (g *Grid) End(i int) float64 {
 	if g.Grows() {
 		return g.t[i+1]

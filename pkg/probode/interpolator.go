@@ -28,8 +28,8 @@ import (
 // not evaluate f. At a time within 10⁻⁹ h of a grid point, the value is the state at that
 // point.
 //
-// The error of DormandPrince is so small that the error of the interpolation may be
-// larger. For example, on LotkaVolterra20 with h = 0.1 the root mean square error is 8e-9
+// With DormandPrince, the error of the interpolation may be larger than the error of the
+// method. For example, on LotkaVolterra20 with h = 0.1 the root mean square error is 8e-9
 // at the grid points and 5e-8 between them.
 //
 // The polynomial may take values outside the range of its points: with large steps, a
@@ -153,7 +153,7 @@ func (p *Interpolator) Row(dst, z []float64, n int) {
 }
 
 // Last returns the index of the last grid point that is used for the time with index n.
-// Row can be called once the path has been computed up to this grid point, which can lie
+// Row can be called once the path has been computed up to this grid point, which may lie
 // a few steps after the requested time.
 func (p *Interpolator) Last(n int) int { return p.first[n] + max(0, len(p.weights[n])-1) }
 

@@ -6,11 +6,10 @@ import (
 	"fmt"
 )
 
-// Uniform is the Mesh with steps of size h. Between two events all steps have the same
-// length: the largest length up to h that divides the time between the events into a
-// whole number of steps. So the span need not be a multiple of h. States at the
-// observation times are interpolated; if there are few steps between events, use Through
-// instead. Grid.String gives the actual size of the steps.
+// Uniform is the Mesh with steps of size h. The time between two events is divided into
+// the smallest number of equal steps whose length is at most h. So the span need not be a
+// multiple of h. States at the observation times are interpolated; if there are few steps
+// between events, use Through instead. Grid.String gives the actual size of the steps.
 type Uniform float64
 
 func (h Uniform) grid(_ context.Context, p *Problem, _ Method, theta, _ []float64) (*Grid, error) {
@@ -146,8 +145,8 @@ func (s Setup) StepSize() float64 {
 	return 0
 }
 
-// WithStepSize returns s with steps of size h. The Mesh of the result is Through(h) if
-// the Mesh of s is a Through, and Uniform(h) otherwise.
+// WithStepSize returns s with steps of size h. If s.Mesh has the type Through, the new
+// Mesh is Through(h); otherwise it is Uniform(h).
 func (s Setup) WithStepSize(h float64) Setup {
 	if _, ok := s.Mesh.(Through); ok {
 		s.Mesh = Through(h)

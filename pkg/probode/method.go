@@ -81,9 +81,9 @@ type Rememberer interface {
 // that uses earlier steps and is not an Estimator cannot be used under error control.
 type Estimator interface {
 	Stepper
-	// LocalError writes to dst an estimate of the error of each component in step i,
-	// which is the last step taken. The step leads from the state x to the state `next`,
-	// without noise.
+	// LocalError writes to dst an estimate of the error of each component in the last
+	// step. The last step is step i. It was taken without noise, from the state x to the
+	// state `next`.
 	LocalError(dst []float64, i int, x, next, theta []float64) error
 }
 

@@ -1,8 +1,8 @@
 // Package gp contains two solvers that treat an initial value problem as Gaussian process
 // regression on values of f, as the first probabilistic solvers did [C16, HH14, S91].
 // These solvers are used in the same way as those of package methods. The two solvers are
-// intended only for comparison: a path of n steps takes O(n²) operations and O(n²)
-// memory, although both solvers have only order one.
+// intended only for comparison. Both have order one, and a path of n steps takes O(n²)
+// operations and O(n²) memory.
 //
 // In both solvers, each component of x′ is a Gaussian process with mean zero and
 // covariance

@@ -14,11 +14,11 @@ import (
 //
 //	Z_{n+1} = z₀ + Σⱼ w_{nj} f(tⱼ, Zⱼ) + √α h^{3/2} c_n ξ_n,   j ≤ n.
 //
-// The software of Chkrebtii et al. uses the same formula for the next state. In another
-// reading of algorithm 1 of [C16], the value of f has an error with the same variance as
-// the prediction of this value. If the value of f has this error and ℓ is a fixed number
-// of steps, the path does not converge as h → 0. The reason is that the prior mean of x′
-// is zero, and that its weight in the predictions does not decrease with h.
+// The software of Chkrebtii et al. uses the same formula for the next state. Algorithm 1
+// of [C16] can also be understood to give each value of f an error with the same variance
+// as the prediction of this value. If the values of f have such errors and ℓ is a fixed
+// multiple of h, the path does not converge as h → 0: the prior mean of x′ is zero, and
+// its weight in the predictions does not decrease with h.
 //
 // Algorithm 2 of [C16], a sampler that draws θ and a new path together, corresponds to
 // sample.PseudoMarginal with one particle.

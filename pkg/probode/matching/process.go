@@ -47,10 +47,10 @@ type Settings struct {
 //
 //	log p(θ, ξ | Y) = log p(Y | x, θ) + log p(θ) − ½|ξ|² − ½(f(x, θ) − Dx)ᵀ K⁻¹ (f(x, θ) − Dx)/β.
 //
-// Any sampler of (θ, ξ) can draw from this posterior. In the problem of this posterior,
-// the state vector consists of the states of the model and of one scaled residual for
-// each state. The datum for each residual is zero. This posterior does not impose the
-// condition that x begins at the initial state of the problem.
+// Any sampler of (θ, ξ) can draw from this posterior. The posterior uses an extended
+// Problem, whose state vector consists of the states of the model and of one scaled
+// residual for each state. The observed value of each residual is zero. This posterior
+// does not impose the condition that x begins at the initial state of the problem.
 func GaussianProcess(m bayes.Model, s Settings) (*bayes.Posterior, error) {
 	x, err := single(m)
 	if err != nil {

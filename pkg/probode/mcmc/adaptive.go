@@ -37,9 +37,9 @@ import (
 type AdaptiveMetropolis struct {
 	// Scale contains a guess for the standard deviation of each coordinate of the target.
 	// Every guess must be positive. Nil means 1 for all. A guess that is too low is
-	// better than one that is too high. With short steps a chain learns the right scale,
-	// but if the steps are too long, almost all are rejected and the chain learns
-	// nothing.
+	// better than one that is too high. If the first steps are too short, a chain can
+	// still learn the right scale. If they are too long, almost all of them are rejected,
+	// and the chain learns nothing.
 	Scale []float64
 
 	// AdaptAfter is the number of iterations before the covariance is first adapted. Zero

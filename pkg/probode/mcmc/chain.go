@@ -70,8 +70,8 @@ func stream(seed uint64, chain int) *rand.PCG {
 
 // Start gives the chain the kernel k and places the chain at the first point from
 // Settings.Start that k accepts. Start returns an error if k accepts none of 100 points,
-// or if Settings.Start panics. If k is interrupted, Start returns the error of its Init at
-// once.
+// or if Settings.Start panics. If k is interrupted, Start tries no further points and
+// returns the error of k.Init.
 func (c *Chain) Start(k Kernel) (err error) {
 	c.kernel = k
 	defer func() {
@@ -87,18 +87,18 @@ func (c *Chain) Start(k Kernel) (err error) {
 	return fmt.Errorf("mcmc: no start was found for chain %d in %d tries; the last error: %w", c.index+1, startTries, err)
 }
 
-// Finished marks a chain as complete without starting it. Finished is called if all
-// iterations of the chain were run earlier. The arguments count the moves that were made
-// during the burn-in and after it. Advance runs no iterations of a chain that is marked
+// Finished marks a chain as complete without starting it. Finished is called if an
+// earlier run completed all iterations of the chain. The arguments are the counts of the
+// moves during burn-in and after it. Advance runs no iterations of a chain that is marked
 // as complete.
 func (c *Chain) Finished(burnIn, after Stats) {
 	c.iteration = c.settings.iterations(c.settings.Draws)
 	c.burnIn, c.after = burnIn, after
 }
 
-// Recall passes a draw from an earlier run to the chain, so that the R̂ reported by
-// Progress includes this draw. Recall calls the function draw() only if the draw is used
-// for the R̂.
+// Recall passes a draw from an earlier run to the chain, so that Progress can use this
+// draw for R̂. Progress computes the R̂ of long chains from a selection of their draws.
+// Recall does not call the function draw() for a draw that is not selected.
 func (c *Chain) Recall(draw func() ([]float64, error)) error {
 	if c.record == nil {
 		return nil

@@ -18,11 +18,11 @@ import (
 //	draw   y ~ Σ wₖ t(mₖ, Cₖ)                    Student's t distribution with 5 degrees of freedom
 //
 // The move `leap` takes a point to the corresponding point of another mode [after
-// Tjelmeland & Hegstad 2001]. If the modes are nearly Gaussian, a leap is usually
-// accepted in any number of dimensions. The move `draw` proposes a point that is
-// independent of x, and works even if the modes are not nearly Gaussian. All three moves
-// are accepted or rejected by the Metropolis–Hastings rule, so the wₖ, mₖ and Cₖ need not
-// be exact. During burn-in the sizes sⱼ are tuned to give an acceptance rate of 0.3.
+// Tjelmeland & Hegstad 2001]. If the modes are nearly Gaussian, most leaps are accepted,
+// even in many dimensions. The move `draw` proposes a point that is independent of x, and
+// works even if the modes are not nearly Gaussian. All three moves are accepted or
+// rejected by the Metropolis–Hastings rule, so the wₖ, mₖ and Cₖ need not be exact.
+// During burn-in the sizes sⱼ are tuned to give an acceptance rate of 0.3.
 type ModeJumping struct {
 	Modes []GaussianMode
 }

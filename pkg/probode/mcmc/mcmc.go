@@ -74,8 +74,8 @@ import (
 // −Inf means that x lies outside the support: a move to x is rejected. An error, NaN or
 // +Inf means that the density could not be evaluated, for example because a differential
 // equation has no numerical solution at x. A move to a point at which the density cannot
-// be evaluated is also rejected, but is counted as failed, because failures may exclude a
-// region from the posterior.
+// be evaluated is also rejected. Such moves are counted separately, as failed, because
+// they may keep the chain out of a region that has posterior mass.
 //
 // A LogDensity must neither change nor keep x. Chains run at the same time, so a
 // LogDensity that owns a workspace can be used by only one chain.

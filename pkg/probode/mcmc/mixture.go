@@ -33,9 +33,9 @@ import (
 // windows of iterations. If one window ends at iteration n, the next ends at iteration
 // 1.2 n. An estimate uses only the last two windows, because the chain may begin far from
 // the bulk of the target. Successive positions are correlated, and a small number of
-// positions gives a poor estimate of the covariance. To reduce its error, C is shrunk
-// towards the previous estimate of the shape. The previous estimate counts as much as
-// d(d+1)/2 positions, or as d²(d+1)/2 positions if Cov was given. Stochastic
+// positions gives a poor estimate of the covariance. To improve this estimate, C is
+// shrunk towards the previous estimate of the shape. The previous estimate counts as much
+// as d(d+1)/2 positions or, if Cov was given, as much as d²(d+1)/2 positions. Stochastic
 // approximation [Andrieu & Thoms 2008] tunes the sizes s, sₖ and b to acceptance rates of
 // 0.234 (0.44 in one dimension), 0.44 and 0.3, respectively. Each of the three moves is
 // chosen with a probability of at least 0.15. The remaining probability of 0.55 is
@@ -45,14 +45,14 @@ import (
 // Without burn-in nothing is learned.
 //
 // How long the burn-in must be depends on what is known about the target beforehand. If
-// Cov is about right, or too large by a common factor, 1000 iterations suffice in twenty
-// dimensions. If Cov is wrong by factors of two and three in several directions, 10 000
-// iterations are needed. Without Cov, 1000 iterations suffice in three dimensions even if
-// the scales are wrong by a factor of a hundred. If the scales are about right but the
-// covariance has condition number 10⁶, 5000 iterations are needed in eight dimensions and
-// 20 000 in twenty. In a funnel, such as a hierarchical model with few groups in its
-// centred form, the chains mix as badly as any random walk with a single scale: use other
-// coordinates.
+// Cov is about c times the covariance of the target, for some c ≥ 1, 1000 iterations
+// suffice in twenty dimensions. If Cov is too large or too small by factors of two to
+// three in several directions, 10 000 iterations are needed. Without Cov, 1000 iterations
+// suffice in three dimensions even if the scales are wrong by a factor of a hundred. If
+// the scales are about right but the covariance has condition number 10⁶, 5000 iterations
+// are needed in eight dimensions and 20 000 in twenty. In a funnel, such as a
+// hierarchical model with few groups in its centred form, the chains mix as badly as any
+// random walk with a single scale: use other coordinates.
 //
 // The zero value is ready to use for coordinates whose scales are about one.
 type AdaptiveMixture struct {

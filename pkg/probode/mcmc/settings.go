@@ -46,11 +46,11 @@ type Settings struct {
 
 	// If MinESS is positive, the chains run until the bulk effective sample size of all
 	// chains together is at least MinESS for every parameter. The effective sample size
-	// is recomputed whenever every chain has made Draws further draws, so the result does
-	// not depend on the number of workers. If a run stops as soon as the estimated
-	// effective sample size is large enough, the estimate is a little too large,
-	// especially if it is recomputed often. To keep this bias small, set Draws to a few
-	// hundred.
+	// is computed when every chain has made Draws draws, again when every chain has made
+	// 2 Draws draws, and so on. Therefore the result does not depend on the number of
+	// workers. If a run stops as soon as the estimated effective sample size is large
+	// enough, the estimate is a little too large, especially if it is recomputed often.
+	// To keep this bias small, set Draws to a few hundred.
 	MinESS float64
 
 	// MaxDraws is the number of draws per chain at which a run ends even if it has not
@@ -145,7 +145,7 @@ func (s Settings) WithDefaults() (Settings, error) {
 }
 
 // MaxChains is the largest number of chains that is allowed. MaxChains is far larger than
-// anybody needs, but small enough for a list of the chains to fit into memory.
+// any application needs, but small enough for a list of the chains to fit into memory.
 const MaxChains = 1_000_000
 
 // The method iterations() returns the number of iterations after which a chain has n

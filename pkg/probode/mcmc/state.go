@@ -7,9 +7,9 @@ import (
 	"math/rand/v2"
 )
 
-// An Archive writes the state of a chain, or reads it back. A single method State, which
-// lists the variables of the state in order, is used for both writing and reading, so the
-// order is always the same:
+// An Archive writes the state of a chain, or reads it back. A single method, State, both
+// writes and reads the variables of the state, so the order of the variables is always
+// the same:
 //
 //	func (k *kernel) State(a *Archive) {
 //		a.Floats(k.x)

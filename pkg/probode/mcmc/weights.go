@@ -18,10 +18,10 @@ type weights struct {
 // weighted draws were found to be reliable: see docs/measured-limits.md.
 const leastWorth = 150
 
-// Trusted reports whether the standard errors of the weighted draws are reliable. The
-// result `why` gives the reason. Standard errors are considered reliable if k̂ is within
-// its limit and the effective sample size is at least 150. Draws without weights are
-// trusted.
+// Trusted reports whether the standard errors of estimates from the weighted draws are
+// reliable. The result `why` gives the reason. Standard errors are considered reliable if
+// k̂ is within its limit and the effective sample size is at least 150. Draws without
+// weights are trusted.
 func (c *Chains) Trusted() (trusted bool, why string) {
 	if c.LogWeights == nil {
 		return true, "the draws have no weights"

@@ -16,16 +16,17 @@
 // indicator 1{y ≤ q}. The density f at a quantile is estimated by a difference quotient
 // of nearby quantiles, with the bandwidth of Bofinger (1975).
 //
-// A quantile is not a smooth function of means if its level falls into a gap between two
-// modes. For example, if a symmetric posterior has two modes, a few draws decide in which
-// of them the sample median lies. A second difference quotient is therefore computed,
-// with the error of the level as its bandwidth. If the two quotients differ by more than
-// a factor of two, the second one is used. As a result, a gap increases the standard
-// error of the quantile only if the gap lies within the error of the level.
+// If the level of a quantile falls into a gap between two modes, the quantile is not a
+// smooth function of means. For example, a few draws decide in which of two symmetric
+// modes the median lies. Let e be the standard error of the level p. A second difference
+// quotient therefore uses the quantiles at p ± z e, with z between about 2 and 3. If the
+// two difference quotients differ by more than a factor of two, the second one is used.
+// So a gap increases the standard error of the quantile only if the level of the gap lies
+// within p ± 3e.
 //
-// If only a subset of the draws is used, the influence function is zero for all other
-// draws. For draws in the subset, the influence function is divided by the share of the
-// draws that belong to the subset.
+// If only a subset of the draws is used, the influence function is zero at all other
+// draws. At the draws of the subset, the influence function is divided by the fraction of
+// the draws that belong to the subset.
 //
 //   - Bofinger, E. (1975). Estimation of a density function using order statistics.
 //     Australian Journal of Statistics 17(1), 1–7.
@@ -57,8 +58,8 @@ type Value struct {
 	Spread, SpreadSE float64
 }
 
-// A Difference compares draws without weights with the same draws with weights: it holds
-// the difference of the centres and the ratio of the spreads.
+// A Difference describes how weights change the centre and the spread of a set of draws:
+// it holds the difference of the centres and the ratio of the spreads.
 type Difference struct {
 	Center, CenterSE float64 // centre of the draws minus the centre under weights
 	Ratio, RatioSE   float64 // spread of the draws divided by the spread under weights
@@ -278,9 +279,9 @@ func (by Measure) Apply(x, in [][]float64) Value {
 }
 
 // Stretches divides each chain of x into n parts and uses only the draws x[c][k] for
-// which in[c][k] is 1. For each part, Stretches returns the contribution of its draws to
-// the error of the centre and to the error of the logarithm of the spread. The
-// contributions are scaled so that the mean over all parts is the error.
+// which in[c][k] is 1. Stretches returns two numbers for each part: its contributions to
+// the error of the centre, and to the error of the logarithm of the spread. The error is
+// the mean of the contributions of all parts.
 func (by Measure) Stretches(x, in [][]float64, n int) (center, log [][]float64) {
 	_, influence := by.part(x, nil, in)
 	return stretches(x, influence, n)
@@ -311,29 +312,29 @@ func stretches(x [][]float64, influence func(c, k int) (center, log float64), n 
 // the draws x[c][k] for which in[c][k] is 1. Weighed returns the difference of the
 // centres, in units of the parameter, and the ratio of the spreads. Let φ and ψ be the
 // influence functions of the centre and of the logarithm of the spread, and let φ_w and
-// ψ_w be those for the weighted draws. The standard error of the difference of the
-// centres is that of the mean of φ − w φ_w. The relative standard error of the ratio of
-// the spreads is that of the mean of ψ − w ψ_w.
+// ψ_w be those for the weighted draws. Then the standard error of the difference of the
+// centres is equal to the standard error of the mean of φ − w φ_w. The relative standard
+// error of the ratio of the spreads is equal to the standard error of the mean of ψ − w
+// ψ_w.
 //
 // Weighed also estimates the centre and the spread of the accurate posterior, which the
-// weighted draws represent. One estimate of the centre is all.Center, the centre of all
-// draws, minus the difference of the centres. The other estimate is the centre of the
-// weighted draws alone. Weighed returns the estimate with the smaller standard error. The
-// spread is estimated in the same two ways, on a logarithmic scale, and Weighed again
-// returns the estimate with the smaller standard error.
+// weighted draws represent. The first estimate of the centre is all.Center, the centre of
+// all draws, minus the difference of the centres. The second estimate is the centre of
+// the weighted draws alone. Weighed returns the estimate with the smaller standard error.
+// In the same way, Weighed chooses between two estimates of the logarithm of the spread.
 //
 // The draws x are a subset of all draws, so all.Center and the difference of the centres
-// are correlated. The standard error of all.Center minus the difference of the centres is
-// that of the mean of allCenter − (φ − w φ_w). For the analogous estimate of the
-// logarithm of the spread, the standard error is that of the mean of allLog − (ψ − w
-// ψ_w). Here allCenter and allLog are the results of Stretches for all draws, with one
-// part for each draw that has a weight.
+// are correlated. Therefore the standard error of the first estimate of the centre is
+// that of the mean of allCenter − (φ − w φ_w). The standard error of the first estimate
+// of the logarithm of the spread is that of the mean of allLog − (ψ − w ψ_w). Here
+// allCenter and allLog are the results of Stretches for all draws, with one part for each
+// draw that has a weight.
 //
-// The standard errors of the estimates from the weighted draws alone are those of the
-// means of w φ_w and w ψ_w. If all draws have weights, the two estimates are the same. If
-// the weights remove a distant mode, the weighted draws alone give the better estimate,
-// because the errors of all.Center and of the difference of the centres are proportional
-// to the distance to that mode.
+// The standard errors of the second estimates are those of the means of w φ_w and w ψ_w.
+// If all draws have weights, the first and the second estimates are the same. Suppose
+// that the weights are almost zero in a distant mode. The number of draws in this mode is
+// random, so all.Center and the difference of the centres both have large errors, and the
+// second estimate of the centre is more accurate.
 func (by Measure) Weighed(x, w, in, allCenter, allLog [][]float64, all Value) (Difference, Value) {
 	plain, influence := by.part(x, nil, in)
 	weighted, influenceW := by.part(x, w, in)

@@ -3,9 +3,9 @@
 // the time.
 //
 // The noise is drawn again each time a path is computed, and most of the cost of a draw
-// in math/rand/v2 is an interface call for each word. This package implements the
-// generator, PCG-DXSM with 128 bits of state [O'Neill 2014], and the ziggurat of 128
-// strips [Marsaglia & Tsang 2000] with local variables and without interface calls.
+// in math/rand/v2 is an interface call for each word. To avoid interface calls, this
+// package has its own implementation of the generator, PCG-DXSM with 128 bits of state
+// [O'Neill 2014], and of the ziggurat method with 128 strips [Marsaglia & Tsang 2000].
 package normal
 
 import (

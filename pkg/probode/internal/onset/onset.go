@@ -15,11 +15,14 @@ const (
 // Step returns the length of the first step of an integration that begins at t: the
 // argument h or, if f changes suddenly before t + h, a shorter length. The argument f()
 // writes the value of f(t, x) at the initial state x to dst. The argument `unit` contains
-// the permitted error of each component of the state. The change of a component of f
-// within a time δ is sudden if it is more than 4δ/h times the largest change of this
-// component within h. In addition, the product of the change and δ must exceed a tenth of
-// the permitted error. The times δ are h/4, h/16 and so on, down to about 2·10⁻¹⁰ h. Step
-// misses a pulse that begins after t and lies between two consecutive times t + δ.
+// the permitted error of each component of the state. Step evaluates f at t, at t + h and
+// at the times t + δ, where δ is h/4, h/16 and so on, down to about 2·10⁻¹⁰ h. Therefore
+// Step misses a pulse that begins and ends between two of these times.
+//
+// Let c be the absolute change of a component of f from t to t + δ, and let C be the
+// largest absolute change from t to any of the later times. The change is called sudden
+// if c > 4 C δ/h and if c δ is larger than a tenth of the permitted error. After a sudden
+// change, t + δ takes the place of t + h in the search for an even earlier change.
 func Step(f func(dst []float64, t float64), t, h float64, unit []float64) float64 {
 	base, now, most := make([]float64, len(unit)), make([]float64, len(unit)), make([]float64, len(unit))
 	change := func(delta float64) {

@@ -120,9 +120,9 @@ type Step struct {
 }
 
 // Find returns the time in a step at which a condition that was false becomes true, and
-// takes the step again so that it ends at this time. The condition is true at the time
-// returned, and false at a time that is a few units in the last place earlier. If no
-// condition becomes true, the result `ok` is false, and the end of the step remains at B.
+// takes the step again so that it ends at this time. The condition is true at this time,
+// and still false a few floating-point numbers earlier. If no condition becomes true, the
+// result `ok` is false, and the step still ends at B.
 func (w *Watch) Find(s Step) (at float64, ok bool, err error) {
 	end, ok, err := w.within(s.A, s.B, s.Y, s.Theta)
 	if !ok && err == nil {

@@ -23,8 +23,8 @@ func MCSEMean(x [][]float64) float64 {
 }
 
 // MCSESD returns the Monte Carlo standard error of the standard deviation of the draws.
-// The formula follows by the delta method, where s denotes the squared deviations of the
-// draws from their mean:
+// Let s be the squared deviations of the draws from their mean. By the delta method, the
+// Monte Carlo standard error is
 //
 //	√( var(s) / ESS(s) / mean(s) ) / 2
 //

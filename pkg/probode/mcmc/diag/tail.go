@@ -109,8 +109,9 @@ func HeavyTails(x [][]float64) (heavyTailed bool, khat float64) {
 	return 1/squares >= dominant && khat > heavy+distuv.UnitNormal.Quantile(0.95)*(1+heavy)/math.Sqrt(m), khat
 }
 
-// KHatLimit returns the largest k̂ of importance weights for which the standard error of
-// the weighted mean is reliable if the effective sample size is s [Vehtari et al. 2024]:
+// KHatLimit returns an upper limit for k̂, the tail index of importance weights. If k̂ is
+// below this limit, the standard error of the weighted mean is reliable. Let s be the
+// effective sample size of the draws before weighting. The limit is [Vehtari et al. 2024]
 //
 //	min(1 − 1/log₁₀ s, 0.7)
 //

@@ -69,10 +69,10 @@ type Options struct {
 // Run refuses to continue, and changes nothing, if a file is damaged, has another version
 // of the format or does not belong to this package. Run also refuses to continue if the
 // draws in dir were made with other settings, names or fields of Meta, or if another
-// process is working on a chain. Before a chain is resumed, its log density is compared
-// with the saved one (see [Evaluator]), and the iterations of the last few milliseconds
-// before the save are repeated. The chain continues only if all numbers are the same, bit
-// for bit. A new version of the program that computes the same numbers can therefore
+// process is working on a chain. Before Run resumes a chain, it computes the log density
+// again (see [Evaluator]) and repeats the last few iterations before the save. The chain
+// continues only if the results agree, bit for bit, with the saved log density and the
+// saved state. A new version of the program that computes the same numbers can therefore
 // resume a chain begun by an earlier version; a note in the file then names the new
 // version. If the program computes different numbers, Run returns an error, which says
 // whether rounding can explain the difference.
