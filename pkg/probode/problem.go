@@ -97,8 +97,8 @@ type Problem struct {
 	// O(d kl (kl+ku)) instead of O(d³).
 	Band *Bandwidth
 
-	// Autonomous says that f does not depend on t. An implicit multistep method then
-	// needs one evaluation of f less in each step.
+	// Autonomous says that f does not depend on t. Setting this field saves an implicit
+	// multistep method one evaluation of f in each step.
 	Autonomous bool
 
 	// Noiseless lists the components of the state, counted from 0, for which f is always
@@ -150,18 +150,18 @@ func (p *Problem) Initial(dst, theta []float64) {
 	copy(dst, p.X0)
 }
 
-// UnknownStart returns a copy of p in which the initial values of the given components of
-// the state, or of all components if none is given, are additional parameters, which
-// follow the parameters of p:
+// UnknownStart returns a copy of p that has initial values as additional parameters.
+// These are the initial values of the given components or, if none is given, of all
+// components. They follow the parameters of p:
 //
 //	θ′ = (θ, x₀ₖ, …).
 //
 // The initial values can then be inferred like any other parameter. The nominal values of
 // the additional parameters are the initial values of p. The name of an additional
-// parameter is the name of the state, without a unit and followed by 0: hare0 for hare,
-// x1_0 for x1. The functions of p still get only the parameters of p. UnknownStart panics
-// if a component does not exist, or if p already has a parameter with the name of an
-// additional parameter.
+// parameter is the name of the state followed by 0: hare0 for hare, x1_0 for x1. If the
+// name of the state contains a unit, the unit is omitted. The functions of p are called
+// with θ, not with θ′. UnknownStart panics if a component does not exist, or if p already
+// has a parameter with the name of an additional parameter.
 func (p *Problem) UnknownStart(components ...int) *Problem {
 	if len(components) == 0 {
 		components = make([]int, p.Dim())

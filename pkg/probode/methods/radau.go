@@ -22,10 +22,9 @@ import (
 // the state. For stiff components R vanishes, and the size of the shift is √α h^{q−1/2}
 // ξ. Noise in the derivative would therefore be too large by a factor of 1/h, in
 // precisely those components whose error Radau damps. For this reason Radau adds the
-// noise to the state. A further advantage of noise that is added to the state is that it
-// does not depend on the Jacobian. On a frozen grid the scale of the noise is the
-// estimated local error of each component, which is small for damped components: see
-// probode.ScaleLocal.
+// noise to the state. Noise in the state also has the advantage that it does not depend
+// on the Jacobian. On a frozen grid the scale of the noise is the estimated local error
+// of each component, which is small for damped components: see probode.ScaleLocal.
 //
 // The equations of the stages are solved up to rounding error, so that Z is a smooth
 // function of (θ, ξ). Under error control the error is estimated by an embedded formula

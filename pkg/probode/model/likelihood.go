@@ -74,8 +74,8 @@ type steps struct {
 	most int
 }
 
-// Bind calls the Bind method of an Adaptive mesh. LikelihoodSettings.MaxStep describes
-// the largest step of this mesh.
+// Bind calls the Bind method of an Adaptive mesh. For the largest step of the mesh, see
+// LikelihoodSettings.MaxStep.
 func (m steps) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at, times []float64) (probode.Path, error) {
 	a := probode.Adaptive{Tolerance: m.Tolerance, Max: m.max, MaxSteps: cmp.Or(m.most, 1e6)}
 	switch {
@@ -114,9 +114,10 @@ type part struct {
 type Evaluation struct {
 	LogLikelihood float64
 
-	// Error is an estimate of the error in LogLikelihood due to the solver. The estimate
-	// is a quarter of the change of LogLikelihood when the tolerance was last divided by
-	// 16. Error is NaN if LikelihoodSettings specifies a Tolerance or a StepSize.
+	// Error is an estimate of the error in LogLikelihood due to the solver. The tolerance
+	// is divided by 16 repeatedly, and Error is a quarter of the last change of
+	// LogLikelihood. Error is NaN if LikelihoodSettings specifies a Tolerance or a
+	// StepSize.
 	Error float64
 
 	// Gradient is the gradient with respect to the values of the estimated parameters on

@@ -99,10 +99,11 @@ func (p *File) estimated() (list []int) {
 // of the support is not positive, on the linear scale.
 func (p *File) Point(theta []float64) ([]float64, error) { return p.inside(theta, 0, 1e-9) }
 
-// Start converts theta to a point of the posterior at which a search can begin. Start
-// does more than Point: it moves a value away from an edge of the support if the distance
-// is less than a hundredth of the width of the support. Near an edge the density on an
-// unbounded scale is almost constant, so a search might stay there.
+// Start converts theta to a point of the posterior at which a search can begin. If the
+// distance between a value and an edge of the support is less than a hundredth of the
+// width of the support, Start moves the value away from the edge. On an unbounded scale
+// the density is almost constant near an edge, and a search that begins there may make no
+// progress.
 func (p *File) Start(theta []float64) ([]float64, error) { return p.inside(theta, 0.01, 0.01) }
 
 // The method inside() returns those elements of theta that belong to estimated

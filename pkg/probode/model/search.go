@@ -163,8 +163,9 @@ func (f *search) coordinates(x []float64) []float64 {
 	return u
 }
 
-// Follow returns false, so that the derivatives are recomputed at each point: exact
-// derivatives take little more time than the log-likelihood itself.
+// Follow always returns false, so the derivatives are recomputed at each point. Computing
+// the log-likelihood with exact derivatives takes little more time than computing it
+// alone.
 func (f *search) Follow(*shape.Point, []float64) bool { return false }
 
 // Bend implements shape.Bender. Bend is used only for profiles, whose points lie along

@@ -34,8 +34,8 @@ type State struct {
 	Rate     *expr.Node
 	Where    source.Where
 
-	// The fields `Of` and Volume are set if the state is the amount of a species in a
-	// compartment whose size changes, and if formulas use the concentration of that
+	// The fields `Of` and Volume are set for a species whose concentration appears in
+	// formulas, in a compartment whose size changes. The state is then the amount of the
 	// species. The field `Of` is the ID of the concentration, which is an Assignment with
 	// the formula ID/Volume. If a condition sets the concentration to a value, the amount
 	// is set to that value times the volume.
@@ -49,10 +49,10 @@ type Constant struct {
 	Value *expr.Node // nil if conditions or the parameter table must give it
 	Where source.Where
 
-	// Kept is true for a species that no reaction, rule or event changes. If Kept is true
-	// and the condition of a preequilibration sets the constant, the experiment that
-	// follows uses the same value, unless the condition of the experiment sets another
-	// one.
+	// Kept is true for a species that no reaction, rule or event changes. If the
+	// condition of a preequilibration sets such a species, the value also applies to the
+	// experiment that follows, unless the condition of the experiment sets the species
+	// too.
 	Kept bool
 
 	// If the field Size is true, the constant is the size of a compartment. The size of
@@ -74,8 +74,8 @@ type Event struct {
 	ID   string
 	Time *expr.Node // nil if there is a Trigger
 	// The field Trigger is a condition: the event happens when this condition becomes
-	// true. If the field `Early` is `Late`, the condition is taken to be false before the
-	// start.
+	// true. If the field `Early` has the value Late, the condition counts as false before
+	// the start, so an event whose condition is true at the start happens at the start.
 	Trigger *expr.Node
 	Early   Early
 	After   bool
@@ -89,7 +89,8 @@ type Jump struct {
 	Value *expr.Node
 }
 
-// The type `Early` says what happens to an event whose time is at or before the start.
+// The type `Early` determines whether an event whose time is at or before the start
+// happens at the start or not at all.
 type Early int
 
 const (

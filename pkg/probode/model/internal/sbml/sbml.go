@@ -15,10 +15,10 @@ import (
 // states, constants or assignments, and reactions become rates of change of states.
 //
 // In formulas the ID of a species stands for its amount if hasOnlySubstanceUnits is true,
-// and for its concentration otherwise. For each species, the state is the quantity for
-// which the ID stands, with one exception: if this quantity is the concentration and the
-// size of the compartment changes, the state is the amount, and the concentration is an
-// assignment. The reason is that dilution does not change the amount.
+// and for its concentration otherwise. The state of a species is the quantity for which
+// its ID stands. In a compartment whose size changes, however, the state is always the
+// amount, because dilution does not change the amount. If the ID of such a species stands
+// for the concentration, the ID becomes an assignment.
 func Read(f *source.Files, name string) *equations.Equations {
 	s := f.Read(name, source.MaxXML)
 	root, err := tree.Read(s.Text, "notes", "annotation")

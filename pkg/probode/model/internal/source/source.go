@@ -58,9 +58,10 @@ type Files struct {
 
 // Dir returns the files of a folder on disk. The user gives the name of the first file.
 // The names of all other files are read from the model itself, so a downloaded model
-// could name any file of the user. Therefore, unless the argument `outside` is true, all
-// other files must be in the folder, even after symbolic links are followed. An error
-// about a file outside the folder contains no text from this file.
+// could make the program open the user's private files. To prevent this, all files except
+// the first must be inside the folder, even after symbolic links are followed, unless the
+// argument `outside` is true. An error about a file outside the folder contains no text
+// from this file.
 func Dir(dir string, outside bool) *Files {
 	f := &Files{}
 	f.open = func(name string) (r io.ReadCloser, quiet bool, err error) {

@@ -137,8 +137,8 @@ func (e *Element) Get(name string) string {
 	return ""
 }
 
-// List returns the children of the first child with the given name. This child is a list
-// such as <listOfSpecies>.
+// List returns the elements of the list with the given name, such as <listOfSpecies>. If
+// e has several children with this name, the first one is used.
 func (e *Element) List(name string) []*Element {
 	if l := e.First(name); l != nil {
 		return l.Child
