@@ -12,9 +12,9 @@ import (
 //
 //	x′(t) = f(t, x; θ),   x(t₀) = x₀(θ),   t ∈ [t₀, t₁],
 //
-// for a state x ∈ ℝᵈ. A Problem stores nothing between calls, because θ is an argument.
-// Any number of goroutines can therefore use one Problem, provided that its functions may
-// be called concurrently.
+// for a state x ∈ ℝᵈ. The functions of a Problem take θ as an argument, so the Problem
+// stores nothing between calls. Any number of goroutines can use one Problem at the same
+// time if its functions may be called concurrently.
 //
 // Grids and Solvers keep a pointer to their Problem, so do not change a Problem after a
 // Grid or a Solver has been made for it; change a copy instead. Note that a copy shares

@@ -52,10 +52,11 @@ type Optimum struct {
 	// divided by the distance between Theta and the maximum of the expansion.
 	Slope float64
 	// Left is an estimate of how much the objective could still increase. The estimate
-	// uses an expansion around Theta. Kinks is the number of measurements that have
-	// Laplace errors and are equal to the model's value. The likelihood has a kink where
-	// a measurement with Laplace errors is equal to the model's value. An optimum usually
-	// lies at one or more kinks, just as a median lies at a data point.
+	// comes from an expansion of the objective around Theta. Kinks is the number of
+	// measurements that have Laplace errors and are equal to the model's value. The
+	// likelihood has a kink where a measurement with Laplace errors is equal to the
+	// model's value. An optimum usually lies at one or more kinks, just as a median lies
+	// at a data point.
 	Left  float64
 	Kinks int
 

@@ -121,10 +121,10 @@ type Evaluation struct {
 	Error float64
 
 	// Gradient is the gradient with respect to the values of the estimated parameters on
-	// the linear scale. ScaleGradient is the gradient with respect to the values of the
-	// estimated parameters on their scales. The components of Gradient and ScaleGradient
-	// are in the order of LogLikelihood.Estimated. Gradient and ScaleGradient are nil
-	// unless the argument `gradient` of At was true.
+	// the linear scale. ScaleGradient is the gradient with respect to the estimated
+	// parameters, each on its own scale. The components of Gradient and ScaleGradient are
+	// in the order of LogLikelihood.Estimated. Gradient and ScaleGradient are nil unless
+	// the argument `gradient` of At was true.
 	Gradient, ScaleGradient []float64
 
 	// The elements of Instances are in the order of File.Instances.
@@ -237,9 +237,9 @@ func (l *LogLikelihood) Nominal() []float64 {
 //
 // The gradient is the exact gradient of the numerical solution on a fixed grid, so its
 // error is about as large as the error of the solution. If the time of an event or a
-// switch depends on parameters, the gradient includes the effect of a change of this
-// time. If a measurement is made at exactly the time of an event, and this time depends
-// on parameters, the gradient is a one-sided derivative: it is valid for changes of the
+// switch depends on parameters, the gradient takes this dependence into account. If a
+// measurement is made at exactly the time of an event, and this time depends on
+// parameters, the gradient is a one-sided derivative: it is valid for changes of the
 // parameters that move the event to an earlier time.
 //
 // It is an error if the model defines no density for a measurement, for example because

@@ -24,10 +24,11 @@ import (
 // parameter.
 //
 // In the Setup of the posterior, Method is Radau of order 5, and Alpha is 0, so there is
-// no solver noise. If the model has an event with a trigger, the steps are chosen anew
-// for every θ. Otherwise the grid is the same for all θ, and is chosen by an
-// error-controlled solve at the nominal parameters. In both cases the relative tolerance
-// is 10⁻⁶. To see the effect of another solver, change Method, Mesh and Alpha.
+// no solver noise. If the model has an event with a trigger, error control chooses the
+// steps separately for each θ. If no event has a trigger, error control chooses one grid
+// at the nominal parameters, and this grid is used for all θ. The relative tolerance of
+// the error control is 10⁻⁶. To see the effect of another solver, change Method, Mesh and
+// Alpha.
 //
 // A noise formula that is neither a number nor a parameter, such as 0.1 + 0.05 x, has a
 // column of its own in Observe. All data in this column are NaN. Measurements at a steady

@@ -2,8 +2,8 @@
 // is limited.
 //
 // At the first mistake a reader panics with an *Error, and Catch turns the panic into an
-// error. The panics keep the code short: each of the many checks of the input is a single
-// line.
+// error. Panics keep the code short, because each of the many checks of the input needs
+// only one line.
 package source
 
 import (
@@ -228,8 +228,8 @@ func OneLine(s string) string {
 	return string(out)
 }
 
-// A Where holds the position, a file and a line, at which an element of a model is
-// defined. The zero value means that the position is not known.
+// A Where holds the file and the line in which an element of a model is defined. The zero
+// value means that the position is not known.
 type Where struct {
 	File  string
 	Line  int
