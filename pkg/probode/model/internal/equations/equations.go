@@ -34,11 +34,11 @@ type State struct {
 	Rate     *expr.Node
 	Where    source.Where
 
-	// The fields `Of` and Volume are set for a species whose concentration appears in
-	// formulas, in a compartment whose size changes. The state is then the amount of the
-	// species. The field `Of` is the ID of the concentration, which is an Assignment with
-	// the formula ID/Volume. If a condition sets the concentration to a value, the amount
-	// is set to that value times the volume.
+	// The fields `Of` and Volume are set for a species whose ID stands for its
+	// concentration, in a compartment whose size changes. The state is then the amount of
+	// the species. The field `Of` is the ID of the concentration, which is an Assignment
+	// with the formula ID/Volume. If a condition sets the concentration to a value, the
+	// amount is set to that value times the volume.
 	Of     string
 	Volume *expr.Node
 }
