@@ -18,8 +18,7 @@ import (
 const noiseBlock = 256
 
 // DrawNoise fills xi with the standard normal variates of the path with the given number.
-// The variates depend only on `seed` and `path`: a longer xi begins with the same
-// variates.
+// The values of xi[0], xi[1], … depend on `seed` and `path`, but not on the length of xi.
 func DrawNoise(xi []float64, seed, path uint64) {
 	var source normal.Source
 	for from := 0; from < len(xi); from += noiseBlock {

@@ -41,9 +41,8 @@ type Tangential interface {
 	Tangents(ctx context.Context, dst, ddst, theta, dtheta, xi []float64) error
 }
 
-// Holdable is a Path that is discontinuous in θ, for example because its steps are chosen
-// anew for every θ. The method Hold returns a smooth Path that can replace this Path near
-// a given θ.
+// Holdable is a Path that is discontinuous in θ, for example because its steps depend on
+// θ. The method Hold returns a smooth Path that can replace this Path near a given θ.
 type Holdable interface {
 	Path
 	// Hold returns a Path that is smooth in θ, and that gives the same states as this

@@ -12,9 +12,9 @@ import (
 //
 //	x′(t) = f(t, x; θ),   x(t₀) = x₀(θ),   t ∈ [t₀, t₁],
 //
-// for a state x ∈ ℝᵈ. A Problem stores nothing between calls, because θ is an argument.
-// Any number of goroutines can therefore use one Problem, provided that its functions may
-// be called concurrently.
+// for a state x ∈ ℝᵈ. The functions of a Problem take θ as an argument, so the Problem
+// stores nothing between calls. Any number of goroutines can use one Problem at the same
+// time if its functions may be called concurrently.
 //
 // Grids and Solvers keep a pointer to their Problem, so do not change a Problem after a
 // Grid or a Solver has been made for it; change a copy instead. Note that a copy shares
@@ -97,8 +97,8 @@ type Problem struct {
 	// O(d kl (kl+ku)) instead of O(d³).
 	Band *Bandwidth
 
-	// Autonomous says that f does not depend on t. If Autonomous is true, an implicit
-	// multistep method needs one fewer evaluation of f per step.
+	// Autonomous says that f does not depend on t. Setting this field saves an implicit
+	// multistep method one evaluation of f in each step.
 	Autonomous bool
 
 	// Noiseless lists the components of the state, counted from 0, for which f is always
@@ -150,18 +150,18 @@ func (p *Problem) Initial(dst, theta []float64) {
 	copy(dst, p.X0)
 }
 
-// UnknownStart returns a copy of p with additional parameters: the initial values of the
-// given components of the state, or of all components if none is given. The additional
-// parameters follow the parameters of p:
+// UnknownStart returns a copy of p that has initial values as additional parameters.
+// These are the initial values of the given components or, if none is given, of all
+// components. They follow the parameters of p:
 //
 //	θ′ = (θ, x₀ₖ, …).
 //
 // The initial values can then be inferred like any other parameter. The nominal values of
 // the additional parameters are the initial values of p. The name of an additional
-// parameter is the name of the state, without a unit and followed by 0: hare0 for hare,
-// x1_0 for x1. The functions of p are called without the additional parameters.
-// UnknownStart panics if a component does not exist, or if p already has a parameter with
-// the name of an additional parameter.
+// parameter is the name of the state followed by 0: hare0 for hare, x1_0 for x1. If the
+// name of the state contains a unit, the unit is omitted. The functions of p are called
+// with θ, not with θ′. UnknownStart panics if a component does not exist, or if p already
+// has a parameter with the name of an additional parameter.
 func (p *Problem) UnknownStart(components ...int) *Problem {
 	if len(components) == 0 {
 		components = make([]int, p.Dim())

@@ -5,8 +5,8 @@
 // order; and random time steps for any one-step method. Parse returns a method by its
 // short name.
 //
-// All these integrators use only exported identifiers of package probode, so you could
-// write such a method in a package of your own. The following table shows which
+// These integrators use only the exported identifiers of package probode, so you can
+// write further integrators in a package of your own. The following table shows which
 // integrator to choose:
 //
 //	not stiff                          DormandPrince on a frozen grid, Adams on a uniform one

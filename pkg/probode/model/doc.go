@@ -8,12 +8,11 @@
 // events, and a formula and a noise formula for each row of data. All of these are
 // expressions that contain only the time, states, and the parameters of the file.
 //
-// Load never ignores a part of a file that could change a likelihood: it either uses this
-// part or returns an error. If a file contradicts itself or uses a feature that this
-// package does not support, Load fails with an error that names the problem, the file and
-// the line. The size of a file and the depth of its nesting are limited. Load rejects
-// files with document type declarations, and files whose aliases expand to too many
-// values.
+// Load never ignores a part of a file that could change a likelihood. If a file
+// contradicts itself or uses a feature that this package does not support, Load fails
+// with an error that names the problem, the file and the line. The size of a file and the
+// depth of its nesting are limited. Load rejects files with document type declarations,
+// and files whose aliases expand to too many values.
 //
 // [File.ODEs] returns problems for any solver, with exact Jacobians and derivatives with
 // respect to parameters. [File.LogLikelihood] computes the log-likelihood of the data and
@@ -29,13 +28,13 @@
 // measurements at the time of such an event are assumed to be made before the event. In a
 // preequilibration, the model runs from its initial values at time 0 to its steady state.
 // After a preequilibration, the experiment starts at time 0 from the steady state. If the
-// condition of the experiment contains a value for a state, this state starts from that
-// value instead.
+// condition of the experiment sets a state, this state starts from the value in the
+// condition, not from its steady-state value.
 //
 // The log-likelihood of a row is the log density of the measurement y itself, not of its
 // transformed value. For example, with Scale log10 and noise σ, log10 of y is distributed
-// around log10 of Formula with standard deviation or scale σ. If Scale is log10, the
-// density of y contains the factor 1/(y ln 10).
+// around log10 of Formula with standard deviation or scale σ. With Scale log10, the
+// density of y is therefore the density of log10 of y divided by y ln 10.
 //
 // Sources: PEtab, Schmiester et al. (2021), PLoS Computational Biology 17,
 // e1008646, and its specification, version 1; SBML Level 2 Version 4 and Level 3

@@ -44,17 +44,19 @@ type Optimum struct {
 	Error         float64   // as in Evaluation
 	Theta         []float64 // values of all parameters on the linear scale
 	// Slope is the largest absolute value of a component of the gradient with respect to
-	// the coordinates of the search. A coordinate is a parameter on its scale, divided by
-	// a typical change. The gradient is that of the log-likelihood or, if Map is set, of
-	// the log posterior density. If Theta lies on a bound, components that point outwards
-	// at this bound are excluded. If measurements have Laplace errors, Slope is instead
-	// the ratio of Left to the distance between Theta and the maximum of the expansion.
+	// the coordinates of the search. Each coordinate is a parameter on its scale, divided
+	// by the size of a typical change of this parameter. The gradient is that of the
+	// log-likelihood or, if Map is set, of the log posterior density. If Theta lies on a
+	// bound, Slope ignores components of the gradient that point beyond this bound. If
+	// measurements have Laplace errors, Slope has a different definition: it is Left
+	// divided by the distance between Theta and the maximum of the expansion.
 	Slope float64
 	// Left is an estimate of how much the objective could still increase. The estimate
-	// uses an expansion around Theta. Kinks is the number of measurements that have
-	// Laplace errors and are equal to the model's value. The likelihood has a kink where
-	// a measurement with Laplace errors is equal to the model's value. An optimum usually
-	// lies at one or more kinks, just as a median lies at a data point.
+	// comes from an expansion of the objective around Theta. Kinks is the number of
+	// measurements that have Laplace errors and are equal to the model's value. The
+	// likelihood has a kink where a measurement with Laplace errors is equal to the
+	// model's value. An optimum usually lies at one or more kinks, just as a median lies
+	// at a data point.
 	Left  float64
 	Kinks int
 
@@ -85,15 +87,14 @@ func (o *Optimum) value() float64 { return o.LogLikelihood + o.LogPrior }
 // accurate. The expansions of the log-likelihood include the kinks that Laplace errors
 // cause.
 //
-// Every second search with a random starting point begins at the best of five points: the
-// point from the sample, and four points that are drawn independently. If the likelihood
-// cannot be computed at any of these points, more points are drawn, up to a total of 25.
-// During a search the log-likelihood is taken to be −∞ wherever it cannot be computed.
+// For every second point of the sample, four more points are drawn independently, and the
+// search begins at the best of these five points. If the likelihood cannot be computed at
+// any of these points, more points are drawn, up to a total of 25. During a search the
+// log-likelihood is taken to be −∞ wherever it cannot be computed.
 //
 // If ctx is done, Fit returns the results so far and the error of ctx. If a search is
-// stopped, its result is the last point that was reached. Fit computes the likelihood at
-// this point before it returns. If no point was reached, the Err of the search is the
-// error of ctx.
+// stopped, its result is the last point that it reached, with the likelihood at this
+// point. If no point was reached, the Err of the search is the error of ctx.
 //
 // Source for Fisher scoring: Osborne (1992), International Statistical Review 60, 99.
 func (p *File) Fit(ctx context.Context, s FitSettings) ([]Optimum, error) {

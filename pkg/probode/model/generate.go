@@ -19,11 +19,11 @@ import (
 
 // Go returns the source code of a Go file for the package pkg. The file contains one
 // function, which has the given name. Like the method ODE, the generated function returns
-// the initial value problem of an experiment. F, FJ, FTheta, Pullback, Start and the
-// events of the generated problem are Go code. The generated problem is faster to solve
-// than the problem that the method ODE returns, and its equations can be edited. The
-// generated problem and the problem of the method ODE give the same numbers to the last
-// bit.
+// the initial value problem of an experiment. The generated file contains the functions
+// F, FJ, FTheta, Pullback and Start of this problem, and its events, as Go code. Solvers
+// run faster on the generated problem than on the problem that the method ODE returns,
+// and you can edit the generated equations. The generated problem and the problem of the
+// method ODE give the same numbers to the last bit.
 //
 // It is an error if the names are not valid in Go, or if a parameter that the model uses
 // has no nominal value. It is also an error if the experiment has a preequilibration,

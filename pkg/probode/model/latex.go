@@ -15,8 +15,8 @@ const shownLines = 40
 // only commands that MathJax supports. The equations are the derivatives and initial
 // values of states, the assignments, the events, and the observables with the
 // distributions of their measurements. Names with more than one letter are set upright,
-// and spelled-out Greek letters become symbols. The text contains at most 40 equations of
-// each kind. If equations of a kind are omitted, a line gives their number.
+// and spelled-out Greek letters become symbols. If there are more than 40 equations of
+// one kind, the text contains the first 40 and says how many are omitted.
 func (m *Model) LaTeX() string {
 	var b strings.Builder
 	b.WriteString("\\begin{aligned}\n")

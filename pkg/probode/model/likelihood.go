@@ -74,7 +74,7 @@ type steps struct {
 	most int
 }
 
-// Bind calls the Bind method of an Adaptive mesh. For the largest step of this mesh, see
+// Bind calls the Bind method of an Adaptive mesh. For the largest step of the mesh, see
 // LikelihoodSettings.MaxStep.
 func (m steps) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at, times []float64) (probode.Path, error) {
 	a := probode.Adaptive{Tolerance: m.Tolerance, Max: m.max, MaxSteps: cmp.Or(m.most, 1e6)}
@@ -114,17 +114,17 @@ type part struct {
 type Evaluation struct {
 	LogLikelihood float64
 
-	// Error is an estimate of the error in LogLikelihood due to the solver. The estimate
-	// is a quarter of the difference between LogLikelihood and the value computed with a
-	// tolerance 16 times as large. Error is NaN if LikelihoodSettings specifies a
-	// Tolerance or a StepSize.
+	// Error is an estimate of the error in LogLikelihood due to the solver. The tolerance
+	// is divided by 16 repeatedly, and Error is a quarter of the last change of
+	// LogLikelihood. Error is NaN if LikelihoodSettings specifies a Tolerance or a
+	// StepSize.
 	Error float64
 
 	// Gradient is the gradient with respect to the values of the estimated parameters on
-	// the linear scale. ScaleGradient is the gradient with respect to the values of the
-	// estimated parameters on their scales. The components of Gradient and ScaleGradient
-	// are in the order of LogLikelihood.Estimated. Gradient and ScaleGradient are nil
-	// unless the argument `gradient` of At was true.
+	// the linear scale. ScaleGradient is the gradient with respect to the estimated
+	// parameters, each on its own scale. The components of Gradient and ScaleGradient are
+	// in the order of LogLikelihood.Estimated. Gradient and ScaleGradient are nil unless
+	// the argument `gradient` of At was true.
 	Gradient, ScaleGradient []float64
 
 	// The elements of Instances are in the order of File.Instances.
@@ -237,9 +237,9 @@ func (l *LogLikelihood) Nominal() []float64 {
 //
 // The gradient is the exact gradient of the numerical solution on a fixed grid, so its
 // error is about as large as the error of the solution. If the time of an event or a
-// switch depends on parameters, the gradient includes the effect of a change of this
-// time. If a measurement is made at exactly the time of an event, and this time depends
-// on parameters, the gradient is a one-sided derivative: it is valid for changes of the
+// switch depends on parameters, the gradient takes this dependence into account. If a
+// measurement is made at exactly the time of an event, and this time depends on
+// parameters, the gradient is a one-sided derivative: it is valid for changes of the
 // parameters that move the event to an earlier time.
 //
 // It is an error if the model defines no density for a measurement, for example because

@@ -36,8 +36,8 @@ func LoadFS(fsys fs.FS, name string) (*File, error) {
 	return (&files{source.FS(fsys, path.Dir(name))}).load(path.Base(name))
 }
 
-// Parse reads a model file. If the model has data, they must be a table in the file
-// itself. The argument `name` is used in error messages.
+// Parse reads a model file. If the model has data, the file itself must contain them as a
+// table. The argument `name` is used in error messages.
 func Parse(name string, text []byte) (p *File, err error) {
 	defer source.Catch(&err)
 	f := &files{source.FS(nothing{}, "")}

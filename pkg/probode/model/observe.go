@@ -10,14 +10,14 @@ import (
 )
 
 // Observables returns a function at(), which computes the observed quantities of an
-// experiment of p from time, state, and θ. The argument θ is defined as for ODE. The
-// function at() computes each distinct formula in the rows of data once, and writes one
-// value into dst for each element of `names`. Any number of goroutines may call at(),
-// which allocates no memory. Each name is the ID of an observable. If the rows of an
-// observable have different parameters, the observable has several formulas: the second
-// formula is named ID_2, the third ID_3, and so on. If the experiment has no data, at()
-// computes all observables except those whose formulas contain parameters that only rows
-// of data specify.
+// experiment of p from time, state, and θ. The elements of θ are the same as in the
+// method ODE. The function at() computes each distinct formula in the rows of data once,
+// and writes one value into dst for each element of `names`. The function allocates no
+// memory, and any number of goroutines may call it at the same time. Each name is the ID
+// of an observable. If the rows of an observable have different parameters, the
+// observable has several formulas: the second formula is named ID_2, the third ID_3, and
+// so on. If the experiment has no data, at() omits the observables whose formulas contain
+// parameters that only rows of data specify, and computes all others.
 func (p *File) Observables(e *Instance) (names []string, at func(dst []float64, t float64, x, theta []float64), err error) {
 	formulas := []*expr.Node{}
 	count := map[string]int{}

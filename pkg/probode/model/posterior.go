@@ -24,10 +24,11 @@ import (
 // parameter.
 //
 // In the Setup of the posterior, Method is Radau of order 5, and Alpha is 0, so there is
-// no solver noise. If the model has an event with a trigger, the steps are chosen anew
-// for every θ. Otherwise the grid is the same for all θ, and is chosen by an
-// error-controlled solve at the nominal parameters. In both cases the relative tolerance
-// is 10⁻⁶. To see the effect of another solver, change Method, Mesh and Alpha.
+// no solver noise. If the model has an event with a trigger, error control chooses the
+// steps separately for each θ. If no event has a trigger, error control chooses one grid
+// at the nominal parameters, and this grid is used for all θ. The relative tolerance of
+// the error control is 10⁻⁶. To see the effect of another solver, change Method, Mesh and
+// Alpha.
 //
 // A noise formula that is neither a number nor a parameter, such as 0.1 + 0.05 x, has a
 // column of its own in Observe. All data in this column are NaN. Measurements at a steady
@@ -99,10 +100,10 @@ func (p *File) estimated() (list []int) {
 // of the support is not positive, on the linear scale.
 func (p *File) Point(theta []float64) ([]float64, error) { return p.inside(theta, 0, 1e-9) }
 
-// Start converts theta to a point of the posterior at which a search can begin. Start
-// does more than Point: it moves a value away from an edge of the support if the distance
-// is less than a hundredth of the width of the support. On an unbounded scale, the
-// density is almost constant near an edge, so a search that begins there might make no
+// Start converts theta to a point of the posterior at which a search can begin. If the
+// distance between a value and an edge of the support is less than a hundredth of the
+// width of the support, Start moves the value away from the edge. On an unbounded scale
+// the density is almost constant near an edge, and a search that begins there may make no
 // progress.
 func (p *File) Start(theta []float64) ([]float64, error) { return p.inside(theta, 0.01, 0.01) }
 

@@ -73,15 +73,15 @@ type ProfileLikelihoods struct {
 // is still found on a profile after the last repetition, this profile is incomplete.
 //
 // Each profile is computed outwards from the best optimum, until the likelihood has
-// fallen below the threshold. If other searches ended within the interval, the profile is
-// also computed from their end points, because the likelihood may be higher on a second
-// ridge. The end points of the other searches, and the profiles of the other parameters,
-// show whether the likelihood exceeds the threshold outside the interval.
+// fallen below the threshold. The likelihood may have a second, higher ridge. If other
+// searches ended within the interval, the profile is therefore also computed from their
+// end points. The end points of the other searches, and the profiles of the other
+// parameters, show whether the likelihood exceeds the threshold outside the interval.
 //
-// At each point of a profile, the log-likelihood is maximised over the other parameters,
-// until an expansion shows that it can rise by less than 0.02. The ends of the intervals
-// are computed by interpolation. If ctx is done, the error is that of ctx, and profiles
-// that are not finished are marked as incomplete.
+// At each point of a profile, the log-likelihood is maximised over the other parameters
+// with an error of less than 0.02. This error is estimated from an expansion at the
+// point. The ends of the intervals are computed by interpolation. If ctx is done, the
+// error is that of ctx, and profiles that are not finished are marked as incomplete.
 //
 // Source for steps along curved ridges: Transtrum & Sethna (2012), arXiv:1201.5885.
 func (p *File) Profiles(ctx context.Context, ends []Optimum, level float64, s FitSettings) (*ProfileLikelihoods, error) {

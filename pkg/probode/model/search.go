@@ -164,7 +164,8 @@ func (f *search) coordinates(x []float64) []float64 {
 }
 
 // Follow always returns false, so the derivatives are recomputed at each point. Computing
-// them takes little more time than computing the log-likelihood itself.
+// the log-likelihood with exact derivatives takes little more time than computing it
+// alone.
 func (f *search) Follow(*shape.Point, []float64) bool { return false }
 
 // Bend implements shape.Bender. Bend is used only for profiles, whose points lie along

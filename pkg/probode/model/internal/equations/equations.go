@@ -34,11 +34,11 @@ type State struct {
 	Rate     *expr.Node
 	Where    source.Where
 
-	// The fields `Of` and Volume are set if two conditions hold: the state is the amount
-	// of a species in a compartment whose size changes, and formulas use the
-	// concentration of this species. The field `Of` is the ID of the concentration, which
-	// is an Assignment with the formula ID/Volume. If a condition sets the concentration
-	// to a value, the amount is set to that value times the volume.
+	// The fields `Of` and Volume are set for a species whose ID stands for its
+	// concentration, in a compartment whose size changes. The state is then the amount of
+	// the species. The field `Of` is the ID of the concentration, which is an Assignment
+	// with the formula ID/Volume. If a condition sets the concentration to a value, the
+	// amount is set to that value times the volume.
 	Of     string
 	Volume *expr.Node
 }
@@ -49,10 +49,10 @@ type Constant struct {
 	Value *expr.Node // nil if conditions or the parameter table must give it
 	Where source.Where
 
-	// Kept is true for a species that no reaction, rule or event changes. If Kept is
-	// true, a value that the condition of a preequilibration gives to the constant is
-	// also used in the experiment that follows, unless the condition of the experiment
-	// gives another value.
+	// Kept is true for a species that no reaction, rule or event changes. If the
+	// condition of a preequilibration sets such a species, the value also applies to the
+	// experiment that follows, unless the condition of the experiment sets the species
+	// too.
 	Kept bool
 
 	// If the field Size is true, the constant is the size of a compartment. The size of
@@ -74,8 +74,8 @@ type Event struct {
 	ID   string
 	Time *expr.Node // nil if there is a Trigger
 	// The field Trigger is a condition: the event happens when this condition becomes
-	// true. If the field `Early` is `Late`, the condition is taken to be false before the
-	// start.
+	// true. If the field `Early` has the value Late, the condition counts as false before
+	// the start, so an event whose condition is true at the start happens at the start.
 	Trigger *expr.Node
 	Early   Early
 	After   bool
@@ -89,7 +89,8 @@ type Jump struct {
 	Value *expr.Node
 }
 
-// The type `Early` says what happens to an event whose time is at or before the start.
+// The type `Early` determines whether an event whose time is at or before the start
+// happens at the start or not at all.
 type Early int
 
 const (

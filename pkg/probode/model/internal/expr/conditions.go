@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// Conditions returns, without repetitions, the comparisons at whose thresholds the
-// expressions may have kinks or jumps. The list consists of the comparisons in piecewise
-// expressions, and of those that describe the kinks and jumps of functions: a <= b for
-// min and max, x >= 0 for abs and sign, and sin(πx) >= 0 for floor and ceil. For quotient
-// and rem the comparison is sin(πx) >= 0, where x is the quotient. In any region where
-// each of these comparisons remains true or remains false, the expressions are smooth.
+// Conditions returns a list of comparisons, without repetitions. The expressions may have
+// a kink or a jump where one of these comparisons changes between true and false. The
+// list consists of the comparisons in piecewise expressions, and of those that describe
+// the kinks and jumps of functions: a <= b for min and max, x >= 0 for abs and sign, and
+// sin(πx) >= 0 for floor and ceil. For quotient and rem the comparison is sin(πx) >= 0,
+// where x is the quotient. Everywhere else the expressions are smooth.
 func Conditions(of ...*Node) []*Node {
 	p := newPool()
 	var list []*Node
@@ -48,8 +48,8 @@ func Conditions(of ...*Node) []*Node {
 }
 
 // Comparisons returns the comparisons in expressions, without repetitions. Comparisons
-// inside other comparisons are left out. The expressions must come from one call of
-// Simplified.
+// inside other comparisons are not included in the list. The expressions must come from
+// one call of Simplified.
 func Comparisons(of ...*Node) []*Node {
 	var list []*Node
 	seen := map[*Node]bool{}
@@ -95,10 +95,11 @@ func (n *Node) Linear(name string) (a, b *Node, ok bool) {
 }
 
 // Margin returns an expression that is positive exactly where the condition n is true.
-// The expression is continuous, except where the two sides of ≥ or ≤ are equal: there it
-// may jump by the smallest positive floating-point number. Margin reports false for =, ≠
-// and xor, and for comparisons with functions that jump, such as floor. A comparison that
-// contains a piecewise expression becomes a separate comparison for each piece.
+// The expression is continuous, with one exception: if the two sides of ≥ or ≤ are equal,
+// its value is the smallest positive floating-point number instead of 0. Margin reports
+// false for =, ≠ and xor, and for comparisons with functions that jump, such as floor. A
+// comparison that contains a piecewise expression becomes a separate comparison for each
+// piece.
 func (n *Node) Margin() (*Node, bool) { return n.margin(false) }
 
 // The method margin() returns the Margin of n or, if the argument `not` is true, the

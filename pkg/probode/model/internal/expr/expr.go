@@ -25,11 +25,11 @@
 // derivative of x^n is n x^(n−1), where 0^0 = 1. The derivative of x^y with respect to x
 // is y x^(y−1); it is 0 for y = 0. The derivative of x^y with respect to y is x^y ln x;
 // it is 0 at x = 0 for y > 0. For x < 0 the derivative with respect to y does not exist,
-// and the result is NaN. If the inner derivative of a composed function is 0 because a
-// piece is constant, the whole derivative is 0, even if the outer derivative is infinite:
-// sqrt(max(0, x)) has the slope 0 for x < 0. In all other cases, the product of an
-// infinite outer derivative and an inner derivative of 0 is NaN. For example, the
-// computed derivative of the square root of x⁴ at x = 0 is NaN.
+// and the result is NaN. If the active piece of an inner function is constant, the chain
+// rule gives 0 even if the outer derivative is infinite: sqrt(max(0, x)) has the slope 0
+// for x < 0. In all other cases, the product of an infinite outer derivative and an inner
+// derivative of 0 is NaN. For example, the computed derivative of the square root of x⁴
+// at x = 0 is NaN.
 //
 // # Simplification
 //
@@ -73,9 +73,10 @@ func apply(name string, args ...*Node) (*Node, error) {
 }
 
 // Constant returns the value of the constant with the given name: pi, e, exponentiale, or
-// avogadro, whose value is that of the SBML specification. If a model itself defines one
-// of these names, the definition in the model takes precedence. Therefore expressions
-// keep the name, and [Compile] replaces it by the number unless the name is an input.
+// avogadro, whose value is that of the SBML specification. A model may define one of
+// these names itself, for example a parameter e; in this model the name stands for the
+// parameter. Therefore expressions keep the name, and [Compile] replaces it by the number
+// unless the name is an input.
 func Constant(name string) (float64, bool) {
 	switch name {
 	case "pi":

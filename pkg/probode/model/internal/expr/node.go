@@ -35,9 +35,9 @@ func boolean(v bool) *Node {
 	return &Node{op: opBool}
 }
 
-// Sym returns a Node for the number that has the given name. Sym panics if the name is
-// empty, or if it contains a backquote, because String encloses unusual names in
-// backquotes.
+// Sym returns a Node for the given name, such as the name of a parameter. The name must
+// stand for a number, not for a condition. Sym panics if the name is empty, or if it
+// contains a backquote, because String encloses unusual names in backquotes.
 func Sym(name string) *Node {
 	if name == "" || strings.Contains(name, "`") {
 		panic(fmt.Sprintf("expr: the name of a symbol is %q: want a name that is not empty and has no backquotes", name))

@@ -15,10 +15,10 @@ import (
 // states, constants or assignments, and reactions become rates of change of states.
 //
 // In formulas the ID of a species stands for its amount if hasOnlySubstanceUnits is true,
-// and for its concentration otherwise. The state of a species is normally the quantity
-// for which its ID stands. If the ID stands for the concentration and the size of the
-// compartment changes, the state is the amount instead, because dilution does not change
-// the amount. The concentration is then an assignment.
+// and for its concentration otherwise. The state of a species is the quantity for which
+// its ID stands. In a compartment whose size changes, however, the state is always the
+// amount, because dilution does not change the amount. If the ID of such a species stands
+// for the concentration, the ID becomes an assignment.
 func Read(f *source.Files, name string) *equations.Equations {
 	s := f.Read(name, source.MaxXML)
 	root, err := tree.Read(s.Text, "notes", "annotation")

@@ -2,7 +2,8 @@
 // is limited.
 //
 // At the first mistake a reader panics with an *Error, and Catch turns the panic into an
-// error. With panics, each of the many checks of the input takes only one line of code.
+// error. Panics keep the code short, because each of the many checks of the input needs
+// only one line.
 package source
 
 import (
@@ -56,10 +57,11 @@ type Files struct {
 }
 
 // Dir returns the files of a folder on disk. The user gives the name of the first file.
-// All other file names come from the model itself, so a downloaded model could name any
-// file that the user can read. Therefore, unless the argument `outside` is true, all
-// other files must be in the folder, even after symbolic links are followed. An error
-// about a file outside the folder contains no text from this file.
+// The names of all other files are read from the model itself, so a downloaded model
+// could make the program open the user's private files. To prevent this, all files except
+// the first must be inside the folder, even after symbolic links are followed, unless the
+// argument `outside` is true. An error about a file outside the folder contains no text
+// from this file.
 func Dir(dir string, outside bool) *Files {
 	f := &Files{}
 	f.open = func(name string) (r io.ReadCloser, quiet bool, err error) {
@@ -226,8 +228,8 @@ func OneLine(s string) string {
 	return string(out)
 }
 
-// A Where holds the position, a file and a line, at which an element of a model is
-// defined. The zero value means that the position is not known.
+// A Where holds the file and the line in which an element of a model is defined. The zero
+// value means that the position is not known.
 type Where struct {
 	File  string
 	Line  int

@@ -180,8 +180,8 @@ func (r Row) Number(column string) float64 {
 	return v
 }
 
-// ParseNumber reads a decimal number. Hexadecimal numbers and numbers with underscores
-// are errors, because programs in other languages may not read them as numbers.
+// ParseNumber reads a decimal number. ParseNumber rejects hexadecimal numbers and numbers
+// with underscores, because programs in other languages may not read them as numbers.
 func ParseNumber(s string) (float64, error) {
 	if strings.ContainsAny(s, "_xXpP") {
 		return 0, strconv.ErrSyntax

@@ -53,9 +53,9 @@ func latin1(input io.Reader) (io.Reader, error) {
 }
 
 // Read reads the root element of a file and all elements inside it, except for elements
-// whose names are in the argument `skip`. A document type declaration is an error, because
-// it could declare entities that expand to gigabytes. An error that Read returns is an
-// *Error with a message of one line.
+// whose names are in the argument `skip`. A document type declaration is an error,
+// because it could declare entities that expand to gigabytes. If Read fails, the error is
+// an *Error with a message of one line.
 func Read(file []byte, skip ...string) (*Element, error) {
 	d := xml.NewDecoder(bytes.NewReader(file))
 	d.CharsetReader = func(charset string, input io.Reader) (io.Reader, error) {
@@ -137,8 +137,8 @@ func (e *Element) Get(name string) string {
 	return ""
 }
 
-// List returns the children of the first child with the given name. This child is a list
-// such as <listOfSpecies>.
+// List returns the elements of the list with the given name, such as <listOfSpecies>. If
+// e has several children with this name, the first one is used.
 func (e *Element) List(name string) []*Element {
 	if l := e.First(name); l != nil {
 		return l.Child
