@@ -163,10 +163,10 @@ func (s *Solver) MemoryLen() int {
 	return 0
 }
 
-// After Bind has been called, solves by s, and by Solvers that are cloned from s
-// afterwards, stop soon after ctx is done, and return the error of ctx. The function
-// release() restores the earlier context; if Bind is called several times, the release
-// functions must be called in reverse order.
+// Bind makes all later solves by s stop soon after ctx is done, and return the error of
+// ctx. Solvers that are cloned from s after Bind also obey ctx. The function release()
+// restores the earlier context; if Bind is called several times, the release functions
+// must be called in reverse order.
 func (s *Solver) Bind(ctx context.Context) (release func()) {
 	before, cause := s.stop, s.cause
 	stop, end := progress.NewStop(ctx)
@@ -223,7 +223,8 @@ func (s *Solver) SolvePath(z, theta, xi []float64, seed, path uint64) error {
 
 // Stepper returns the Stepper of s, prepared to take step i of the path z, and the scales
 // of the normal variates of that step. Stepper reads the rows of z only up to row i. The
-// Stepper can be used to study single steps; step i must not be an event.
+// Stepper is useful for the study of single steps. Stepper panics if step i is the jump
+// at an event.
 func (s *Solver) Stepper(i int, z, theta []float64) (step Stepper, scale []float64, err error) {
 	if i < 0 || i >= s.Steps() {
 		panic(fmt.Sprintf("probode: the index of the step is %d: want an index in [0, %d)", i, s.Steps()))

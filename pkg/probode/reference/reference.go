@@ -45,8 +45,8 @@ type Settings struct {
 	//	Error ≤ Absolute + Relative × |X|
 	//
 	// for all components and times. If the bound on Error cannot be reached, Solve
-	// returns an error. If Absolute is nil, the absolute tolerance is Relative/1000 times
-	// the largest |X| of the component so far.
+	// returns an error. If Absolute is nil, the absolute tolerance of a component of X is
+	// Relative/1000 times its largest absolute value so far.
 	Global bool
 
 	// MaxStep is the maximum length of a step; f is called at least once in every

@@ -29,7 +29,8 @@ import (
 // As the number of sweeps grows, the distribution of the chain tends to the exact
 // distribution. With the default settings, using backward Euler and α = 0.2, one-step
 // draws of V in the FitzHugh–Nagumo problem were compared with quadrature in 32 steps
-// along a path. The Monte Carlo error of 10⁴ draws is 0.017. At h = 0.1 and h = 0.2, the
+// along a path. The comparison used 10⁴ draws in each step; with so many draws, the Monte
+// Carlo error of a distribution function is about 0.017. At h = 0.1 and h = 0.2, the
 // error of the distribution function of the draws is not larger than 0.017. The
 // distribution function of the Gaussian approximation is off by up to 0.43 at h = 0.1 and
 // by up to 0.95 at h = 0.2. At h = 0.3, the error of the Gaussian approximation is 0.18
@@ -50,10 +51,10 @@ import (
 // contains H⁻¹. If the density cannot be normalised, the exact distribution does not
 // exist, and the error is ErrImproper. The mean of the exact distribution is not the root
 // of r. Newton and Current have the same exact distribution, because they evaluate J at
-// the same state; only the start of the chain differs. In units of the standard
-// deviation, the error of the Gaussian mean is O(h^{s+5/2}) with Newton, but O(h^{3/2−s})
-// with Current; for s ≥ 2 the error with Current grows as h decreases. The first steps of
-// a multistep method are taken by Method itself.
+// the same state; only the start of the chain differs. With Newton, the mean of the
+// Gaussian approximation has an error of O(h^{s+5/2}) standard deviations. With Current,
+// the error is O(h^{3/2−s}) standard deviations, which grows as h decreases if s ≥ 2. The
+// first steps of a multistep method are taken by Method itself.
 //
 // A chain uses random numbers in addition to ξ, and the path is discontinuous where a
 // move changes from accepted to rejected. Inference needs paths that depend smoothly on θ

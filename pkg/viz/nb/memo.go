@@ -48,16 +48,16 @@ func init() {
 // source code of this library. If the name, the inputs or any of this source code
 // changes, the result is computed again. The variables of the cell that compute() uses
 // must be among the inputs, since Memo has no other access to their values: Memo("fan",
-// []any{h, alpha}, func() …). Inputs are compared as text. The text of an input contains
-// all values in the input, but only the names of functions. If the source code is not
+// []any{h, alpha}, func() …). Inputs are compared as text. If an input contains a
+// function, only the name of the function is compared. If the source code is not
 // available, as in a program built with -trimpath, a hash of the running program is used
 // instead, so that only the same program can read a stored result.
 //
 // The argument `compute` must be a function literal or a declared function of the
-// notebook. If `compute` is a method value such as m.Run, or an instance of a generic
-// function, Memo panics before computing anything, because the source code of such a
-// function does not contain the receiver or the type arguments. Instead of m.Run, write
-// func() … { return m.Run() }, with m among the inputs.
+// notebook. Memo panics at once if `compute` is a method value such as m.Run, or an
+// instance of a generic function. The source code of such a function does not reveal the
+// receiver or the type arguments. Instead of m.Run, write func() … { return m.Run() },
+// with m among the inputs.
 //
 // The type T must be plain data or a figure, so that encoding/gob can store it without
 // loss. T must not contain functions or unexported fields. If T is a type that is not
