@@ -78,9 +78,9 @@ func (a *Adjoint) Field(dx, lambda []float64, t, c float64, x, theta []float64) 
 
 // SecondField computes the same gradients as Field, but of the scalar λᵀf + μᵀJu. The
 // vectors λ, μ and u are constant, and f and J are evaluated at (t, x; θ). SecondField
-// takes twice as long as Field, and computes the derivative along u by a central
-// difference. The relative error is about 10⁻¹⁰, or 10⁻⁸ if FJ or FTheta is missing and
-// there is no Problem.Pullback.
+// computes the derivative along u by a central difference, and takes twice as long as
+// Field. The relative error is about 10⁻¹⁰, or 10⁻⁸ if FJ or FTheta is missing and there
+// is no Problem.Pullback.
 func (a *Adjoint) SecondField(dx, lambda, mu, u []float64, t, c float64, x, theta []float64) {
 	const rootEps = 1.220703125e-4 // ε^{1/4}
 	e := a.field

@@ -221,10 +221,10 @@ func (s *Solver) SolvePath(z, theta, xi []float64, seed, path uint64) error {
 	return s.Solve(z, theta, xi)
 }
 
-// Stepper returns the Stepper of s, prepared to take step i of the path z, and the scales
-// of the normal variates of that step. Stepper reads the rows of z only up to row i. The
-// Stepper is useful for the study of single steps. Stepper panics if step i is the jump
-// at an event.
+// Stepper returns the Stepper of s, which is ready for step i of the path z, and the
+// scales of the normal variates of this step. Stepper reads the rows of z only up to row
+// i. The Stepper is useful for the study of single steps. Stepper panics if step i is the
+// jump at an event.
 func (s *Solver) Stepper(i int, z, theta []float64) (step Stepper, scale []float64, err error) {
 	if i < 0 || i >= s.Steps() {
 		panic(fmt.Sprintf("probode: the index of the step is %d: want an index in [0, %d)", i, s.Steps()))

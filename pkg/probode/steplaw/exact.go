@@ -35,9 +35,9 @@ import (
 // distribution function of the Gaussian approximation is off by up to 0.43 at h = 0.1 and
 // by up to 0.95 at h = 0.2. At h = 0.3, the error of the Gaussian approximation is 0.18
 // (median over the steps). The error of the draws at h = 0.3 is at most 0.024, except in
-// one step, where it is 0.07. Without the random walks, errors of up to 0.15 remain at h
-// = 0.3, even after four times as many sweeps, and nothing in the results indicates these
-// errors.
+// one step, where it is 0.07. Without the random walks, the error at h = 0.3 would be up
+// to 0.15 even after four times as many sweeps, and nothing in the results would reveal
+// it.
 //
 // The chain rarely finds mass that lies far from the bulk of the distribution. At h = 0.3
 // the distribution of some steps has a distant region of small r, which contains one

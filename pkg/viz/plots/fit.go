@@ -44,8 +44,8 @@ func Fit(q *bayes.Prediction, data *bayes.Data) viz.Figure {
 }
 
 // ProfileLikelihoods draws a panel for each profile likelihood, with the threshold of its
-// confidence interval. The panel also shows known points of the confidence region that
-// lie outside the interval.
+// confidence interval. The panel also shows the points outside the interval that are
+// known to lie in the confidence region.
 func ProfileLikelihoods(all *modelfile.ProfileLikelihoods) viz.Figure {
 	f := viz.Figure{Columns: 3}
 	for _, q := range all.ByName {
