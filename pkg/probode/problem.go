@@ -81,12 +81,12 @@ type Problem struct {
 	// an event, F is called one ulp inside the step.
 	Events []Event
 
-	// Hybrid, if not nil, is another formulation of this problem. It is needed if f jumps
-	// when a state passes a certain value. Hybrid has additional states, which follow the
-	// states of this problem. The additional states say which branch of f applies. Events
-	// with a Trigger set these additional states, so f is smooth between events. Adaptive
-	// and reference.Accurate solve Hybrid in place of this problem. The Span and the
-	// Theta of Hybrid are ignored.
+	// Hybrid, if not nil, is another form of this problem, for a function f that jumps
+	// where a state passes a certain value. The state of Hybrid is the state of this
+	// problem, followed by additional components, which say which branch of f applies.
+	// The additional components change only at events with a Trigger, so f is smooth
+	// between events. Adaptive and reference.Accurate solve Hybrid in place of this
+	// problem. The Span and the Theta of Hybrid are ignored.
 	Hybrid *Problem
 
 	// Theta is the nominal parameter vector, which is used if the caller gives none.

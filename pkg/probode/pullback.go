@@ -8,8 +8,8 @@ import (
 
 // An Adjoint holds the gradient of a function of a path with respect to everything that a
 // step depends on. The field `Next` holds the gradient with respect to the state at the
-// end of the step. A Reverser uses `Next` to compute the contributions of the step to the
-// other gradients, and adds these contributions.
+// end of the step. A Reverser reads `Next`, and adds the contributions of the step to the
+// other gradients.
 type Adjoint struct {
 	Next []float64 // with respect to the state at the end of the step
 
@@ -29,9 +29,9 @@ type Adjoint struct {
 	field *fieldAdjoint
 }
 
-// NewAdjoint returns an Adjoint for steps of the problem p. A method that applies another
-// method to an auxiliary problem calls NewAdjoint with this problem. The slices of the
-// result are nil.
+// NewAdjoint returns an Adjoint for steps of the problem p. All slices in the Adjoint are
+// nil. If a method applies another method to an auxiliary problem, p must be the
+// auxiliary problem.
 func NewAdjoint(p *Problem) *Adjoint { return &Adjoint{field: newFieldAdjoint(p)} }
 
 // Noise adds the contributions of a step to Xi and Scale. The step must add the noise
@@ -43,13 +43,13 @@ func (a *Adjoint) Noise(xi, scale []float64) {
 	}
 }
 
-// Field computes the gradients of the scalar λᵀf(t, x; θ), where t = t[i] + c h, and adds
-// them to those in the Adjoint. The gradient with respect to x is added to dx, unless dx
-// is nil; the other gradients are added to Theta, Time and Length.
+// Field differentiates the scalar λᵀf(t, x; θ), where t = t[i] + c h. The gradient with
+// respect to x is added to dx, unless dx is nil; the other derivatives are added to
+// Theta, Time and Length.
 //
 // Field uses Problem.Pullback or, if that is nil or returns NaN, FJ and FTheta. If there
-// is no FTheta, Field requires 2p evaluations of F. If there is no FJ, Field requires 2d
-// evaluations of F, unless dx is nil.
+// is no FTheta, the gradient with respect to θ requires 2p evaluations of F. If there is
+// no FJ, the gradient with respect to x requires 2d evaluations of F.
 func (a *Adjoint) Field(dx, lambda []float64, t, c float64, x, theta []float64) {
 	e := a.field
 	if f := e.p.Pullback; f != nil {
@@ -78,9 +78,9 @@ func (a *Adjoint) Field(dx, lambda []float64, t, c float64, x, theta []float64) 
 
 // SecondField computes the same gradients as Field, but of the scalar λᵀf + μᵀJu. The
 // vectors λ, μ and u are constant, and f and J are evaluated at (t, x; θ). SecondField
-// takes twice as long as Field, and computes the derivative along u by a central
-// difference. The relative error is about 10⁻¹⁰, or 10⁻⁸ if FJ or FTheta is missing and
-// there is no Problem.Pullback.
+// computes the derivative along u by a central difference, and takes twice as long as
+// Field. The relative error is about 10⁻¹⁰, or 10⁻⁸ if FJ or FTheta is missing and there
+// is no Problem.Pullback.
 func (a *Adjoint) SecondField(dx, lambda, mu, u []float64, t, c float64, x, theta []float64) {
 	const rootEps = 1.220703125e-4 // ε^{1/4}
 	e := a.field

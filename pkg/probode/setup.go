@@ -42,8 +42,8 @@ func (s Setup) Or(t Setup) Setup {
 	return s
 }
 
-// NeedsMethod reports whether the mesh uses the Method. A mesh that does not use the
-// Method, such as reference.Accurate, has a method NeedsMethod that returns false.
+// NeedsMethod reports whether the mesh uses the Method. A mesh that ignores Setup.Method,
+// such as reference.Accurate, must have a function NeedsMethod() that returns false.
 func (s Setup) NeedsMethod() bool {
 	m, ok := s.Mesh.(interface{ NeedsMethod() bool })
 	return !ok || m.NeedsMethod()
@@ -63,11 +63,11 @@ func (s Setup) Bind(ctx context.Context, p *Problem, at, times []float64) (Path,
 	return s.Mesh.Bind(ctx, s, p, at, times)
 }
 
-// Grid returns the grid on which s solves p. The grid is made for θ and, if the mesh uses
-// them, for the times at which the solution is needed. With ScaleLocal the grid stores
-// the local errors of the classical path at θ. If the Mesh chooses its steps anew for
-// every θ, Grid calls Hold, and returns the grid of the resulting Path. If there is no
-// grid, the error says why.
+// Grid returns the grid on which s solves p. The grid depends on θ and, for some meshes,
+// on the times at which the solution is needed. With ScaleLocal the grid stores the local
+// errors of the classical path at θ. If a mesh chooses its steps anew for every θ, Grid
+// returns the steps that it chooses for the given θ. If there is no grid, the error says
+// why.
 func (s Setup) Grid(ctx context.Context, p *Problem, theta, times []float64) (*Grid, error) {
 	if m, ok := s.Mesh.(gridder); ok {
 		g, err := m.grid(ctx, p, s.Method, theta, times)
@@ -186,7 +186,7 @@ func (s Setup) MarshalJSON() ([]byte, error) {
 // wherever these meshes can be used.
 type Mesh interface {
 	// Bind prepares to solve p with s. The argument `times` holds the times at which
-	// states are needed; nil stands for all grid points, if the mesh has a grid. The
+	// states are needed; if the mesh has a grid, nil stands for all grid points. The
 	// argument `at` is the θ at which the grid is frozen and local errors are measured;
 	// nil stands for the nominal θ. Bind performs expensive preparations once; other
 	// goroutines use clones of the result.

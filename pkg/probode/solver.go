@@ -163,10 +163,10 @@ func (s *Solver) MemoryLen() int {
 	return 0
 }
 
-// Bind makes every later solve by s stop soon after ctx is done, and return the error of
-// ctx. The same holds for Solvers that are cloned from s after the call. The function
-// release() restores the earlier context; if Bind is called several times, the release
-// functions must be called in reverse order.
+// Bind makes all later solves by s stop soon after ctx is done, and return the error of
+// ctx. Solvers that are cloned from s after Bind also obey ctx. The function release()
+// restores the earlier context; if Bind is called several times, the release functions
+// must be called in reverse order.
 func (s *Solver) Bind(ctx context.Context) (release func()) {
 	before, cause := s.stop, s.cause
 	stop, end := progress.NewStop(ctx)
@@ -221,9 +221,10 @@ func (s *Solver) SolvePath(z, theta, xi []float64, seed, path uint64) error {
 	return s.Solve(z, theta, xi)
 }
 
-// Stepper returns the Stepper of s, prepared to take step i of the path z, and the scales
-// of the normal variates of that step. Stepper reads the rows of z only up to row i. The
-// Stepper can be used to study single steps; step i must not be an event.
+// Stepper returns the Stepper of s, which is ready for step i of the path z, and the
+// scales of the normal variates of this step. Stepper reads the rows of z only up to row
+// i. The Stepper is useful for the study of single steps. Stepper panics if step i is the
+// jump at an event.
 func (s *Solver) Stepper(i int, z, theta []float64) (step Stepper, scale []float64, err error) {
 	if i < 0 || i >= s.Steps() {
 		panic(fmt.Sprintf("probode: the index of the step is %d: want an index in [0, %d)", i, s.Steps()))

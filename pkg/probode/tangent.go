@@ -18,10 +18,10 @@ import (
 type Differentiable interface {
 	Stepper
 	// Differentiate computes the derivative of `next` along the directions in t, and
-	// writes it to dnext as a row-major M×d matrix. The argument `next` holds the state
-	// that Step has just computed from x with the same arguments. Differentiate is called
-	// after every step that follows Start. If a Stepper wraps another one that is not
-	// Differentiable, Differentiate returns errors.ErrUnsupported.
+	// writes it to dnext as a row-major M×d matrix. The argument `next` holds the result
+	// of Step for the same x, θ and noise. Differentiate is called after every step that
+	// follows Start. If a Stepper wraps another one that is not Differentiable,
+	// Differentiate returns errors.ErrUnsupported.
 	Differentiate(dnext []float64, i int, x, next, theta, xi, scale []float64, t *Tangents) error
 }
 
@@ -73,10 +73,10 @@ func (t *Tangents) AddNoise(dst []float64, m int, xi []float64) {
 // FTheta is missing, differences of F are used instead, and the relative error is about
 // 10⁻⁷. Each direction costs about as much as one more solve: it takes one additional
 // evaluation of F for every evaluation in the step, or none if FTheta is set. If Z itself
-// depends on the Jacobian, as in the noise of adams.Moulton, each direction also takes
-// two evaluations of FJ, and costs about three solves. In two dimensions Solve itself is
-// especially fast, so these costs, measured in solves, are about four times as large. If
-// the method is not Differentiable, the derivative in each direction is a central
+// depends on the Jacobian, as the noise of adams.Moulton does, each direction also takes
+// two evaluations of FJ, and costs about as much as three solves. If d = 2, Solve is
+// especially fast, and each direction costs about four times as many solves as otherwise.
+// If the method is not Differentiable, the derivative in each direction is a central
 // difference of two solves.
 func (s *Solver) SolveTangents(z, dz, theta, dtheta, xi []float64) error {
 	p, m := len(s.p.Theta), 0

@@ -333,9 +333,9 @@ func (l *locatedPath) Tangents(ctx context.Context, dst, ddst, theta, dtheta, _ 
 }
 
 // Gradient implements Reversible. Let λ be the gradient with respect to the times τ at
-// fixed θ, and let S be the matrix ∂gₙ/∂τₘ. As g(τ(θ), θ) is 0 for all θ, the gradient
-// with respect to θ equals the gradient at fixed τ minus the gradient of Σ μₙgₙ at fixed
-// τ, where Sᵀμ = λ.
+// fixed θ, and let S be the matrix ∂gₙ/∂τₘ. Let μ be the solution of Sᵀμ = λ. Since
+// g(τ(θ), θ) = 0 for all θ, the gradient with respect to θ is the gradient at fixed τ
+// minus the gradient of Σ μₙgₙ at fixed τ.
 func (l *locatedPath) Gradient(ctx context.Context, g *Gradient, w, _, _ []float64) error {
 	p, d := len(l.p.Theta), l.p.Dim()
 	all := Gradient{Theta: make([]float64, len(l.first))} // with respect to (θ, τ)

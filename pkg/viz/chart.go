@@ -128,8 +128,8 @@ func (v *interactive) VisitSeriesOpt(charts.MultiSeries) any { return v.series }
 func (v *interactive) VisitDataZooms([]opts.DataZoom) any    { return v.zooms }
 func (v *interactive) VisitLegendOpt(opts.Legend) any        { return v.legends }
 
-// VisitToolbox replaces the toolbox of go-echarts. The toolbox of go-echarts sets the
-// icon of the zoom tool to null, so ECharts would not show this tool.
+// VisitToolbox replaces the toolbox of go-echarts, which hides the zoom tool by setting
+// its icon to null.
 func (v *interactive) VisitToolbox(opts.Toolbox) any {
 	return map[string]any{
 		"right": margin, "top": 4, "itemSize": 13,

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// HTMLTable returns a table as HTML. The argument `attribute` is a function that returns
-// the HTML attribute of a cell, such as class="n", or "" for none; row −1 is the header.
-// The cells are text.
+// HTMLTable returns a table as HTML. The function `attribute` returns the HTML attribute
+// of a cell, such as class="n", or "" if the cell has none. The header is row −1. The
+// cells are text.
 func HTMLTable(header []string, rows [][]string, attribute func(row, column int) string) string {
 	var b strings.Builder
 	line := func(tag string, i int, cells []string) {

@@ -71,9 +71,9 @@ type byMethod struct {
 	Enough, SmallD float64
 	Why            string `json:",omitempty"`
 
-	// Elsewhere is the number of end points of other searches at which D is below smallD.
-	// The tolerance is Enough or, if Enough is zero, SmallD. Ends is the total number of
-	// other end points at which D was computed.
+	// Elsewhere counts the end points of other searches at which D is below smallD. For
+	// this count, D is computed at the tolerance Enough or, if Enough is zero, at SmallD.
+	// Ends is the total number of other end points at which D was computed.
 	Elsewhere, Ends int
 }
 

@@ -218,8 +218,8 @@ func SIR() *probode.Problem {
 
 // Influenza returns the model of SIR for an outbreak of influenza in a boarding school of
 // 763 boys, with θ = (β, γ) = (1.7, 0.5) per day, the initial state (762, 1, 0) on the
-// day before the first count, and t ∈ [0, 14] days. The counts on days 1, …, 14 are the
-// numbers of boys in bed, which are compared with I.
+// day before the first count, and t ∈ [0, 14] days. The data are the numbers of boys who
+// were ill in bed on days 1, …, 14. These counts are observations of the state I.
 //
 // Source: Anonymous (1978), British Medical Journal 1, 587; as fitted by Grinsztajn,
 // Semenova, Margossian & Riou (2021), Statistics in Medicine 40, 6209.

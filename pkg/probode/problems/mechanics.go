@@ -7,15 +7,15 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// Kepler returns the equations for the motion of one body about another that is fixed at
-// the origin, on an ellipse of eccentricity e ∈ [0, 1) and period 2π:
+// Kepler returns the equations of motion for a body on an elliptic orbit about the
+// origin, with eccentricity e ∈ [0, 1) and period 2π:
 //
 //	q″ = −q/|q|³,   q(0) = (1 − e, 0),   q′(0) = (0, √((1 + e)/(1 − e))).
 //
-// The state is x = (q, q′), the parameter is θ = e, and t ∈ [0, 20]. The parameter
-// affects only the initial state; its usual value is 0.6. The energy |q′|²/2 −
-// 1/|q| = −1/2, the angular momentum √(1 − e²) and the direction of the ellipse are
-// conserved, and Kepler's equation gives the exact solution.
+// The state is x = (q, q′), the parameter is θ = e, and t ∈ [0, 20]. The eccentricity,
+// which is usually 0.6, affects only the initial state. The energy |q′|²/2 − 1/|q| =
+// −1/2, the angular momentum √(1 − e²) and the direction of the ellipse are conserved,
+// and Kepler's equation gives the exact solution.
 //
 // Source: Hairer, Lubich & Wanner, Geometric Numerical Integration, I.2.
 func Kepler(e float64) *probode.Problem {

@@ -12,8 +12,8 @@ import (
 // Named returns the problem with the given name, written as on the command line: in
 // lower-case letters, digits and hyphens. In addition to the names of the problems that
 // All returns, Named accepts fhn for FitzHughNagumo. Named also accepts hires, rober,
-// orego, vdpol and plei; these problems have the parameters and spans of the test set for
-// initial value problem solvers. The error lists all names.
+// orego, vdpol and plei, with the parameters and time spans of the Test Set for Initial
+// Value Problem Solvers. The error lists all names.
 //
 // Source: Mazzia & Magherini, Test Set for Initial Value Problem Solvers,
 // release 2.4.

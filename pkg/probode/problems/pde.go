@@ -97,9 +97,9 @@ func Brusselator(n int) *probode.Problem {
 // x)^{3/2}, and t ∈ [0, 1]. Fronts form and steepen until viscosity balances the
 // steepening; n = 50 is enough to resolve these fronts. Burgers panics for n < 2.
 //
-// Source: after Hairer & Wanner, Solving Ordinary Differential Equations II, IV.10
-// (BURGERS), where the initial value contains sin² instead of sin³, ν = 0.0003 and
-// n = 500.
+// Source: adapted from Hairer & Wanner, Solving Ordinary Differential Equations II, IV.10
+// (BURGERS). The original problem has sin² instead of sin³ in the initial value, ν =
+// 0.0003 and n = 500.
 func Burgers(n int) *probode.Problem {
 	if n < 2 {
 		panic(fmt.Sprintf("problems: n of Burgers is %d: want at least 2", n))

@@ -87,8 +87,8 @@ func Robertson() *probode.Problem {
 }
 
 // HIRES returns a model of the high irradiance response in photomorphogenesis. A plant's
-// phytochrome has the forms Pr and Pfr, which absorb red and far-red light, respectively,
-// and which bind to the receptors X and X′; E is an enzyme:
+// phytochrome has two forms: Pr absorbs red light, and Pfr absorbs far-red light. Both
+// forms bind to the receptors X and X′, and E is an enzyme:
 //
 //	Pr′    = −k₁Pr + k₂Pfr + k₆PrX + o
 //	Pfr′   =  k₁Pr − (k₂ + k₃)Pfr

@@ -9,13 +9,13 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// Accurate is a probode.Mesh for which Solve computes the states, without noise. Accurate
-// is meant for inference in which accuracy is more important than computing time.
-// Accurate ignores the Method of the Setup.
+// Accurate is a probode.Mesh that computes the states with Solve, and adds no noise.
+// Accurate is meant for inference in which accuracy is more important than computing
+// time. Accurate ignores the Method of the Setup.
 //
 // If the estimated error of a solution is large, for example because f jumps at a time
 // that is not an event, the solution is computed again with a tolerance a hundred times
-// smaller. If the estimated error is still large, the solve returns an error.
+// smaller. If the estimated error of the second solution is also large, the solve fails.
 type Accurate struct {
 	// Tolerance bounds the error of a step. If Relative is zero and Absolute is nil,
 	// Relative is set to 1e-10. The default is accurate enough for inference. For

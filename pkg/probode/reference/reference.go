@@ -44,17 +44,17 @@ type Settings struct {
 	//
 	//	Error ≤ Absolute + Relative × |X|
 	//
-	// for all components and times. If the bound on Error cannot be reached, Solve
-	// returns an error. If Absolute is nil, the absolute tolerance is Relative/1000 times
-	// the largest |X| of the component so far.
+	// for all components and times. If Error remains above this bound, Solve returns an
+	// error. If Absolute is nil, the absolute tolerance of a component of X is
+	// Relative/1000 times its largest absolute value so far.
 	Global bool
 
 	// MaxStep is the maximum length of a step; f is called at least once in every
 	// interval of length MaxStep/8. Zero means no maximum if the problem is Autonomous.
 	// If the problem is not Autonomous, f may depend on t, and zero means 1/128 of the
 	// span, so that a pulse whose length is 1/1000 of the span is detected. The value
-	// math.Inf(1) means no maximum; this is faster, but Solve may then miss short pulses
-	// in f that are not events.
+	// math.Inf(1) means no maximum. Without a maximum Solve is faster, but may miss a
+	// short pulse in f if the beginning of the pulse is not an event.
 	MaxStep float64
 
 	// Theta is θ; nil means Problem.Theta.

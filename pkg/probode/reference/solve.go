@@ -46,20 +46,20 @@ import (
 // is correct, Error is larger than X itself. At t₀ Error is zero.
 //
 // Error is not a rigorous bound. A solver knows f only at the points at which it has
-// evaluated f. A pulse that begins and ends between two evaluations of f, or a change of
-// f in a region of the state space that neither integration has entered, affects neither
-// X nor Error. A pulse in f(t) is found if it begins at t₀ or at an event, or if, with
-// the default MaxStep, its length is at least 1/1000 of the span. For shorter pulses,
-// declare their beginnings as Problem.Events, or set MaxStep to at most eight times the
-// length of the pulses. If f jumps at a time that is not an event, no step is short
-// enough for a tight tolerance, and Solve returns an error instead of guessing on which
-// side the solution continues. Error does not include errors in f itself, such as those
-// due to a formula in which nearly all digits cancel, a wrong value of Autonomous, or a
-// parameter that is not known exactly.
+// evaluated f. A pulse that begins and ends between two evaluations of f affects neither
+// X nor Error. Error also says nothing about f in regions of the state space that neither
+// solution enters. A pulse in f(t) is found if it begins at t₀ or at an event, or if,
+// with the default MaxStep, its length is at least 1/1000 of the span. For shorter
+// pulses, declare their beginnings as Problem.Events, or set MaxStep to at most eight
+// times the length of the pulses. If f jumps at a time that is not an event, no step is
+// short enough for a tight tolerance, and Solve returns an error instead of guessing on
+// which side the solution continues. Error does not include errors in f itself, such as
+// those due to a formula in which nearly all digits cancel, a wrong value of Autonomous,
+// or a parameter that is not known exactly.
 //
 // If an event has a Trigger, each integration locates the time of the event on its own
-// solution, up to rounding errors. Error therefore includes the effect of an error in the
-// time of an event.
+// solution, up to rounding errors. Error also includes the effect of errors in the event
+// times.
 //
 // Solve returns an error if the step length becomes as small as rounding errors in t, if
 // f is not finite or panics, or if too many steps are needed. The error gives the time at

@@ -32,13 +32,13 @@ type Settings struct {
 type Draws struct {
 	// T is the grid. Step i leads from T[i] to T[i+1].
 	T []float64
-	// Departure[i] measures how much the exact distribution of step i differs from its
-	// Gaussian approximation. Departure[i] is the largest |mean| or |sd − 1| of any
-	// component of the standardised noise ζ = L⁻¹(Z_{i+1} − μ). If the approximation were
-	// exact, ζ would have mean 0 and sd 1. The mean and the sd are computed from the
-	// states of the chains of all paths in the second half of the sweeps. Departure is
-	// accurate to about 1/√n for n paths. Departure is NaN for steps that do not use a
-	// Markov chain, such as the first steps of a multistep method.
+	// Departure[i] measures the difference between the exact distribution of step i and
+	// its Gaussian approximation: it is the largest |mean| or |sd − 1| of any component
+	// of the standardised noise ζ = L⁻¹(Z_{i+1} − μ). If the approximation were exact, ζ
+	// would have mean 0 and sd 1. The mean and the sd are computed from all paths, with
+	// the second half of each Markov chain. Departure is accurate to about 1/√n for n
+	// paths. Departure is NaN for steps that are not drawn with a chain, such as the
+	// first steps of a multistep method.
 	Departure []float64
 	// Mean and SD are the sample mean and standard deviation of the paths,
 	// indexed [component][time] at the times T.

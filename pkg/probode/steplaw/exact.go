@@ -29,14 +29,15 @@ import (
 // As the number of sweeps grows, the distribution of the chain tends to the exact
 // distribution. With the default settings, using backward Euler and α = 0.2, one-step
 // draws of V in the FitzHugh–Nagumo problem were compared with quadrature in 32 steps
-// along a path. The Monte Carlo error of 10⁴ draws is 0.017. At h = 0.1 and h = 0.2, the
+// along a path. The comparison used 10⁴ draws in each step; with so many draws, the Monte
+// Carlo error of a distribution function is about 0.017. At h = 0.1 and h = 0.2, the
 // error of the distribution function of the draws is not larger than 0.017. The
 // distribution function of the Gaussian approximation is off by up to 0.43 at h = 0.1 and
 // by up to 0.95 at h = 0.2. At h = 0.3, the error of the Gaussian approximation is 0.18
 // (median over the steps). The error of the draws at h = 0.3 is at most 0.024, except in
-// one step, where it is 0.07. Without the random walks, errors of up to 0.15 remain at h
-// = 0.3, even after four times as many sweeps, and nothing in the results indicates these
-// errors.
+// one step, where it is 0.07. Without the random walks, the error at h = 0.3 would be up
+// to 0.15 even after four times as many sweeps, and nothing in the results would reveal
+// it.
 //
 // The chain rarely finds mass that lies far from the bulk of the distribution. At h = 0.3
 // the distribution of some steps has a distant region of small r, which contains one
@@ -50,10 +51,10 @@ import (
 // contains H⁻¹. If the density cannot be normalised, the exact distribution does not
 // exist, and the error is ErrImproper. The mean of the exact distribution is not the root
 // of r. Newton and Current have the same exact distribution, because they evaluate J at
-// the same state; only the start of the chain differs. In units of the standard
-// deviation, the error of the Gaussian mean is O(h^{s+5/2}) with Newton, but O(h^{3/2−s})
-// with Current; for s ≥ 2 the error with Current grows as h decreases. The first steps of
-// a multistep method are taken by Method itself.
+// the same state; only the start of the chain differs. With Newton, the mean of the
+// Gaussian approximation has an error of O(h^{s+5/2}) standard deviations. With Current,
+// the error is O(h^{3/2−s}) standard deviations, which grows as h decreases if s ≥ 2. The
+// first steps of a multistep method are taken by Method itself.
 //
 // A chain uses random numbers in addition to ξ, and the path is discontinuous where a
 // move changes from accepted to rejected. Inference needs paths that depend smoothly on θ

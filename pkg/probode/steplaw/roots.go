@@ -12,10 +12,11 @@ import (
 // from Mean. Newton's method is started from Zᵢ, from Mean, from the Adams–Bashforth
 // value, and from points around Mean. For d = 2 the points around Mean lie in 16
 // directions, at distances that double from one standard deviation to a hundred times the
-// size of the state. For d = 1, the search also evaluates r at distances from Mean that
-// grow in steps of 5 % to a hundred times the size of the state, and finds a root
-// wherever r changes its sign. If there is more than one root, the exact distribution may
-// have several modes, and Newton's method may find the wrong root.
+// size of the state. For d = 1, the search also evaluates r at points on both sides of
+// Mean, and finds a root wherever r changes its sign. From each point to the next, the
+// distance from Mean grows by 5 %, up to a hundred times the size of the state. If there
+// is more than one root, the exact distribution may have several modes, and Newton's
+// method may find the wrong root.
 func (s *Law) Roots() [][]float64 {
 	if s.roots != nil {
 		return s.roots

@@ -27,7 +27,7 @@ type Control struct {
 	open    bool     // the range is widened for values outside of it
 }
 
-// An Option is one of the values among which a control lets the reader choose.
+// An Option is one of the values that a reader can choose in a control.
 type Option struct {
 	Value string `json:"value"`
 	Label string `json:"label"`

@@ -11,10 +11,10 @@ import (
 // column of panels for each quantity. For each result, one row shows histograms of the
 // ranks. The row below shows the difference between the distribution function of the
 // ranks and that of the uniform distribution; small deviations are easier to see in this
-// difference. If the sampler is correct, all bars of a panel end within the panel's grey
-// band with probability 0.95, and the whole curve of a panel lies within the panel's grey
-// band with probability 0.95. [sbc.Result] explains the meaning of a deviation. All
-// results must have the same quantities.
+// difference. If the sampler is correct, the probability is 0.95 that all bars of a panel
+// end within its grey band. The probability that a whole curve lies within its grey band
+// is also 0.95. [sbc.Result] explains the meaning of a deviation. All results must have
+// the same quantities.
 func Calibration(results ...*sbc.Result) viz.Figure {
 	if len(results) == 0 {
 		panic("plots: no results of a calibration")

@@ -12,9 +12,8 @@ import (
 
 // Fit draws a fit and the data of one experiment, with a panel for each column of the
 // data. The first argument holds the curves, as returned by File.Curves. The first curve
-// is the fit. If there are further curves, the range of all curves is drawn as a band.
-// For example, the further curves may belong to the points that ProfileLikelihoods.Within
-// returns.
+// is the fit. If there are further curves, such as those for the points that
+// ProfileLikelihoods.Within returns, a band shows the range of all curves.
 func Fit(q *bayes.Prediction, data *bayes.Data) viz.Figure {
 	if len(q.Fit) == 0 {
 		panic("plots: a fit without curves")
@@ -45,8 +44,8 @@ func Fit(q *bayes.Prediction, data *bayes.Data) viz.Figure {
 }
 
 // ProfileLikelihoods draws a panel for each profile likelihood, with the threshold of its
-// confidence interval. The panel also shows known points of the confidence region that
-// lie outside the interval.
+// confidence interval. The panel also shows the points outside the interval that are
+// known to lie in the confidence region.
 func ProfileLikelihoods(all *modelfile.ProfileLikelihoods) viz.Figure {
 	f := viz.Figure{Columns: 3}
 	for _, q := range all.ByName {
