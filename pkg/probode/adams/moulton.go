@@ -556,9 +556,9 @@ type reverseMoulton struct {
 	pull  func(dx, dtheta, lambda []float64, t float64, x, theta []float64) float64
 }
 
-// A smallReverse propagates gradients back through a step that is linearised at the
-// current state, on a grid whose points do not depend on θ. If a smallReverse returns
-// false, all gradients are unchanged.
+// A function of the type smallReverse propagates gradients back through a step that is
+// linearised at the current state, on a grid whose points do not depend on θ. If the
+// function returns false, it has changed no gradient.
 type smallReverse func(a *moulton, to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) bool
 
 func newReverseMoulton(a *moulton) *reverseMoulton {

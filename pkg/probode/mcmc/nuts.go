@@ -118,8 +118,8 @@ type path struct {
 	divergent, unsolved bool
 }
 
-// A phase holds the position, the momentum and the gradient at a point of a path, in
-// whitened coordinates.
+// A value of the type `phase` is a point of a path in phase space, in whitened
+// coordinates.
 type phase struct {
 	z, p, g []float64 // position, momentum, gradient
 	logp    float64

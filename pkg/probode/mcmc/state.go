@@ -57,7 +57,7 @@ func (a *Archive) word(v *uint64) {
 		return
 	}
 	if len(a.buf) < 8 {
-		a.err = fmt.Errorf("mcmc: the state was not written by this sampler: it ends too early")
+		a.err = fmt.Errorf("mcmc: the state was not written by this sampler: its last bytes are missing")
 		return
 	}
 	*v, a.buf = binary.LittleEndian.Uint64(a.buf), a.buf[8:]

@@ -68,7 +68,7 @@ func TestArchive(t *testing.T) {
 	}{
 		"too long":          {append(data[:len(data):len(data)], 0), 3, "1 bytes too long"},
 		"another dimension": {data, 2, "3 numbers, want 2"},
-		"no data":           {[]byte{}, 3, "ends too early"},
+		"no data":           {[]byte{}, 3, "last bytes are missing"},
 	} {
 		if _, err := read(c.data, c.d); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %q", what, err, c.want)

@@ -74,7 +74,7 @@ func (s Integrated) Replace(ctx context.Context, p *bayes.Posterior) (*bayes.Pos
 func (s Integrated) Prepare(_ context.Context, d *bayes.Density, _ func() (*bayes.Modes, error)) (sample.Sampler, []string, error) {
 	m, ok := d.Posterior().Mesh.(*mesh)
 	if !ok {
-		return nil, nil, fmt.Errorf("%v: the mesh is %v: sample the posterior that Replace returns", s, d.Posterior().Mesh)
+		return nil, nil, fmt.Errorf("%v: the mesh of the posterior is %v: want the mesh of a posterior made by Replace", s, d.Posterior().Mesh)
 	}
 	spreads := slices.Sorted(maps.Keys(m.of.Posterior().Spreads()))
 	if len(spreads) == 0 {

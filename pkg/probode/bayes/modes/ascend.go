@@ -31,9 +31,9 @@ const (
 func (q *search) climb(ctx context.Context, from, climbs, left []*climb) (ends []*climb, searches int, err error) {
 	planned, before := len(climbs), q.work()
 	group := max(6, planned/6)
-	// The function room() returns the number of searches that can begin without exceeding
-	// the given fraction of the cost of a sampling run. This number is at most the size
-	// of a group.
+	// The searches may cost at most the given fraction of a sampling run. The function
+	// room() returns the number of searches that can still begin, but at most the size of
+	// a group.
 	room := func(share float64) int {
 		if !q.free {
 			return group

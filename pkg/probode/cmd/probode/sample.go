@@ -274,8 +274,8 @@ func (r *sampleRun) follow() {
 }
 
 // The method draw() runs the chains and stores the draws. If the flags do not give the
-// number of draws, the chains are extended until there are enough effective draws, and
-// the result `words` describes the draws.
+// number of draws, the method extends the chains until there are enough effective draws,
+// and returns a sentence about the draws.
 func (r *sampleRun) draw(ctx context.Context) (words string, err error) {
 	s := &r.settings
 	if s.Draws > 0 || s.Only != nil {

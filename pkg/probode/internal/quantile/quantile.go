@@ -24,8 +24,8 @@ type Sketch struct {
 	n             int
 	rows          [][]float64 // all vectors so far, or those that are not counted yet
 
-	// The following fields are set for each element once there are more than Exact
-	// vectors.
+	// The following fields are set for each element as soon as the number of vectors is
+	// above the constant Exact.
 	lo, width []float64
 	min, max  []float64
 	counts    [][]uint32
