@@ -159,6 +159,6 @@ type Implicit interface {
 	Implicit(s *ImplicitStep, i int, x, theta []float64) error
 }
 
-// ErrStarting says that the step is one of the first steps of a multistep method, which
+// ErrStarting means that the step is one of the first steps of a multistep method, which
 // are explicit.
 var ErrStarting = errors.New("the step is one of the first steps of the method, which are explicit")

@@ -53,7 +53,7 @@ func (s *Smoothing) States(dst []float64, t float64) {
 //
 //	x(θ) minimises  Σ (y − x(t))²/σ² + λ Σₖ ∫ (x′ₖ − fₖ(t, x; θ))² dt.
 //
-// The estimate of θ minimises Σ (y − x(t))²/σ², where x is the spline that belongs to θ.
+// The estimate of θ minimises Σ (y − x(t))²/σ², where x is the spline fitted for this θ.
 // The model must have one experiment without events, whose data are components of the
 // state with Gaussian errors of known standard deviation.
 func Smooth(ctx context.Context, m bayes.Model, s SmoothSettings) (*Smoothing, error) {

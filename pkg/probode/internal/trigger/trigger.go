@@ -115,7 +115,7 @@ type Step struct {
 	X, Y  []float64 // the states at A and B
 	Theta []float64
 	F     func(dst []float64, t float64, x, theta []float64) // the right-hand side
-	// To takes the step from A to t and returns the state at t, which may overwrite Y.
+	// To takes the step from A to t and returns the state at t. A call may overwrite Y.
 	To func(t float64) ([]float64, error)
 }
 
