@@ -14,8 +14,8 @@ import (
 type Jacobian int
 
 const (
-	// Full uses ∂f/∂x at the predicted mean. The filter is then EK1, the extended Kalman
-	// filter.
+	// Full uses ∂f/∂x at the predicted mean. With Full the filter is EK1, the extended
+	// Kalman filter.
 	Full Jacobian = iota
 	// Zero does not use the Jacobian. The filter is then EK0, which is cheap, but not
 	// suited to stiff problems.
@@ -44,8 +44,8 @@ const (
 //	e_{n+1} = (I − K H)(A eₙ + √α h^{q+1/2} L ξₙ),
 //
 // with the gain K of the filter and a factor L of Q = L Lᵀ. A path is the mean plus this
-// error. At every time the paths of a large ensemble therefore have the mean and the
-// covariance of the filter with κ² = α. So a calibrated value of α, for example from
+// error. At every time the distribution of the paths therefore has exactly the same mean
+// and covariance as the filter with κ² = α. So a calibrated value of α, for example from
 // package calibrate, is also a calibrated value of the diffusion κ².
 //
 // At an event each path is restarted from its own state. To compute distributions instead

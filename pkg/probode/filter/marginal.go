@@ -29,8 +29,8 @@ type Row struct {
 // likelihood p(Y | θ).
 //
 // Fenrir [T22] starts from the posterior distribution of the solution given the equation,
-// and conditions this distribution on the data, backwards in time. The alternative is
-// DALTON [WL24], with
+// and conditions this distribution on the data, working backwards in time. The
+// alternative is DALTON [WL24], with
 //
 //	log p(Y, Z) − log p(Z)
 //

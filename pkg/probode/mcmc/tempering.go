@@ -30,7 +30,7 @@ import (
 // With n temperatures, one iteration evaluates the target 3n/2 − 1 times.
 type Tempering struct {
 	// Target returns the two terms of the log density, `base` and `rest`. The rules for a
-	// LogDensity apply to both terms.
+	// LogDensity apply to both `base` and `rest`.
 	Target func(x []float64) (base, rest float64, err error)
 
 	// Draw, if not nil, makes an independent draw from the density proportional to

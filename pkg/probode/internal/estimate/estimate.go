@@ -308,8 +308,8 @@ func stretches(x [][]float64, influence func(c, k int) (center, log float64), n 
 	return center, log
 }
 
-// Weighed compares the draws x with the same draws under weights w of mean 1, using only
-// the draws x[c][k] for which in[c][k] is 1. Weighed returns the difference of the
+// Weighed compares the draws x with the same draws under weights w, whose mean is 1. Only
+// the draws x[c][k] with in[c][k] = 1 are used. Weighed returns the difference of the
 // centres, in units of the parameter, and the ratio of the spreads. Let φ and ψ be the
 // influence functions of the centre and of the logarithm of the spread, and let φ_w and
 // ψ_w be those for the weighted draws. Then the standard error of the difference of the
