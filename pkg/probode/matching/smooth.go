@@ -24,8 +24,8 @@ type SmoothSettings struct {
 
 	// Pieces is the number of cubic pieces of the spline between consecutive observation
 	// times. Zero means 4. With a large λ and too few pieces, θ is biased, because the
-	// spline cannot follow the solution: compare the result with the result for twice as
-	// many pieces.
+	// spline cannot follow the solution. Compare the result with that for twice as many
+	// pieces.
 	Pieces int
 
 	// Start is the θ at which the search begins; nil means the θ of the problem.

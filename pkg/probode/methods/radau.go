@@ -68,9 +68,9 @@ type filtered struct {
 }
 
 // LocalError is ((γ/h) I − J)⁻¹ (f(t, x) − Σᵢ ℓᵢ(0) f(t + cᵢh, x + zᵢ)) [HW96, equation
-// IV.8.19]. The vector on the right is the difference between f at the beginning of the
-// step and the value that is extrapolated from the stages. The matrix filters out stiff
-// components.
+// IV.8.19]. The vector is the difference between f at the beginning of the step and its
+// extrapolation from the stages. Multiplication by the inverse matrix damps the stiff
+// components of this vector.
 func (s *filtered) LocalError(dst []float64, i int, x, _, theta []float64) error {
 	h := s.g.H(i)
 	if s.moved {

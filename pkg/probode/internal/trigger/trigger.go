@@ -62,8 +62,8 @@ type Watch struct {
 	end, ahead []float64 // workspace of between
 }
 
-// New returns a Watch for the given conditions along solutions that cover a time span of
-// the given length.
+// New returns a Watch for the given conditions. The argument `span` is the length of the
+// time span that the solutions cover.
 func New(list []Condition, span float64) *Watch {
 	return &Watch{list: list, span: span, on: make([]bool, len(list)), last: make([]float64, len(list)), count: make([]int, len(list))}
 }

@@ -20,7 +20,7 @@ import (
 // ½)/m. No weight becomes larger than the largest raw weight. The shape k̂ of the
 // distribution is the diagnostic: the weights have finite moments of orders up to 1/k̂.
 // If k̂ is at most KHatLimit, the standard error of the mean of S weighted draws is
-// reliable; otherwise it would be reliable only for an enormous S.
+// reliable. For a larger k̂, a reliable standard error requires an enormous S.
 //
 // A position at which the chain stayed for several iterations has several equal weights.
 // By this definition of the tail, equal weights are either all in the tail or all outside

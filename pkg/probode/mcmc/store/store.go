@@ -21,7 +21,7 @@ type Options struct {
 	// Meta describes the model and other information that users of the draws should have.
 	// Each field becomes a comment line in the files, of the form "# key = value"; ArviZ
 	// lists these lines among the attributes of the data. A key consists of letters,
-	// digits and _, and differs from the keys that Run writes itself; a value is one line
+	// digits and _, and differs from the keys that Run writes itself. A value is one line
 	// without control characters. The key "note", which may occur several times, is for
 	// whole sentences: Read returns them as Chains.Notes.
 	//
@@ -56,9 +56,9 @@ type Options struct {
 // that the format does not allow; Read restores the original names.
 //
 // Until a chain is finished, its draws are in a file such as chain-1.csv.part. The file
-// chain-1.state holds everything on which the continuation of the chain depends; it is
-// saved at intervals of Options.Checkpoint and when ctx is done. If ctx is done before
-// all chains that the call runs are finished, Run returns ctx.Err(); otherwise it returns
+// chain-1.state holds everything that is needed to continue the chain. This file is saved
+// at intervals of Options.Checkpoint and when ctx is done. If ctx is done before all
+// chains that the call runs are finished, Run returns ctx.Err(); otherwise it returns
 // nil. If all chains were finished before the call, Run returns at once. The process that
 // runs the chain holds a lock on chain-1.lock.
 //
