@@ -11,20 +11,21 @@ import (
 // The following errors can occur in a step of a solver. The messages of these errors
 // suggest what to try.
 var (
-	// ErrDiverged says that the state is NaN, infinite or larger than TooLarge.
+	// ErrDiverged means that the state is NaN, infinite or larger than TooLarge.
 	ErrDiverged = errors.New("the path diverges: try a smaller step or, for a stiff problem, an implicit method")
-	// ErrSingular says that the matrix of an implicit step, (hβ₋₁)⁻¹I − J, has no inverse.
+	// ErrSingular means that the matrix of an implicit step, (hβ₋₁)⁻¹I − J, has no
+	// inverse.
 	ErrSingular = errors.New("the matrix of the implicit step is singular: try a smaller step")
-	// ErrNewton says that Newton's method for the implicit equation did not converge.
+	// ErrNewton means that Newton's method for the implicit equation did not converge.
 	ErrNewton = errors.New("no convergence of Newton's method: try a smaller step")
-	// ErrField says that F or its Jacobian is NaN or infinite at a finite state.
+	// ErrField means that F or its Jacobian is NaN or infinite at a finite state.
 	ErrField = errors.New("f is not finite")
-	// ErrParameter says that a parameter is NaN or infinite.
+	// ErrParameter means that a parameter is NaN or infinite.
 	ErrParameter = errors.New("a parameter is not a finite number")
-	// ErrStart says that the initial state is NaN, infinite or extremely large.
+	// ErrStart means that the initial state is NaN, infinite or extremely large.
 	ErrStart = errors.New("the initial state is not finite")
-	// ErrStretched says that the event times at this θ make a segment of the grid much
-	// longer than it was when the grid was made.
+	// ErrStretched means that a segment of the grid is much longer at this θ than at the
+	// θ for which the grid was made.
 	ErrStretched = errors.New("the event times are too far from those for which the grid was made: make the grid at another θ, or with smaller steps")
 )
 

@@ -31,8 +31,8 @@ type Event struct {
 	// only briefly, set an upper bound on the step length.
 	Trigger func(t float64, x, theta []float64) float64
 
-	// AtStart says that the event also happens at the start of the span if Trigger is
-	// positive there. If AtStart is false, the event can happen only after Trigger has
+	// If AtStart is true and Trigger is positive at the start of the span, the event also
+	// happens there. If AtStart is false, the event can happen only after Trigger has
 	// been ≤ 0 at some time.
 	AtStart bool
 
@@ -48,7 +48,7 @@ type Event struct {
 	// path requires 2(d+p) calls of Jump for each event.
 	JumpPullback func(lambda, dtheta, x []float64, t float64, theta []float64) (dt float64)
 
-	// SeenAfter says that an observation at the time of the event shows the state after
+	// If SeenAfter is true, an observation at the time of the event shows the state after
 	// the jump. If SeenAfter is false, an observation at the time of the event shows the
 	// state before the jump, as when blood is drawn before a dose is given. If the time
 	// of the event is determined by a Trigger, an observation at this time always shows

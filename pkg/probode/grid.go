@@ -411,9 +411,9 @@ func (g *Grid) Segment(i int) (from, to int) {
 func (g *Grid) Grows() bool { return len(g.seg) == 0 }
 
 // Place returns the position of grid point i. If no event time depends on θ, the position
-// is the time t[i]. Otherwise the position is 0 at the beginning of the segment and 1 at
-// its end. Within a segment, ratios of step lengths that are computed from Place do not
-// depend on θ, not even in the last bit.
+// is the time t[i]. If an event time depends on θ, the position is 0 at the beginning of
+// the segment and 1 at its end. Within a segment, the ratio of two step lengths, computed
+// from these positions, is the same for all θ, to the last bit.
 func (g *Grid) Place(i int) float64 {
 	if !g.moving {
 		return g.t[i]

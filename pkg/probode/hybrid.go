@@ -18,9 +18,9 @@ import (
 
 // BindHybrid returns a Path that computes the solution of p by solving the problem
 // p.Hybrid. The function bind() must return a Path for the problem q and the tolerance t,
-// and this Path must be able to solve problems with Triggers. For some θ, events may
-// follow one another without end, as in a model of a thermostat without hysteresis. For
-// such θ the Path solves p itself, and has no derivatives.
+// and this Path must be able to solve problems with Triggers. For some values of θ there
+// may be infinitely many events, as in a model of a thermostat without hysteresis. For
+// these values the Path solves p itself, and provides no derivatives.
 func (p *Problem) BindHybrid(t Tolerance, bind func(q *Problem, t Tolerance) (Path, error)) (Path, error) {
 	plain, hybrid := *p, *p.Hybrid
 	plain.Hybrid = nil

@@ -37,8 +37,8 @@ import (
 //
 // The polynomial uses only points of the segment that contains t, so no event lies
 // between these points. If a segment has fewer than q+2 points, all of its points are
-// used, and the result is less accurate. If events lie close together, use a grid through
-// the observation times.
+// used, and the result is less accurate. If events lie close together, use a mesh of type
+// Through, whose grid contains the observation times.
 //
 // An Interpolator is valid only for the grid of its Solver. If event times do not depend
 // on θ, an Interpolator never changes, and all clones of its Solver and any number of

@@ -14,8 +14,9 @@ import "fmt"
 
 // A Matrix is a d×d matrix in row-major order. In a dense matrix, element (i, j) is
 // A[i*D+j]. A banded matrix stores only the elements with −Lower ≤ j−i ≤ Upper: element
-// (i, j) is A[i*Stride + j−i+Lower], with Stride = Lower+Upper+1. The corners of this
-// storage that lie outside the matrix are never read.
+// (i, j) is A[i*Stride + j−i+Lower], with Stride = Lower+Upper+1. In the first Lower and
+// the last Upper rows of A, some elements lie outside the matrix; these elements are
+// never read.
 type Matrix struct {
 	D            int // dimension
 	Lower, Upper int // number of sub- and superdiagonals; D−1 if dense

@@ -123,8 +123,8 @@ func (f Frozen) run(ctx context.Context, p *Problem, m Method, theta, times []fl
 	return g, nil
 }
 
-// Bind returns a Path that solves p on the grid g. With the method Bind, a Grid is also a
-// Mesh.
+// Bind returns a Path that solves p on the grid g. Because of this method, a Grid can be
+// used as a Mesh.
 func (g *Grid) Bind(ctx context.Context, s Setup, p *Problem, at, times []float64) (Path, error) {
 	return bindGrid(ctx, g, s, p, at, times)
 }
@@ -133,8 +133,8 @@ func (g *Grid) grid(context.Context, *Problem, Method, []float64, []float64) (*G
 	return g, nil
 }
 
-// StepSize returns the size h of the steps of a Uniform or Through mesh, and 0 for
-// any other.
+// StepSize returns the size h of the steps of a Uniform or Through mesh, and 0 for any
+// other mesh.
 func (s Setup) StepSize() float64 {
 	switch m := s.Mesh.(type) {
 	case Uniform:

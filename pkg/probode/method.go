@@ -82,8 +82,8 @@ type Rememberer interface {
 type Estimator interface {
 	Stepper
 	// LocalError writes to dst an estimate of the error of each component in the last
-	// step. The last step is step i. It was taken without noise, from the state x to the
-	// state `next`.
+	// step. This step, step i, was taken without noise, from the state x to the state
+	// `next`.
 	LocalError(dst []float64, i int, x, next, theta []float64) error
 }
 
@@ -91,17 +91,18 @@ type Estimator interface {
 // control. If the method has several orders, the Chooser also chooses the order of each
 // step, as variable-order codes do. The orders are frozen together with the grid of the
 // run (see Grid.Order), so that Z is as smooth as for a method of fixed order. When a
-// Chooser is made for a run, its grid is still empty. For other Steppers the controller
-// chooses the lengths of the steps.
+// Chooser is created, the grid of the run is still empty. If a Stepper is not a Chooser,
+// the controller chooses the lengths of its steps.
 type Chooser interface {
 	Estimator
 	// Choose is called after step i, which began in the state given to Step and ended in
 	// the state `next`. The argument `size` is the local error of the step in units of
 	// the tolerance. If `size` is at most 1, the step is accepted. If `size` is +Inf, the
-	// step failed. The function units() converts any other error estimate to units of the
-	// tolerance. Choose returns the factor by which the length of the step should be
-	// multiplied for the next step, or for the repetition of this step. After a failed
-	// step the factor is ignored, and the step is repeated with an eighth of its length.
+	// step failed. The function units() expresses any other estimate of the local error
+	// in units of the tolerance. Choose returns the recommended length of the next step,
+	// or of the next attempt at a rejected step, divided by the length of this step.
+	// After a failed step the result is ignored, and the step is repeated with an eighth
+	// of its length.
 	Choose(i int, size float64, next []float64, units func(local []float64) float64) (factor float64)
 	// Chosen returns the order of the last step, or 0 if the method has only one order.
 	Chosen() int
@@ -159,6 +160,6 @@ type Implicit interface {
 	Implicit(s *ImplicitStep, i int, x, theta []float64) error
 }
 
-// ErrStarting says that the step is one of the first steps of a multistep method, which
+// ErrStarting means that the step is one of the first steps of a multistep method, which
 // are explicit.
 var ErrStarting = errors.New("the step is one of the first steps of the method, which are explicit")

@@ -14,11 +14,10 @@ import (
 type Jacobian int
 
 const (
-	// Full uses ∂f/∂x at the predicted mean. The filter is then EK1, the extended Kalman
-	// filter.
+	// Full uses ∂f/∂x at the predicted mean. Full gives EK1, the extended Kalman filter.
 	Full Jacobian = iota
-	// Zero does not use the Jacobian. The filter is then EK0, which is cheap, but not
-	// suited to stiff problems.
+	// Zero does not use the Jacobian. Zero gives EK0, which is cheap, but not suited to
+	// stiff problems.
 	Zero
 	// Cubature uses the expectation of f under the prediction, and the linear regression
 	// of f on the state, as in the method of Kersting and Hennig [KH16]. The expectation
@@ -44,9 +43,9 @@ const (
 //	e_{n+1} = (I − K H)(A eₙ + √α h^{q+1/2} L ξₙ),
 //
 // with the gain K of the filter and a factor L of Q = L Lᵀ. A path is the mean plus this
-// error. So at every time the distribution of the paths in an ensemble has exactly the
-// mean and the covariance of the filter with κ² = α. A calibration of α, such as that by
-// package calibrate, is therefore also a calibration of the diffusion κ².
+// error. At every time the distribution of the paths therefore has exactly the same mean
+// and covariance as the filter with κ² = α. So a calibrated value of α, for example from
+// package calibrate, is also a calibrated value of the diffusion κ².
 //
 // At an event each path is restarted from its own state. To compute distributions instead
 // of paths, use Solve.
@@ -69,8 +68,8 @@ type EK struct {
 
 	// If SecondOrder is true, the state is (x, x′): F writes x′ to the first half of its
 	// result and x″ to the second half. The Wiener process is a prior for x only, and the
-	// filter conditions on the equation for x″ [B22]. The covariance matrix has half as
-	// many rows as without SecondOrder. Q must be at least 2, and Width is the number of
+	// filter conditions on the equation for x″ [B22]. SecondOrder halves the number of
+	// rows of the covariance matrix. Q must be at least 2, and Width is the number of
 	// components of x in a block.
 	SecondOrder bool
 }
@@ -97,8 +96,8 @@ func (m EK) order() int {
 	return 1
 }
 
-// Noise describes the noise of a step: q+1 normal variates for each component of the
-// process.
+// Noise returns the number of normal variates in a step, q+1 for each component of the
+// process, and the exponent q + ½ of the step size in the noise.
 func (m EK) Noise(d int) probode.Noise {
 	return probode.Noise{Normals: (m.Q + 1) * d / m.order(), Exponent: float64(m.Q) + 0.5}
 }

@@ -28,16 +28,16 @@ type Row struct {
 // values that were predicted before it, so the product of the predictive densities is the
 // likelihood p(Y | θ).
 //
-// Working backwards in time, Fenrir [T22] takes the posterior distribution of the
-// solution given the equation, and conditions it on the data. The alternative is DALTON
-// [WL24], with
+// Fenrir [T22] starts from the posterior distribution of the solution given the equation,
+// and conditions this distribution on the data, working backwards in time. The
+// alternative is DALTON [WL24], with
 //
 //	log p(Y, Z) − log p(Z)
 //
 // computed with two filters that run forwards in time: the first is conditioned on the
 // data Y and on the residuals Z of the equation, and the second only on the residuals.
-// Each filter linearises f at its own predictions, so the data improve the linearisation.
-// If f is affine, DALTON and Fenrir agree.
+// The first filter linearises f at predictions that use the data, which improves the
+// linearisation. If f is affine, DALTON and Fenrir agree.
 //
 // A Marginal contains workspace, so only one goroutine may use it at a time.
 type Marginal struct {
@@ -111,12 +111,12 @@ var errCoupled = errors.New("an observation depends on several blocks")
 // likelihood is the sum of the log densities of all values that are not missing, plus the
 // result `extra`, which is zero for Fenrir. The argument `alpha` is the diffusion κ² > 0.
 //
-// Measurement errors that are not Gaussian can be used with DALTON only. If the errors
-// are not Gaussian, look() describes a Gaussian approximation of these errors near the
-// mode of the solution given the data. The function settled() reports whether the
-// Gaussian approximation has converged. The argument x of settled() is the mean of the
-// solution given all the data, with one row for each time. As long as settled() returns
-// false, Predict repeats the pass over the data. If all measurement errors are Gaussian,
+// Only DALTON supports measurement errors that are not Gaussian. If the errors are not
+// Gaussian, look() describes a Gaussian approximation of these errors near the mode of
+// the solution given the data. The function settled() reports whether the Gaussian
+// approximation has converged. The argument x of settled() is the mean of the solution
+// given all the data, with one row for each time. As long as settled() returns false,
+// Predict repeats the pass over the data. If all measurement errors are Gaussian,
 // `settled` is nil.
 func (m *Marginal) Predict(ctx context.Context, dst, theta []float64, alpha float64, look func(n int, x []float64, r *Row), settled func(x []float64) bool) (extra float64, err error) {
 	c := len(m.row.Y)

@@ -35,8 +35,8 @@ type Settings struct {
 	// If PerComponent is true, a diffusion is estimated for each block of the filter: see
 	// EK.Width.
 	PerComponent bool
-	// If Varying is true, a diffusion is estimated for each step from the residual of
-	// this step, and is multiplied by Alpha, where an Alpha of zero means 1.
+	// If Varying is true, the diffusion in each step is Alpha times an estimate from the
+	// residual of this step; an Alpha of zero means 1.
 	Varying bool
 
 	// If Forward is true, Solve returns the filtering distributions: the distribution at

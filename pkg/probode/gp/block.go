@@ -82,8 +82,8 @@ type block struct {
 var errSweeps = errors.New("the sweeps over the grid do not converge: try a smaller step or a shorter span")
 
 // Start computes the mean in the whole segment, unless the mean of the previous path can
-// be used again. In the first sweep, the value of f at each grid point is approximated by
-// the value at the previous point.
+// be reused. In the first sweep, the value of f at each grid point is approximated by the
+// value at the previous point.
 func (s *block) Start(i int, x, theta []float64) error {
 	const sweeps = 500
 	d, tab := s.d, s.begin(i, x)
@@ -141,7 +141,7 @@ func (s *block) Step(dst []float64, i int, _, _, xi, scale []float64) error {
 	return nil
 }
 
-// Memory, Save and Restore also include the mean of the process.
+// Memory, Save and Restore treat the mean of the process as one of the stored values.
 func (s *block) Memory() int { return 2*s.stepper.Memory() - 1 - s.d }
 
 func (s *block) Save(dst []float64) {

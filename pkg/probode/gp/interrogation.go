@@ -15,10 +15,10 @@ import (
 //	Z_{n+1} = z₀ + Σⱼ w_{nj} f(tⱼ, Zⱼ) + √α h^{3/2} c_n ξ_n,   j ≤ n.
 //
 // The software of Chkrebtii et al. uses the same formula for the next state. Algorithm 1
-// of [C16] can also be understood to give each value of f an error with the same variance
-// as the prediction of this value. If the values of f have such errors and ℓ is a fixed
-// multiple of h, the path does not converge as h → 0: the prior mean of x′ is zero, and
-// its weight in the predictions does not decrease with h.
+// of [C16] can also be read differently: each value of f has an error, whose variance is
+// that of the prediction of this value. With such errors and with ℓ proportional to h,
+// the path does not converge as h → 0, because the predictions of x′ remain biased
+// towards zero, the prior mean.
 //
 // Algorithm 2 of [C16], a sampler that draws θ and a new path together, corresponds to
 // sample.PseudoMarginal with one particle.

@@ -24,8 +24,8 @@ type SmoothSettings struct {
 
 	// Pieces is the number of cubic pieces of the spline between consecutive observation
 	// times. Zero means 4. With a large λ and too few pieces, θ is biased, because the
-	// spline cannot follow the solution: compare the result with the result for twice as
-	// many pieces.
+	// spline cannot follow the solution. Compare the result with that for twice as many
+	// pieces.
 	Pieces int
 
 	// Start is the θ at which the search begins; nil means the θ of the problem.
@@ -53,7 +53,7 @@ func (s *Smoothing) States(dst []float64, t float64) {
 //
 //	x(θ) minimises  Σ (y − x(t))²/σ² + λ Σₖ ∫ (x′ₖ − fₖ(t, x; θ))² dt.
 //
-// The estimate of θ minimises Σ (y − x(t))²/σ², where x is the spline that belongs to θ.
+// The estimate of θ minimises Σ (y − x(t))²/σ², where x is the spline fitted for this θ.
 // The model must have one experiment without events, whose data are components of the
 // state with Gaussian errors of known standard deviation.
 func Smooth(ctx context.Context, m bayes.Model, s SmoothSettings) (*Smoothing, error) {

@@ -27,11 +27,11 @@ import (
 // n. The factor s = 2.38²/d is optimal for a high-dimensional Gaussian target if the
 // proposal has the shape of the target (Roberts, Gelman and Gilks 1997).
 //
-// A chain that adapts is not a Markov chain, and no fixed number of its iterations leaves
-// the target exactly invariant. But Cₘ changes by only O(1/m) per iteration, and averages
-// over the chain converge to the right values; Haario, Saksman and Tamminen (2001) prove
-// this for bounded densities with bounded support. If exact invariance matters, set
-// StopAfter to the length of the burn-in.
+// As long as the proposal adapts, the chain is not a Markov chain and does not leave the
+// target exactly invariant. Nevertheless, averages over the chain converge to the right
+// values, because Cₘ changes by only O(1/m) per iteration; Haario, Saksman and Tamminen
+// (2001) prove this for bounded densities with bounded support. If exact invariance
+// matters, set StopAfter to the length of the burn-in.
 //
 // The zero value is ready to use for coordinates whose scales are about one.
 type AdaptiveMetropolis struct {
@@ -172,8 +172,8 @@ func (p *adaptive) refactor() {
 	}
 }
 
-// State includes the Cholesky factor, because the factor may belong to an earlier
-// covariance.
+// State includes the Cholesky factor, because a factor of an earlier covariance cannot be
+// recomputed.
 func (p *adaptive) State(a *Archive) {
 	a.Int(&p.n)
 	a.Float(&p.seen.N)

@@ -114,8 +114,8 @@ func (c *Chain) Recall(draw func() ([]float64, error)) error {
 	return err
 }
 
-// State writes everything on which the continuation of the chain depends, or reads it
-// back into a chain that has been started with the same kind of kernel.
+// State writes everything that is needed to continue the chain, or reads it back. Before
+// it is read back, the chain must have been started with the same kind of kernel.
 func (c *Chain) State(a *Archive) {
 	a.Int(&c.iteration)
 	a.Stats(&c.burnIn)

@@ -17,9 +17,9 @@ type Chains struct {
 	Draws [][][]float64
 
 	// Stats[c] counts the moves of chain c after burn-in, and BurnIn[c] counts its moves
-	// during burn-in. The counts include iterations whose draws are not kept and, after
-	// an interrupted run, the few iterations by which a chain was ahead of the shortest
-	// chain.
+	// during burn-in. The counts include iterations whose draws are not kept. After an
+	// interrupted run, all chains are cut to the length of the shortest one, but the
+	// counts include the iterations that were cut.
 	Stats, BurnIn []Stats
 
 	// Generated[c][k] holds the quantities that the kernel generated at draw k of chain

@@ -11,11 +11,11 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Hamiltonian is a Hamiltonian Monte Carlo kernel for nearly Gaussian targets in any
-// number of dimensions. An example of such a target is a posterior given a large amount
-// of data. Mean and Information give a Gaussian approximation of the first len(Mean)
-// coordinates. The other coordinates, for example random numbers about which the data say
-// little, are nearly independent and N(0, 1).
+// Hamiltonian is a Hamiltonian Monte Carlo kernel for nearly Gaussian targets, such as
+// posteriors given a large amount of data, in any number of dimensions. Mean and
+// Information give a Gaussian approximation of the first len(Mean) coordinates. The other
+// coordinates, for example random numbers about which the data say little, are nearly
+// independent and N(0, 1).
 //
 // Let z be coordinates in which the target is nearly N(0, I), and let e^−φ(z) be the
 // density of the target with respect to N(0, I). Each iteration draws a momentum p ~ N(0,
@@ -38,9 +38,10 @@ import (
 // Without the updates of p by ∇φ, the path is a rotation, which needs no gradient: a
 // preconditioned Crank–Nicolson move about the approximation [Rudolf & Sprungk 2018]. A
 // chain that uses only rotations gets stuck in the tails, where rotations are rarely
-// accepted. If Learned is not zero, some iterations use a rotation, and the others a path
-// with gradients. The fraction of iterations with a rotation equals the mean acceptance
-// probability of rotations in the last part of the burn-in, but is at most 0.9.
+// accepted. If Learned is not zero, some iterations use a rotation, and the others use a
+// path with gradients. The fraction of iterations with a rotation equals the mean
+// acceptance probability of rotations in the last part of the burn-in, but is at most
+// 0.9.
 //
 // The kernel learns only during the burn-in. The step length is tuned by stochastic
 // approximation [Robbins & Monro 1951]. If the target is far from its Gaussian

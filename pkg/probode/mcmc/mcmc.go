@@ -19,8 +19,9 @@
 // Package mcmc/diag contains diagnostics for draws from any source. Package mcmc/store
 // keeps the draws in files, so that a run can be stopped, resumed and extended.
 //
-// The package contains no code for differential equations. A density that needs a
-// numerical solution is an ordinary [LogDensity], whose evaluation may fail.
+// The package contains no code for differential equations. If a density depends on the
+// numerical solution of an equation, its [LogDensity] returns an error wherever the
+// solver fails.
 //
 // # References
 //
@@ -181,8 +182,8 @@ type Proposal interface {
 
 	// Observe passes the outcome of the move to the proposal: the position of the chain
 	// after the move, and the acceptance probability of the move. Observe is called once
-	// per iteration, whether or not the move was accepted, so a position at which the
-	// chain stays for several iterations is passed several times.
+	// per iteration, whether or not the move was accepted. If the chain stays at a
+	// position for several iterations, Observe receives this position several times.
 	Observe(x []float64, probability float64)
 
 	// State writes everything that the proposal has learned, or reads it back.

@@ -32,8 +32,8 @@ import (
 // The proposal learns only during the burn-in. The estimates m and C are computed from
 // windows of iterations. If one window ends at iteration n, the next ends at iteration
 // 1.2 n. An estimate uses only the last two windows, because the chain may begin far from
-// the bulk of the target. Successive positions are correlated, and a small number of
-// positions gives a poor estimate of the covariance. To improve this estimate, C is
+// the bulk of the target. A few positions give a poor estimate of the covariance,
+// especially because successive positions are correlated. To improve this estimate, C is
 // shrunk towards the previous estimate of the shape. The previous estimate counts as much
 // as d(d+1)/2 positions or, if Cov was given, as much as d²(d+1)/2 positions. Stochastic
 // approximation [Andrieu & Thoms 2008] tunes the sizes s, sₖ and b to acceptance rates of
@@ -45,14 +45,15 @@ import (
 // Without burn-in nothing is learned.
 //
 // How long the burn-in must be depends on what is known about the target beforehand. If
-// Cov is about c times the covariance of the target, for some c ≥ 1, 1000 iterations
-// suffice in twenty dimensions. If Cov is too large or too small by factors of two to
-// three in several directions, 10 000 iterations are needed. Without Cov, 1000 iterations
-// suffice in three dimensions even if the scales are wrong by a factor of a hundred. If
-// the scales are about right but the covariance has condition number 10⁶, 5000 iterations
-// are needed in eight dimensions and 20 000 in twenty. In a funnel, such as a
-// hierarchical model with few groups in its centred form, the chains mix as badly as any
-// random walk with a single scale: use other coordinates.
+// Cov is approximately the covariance of the target or a larger multiple of it, 1000
+// iterations suffice in twenty dimensions. If Cov is too large or too small by factors of
+// two to three in several directions, 10 000 iterations are needed. Without Cov, 1000
+// iterations suffice in three dimensions even if the scales are wrong by a factor of a
+// hundred. If the scales are about right but the covariance has condition number 10⁶,
+// 5000 iterations are needed in eight dimensions and 20 000 in twenty. If the target has
+// the shape of a funnel, as in the centred form of a hierarchical model with few groups,
+// the chains mix as badly as those of any random walk with a single scale. For such
+// targets, use other coordinates.
 //
 // The zero value is ready to use for coordinates whose scales are about one.
 type AdaptiveMixture struct {

@@ -46,11 +46,11 @@ type Settings struct {
 
 	// If MinESS is positive, the chains run until the bulk effective sample size of all
 	// chains together is at least MinESS for every parameter. The effective sample size
-	// is computed when every chain has made Draws draws, again when every chain has made
-	// 2 Draws draws, and so on. Therefore the result does not depend on the number of
-	// workers. If a run stops as soon as the estimated effective sample size is large
-	// enough, the estimate is a little too large, especially if it is recomputed often.
-	// To keep this bias small, set Draws to a few hundred.
+	// is computed whenever the number of draws per chain reaches a multiple of Draws.
+	// Therefore the result does not depend on the number of workers. If a run stops as
+	// soon as the estimated effective sample size is large enough, the estimate is a
+	// little too large, especially if it is recomputed often. To keep this bias small,
+	// set Draws to a few hundred.
 	MinESS float64
 
 	// MaxDraws is the number of draws per chain at which a run ends even if it has not

@@ -18,8 +18,8 @@ import (
 //
 // Numbers are stored without rounding.
 //
-// The first mismatch, such as a slice of a different length or an archive that ends too
-// early, becomes the error that Err returns, and nothing more is read.
+// Reading stops at the first mismatch, such as a slice of a different length or an
+// archive that ends too early, and Err returns an error that describes the mismatch.
 type Archive struct {
 	buf     []byte
 	reading bool

@@ -14,14 +14,14 @@ import (
 //
 //	base + β rest,   1 = β₁ > β₂ > … > βₙ = 0.
 //
-// In each iteration every replica makes a Metropolis move. The replica at β = 1, whose
-// points are the draws, makes n/2 moves: if the target has a single mode, these moves
-// alone determine how correlated the draws are. After the Metropolis moves, pairs of
-// neighbouring replicas may swap their points: the pairs (1, 2), (3, 4), … in one
-// iteration, and the pairs (2, 3), (4, 5), … in the next. Replicas i and i + 1 swap their
-// points with probability min(1, exp((βᵢ − βᵢ₊₁)(restᵢ₊₁ − restᵢ))). A point in a mode
-// that was found at a small β can thus reach β = 1 [Geyer 1991; Okabe et al. 2001]. The
-// position of the kernel is the point at β = 1.
+// In each iteration the replica at β = 1, whose points are the draws, makes n/2
+// Metropolis moves, and each of the others makes one. If the target has a single mode,
+// the moves at β = 1 alone determine how correlated the draws are. After the Metropolis
+// moves, pairs of neighbouring replicas may swap their points: the pairs (1, 2), (3, 4),
+// … in one iteration, and the pairs (2, 3), (4, 5), … in the next. Replicas i and i + 1
+// swap their points with probability min(1, exp((βᵢ − βᵢ₊₁)(restᵢ₊₁ − restᵢ))). If a mode
+// is found at a small β, a point in this mode can thus reach β = 1 [Geyer 1991; Okabe et
+// al. 2001]. The position of the kernel is the point at β = 1.
 //
 // In the first half of the burn-in, the values of β are adjusted so that all pairs of
 // neighbouring replicas swap their points about equally often [Syed et al. 2022]. The
@@ -30,7 +30,7 @@ import (
 // With n temperatures, one iteration evaluates the target 3n/2 − 1 times.
 type Tempering struct {
 	// Target returns the two terms of the log density, `base` and `rest`. The rules for a
-	// LogDensity apply to both terms.
+	// LogDensity apply to both `base` and `rest`.
 	Target func(x []float64) (base, rest float64, err error)
 
 	// Draw, if not nil, makes an independent draw from the density proportional to
@@ -72,7 +72,7 @@ var _ Kernel = (*Tempering)(nil)
 // firstBeta is the smallest positive β before the values of β are adjusted.
 const firstBeta = 1e-3
 
-// Init places the replicas with the larger values of β at copies of x, and the others at
+// Init places the replicas with the larger values of β at x. The other replicas start at
 // random draws or, if Draw is nil, at x as well.
 func (k *Tempering) Init(x []float64, rng *rand.Rand) error {
 	rule, n, d := k.Proposal, k.Temperatures, len(x)

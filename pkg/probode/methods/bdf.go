@@ -17,10 +17,9 @@ import (
 // coefficients are computed from the actual step lengths (variable coefficients); past
 // states are not interpolated to equally spaced times. CVODE, LSODA and ode15s, with
 // which many published models were fitted, also use backward differentiation formulas.
-// Their rules for the step length differ in details from those of BDF. CVODE, LSODA and
-// ode15s stop Newton's iteration when its error is below a fraction of the tolerance; BDF
-// solves the equation of each step up to rounding errors, so that Z is a smooth function
-// of (θ, ξ).
+// CVODE, LSODA and ode15s choose the step length by slightly different rules, and stop
+// Newton's iteration when its error is below a fraction of the tolerance. BDF solves the
+// equation of each step up to rounding errors, so that Z is a smooth function of (θ, ξ).
 //
 // Orders 1 and 2 are A-stable. Orders 3, 4 and 5 damp components whose eigenvalues lie
 // within 86°, 73° and 52° of the negative real axis, respectively. At some step sizes,
@@ -34,8 +33,8 @@ import (
 //
 // With Steps = k ≥ 2 the first k steps of a segment are taken by Radau5, whose error is
 // smaller than that of the steps that follow. If a step is more than 1 + √2 times as long
-// as the previous step, Radau5 takes this step and the next k − 1 steps, because BDF2 is
-// unstable if the step length keeps growing by such factors. With Steps = 0 and error
+// as the previous step, Radau5 takes k steps, beginning with the longer one. BDF2 would
+// be unstable if the step length kept growing by such factors. With Steps = 0 and error
 // control, each segment begins with order 1, as in CVODE, LSODA and ode15s.
 //
 // # Noise
@@ -47,11 +46,11 @@ import (
 //
 // where μ solves the equation and J is evaluated at (t_{i+1}, Zᵢ), as for adams.Moulton
 // of the same order. Later steps use the earlier, noisy states, so a k-step formula
-// amplifies the noise of a single step. If f = 0 and all steps are equal, the noise of a
-// step is eventually multiplied by 1/γ, which is 1, 1.5, 1.83, 2.08 and 2.28 for k = 1 to
-// 5. Local errors grow by the same factor as the noise. The first k steps of a path have
-// no noise. On grids of error-controlled runs the noise is scaled by local error
-// estimates, as for any other method: see probode.ScaleLocal.
+// amplifies the noise of a single step. If f = 0 and all steps have the same length, the
+// noise of a step is eventually multiplied by 1/γ, which is 1, 1.5, 1.83, 2.08 and 2.28
+// for k = 1 to 5. Local errors grow by the same factor as the noise. The first k steps of
+// a path have no noise. On grids of error-controlled runs the noise is scaled by local
+// error estimates, as for any other method: see probode.ScaleLocal.
 type BDF struct {
 	// Steps is k, the order of the formula, from 1 to 5. Zero means that an
 	// error-controlled run chooses the order of each step, from 1 to 5. The grid stores

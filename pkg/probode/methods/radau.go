@@ -19,10 +19,10 @@ import (
 // to every stage derivative, the next state would move by √α h^{q−1/2} (R(hJ) − I) ξ,
 // where R is the stability function. For components that are not stiff, this shift is
 // approximately √α h^{q+1/2} J ξ, which has the same order in h as noise that is added to
-// the state. For stiff components R vanishes, and the size of the shift is √α h^{q−1/2}
-// ξ. Noise in the derivative would therefore be too large, by a factor of 1/h, in the
-// very components whose error Radau damps. For this reason Radau adds the noise to the
-// state. Noise in the state also has the advantage that it does not depend on the
+// the state. For stiff components R is almost zero, so the next state would move by −√α
+// h^{q−1/2} ξ. Noise in the derivative would therefore be too large, by a factor of 1/h,
+// in the very components whose error Radau damps. For this reason Radau adds the noise to
+// the state. Noise in the state also has the advantage that it does not depend on the
 // Jacobian. On a frozen grid the scale of the noise is the estimated local error of each
 // component, which is small for damped components: see probode.ScaleLocal.
 //
@@ -68,9 +68,9 @@ type filtered struct {
 }
 
 // LocalError is ((γ/h) I − J)⁻¹ (f(t, x) − Σᵢ ℓᵢ(0) f(t + cᵢh, x + zᵢ)) [HW96, equation
-// IV.8.19]. The vector on the right is the difference between f at the beginning of the
-// step and the value that is extrapolated from the stages. The matrix filters out stiff
-// components.
+// IV.8.19]. The vector is the difference between f at the beginning of the step and its
+// extrapolation from the stages. Multiplication by the inverse matrix damps the stiff
+// components of this vector.
 func (s *filtered) LocalError(dst []float64, i int, x, _, theta []float64) error {
 	h := s.g.H(i)
 	if s.moved {

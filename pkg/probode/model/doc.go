@@ -5,8 +5,9 @@
 // [Load] returns a [File], which holds parameters, and models with their observables,
 // conditions and data. [File.Instances] returns the equations of every model under every
 // condition in the data. The equations consist of right-hand sides, initial values,
-// events, and a formula and a noise formula for each row of data. All of these are
-// expressions that contain only the time, states, and the parameters of the file.
+// events and, for each row of data, one formula for the prediction and one for the noise.
+// All of these are expressions that contain only the time, states, and the parameters of
+// the file.
 //
 // Load never ignores a part of a file that could change a likelihood. If a file
 // contradicts itself or uses a feature that this package does not support, Load fails
@@ -27,14 +28,14 @@
 // event. SBML events with a strict trigger, such as time > 5, are an exception:
 // measurements at the time of such an event are assumed to be made before the event. In a
 // preequilibration, the model runs from its initial values at time 0 to its steady state.
-// After a preequilibration, the experiment starts at time 0 from the steady state. If the
-// condition of the experiment sets a state, this state starts from the value in the
+// After a preequilibration, the experiment starts at time 0 from the steady state. A
+// state that is set by the condition of the experiment starts from the value in this
 // condition, not from its steady-state value.
 //
 // The log-likelihood of a row is the log density of the measurement y itself, not of its
-// transformed value. For example, with Scale log10 and noise σ, log10 of y is distributed
-// around log10 of Formula with standard deviation or scale σ. With Scale log10, the
-// density of y is therefore the density of log10 of y divided by y ln 10.
+// transformed value. For example, with Scale log10 and noise σ, the distribution of log10
+// of y is centred at log10 of Formula, and has standard deviation or scale σ. With Scale
+// log10, the density of y is therefore the density of log10 of y divided by y ln 10.
 //
 // Sources: PEtab, Schmiester et al. (2021), PLoS Computational Biology 17,
 // e1008646, and its specification, version 1; SBML Level 2 Version 4 and Level 3

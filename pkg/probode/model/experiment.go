@@ -9,9 +9,10 @@ import (
 )
 
 // Instances returns one Instance of a model for each pair of preequilibration and
-// condition in the model's data, in the order in which the pairs first appear. For a
-// model without data it returns one Instance for each condition; for a model with neither
-// data nor conditions, it returns one Instance whose Condition is "".
+// condition in the model's data, in the order in which the pairs first appear. If a model
+// has conditions but no data, Instances returns one Instance for each condition. If a
+// model has neither data nor conditions, Instances returns a single Instance, whose
+// Condition is "".
 func (p *File) Instances() (list []*Instance, err error) {
 	defer source.Catch(&err)
 	params := map[string]bool{}

@@ -18,15 +18,15 @@
 //
 // If the level of a quantile falls into a gap between two modes, the quantile is not a
 // smooth function of means. For example, a few draws decide in which of two symmetric
-// modes the median lies. Let e be the standard error of the level p. A second difference
-// quotient therefore uses the quantiles at p ± z e, with z between about 2 and 3. If the
-// two difference quotients differ by more than a factor of two, the second one is used.
-// So a gap increases the standard error of the quantile only if the level of the gap lies
-// within p ± 3e.
+// modes the median lies. Let e be the standard error of the level p. Therefore a second
+// difference quotient is computed from the quantiles at p ± z e, with z between about 2
+// and 3. If the two difference quotients differ by more than a factor of two, the second
+// one is used. So a gap between modes increases the standard error of the quantile only
+// if it is at a level between p − 3e and p + 3e.
 //
-// If only a subset of the draws is used, the influence function is zero at all other
-// draws. At the draws of the subset, the influence function is divided by the fraction of
-// the draws that belong to the subset.
+// If only a subset of the draws is used, the influence function is zero for all other
+// draws. For draws in the subset, the influence function is divided by the size of the
+// subset as a fraction of all draws.
 //
 //   - Bofinger, E. (1975). Estimation of a density function using order statistics.
 //     Australian Journal of Statistics 17(1), 1–7.
@@ -43,7 +43,7 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// A Measure says how the centre and the spread of draws are measured.
+// A Measure determines which statistics describe the centre and the spread of the draws.
 type Measure int
 
 const (
@@ -279,9 +279,9 @@ func (by Measure) Apply(x, in [][]float64) Value {
 }
 
 // Stretches divides each chain of x into n parts and uses only the draws x[c][k] for
-// which in[c][k] is 1. Stretches returns two numbers for each part: its contributions to
-// the error of the centre, and to the error of the logarithm of the spread. The error is
-// the mean of the contributions of all parts.
+// which in[c][k] is 1. Stretches returns two numbers for each part. To first order, the
+// mean of the first numbers over all parts is the error of the centre, and the mean of
+// the second numbers is the error of the logarithm of the spread.
 func (by Measure) Stretches(x, in [][]float64, n int) (center, log [][]float64) {
 	_, influence := by.part(x, nil, in)
 	return stretches(x, influence, n)
@@ -308,8 +308,8 @@ func stretches(x [][]float64, influence func(c, k int) (center, log float64), n 
 	return center, log
 }
 
-// Weighed compares the draws x with the same draws under weights w of mean 1, using only
-// the draws x[c][k] for which in[c][k] is 1. Weighed returns the difference of the
+// Weighed compares the draws x with the same draws under weights w, whose mean is 1. Only
+// the draws x[c][k] with in[c][k] = 1 are used. Weighed returns the difference of the
 // centres, in units of the parameter, and the ratio of the spreads. Let φ and ψ be the
 // influence functions of the centre and of the logarithm of the spread, and let φ_w and
 // ψ_w be those for the weighted draws. Then the standard error of the difference of the
@@ -331,10 +331,10 @@ func stretches(x [][]float64, influence func(c, k int) (center, log float64), n 
 // draw that has a weight.
 //
 // The standard errors of the second estimates are those of the means of w φ_w and w ψ_w.
-// If all draws have weights, the first and the second estimates are the same. Suppose
-// that the weights are almost zero in a distant mode. The number of draws in this mode is
-// random, so all.Center and the difference of the centres both have large errors, and the
-// second estimate of the centre is more accurate.
+// If the subset x contains all draws, the first and the second estimates are the same.
+// Suppose that the weights are almost zero in a distant mode. The number of draws in this
+// mode is random, so all.Center and the difference of the centres both have large errors,
+// and the second estimate of the centre is more accurate.
 func (by Measure) Weighed(x, w, in, allCenter, allLog [][]float64, all Value) (Difference, Value) {
 	plain, influence := by.part(x, nil, in)
 	weighted, influenceW := by.part(x, w, in)

@@ -2,10 +2,11 @@
 // for bit, as those of rand.New(rand.NewPCG(hi, lo)).NormFloat64(), but are drawn in half
 // the time.
 //
-// The noise is drawn again each time a path is computed, and most of the cost of a draw
-// in math/rand/v2 is an interface call for each word. To avoid interface calls, this
-// package has its own implementation of the generator, PCG-DXSM with 128 bits of state
-// [O'Neill 2014], and of the ziggurat method with 128 strips [Marsaglia & Tsang 2000].
+// The noise is drawn again whenever a path is computed, so fast draws are important. In
+// math/rand/v2 most of the cost of a draw is an interface call for each word. To avoid
+// interface calls, this package has its own implementation of the generator, PCG-DXSM
+// with 128 bits of state [O'Neill 2014], and of the ziggurat method with 128 strips
+// [Marsaglia & Tsang 2000].
 package normal
 
 import (

@@ -21,8 +21,8 @@ const (
 //
 // Let c be the absolute change of a component of f from t to t + δ, and let C be the
 // largest absolute change from t to any of the later times. The change is called sudden
-// if c > 4 C δ/h and if c δ is larger than a tenth of the permitted error. After a sudden
-// change, t + δ takes the place of t + h in the search for an even earlier change.
+// if c > 4 C δ/h and if c δ is larger than a tenth of the permitted error. If a change is
+// sudden, Step replaces t + h by t + δ, and searches for an even earlier change.
 func Step(f func(dst []float64, t float64), t, h float64, unit []float64) float64 {
 	base, now, most := make([]float64, len(unit)), make([]float64, len(unit)), make([]float64, len(unit))
 	change := func(delta float64) {

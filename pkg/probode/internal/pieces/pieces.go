@@ -11,12 +11,12 @@ import (
 
 // Each runs n independent pieces of work in parallel and starts them in order. The
 // argument `workers` is the number of goroutines; zero means the number of cores. Every
-// goroutine calls begin() once, and for each of its pieces i it calls the function that
-// begin() returned. No two calls of begin() run at the same time, because begin() usually
-// copies a shared value, and copying may change that value. After an error or a panic, or
-// when ctx is done, no further piece is started. A panic becomes a *probode.PanicError.
-// The function Each returns the index of the first piece that was not completed, and the
-// error of the first piece that failed.
+// goroutine calls begin() once, and uses the resulting function for all of its pieces. No
+// two calls of begin() run at the same time, because begin() usually copies a shared
+// value, and copying may change that value. After an error or a panic, or when ctx is
+// done, no further piece is started. A panic becomes a *probode.PanicError. The function
+// Each returns the index of the first piece that was not completed, and the error of the
+// first piece that failed.
 func Each(ctx context.Context, workers, n int, progress func(done, total int), begin func() func(i int) error) (int, error) {
 	if workers == 0 {
 		workers = runtime.GOMAXPROCS(0)

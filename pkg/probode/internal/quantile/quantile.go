@@ -3,10 +3,10 @@
 // the states at all requested times.
 //
 // If there are at most Exact vectors, the results are sample quantiles. If there are more
-// vectors, the quantiles of each element are computed from a histogram, which limits the
-// use of memory. The histogram spans twice the range of the first Exact vectors. The
-// elements are divided into tiles of the size of a cache line, which several workers
-// process independently. The result does not depend on the number of workers.
+// vectors, the quantiles of each element are computed from a histogram, to limit the use
+// of memory. The histogram spans twice the range of the first Exact vectors. The elements
+// are divided into tiles of the size of a cache line, which several workers process
+// independently. The result does not depend on the number of workers.
 package quantile
 
 import (
@@ -59,11 +59,12 @@ func (s *Sketch) Add(row []float64) {
 }
 
 // Quantiles returns the quantiles of all elements, indexed [level][element]. The
-// quantiles are NaN if there are no vectors. If there are n ≤ Exact vectors, let y[0] ≤ …
-// ≤ y[n−1] be the sorted values of an element. The quantile of level p is y[p(n−1)]. If
-// p(n−1) is not a whole number, the quantile is interpolated linearly between the two
-// nearest of these values. With more than Exact vectors, the quantile is interpolated
-// within a bin of the histogram, and is NaN if the range of the values exceeds 1e308.
+// quantiles are NaN if there are no vectors. Suppose that there are n ≤ Exact vectors,
+// and let y[0] ≤ … ≤ y[n−1] be the sorted values of an element. The quantile of level p
+// is y[p(n−1)]. If p(n−1) is not a whole number, the quantile is interpolated linearly
+// between the two nearest of these values. With more than Exact vectors, the quantile is
+// interpolated within a bin of the histogram, and is NaN if the range of the values
+// exceeds 1e308.
 func (s *Sketch) Quantiles() [][]float64 {
 	out := make([][]float64, len(s.levels))
 	for l := range out {

@@ -62,8 +62,8 @@ type Watch struct {
 	end, ahead []float64 // workspace of between
 }
 
-// New returns a Watch for the given conditions along solutions that cover a time span of
-// the given length.
+// New returns a Watch for the given conditions. The argument `span` is the length of the
+// time span that the solutions cover.
 func New(list []Condition, span float64) *Watch {
 	return &Watch{list: list, span: span, on: make([]bool, len(list)), last: make([]float64, len(list)), count: make([]int, len(list))}
 }
@@ -115,7 +115,7 @@ type Step struct {
 	X, Y  []float64 // the states at A and B
 	Theta []float64
 	F     func(dst []float64, t float64, x, theta []float64) // the right-hand side
-	// To takes the step from A to t and returns the state at t, which may overwrite Y.
+	// To takes the step from A to t and returns the state at t. A call may overwrite Y.
 	To func(t float64) ([]float64, error)
 }
 
@@ -237,9 +237,9 @@ func maximum(a, b, da, db float64) (at, top float64) {
 	return at, a + at*(da+at*(p+at*q))
 }
 
-// Happen performs the jumps of the conditions that are true for the state x and were
-// false before, and of those that become true as a result of these jumps. The method
-// Happen is called at the end of a step.
+// Happen performs the jumps of all conditions that have become true at the state x, and
+// of those that become true as a result of these jumps. The method Happen is called at
+// the end of a step.
 func (w *Watch) Happen(cause int, t float64, x, theta []float64) error {
 	var which []int
 	for first := 0; ; {

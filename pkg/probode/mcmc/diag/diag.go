@@ -4,9 +4,9 @@
 //
 // The diagnostics are those of Vehtari et al. (2021). The two main diagnostics are
 // computed from m sequences of n draws that should all have the same distribution: R̂
-// compares the spread between the sequences with the spread within them, and the
-// effective sample size is the number of independent draws that would determine the mean
-// equally well. The draws are transformed first:
+// compares the spread between the sequences with the spread within them. The effective
+// sample size is the number of independent draws that would determine the mean equally
+// well. The draws are transformed first:
 //
 //   - each chain is cut into two halves, so that a drift shows up as a difference
 //     between sequences;

@@ -16,10 +16,11 @@ import (
 //	τ = 1 + 2 Σ ρₜ,  t = 1, 2, …
 //
 // where ρₜ is the autocorrelation at lag t, and the sum is truncated at the end of
-// Geyer's initial monotone sequence. If the chains disagree, the draws within each chain
-// count as correlated. The result is at most S log₁₀ S, a limit that draws with negative
-// autocorrelations can reach. If all draws are equal, the result is S, as in ArviZ. The
-// result is NaN if the chains have fewer than four draws, or if any draw is not finite.
+// Geyer's initial monotone sequence. Disagreement between the chains counts as
+// correlation within the chains. The result is at most S log₁₀ S, a limit that draws with
+// negative autocorrelations can reach. If all draws are equal, the result is S, as in
+// ArviZ. The result is NaN if the chains have fewer than four draws, or if any draw is
+// not finite.
 func BulkESS(x [][]float64) float64 {
 	if !usable(x) {
 		return math.NaN()

@@ -10,8 +10,8 @@ import (
 
 // ParetoSmooth replaces raw importance weights with weights of finite variance, and
 // returns a diagnostic of their reliability, k̂ [Vehtari et al. 2024]. Only the tail of
-// the S weights is smoothed. The tail consists of those of the M largest weights that
-// exceed each of the other S − M weights, where
+// the S weights is smoothed. The tail consists of all weights that are larger than the
+// (M+1)-th largest weight, where
 //
 //	M = ⌈min(S/5, 3 √S)⌉
 //
@@ -20,19 +20,18 @@ import (
 // ½)/m. No weight becomes larger than the largest raw weight. The shape k̂ of the
 // distribution is the diagnostic: the weights have finite moments of orders up to 1/k̂.
 // If k̂ is at most KHatLimit, the standard error of the mean of S weighted draws is
-// reliable; otherwise it would be reliable only for an enormous S.
+// reliable. For a larger k̂, a reliable standard error requires an enormous S.
 //
-// The tail excludes weights that are equal to the largest of the other S − M weights. So
-// weights that are equal before smoothing, such as those of a position at which the chain
-// stayed for several iterations, are not split between the tail and the other weights.
-// The fit shrinks k̂ a little towards ½.
+// A position at which the chain stayed for several iterations has several equal weights.
+// By this definition of the tail, equal weights are either all in the tail or all outside
+// it. The fit shrinks k̂ a little towards ½.
 //
 // The slice logw holds the logarithms of the raw weights up to a constant. An element of
-// −Inf or NaN stands for a weight of zero. The smoothed log weights are in the same
-// order as logw, and the smoothed weights sum to one. If M < 5, or if the tail contains 1 to 4
-// weights, nothing is smoothed and k̂ is +Inf. If M ≥ 5 and the tail is empty, the
-// largest weights are equal and k̂ is −Inf. If all weights are zero, or if any weight is
-// infinite, the smoothed weights and k̂ are NaN.
+// −Inf or NaN stands for a weight of zero. The smoothed log weights are in the same order
+// as logw, and the smoothed weights sum to one. If M < 5, or if the tail contains 1 to 4
+// weights, nothing is smoothed and k̂ is +Inf. If M ≥ 5 and the tail is empty, k̂ is
+// −Inf; the M + 1 largest weights are then all equal. If all weights are zero, or if any
+// weight is infinite, the smoothed weights and k̂ are NaN.
 func ParetoSmooth(logw []float64) (smoothed []float64, khat float64) {
 	smoothed = slices.Clone(logw)
 	for i, w := range smoothed {

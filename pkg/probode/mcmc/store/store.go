@@ -21,7 +21,7 @@ type Options struct {
 	// Meta describes the model and other information that users of the draws should have.
 	// Each field becomes a comment line in the files, of the form "# key = value"; ArviZ
 	// lists these lines among the attributes of the data. A key consists of letters,
-	// digits and _, and differs from the keys that Run writes itself; a value is one line
+	// digits and _, and differs from the keys that Run writes itself. A value is one line
 	// without control characters. The key "note", which may occur several times, is for
 	// whole sentences: Read returns them as Chains.Notes.
 	//
@@ -56,11 +56,11 @@ type Options struct {
 // that the format does not allow; Read restores the original names.
 //
 // Until a chain is finished, its draws are in a file such as chain-1.csv.part. The file
-// chain-1.state holds everything on which the continuation of the chain depends; it is
-// saved at intervals of Options.Checkpoint and when ctx is done. If ctx is done before
-// all chains of the call are finished, Run returns ctx.Err(); otherwise it returns nil.
-// If all chains were finished before the call, Run returns at once. The process that runs
-// the chain holds a lock on chain-1.lock.
+// chain-1.state holds everything that is needed to continue the chain. This file is saved
+// at intervals of Options.Checkpoint and when ctx is done. If ctx is done before all
+// chains that the call runs are finished, Run returns ctx.Err(); otherwise it returns
+// nil. If all chains were finished before the call, Run returns at once. The process that
+// runs the chain holds a lock on chain-1.lock.
 //
 // If Draws is larger than in the run in dir, Run extends that run, whether or not it is
 // finished: Run adds the missing draws, and the files become those of a run with the new
@@ -72,10 +72,10 @@ type Options struct {
 // process is working on a chain. Before Run resumes a chain, it computes the log density
 // again (see [Evaluator]) and repeats the last few iterations before the save. The chain
 // continues only if the results agree, bit for bit, with the saved log density and the
-// saved state. A new version of the program that computes the same numbers can therefore
-// resume a chain begun by an earlier version; a note in the file then names the new
-// version. If the program computes different numbers, Run returns an error, which says
-// whether rounding can explain the difference.
+// saved state. A new version of the program can therefore resume a chain begun by an
+// earlier version, provided that both versions compute the same numbers. If a new version
+// resumes a chain, a note in the file names this version. If the numbers differ, Run
+// returns an error, which says whether rounding can explain the difference.
 //
 // Run returns an error if no suitable starting point is found for a chain, if a file
 // cannot be written, or if a setting is out of range. Everything that was saved before

@@ -35,10 +35,10 @@ type State struct {
 	Where    source.Where
 
 	// The fields `Of` and Volume are set for a species whose ID stands for its
-	// concentration, in a compartment whose size changes. The state is then the amount of
-	// the species. The field `Of` is the ID of the concentration, which is an Assignment
-	// with the formula ID/Volume. If a condition sets the concentration to a value, the
-	// amount is set to that value times the volume.
+	// concentration, in a compartment whose size changes. The state of such a species is
+	// its amount, not its concentration. The field `Of` is the ID of the concentration,
+	// which is an Assignment with the formula ID/Volume. If a condition sets the
+	// concentration to a value, the amount is set to that value times the volume.
 	Of     string
 	Volume *expr.Node
 }
@@ -49,10 +49,9 @@ type Constant struct {
 	Value *expr.Node // nil if conditions or the parameter table must give it
 	Where source.Where
 
-	// Kept is true for a species that no reaction, rule or event changes. If the
-	// condition of a preequilibration sets such a species, the value also applies to the
-	// experiment that follows, unless the condition of the experiment sets the species
-	// too.
+	// Kept is true for a species that no reaction, rule or event changes. A value that
+	// the condition of a preequilibration gives to such a species remains valid in the
+	// experiment, unless the condition of the experiment sets the species too.
 	Kept bool
 
 	// If the field Size is true, the constant is the size of a compartment. The size of
@@ -74,8 +73,8 @@ type Event struct {
 	ID   string
 	Time *expr.Node // nil if there is a Trigger
 	// The field Trigger is a condition: the event happens when this condition becomes
-	// true. If the field `Early` has the value Late, the condition counts as false before
-	// the start, so an event whose condition is true at the start happens at the start.
+	// true. If the field `Early` is equal to the constant Late, and the condition is true
+	// at the start, the event happens at the start.
 	Trigger *expr.Node
 	Early   Early
 	After   bool
@@ -89,8 +88,8 @@ type Jump struct {
 	Value *expr.Node
 }
 
-// The type `Early` determines whether an event whose time is at or before the start
-// happens at the start or not at all.
+// The type `Early` determines what happens to an event that is due at or before the
+// start.
 type Early int
 
 const (

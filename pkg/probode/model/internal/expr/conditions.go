@@ -95,11 +95,11 @@ func (n *Node) Linear(name string) (a, b *Node, ok bool) {
 }
 
 // Margin returns an expression that is positive exactly where the condition n is true.
-// The expression is continuous, with one exception: if the two sides of ≥ or ≤ are equal,
-// its value is the smallest positive floating-point number instead of 0. Margin reports
-// false for =, ≠ and xor, and for comparisons with functions that jump, such as floor. A
-// comparison that contains a piecewise expression becomes a separate comparison for each
-// piece.
+// The expression is continuous, except for a tiny jump where the two sides of ≥ or ≤ are
+// equal: there its value is the smallest positive floating-point number instead of 0.
+// Margin reports false for =, ≠ and xor, and for comparisons with functions that jump,
+// such as floor. Margin splits a comparison that contains a piecewise expression into one
+// comparison for each piece.
 func (n *Node) Margin() (*Node, bool) { return n.margin(false) }
 
 // The method margin() returns the Margin of n or, if the argument `not` is true, the
