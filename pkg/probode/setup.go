@@ -66,8 +66,7 @@ func (s Setup) Bind(ctx context.Context, p *Problem, at, times []float64) (Path,
 // Grid returns the grid on which s solves p. The grid depends on θ and, for some meshes,
 // on the times at which the solution is needed. With ScaleLocal the grid stores the local
 // errors of the classical path at θ. If a mesh chooses its steps anew for every θ, Grid
-// returns the steps that it chooses for the given θ. If there is no grid, the error says
-// why.
+// returns the steps for the given θ. If there is no grid, the error says why.
 func (s Setup) Grid(ctx context.Context, p *Problem, theta, times []float64) (*Grid, error) {
 	if m, ok := s.Mesh.(gridder); ok {
 		g, err := m.grid(ctx, p, s.Method, theta, times)

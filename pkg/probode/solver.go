@@ -191,10 +191,10 @@ func (s *Solver) Solve(z, theta, xi []float64) error {
 	return s.run(z, nil, theta, xi, 0, s.Steps())
 }
 
-// SolveFrom takes those steps i of a path for which from ≤ i < to, where 0 ≤ from ≤ to ≤
-// N. On entry z holds the row of t_from, and SolveFrom writes the rows after it, up to
-// the row of t_to. Row i of xi belongs to step i, and z, theta and xi have the same
-// lengths as for Solve. If `from` is 0, the row of t₀ is written, too.
+// SolveFrom takes steps `from` to `to` − 1 of a path, where 0 ≤ from ≤ to ≤ N. On entry z
+// holds the row of t_from, and SolveFrom writes the rows after it, up to the row of t_to.
+// Row i of xi belongs to step i, and z, theta and xi have the same lengths as for Solve.
+// If `from` is 0, the row of t₀ is written, too.
 //
 // The argument `memory`, of length MemoryLen, holds the values that the method stores
 // about earlier steps. On entry `memory` must describe the steps before t_from, unless
@@ -221,10 +221,10 @@ func (s *Solver) SolvePath(z, theta, xi []float64, seed, path uint64) error {
 	return s.Solve(z, theta, xi)
 }
 
-// Stepper returns the Stepper of s, which is ready for step i of the path z, and the
-// scales of the normal variates of this step. Stepper reads the rows of z only up to row
-// i. The Stepper is useful for the study of single steps. Stepper panics if step i is the
-// jump at an event.
+// Stepper prepares the Stepper of s for step i of the path z, and returns this Stepper.
+// The result `scale` holds the scales of the normal variates of the step. Stepper reads
+// the rows of z only up to row i. The Stepper is useful for the study of single steps.
+// Stepper panics if step i is the jump at an event.
 func (s *Solver) Stepper(i int, z, theta []float64) (step Stepper, scale []float64, err error) {
 	if i < 0 || i >= s.Steps() {
 		panic(fmt.Sprintf("probode: the index of the step is %d: want an index in [0, %d)", i, s.Steps()))

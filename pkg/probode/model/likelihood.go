@@ -34,8 +34,8 @@ type LikelihoodSettings struct {
 
 	// MaxStep is the largest allowed step. If f depends on time, the zero value means
 	// 1/128 of the span, so that no step skips a pulse in f that is longer than 1/128 of
-	// the span. If f does not depend on time, the zero value means no limit. As in other
-	// solvers, +Inf always means no limit.
+	// the span. If f does not depend on time, the zero value means no limit. The value
+	// +Inf always means no limit.
 	MaxStep float64
 
 	// If StepSize is positive, the solver takes equal steps of at most this size between
@@ -139,9 +139,10 @@ type InstanceValue struct {
 	Error                              float64           // as in Evaluation
 	Observables                        []ObservableValue
 
-	// Simulated contains the value of each row's formula. Noise contains the standard
-	// deviation or scale of each row's distribution. The elements of Simulated and Noise
-	// are sorted by time; measurements at the same time are in the order of the file.
+	// Simulated contains the value of the formula for each row of data. Noise contains
+	// the standard deviation, or the scale, of the distribution of each measurement. The
+	// elements of Simulated and Noise are sorted by time; measurements at the same time
+	// are in the order of the file.
 	Simulated, Noise []float64
 
 	gradient []float64 // by parameter of the part

@@ -11,11 +11,11 @@ import (
 )
 
 // Pairs returns a figure of the posteriors of several runs, with a panel for every
-// parameter and every pair of parameters: the densities are on the diagonal, and the
-// contours that enclose 50 % and 90 % of the probability are below it. All panels in a
-// column share the same horizontal axis. The argument `names` holds a name for each run;
-// all runs must have the same parameters. The argument `truth` holds the true values, or is
-// nil. Pairs returns an error in the same cases as [viz.Contours].
+// parameter and every pair of parameters. The panels on the diagonal show densities. The
+// panels below the diagonal show contours that enclose 50 % and 90 % of the probability.
+// All panels in a column share the same horizontal axis. The argument `names` holds a
+// name for each run; all runs must have the same parameters. The argument `truth` holds
+// the true values, or is nil. Pairs returns an error in the same cases as [viz.Contours].
 func Pairs(names []string, runs []*mcmc.Chains, truth []float64) (viz.Figure, error) {
 	samples, err := pooled(names, runs, truth)
 	if err != nil {

@@ -93,8 +93,8 @@ func timeOf(data *bayes.Data) string {
 }
 
 // Inside counts the observations that lie in the central prediction interval of the given
-// probability. The second result is the total number of observations at times that the
-// prediction contains.
+// probability. Inside ignores observations at times that the prediction does not contain.
+// The second result is the number of observations that are not ignored.
 func Inside(q *bayes.Prediction, data *bayes.Data, probability float64) (inside, of int) {
 	tail := (1 - probability) / 2
 	for k := range data.Y[0] {
