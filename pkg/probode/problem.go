@@ -18,7 +18,7 @@ import (
 //
 // Grids and Solvers keep a pointer to their Problem, so do not change a Problem after a
 // Grid or a Solver has been made for it; change a copy instead. Note that a copy shares
-// the elements of Events, X0 and Theta until these are copied, too.
+// the elements of Events, X0 and Theta with the original Problem.
 type Problem struct {
 	// Name appears in messages and figures.
 	Name string

@@ -30,8 +30,9 @@ type Setup struct {
 // Equal reports whether s and t solve every problem in the same way.
 func (s Setup) Equal(t Setup) bool { return reflect.DeepEqual(s, t) }
 
-// Or returns a copy of s in which a missing Method or Mesh is replaced by that of t. A
-// Method that the mesh does not need is not copied. Alpha and Scaling remain those of s.
+// Or returns a copy of s. If the Method or the Mesh of s is missing, the copy has the
+// Method or the Mesh of t. If the mesh needs no Method, the Method of t is not copied.
+// Alpha and Scaling remain those of s.
 func (s Setup) Or(t Setup) Setup {
 	if s.Mesh == nil {
 		s.Mesh = t.Mesh
@@ -181,8 +182,8 @@ func (s Setup) MarshalJSON() ([]byte, error) {
 }
 
 // A Mesh says how the steps of a Setup are chosen. Uniform, Through, Frozen and Adaptive
-// are meshes, and so are a Grid and reference.Accurate. You can use a mesh of your own
-// wherever these meshes can be used.
+// are meshes, and so are a Grid and reference.Accurate. You can also define a mesh of
+// your own.
 type Mesh interface {
 	// Bind prepares to solve p with s. The argument `times` holds the times at which
 	// states are needed; if the mesh has a grid, nil stands for all grid points. The

@@ -49,10 +49,10 @@ type Solver struct {
 	reverse  *reverseRun // of Gradient
 }
 
-// NewSolver returns a Solver for p with method m on grid g, with noise scale alpha ≥ 0,
-// which multiplies the variance of the noise. NewSolver checks FJ and Band against F at
-// the start, and the Solver repeats this check along its first path; if FJ or Band is
-// wrong, the result is an error.
+// NewSolver returns a Solver for p with the method m on the grid g. The argument `alpha`
+// ≥ 0 is the noise scale, which multiplies the variance of the noise. NewSolver compares
+// FJ and Band with F at the start, and returns an error if FJ or Band is wrong. The
+// Solver repeats this check along its first path.
 func NewSolver(p *Problem, m Method, g *Grid, alpha float64) (*Solver, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -199,8 +199,9 @@ func (s *Solver) Solve(z, theta, xi []float64) error {
 // The argument `memory`, of length MemoryLen, holds the values that the method stores
 // about earlier steps. On entry `memory` must describe the steps before t_from, unless
 // `from` is 0. On return `memory` describes the steps before t_to. A path that is
-// computed in pieces equals the path of Solve bit for bit. Each piece may continue a
-// different path, as in a particle filter. Errors and panics are as for Solve.
+// computed in pieces equals the path of Solve bit for bit. In a particle filter, for
+// example, each call of SolveFrom may continue a different path. Errors and panics are as
+// for Solve.
 func (s *Solver) SolveFrom(z, memory, theta, xi []float64, from, to int) error {
 	if from < 0 || from > to || to > s.Steps() {
 		panic(fmt.Sprintf("probode: the arguments from and to are %d and %d: want 0 ≤ from ≤ to ≤ %d", from, to, s.Steps()))
@@ -482,8 +483,8 @@ func (s *Solver) Fail(i int, theta, x []float64, err error) error {
 	return e
 }
 
-// TooLarge is the size of a component at which a path is regarded as diverged. A Runner
-// returns ErrDiverged when a component reaches this size.
+// TooLarge is a limit for the absolute value of a component. A Runner returns ErrDiverged
+// when a component reaches this limit.
 const TooLarge = 1e100
 
 // A SolveError says at which step a path failed.

@@ -115,7 +115,7 @@ type Evaluation struct {
 	LogLikelihood float64
 
 	// Error is an estimate of the error in LogLikelihood due to the solver. The tolerance
-	// is divided by 16 repeatedly, and Error is a quarter of the last change of
+	// is reduced in steps by a factor of 16, and Error is a quarter of the last change in
 	// LogLikelihood. Error is NaN if LikelihoodSettings specifies a Tolerance or a
 	// StepSize.
 	Error float64

@@ -43,8 +43,8 @@ import (
 // percent of the mass but accounts for up to half of the variance. With the default
 // number of sweeps, the chain misses most of the distant region, and the variance of the
 // draws is too small by up to a half. With 1600 sweeps, the chain finds the region. In
-// one and two dimensions, compare the draws with the Moments of a Law, which do not use
-// the chain.
+// one and two dimensions, compare the draws with the Moments of a Law, which are computed
+// without a Markov chain.
 //
 // If det J = 0, the error is ErrSingularH, because the formula of the exact distribution
 // contains H⁻¹. If the density cannot be normalised, the exact distribution does not

@@ -51,10 +51,10 @@ import (
 	"strconv"
 )
 
-// Call returns the operator or function with the given name, applied to args. The names
-// are those that [Parse] accepts in calls, and those of MathML: plus, minus (of one or
-// two arguments), times, divide, power, sin, piecewise, lt and so on. Call panics if the
-// operator does not exist, or if it does not accept these arguments.
+// Call returns the operator or function with the given name, applied to args. Call
+// accepts the names that [Parse] accepts in calls, and the names in MathML: plus, minus
+// (of one or two arguments), times, divide, power, sin, piecewise, lt and so on. Call
+// panics if the operator does not exist, or if it does not accept these arguments.
 func Call(name string, args ...*Node) *Node {
 	n, err := apply(name, args...)
 	if err != nil {

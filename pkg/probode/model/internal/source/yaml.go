@@ -171,7 +171,7 @@ func (n *Node) Flag(key string) bool {
 	return false
 }
 
-// List returns the items under a key. A scalar counts as a list with one item.
+// List returns the items under a key. A scalar is treated as a list with one item.
 func (n *Node) List(key string) []*Node {
 	v := n.Get(key)
 	switch {
