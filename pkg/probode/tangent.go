@@ -66,8 +66,8 @@ func (t *Tangents) AddNoise(dst []float64, m int, xi []float64) {
 //	dz[(i*d+k)*M + m] = Σⱼ ∂Z_{ik}/∂θⱼ · dtheta[m*p+j].
 //
 // If dtheta is the identity matrix, the result is ∂Z/∂θ. If event times depend on θ, the
-// grid points between them move, and the result is the derivative of the state at the
-// moving grid point.
+// grid points between events also depend on θ, and the result is the derivative of the
+// state at the moving grid points.
 //
 // With Problem.FJ and Problem.FTheta the derivative is exact up to rounding. If FJ or
 // FTheta is missing, differences of F are used instead, and the relative error is about

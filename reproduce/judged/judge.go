@@ -63,7 +63,7 @@ type byMethod struct {
 	Losses []loss // by tolerance, at the best point; those that were computed in time
 
 	// Enough is the loosest tolerance for which a certificate at the best point
-	// guarantees that the shift of every parameter is below the threshold. Enough is zero
+	// guarantees that every parameter shifts by less than the threshold. Enough is zero
 	// if there is no such tolerance; in that case Why gives the reason. SmallD is the
 	// loosest tolerance at which D, computed at the best point, is below the constant
 	// smallD. A tolerance counts only if D is also small enough at all tighter

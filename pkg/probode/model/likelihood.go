@@ -114,10 +114,10 @@ type part struct {
 type Evaluation struct {
 	LogLikelihood float64
 
-	// Error is an estimate of the error in LogLikelihood due to the solver. The tolerance
-	// is reduced in steps by a factor of 16, and Error is a quarter of the last change in
-	// LogLikelihood. Error is NaN if LikelihoodSettings specifies a Tolerance or a
-	// StepSize.
+	// Error is an estimate of the error in LogLikelihood due to the solver. LogLikelihood
+	// is computed for tolerances that decrease by factors of 16, and Error is a quarter
+	// of the last change in LogLikelihood. Error is NaN if LikelihoodSettings specifies a
+	// Tolerance or a StepSize.
 	Error float64
 
 	// Gradient is the gradient with respect to the values of the estimated parameters on

@@ -92,7 +92,7 @@ func Marginals(names []string, runs []*mcmc.Chains, truth []float64) (viz.Figure
 // PriorPosterior returns a figure of the posterior density of every parameter of a run,
 // drawn over the density of its prior. If the two densities agree, the data contain no
 // information about the parameter. The horizontal axis covers the range of the draws; the
-// title of a panel says which fraction of the prior lies in this range.
+// title of a panel says which fraction of the prior probability lies in this range.
 func PriorPosterior(p *bayes.Posterior, run *mcmc.Chains) (viz.Figure, error) {
 	f := viz.Figure{Title: "Prior and posterior", Columns: columns(len(p.Params))}
 	for i, q := range p.Params {
