@@ -483,8 +483,8 @@ func (s *Solver) Fail(i int, theta, x []float64, err error) error {
 	return e
 }
 
-// TooLarge is a limit for the absolute value of a component. A Runner returns ErrDiverged
-// when a component reaches this limit.
+// TooLarge is the limit for the absolute value of a component. A path that reaches this
+// limit is regarded as diverged, and a Runner returns ErrDiverged.
 const TooLarge = 1e100
 
 // A SolveError says at which step a path failed.
