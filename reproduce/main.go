@@ -7,8 +7,8 @@
 //	                   [-paths N] [-iterations N] [-workers N] [-update]
 //
 // Each experiment first writes its numbers to CSV files; the figures and the report are
-// made from these files. With the same seed, all CSV files are identical, byte for byte,
-// for any number of workers.
+// made from these files. For a given seed, the number of workers does not change a single
+// byte of the CSV files.
 package main
 
 import (

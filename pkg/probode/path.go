@@ -7,10 +7,11 @@ import (
 	"slices"
 )
 
-// A Path solves a problem as specified by a Setup: it gives the states at the times that
-// were passed to Bind, as a function of θ and ξ. A Path has its own workspace, so two
-// goroutines must not use it at the same time. The interfaces below describe capabilities
-// that a Path may have: Tangential, Reversible, Holdable and Gridded.
+// A Path solves a problem with the settings of a Setup. For given θ and ξ, the Path
+// computes the states at the times that were passed to Bind. A Path has its own
+// workspace, so two goroutines must not use it at the same time. The interfaces below
+// describe capabilities that a Path may have: Tangential, Reversible, Holdable and
+// Gridded.
 type Path interface {
 	// States computes the states at the times that were passed to Bind, and writes them
 	// to dst in row-major order: dst[n*d+k] is component k at time n. The argument `xi`,

@@ -18,15 +18,15 @@ import (
 //
 // Grids and Solvers keep a pointer to their Problem, so do not change a Problem after a
 // Grid or a Solver has been made for it; change a copy instead. Note that a copy shares
-// the elements of Events, X0 and Theta until these are copied, too.
+// the elements of Events, X0 and Theta with the original Problem.
 type Problem struct {
 	// Name appears in messages and figures.
 	Name string
 
 	// F writes f(t, x; θ) to dst. Both dst and x have the length d of X0; F must neither
-	// change nor keep x and theta. If f jumps at a known time, declare an event in Events. If
-	// f jumps where a state passes a value, set Hybrid; otherwise derivatives of a path lack
-	// the effect of θ on the time of the jump.
+	// change nor keep x and theta. If f jumps at a known time, declare an event in
+	// Events. If f jumps where a state passes a value, set Hybrid. Without Hybrid,
+	// derivatives of a path ignore that the time of the jump depends on θ.
 	F func(dst []float64, t float64, x, theta []float64)
 
 	// FJ, if not nil, computes f(t, x; θ) and its Jacobian ∂f/∂x in one pass, and writes
@@ -83,10 +83,10 @@ type Problem struct {
 
 	// Hybrid, if not nil, is another form of this problem, for a function f that jumps
 	// where a state passes a certain value. The state of Hybrid is the state of this
-	// problem, followed by additional components, which say which branch of f applies.
-	// The additional components change only at events with a Trigger, so f is smooth
-	// between events. Adaptive and reference.Accurate solve Hybrid in place of this
-	// problem. The Span and the Theta of Hybrid are ignored.
+	// problem, followed by additional components that select the branch of f. The
+	// additional components change only at events with a Trigger, so f is smooth between
+	// events. Adaptive and reference.Accurate solve Hybrid in place of this problem. The
+	// Span and the Theta of Hybrid are ignored.
 	Hybrid *Problem
 
 	// Theta is the nominal parameter vector, which is used if the caller gives none.
@@ -150,9 +150,10 @@ func (p *Problem) Initial(dst, theta []float64) {
 	copy(dst, p.X0)
 }
 
-// UnknownStart returns a copy of p that has initial values as additional parameters.
-// These are the initial values of the given components or, if none is given, of all
-// components. They follow the parameters of p:
+// UnknownStart returns a copy of p in which initial values are additional parameters. The
+// arguments are the components whose initial values become parameters; without arguments,
+// all initial values become parameters. The additional parameters follow the parameters
+// of p:
 //
 //	θ′ = (θ, x₀ₖ, …).
 //

@@ -29,9 +29,9 @@ type Adjoint struct {
 	field *fieldAdjoint
 }
 
-// NewAdjoint returns an Adjoint for steps of the problem p. All slices in the Adjoint are
-// nil. If a method applies another method to an auxiliary problem, p must be the
-// auxiliary problem.
+// NewAdjoint returns an Adjoint for steps of the problem p. The slices of the new Adjoint
+// are nil. If a method takes steps of an auxiliary problem, NewAdjoint must be called
+// with the auxiliary problem.
 func NewAdjoint(p *Problem) *Adjoint { return &Adjoint{field: newFieldAdjoint(p)} }
 
 // Noise adds the contributions of a step to Xi and Scale. The step must add the noise

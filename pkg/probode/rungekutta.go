@@ -295,7 +295,7 @@ func terms(a []float64, h float64) (list []term) {
 	return list
 }
 
-// Runs reports whether the grid is uniform, as Run requires.
+// Runs reports whether Run can be used, which requires a uniform grid.
 func (r *rungeKutta) Runs() bool { return r.g.h > 0 }
 
 // Run takes several steps of one segment.

@@ -30,8 +30,9 @@ type Setup struct {
 // Equal reports whether s and t solve every problem in the same way.
 func (s Setup) Equal(t Setup) bool { return reflect.DeepEqual(s, t) }
 
-// Or returns a copy of s in which a missing Method or Mesh is replaced by that of t. A
-// Method that the mesh does not need is not copied. Alpha and Scaling remain those of s.
+// Or returns a copy of s. If the Method or the Mesh of s is missing, the copy has the
+// Method or the Mesh of t. If the mesh needs no Method, the Method of t is not copied.
+// Alpha and Scaling remain those of s.
 func (s Setup) Or(t Setup) Setup {
 	if s.Mesh == nil {
 		s.Mesh = t.Mesh
@@ -66,8 +67,7 @@ func (s Setup) Bind(ctx context.Context, p *Problem, at, times []float64) (Path,
 // Grid returns the grid on which s solves p. The grid depends on θ and, for some meshes,
 // on the times at which the solution is needed. With ScaleLocal the grid stores the local
 // errors of the classical path at θ. If a mesh chooses its steps anew for every θ, Grid
-// returns the steps that it chooses for the given θ. If there is no grid, the error says
-// why.
+// returns the steps for the given θ. If there is no grid, the error says why.
 func (s Setup) Grid(ctx context.Context, p *Problem, theta, times []float64) (*Grid, error) {
 	if m, ok := s.Mesh.(gridder); ok {
 		g, err := m.grid(ctx, p, s.Method, theta, times)
@@ -182,8 +182,8 @@ func (s Setup) MarshalJSON() ([]byte, error) {
 }
 
 // A Mesh says how the steps of a Setup are chosen. Uniform, Through, Frozen and Adaptive
-// are meshes, and so are a Grid and reference.Accurate. You can use a mesh of your own
-// wherever these meshes can be used.
+// are meshes, and so are a Grid and reference.Accurate. You can also define a mesh of
+// your own.
 type Mesh interface {
 	// Bind prepares to solve p with s. The argument `times` holds the times at which
 	// states are needed; if the mesh has a grid, nil stands for all grid points. The

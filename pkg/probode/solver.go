@@ -49,10 +49,10 @@ type Solver struct {
 	reverse  *reverseRun // of Gradient
 }
 
-// NewSolver returns a Solver for p with method m on grid g, with noise scale alpha ≥ 0,
-// which multiplies the variance of the noise. NewSolver checks FJ and Band against F at
-// the start, and the Solver repeats this check along its first path; if FJ or Band is
-// wrong, the result is an error.
+// NewSolver returns a Solver for p with the method m on the grid g. The argument `alpha`
+// ≥ 0 is the noise scale, which multiplies the variance of the noise. NewSolver compares
+// FJ and Band with F at the start, and returns an error if FJ or Band is wrong. The
+// Solver repeats this check along its first path.
 func NewSolver(p *Problem, m Method, g *Grid, alpha float64) (*Solver, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -191,16 +191,17 @@ func (s *Solver) Solve(z, theta, xi []float64) error {
 	return s.run(z, nil, theta, xi, 0, s.Steps())
 }
 
-// SolveFrom takes those steps i of a path for which from ≤ i < to, where 0 ≤ from ≤ to ≤
-// N. On entry z holds the row of t_from, and SolveFrom writes the rows after it, up to
-// the row of t_to. Row i of xi belongs to step i, and z, theta and xi have the same
-// lengths as for Solve. If `from` is 0, the row of t₀ is written, too.
+// SolveFrom takes steps `from` to `to` − 1 of a path, where 0 ≤ from ≤ to ≤ N. On entry z
+// holds the row of t_from, and SolveFrom writes the rows after it, up to the row of t_to.
+// Row i of xi belongs to step i, and z, theta and xi have the same lengths as for Solve.
+// If `from` is 0, the row of t₀ is written, too.
 //
 // The argument `memory`, of length MemoryLen, holds the values that the method stores
 // about earlier steps. On entry `memory` must describe the steps before t_from, unless
 // `from` is 0. On return `memory` describes the steps before t_to. A path that is
-// computed in pieces equals the path of Solve bit for bit. Each piece may continue a
-// different path, as in a particle filter. Errors and panics are as for Solve.
+// computed in pieces equals the path of Solve bit for bit. In a particle filter, for
+// example, each call of SolveFrom may continue a different path. Errors and panics are as
+// for Solve.
 func (s *Solver) SolveFrom(z, memory, theta, xi []float64, from, to int) error {
 	if from < 0 || from > to || to > s.Steps() {
 		panic(fmt.Sprintf("probode: the arguments from and to are %d and %d: want 0 ≤ from ≤ to ≤ %d", from, to, s.Steps()))
@@ -221,10 +222,10 @@ func (s *Solver) SolvePath(z, theta, xi []float64, seed, path uint64) error {
 	return s.Solve(z, theta, xi)
 }
 
-// Stepper returns the Stepper of s, which is ready for step i of the path z, and the
-// scales of the normal variates of this step. Stepper reads the rows of z only up to row
-// i. The Stepper is useful for the study of single steps. Stepper panics if step i is the
-// jump at an event.
+// Stepper prepares the Stepper of s for step i of the path z, and returns this Stepper.
+// The result `scale` holds the scales of the normal variates of the step. Stepper reads
+// the rows of z only up to row i. The Stepper is useful for the study of single steps.
+// Stepper panics if step i is the jump at an event.
 func (s *Solver) Stepper(i int, z, theta []float64) (step Stepper, scale []float64, err error) {
 	if i < 0 || i >= s.Steps() {
 		panic(fmt.Sprintf("probode: the index of the step is %d: want an index in [0, %d)", i, s.Steps()))
@@ -482,8 +483,8 @@ func (s *Solver) Fail(i int, theta, x []float64, err error) error {
 	return e
 }
 
-// TooLarge is the size of a component at which a path is regarded as diverged. A Runner
-// returns ErrDiverged when a component reaches this size.
+// TooLarge is the limit for the absolute value of a component. A path that reaches this
+// limit is regarded as diverged, and a Runner returns ErrDiverged.
 const TooLarge = 1e100
 
 // A SolveError says at which step a path failed.

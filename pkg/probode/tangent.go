@@ -14,14 +14,14 @@ import (
 // derivative is computed along with the path, step by step.
 
 // A Differentiable is a Stepper that computes the derivative of its steps. For any other
-// Stepper, derivatives of paths are computed as differences of whole solves.
+// Stepper, derivatives are central differences of whole paths.
 type Differentiable interface {
 	Stepper
 	// Differentiate computes the derivative of `next` along the directions in t, and
 	// writes it to dnext as a row-major M×d matrix. The argument `next` holds the result
-	// of Step for the same x, θ and noise. Differentiate is called after every step that
-	// follows Start. If a Stepper wraps another one that is not Differentiable,
-	// Differentiate returns errors.ErrUnsupported.
+	// of Step for the same x, θ and noise. When derivatives are computed, every call of
+	// Step is followed by a call of Differentiate. If a Stepper wraps another one that is
+	// not Differentiable, Differentiate returns errors.ErrUnsupported.
 	Differentiate(dnext []float64, i int, x, next, theta, xi, scale []float64, t *Tangents) error
 }
 
@@ -66,8 +66,8 @@ func (t *Tangents) AddNoise(dst []float64, m int, xi []float64) {
 //	dz[(i*d+k)*M + m] = Σⱼ ∂Z_{ik}/∂θⱼ · dtheta[m*p+j].
 //
 // If dtheta is the identity matrix, the result is ∂Z/∂θ. If event times depend on θ, the
-// grid points between them move, and the result is the derivative of the state at the
-// moving grid point.
+// grid points between events also depend on θ, and the result is the derivative of the
+// state at the moving grid points.
 //
 // With Problem.FJ and Problem.FTheta the derivative is exact up to rounding. If FJ or
 // FTheta is missing, differences of F are used instead, and the relative error is about
@@ -75,9 +75,9 @@ func (t *Tangents) AddNoise(dst []float64, m int, xi []float64) {
 // evaluation of F for every evaluation in the step, or none if FTheta is set. If Z itself
 // depends on the Jacobian, as the noise of adams.Moulton does, each direction also takes
 // two evaluations of FJ, and costs about as much as three solves. If d = 2, Solve is
-// especially fast, and each direction costs about four times as many solves as otherwise.
-// If the method is not Differentiable, the derivative in each direction is a central
-// difference of two solves.
+// especially fast; relative to a solve, each direction costs about four times as much as
+// in other dimensions. If the method is not Differentiable, the derivative in each
+// direction is a central difference of two solves.
 func (s *Solver) SolveTangents(z, dz, theta, dtheta, xi []float64) error {
 	p, m := len(s.p.Theta), 0
 	if p > 0 {

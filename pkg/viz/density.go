@@ -82,9 +82,9 @@ func Bars(name string, edges, heights []float64) Band {
 	return b
 }
 
-// Histogram returns the bars of a histogram of x with n equal bins over its range, scaled
-// to an area of one. Zero bins means about √len(x). Values that are NaN or exceed 1e280
-// in absolute value are ignored.
+// Histogram returns the bars of a histogram of x. The n bins have equal widths and cover
+// the range of x, and the total area of the bars is one. Zero bins means about √len(x).
+// Values that are NaN or exceed 1e280 in absolute value are ignored.
 func Histogram(name string, x []float64, n int) Band {
 	x = slices.DeleteFunc(slices.Clone(x), func(v float64) bool { return !finite(v) })
 	if n <= 0 {

@@ -1,6 +1,5 @@
-// Package viz draws the figures of probabilistic ODE solvers: ensembles of paths, means
-// with their standard deviations, posterior densities, and curves of error against step
-// size.
+// Package viz draws figures for probabilistic ODE solvers: ensembles of paths, means with
+// their standard deviations, posterior densities, and curves of error against step size.
 //
 // A figure is a value. A [Figure] consists of panels, and a [Panel] consists of two axes
 // and a list of layers. There are four kinds of [Layer]:

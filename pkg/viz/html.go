@@ -23,7 +23,8 @@ var loader = strings.ReplaceAll(regexp.MustCompile(`(?m)^[ \t]*(//.*)?\n?`).Repl
 // HTML returns an HTML fragment that shows the graphic on a page or in the output of a
 // notebook cell. The fragment contains the static picture, and a script that replaces the
 // picture with the interactive chart once ECharts 5 has been loaded. If scripts are
-// disabled, or if ECharts cannot be loaded or fails, the picture remains.
+// disabled, or if ECharts fails or cannot be loaded, the page continues to show the
+// picture.
 //
 // If the page has already loaded ECharts, the loaded copy is used. Otherwise, if the page
 // has set the global JavaScript variable probodeECharts, ECharts is loaded from the

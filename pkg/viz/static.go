@@ -18,8 +18,8 @@ import (
 // because most printers and many screens have a higher resolution than CSS pixels.
 const dpi = 120
 
-// PNG draws the graphic as a PNG picture with at most 32 colours. The width and height of
-// the picture in pixels are 5/4 of those of the figure in CSS pixels.
+// PNG draws the graphic as a PNG picture with at most 32 colours. The picture has five
+// pixels for every four CSS pixels of the width and the height of the figure.
 func PNG(g Graphic) ([]byte, error) {
 	p, err := shown(g)
 	if err != nil {

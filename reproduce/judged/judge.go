@@ -63,17 +63,17 @@ type byMethod struct {
 	Losses []loss // by tolerance, at the best point; those that were computed in time
 
 	// Enough is the loosest tolerance for which a certificate at the best point
-	// guarantees that the shift of every parameter is below the threshold. Enough is zero
+	// guarantees that every parameter shifts by less than the threshold. Enough is zero
 	// if there is no such tolerance; in that case Why gives the reason. SmallD is the
 	// loosest tolerance at which D, computed at the best point, is below the constant
-	// smallD. For both Enough and SmallD, D must also be small enough at all tighter
+	// smallD. A tolerance counts only if D is also small enough at all tighter
 	// tolerances.
 	Enough, SmallD float64
 	Why            string `json:",omitempty"`
 
 	// Elsewhere counts the end points of other searches at which D is below smallD. For
 	// this count, D is computed at the tolerance Enough or, if Enough is zero, at SmallD.
-	// Ends is the total number of other end points at which D was computed.
+	// Ends is the number of end points of other searches that were examined.
 	Elsewhere, Ends int
 }
 

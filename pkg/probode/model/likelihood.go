@@ -34,8 +34,8 @@ type LikelihoodSettings struct {
 
 	// MaxStep is the largest allowed step. If f depends on time, the zero value means
 	// 1/128 of the span, so that no step skips a pulse in f that is longer than 1/128 of
-	// the span. If f does not depend on time, the zero value means no limit. As in other
-	// solvers, +Inf always means no limit.
+	// the span. If f does not depend on time, the zero value means no limit. The value
+	// +Inf always means no limit.
 	MaxStep float64
 
 	// If StepSize is positive, the solver takes equal steps of at most this size between
@@ -114,10 +114,10 @@ type part struct {
 type Evaluation struct {
 	LogLikelihood float64
 
-	// Error is an estimate of the error in LogLikelihood due to the solver. The tolerance
-	// is divided by 16 repeatedly, and Error is a quarter of the last change of
-	// LogLikelihood. Error is NaN if LikelihoodSettings specifies a Tolerance or a
-	// StepSize.
+	// Error is an estimate of the error in LogLikelihood due to the solver. LogLikelihood
+	// is computed for tolerances that decrease by factors of 16, and Error is a quarter
+	// of the last change in LogLikelihood. Error is NaN if LikelihoodSettings specifies a
+	// Tolerance or a StepSize.
 	Error float64
 
 	// Gradient is the gradient with respect to the values of the estimated parameters on
@@ -139,9 +139,10 @@ type InstanceValue struct {
 	Error                              float64           // as in Evaluation
 	Observables                        []ObservableValue
 
-	// Simulated contains the value of each row's formula. Noise contains the standard
-	// deviation or scale of each row's distribution. The elements of Simulated and Noise
-	// are sorted by time; measurements at the same time are in the order of the file.
+	// Simulated contains the value of the formula for each row of data. Noise contains
+	// the standard deviation, or the scale, of the distribution of each measurement. The
+	// elements of Simulated and Noise are sorted by time; measurements at the same time
+	// are in the order of the file.
 	Simulated, Noise []float64
 
 	gradient []float64 // by parameter of the part

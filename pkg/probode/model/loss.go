@@ -10,8 +10,8 @@ type Loss struct {
 	LogLikelihood float64 // NaN if Err is not nil
 	Loss          float64 // LogLikelihood minus the accurate one; usually negative at an optimum
 
-	// D is the distance, in units of the noise, between the expected data f with these
-	// settings and the expected data f₀ of the accurate solution. If g is the
+	// D measures the difference between the expected data f with these settings and the
+	// expected data f₀ of the accurate solution, in units of the noise. If g is the
 	// transformation of the data to the scale on which the noise is defined, D is given
 	// by
 	//

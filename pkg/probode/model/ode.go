@@ -22,8 +22,8 @@ import (
 // F, FJ and FTheta are exact, allocate no memory after their first calls, and may be
 // called by any number of goroutines. Band is set if a banded Jacobian costs less than a
 // dense one. Events contains the switches, at which f changes its form, and the events of
-// the experiment. Measurements at the time of an event are made after the event if its
-// field SeenAfter is true, and before the event otherwise.
+// the experiment. If an event and a measurement have the same time, the measurement is
+// made before the event, unless the field SeenAfter of the event is true.
 //
 // Theta contains the nominal values. A parameter without a nominal value has the value 0
 // if nothing in p uses it; otherwise ODE returns an error.

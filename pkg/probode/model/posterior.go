@@ -36,9 +36,9 @@ import (
 // including those of preequilibration, are computed by an accurate solver, so they
 // contain neither the error nor the noise of Method.
 //
-// It is an error if an estimated parameter has neither a prior nor bounds, if a parameter
-// that the model uses has no nominal value, if no parameter is estimated, or if there are
-// no data.
+// It is an error if no parameter is estimated, or if there are no data. It is also an
+// error if an estimated parameter has neither a prior nor bounds, or if a parameter that
+// the model uses has no nominal value.
 func (p *File) Posterior() (*bayes.Posterior, error) {
 	theta, err := p.nominal()
 	if err != nil {
@@ -94,17 +94,17 @@ func (p *File) estimated() (list []int) {
 // estimated parameters. As in LogLikelihood.At, theta contains the values of all
 // parameters on the linear scale. Many published optima lie on the edge of the support of
 // a prior. Many samplers work on an unbounded scale, on which the edge of the support is
-// infinitely far away. Point therefore moves a value that lies on or beyond the edge into
-// the support. The new distance from the edge is 10⁻⁹ times the width of the support. The
-// distance and the width are measured on the scale of the parameter or, if the lower edge
-// of the support is not positive, on the linear scale.
+// infinitely far away. Point therefore moves a value into the support if the value lies
+// on the edge or outside. The new distance from the edge is 10⁻⁹ times the width of the
+// support. The distance and the width are measured on the scale of the parameter or, if
+// the lower edge of the support is not positive, on the linear scale.
 func (p *File) Point(theta []float64) ([]float64, error) { return p.inside(theta, 0, 1e-9) }
 
-// Start converts theta to a point of the posterior at which a search can begin. If the
-// distance between a value and an edge of the support is less than a hundredth of the
-// width of the support, Start moves the value away from the edge. On an unbounded scale
-// the density is almost constant near an edge, and a search that begins there may make no
-// progress.
+// Start converts theta to a point of the posterior at which a search can begin. If a
+// value is too close to an edge of the support, Start moves the value inwards: the
+// distance must be at least one percent of the width of the support. On an unbounded
+// scale, the density is almost constant near the edge of the support, so a search that
+// begins near the edge may make no progress.
 func (p *File) Start(theta []float64) ([]float64, error) { return p.inside(theta, 0.01, 0.01) }
 
 // The method inside() returns those elements of theta that belong to estimated

@@ -26,19 +26,18 @@ type ProfileLikelihood struct {
 	Parameter string
 	Points    []ProfilePoint // by value, including the optimum
 	// Lower and Upper are the ends of the confidence interval. An end is open if the
-	// profile stays above the threshold up to the bound of the parameter. For a parameter
-	// without a bound, a point at a fixed distance from the optimum takes the place of
-	// the bound. On a logarithmic scale, this point differs from the optimum by a factor
-	// of 10¹⁰. On the linear scale, the distance is ten times a typical change of the
-	// parameter. If an end is open, the data do not limit the parameter on that side. If
-	// Err is not nil, a closed end may merely be the point at which the computation of
-	// the profile stopped.
+	// profile stays above the threshold up to the bound of the parameter. If a parameter
+	// has no bound, a bound is assumed. On a logarithmic scale, an assumed bound differs
+	// from the optimum by a factor of 10¹⁰. On the linear scale, the distance between an
+	// assumed bound and the optimum is ten times a typical change of the parameter. If an
+	// end is open, the data do not limit the parameter on that side. If Err is not nil, a
+	// closed end may merely be the point at which the computation of the profile stopped.
 	Lower, Upper         float64
 	LowerOpen, UpperOpen bool
-	// Elsewhere contains, in order of the parameter's value, points outside the interval
-	// at which the log-likelihood exceeds the threshold of the profile. If there are such
-	// points, the interval covers only the part of the confidence region around the
-	// optimum.
+	// Elsewhere lists points at which the log-likelihood exceeds the threshold, although
+	// the parameter lies outside the interval. The points are sorted by the value of the
+	// parameter. If there are such points, the interval covers only the part of the
+	// confidence region around the optimum.
 	Elsewhere []ProfilePoint
 	Err       error // why the profile is incomplete
 }
@@ -73,15 +72,15 @@ type ProfileLikelihoods struct {
 // is still found on a profile after the last repetition, this profile is incomplete.
 //
 // Each profile is computed outwards from the best optimum, until the likelihood has
-// fallen below the threshold. The likelihood may have a second, higher ridge. If other
-// searches ended within the interval, the profile is therefore also computed from their
-// end points. The end points of the other searches, and the profiles of the other
-// parameters, show whether the likelihood exceeds the threshold outside the interval.
+// fallen below the threshold. To find a second, higher ridge of the likelihood, the
+// profile is also computed from the end points of other searches within the interval. The
+// end points of the other searches, and the profiles of the other parameters, show
+// whether the likelihood exceeds the threshold outside the interval.
 //
 // At each point of a profile, the log-likelihood is maximised over the other parameters
-// with an error of less than 0.02. This error is estimated from an expansion at the
-// point. The ends of the intervals are computed by interpolation. If ctx is done, the
-// error is that of ctx, and profiles that are not finished are marked as incomplete.
+// with an estimated error of less than 0.02. The ends of the intervals are computed by
+// interpolation. If ctx is done, the error is that of ctx, and profiles that are not
+// finished are marked as incomplete.
 //
 // Source for steps along curved ridges: Transtrum & Sethna (2012), arXiv:1201.5885.
 func (p *File) Profiles(ctx context.Context, ends []Optimum, level float64, s FitSettings) (*ProfileLikelihoods, error) {
@@ -491,7 +490,7 @@ func byValue(a, b ProfilePoint) int { return cmp.Compare(a.Value, b.Value) }
 // Within returns the points at which the log-likelihood is at least the threshold,
 // including those in Elsewhere. Each point consists of the values of all parameters. The
 // range of a prediction over these points is a confidence band for the prediction. The
-// band is approximate, because the profiles are those of the parameters, not of the
+// band is approximate, because Profiles computes profiles of the parameters, not of the
 // prediction.
 func (p *ProfileLikelihoods) Within() [][]float64 {
 	list := [][]float64{p.Best.Theta}

@@ -51,10 +51,10 @@ type Settings struct {
 
 	// MaxStep is the maximum length of a step; f is called at least once in every
 	// interval of length MaxStep/8. Zero means no maximum if the problem is Autonomous.
-	// If the problem is not Autonomous, f may depend on t, and zero means 1/128 of the
-	// span, so that a pulse whose length is 1/1000 of the span is detected. The value
-	// math.Inf(1) means no maximum. Without a maximum Solve is faster, but may miss a
-	// short pulse in f if the beginning of the pulse is not an event.
+	// If the problem is not Autonomous, zero means 1/128 of the span: f may contain
+	// pulses, and Solve detects a pulse whose length is at least 1/1000 of the span. The
+	// value math.Inf(1) means no maximum. Without a maximum Solve is faster, but may miss
+	// a short pulse in f if the beginning of the pulse is not an event.
 	MaxStep float64
 
 	// Theta is θ; nil means Problem.Theta.

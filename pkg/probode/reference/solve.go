@@ -22,11 +22,11 @@ import (
 //
 //	T_{j,k+1} = T_{j,k} + (T_{j,k} − T_{j−1,k}) / ((nⱼ/n_{j−k})² − 1)
 //
-// gains two orders with each column. The number of rows, which determines the order, and
-// the step length H are chosen for each step so as to minimise the work. For stiff
-// problems Solve uses a linearly implicit rule, with Problem.FJ or with finite
-// differences of F. Solve tries the midpoint rule and the linearly implicit rule to
-// decide which of them needs less work.
+// gains two orders with each column. In each step, Solve chooses the step length H and
+// the number of rows, which determines the order, so that the work is as small as
+// possible. For stiff problems Solve uses a linearly implicit rule, with Problem.FJ or
+// with finite differences of F. Solve tries the midpoint rule and the linearly implicit
+// rule to decide which of them needs less work.
 //
 // # What the error estimate means, and what it does not mean
 //
@@ -39,11 +39,11 @@ import (
 // a single time, the difference may be small by chance. The estimate at each time
 // therefore uses the largest difference over a period that ends at this time. The period
 // covers at least the last fifth of the time since t₀, and contains at least three of the
-// times at which the results are compared. In addition, if the relative difference in a
-// component is less than 0.3 times the largest relative difference in any component, it
-// is increased to that value. Therefore Error is usually far larger than the true error,
-// and it exceeds the true error even for problems that amplify errors. If no digit of X
-// is correct, Error is larger than X itself. At t₀ Error is zero.
+// times at which the results are compared. In addition, the relative difference in each
+// component is raised to at least 0.3 times the largest relative difference in any
+// component. Therefore Error is usually far larger than the true error. Error exceeds the
+// true error even for problems that amplify errors. If no digit of X is correct, Error is
+// larger than X itself. At t₀ Error is zero.
 //
 // Error is not a rigorous bound. A solver knows f only at the points at which it has
 // evaluated f. A pulse that begins and ends between two evaluations of f affects neither

@@ -27,25 +27,24 @@ import (
 //
 // Without any sweeps, the distribution of the chain would be the Gaussian approximation.
 // As the number of sweeps grows, the distribution of the chain tends to the exact
-// distribution. With the default settings, using backward Euler and α = 0.2, one-step
-// draws of V in the FitzHugh–Nagumo problem were compared with quadrature in 32 steps
-// along a path. The comparison used 10⁴ draws in each step; with so many draws, the Monte
-// Carlo error of a distribution function is about 0.017. At h = 0.1 and h = 0.2, the
-// error of the distribution function of the draws is not larger than 0.017. The
-// distribution function of the Gaussian approximation is off by up to 0.43 at h = 0.1 and
-// by up to 0.95 at h = 0.2. At h = 0.3, the error of the Gaussian approximation is 0.18
-// (median over the steps). The error of the draws at h = 0.3 is at most 0.024, except in
-// one step, where it is 0.07. Without the random walks, the error at h = 0.3 would be up
-// to 0.15 even after four times as many sweeps, and nothing in the results would reveal
-// it.
+// distribution. The default settings were tested with backward Euler and α = 0.2 in 32
+// single steps along a path of the FitzHugh–Nagumo problem. In each step, 10⁴ draws of V
+// were compared with quadrature; with so many draws, the Monte Carlo error of a
+// distribution function is about 0.017. At h = 0.1 and h = 0.2, the error of the
+// distribution function of the draws is not larger than 0.017. The distribution function
+// of the Gaussian approximation is off by up to 0.43 at h = 0.1 and by up to 0.95 at h =
+// 0.2. At h = 0.3, the error of the Gaussian approximation is 0.18 (median over the
+// steps). The error of the draws at h = 0.3 is at most 0.024, except in one step, where
+// it is 0.07. Without the random walks, the error at h = 0.3 would be up to 0.15 even
+// after four times as many sweeps, and nothing in the results would reveal it.
 //
 // The chain rarely finds mass that lies far from the bulk of the distribution. At h = 0.3
 // the distribution of some steps has a distant region of small r, which contains one
 // percent of the mass but accounts for up to half of the variance. With the default
-// number of sweeps, the chain misses most of this region and the variance is
-// underestimated by up to a half; 1600 sweeps are enough to find the region. In one and
-// two dimensions, compare the draws with the Moments of a Law, which do not use the
-// chain.
+// number of sweeps, the chain misses most of the distant region, and the variance of the
+// draws is too small by up to a half. With 1600 sweeps, the chain finds the region. In
+// one and two dimensions, compare the draws with the Moments of a Law, which are computed
+// without a Markov chain.
 //
 // If det J = 0, the error is ErrSingularH, because the formula of the exact distribution
 // contains H⁻¹. If the density cannot be normalised, the exact distribution does not

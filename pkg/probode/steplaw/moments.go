@@ -19,11 +19,12 @@ type Moments struct {
 
 // Moments computes the moments of the exact distribution by quadrature, for d ≤ 2.
 // Moments begins with a box that contains the roots found by Roots, and enlarges the box
-// until the density at its edges is below e⁻⁵⁰ times the maximum. The cells of the box
-// are then subdivided until 6-point Gauss product rules, applied to a cell and to its
-// half-width subcells, agree to within 10⁻¹⁰ of the integral. Moments returns an error if
-// d > 2, if the exact distribution does not exist (ErrSingularH, ErrImproper), or if 2¹⁸
-// cells are not enough.
+// until the density at its edges is below e⁻⁵⁰ times the maximum. The box is then divided
+// into cells, and the integral over each cell is computed by a 6-point Gauss product
+// rule. Each cell is halved in every direction until halving changes the integral over
+// the cell by at most 10⁻¹⁰ of the total integral. Moments returns an error if d > 2, if
+// the exact distribution does not exist (ErrSingularH, ErrImproper), or if 2¹⁸ cells are
+// not enough.
 func (s *Law) Moments() (*Moments, error) {
 	c, err := s.divided()
 	if err != nil {

@@ -13,10 +13,10 @@ import (
 // value, and from points around Mean. For d = 2 the points around Mean lie in 16
 // directions, at distances that double from one standard deviation to a hundred times the
 // size of the state. For d = 1, the search also evaluates r at points on both sides of
-// Mean, and finds a root wherever r changes its sign. From each point to the next, the
-// distance from Mean grows by 5 %, up to a hundred times the size of the state. If there
-// is more than one root, the exact distribution may have several modes, and Newton's
-// method may find the wrong root.
+// Mean, and finds a root wherever r changes its sign. The distances of these points from
+// Mean grow by 5 % from one point to the next, up to a hundred times the size of the
+// state. If there is more than one root, the exact distribution may have several modes,
+// and Newton's method may find the wrong root.
 func (s *Law) Roots() [][]float64 {
 	if s.roots != nil {
 		return s.roots

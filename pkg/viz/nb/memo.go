@@ -48,15 +48,15 @@ func init() {
 // declarations in the notebook that compute() uses, and this library. The variables of
 // the cell that compute() uses must be among the inputs, since Memo has no other access
 // to their values: Memo("fan", []any{h, alpha}, func() …). Inputs are compared as text.
-// For functions within an input, only the names are compared. If the source code is not
-// available, as in a program built with -trimpath, a hash of the running program is used
-// instead, so that only the same program can read a stored result.
+// If an input contains functions, Memo compares only their names. If the source code is
+// not available, as in a program built with -trimpath, Memo uses a hash of the running
+// program instead; only the same program can then read a stored result.
 //
 // The argument `compute` must be a function literal or a declared function of the
 // notebook. Memo panics at once if `compute` is a method value such as m.Run, or an
-// instance of a generic function. The source code of such a function does not reveal the
-// receiver or the type arguments. Instead of m.Run, write func() … { return m.Run() },
-// with m among the inputs.
+// instance of a generic function. The source code of a method does not reveal the
+// receiver, and that of a generic function does not reveal the type arguments. Instead of
+// m.Run, write func() … { return m.Run() }, with m among the inputs.
 //
 // The type T must be plain data or a figure, so that encoding/gob can store it without
 // loss. T must not contain functions or unexported fields. If T is a type that is not

@@ -7,13 +7,13 @@ import (
 	"github.com/probode/probode/pkg/viz"
 )
 
-// Calibration returns a figure of the results of simulation-based calibration, with a
-// column of panels for each quantity. For each result, one row shows histograms of the
-// ranks. The row below shows the difference between the distribution function of the
+// Calibration returns a figure that shows the results of simulation-based calibration,
+// with a column of panels for each quantity. For each result, one row shows histograms of
+// the ranks. The row below shows the difference between the distribution function of the
 // ranks and that of the uniform distribution; small deviations are easier to see in this
 // difference. If the sampler is correct, the probability is 0.95 that all bars of a panel
 // end within its grey band. The probability that a whole curve lies within its grey band
-// is also 0.95. [sbc.Result] explains the meaning of a deviation. All results must have
+// is also 0.95. [sbc.Result] explains the meaning of a deviation. All results must be for
 // the same quantities.
 func Calibration(results ...*sbc.Result) viz.Figure {
 	if len(results) == 0 {

@@ -34,12 +34,12 @@ func Traces(c *mcmc.Chains, params ...string) viz.Figure {
 }
 
 // Ranks returns a figure with one panel for each chain and each of the named parameters.
-// If no parameter is named, all parameters are shown. A panel is a histogram, with 20
-// bins, of the ranks that the draws of the chain have among the draws of all chains. If
-// the chains sample the same distribution, the histograms are flat, apart from random
-// variation. If the draws are independent, each bar ends between the dashed lines with
-// probability 99 %. If the draws are correlated, the bars vary more [Vehtari et al. 2021,
-// §4.3]. At least two chains are needed for a comparison.
+// If no parameter is named, all parameters are shown. A panel is a histogram with 20
+// bins. The histogram shows the ranks of the draws of one chain among the draws of all
+// chains. If the chains sample the same distribution, the histograms are flat, apart from
+// random variation. If the draws are independent, each bar ends between the dashed lines
+// with probability 99 %. If the draws are correlated, the bars vary more [Vehtari et al.
+// 2021, §4.3]. At least two chains are needed for a comparison.
 func Ranks(c *mcmc.Chains, params ...string) viz.Figure {
 	const bins = 20
 	n, which := len(c.Draws), named(c, params)

@@ -10,8 +10,8 @@ import (
 	"github.com/probode/probode/pkg/viz"
 )
 
-// Paths draws those paths of an ensemble that were kept (see probode.Settings.KeepPaths)
-// as thin translucent lines. Paths also draws the classical solution and the reference
+// Paths draws the stored paths of an ensemble as thin translucent lines (see
+// probode.Settings.KeepPaths). Paths also draws the classical solution and the reference
 // solution; the argument `ref` may be nil. There is a panel for each of the given
 // components, counted from 0, or for all components if none is given.
 func Paths(e *probode.Ensemble, ref *reference.Solution, components ...int) viz.Figure {

@@ -12,8 +12,8 @@ import (
 
 // Fit draws a fit and the data of one experiment, with a panel for each column of the
 // data. The first argument holds the curves, as returned by File.Curves. The first curve
-// is the fit. If there are further curves, such as those for the points that
-// ProfileLikelihoods.Within returns, a band shows the range of all curves.
+// is the fit. If there are other curves, such as those for the points from
+// ProfileLikelihoods.Within, a band shows the range of all curves.
 func Fit(q *bayes.Prediction, data *bayes.Data) viz.Figure {
 	if len(q.Fit) == 0 {
 		panic("plots: a fit without curves")
@@ -44,8 +44,8 @@ func Fit(q *bayes.Prediction, data *bayes.Data) viz.Figure {
 }
 
 // ProfileLikelihoods draws a panel for each profile likelihood, with the threshold of its
-// confidence interval. The panel also shows the points outside the interval that are
-// known to lie in the confidence region.
+// confidence interval. The panel also shows points that lie in the confidence region but
+// outside the interval.
 func ProfileLikelihoods(all *modelfile.ProfileLikelihoods) viz.Figure {
 	f := viz.Figure{Columns: 3}
 	for _, q := range all.ByName {
@@ -69,9 +69,8 @@ func ProfileLikelihoods(all *modelfile.ProfileLikelihoods) viz.Figure {
 	return f
 }
 
-// Waterfall shows how far below the best result each search of a fit ended. The number 1
-// is added to each difference between log likelihoods, so that the axis can be
-// logarithmic.
+// Waterfall shows the difference between the best result of a fit and the result of each
+// search. The number 1 is added to each difference, so that the axis can be logarithmic.
 func Waterfall(optima []modelfile.Optimum) viz.Figure {
 	good := viz.Points{Name: "optimum"}
 	bad := viz.Points{Name: "no optimum", Marker: viz.Ring}

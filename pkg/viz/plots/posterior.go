@@ -11,11 +11,11 @@ import (
 )
 
 // Pairs returns a figure of the posteriors of several runs, with a panel for every
-// parameter and every pair of parameters: the densities are on the diagonal, and the
-// contours that enclose 50 % and 90 % of the probability are below it. All panels in a
-// column share the same horizontal axis. The argument `names` holds a name for each run;
-// all runs must have the same parameters. The argument `truth` holds the true values, or is
-// nil. Pairs returns an error in the same cases as [viz.Contours].
+// parameter and every pair of parameters. The panels on the diagonal show densities. The
+// panels below the diagonal show contours that enclose 50 % and 90 % of the probability.
+// All panels in a column share the same horizontal axis. The argument `names` holds a
+// name for each run; all runs must have the same parameters. The argument `truth` holds
+// the true values, or is nil. Pairs returns an error in the same cases as [viz.Contours].
 func Pairs(names []string, runs []*mcmc.Chains, truth []float64) (viz.Figure, error) {
 	samples, err := pooled(names, runs, truth)
 	if err != nil {
@@ -92,7 +92,7 @@ func Marginals(names []string, runs []*mcmc.Chains, truth []float64) (viz.Figure
 // PriorPosterior returns a figure of the posterior density of every parameter of a run,
 // drawn over the density of its prior. If the two densities agree, the data contain no
 // information about the parameter. The horizontal axis covers the range of the draws; the
-// title of a panel says which fraction of the prior lies in this range.
+// title of a panel says which fraction of the prior probability lies in this range.
 func PriorPosterior(p *bayes.Posterior, run *mcmc.Chains) (viz.Figure, error) {
 	f := viz.Figure{Title: "Prior and posterior", Columns: columns(len(p.Params))}
 	for i, q := range p.Params {

@@ -10,12 +10,12 @@ import (
 )
 
 // Predictive draws the prediction of one experiment, with a panel for each column. A
-// panel shows the data, unless the argument `data` is nil. The panel also shows the median
-// of new observations, which include measurement errors, and the intervals that contain
-// 50 % and 90 % of new observations. If the prediction contains only the observation
-// times, the intervals are drawn as bars at these times. If the prediction contains
-// further times, such as those of Posterior.FineTimes, the intervals are drawn as bands,
-// and the medians are joined by a line.
+// panel shows the data, unless the argument `data` is nil. The panel also shows the
+// median of new observations, and the intervals that contain 50 % and 90 % of new
+// observations. New observations include measurement errors. If the prediction contains
+// only the observation times, the intervals are drawn as bars at these times. If the
+// prediction contains further times, such as those of Posterior.FineTimes, the intervals
+// are drawn as bands, and the medians are joined by a line.
 func Predictive(q *bayes.Prediction, data *bayes.Data) viz.Figure {
 	var f viz.Figure
 	if len(q.Y) == 0 {
@@ -93,8 +93,8 @@ func timeOf(data *bayes.Data) string {
 }
 
 // Inside counts the observations that lie in the central prediction interval of the given
-// probability. The second result is the total number of observations at times that the
-// prediction contains.
+// probability. Inside ignores observations at times that the prediction does not contain.
+// The second result is the number of observations that are not ignored.
 func Inside(q *bayes.Prediction, data *bayes.Data, probability float64) (inside, of int) {
 	tail := (1 - probability) / 2
 	for k := range data.Y[0] {

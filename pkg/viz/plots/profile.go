@@ -10,8 +10,8 @@ import (
 
 // LogLikelihoodProfile returns a figure that plots the log likelihood against one
 // parameter, for each of several setups. The upper panel shows the log likelihood. The
-// lower panel, in which jumps can be seen, shows the difference between the log
-// likelihood and that of the last setup, which is the reference. Each difference is
+// last setup is the reference. The lower panel shows the differences between the log
+// likelihoods and that of the reference, so that jumps can be seen. Each difference is
 // shifted by a constant, so that it is zero in the middle of the parameter range.
 func LogLikelihoodProfile(p *certify.Profile) viz.Figure {
 	x := viz.Axis{Label: p.Param}

@@ -2,8 +2,8 @@
 
 // Command wasm, when built for a system other than WebAssembly, communicates through
 // standard input and output. Each line of the input is a message, and each line of the
-// output is the answer to a message. Tests compare these answers with those of the same
-// program in a browser.
+// output is the answer to a message. Tests compare the answers of this program with those
+// of the WebAssembly program in a browser.
 package main
 
 import (

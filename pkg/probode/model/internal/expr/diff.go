@@ -10,10 +10,10 @@ func (n *Node) Diff(name string) *Node {
 	return p.diff(p.simplify(n)[0], name, map[*Node]*Node{})
 }
 
-// Jacobian differentiates each of the expressions fs with respect to each of the names.
-// The resulting matrix has a row for each expression. An entry is nil if the derivative
-// is always zero. Common parts of the entries are stored only once. Jacobian panics in
-// the same cases as [Node.Diff].
+// Jacobian differentiates each expression in fs with respect to each of the names. The
+// resulting matrix has a row for each expression. An entry is nil if the derivative is
+// always zero. Common parts of the entries are stored only once. Jacobian panics in the
+// same cases as [Node.Diff].
 func Jacobian(fs []*Node, names []string) [][]*Node {
 	p := newPool()
 	simple := p.simplify(fs...)
@@ -41,9 +41,9 @@ func Jacobian(fs []*Node, names []string) [][]*Node {
 // Gradient returns the derivatives of the sum Σ wᵢ fᵢ with respect to each of the names.
 // The argument `weights` contains the names of the wᵢ. A derivative is nil if it is
 // always zero. Gradient uses reverse accumulation: the derivative of the sum with respect
-// to each subexpression is computed only once. Therefore all derivatives together take
-// only a few times as many operations as the sum itself, for any number of names
-// [Griewank & Walther 2008, §3.2]. If piecewise expressions are nested deeply, a
+// to each subexpression is computed only once. Therefore, for any number of names,
+// computing all derivatives takes only a few times as many operations as computing the
+// sum [Griewank & Walther 2008, §3.2]. If piecewise expressions are nested deeply, a
 // derivative may be NaN wherever the derivative of an inactive piece is NaN. Gradient
 // panics in the same cases as [Node.Diff].
 func Gradient(fs []*Node, weights, names []string) []*Node {

@@ -6,37 +6,38 @@
 // The value of an expression is a number, or true or false if the expression is a
 // condition. It is an error to use a condition in place of a number, or a number in place
 // of a condition. Expressions may share parts; every operation except printing visits a
-// shared part only once. Only the parsers recurse, to a limited depth, so large or deeply
-// nested expressions cannot exhaust the stack.
+// shared part only once. Only the parsers are recursive, and their depth is limited, so
+// large or deeply nested expressions cannot exhaust the stack.
 //
 // # Derivatives
 //
-// [Node.Diff] returns the derivative wherever it exists. At a kink Diff returns one of
-// the one-sided derivatives, or a value between them. The slope of abs(x) is 0 at x = 0.
-// If the arguments of min or max are equal, the slope is that of the first argument. The
-// slope of a piecewise expression is that of its active piece. The slope of floor, ceil
-// and sign is 0 everywhere. Diff combines the slopes of the functions in an expression by
-// the rules of differentiation. Where several kinks or pieces meet, the result may be
-// neither the derivative nor a value between the one-sided derivatives: at x = 0, max(x,
-// 0) − max(0, x) has the derivative 0, but Diff gives 1. The derivative does not include
-// the jump of a state at a switching time: see [Conditions].
+// [Node.Diff] returns the derivative where it exists, except in the cases below. At a
+// kink Diff returns one of the one-sided derivatives, or a value between them. The slope
+// of abs(x) is 0 at x = 0. If the arguments of min or max are equal, the slope is that of
+// the first argument. The slope of a piecewise expression is that of its active piece.
+// The slope of floor, ceil and sign is 0 everywhere. Diff combines the slopes of the
+// functions in an expression by the rules of differentiation. Where several kinks or
+// pieces meet, the result may be neither the derivative nor a value between the one-sided
+// derivatives: at x = 0, max(x, 0) − max(0, x) has the derivative 0, but Diff gives 1.
+// The derivative does not include the jump of a state at a switching time: see
+// [Conditions].
 //
 // The computed derivative of x^y is never NaN where the true derivative is finite. The
 // derivative of x^n is n x^(n−1), where 0^0 = 1. The derivative of x^y with respect to x
 // is y x^(y−1); it is 0 for y = 0. The derivative of x^y with respect to y is x^y ln x;
-// it is 0 at x = 0 for y > 0. For x < 0 the derivative with respect to y does not exist,
-// and the result is NaN. If the active piece of an inner function is constant, the chain
-// rule gives 0 even if the outer derivative is infinite: sqrt(max(0, x)) has the slope 0
-// for x < 0. In all other cases, the product of an infinite outer derivative and an inner
-// derivative of 0 is NaN. For example, the computed derivative of the square root of x⁴
-// at x = 0 is NaN.
+// it is 0 at x = 0 for y > 0. For x < 0, the derivative of x^y with respect to y does not
+// exist, so its computed value is NaN. If the active piece of an inner function is
+// constant, the computed derivative is 0 even if the outer derivative is infinite:
+// sqrt(max(0, x)) has the slope 0 for x < 0. In all other cases, the product of an
+// infinite outer derivative and an inner derivative of 0 is NaN. At x = 0, the computed
+// derivative of the square root of x⁴ is NaN, although the true derivative is 0.
 //
 // # Simplification
 //
 // [Node.Simplify] preserves the value of an expression, up to rounding errors, wherever
 // this value is finite. Elsewhere the value may change: Simplify replaces 0 × x and x − x
-// by 0, although both are NaN for an infinite x. Divisors are never cancelled: x/x does
-// not change, because 0/0 may be a mistake in the model. Numbers are combined into one
+// by 0, although both are NaN for an infinite x. Divisors are never cancelled: x/x is not
+// replaced by 1, because 0/0 may be a mistake in the model. Numbers are combined into one
 // number only if the result neither overflows nor underflows. Powers x^a x^b are combined
 // only if a and b are positive whole numbers. Brackets in sums and products are kept,
 // unless terms or factors inside and outside the brackets can be combined. Combining
@@ -50,10 +51,10 @@ import (
 	"strconv"
 )
 
-// Call returns the operator or function with the given name, applied to args. The names
-// are those that [Parse] accepts in calls, and those of MathML: plus, minus (of one or
-// two arguments), times, divide, power, sin, piecewise, lt and so on. Call panics if the
-// operator does not exist, or if it does not accept these arguments.
+// Call returns the operator or function with the given name, applied to args. Call
+// accepts the names that [Parse] accepts in calls, and the names in MathML: plus, minus
+// (of one or two arguments), times, divide, power, sin, piecewise, lt and so on. Call
+// panics if the operator does not exist, or if it does not accept these arguments.
 func Call(name string, args ...*Node) *Node {
 	n, err := apply(name, args...)
 	if err != nil {
@@ -73,10 +74,9 @@ func apply(name string, args ...*Node) (*Node, error) {
 }
 
 // Constant returns the value of the constant with the given name: pi, e, exponentiale, or
-// avogadro, whose value is that of the SBML specification. A model may define one of
-// these names itself, for example a parameter e; in this model the name stands for the
-// parameter. Therefore expressions keep the name, and [Compile] replaces it by the number
-// unless the name is an input.
+// avogadro, whose value is that of the SBML specification. A model may use the name of a
+// constant for a quantity of its own, for example for a parameter e. [Compile] therefore
+// replaces the name of a constant by its value only if the name is not an input.
 func Constant(name string) (float64, bool) {
 	switch name {
 	case "pi":

@@ -23,7 +23,8 @@ func Lambda(params []string, body *Node) (*Node, error) {
 	return &Node{op: opLambda, name: strings.Join(params, " "), args: []*Node{body}}, nil
 }
 
-// Lambda returns the parameters and the body of n, if it is a lambda.
+// Lambda returns the parameters and the body of the lambda n. If n is not a lambda, `ok`
+// is false.
 func (n *Node) Lambda() (params []string, body *Node, ok bool) {
 	if n.op != opLambda {
 		return nil, nil, false
@@ -38,9 +39,9 @@ const expandMost = 200_000
 
 // Expand replaces calls to a model's functions with the bodies of these functions. The
 // argument `functions` maps the name of each function to its definition, which is a
-// lambda. It is an error if a function is not defined or calls itself, if a call has the
-// wrong number of arguments or a condition in place of a number, or if the result has
-// more than 200,000 operators.
+// lambda. It is an error if a function is not defined or calls itself. It is also an
+// error if a call has the wrong number of arguments, or a condition in place of a number.
+// The result may have at most 200,000 operators.
 func (n *Node) Expand(functions map[string]*Node) (*Node, error) {
 	if !slices.ContainsFunc(postorder(n), func(m *Node) bool { return m.op == opUser }) {
 		return n, nil

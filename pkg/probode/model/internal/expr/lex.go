@@ -32,8 +32,7 @@ func (t token) String() string {
 	return strconv.Quote(t.text)
 }
 
-// A SyntaxError describes a mistake in the text of an expression, and the position of
-// this mistake.
+// A SyntaxError describes a mistake in the text of an expression and says where it is.
 type SyntaxError struct {
 	Column int    // counting letters from 1
 	Line   int    // counting from 1; 0 if the text has one line only

@@ -24,12 +24,12 @@ const MathMLSpace = "http://www.w3.org/1998/Math/MathML"
 // ParseMathML reads one expression from the content MathML of SBML, Levels 2 and 3. The
 // argument e is either the element <math> or the element of the expression itself.
 //
-// A lambda becomes a node whose parameters and body [Node.Lambda] returns. Calls to
-// functions that the model defines remain calls, which [Node.Expand] replaces. The symbol
-// "time" becomes [Time], the symbol "avogadro" becomes Avogadro's number, and an
-// identifier "time" becomes [NamedTime]. If e contains a delay, a rateOf, or an element
-// that SBML does not allow, the error names this element. The error message is a single
-// line, which begins with the line and column of the element in the file.
+// [Node.Lambda] returns the parameters and the body of a lambda. Calls to functions that
+// the model defines are kept until [Node.Expand] replaces them. The symbol "time" becomes
+// [Time], the symbol "avogadro" becomes Avogadro's number, and an identifier "time"
+// becomes [NamedTime]. If e contains a delay, a rateOf, or an element that SBML does not
+// allow, the error names this element. The error message is a single line, which begins
+// with the line and column of the element in the file.
 func ParseMathML(e *tree.Element) (*Node, error) {
 	m := &mathML{}
 	if e.Name != "math" {

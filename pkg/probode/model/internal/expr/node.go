@@ -19,7 +19,7 @@ type Node struct {
 
 var canonicalNaN = math.NaN()
 
-// Num returns the expression that is the number v.
+// Num returns the number v as an expression.
 func Num(v float64) *Node {
 	if math.IsNaN(v) {
 		v = canonicalNaN // all NaNs become one, so that equal nodes have equal numbers
@@ -36,8 +36,8 @@ func boolean(v bool) *Node {
 }
 
 // Sym returns a Node for the given name, such as the name of a parameter. The name must
-// stand for a number, not for a condition. Sym panics if the name is empty, or if it
-// contains a backquote, because String encloses unusual names in backquotes.
+// stand for a number, not for a condition. Sym panics if the name is empty or contains a
+// backquote. Backquotes are reserved: String uses them to enclose unusual names.
 func Sym(name string) *Node {
 	if name == "" || strings.Contains(name, "`") {
 		panic(fmt.Sprintf("expr: the name of a symbol is %q: want a name that is not empty and has no backquotes", name))

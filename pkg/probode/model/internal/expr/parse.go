@@ -21,10 +21,10 @@ import (
 //	`any text`               a name with characters other than letters, digits and _
 //
 // It is an error to call a function that is neither in the table above nor named in the
-// argument `functions`. Calls to the functions in `functions` remain in the parsed
-// expression; [Node.Expand] replaces them by the definitions of the functions. Names such
-// as time and t have no special meaning here; for pi and e see [Constant]. The error is a
-// [*SyntaxError] with a message of one line.
+// argument `functions`. Calls to functions that the model defines remain in the parsed
+// expression until [Node.Expand] replaces these calls. Names such as time and t have no
+// special meaning here; for pi and e see [Constant]. The error is a [*SyntaxError] with a
+// message of one line.
 func Parse(src string, functions ...string) (*Node, error) {
 	p := &parser{src: src, functions: functions}
 	if err := p.next(); err != nil {

@@ -12,10 +12,10 @@ import (
 // repeats these parts.
 const printMost = 1 << 24
 
-// String returns the text of n. If [Parse] reads this text, the result is equal to n,
-// provided that the names of all functions that the model defines are passed to Parse.
-// Parse does not read lambdas. Names that Parse would not otherwise recognise as names
-// are enclosed in backquotes. Text of more than 16 MB is truncated, and ends in "…".
+// String returns the text of n. [Parse] converts this text back to n, if the names of all
+// functions that the model defines are passed to Parse. Parse does not read lambdas.
+// Backquotes enclose names that Parse would not otherwise recognise. Text of more than 16
+// MB is truncated, and ends in "…".
 func (n *Node) String() string {
 	if n.op == opLambda {
 		return "lambda(" + strings.Join(append(n.params(), n.args[0].String()), ", ") + ")"

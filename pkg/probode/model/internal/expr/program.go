@@ -180,8 +180,8 @@ func (s *straightLine) fuse() {
 }
 
 // Eval reads the inputs from the slice `in`, and writes the outputs to the slice `dst`.
-// The two slices may share memory. Eval panics unless `dst` has length Outputs() and `in`
-// has length Inputs().
+// The slices `in` and `dst` may share memory. Eval panics unless `dst` has length
+// Outputs() and `in` has length Inputs().
 func (p *Program) Eval(dst, in []float64) {
 	if len(in) != p.line.inputs || len(dst) != len(p.line.outputs) {
 		panic(fmt.Sprintf("expr: the program has %d inputs and %d outputs: want %d and %d", len(in), len(dst), p.line.inputs, len(p.line.outputs)))

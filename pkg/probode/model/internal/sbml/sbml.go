@@ -16,9 +16,9 @@ import (
 //
 // In formulas the ID of a species stands for its amount if hasOnlySubstanceUnits is true,
 // and for its concentration otherwise. The state of a species is the quantity for which
-// its ID stands. In a compartment whose size changes, however, the state is always the
-// amount, because dilution does not change the amount. If the ID of such a species stands
-// for the concentration, the ID becomes an assignment.
+// its ID stands. In a compartment of variable size, however, the state is always the
+// amount, because dilution does not change the amount. An ID that stands for a
+// concentration in a compartment of variable size becomes an assignment.
 func Read(f *source.Files, name string) *equations.Equations {
 	s := f.Read(name, source.MaxXML)
 	root, err := tree.Read(s.Text, "notes", "annotation")

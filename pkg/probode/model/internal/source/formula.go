@@ -37,7 +37,7 @@ var atLine = regexp.MustCompile(`^line \d+, (column \d+: )`)
 
 // FailMath stops reading because of the error err in a formula. If the formula uses a
 // delay or a rateOf, which are not supported, the error names this feature. The argument
-// `what` describes the formula in the message; it may be empty.
+// `what` describes the formula in the error message, and may be empty.
 func (s *File) FailMath(line int, what string, err error) {
 	msg := atLine.ReplaceAllString(err.Error(), "$1")
 	if what != "" {

@@ -1,9 +1,9 @@
 // Package source reads the files of a model: text, tables and YAML. The size of each file
 // is limited.
 //
-// At the first mistake a reader panics with an *Error, and Catch turns the panic into an
-// error. Panics keep the code short, because each of the many checks of the input needs
-// only one line.
+// A function that reads a file panics with an *Error at the first mistake, and Catch
+// turns the panic into an error. Panics keep the code short, because each of the many
+// checks of the input needs only one line.
 package source
 
 import (
@@ -18,7 +18,7 @@ import (
 	"unicode/utf8"
 )
 
-// An Error describes a mistake in a model file, and the position of this mistake.
+// An Error describes a mistake in a model file and says where it is.
 type Error struct {
 	File string // name of the file, as the user or another file gives it
 	Line int    // counted from 1; 0 if the error is about the file as a whole

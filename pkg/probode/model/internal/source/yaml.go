@@ -101,7 +101,7 @@ func (s *File) node(y *yaml.Node, depth int, left *int) *Node {
 
 // Mapping reports an error unless n is a mapping whose keys are all in the argument
 // `keys`. If `keys` is empty, any key is allowed. The argument `what` describes n in the
-// message.
+// error message.
 func (n *Node) Mapping(what string, keys ...string) {
 	if n.Kind != yaml.MappingNode {
 		n.File.Failf(n.Line, "%s is not a mapping: want pairs of the form key: value", what)
@@ -171,7 +171,7 @@ func (n *Node) Flag(key string) bool {
 	return false
 }
 
-// List returns the items under a key. A scalar counts as a list with one item.
+// List returns the items under a key. A scalar is treated as a list with one item.
 func (n *Node) List(key string) []*Node {
 	v := n.Get(key)
 	switch {
@@ -222,8 +222,8 @@ func (n *Node) fileNames(key string, list []*Node) []string {
 	return names
 }
 
-// Tables returns the tables under a key. A text of several lines is itself a table; a
-// single line is the name of a file that contains a table.
+// Tables returns the tables under a key. A value of several lines is itself a table; a
+// value of one line is the name of a file that contains a table.
 func (n *Node) Tables(key string) []*File {
 	var tables []*File
 	var names []*Node

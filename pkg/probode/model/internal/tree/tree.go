@@ -31,7 +31,7 @@ const (
 	maxDepth    = 10000
 )
 
-// An Error describes a mistake in a file, and the position of this mistake.
+// An Error describes a mistake in a file and says where it is.
 type Error struct {
 	Line, Column int
 	Msg          string
