@@ -57,9 +57,10 @@ type Gradient struct {
 // relative error of 10⁻¹⁰. Central differences are used for the derivatives of event
 // times, of jumps without JumpPullback, and of Start without StartTheta. Central
 // differences also give ∂f/∂t if event times depend on θ, and the derivatives of the
-// Jacobian if the noise depends on the Jacobian. Each evaluation of f in a step requires
-// 2d further evaluations of F if there is no FJ, and 2p if there is no FTheta. The
-// intermediate results of the steps are not stored, so memory is needed only for z and w.
+// Jacobian if the noise depends on the Jacobian. Without FJ, each evaluation of f in a
+// step requires 2d further evaluations of F. Without FTheta, each evaluation of f
+// requires 2p more. The intermediate results of the steps are not stored, so memory is
+// needed only for z and w.
 //
 // If the method is not a Reverser, Gradient computes the derivatives of the path with
 // respect to each parameter, as SolveTangents does. If the method is not a Reverser and

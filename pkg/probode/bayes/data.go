@@ -19,7 +19,7 @@ import (
 type Data struct {
 	// T are the times.
 	T []float64
-	// Y holds a row for each time. An element that is NaN is missing.
+	// Y holds a row for each time. NaN marks a missing value.
 	Y [][]float64
 	// Names are the names of the columns of Y; they may be nil.
 	Names []string

@@ -43,7 +43,7 @@ type solveState struct {
 	work   int             // number of steps of the solvers
 }
 
-// A Part is one experiment of a Density.
+// A Part is the part of a Density that belongs to one experiment.
 type Part struct {
 	e      *Density
 	number int // index of the experiment

@@ -21,11 +21,11 @@ import (
 // p(ξ) = N(0, I) for any number of steps [Cotter et al. 2013].
 //
 // If the noise of the solver is large, these two moves by themselves mix slowly, because
-// the data determine θ only together with ξ. So in every second iteration a joint move of
-// θ and ξ replaces the move of ξ. For the joint move, time is divided into blocks, and ξ
-// is summed over each block. The sums v are scaled so that their prior distribution is
-// N(0, I). The joint move is a Crank–Nicolson move that is reversible for N(m, C), a
-// Gaussian approximation of the posterior of (θ, v) with θ on the unconstrained scale,
+// the data determine θ only together with ξ. In every second iteration, a joint move of θ
+// and ξ replaces the move of ξ. For the joint move, time is divided into blocks, and ξ is
+// summed over each block. The sums v are scaled so that their prior distribution is N(0,
+// I). The joint move is a Crank–Nicolson move that is reversible for N(m, C), a Gaussian
+// approximation of the posterior of (θ, v) with θ on the unconstrained scale,
 //
 //	(θ, v)′ = m + √(1−b²) ((θ, v) − m) + b C^½ z,
 //	ξ′ = √(1−b²) ξ + b η  for the part of ξ that v does not determine,

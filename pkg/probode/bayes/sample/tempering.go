@@ -18,10 +18,11 @@ import (
 //
 // Stationary distribution: p₀(θ | Y) computed with the field Setup, or with the
 // posterior's setup if this field is zero. Cost: 42 solves for each draw with ten
-// temperatures, because for each draw the replica at β = 1 makes fifteen moves, and every
-// other replica makes three. Successive iterations of mcmc.Tempering differ little, so
-// only every third of them gives a draw. Use Tempering if the posterior has several modes
-// or has ridges along which other samplers move too slowly, or to check other samplers.
+// temperatures. For each draw, the replica at β = 1 makes fifteen moves, and each of the
+// nine other replicas makes three. Successive iterations of mcmc.Tempering differ little,
+// so only every third of them gives a draw. Use Tempering if the posterior has several
+// modes or has ridges along which other samplers move too slowly, or to check other
+// samplers.
 type Tempering struct {
 	// Setup is the setup of the solver; the zero value stands for the setup of the
 	// posterior.
