@@ -47,9 +47,9 @@ type Gradient struct {
 }
 
 // Gradient computes the gradient of a function of the path z and stores it in g. The
-// argument w, which has the same length as z, is the gradient of that function with
-// respect to the states of the path. The path z is the one that Solve has computed for θ
-// and ξ. If event times depend on θ, z holds the states at grid points that move with θ.
+// argument w holds the derivatives of the function with respect to the states of the
+// path, and has the same length as z. Solve must have computed the path z for θ and ξ. If
+// event times depend on θ, z holds the states at grid points that move with θ.
 //
 // Computing the gradient requires one backward pass through the steps, for any number of
 // parameters. With Problem.Pullback, or with FJ and FTheta, the gradient is exact up to
@@ -437,7 +437,7 @@ type Reversible interface {
 	// at time n that the last call of States computed for theta and xi, and wₙ is the
 	// corresponding part of w. If w is the gradient of a function with respect to the
 	// states, g is the gradient of that function with respect to θ and ξ. The error is
-	// errors.ErrUnsupported if the states have no derivative.
+	// errors.ErrUnsupported if the states cannot be differentiated.
 	Gradient(ctx context.Context, g *Gradient, w, theta, xi []float64) error
 }
 

@@ -55,7 +55,7 @@ func (c Censored) Slope(dst []float64, y, m float64, own []float64) {
 	c.Of.LogCDF(dst, c.Limit, m, own)
 }
 
-// Rand returns a draw of y, which is Limit if Y ≤ Limit.
+// Rand returns the larger of Limit and a draw of Y.
 func (c Censored) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 	y := c.Of.Rand(m, own, rng)
 	if y < c.Limit {

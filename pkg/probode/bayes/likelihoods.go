@@ -243,7 +243,7 @@ func (b Binomial) Own() []Value { return []Value{b.Trials} }
 //
 //	log n! − log y! − log (n−y)! + y log(m/n) + (n−y) log(1 − m/n)
 //
-// For many trials log n! and log (n−y)! nearly cancel, so their difference is computed
+// For many trials, log n! and log (n−y)! nearly cancel, so their difference is computed
 // directly.
 func (Binomial) LogProb(y, m float64, own []float64) float64 {
 	n := own[0]

@@ -23,21 +23,21 @@
 // # Tolerances
 //
 // With Settings.Tolerances, the solver chooses its steps anew at every θ, as adaptive
-// solvers usually do when they are used in a likelihood. The log likelihood then jumps
-// where a step changes from accepted to rejected; Report.Profile shows these jumps. One
-// of the remedies is to choose the steps only once, at the mode, which gives a smooth
-// likelihood. With explicit methods, using such frozen steps costs less than choosing the
-// steps anew at every θ.
+// solvers usually do when they are used in a likelihood. Under error control, the log
+// likelihood jumps where a step changes from accepted to rejected; Report.Profile shows
+// these jumps. One of the remedies is to choose the steps only once, at the mode, which
+// gives a smooth likelihood. With explicit methods, using such frozen steps costs less
+// than choosing the steps anew at every θ.
 //
 // # Remedies
 //
 // Report.Remedies lists what could be done about the solver's error. The effect and the
 // cost of each remedy are measured on the given model. The remedies are a smaller step or
 // tolerance, another solver, frozen steps, reweighting, noise in the model, and delayed
-// acceptance, in which the coarse solver screens the proposals for a finer solver or for
-// the accurate one. The report recommends the cheapest remedy that brings the effect of
-// the solver's error below the threshold. Noise in the model is not recommended if it
-// gives worse results than ignoring the error. Noise in the model often makes the results
+// acceptance, in which the coarse solver screens the proposals for a finer or an accurate
+// solver. The report recommends the cheapest remedy that brings the effect of the
+// solver's error below the threshold. Noise in the model is not recommended if it gives
+// worse results than ignoring the error. Noise in the model often makes the results
 // worse, because noise with mean zero does not undo an error that always has the same
 // sign.
 package assess

@@ -31,11 +31,11 @@ type Settings struct {
 	// means sample.Hamiltonian. The sampler marginal.Integrated integrates the error out.
 	Sampler sample.Sampler
 
-	// Threshold is the limit below which an error does not matter. The error of the
-	// centre of each parameter must be less than Threshold times the accurate spread, and
-	// the spread must be within a factor of 1 + Threshold of the accurate one. The limit
-	// applies to the median and half the width of the central 68 % interval, and also to
-	// the mean and the standard deviation. Zero means 0.1.
+	// Threshold is the limit below which an error does not matter. For each parameter,
+	// the error of the centre must be less than Threshold times the accurate spread, and
+	// the spread must be within a factor of 1 + Threshold of the accurate spread. The
+	// limit applies to the median and half the width of the central 68 % interval, and
+	// also to the mean and the standard deviation. Zero means 0.1.
 	Threshold float64
 
 	// Confidence, in [0.5, 1), is the confidence level of the interval for each bias and
@@ -87,7 +87,7 @@ type Settings struct {
 	Calibrate calibrate.Settings
 
 	// Progress, if not nil, is called from time to time with the number of completed
-	// pieces of work, the number of all pieces, and a description of the current piece.
+	// pieces of work, the total number of pieces, and a description of the current piece.
 	Progress func(done, total int, doing string)
 }
 

@@ -23,8 +23,8 @@ import "github.com/probode/probode/pkg/probode"
 // information suggests; for other data, it moves the posterior less. If there are kinks,
 // the W in the formula for Δu contains the second derivatives of the negative log density
 // of each datum, averaged over the posterior. The bound assumes the worst case, in which
-// the solver's error affects only the data to which the posterior is most sensitive. The
-// bound is then about ¾ (n/p)^¼ D for n data values and p parameters.
+// the solver's error affects only the data to which the posterior is most sensitive. In
+// this worst case, the bound is about ¾ (n/p)^¼ D for n data values and p parameters.
 //
 // The solver's error in G also moves the mode, by an amount that is proportional to the
 // residuals of the data. Averaged over data sets, the shift due to the error in G is

@@ -44,8 +44,8 @@ const (
 // medians of the priors. A search from a single point may miss other modes, and the field
 // Why of the Plan says so. Choose uses only the fields Chains, Seed and Workers of s.
 //
-// The choice depends only on p, on the given points, and on s.Seed, so a run can be
-// resumed.
+// The choice depends only on p, on the given points, and on s.Seed, so a resumed run
+// makes the same choice.
 func Choose(ctx context.Context, p *bayes.Posterior, from [][]float64, s mcmc.Settings) (*Plan, error) {
 	found, searched := p.Modes, ""
 	var err error

@@ -38,8 +38,9 @@ import (
 //
 // Stationary distribution: p(θ, ξ | Y). Cost: two solves and N × d standard normal
 // numbers for each draw. A draw takes about 2.5 times as long as a draw with
-// Deterministic. During burn-in the step size β of the moves of ξ is tuned so that a
-// quarter of them are accepted; it then stays fixed. The zero value is ready for use.
+// Deterministic. During burn-in, the step size β of the moves of ξ is tuned so that a
+// quarter of them are accepted. After burn-in, β stays fixed. The zero value is ready for
+// use.
 type PCNWithinGibbs struct {
 	// Proposal is the rule that proposes moves of θ; nil stands for a rule that needs no
 	// tuning.

@@ -42,8 +42,8 @@ func (s Tempering) Proposals() mcmc.Rule { return s.Proposal }
 // The constant `tempered` is the number of iterations of mcmc.Tempering for each draw.
 const tempered = 3
 
-// BurnIn returns the number of iterations in which the temperatures and the proposals are
-// adapted, for d parameters.
+// BurnIn returns, for d parameters, the number of iterations in which the temperatures
+// and the proposals are adapted.
 func (Tempering) BurnIn(d int) int { return 200 + 50*d }
 
 // Target returns p₀(θ | Y).
