@@ -32,9 +32,9 @@ type Posterior struct {
 	// α and has a prior; Setup.Alpha is then ignored.
 	AlphaParam string
 
-	// GridAt is the θ, in the order of Params, at which the grids of a Frozen mesh are
-	// made and the local errors of ScaleLocal are measured. The same grids and local
-	// errors are used for all θ and ξ. If GridAt is nil, the nominal values of the
+	// GridAt is a value of θ, in the order of Params. At GridAt, the grids of a Frozen
+	// mesh are made, and the local errors for ScaleLocal are measured. The same grids and
+	// local errors are used for all θ and ξ. If GridAt is nil, the nominal values of the
 	// problems are used.
 	GridAt []float64
 

@@ -217,9 +217,9 @@ type Effect struct {
 	Median Shift // of the median and of half the width of the central 68 % interval
 	Mean   Shift // of the mean and the standard deviation; NaN if the tails are too heavy
 
-	// Within holds the effects inside each mode, if several modes have at least a
-	// twentieth of the mass of the reference posterior. Smaller modes are left out. The
-	// unit of an effect is the accurate spread inside its mode.
+	// Within holds the effects inside each mode that has at least a twentieth of the mass
+	// of the reference posterior, if there are at least two such modes. The unit of an
+	// effect is the accurate spread inside its mode.
 	Within []Effect
 
 	// Verdict says whether the error of the median or of the central interval matters,

@@ -55,7 +55,7 @@ type Comparison []Measurement
 
 // Compare draws from p with each of the samplers in turn, with the same settings. The
 // seed is the same for all samplers, so they also have the same starting points and the
-// same random numbers for the proposals of θ. The results contain the work per draw, and
+// same random numbers for the proposals of θ. The results contain the work per draw and
 // the effective number of draws.
 //
 // The samplers need not draw from the same distribution; the documentation of each

@@ -25,8 +25,8 @@ import (
 // times affects the later states only through the state at the second of these times. The
 // data at one observation time are therefore informative about at most as many directions
 // of ξ as the state has components (see shape.Informed). In all other directions, the
-// posterior distribution of ξ is the same as its prior. Under the prior the coordinates v
-// in the informed directions have the distribution N(0, I). A Gaussian approximation of
+// posterior distribution of ξ is the same as its prior. Under the prior, the coordinates
+// v in the informed directions have the distribution N(0, I). A Gaussian approximation of
 // the posterior of (θ, v), found by Fisher scoring, determines the scales of the moves.
 //
 // The draws are correct even if the approximation is poor. PCNWithinGibbs is used instead

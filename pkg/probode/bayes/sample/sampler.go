@@ -111,7 +111,7 @@ type Preparer interface {
 // posterior that the user gave.
 type Replacer interface {
 	Sampler
-	// Replace returns the posterior that replaces p.
+	// Replace returns the posterior from which the sampler draws instead of p.
 	Replace(ctx context.Context, p *bayes.Posterior) (*bayes.Posterior, error)
 }
 

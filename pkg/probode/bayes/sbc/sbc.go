@@ -70,7 +70,7 @@ type Settings struct {
 // The test shows whether the sampler leaves the posterior invariant, but not whether a
 // chain started elsewhere converges to the posterior. Each data set has its own stream of
 // random numbers. The result therefore does not depend on the number of workers, and the
-// first n data sets are the same for any total number.
+// first n data sets are the same, whatever the total number of data sets.
 //
 // If ctx is cancelled before all data sets are complete, the result holds the ranks from
 // the complete ones, and the error is ctx.Err().

@@ -12,7 +12,7 @@ import (
 // A Surface is a Function whose value is the log posterior density of a Density, and
 // whose coordinates are the unconstrained parameters.
 //
-// The distribution of each data value depends on a few numbers, called its locations: the
+// The distribution of each data value depends on numbers called its locations: the
 // expected value and the unknown parameters of the likelihood. Let J be the derivative of
 // the locations with respect to the coordinates, and let s and I be the score and the
 // Fisher information with respect to the locations. Then the gradient is Jᵀs and the
