@@ -19,7 +19,7 @@ type CalibratedAlpha struct {
 	// because a setup has only one α.
 	Alpha, SE float64
 
-	// Experiments holds one calibration for the equation of each experiment.
+	// Experiments holds the calibration for each experiment.
 	Experiments []*calibrate.NoiseScale
 
 	// Warnings holds the warnings from all calibrations.

@@ -9,16 +9,17 @@
 // # Gradients
 //
 // For some posteriors a random-walk sampler takes too long. If sample.Choose recommends a
-// sampler that uses gradients, Run draws from the accurate posterior only, and computes
-// weights for these draws at each step. With weights, the draws represent the posterior
-// computed with the step; without weights, they represent the accurate posterior. A
-// thousand effective draws are usually enough for a verdict. Reweighting fails if the
-// posterior computed with a step is too far from the accurate posterior, or if it has
-// modes that the accurate posterior does not have. If reweighting fails for a step, Run
-// also draws from the posterior computed with this step. For a step at which reweighting
-// succeeds, Run tries neither noise in the model nor any remedies. If no sampler is fast
-// enough for the accurate posterior, Run compares log likelihoods at the points that a
-// random walk visits, and from them bounds the effect of the solver's error: see Bound.
+// sampler that uses gradients, Run draws from the accurate posterior only, and reweights
+// the draws for each step size or tolerance. With weights, the draws represent the
+// posterior computed with the step; without weights, they represent the accurate
+// posterior. A thousand effective draws are usually enough for a verdict. Reweighting
+// fails if the posterior computed with a step is too far from the accurate posterior, or
+// if it has modes that the accurate posterior does not have. If reweighting fails for a
+// step, Run also draws from the posterior computed with this step. For a step at which
+// reweighting succeeds, Run tries neither noise in the model nor any remedies. If no
+// sampler is fast enough for the accurate posterior, Run compares log likelihoods at the
+// points that a random walk visits, and from them bounds the effect of the solver's
+// error: see Bound.
 //
 // # Tolerances
 //

@@ -118,8 +118,8 @@ type Rung struct {
 }
 
 // Size returns the step size or, under error control, the relative tolerance. If the
-// relative tolerance is zero, Size returns the largest absolute tolerance. The ladder is
-// ordered by this size.
+// relative tolerance is zero, Size returns the largest absolute tolerance. The rungs of
+// the ladder are ordered by Size.
 func (st Rung) Size() float64 {
 	switch t := st.Tolerance; {
 	case st.StepSize > 0:
@@ -179,7 +179,7 @@ type ModeShare struct {
 	Found int
 }
 
-// An Inference holds the results of one run of a sampler, and compares them with the
+// An Inference holds the results of one run of a sampler, and their comparison with the
 // accurate posterior.
 type Inference struct {
 	Sampler string
@@ -195,8 +195,8 @@ type Inference struct {
 	// work of solving all equations once with the step or tolerance of this Rung.
 	Solves  int
 	Seconds float64
-	// ESSPerSecond is the smallest bulk effective sample size among the assessed
-	// parameters, per second.
+	// ESSPerSecond is the smallest bulk effective sample size of any assessed parameter,
+	// divided by Seconds.
 	ESSPerSecond float64
 
 	// Replaced is the name of the sampler if the sampler draws from another posterior
