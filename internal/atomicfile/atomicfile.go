@@ -91,8 +91,8 @@ func finish(path string, tmp *os.File, write func(io.Writer) error) error {
 	return err
 }
 
-// Rename gives a closed file, or a directory, a new name in the same directory. If a file
-// with the new name exists, Rename replaces it.
+// Rename renames a closed file or a directory, and leaves it in the same parent
+// directory. If a file with the new name exists, Rename replaces it.
 func Rename(from, to string) error {
 	if err := rename(from, to); err != nil {
 		return err
@@ -101,7 +101,7 @@ func Rename(from, to string) error {
 }
 
 // MkdirAll makes a directory and its missing parent directories, and makes sure that they
-// survive a loss of power.
+// survive a power failure.
 func MkdirAll(dir string) error {
 	dir = filepath.Clean(dir)
 	if info, err := os.Stat(dir); err == nil && info.IsDir() {

@@ -6,8 +6,8 @@ import "os"
 
 func rename(from, to string) error { return os.Rename(from, to) }
 
-// SyncDir flushes the entries of a directory to the disk, so that a loss of power does
-// not undo the creation, the renaming or the removal of a file there.
+// SyncDir flushes the entries of a directory to the disk, so that a power failure does
+// not undo the creation, renaming or removal of a file.
 func SyncDir(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {

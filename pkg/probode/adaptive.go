@@ -19,10 +19,10 @@ import (
 // within a step, the step is repeated with other lengths until it ends just after the
 // Trigger has become positive. The end of the step is too late by at most a few units in
 // the last place of t. If several Triggers become positive in one step, the step ends
-// when the first of them becomes positive. The jump is then applied, and the method is
-// restarted. On the Path that Hold returns, the event times depend on θ, and derivatives
-// include this dependence. It is an error if the times of an event accumulate, as the
-// impact times of a bouncing ball do.
+// when the first of them becomes positive. After this step, the jump is applied and the
+// method is restarted. Hold returns a Path whose event times depend on θ, and whose
+// derivatives include this dependence. It is an error if the times of an event
+// accumulate, as the impact times of a bouncing ball do.
 type Adaptive struct {
 	Tolerance
 	// Max bounds the length of a step; zero means no bound.

@@ -47,9 +47,9 @@ type Gradient struct {
 }
 
 // Gradient computes the gradient of a function of the path z and stores it in g. The
-// argument w, which has the same length as z, is the gradient of that function with
-// respect to the states of the path. The path z is the one that Solve has computed for θ
-// and ξ. If event times depend on θ, z holds the states at grid points that move with θ.
+// argument w holds the derivatives of the function with respect to the states of the
+// path, and has the same length as z. Solve must have computed the path z for θ and ξ. If
+// event times depend on θ, z holds the states at grid points that move with θ.
 //
 // Computing the gradient requires one backward pass through the steps, for any number of
 // parameters. With Problem.Pullback, or with FJ and FTheta, the gradient is exact up to
@@ -57,9 +57,10 @@ type Gradient struct {
 // relative error of 10⁻¹⁰. Central differences are used for the derivatives of event
 // times, of jumps without JumpPullback, and of Start without StartTheta. Central
 // differences also give ∂f/∂t if event times depend on θ, and the derivatives of the
-// Jacobian if the noise depends on the Jacobian. Each evaluation of f in a step requires
-// 2d further evaluations of F if there is no FJ, and 2p if there is no FTheta. The
-// intermediate results of the steps are not stored, so memory is needed only for z and w.
+// Jacobian if the noise depends on the Jacobian. Without FJ, each evaluation of f in a
+// step requires 2d further evaluations of F. Without FTheta, each evaluation of f
+// requires 2p more. The intermediate results of the steps are not stored, so memory is
+// needed only for z and w.
 //
 // If the method is not a Reverser, Gradient computes the derivatives of the path with
 // respect to each parameter, as SolveTangents does. If the method is not a Reverser and
@@ -436,7 +437,7 @@ type Reversible interface {
 	// at time n that the last call of States computed for theta and xi, and wₙ is the
 	// corresponding part of w. If w is the gradient of a function with respect to the
 	// states, g is the gradient of that function with respect to θ and ξ. The error is
-	// errors.ErrUnsupported if the states have no derivative.
+	// errors.ErrUnsupported if the states cannot be differentiated.
 	Gradient(ctx context.Context, g *Gradient, w, theta, xi []float64) error
 }
 

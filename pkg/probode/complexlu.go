@@ -17,7 +17,7 @@ type ComplexLU struct {
 	piv        []int
 }
 
-// NewComplexLU returns a ComplexLU for matrices of the shape of j.
+// NewComplexLU returns a ComplexLU for matrices with the same shape as j.
 func NewComplexLU(j *Matrix) *ComplexLU {
 	d := j.D
 	f := &ComplexLU{d: d, low: j.Lower, up: j.Upper, banded: j.Banded, stride: d,

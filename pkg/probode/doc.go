@@ -28,14 +28,15 @@
 // adams.Moulton{} is the backward Euler method, for problems that may be stiff.
 // adams.Moulton{Steps: 1} is the trapezoidal rule, which has order 2 and is still
 // A-stable. A larger value of Steps gives a higher order but a smaller region of
-// stability. A step of adams.Bashforth or RungeKutta costs less, but these methods suit
-// only problems that are not stiff. Package methods has Radau and BDF for stiff problems,
-// Gauss for mechanics, and random time steps; package filter has Gaussian filters. The
-// page docs/choosing-a-method.md compares all these methods, and docs/adding-a-method.md
-// shows how to write a method of your own.
+// stability. The steps of adams.Bashforth and RungeKutta cost less than those of
+// adams.Moulton, but are suitable only for problems that are not stiff. Package methods
+// contains Radau and BDF for stiff problems, Gauss for mechanical systems, and methods
+// with random time steps. Package filter contains Gaussian filters. The page
+// docs/choosing-a-method.md compares all these methods, and docs/adding-a-method.md shows
+// how to write a method of your own.
 //
-// Steps are all of the same size (Uniform), end at the observation times (Through), or
-// come from one error-controlled run (Frozen): see Mesh.
+// A Mesh determines the steps: steps of equal size (Uniform), steps that end at the
+// observation times (Through), or the steps of one error-controlled run (Frozen).
 //
 // # Notation
 //

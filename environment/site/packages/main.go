@@ -5,7 +5,7 @@
 //
 // For each package, the command writes the doc comment, every exported declaration with
 // its comment, and the examples from the test files, as HTML and as plain text for the
-// search. Names that the module exports are links to their documentation.
+// search. The names of exported declarations link to their documentation.
 package main
 
 import (

@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// Of writes a value in full, much as it would appear in a Go program: a pointer is
+// Of writes a value in full, much as it would appear in a Go program. A pointer is
 // written as the value to which it points, unexported fields are included, maps are
-// sorted, and numbers have all their digits. The text is the same in every process, so it
-// can be used to compare settings. For a function, the text is its name, so two closures
-// made from the same function literal have the same text. Two channels of the same type
-// also have the same text.
+// sorted, and numbers have all their digits. The text of a value is the same in every
+// process, so programs can compare settings by comparing their texts. For a function, the
+// text is its name, so two closures made from the same function literal have the same
+// text. Two channels of the same type also have the same text.
 func Of(v any) string {
 	w := new(writer)
 	w.write(reflect.ValueOf(v), true, nil)

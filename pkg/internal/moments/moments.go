@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// Vector holds the running means and sums of squared deviations of vectors that have the
-// same length [Welford 1962]. Two Vectors can be merged without loss of accuracy [Chan,
-// Golub & LeVeque 1983].
+// Vector holds the running mean of vectors of equal length and, for each element, the sum
+// of the squared deviations from the mean [Welford 1962]. Two Vectors can be merged
+// without loss of accuracy [Chan, Golub & LeVeque 1983].
 type Vector struct {
 	N        int       // vectors added
 	Mean, M2 []float64 // by element

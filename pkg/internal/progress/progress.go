@@ -24,9 +24,9 @@ type Meter struct {
 // done.
 func NewMeter(at time.Time, done int) Meter { return Meter{begin: at, at: at, done: done} }
 
-// Update records the amount of work that was done by the given time. Update returns the
-// time since the beginning, the rate in units of work per second, and the remaining time
-// at this rate. The rate and the remaining time are zero until they are known.
+// Update records how much work is complete at the given time. Update returns the time
+// since the beginning, the rate in units of work per second, and the remaining time at
+// this rate. The rate and the remaining time are zero until they are known.
 func (m *Meter) Update(at time.Time, done, total int) (elapsed time.Duration, rate float64, left time.Duration) {
 	took := at.Sub(m.at).Seconds()
 	fade := math.Exp(-took / 10)
@@ -69,8 +69,8 @@ func Span(d time.Duration) string {
 	return fmt.Sprintf("%.1f d", d.Hours()/24)
 }
 
-// A Line shows the state of a long computation. In a terminal, a single line is
-// rewritten; in any other output, a new line is written every ten seconds.
+// A Line shows the state of a long computation. In a terminal, the line is overwritten;
+// in any other output, a new line is written every ten seconds.
 type Line struct {
 	w        io.Writer
 	terminal bool

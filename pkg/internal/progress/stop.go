@@ -8,8 +8,8 @@ import (
 type pauseKey struct{}
 
 // Pausing returns a context under which long computations call the function pause() every
-// few steps, from any of their goroutines. The function pause() may block, so that a
-// computation can share a single thread with other computations.
+// few steps, from any of their goroutines. The function pause() may block, which allows
+// several computations to share a single thread.
 func Pausing(ctx context.Context, pause func()) context.Context {
 	return context.WithValue(ctx, pauseKey{}, pause)
 }
@@ -21,8 +21,8 @@ func Pause(ctx context.Context) func() {
 }
 
 // A Stop tells whether a context has ended. Calling Ended costs less than calling
-// ctx.Err. Under a context from Pausing, each call of Ended also calls the function that
-// was given to Pausing.
+// ctx.Err. If the context comes from Pausing, each call of Ended also calls the function
+// given to Pausing.
 type Stop struct {
 	ctx   context.Context
 	pause func()

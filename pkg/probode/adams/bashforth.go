@@ -151,8 +151,8 @@ func (a *bashforth) Differentiate(dnext []float64, i int, x, next, theta, xi, _ 
 }
 
 // Reverse propagates gradients back through the step. The gradient with respect to a
-// value of f is complete, and is propagated further, only after Reverse has been called
-// for all steps that use this value.
+// value of f is complete once Reverse has been called for all steps that use this value.
+// Only complete gradients are propagated further.
 func (a *bashforth) Reverse(to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) error {
 	a.reverse()
 	if a.starting(i) {

@@ -39,7 +39,7 @@ func (m Moulton) Nominal() (order int, remedy string) {
 
 // Linearization is the choice of the state c at which the vector field is linearised to
 // solve the implicit equation of a step: f(z) ≈ f(c) + J(c)(z − c). The matrix J in the
-// covariance of the noise is evaluated at the same state.
+// covariance of the noise is also evaluated at c.
 type Linearization int
 
 const (

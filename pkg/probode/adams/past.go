@@ -82,8 +82,9 @@ func (m *history) startStep(dst []float64, i int, x, theta []float64) error {
 	return m.start.Step(dst, i, x, theta, nil, nil)
 }
 
-// Memory counts the numbers that Save stores: the grid point at which the segment
-// began, and the values that the next step uses. For a one-step method, the result is 0.
+// Memory returns how many numbers Save stores: one for the grid point at which the
+// segment began, and the rest for the past values that the next step uses. For a one-step
+// method, the result is 0.
 func (m *history) Memory() int {
 	if m.first == 0 {
 		return 0

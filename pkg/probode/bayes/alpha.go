@@ -11,14 +11,15 @@ import (
 	"github.com/probode/probode/pkg/probode/calibrate"
 )
 
-// A CalibratedAlpha is the calibrated noise scale for the setup of a posterior.
+// A CalibratedAlpha holds the noise scale that was calibrated for the Setup of a
+// posterior.
 type CalibratedAlpha struct {
 	// Alpha is α*, and SE is the standard error of α*. If there are several experiments,
 	// each is calibrated separately, and α* is the geometric mean of their values,
 	// because a setup has only one α.
 	Alpha, SE float64
 
-	// Experiments holds one calibration for the equation of each experiment.
+	// Experiments holds the calibration for each experiment.
 	Experiments []*calibrate.NoiseScale
 
 	// Warnings holds the warnings from all calibrations.
@@ -31,7 +32,8 @@ type CalibratedAlpha struct {
 // the meaning of α depends on the Scaling. If s.Indicator is nil, the solver's error is
 // estimated by Richardson extrapolation, which needs no reference solution. Each
 // experiment has its own noise, so the calibration errors of different experiments are
-// independent. The seed s.Seed is used for the first experiment.
+// independent. The first experiment uses s.Seed itself, and the others use seeds derived
+// from s.Seed.
 func CalibrateAlpha(ctx context.Context, p *Posterior, theta []float64, s calibrate.Settings) (*CalibratedAlpha, error) {
 	if ctx == nil {
 		return nil, errors.New("bayes: the context is nil")

@@ -18,9 +18,10 @@ type Cumulative interface {
 
 var _ = []Cumulative{Gaussian{}, LogNormal{}, Laplace{}, StudentT{}}
 
-// Censored is the Likelihood of measurements with a lower limit of quantification. Let Y
-// have the distribution given by the field Of. If Y is above Limit, y = Y is observed.
-// Otherwise only Y ≤ Limit is known, and any y ≤ Limit in the data stands for this event:
+// Censored is the Likelihood of measurements with a lower limit of quantification. The
+// field Of gives the distribution of the measured quantity Y. If Y is above Limit, its
+// value y = Y is observed. If Y is at most Limit, its value is unknown, and any y ≤ Limit
+// in the data stands for the event Y ≤ Limit:
 //
 //	p(y | m) = p_Of(y | m)        for y > Limit
 //	p(y | m) = P_Of(Y ≤ Limit)    for y ≤ Limit   [Tobin 1958]
@@ -54,7 +55,7 @@ func (c Censored) Slope(dst []float64, y, m float64, own []float64) {
 	c.Of.LogCDF(dst, c.Limit, m, own)
 }
 
-// Rand returns a draw of y, which is Limit if Y ≤ Limit.
+// Rand returns the larger of Limit and a draw of Y.
 func (c Censored) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 	y := c.Of.Rand(m, own, rng)
 	if y < c.Limit {

@@ -69,10 +69,9 @@ func (p *Posterior) columnOf(x *Experiment, v Value) int {
 }
 
 // Spreads returns the parameters that determine the size of the measurement errors, and
-// can therefore absorb the solver's error. The map contains 1 for a parameter if a
-// larger value means larger measurement errors, and −1 if a larger value means smaller
-// errors. A likelihood from outside this package is considered only if it is a
-// Describer.
+// can therefore absorb the solver's error. The map contains 1 for a parameter if a larger
+// value means larger measurement errors, and −1 if a larger value means smaller errors.
+// Spreads ignores a likelihood that is not a Describer.
 func (p *Posterior) Spreads() map[string]float64 {
 	out := map[string]float64{}
 	for i := range p.Experiments {

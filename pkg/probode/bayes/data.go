@@ -19,7 +19,7 @@ import (
 type Data struct {
 	// T are the times.
 	T []float64
-	// Y holds a row for each time. An element that is NaN is missing.
+	// Y holds a row for each time. NaN marks a missing value.
 	Y [][]float64
 	// Names are the names of the columns of Y; they may be nil.
 	Names []string
@@ -64,9 +64,9 @@ func (d *Data) validate() error {
 // ReadCSV reads observations from a UTF-8 table with a header row. The argument `time` is
 // the name of the time column, and `columns` holds the names of the value columns, in the
 // order of the result. Other columns are ignored. Numbers are written in decimal
-// notation. An empty cell, NaN, or NA is a missing value. It is an error if all values of
-// a column are missing, if the time column is also listed as a value column, or if a
-// column is named twice. Error messages contain the number of the line.
+// notation. An empty cell, NaN, or NA is a missing value. ReadCSV returns an error if all
+// values of a column are missing, if the time column is also listed as a value column, or
+// if a column is named twice. Error messages contain the number of the line.
 func ReadCSV(r io.Reader, time string, columns ...string) (*Data, error) {
 	text := bufio.NewReader(r)
 	if err := checkText(text); err != nil {

@@ -43,7 +43,7 @@ type solveState struct {
 	work   int             // number of steps of the solvers
 }
 
-// A Part is one experiment of a Density.
+// A Part is the part of a Density that belongs to one experiment.
 type Part struct {
 	e      *Density
 	number int // index of the experiment
@@ -140,7 +140,8 @@ func (e *Density) PriorQuantile(k int, prob float64) float64 {
 
 // LogLikelihood solves the equations for (θ, ξ) and returns log p(Y | Z(θ, ξ)); Expected
 // then returns the expected values of the data. The length of xi is NoiseLen; nil means ξ
-// = 0. If a solve fails, the log likelihood is −∞, and the error is that of the solver.
+// = 0. If a solve fails, the log likelihood is −∞, and the returned error comes from the
+// solver.
 func (e *Density) LogLikelihood(theta, xi []float64) (float64, error) {
 	return e.logLikelihood(e.parts, theta, xi, true)
 }

@@ -24,16 +24,16 @@
 //
 // # The purpose of noise in the model
 //
-// The paper [T18] proposes p(θ, ξ | Y) for a solver that cannot be made more accurate. A
-// larger uncertainty about the numerical solution gives a wider posterior of θ, and a
-// wider distribution of the path. The noise does not remove an error that always has the
-// same sign. Package bayes/cases contains eight complete models. With steps so large that
-// the solver's error matters, noise in the model reduces the bias of the most biased
-// parameter for only one of the eight models (docs/why-noise-does-not-help.md). Three
-// other remedies bring the result closer to the posterior under the exact solution: a
-// smaller step, another method, and reweighting of the draws with an accurate solver.
-// They usually also cost less. Package assess measures which remedy is best for a given
-// model.
+// For a solver that cannot be made more accurate, the paper [T18] proposes to infer θ and
+// ξ jointly from p(θ, ξ | Y). A larger uncertainty about the numerical solution gives a
+// wider posterior of θ, and a wider distribution of the path. The noise does not remove
+// an error that always has the same sign. Package bayes/cases contains eight complete
+// models. With steps so large that the solver's error matters, noise in the model reduces
+// the bias of the most biased parameter for only one of the eight models
+// (docs/why-noise-does-not-help.md). Three other remedies bring the result closer to the
+// posterior under the exact solution: a smaller step, another method, and reweighting of
+// the draws with an accurate solver. They usually also cost less. Package assess measures
+// which remedy is best for a given model.
 //
 // # References
 //

@@ -23,7 +23,7 @@ import (
 // may be nil. As in LogPosterior, the density of ξ is not included.
 //
 // At a kink of the likelihood the derivative is the mean of the two one-sided
-// derivatives. Where the log density is −∞, and after an error, du and dxi are zero. The
+// derivatives. If the log density is −∞ or an error occurs, du and dxi are zero. The
 // error is errors.ErrUnsupported if the path has no derivatives. For example, the path of
 // reference.Accurate has no derivatives. A path whose steps are chosen anew at every θ
 // has derivatives only between a call of Hold and its release.

@@ -181,8 +181,8 @@ func (Poisson) Rand(m float64, _ []float64, rng *rand.Rand) float64 {
 	return distuv.Poisson{Lambda: m, Src: rng}.Rand()
 }
 
-// NegativeBinomial is the Likelihood of counts with mean m and a larger variance than a
-// Poisson distribution with that mean,
+// NegativeBinomial is the Likelihood of counts whose variance is larger than their mean
+// m,
 //
 //	var y = m + m²/φ,
 //
@@ -243,7 +243,7 @@ func (b Binomial) Own() []Value { return []Value{b.Trials} }
 //
 //	log n! − log y! − log (n−y)! + y log(m/n) + (n−y) log(1 − m/n)
 //
-// For many trials log n! and log (n−y)! nearly cancel, so their difference is computed
+// For many trials, log n! and log (n−y)! nearly cancel, so their difference is computed
 // directly.
 func (Binomial) LogProb(y, m float64, own []float64) float64 {
 	n := own[0]
@@ -287,7 +287,7 @@ type Description struct {
 	// An inherited description is ignored, because the likelihood that inherits it may
 	// use the numbers in a different way.
 	Of Likelihood
-	// Own describes the numbers that Likelihood.Own returns. All these numbers must be
+	// Own describes the numbers that Likelihood.Own returns, all of which must be
 	// positive.
 	Own []OwnNumber
 	// Y says what an observation can be, such as "a number > 0".

@@ -112,8 +112,8 @@ func (m *Modes) Unnoticed() string {
 }
 
 // Doubtful reports whether some modes have probably not been found. The result is true if
-// more than a tenth of the searches ended in modes that no other search reached, because
-// about the same fraction of additional searches would then end in new modes [Good 1953].
+// more than a tenth of the searches ended in modes that no other search reached. In that
+// case, about the same fraction of further searches would end in new modes [Good 1953].
 // The result is also true if the equations could be solved at fewer than half of the
 // draws from the prior.
 func (m *Modes) Doubtful() bool { return 10*m.Once > m.Searches || 2*m.Solved < m.Tried }

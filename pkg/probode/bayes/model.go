@@ -32,14 +32,14 @@ type Posterior struct {
 	// α and has a prior; Setup.Alpha is then ignored.
 	AlphaParam string
 
-	// GridAt is the θ, in the order of Params, at which the grids of a Frozen mesh are
-	// made and the local errors of ScaleLocal are measured. The same grids and local
-	// errors are used for all θ and ξ. If GridAt is nil, the nominal values of the
+	// GridAt is a value of θ, in the order of Params. At GridAt, the grids of a Frozen
+	// mesh are made, and the local errors for ScaleLocal are measured. The same grids and
+	// local errors are used for all θ and ξ. If GridAt is nil, the nominal values of the
 	// problems are used.
 	GridAt []float64
 
-	// Modes, if not nil, are the modes of the deterministic posterior, found by
-	// modes.Find. The chains start near these modes, without a new search.
+	// Modes are the modes of the deterministic posterior, found by modes.Find. If Modes
+	// is not nil, the chains start near the given modes, and no new search is made.
 	Modes *Modes
 }
 
@@ -83,7 +83,7 @@ type Experiment struct {
 
 	// Data are the observations. The observation times need not be grid points: between
 	// grid points the path is interpolated, with an error smaller than that of the method
-	// (see probode.Interpolator). A value that is NaN is missing. Missing values do not
+	// (see probode.Interpolator). NaN marks a missing value. Missing values do not
 	// contribute to the likelihood, but Predict also predicts them.
 	Data *Data
 
@@ -196,7 +196,7 @@ func (p *Posterior) named(name string) bool {
 
 // Held returns a text that lists, for all problems, the elements of θ that are not
 // parameters of the model. Elements that are not parameters are fixed at their nominal
-// values. If there are none, Held returns "".
+// values. If all elements of θ are parameters of the model, Held returns "".
 func (p *Posterior) Held() string {
 	var all []string
 	where := map[string][]string{} // the experiments in which an element has its value

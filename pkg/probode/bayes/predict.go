@@ -23,15 +23,15 @@ import (
 // all draws of the result have equal weight.
 //
 // At the observation times, the result has one draw for each draw in `chains`, because
-// `chains` contains the expected values at these times. For other times the equations are
-// solved again with the Setup of p, with ξ = 0, at up to 1000 draws. The new solutions
-// also give expected values at the observation times, and Predict returns an error if
-// they differ from the values stored in `chains`. If the draws were made with another
-// Setup s, such as that of an accurate solver, pass p.SolvedBy(s) instead of p. If the
-// noise of the solver is part of the model, the stored expected values cannot be
-// reproduced, because ξ is not stored. To predict at other times with solver noise in the
-// model, add these times to the data before sampling, as rows in which all values are
-// NaN.
+// `chains` contains the expected values at these times. For other times, Predict solves
+// the equations again for up to 1000 of the draws, with the Setup of p and without noise
+// (ξ = 0). The new solutions also give expected values at the observation times, and
+// Predict returns an error if they differ from the values stored in `chains`. If the
+// draws were made with another Setup s, such as that of an accurate solver, pass
+// p.SolvedBy(s) instead of p. If the noise of the solver is part of the model, the stored
+// expected values cannot be reproduced, because ξ is not stored. To predict at other
+// times with solver noise in the model, add these times to the data before sampling, as
+// rows in which all values are NaN.
 func Predict(ctx context.Context, p *Posterior, chains *mcmc.Chains, times []float64, seed uint64) ([]*Prediction, error) {
 	e, err := NewDensity(ctx, p)
 	if err != nil {
@@ -105,8 +105,8 @@ func (e *Density) Check(chains *mcmc.Chains) error {
 	return nil
 }
 
-// LogPredictive returns, for each data value by experiment, row and column, the logarithm
-// of its posterior predictive density,
+// LogPredictive returns the logarithm of the posterior predictive density of each data
+// value, ordered by experiment, row and column,
 //
 //	lpdᵢ = log Σₛ wₛ p(yᵢ | θₛ, Zₛ) / Σₛ wₛ,
 //

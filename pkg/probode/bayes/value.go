@@ -8,7 +8,7 @@ import (
 )
 
 // A Value is a number on which the model depends: either a known number, or a parameter
-// that is given by its name. In a [Likelihood] the name can also be the name of another
+// that is given by its name. In a [Likelihood], the name can also be that of another
 // column of the data. If Name is the name of a column, the number is the value that
 // Observe writes for this column, such as a standard deviation that depends on the state.
 // A column that only supplies a number to the likelihood of another column has no

@@ -5,7 +5,7 @@
 // estimate of the global error of the classical method there. The score S(α) measures how
 // well v matches E²; it is a sum over grid points and components. The score is at most 0,
 // and α* maximises it. There are two scores: see Criterion. The same ξ is used for every
-// α, and the noise scales with √α, so that S is a smooth function of log α.
+// α, and the noise is proportional to √α, so S is a smooth function of log α.
 package calibrate
 
 import (

@@ -23,9 +23,9 @@ const (
 	// so that the mean of E²/v is one, as long as the noise is small [Gneiting & Raftery
 	// 2007, §4]. The spread of the ensemble at α* is as large as the error. With
 	// ScaleLocal the spread is as large as the error in every component: see the
-	// measurements in docs/calibration.md. A few points with little noise can determine
-	// α*; NoiseScale.SETime shows whether they do. If the error is large, the noise must
-	// also be large, and may move paths to states from which the solver cannot continue;
+	// measurements in docs/calibration.md. If a few points with little noise determine
+	// α*, NoiseScale.SETime is large. If the error is large, the noise must also be
+	// large, and may move paths to states from which the solver cannot continue;
 	// NoiseScale.Warnings then says so.
 	LogScore Criterion = iota
 

@@ -27,8 +27,8 @@ type Errors struct {
 //
 //	E = (Z_h − Z_{h/2}) 2^q / (2^q − 1),
 //
-// where q is the order of the method. The estimate is correct to leading order in h; its
-// Accuracy accounts only for rounding errors.
+// where q is the order of the method. The estimate is correct to leading order in h; the
+// field Accuracy of the result accounts only for rounding errors.
 func Richardson(ctx context.Context, s *probode.Solver, theta []float64) (*Errors, error) {
 	if err := s.MoveTo(theta); err != nil {
 		return nil, err

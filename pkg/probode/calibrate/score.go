@@ -19,8 +19,8 @@ import (
 // ensembles with the squared error.
 
 // Score returns S(α) for each α in the argument `alphas`, computed from s.Paths paths. An
-// element of the result is −Inf if a path cannot be computed at this α or the ensemble
-// has no spread.
+// element of the result is −Inf if a path cannot be computed at its α or the ensemble has
+// no spread.
 func Score(ctx context.Context, p *probode.Problem, m probode.Method, alphas []float64, s Settings) ([]float64, error) {
 	c, err := newCalibrator(ctx, p, m, s)
 	if err != nil {

@@ -16,7 +16,7 @@ type Settings struct {
 	// Mesh, if not nil, generates the grid and takes the place of StepSize.
 	Mesh probode.Mesh
 	// Scaling says how the size of the noise depends on the step; zero means the default
-	// for the grid. ScaleLocal gives the spread that is closest to the error: see
+	// for the grid. With ScaleLocal, the spread agrees best with the error: see
 	// docs/calibration.md. The result α* is valid only for this scaling: see
 	// NoiseScale.Settings.
 	Scaling probode.Scaling

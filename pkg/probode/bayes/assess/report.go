@@ -12,17 +12,16 @@ import (
 )
 
 // A Report is the result of Run. After an interruption, a Report holds the results so
-// far. A Report contains only plain data. Claims holds the verdict as rows; the other
-// fields hold the numbers from which these rows follow.
+// far. A Report contains only plain data. Claims holds the verdict, one row for each
+// number that is compared with a limit. The rows are derived from the other fields.
 type Report struct {
 	Model     string // the names of the problems
 	Method    string
 	Order     int // order of the method
 	Threshold float64
 
-	// Confidence is the confidence level of the verdict on each number. The error
-	// probability is divided among the interim analyses, of which there are at most
-	// Looks; see Settings.Auto.
+	// Confidence is the confidence level of the verdict on each number. There are at most
+	// Looks interim analyses, which share the error probability; see Settings.Auto.
 	Confidence float64
 	Looks      int
 
@@ -32,8 +31,8 @@ type Report struct {
 	Params []AccurateMarginal
 	Names  []string
 
-	// ReferenceSolver is the accurate solver, which defines the reference posterior, and
-	// ReferenceBy says which weighted draws represent that posterior.
+	// ReferenceSolver is the accurate solver with which the reference posterior is
+	// computed. ReferenceBy says which weighted draws represent the reference posterior.
 	ReferenceSolver, ReferenceBy string
 	ReferenceModes               []ModeShare
 
@@ -46,10 +45,10 @@ type Report struct {
 	// verdict Negligible. Largest is zero if there is no such step or tolerance.
 	Largest float64
 
-	// Unseen is the largest mass that an unnoticed mode may have. With probability 5 %,
-	// a mode with this mass contains no draws, even if the chains move freely between
-	// modes. Such a mode would not move medians and central intervals, but it could move
-	// means and standard deviations. Unseen is NaN if it is not known.
+	// Unseen is the largest mass that an unnoticed mode may have. A mode with the mass
+	// Unseen has a 5 % chance of containing no draws, even if the chains move freely
+	// between modes. Such a mode would not move medians and central intervals, but it
+	// could move means and standard deviations. Unseen is NaN if it is not known.
 	Unseen float64
 
 	// Profile holds the log likelihood as a function of the parameter whose posterior the
@@ -108,9 +107,9 @@ type Rung struct {
 	// result.
 	Certificate *certify.Certificate
 
-	// Deterministic is the inference in which the solver is taken as exact; Probabilistic
-	// is the inference with the solver's error in the model. Each of the two fields is
-	// nil if its inference was not run.
+	// Deterministic is the inference that treats the solver as exact; Probabilistic is
+	// the inference with the solver's error in the model. Each of the two fields is nil
+	// if its inference was not run.
 	Deterministic, Probabilistic *Inference
 
 	// Bound holds upper bounds on the effect of the error if the accurate posterior could
@@ -119,8 +118,8 @@ type Rung struct {
 }
 
 // Size returns the step size or, under error control, the relative tolerance. If the
-// relative tolerance is zero, Size returns the largest absolute tolerance. The ladder is
-// ordered by this size.
+// relative tolerance is zero, Size returns the largest absolute tolerance. The rungs of
+// the ladder are ordered by Size.
 func (st Rung) Size() float64 {
 	switch t := st.Tolerance; {
 	case st.StepSize > 0:
@@ -166,11 +165,11 @@ func (st *Rung) verdict() Verdict {
 // A ModeShare is a mode of a posterior with its share of the mass.
 type ModeShare struct {
 	Theta []float64
-	// Gaussian is the share of the mass according to the Gaussian approximations.
-	// Visited is the fraction of the draws of the deterministic inference that belong to
-	// the mode, or NaN if there are no draws. Mass is the share on which verdicts are
-	// based. Mass is equal to Visited if the chains have mixed, and to Gaussian
-	// otherwise.
+	// Gaussian is the share of the mass computed from the Gaussian approximations at the
+	// modes. Visited is the fraction of the draws of the deterministic inference that
+	// belong to the mode, or NaN if there are no draws. Mass is the share on which
+	// verdicts are based. Mass is equal to Visited if the chains have mixed, and to
+	// Gaussian otherwise.
 	Mass, Gaussian, Visited float64
 	// Phantom is true if the reference posterior does not have this mode. Missed is true
 	// if the reference posterior has this mode, but the posterior computed with this step
@@ -180,7 +179,7 @@ type ModeShare struct {
 	Found int
 }
 
-// An Inference holds the results of one run of a sampler, and compares them with the
+// An Inference holds the results of one run of a sampler, and their comparison with the
 // accurate posterior.
 type Inference struct {
 	Sampler string
@@ -196,12 +195,12 @@ type Inference struct {
 	// work of solving all equations once with the step or tolerance of this Rung.
 	Solves  int
 	Seconds float64
-	// ESSPerSecond is the smallest bulk effective sample size among the assessed
-	// parameters, per second.
+	// ESSPerSecond is the smallest bulk effective sample size of any assessed parameter,
+	// divided by Seconds.
 	ESSPerSecond float64
 
-	// Replaced is the name of the sampler if it is a sample.Replacer, which draws from
-	// another posterior. Otherwise it is empty.
+	// Replaced is the name of the sampler if the sampler draws from another posterior
+	// (see sample.Replacer). Otherwise Replaced is empty.
 	Replaced string
 }
 
@@ -218,9 +217,9 @@ type Effect struct {
 	Median Shift // of the median and of half the width of the central 68 % interval
 	Mean   Shift // of the mean and the standard deviation; NaN if the tails are too heavy
 
-	// If several modes have at least a twentieth of the mass of the reference posterior,
-	// Within holds the effects within each of these modes, in units of the accurate
-	// spread within that mode.
+	// Within holds the effects inside each mode that has at least a twentieth of the mass
+	// of the reference posterior, if there are at least two such modes. The unit of an
+	// effect is the accurate spread inside its mode.
 	Within []Effect
 
 	// Verdict says whether the error of the median or of the central interval matters,
@@ -243,8 +242,8 @@ type Shift struct {
 }
 
 const (
-	// Undecided means that there is no verdict. Either the Monte Carlo error is too
-	// large, or this error is not known because the chains have not mixed or the accurate
+	// Undecided means that there is no verdict. The Monte Carlo error is too large, or it
+	// is unknown. It is unknown if the chains have not mixed, or if the accurate
 	// posterior is not known.
 	Undecided Verdict = iota
 	// Negligible means that the confidence interval of the error lies below the
@@ -339,11 +338,11 @@ type Bound struct {
 	// minus the log likelihood of the reference. Range leaves out the smallest 0.1 % and
 	// the largest 0.1 % of the differences.
 	Range, Whole [2]float64
-	// Verdict is Negligible if the bounds are within the threshold, Whole is shorter than
-	// 1, there are at least fifty points, the reference is accurate at these points, both
-	// posteriors have the same modes, and there is a certificate. Otherwise Verdict is
-	// Undecided. The certificate is needed because chains that hardly move explore only a
-	// small region.
+	// Verdict is Negligible if the bounds are within the threshold and Whole is shorter
+	// than 1. In addition, there must be at least fifty points at which the reference is
+	// accurate, both posteriors must have the same modes, and there must be a
+	// certificate. Otherwise Verdict is Undecided. The certificate is needed because
+	// chains that hardly move explore only a small region.
 	Verdict Verdict
 }
 

@@ -20,52 +20,51 @@ type Settings struct {
 	// of the Posterior, and a half, a quarter and an eighth of it.
 	Steps []float64
 
-	// Tolerances can be given instead of Steps. The method of the Posterior is then
-	// assessed under error control with each of these tolerances. The steps are then
-	// chosen anew at every θ, as in most likelihoods that use an adaptive solver. For
-	// inference with noise in the model, and for some of the remedies, the steps are
-	// chosen only once, at the mode, and used for every θ.
+	// Tolerances, which can be given instead of Steps, are the tolerances to assess. With
+	// a tolerance, the method of the Posterior chooses its steps anew at every θ, as in
+	// most likelihoods that use an adaptive solver. For inference with noise in the
+	// model, and for some of the remedies, the steps are chosen only once, at the mode,
+	// and used for every θ.
 	Tolerances []probode.Tolerance
 
 	// Sampler is the sampler for inference with a model that includes the solver's error; nil
 	// means sample.Hamiltonian. The sampler marginal.Integrated integrates the error out.
 	Sampler sample.Sampler
 
-	// Threshold is the limit below which an error does not matter. The error of the
-	// centre of each parameter must be less than Threshold times the accurate spread, and
-	// the spread must be within a factor of 1 + Threshold of the accurate one. The limit
-	// applies to the median and half the width of the central 68 % interval, and also to
-	// the mean and the standard deviation. Zero means 0.1.
+	// Threshold is the limit below which an error does not matter. For each parameter,
+	// the error of the centre must be less than Threshold times the accurate spread, and
+	// the spread must be within a factor of 1 + Threshold of the accurate spread. The
+	// limit applies to the median and half the width of the central 68 % interval, and
+	// also to the mean and the standard deviation. Zero means 0.1.
 	Threshold float64
 
 	// Confidence, in [0.5, 1), is the confidence level of the interval for each bias and
 	// each ratio; zero means 0.95. There is a verdict only if the interval lies on one
-	// side of the threshold. If the true effect is exactly at the threshold, each of the
-	// two verdicts has probability (1 − Confidence)/2.
+	// side of the threshold. If the true effect is exactly at the threshold, the verdicts
+	// Negligible and Matters each have probability (1 − Confidence)/2.
 	Confidence float64
 
 	// If Auto is true and there are too few draws for a verdict on some step, the chains
 	// of deterministic inference are continued. MaxDraws and MaxTime limit the number of
-	// added draws. The verdicts are then reached in up to four interim analyses, among
-	// which the error probability is divided.
+	// added draws. With Auto, there are up to four interim analyses, which share the
+	// error probability.
 	Auto bool
 
 	// MaxDraws is the budget of Auto, in draws per chain. Zero means eight times as many
-	// draws as without Auto. MaxTime, if positive, limits the time for sampling, counted
-	// from the beginning of Run. If a posterior cannot be sampled within MaxTime, only a
-	// Bound can lead to a verdict on it, and Run adds no further draws for the other
-	// posteriors. MaxTime does not limit the searches for modes, nor the computation of
-	// certificates. If MaxTime is set, the results depend on the speed of the machine. If
-	// MaxTime is zero, only the sampling of the first posterior has a time limit, which
-	// is four minutes. The limit of four minutes applies if Auto is true, or if
-	// sample.Choose finds that a random walk would be too slow.
+	// draws as a run without Auto makes. MaxTime, if positive, limits the time for
+	// sampling, counted from the beginning of Run. If a posterior cannot be sampled
+	// within MaxTime, only a Bound can lead to a verdict on it, and Run adds no further
+	// draws for the other posteriors. MaxTime does not limit the searches for modes, nor
+	// the computation of certificates. If MaxTime is set, the results depend on the speed
+	// of the machine. If MaxTime is zero, only the sampling of the first posterior has a
+	// time limit, which is four minutes. The limit of four minutes applies if Auto is
+	// true, or if sample.Choose finds that a random walk would be too slow.
 	MaxDraws int
 	MaxTime  time.Duration
 
-	// From, if not nil, lists the points at which the searches for modes begin, such as
-	// the end points of a fit. Each point has a value for every parameter. The searches
-	// then begin only at these points. A mode that cannot be reached from these points is
-	// found only if a chain enters it.
+	// From, if not nil, lists the only points at which searches for modes begin, such as
+	// the end points of a fit. Each point has a value for every parameter. A mode that no
+	// search from these points reaches is found only if a chain enters it.
 	From [][]float64
 
 	// Chains holds the settings of each run; its fields Start, Names, Generated, Only and
@@ -75,8 +74,8 @@ type Settings struct {
 	Chains mcmc.Settings
 
 	// Weighed is the number of draws, from all chains together, that are weighted for
-	// each step size. At these draws the equations are also solved accurately. Weighed
-	// must be at least 50. Zero means 4000.
+	// each step size. To compute the weight of a draw, the equations are solved
+	// accurately at its θ. Weighed must be at least 50. Zero means 4000.
 	Weighed int
 
 	// Accurate is the setup of the accurate solver. If Accurate.Method or Accurate.Mesh
@@ -88,7 +87,7 @@ type Settings struct {
 	Calibrate calibrate.Settings
 
 	// Progress, if not nil, is called from time to time with the number of completed
-	// pieces of work, the number of all pieces, and a description of the current piece.
+	// pieces of work, the total number of pieces, and a description of the current piece.
 	Progress func(done, total int, doing string)
 }
 

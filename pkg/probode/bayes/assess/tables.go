@@ -63,8 +63,8 @@ func (a *Report) String() string {
 }
 
 // Tables returns tables of the steps, the calibrated noise scales, the effects on each
-// parameter, the accurate posterior and the remedies, preceded by a table of the modes if
-// there are several modes. A table that has neither rows nor notes is left out.
+// parameter, the accurate posterior and the remedies. If there are several modes, a table
+// of the modes comes first. A table that has neither rows nor notes is left out.
 func (a *Report) Tables() []TextTable {
 	bias := func(s Shift) string { return plusMinus(s.Bias, s.BiasSE, true) }
 	ratio := func(s Shift) string { return plusMinus(s.Ratio, s.RatioSE, false) }

@@ -115,8 +115,8 @@ func sayWrongShare(m ModeShare) string {
 }
 
 // Answer returns the verdict, one sentence on each line. The verdict has two parts: the
-// result without sampling, and the result of sampling. The result of sampling is given
-// first for medians and central intervals, and then for means and standard deviations.
+// result without sampling, and the result of sampling. In the result of sampling, medians
+// and central intervals come before means and standard deviations.
 func (a *Report) Answer() string {
 	var b strings.Builder
 	a.sayCertificate(&b)

@@ -1,6 +1,6 @@
-// Package cases holds complete models with embedded data. Some of these models come from
-// publications, and serve as examples and for comparison; others are hard for solvers or
-// samplers. See Names and Named.
+// Package cases holds complete models with embedded data. Some of the models come from
+// publications, and serve as examples and for comparison. The other models are hard for
+// solvers or samplers. See Names and Named.
 package cases
 
 import (

@@ -7,7 +7,7 @@ import "github.com/probode/probode/pkg/probode"
 // At a mode of the reference posterior, let m be the expected values of the data, and let
 // G = ∂m/∂u be their derivatives with respect to the parameters. Let δ be the difference
 // between the expected values that the Setup and the reference give. Let W be the Fisher
-// information of the likelihood about m, which is 1/σ² for a Gaussian error:
+// information about m, which is 1/σ² for a Gaussian error:
 //
 //	D² = δᵀWδ,   Δu = −C GᵀWδ,   C⁻¹ = GᵀWG + precision of the prior.
 //
@@ -16,15 +16,15 @@ import "github.com/probode/probode/pkg/probode"
 // has unknown parameters of its own, such as σ. The bound is larger if the data can
 // hardly distinguish the effect of a parameter of the likelihood from the effects of the
 // other parameters. The standard deviations are those of the Gaussian with covariance C
-// at the mode. The posterior itself may be wider or narrower than this Gaussian.
+// at the mode. The posterior may be wider or narrower than its Gaussian approximation.
 //
 // Suppose that the log density of the data has kinks, as with Laplace errors. For a datum
 // close to its kink, the solver's error moves the posterior more than the Fisher
 // information suggests; for other data, it moves the posterior less. If there are kinks,
 // the W in the formula for Δu contains the second derivatives of the negative log density
 // of each datum, averaged over the posterior. The bound assumes the worst case, in which
-// the solver's error affects only the data to which the posterior is most sensitive. The
-// bound is then about ¾ (n/p)^¼ D for n data values and p parameters.
+// the solver's error affects only the data to which the posterior is most sensitive. In
+// this worst case, the bound is about ¾ (n/p)^¼ D for n data values and p parameters.
 //
 // The solver's error in G also moves the mode, by an amount that is proportional to the
 // residuals of the data. Averaged over data sets, the shift due to the error in G is
@@ -32,9 +32,9 @@ import "github.com/probode/probode/pkg/probode"
 // large for the assumed measurement errors.
 //
 // The quantities D and Δu are computed at the mode. Away from the mode, the two setups
-// are compared along lines and at draws from the prior. If the difference between the
-// means of the two densities is clearly larger than the bound computed at the mode, this
-// difference replaces the bound.
+// are compared along lines and at draws from the prior. If the means of the two densities
+// differ by clearly more than the bound computed at the mode, their difference replaces
+// the bound.
 //
 // Each of the two setups predicts a distribution of the data. The total variation
 // distance between these two distributions is 2Φ(D/2) − 1, and the Kullback–Leibler
@@ -65,9 +65,9 @@ type AtMode struct {
 	From  []float64 // point at which the climb to Theta began
 
 	// Moved is the largest difference between From and Theta in any parameter, in
-	// standard deviations. If Moved is below 5, the solver's error is assumed to have
-	// moved the mode. If Moved is 5 or more, the reference posterior is assumed to have
-	// no mode near From.
+	// standard deviations. If Moved is below 5, From and Theta are assumed to be the same
+	// mode, moved by the solver's error. If Moved is 5 or more, the reference posterior
+	// is assumed to have no mode near From.
 	Moved float64
 
 	D     float64
@@ -82,10 +82,10 @@ type AtMode struct {
 	Misfit float64
 
 	// If Bound comes from a comparison away from the mode, Where is the point at which
-	// the densities differ most. Otherwise Where is nil. Differ is the log density under
-	// Setup minus the log density under the reference at the point Where, each relative
-	// to its value at the mode. Differ is −∞ if only the Setup fails at this point, and
-	// +∞ if only the reference fails.
+	// the densities differ most. Otherwise Where is nil. To compute Differ, the log
+	// density at Where is measured from its value at the mode. Differ is the result for
+	// Setup minus the result for the reference. Differ is −∞ if only the Setup fails at
+	// this point, and +∞ if only the reference fails.
 	Where  []float64
 	Differ float64
 
@@ -102,7 +102,7 @@ type AtMode struct {
 	// steps, a step size ten times smaller. The reference may step over a pulse of f. If
 	// a solution with many equal steps shows such a pulse, OwnD is at least the
 	// discrepancy D between the reference and that solution. OwnD is NaN if the more
-	// accurate solution fails.
+	// accurate solution cannot be computed.
 	OwnD float64
 
 	// Found says whether Theta is a mode. If Found is false, the climb ended before it

@@ -7,7 +7,8 @@
 // the package compares both setups along lines and at draws from the prior, to find
 // differences that a first-order analysis at a mode does not show. LargestEnough searches
 // for the largest step size or tolerance with which every shift stays below a threshold.
-// To measure the effect of the error by sampling from the posterior, use package assess.
+// To measure the effect of the solver's error by sampling from the posterior, use package
+// assess.
 //
 // Certificates are computed in compute.go.
 package certify

@@ -45,8 +45,8 @@ type Enough struct {
 	Draws  int     // number of points at which each was tried, including the modes
 
 	// Lost is the number of draws at which the reference failed; Draws does not include
-	// them. If more than about one draw in twenty is lost, no step size or tolerance
-	// counts as small enough.
+	// them. If the reference fails at more than about one draw in twenty, no step size or
+	// tolerance counts as small enough.
 	Lost int
 }
 
@@ -66,10 +66,11 @@ type Level struct {
 
 // LargestEnough searches for the largest step size with which the shift of every
 // parameter stays below the threshold. If the mesh of p has a tolerance, LargestEnough
-// searches for the largest tolerance instead. The shifts must be small enough at the
-// modes, away from the modes as in a Certificate, and at 95 % of the draws from the
-// Gaussian approximations at the modes. When the tolerance changes, the ratio of the
-// absolute to the relative tolerance stays the same.
+// searches for the largest tolerance instead. The shifts must stay below the threshold at
+// the modes and, as in a Certificate, away from the modes. The shifts must also stay
+// below the threshold at 95 % of the draws from the Gaussian approximations at the modes.
+// When the tolerance changes, the ratio of the absolute to the relative tolerance stays
+// the same.
 //
 // If the settings contain no modes, LargestEnough then searches for modes of the
 // posterior computed with the step size or tolerance that it has found. If this

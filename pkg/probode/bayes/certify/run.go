@@ -33,9 +33,9 @@ type Settings struct {
 // Run compares the Setup of p with the reference at the modes of the posterior. After the
 // search for modes, the reference solver runs a few dozen times for each mode. For d
 // parameters, the comparison away from the mode takes at most 50 + 20 d solves with the
-// two setups together. If the computation fails at one mode, the field Err of its AtMode
-// says why. Run returns an error if there is a mistake in the model or the settings, or
-// if ctx is done.
+// two setups together. If the computation fails at a mode, the AtMode for this mode
+// contains the error message. Run returns an error if there is a mistake in the model or
+// the settings, or if ctx is done.
 func Run(ctx context.Context, p *bayes.Posterior, s Settings) (*Certificate, error) {
 	all, err := Each(ctx, p, []probode.Setup{{}}, s)
 	if err != nil {

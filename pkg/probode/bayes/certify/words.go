@@ -13,7 +13,7 @@ import (
 // The functions in this file write the sentences and tables of certificates.
 
 // String returns the answer for the first setup that is certified, and a table of all
-// setups. If no setup is certified, the answer is for the last setup.
+// setups. If no setup is certified, String returns the answer for the last setup.
 func (c Certificates) String() string {
 	var b strings.Builder
 	if len(c.All) > 0 {

@@ -17,8 +17,8 @@ import (
 
 // Integrated is a sample.Sampler that draws from the result of Posterior by the
 // Metropolis algorithm. Integrated can be used with any posterior whose method is a
-// filter.EK. The noise scale α of that posterior is the diffusion κ²: a known number, for
-// example a calibrated one, or a parameter with a prior.
+// filter.EK. The noise scale α of the posterior is used as the diffusion κ². It can be a
+// known number, for example a calibrated one, or a parameter with a prior.
 //
 // Stationary distribution: p(θ | Y). Each draw requires one evaluation of the log
 // likelihood.

@@ -15,13 +15,13 @@ type Settings struct {
 	// Points is the number of draws from the prior at which the density is evaluated. The
 	// draws are spread evenly over the prior of each parameter. Zero means 400, and a
 	// negative number means none. Starts is the number of these draws at which searches
-	// begin. Zero means 24 (more if there are few dimensions), or up to four times that
-	// number if the end points of the first searches suggest that there are other modes.
-	// With Starts = 0, further searches begin where the density rises again along a
-	// coordinate line through the highest end point. If Starts is 0, no new search begins
-	// once the searches have used about a sixth of the solves that a sampling run needs.
-	// For d parameters, a sampling run with the default settings takes 4 (2000 + 250 d)
-	// solves.
+	// begin. Zero means 24, or more in few dimensions. With Starts = 0, up to four times
+	// as many searches are made if the end points of the first ones suggest that there
+	// are other modes. With Starts = 0, Find also looks along coordinate lines through
+	// the highest end point, and begins searches where the density rises again. If Starts
+	// is 0, no new search begins once the searches have used about a sixth of the solves
+	// that a sampling run needs. For d parameters, a sampling run with the default
+	// settings takes 4 (2000 + 250 d) solves.
 	Points, Starts int
 }
 

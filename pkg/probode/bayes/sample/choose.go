@@ -37,16 +37,15 @@ const (
 // with an accurate solver at the modes and around them. With up to 15 parameters, Choose
 // also compares the solvers far from the modes, at points where the posterior density is
 // not negligible. The choice of the sampler depends on the number of modes, on whether
-// they are nearly Gaussian, and on whether the solutions have derivatives. The search
+// they are nearly Gaussian, and on whether the solver provides derivatives. The search
 // for modes begins at the points in the argument `from`. If `from` is nil and there are
 // up to 15 parameters, the search begins at draws from the prior. With more parameters,
 // the search begins at a single point: the nominal point or, if there is none, the
-// medians of the priors. A search from a single point may miss other modes, and the
-// field Why of the Plan says so. Choose uses only the fields Chains, Seed and Workers of
-// s.
+// medians of the priors. A search from a single point may miss other modes, and the field
+// Why of the Plan says so. Choose uses only the fields Chains, Seed and Workers of s.
 //
-// The choice depends only on p, on the given points, and on s.Seed, so a run can be
-// resumed.
+// The choice depends only on p, on the given points, and on s.Seed, so a resumed run
+// makes the same choice.
 func Choose(ctx context.Context, p *bayes.Posterior, from [][]float64, s mcmc.Settings) (*Plan, error) {
 	found, searched := p.Modes, ""
 	var err error

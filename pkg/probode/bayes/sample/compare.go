@@ -20,8 +20,8 @@ type Measurement struct {
 	Sampler Sampler
 	Chains  *mcmc.Chains
 
-	// Solves is the work per draw: the number of steps that the solvers take, divided by
-	// the number of steps in one solution of all equations with the posterior's Setup.
+	// Solves is the work per draw: the number of solver steps per draw, divided by the
+	// number of steps that the posterior's Setup needs to solve all equations once.
 	// Solves does not include the solves that compute weights.
 	Solves float64
 
@@ -55,7 +55,7 @@ type Comparison []Measurement
 
 // Compare draws from p with each of the samplers in turn, with the same settings. The
 // seed is the same for all samplers, so they also have the same starting points and the
-// same random numbers for the proposals of θ. The results contain the work per draw, and
+// same random numbers for the proposals of θ. The results contain the work per draw and
 // the effective number of draws.
 //
 // The samplers need not draw from the same distribution; the documentation of each
@@ -84,9 +84,8 @@ func Measure(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Se
 }
 
 // More continues the same chains until each has the given number of draws, and returns
-// all draws, beginning with the earlier ones. The draws are the same as in one run of
-// that length. The Measurement r does not change, but More must not be called on it
-// again.
+// all draws, beginning with the earlier ones. A single run with as many draws would give
+// the same result. More does not change r, but must not be called on r again.
 func (r Measurement) More(ctx context.Context, draws int) (Measurement, error) {
 	if r.job == nil {
 		return r, errors.New("sample: Measurement.More can continue only a Measurement that Measure returned")

@@ -56,8 +56,8 @@ import (
 // Many solves are saved if only a few moves are accepted, as is usual for a random walk
 // in many dimensions or in a curved posterior. In a nearly Gaussian posterior, about half
 // of the default proposals are accepted, and at most half of the solves are saved. For
-// such a posterior, Deterministic is equally efficient. With Noise each move of ξ needs a
-// solve of the second stage.
+// such a posterior, Deterministic is equally efficient. With Noise, each move of ξ also
+// needs one solve of the second stage.
 type DelayedAcceptance struct {
 	// First is the setup of the first stage. If First.Method or First.Mesh is nil, that
 	// of the posterior is used. If Second is given, the zero value of First stands for
@@ -67,7 +67,7 @@ type DelayedAcceptance struct {
 
 	// Second is the setup of the second stage, such as the one from reference.Accurate;
 	// the zero value stands for the setup of the posterior. If Second is given, the
-	// chains start at the modes of the posterior computed with this setup, and Noise is
+	// chains start at the modes of the posterior computed with Second, and Noise is
 	// ignored.
 	Second probode.Setup
 

@@ -11,8 +11,8 @@ import (
 // without noise, ξ = 0.
 //
 // Stationary distribution: p₀(θ | Y) ∝ p(Y | Z(θ, 0)) p(θ), in which the solver's error
-// is ignored. Cost: one solve for each draw. Use Deterministic as a standard of
-// comparison, or if the step is known to be small enough.
+// is ignored. Cost: one solve for each draw. Use Deterministic for comparison with other
+// samplers, or if the step is known to be small enough.
 type Deterministic struct {
 	// Proposal is the rule that proposes moves of θ; nil stands for a rule that needs no
 	// tuning.

@@ -26,6 +26,6 @@
 // method. Each draw needs at least two passes of the filter.
 //
 // All samplers except ExpectedLikelihood and RedrawOnAccept are exact: up to Monte Carlo
-// error, their draws have the stationary distribution in the table. For Reweighted the
+// error, their draws have the stationary distribution in the table. For Reweighted, the
 // Monte Carlo error includes the error of the weights.
 package sample

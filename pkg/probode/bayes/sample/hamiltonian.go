@@ -24,10 +24,10 @@ import (
 // a few directions of ξ. The part of ξ that belongs to the steps between two observation
 // times affects the later states only through the state at the second of these times. The
 // data at one observation time are therefore informative about at most as many directions
-// of ξ as the state has components (see shape.Informed). In all other directions the
-// distribution of ξ is its prior. Under the prior the coordinates v in the informed
-// directions have the distribution N(0, I). A Gaussian approximation of the posterior of
-// (θ, v), found by Fisher scoring, determines the scales of the moves.
+// of ξ as the state has components (see shape.Informed). In all other directions, the
+// posterior distribution of ξ is the same as its prior. Under the prior, the coordinates
+// v in the informed directions have the distribution N(0, I). A Gaussian approximation of
+// the posterior of (θ, v), found by Fisher scoring, determines the scales of the moves.
 //
 // The draws are correct even if the approximation is poor. PCNWithinGibbs is used instead
 // if there is no approximation, if there are several modes, if the path of the solver has

@@ -26,9 +26,9 @@ import (
 //
 // Stationary distribution: p₀(θ | Y) computed with the field Setup, or with the
 // posterior's setup if this field is zero. Cost: several leapfrog steps for each draw;
-// each step needs a solution and its gradient. The draws are nearly independent, so NUTS
-// is the cheapest sampler if there are more than about ten parameters, or if they are
-// strongly correlated.
+// each step needs a solution and its gradient. The draws are nearly independent. NUTS is
+// the cheapest sampler for more than about ten parameters, and for strongly correlated
+// parameters.
 type NUTS struct {
 	// Setup is the setup of the solver; the zero value stands for the setup of the
 	// posterior.

@@ -18,14 +18,14 @@ import (
 //	ξ′ = √(1−β²) ξ + β η,       accepted with  min(1, p(Y|Z(θ,ξ′)) / p(Y|Z(θ,ξ)))
 //
 // The move of ξ is a preconditioned Crank–Nicolson (pCN) move, which is reversible for
-// p(ξ) = N(0, I) for any number of steps [Cotter et al. 2013].
+// p(ξ) = N(0, I) for any number of solver steps [Cotter et al. 2013].
 //
-// If the noise of the solver is large, these two moves by themselves mix slowly, because
-// the data determine θ only together with ξ. So in every second iteration a joint move of
-// θ and ξ replaces the move of ξ. For the joint move, time is divided into blocks, and ξ
-// is summed over each block. The sums v are scaled so that their prior distribution is
-// N(0, I). The joint move is a Crank–Nicolson move that is reversible for N(m, C), a
-// Gaussian approximation of the posterior of (θ, v) with θ on the unconstrained scale,
+// If the noise of the solver is large, alternating moves of θ and ξ mix slowly, because
+// the data determine θ only together with ξ. In every second iteration, a joint move of θ
+// and ξ replaces the move of ξ. For the joint move, time is divided into blocks, and ξ is
+// summed over each block. The sums v are scaled so that their prior distribution is N(0,
+// I). The joint move is a Crank–Nicolson move that is reversible for N(m, C), a Gaussian
+// approximation of the posterior of (θ, v) with θ on the unconstrained scale,
 //
 //	(θ, v)′ = m + √(1−b²) ((θ, v) − m) + b C^½ z,
 //	ξ′ = √(1−b²) ξ + b η  for the part of ξ that v does not determine,
@@ -37,9 +37,9 @@ import (
 // rarely accepted, but the draws are still correct.
 //
 // Stationary distribution: p(θ, ξ | Y). Cost: two solves and N × d standard normal
-// numbers for each draw. A draw takes about 2.5 times as long as a draw with
-// Deterministic. During burn-in the step size β of the moves of ξ is tuned so that a
-// quarter of them are accepted; it then stays fixed. The zero value is ready for use.
+// numbers for each draw. A draw takes about 2.5 times as long as with Deterministic.
+// During burn-in, the step size β of the moves of ξ is tuned so that a quarter of them
+// are accepted. After burn-in, β stays fixed. The zero value is ready for use.
 type PCNWithinGibbs struct {
 	// Proposal is the rule that proposes moves of θ; nil stands for a rule that needs no
 	// tuning.

@@ -10,8 +10,8 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// PseudoMarginal updates only θ, with the Metropolis algorithm. In place of the
-// likelihood with ξ integrated out, it uses an unbiased estimate,
+// PseudoMarginal updates only θ, with the Metropolis algorithm. Instead of the exact
+// likelihood p(Y | θ), PseudoMarginal uses an unbiased estimate,
 //
 //	p̂(Y | θ) ≈ p(Y | θ) = ∫ p(Y | Z(θ, ξ)) p(ξ) dξ,
 //	accepted with  min(1, p̂(Y|θ′) p(θ′) q(θ|θ′) / p̂(Y|θ) p(θ) q(θ′|θ)),
@@ -49,22 +49,23 @@ type PseudoMarginal struct {
 	// of paths in the first half of the burn-in, so that the variance of log p̂ at the
 	// current θ is about 1.5. After the first half of the burn-in the number of paths
 	// stays fixed. The cost of an effective draw is lowest if the variance of log p̂ is
-	// between 1 and 3 [Doucet et al. 2015]. The value 1.5 is in the lower half of this
-	// range, because the variance may be larger at other θ.
+	// between 1 and 3 [Doucet et al. 2015]. The target 1.5 is in the lower half of the
+	// range from 1 to 3, because the variance may be larger at other θ.
 	Particles int
 
-	// Correlation is ρ in [0, 1). If Correlation is positive, the standard normal numbers
-	// U in the estimate are not drawn anew for θ′ but only perturbed,
+	// Correlation is the correlation ρ, in [0, 1), between the random numbers of
+	// successive estimates. If Correlation is positive, the standard normal numbers U in
+	// the estimate are not drawn anew for θ′ but only perturbed,
 	//
 	//	U′ = ρ U + √(1−ρ²) ε,   ε ~ N(0, I),
 	//
 	// so that the errors of the two estimates nearly cancel in the acceptance ratio, and
-	// fewer paths are enough [Deligiannidis, Doucet & Pitt 2018]. If Particles is zero,
-	// the number of paths is then chosen so that half the mean squared change in log p̂
-	// is 1.5. The closer ρ is to one, the more slowly U changes. On the FitzHugh–Nagumo
-	// problem, values of ρ from 0.8 to 0.9 were best; with ρ = 0.99 few paths are enough,
-	// but the chains must be long. Each chain stores U, which consists of Particles × N ×
-	// d numbers, and sorts the particles before resampling.
+	// fewer paths are enough [Deligiannidis, Doucet & Pitt 2018]. If Correlation is
+	// positive and Particles is zero, the number of paths is chosen so that half the mean
+	// squared change in log p̂ is 1.5. The closer ρ is to one, the more slowly U changes.
+	// On the FitzHugh–Nagumo problem, values of ρ from 0.8 to 0.9 were best; with ρ =
+	// 0.99 few paths are enough, but the chains must be long. Each chain stores U, which
+	// consists of Particles × N × d numbers, and sorts the particles before resampling.
 	Correlation float64
 }
 

@@ -44,9 +44,9 @@ import (
 //
 // Reweight returns an error if the chains do not belong to p, if they already have
 // weights, or if the accurate solver fails at all draws. If ctx is cancelled before all
-// weights are computed, the error is ctx.Err(), and the result contains only the first n
-// draws of every chain, where n is the largest number for which all these draws have
-// weights.
+// weights are computed, the error is ctx.Err(), and all chains are shortened to the same
+// number of draws. This number is the largest for which every remaining draw has a
+// weight.
 func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accurate probode.Setup, workers int) (*mcmc.Chains, error) {
 	if ctx == nil || p == nil || chains == nil {
 		return nil, errors.New("sample: an argument of Reweight is nil: want a context, a Posterior and Chains")

@@ -81,7 +81,7 @@ func (t TargetDistribution) String() string {
 	return "none that can be named"
 }
 
-// Noisy reports whether the solver's noise is part of the model of the target.
+// Noisy reports whether the target distribution includes the solver's noise.
 func (t Target) Noisy() bool {
 	return t.Distribution != Classical && t.Distribution != Accurate
 }
@@ -107,18 +107,18 @@ type Preparer interface {
 
 // A Replacer is a Sampler that draws not from the given posterior, but from another
 // posterior with the same parameters. The search for modes uses this other posterior,
-// whose density is passed to Check and Kernel. The kernel generates the quantities of
-// the given posterior.
+// whose density is passed to Check and Kernel. The kernel generates the quantities of the
+// posterior that the user gave.
 type Replacer interface {
 	Sampler
-	// Replace returns the posterior that replaces p.
+	// Replace returns the posterior from which the sampler draws instead of p.
 	Replace(ctx context.Context, p *bayes.Posterior) (*bayes.Posterior, error)
 }
 
 // A Finisher is a Sampler that processes the chains after they are complete.
 type Finisher interface {
 	Sampler
-	// Finish returns the chains that replace the chains drawn by the kernels.
+	// Finish processes the chains that the kernels have drawn, and returns the result.
 	Finish(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains) (*mcmc.Chains, error)
 }
 
@@ -139,8 +139,8 @@ type Learner interface {
 // Tuned is a kernel that reports a value that it has tuned.
 type Tuned interface {
 	mcmc.Kernel
-	// Tuned returns the name of the tuned quantity, and its value in this chain. In the
-	// notes of the run the name is followed by the values from all chains.
+	// Tuned returns the name of the tuned quantity, and its value in this chain. A note
+	// of the run gives the name and the values from all chains.
 	Tuned() (what, value string)
 }
 

@@ -163,7 +163,7 @@ func (s *state) place(logPrior, ll float64) {
 // Position returns θ.
 func (s *state) Position() []float64 { return s.theta }
 
-// Stats returns the counts since Init.
+// Stats returns the numbers of proposed, accepted and failed moves since Init.
 func (s *state) Stats() mcmc.Stats { return s.stats }
 
 // Generate writes the generated quantities that are listed in the documentation of Run.

@@ -29,7 +29,8 @@ import (
 // the description or log_density differs from that in the files in `dir`. When a chain is
 // resumed, its log density must be the same, bit for bit, as when the state of the chain
 // was saved. If the last iterations of the chain have to be repeated, they must lead to
-// the same draw. In the files the fields of o.Meta follow the description of the run.
+// the same draw. In the files, the description of the run is followed by the fields of
+// o.Meta.
 //
 // All chains of a study must be drawn on the same kind of processor. If two processors
 // compute exp or a fused multiply-add in different ways, their results differ in the last

@@ -18,10 +18,11 @@ import (
 //
 // Stationary distribution: p₀(θ | Y) computed with the field Setup, or with the
 // posterior's setup if this field is zero. Cost: 42 solves for each draw with ten
-// temperatures, because for each draw the replica at β = 1 makes fifteen moves, and every
-// other replica makes three. Successive iterations of mcmc.Tempering differ little, so
-// only every third of them gives a draw. Use Tempering if the posterior has several modes
-// or has ridges along which other samplers move too slowly, or to check other samplers.
+// temperatures. For each draw, the replica at β = 1 makes fifteen moves, and each of the
+// nine other replicas makes three. Successive iterations of mcmc.Tempering differ little,
+// so only every third of them gives a draw. Use Tempering if the posterior has several
+// modes or has ridges along which other samplers move too slowly, or to check other
+// samplers.
 type Tempering struct {
 	// Setup is the setup of the solver; the zero value stands for the setup of the
 	// posterior.
@@ -41,8 +42,8 @@ func (s Tempering) Proposals() mcmc.Rule { return s.Proposal }
 // The constant `tempered` is the number of iterations of mcmc.Tempering for each draw.
 const tempered = 3
 
-// BurnIn returns the number of iterations in which the temperatures and the proposals are
-// adapted, for d parameters.
+// BurnIn returns, for d parameters, the number of iterations in which the temperatures
+// and the proposals are adapted.
 func (Tempering) BurnIn(d int) int { return 200 + 50*d }
 
 // Target returns p₀(θ | Y).

@@ -57,11 +57,11 @@ func (r *Result) Histogram(k int, probability float64) (counts []int, lo, hi int
 //	F(z) − z,   F(z) = share of ranks < z (L+1)
 //
 // If the ranks are uniform, all differences lie between lo and hi with the given
-// probability, or with a slightly larger one, since ranks are whole numbers. The
-// differences show small systematic deviations better than a histogram does. If the curve
-// is an arch above zero, the draws tend to be larger than the true θ. If the curve rises
-// in the middle, the spread of the draws is too large; if it falls in the middle, their
-// spread is too small.
+// probability. The probability may be slightly larger, because ranks are whole numbers.
+// Small systematic deviations are easier to see in the differences than in a histogram.
+// If the curve is an arch above zero, the draws tend to be larger than the true θ. If the
+// curve rises in the middle, the spread of the draws is too large; if it falls in the
+// middle, their spread is too small.
 //
 // The bands follow Säilynoja, Bürkner & Vehtari (2022), and are computed in the same way
 // as the band of Histogram.

@@ -1,10 +1,10 @@
 // Package sbc checks samplers by simulation-based calibration.
 //
 // If θ is a draw from the prior and Y a draw from the model given θ, then θ is also a
-// draw from the posterior given Y. So the rank of θ among L independent draws from that
-// posterior is uniform on 0, …, L. The ranks from many data sets show whether a sampler
-// draws from the posterior that it claims to sample, even if nothing else is known about
-// that posterior.
+// draw from the posterior given Y. Therefore the rank of θ among L independent draws from
+// the posterior given Y is uniform on 0, …, L. The ranks from many data sets show whether
+// a sampler draws from the posterior that it claims to sample, even if nothing else is
+// known about that posterior.
 package sbc
 
 import (
@@ -69,8 +69,8 @@ type Settings struct {
 // For each data set, Run draws one chain, which starts at the θ that generated the data.
 // The test shows whether the sampler leaves the posterior invariant, but not whether a
 // chain started elsewhere converges to the posterior. Each data set has its own stream of
-// random numbers. So the result does not depend on the number of workers, and the first n
-// data sets do not depend on the total number of data sets.
+// random numbers. The result therefore does not depend on the number of workers, and the
+// first n data sets are the same, whatever the total number of data sets.
 //
 // If ctx is cancelled before all data sets are complete, the result holds the ranks from
 // the complete ones, and the error is ctx.Err().

@@ -138,7 +138,7 @@ func valueAt(f Function, x []float64) float64 {
 }
 
 // Finish climbs towards the maximum of f, and stops when the predicted rise of f is at
-// most `tolerance`. The last prediction uses derivatives that were computed at the final
+// most `tolerance`. The last prediction of the rise uses the derivatives at the final
 // point.
 func (a *Ascent) Finish(f Function, tolerance float64) {
 	const most = 100 // steps

@@ -14,7 +14,7 @@ import (
 //
 //	v_b = Σ_{i∈b} ξᵢ/√n_b,   n_b the number of steps,
 //
-// Under the prior, these sums are independent N(0, 1) variables.
+// Under the prior, the sums of different blocks are independent N(0, 1) variables.
 //
 // If Weights is not nil, the block stands for the linear combination v = Σ Weights[i]
 // ξ[From+i], where Weights is a unit vector (see Informed).
@@ -25,7 +25,7 @@ type Block struct {
 }
 
 // Blocks divides those steps of each experiment that use ξ into `count` intervals. If
-// there are fewer than `count` steps, each step is an interval. For each interval it
+// there are fewer than `count` steps, each step is an interval. For each interval, Blocks
 // returns one block for each component of ξ.
 func Blocks(e *bayes.Density, count int) []Block {
 	var blocks []Block

@@ -8,8 +8,8 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 )
 
-// A Datum describes one expected value on which the distribution of an observation
-// depends. The expected value comes from the observation's own column, or from another
+// A Datum describes how the distribution of one observation depends on one expected
+// value. The expected value comes from the observation's own column, or from another
 // column that supplies a parameter of the likelihood, such as a standard deviation. A
 // missing observation has no Datum.
 type Datum struct {

@@ -47,9 +47,9 @@ type Function interface {
 	// Expand computes the expansion at p.X, and reports whether it succeeded.
 	Expand(p *Point) bool
 
-	// Follow computes the expansion at p.X from the expansion at the previous point,
-	// without new derivatives if that is possible. The last call to Value must have been
-	// at p.X. Follow reports whether it succeeded.
+	// Follow computes the expansion at p.X from the expansion at the previous point, if
+	// possible without new derivatives. The last call to Value must have been at p.X.
+	// Follow reports whether it succeeded.
 	Follow(p *Point, before []float64) bool
 }
 

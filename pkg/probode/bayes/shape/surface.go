@@ -12,16 +12,16 @@ import (
 // A Surface is a Function whose value is the log posterior density of a Density, and
 // whose coordinates are the unconstrained parameters.
 //
-// The distribution of each data value depends on its locations: the expected value and
-// the unknown parameters of its likelihood. Let J be the derivative of the locations with
-// respect to the coordinates, and let s and I be the score and the Fisher information
-// with respect to the locations. Then the gradient is Jᵀs and the information is JᵀIJ,
-// plus the contributions of the priors.
+// The distribution of each data value depends on numbers called its locations: the
+// expected value and the unknown parameters of the likelihood. Let J be the derivative of
+// the locations with respect to the coordinates, and let s and I be the score and the
+// Fisher information with respect to the locations. Then the gradient is Jᵀs and the
+// information is JᵀIJ, plus the contributions of the priors.
 //
 // J is computed from derivatives of the path if ∂f/∂θ is known, and otherwise from
-// differences between solutions. An accurate solver provides no derivatives. They are
-// computed with an adaptive Radau method if this method predicts nearly the same data as
-// the accurate solver.
+// differences between solutions. An accurate solver provides no derivatives of its
+// solutions. They are computed with an adaptive Radau method if this method predicts
+// nearly the same data as the accurate solver.
 //
 // In a model with many experiments, a change of one coordinate requires new solves only
 // for the experiments whose equations depend on this coordinate. A change in the size of
