@@ -19,7 +19,7 @@ import (
 //	{"$": [m, k, a, b, c, …]}
 //
 // The numbers m and k are followed by the columns of the list, one after another, in
-// units of 10⁻ᵏ. Each column begins with its first number, such as a, and continues with
+// units of 10⁻ᵏ. Each column begins with its first number, and continues with
 // the differences between successive numbers. A null is written as 0.5, which cannot
 // occur as a difference of integers.
 func pack(option []byte) (string, error) {

@@ -184,8 +184,8 @@ func (p *page) tiles(c draw.Canvas) (plots [][]*plot.Plot, t draw.Tiles, canvase
 	return plots, t, canvases
 }
 
-// The method plot() returns panel i as a plot. The horizontal axis has at most about nx
-// labelled ticks, and the vertical axis at most about ny.
+// The method plot() returns panel i as a plot. The horizontal axis has about nx
+// labelled ticks or fewer, and the vertical axis about ny or fewer.
 func (p *page) plot(i, nx, ny int) *plot.Plot {
 	panel, lim := p.Panels[i], p.limits[i]
 	q := plot.New()

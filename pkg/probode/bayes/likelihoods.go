@@ -282,8 +282,8 @@ type Describer interface {
 
 // A Description describes a Likelihood.
 type Description struct {
-	// Of is the likelihood that is described. If a likelihood has no method Describe of
-	// its own, but inherits that of an embedded likelihood, then Of is the embedded one.
+	// Of is the likelihood that is described. If a likelihood inherits the method Describe
+	// of an embedded likelihood, the field Of holds the embedded likelihood.
 	// An inherited description is ignored, because the likelihood that inherits it may
 	// use the numbers in a different way.
 	Of Likelihood

@@ -25,7 +25,7 @@ type Prediction struct {
 
 // Quantiles returns a quantile of the new observations of column k for each time. The
 // argument `prob` is the level of the quantile, such as 0.5 for the median. An
-// observation is NaN if the error distribution is undefined at its expected value.
+// observation is NaN if its expected value does not define an error distribution.
 // Observations that are NaN are left out; if none remain, the quantile is NaN.
 func (q *Prediction) Quantiles(k int, prob float64) []float64 {
 	draws := q.Y

@@ -45,7 +45,7 @@ import (
 // Without burn-in nothing is learned.
 //
 // How long the burn-in must be depends on what is known about the target beforehand. If
-// Cov is approximately the covariance of the target or a larger multiple of it, 1000
+// Cov is approximately the covariance of the target, times a factor of at least 1, 1000
 // iterations suffice in twenty dimensions. If Cov is too large or too small by factors of
 // two to three in several directions, 10 000 iterations are needed. Without Cov, 1000
 // iterations suffice in three dimensions even if the scales are wrong by a factor of a

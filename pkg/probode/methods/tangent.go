@@ -57,9 +57,9 @@ func (s *implicit) newTangent() {
 //
 // In d dimensions with n stages, the factorisation takes about (2/3)(nd)³
 // multiplications. An iterative solution takes about six iterations of about 4(nd)²
-// multiplications each. Therefore the factorisation is faster if nd < 36m. The method
-// does not use the factorisation for banded matrices, for which iterations take far fewer
-// multiplications.
+// multiplications each. Therefore the factorisation is faster if nd < 36m. With
+// banded matrices the method always iterates, because each iteration then takes far fewer
+// multiplications than 4(nd)².
 func (s *implicit) direct(m int) bool {
 	if s.jac.Banded || s.table.stages*s.d >= 36*m {
 		return false

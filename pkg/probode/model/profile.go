@@ -27,11 +27,12 @@ type ProfileLikelihood struct {
 	Points    []ProfilePoint // by value, including the optimum
 	// Lower and Upper are the ends of the confidence interval. An end is open if the
 	// profile stays above the threshold up to the bound of the parameter. If a parameter
-	// has no bound, a bound is assumed. On a logarithmic scale, an assumed bound differs
-	// from the optimum by a factor of 10¹⁰. On the linear scale, the distance between an
-	// assumed bound and the optimum is ten times a typical change of the parameter. If an
-	// end is open, the data do not limit the parameter on that side. If Err is not nil, a
-	// closed end may merely be the point at which the computation of the profile stopped.
+	// has no bound, a default bound is used. On a logarithmic scale, the default bounds
+	// are the value at the optimum times 10¹⁰ and 10⁻¹⁰. On the linear scale, the
+	// distance between a default bound and the optimum is ten times a typical change of
+	// the parameter. If an end is open, the data do not limit the parameter on that side.
+	// If Err is not nil, a closed end may merely be the point at which the computation of
+	// the profile stopped.
 	Lower, Upper         float64
 	LowerOpen, UpperOpen bool
 	// Elsewhere lists points at which the log-likelihood exceeds the threshold, although

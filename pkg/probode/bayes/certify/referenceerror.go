@@ -65,8 +65,8 @@ func Unseen(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [][
 // `expected` holds the expected data computed in three ways: with the reference, with
 // many equal steps, and with a quarter as many equal steps. A jump of f causes an error
 // that is proportional to the step size. This error is four times as large with a quarter
-// of the steps, so the two solutions with equal steps differ by three times the error of
-// the more accurate one. If the reference has stepped over a pulse, the differences do
+// of the steps, so these two solutions differ by three times the error of the more
+// accurate one. If the reference has stepped over a pulse, the differences do
 // not follow this pattern.
 func steppedOver(many *evaluator, expected [][]float64, theta []float64) float64 {
 	d := many.discrepancy(expected[0], expected[1], theta, manyRounded)

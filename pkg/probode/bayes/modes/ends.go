@@ -224,7 +224,7 @@ func bent(e *bayes.Density, a, b []float64, low float64, times int) bool {
 	return true
 }
 
-// The type `plane` is a surface whose expansions allow steps only within one plane.
+// A climb on a surface of the type `plane` stays in a plane with the given normal.
 type plane struct {
 	*shape.Surface
 	normal []float64

@@ -273,9 +273,9 @@ func (a *Ascent) Within(radius float64) (d []float64, rise float64) {
 	return d, rise
 }
 
-// The method damped() computes the step for the method Within, in coordinates divided by
-// their units. The argument `negative` is an upper bound on the absolute values of the
-// negative eigenvalues of the curvature.
+// The method damped() computes the step for the method Within, in scaled coordinates:
+// each coordinate is divided by its unit. The argument `negative` is an upper bound on
+// the absolute values of the negative eigenvalues of the curvature.
 func (a *Ascent) damped(curvature *mat.SymDense, g []float64, negative, radius float64, low, high []float64) []float64 {
 	var largest float64
 	for k := range g {

@@ -41,8 +41,8 @@ type bucketRoom struct {
 	picked []float64 // the values of all buckets that are needed
 }
 
-// selectRanks stores the order statistics of `values` that have the given ranks in the
-// field `found`. The ranks are counted from 0, and are in increasing order.
+// selectRanks writes to the field `found` those order statistics of `values` that have the
+// given ranks. The ranks are counted from 0, and are in increasing order.
 func (c *column) selectRanks(values []float64, ranks []int) {
 	c.found = slices.Grow(c.found[:0], len(ranks))[:len(ranks)]
 	c.pick(values, ranks, 0, c.found, 0)
