@@ -74,6 +74,21 @@ func newBox(q *Parameter, withPrior bool) (box, error) {
 	return b, nil
 }
 
+// Distinct reports whether the values a and b of the parameter, both on the linear scale,
+// belong to different optima. Two searches that end at the same optimum find slightly
+// different values. So the values are distinct only if they differ by more than 1 % and,
+// on the linear scale, by more than 0.003 typical changes of the parameter.
+func (q *Parameter) Distinct(a, b float64) bool {
+	least := 0.01 * math.Max(math.Abs(a), math.Abs(b))
+	if q.Scale == Lin {
+		// An optimum may be zero. The ends of two searches differ by at most 0.003 standard
+		// deviations, because the predicted rise at an optimum is at most 10⁻⁶.
+		box, _ := newBox(q, false)
+		least = math.Max(least, 3e-3*box.unit)
+	}
+	return math.Abs(a-b) > least
+}
+
 // priorWidth returns the width of the central 90 % interval of the prior of q, or 0 if q
 // has no prior.
 func priorWidth(q *Parameter) float64 {

@@ -228,8 +228,11 @@ func (f *modelFigure) fitted(ends []model.Optimum) []string {
 			failed++
 		case e.LogLikelihood > best.LogLikelihood-0.01:
 			same++
-			if f.apart(best.Theta, e.Theta) {
-				elsewhere++
+			for i, q := range f.file.Params {
+				if q.Distinct(best.Theta[i], e.Theta[i]) {
+					elsewhere++
+					break
+				}
 			}
 		default:
 			next = max(next, e.LogLikelihood)
@@ -254,18 +257,6 @@ func (f *modelFigure) fitted(ends []model.Optimum) []string {
 		}
 	}
 	return list
-}
-
-// The method apart() reports whether two points differ, in any parameter, by more than a
-// hundredth of the range of the slider.
-func (f *modelFigure) apart(a, b []float64) bool {
-	for i, q := range f.file.Params {
-		c := f.named(parameter + q.ID)
-		if math.Abs(a[i]-b[i]) > 0.01*(c.Max-c.Min) {
-			return true
-		}
-	}
-	return false
 }
 
 // The method certify() computes the same certificate as the command certify, for the

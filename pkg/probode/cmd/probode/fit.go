@@ -306,10 +306,8 @@ func writeOptima(out io.Writer, p *modelfile.File, priors bool, optima []modelfi
 }
 
 // The function otherwise() compares the optima that are as good as the best one, to
-// within the constant `same`. For each parameter whose values at these optima differ, it
-// returns a string with the smallest and the largest value. Differences of less than one
-// percent are ignored, because two searches that find the same optimum end at slightly
-// different values.
+// within the constant `same`. For each parameter with distinct values at these optima, it
+// returns a string with the smallest and the largest value.
 func otherwise(p *modelfile.File, optima []modelfile.Optimum) (list []string) {
 	for i, q := range p.Params {
 		low, high := math.Inf(1), math.Inf(-1)
@@ -318,11 +316,7 @@ func otherwise(p *modelfile.File, optima []modelfile.Optimum) (list []string) {
 				low, high = min(low, o.Theta[i]), max(high, o.Theta[i])
 			}
 		}
-		least := 0.01 * max(math.Abs(low), math.Abs(high))
-		if q.Scale == modelfile.Lin && q.Upper-q.Lower < math.Inf(1) { // for values near 0
-			least = max(least, 1e-4*(q.Upper-q.Lower))
-		}
-		if high-low > least {
+		if q.Distinct(low, high) {
 			list = append(list, fmt.Sprintf("%s from %.6g to %.6g", text.Clip(q.ID), low, high))
 		}
 	}

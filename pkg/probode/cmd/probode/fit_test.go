@@ -172,3 +172,21 @@ data: |
 		}
 	}
 }
+
+// The optimum of b is zero, so searches that end there find values of any relative size.
+// They are not said to be different.
+func TestFitAtZero(t *testing.T) {
+	file := textFile(t, t.TempDir(), "m.yaml", `name: zero
+parameters: [{parameterId: b, nominalValue: 0.1, objectivePriorType: normal, objectivePriorParameters: 0;1}]
+odes: [{stateId: x, rightHandSide: b * (2 - x)^3, initialValue: 3}]
+observables: [{observableId: y, observableFormula: x, noiseFormula: 0.5}]
+data: |
+  time,y
+  1,3
+  2,3
+  3,3
+`)
+	if out := output(t, "fit", "-model", file, "-starts", "50"); strings.Contains(out, "equally good") {
+		t.Error(out)
+	}
+}
