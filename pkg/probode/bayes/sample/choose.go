@@ -184,29 +184,38 @@ func fitting(ctx context.Context, q *bayes.Posterior, seed uint64) (Sampler, str
 // error is large enough to matter. Check returns "" if there are no draws, or if the
 // sampler uses an accurate solver of its own.
 func (p *Plan) Check(ctx context.Context, chains *mcmc.Chains) (string, error) {
-	const compared = 20
 	all := chains.Pooled()
 	if t := p.Sampler.Target(); t.Distribution != Classical || len(all) == 0 {
 		return "", nil // the sampler itself solves accurately
 	}
-	e, err := bayes.NewDensity(ctx, p.Posterior)
-	if err != nil {
+	worst, n, err := errorAt(ctx, p.Posterior, all, 20)
+	switch {
+	case err != nil:
 		return "", err
+	case worst <= mattersD:
+		return fmt.Sprintf("at the %d draws that were checked the error of the solver is at most %.1g posterior standard deviations", n, math.Max(worst, 1e-4)), nil
 	}
+	return fmt.Sprintf("caution: at the %d draws that were checked the error of the solver is up to %.2g posterior standard deviations, so the draws may be wrong: with -scheme delayed-acceptance-accurate, an accurate solver checks each move", n, worst), nil
+}
+
+// The function errorAt() compares the solver of p with an accurate solver at up to `most`
+// of the draws, spread evenly over the chains. It returns the largest discrepancy D, and
+// the number of draws that were compared. Draws at which the accurate solver fails are
+// left out.
+func errorAt(ctx context.Context, p *bayes.Posterior, draws [][]float64, most int) (worst float64, n int, err error) {
+	e, err := bayes.NewDensity(ctx, p)
+	if err != nil {
+		return 0, 0, err
+	}
+	most = min(most, len(draws))
 	var points [][]float64
-	for i := range min(compared, len(all)) {
-		points = append(points, all[(i+1)*len(all)/min(compared, len(all))-1])
+	for i := range most {
+		points = append(points, draws[(i+1)*len(draws)/most-1])
 	}
 	ruler, err := newRuler(ctx, e, points, 0)
 	if err != nil {
-		return "", err
+		return 0, 0, err
 	}
-	_, worst := ruler.measure(ctx, e)
-	if ctx.Err() != nil {
-		return "", ctx.Err()
-	}
-	if worst <= mattersD {
-		return fmt.Sprintf("at the %d draws that were checked the error of the solver is at most %.1g posterior standard deviations", len(ruler.points), math.Max(worst, 1e-4)), nil
-	}
-	return fmt.Sprintf("caution: at the %d draws that were checked the error of the solver is up to %.2g posterior standard deviations, so the draws may be wrong: with -scheme delayed-acceptance-accurate, an accurate solver checks each move", len(ruler.points), worst), nil
+	_, worst = ruler.measure(ctx, e)
+	return worst, len(ruler.points), ctx.Err()
 }

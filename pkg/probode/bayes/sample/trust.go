@@ -133,22 +133,9 @@ func pilot(ctx context.Context, q *bayes.Posterior, sampler Sampler, s mcmc.Sett
 	if err != nil {
 		return "", ctx.Err() // the run itself will say what is wrong
 	}
-	e, err := bayes.NewDensity(ctx, q)
-	if err != nil {
+	worst, _, err := errorAt(ctx, q, chains.Pooled(), compared)
+	if err != nil || worst <= mattersD {
 		return "", err
-	}
-	all := chains.Pooled()
-	var points [][]float64
-	for i := range compared {
-		points = append(points, all[(i+1)*len(all)/compared-1])
-	}
-	ruler, err := newRuler(ctx, e, points, 0)
-	if err != nil {
-		return "", err
-	}
-	_, worst := ruler.measure(ctx, e)
-	if ctx.Err() != nil || worst <= mattersD {
-		return "", ctx.Err()
 	}
 	return fmt.Sprintf("at the draws of a short run its error is up to %.2g posterior standard deviations.", worst), nil
 }
