@@ -188,34 +188,37 @@ func (p *Plan) Check(ctx context.Context, chains *mcmc.Chains) (string, error) {
 	if t := p.Sampler.Target(); t.Distribution != Classical || len(all) == 0 {
 		return "", nil // the sampler itself solves accurately
 	}
-	worst, n, err := errorAt(ctx, p.Posterior, all, 20)
+	n := min(20, len(all))
+	worst, failed, err := errorAt(ctx, p.Posterior, all, n)
+	const wrong = ", so the draws may be wrong: with -scheme delayed-acceptance-accurate, an accurate solver checks each move"
 	switch {
 	case err != nil:
 		return "", err
+	case failed > 0:
+		return fmt.Sprintf("caution: an accurate solver cannot solve the equations at %d of the %d draws that were checked", failed, n) + wrong, nil
 	case worst <= mattersD:
 		return fmt.Sprintf("at the %d draws that were checked the error of the solver is at most %.1g posterior standard deviations", n, math.Max(worst, 1e-4)), nil
 	}
-	return fmt.Sprintf("caution: at the %d draws that were checked the error of the solver is up to %.2g posterior standard deviations, so the draws may be wrong: with -scheme delayed-acceptance-accurate, an accurate solver checks each move", n, worst), nil
+	return fmt.Sprintf("caution: at the %d draws that were checked the error of the solver is up to %.2g posterior standard deviations", n, worst) + wrong, nil
 }
 
-// The function errorAt() compares the solver of p with an accurate solver at up to `most`
-// of the draws, spread evenly over the chains. It returns the largest discrepancy D, and
-// the number of draws that were compared. Draws at which the accurate solver fails are
-// left out.
-func errorAt(ctx context.Context, p *bayes.Posterior, draws [][]float64, most int) (worst float64, n int, err error) {
+// The function errorAt() compares the solver of p with an accurate solver at n of the
+// draws, spread evenly over the chains. It returns the largest discrepancy D, and the
+// number of these draws at which the accurate solver failed. At such draws, the posterior
+// that belongs to the exact solution probably has no density.
+func errorAt(ctx context.Context, p *bayes.Posterior, draws [][]float64, n int) (worst float64, failed int, err error) {
 	e, err := bayes.NewDensity(ctx, p)
 	if err != nil {
 		return 0, 0, err
 	}
-	most = min(most, len(draws))
 	var points [][]float64
-	for i := range most {
-		points = append(points, draws[(i+1)*len(draws)/most-1])
+	for i := range n {
+		points = append(points, draws[(i+1)*len(draws)/n-1])
 	}
 	ruler, err := newRuler(ctx, e, points, 0)
 	if err != nil {
 		return 0, 0, err
 	}
 	_, worst = ruler.measure(ctx, e)
-	return worst, len(ruler.points), ctx.Err()
+	return worst, n - len(ruler.points), ctx.Err()
 }

@@ -133,9 +133,14 @@ func pilot(ctx context.Context, q *bayes.Posterior, sampler Sampler, s mcmc.Sett
 	if err != nil {
 		return "", ctx.Err() // the run itself will say what is wrong
 	}
-	worst, _, err := errorAt(ctx, q, chains.Pooled(), compared)
-	if err != nil || worst <= mattersD {
+	worst, failed, err := errorAt(ctx, q, chains.Pooled(), compared)
+	switch {
+	case err != nil:
 		return "", err
+	case failed > 0:
+		return fmt.Sprintf("an accurate solver cannot solve the equations at %d of %d draws of a short run.", failed, compared), nil
+	case worst <= mattersD:
+		return "", nil
 	}
 	return fmt.Sprintf("at the draws of a short run its error is up to %.2g posterior standard deviations.", worst), nil
 }

@@ -52,3 +52,38 @@ func TestPilotFindsMissedPulses(t *testing.T) {
 		t.Errorf("steps chosen at the mode: %q, %v", why, err)
 	}
 }
+
+// The solution of x′ = k x² from x = 1 ends at t = 1/k, so with an observation at t = 2 the
+// posterior has no mass at k ≥ ½. Steps chosen at the mode pass over the end if k is a
+// little above ½, and find a finite state. Draws at which only an accurate solver fails
+// are not evidence that the solver is accurate.
+func TestDrawsWithoutAnAccurateSolution(t *testing.T) {
+	p := &bayes.Posterior{
+		Model: bayes.Model{
+			Params: []bayes.Param{{Name: "k", Prior: distuv.Uniform{Min: 0.01, Max: 1}}},
+			Experiments: []bayes.Experiment{{
+				Problem: &probode.Problem{Name: "growth", X0: []float64{1}, Theta: []float64{0.3}, Span: [2]float64{0, 2}, Params: []string{"k"}, Autonomous: true,
+					F: func(f []float64, _ float64, x, th []float64) { f[0] = th[0] * x[0] * x[0] }},
+				Data:   &bayes.Data{T: []float64{2}, Y: [][]float64{{100}}},
+				Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(1e6)}},
+			}},
+		},
+		Setup:  probode.Setup{Method: probode.RungeKutta{Tableau: probode.DormandPrince}, Mesh: probode.Frozen{Tolerance: probode.Tolerance{Relative: 0.1}}},
+		GridAt: []float64{0.3},
+	}
+	ctx := context.Background()
+	var err error
+	if p.Modes, err = modes.Find(ctx, p, modes.Settings{Seed: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if why, err := pilot(ctx, p, Deterministic{}, mcmc.Settings{Seed: 1}); !strings.Contains(why, "cannot solve the equations") || err != nil {
+		t.Errorf("a short run: %q, %v", why, err)
+	}
+	plan := &Plan{Posterior: p, Sampler: Deterministic{}}
+	for k, want := range map[float64]string{0.4: "at most", 0.51: "caution: an accurate solver cannot solve the equations at 1 of the 2 draws"} {
+		chains := &mcmc.Chains{Names: []string{"k"}, Draws: [][][]float64{{{0.4}, {k}}}}
+		if said, err := plan.Check(ctx, chains); !strings.Contains(said, want) || err != nil {
+			t.Errorf("k = %g: %q, %v: want %q", k, said, err, want)
+		}
+	}
+}
