@@ -224,7 +224,11 @@ func (e Effect) gravest(threshold float64) (gravest Shift, part int) {
 	gravest, part = e.Median, -1
 	for k, w := range e.Within {
 		s := w.Median
-		if s.Verdict == gravest.Verdict && s.size(threshold) > gravest.size(threshold) || s.Verdict != gravest.Verdict && worse(s.Verdict, gravest.Verdict) == s.Verdict {
+		graver := worse(s.Verdict, gravest.Verdict) == s.Verdict
+		if s.Verdict == gravest.Verdict {
+			graver = s.size(threshold) > gravest.size(threshold)
+		}
+		if graver {
 			gravest, part = s, k
 		}
 	}

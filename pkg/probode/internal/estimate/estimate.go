@@ -77,9 +77,9 @@ type summary struct {
 }
 
 // The method summary() returns the centre and the spread of the draws x with the given
-// weights; nil means equal weights. The function levelSE() must return the standard error
-// of the share of draws that are at most y.
-func (by Measure) summary(x, weights []float64, levelSE func(y float64) float64) summary {
+// weights; nil means equal weights. The number y is the p-quantile of the draws, and the
+// function levelSE() must return the standard error of the share of draws up to y.
+func (by Measure) summary(x, weights []float64, levelSE func(y, p float64) float64) summary {
 	if by == Moments {
 		m, v := stat.PopMeanVariance(x, weights)
 		return summary{center: m, spread: math.Sqrt(v), influence: func(y float64) (float64, float64) { return y - m, 0.5 * ((y-m)*(y-m)/v - 1) }}
@@ -87,9 +87,9 @@ func (by Measure) summary(x, weights []float64, levelSE func(y float64) float64)
 	q := newQuantiles(x, weights)
 	low := distuv.UnitNormal.CDF(-1)
 	mid, lo, hi := q.at(0.5), q.at(low), q.at(1-low)
-	slopeMid, jumpMid := q.slope(0.5, levelSE(mid))
-	slopeLo, jumpLo := q.slope(low, levelSE(lo))
-	slopeHi, jumpHi := q.slope(1-low, levelSE(hi))
+	slopeMid, jumpMid := q.slope(0.5, levelSE(mid, 0.5))
+	slopeLo, jumpLo := q.slope(low, levelSE(lo, low))
+	slopeHi, jumpHi := q.slope(1-low, levelSE(hi, 1-low))
 	below := func(p, at, slope, y float64) float64 {
 		if y <= at {
 			p--
@@ -239,20 +239,11 @@ func (by Measure) part(x, w, in [][]float64) (summary, func(c, k int) (center, l
 		}
 		return both[c][k] / share
 	}
-	s := by.summary(slices.Concat(x...), slices.Concat(both...), func(y float64) float64 {
-		// The influence function of the share is 1{x ≤ y} minus the share.
-		var below, sum float64
-		for c := range x {
-			for k, v := range x[c] {
-				if sum += unit(c, k); v <= y {
-					below += unit(c, k)
-				}
-			}
-		}
+	s := by.summary(slices.Concat(x...), slices.Concat(both...), func(y, p float64) float64 {
 		terms := make([][]float64, len(x))
 		for c := range x {
 			for k, v := range x[c] {
-				term := -below / sum
+				term := -p
 				if v <= y {
 					term++
 				}
