@@ -278,6 +278,11 @@ func (r *sampleRun) follow() {
 // and returns a sentence about the draws.
 func (r *sampleRun) draw(ctx context.Context) (words string, err error) {
 	s := &r.settings
+	if store.Length(r.dir) == 0 { // a caution would belong to draws that have been deleted
+		if err := writeCaution(r.dir, ""); err != nil {
+			return "", err
+		}
+	}
 	if s.Draws > 0 || s.Only != nil {
 		return "", r.store(ctx)
 	}
@@ -350,11 +355,7 @@ func (r *sampleRun) finish(ctx context.Context, words string) error {
 				words = fmt.Sprintf("caution: the solver could not be checked: %v", err)
 			}
 			fmt.Fprintln(r.out, words)
-			caution, found := strings.CutPrefix(words, "caution: ")
-			if !found {
-				caution = ""
-			}
-			if err := writeCaution(r.dir, caution); err != nil {
+			if err := writeCaution(r.dir, words); err != nil {
 				return err
 			}
 		}

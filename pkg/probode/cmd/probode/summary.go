@@ -121,11 +121,12 @@ func heavyTails(chains *mcmc.Chains) (warnings []string) {
 // draws may be wrong. The files of the chains are already complete then.
 const cautionName = "caution.txt"
 
-// writeCaution writes the file cautionName, or removes an earlier one if there is no
-// caution.
-func writeCaution(dir, caution string) error {
+// writeCaution writes the file cautionName if the given words are a caution. Otherwise it
+// removes an earlier file.
+func writeCaution(dir, words string) error {
 	path := filepath.Join(dir, cautionName)
-	if caution == "" {
+	caution, is := strings.CutPrefix(words, "caution: ")
+	if !is {
 		if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -144,7 +145,8 @@ data: |
 	}
 }
 
-// What sample writes at the end about its solver, summary repeats.
+// What sample writes at the end about its solver, summary repeats, until the draws are
+// deleted and others are made.
 func TestSummaryRepeatsTheCaution(t *testing.T) {
 	dir := t.TempDir()
 	file, run := textFile(t, dir, "m.yaml", `parameters: [{parameterId: k, nominalValue: 0.5, lowerBound: 0.1, upperBound: 5}]
@@ -156,15 +158,28 @@ data: |
 `), filepath.Join(dir, "run")
 	runCommand(t, sampleVerb, "-model", file, "-draws", "20", "-quiet", "-dir", run)
 	const said = "the draws may be wrong"
-	for _, caution := range []string{"", said, ""} {
-		if err := writeCaution(run, caution); err != nil {
-			t.Fatal(err)
-		}
+	repeats := func(want bool) {
 		for _, args := range [][]string{{run}, {"-json", "-", run}} {
-			out := runCommand(t, summary, args...)
-			if strings.Contains(out, said) != (caution != "") {
-				t.Errorf("%q: %s", caution, out)
+			if out := runCommand(t, summary, args...); strings.Contains(out, said) != want {
+				t.Errorf("caution %t: %s", want, out)
 			}
 		}
 	}
+	for _, words := range []string{"", "caution: " + said, "all is well", "caution: " + said} {
+		if err := writeCaution(run, words); err != nil {
+			t.Fatal(err)
+		}
+		repeats(strings.HasPrefix(words, "caution"))
+	}
+	files, err := filepath.Glob(filepath.Join(run, "chain-*"))
+	if err != nil || len(files) < 4 {
+		t.Fatal(files, err)
+	}
+	for _, name := range files {
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runCommand(t, sampleVerb, "-model", file, "-scheme", "deterministic", "-draws", "20", "-quiet", "-dir", run)
+	repeats(false)
 }
