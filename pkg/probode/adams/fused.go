@@ -131,15 +131,6 @@ func (a *moulton) currentFew(r *fusedRun, z []float64, from, to int, theta, xi [
 	return to, nil
 }
 
-// The method before() returns component k of F_{i−j}, or zero if the formula does not use
-// F_{i−j}.
-func (a *moulton) before(i, j, k int) float64 {
-	if j >= len(a.betaPast) {
-		return 0
-	}
-	return a.row(i - j)[k]
-}
-
 // The method alone() takes step i with the general code, which works in any number of
 // dimensions. The loops call alone() if the inverse of Γ may be inaccurate.
 func (a *moulton) alone(r *fusedRun, z []float64, i int, theta, xi []float64) error {

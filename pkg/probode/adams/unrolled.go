@@ -13,8 +13,6 @@ func (a *moulton) current1(r *fusedRun, z []float64, from, to int, theta, xi []f
 	fj, f, jac, t := a.p.FJ, (*[1]float64)(a.fc), (*[1 * 1]float64)(a.jac.A), a.g.Times()
 	inv, scale := a.inv, &r.scale
 	steps := len(a.betaPast)
-	b0, b1, b2, b3 := r.b[0], r.b[1], r.b[2], r.b[3]
-	p10, p20, p30 := a.before(from, 1, 0), a.before(from, 2, 0), a.before(from, 3, 0)
 	var a0 float64
 	for i := from; i < to; i++ {
 		x := z[1*i : 1*i+2*1 : 1*i+2*1]
@@ -23,16 +21,14 @@ func (a *moulton) current1(r *fusedRun, z []float64, from, to int, theta, xi []f
 		u0 := f[0]
 		if steps > 0 {
 			old := a.f[1*(i&7):][:1:1]
-			n0 := u0
-			if !a.currentIsOld {
+			if a.currentIsOld {
+				old[0] = f[0]
+			} else {
 				a.p.F(old, t[i], x[:1:1], theta)
-				n0 = old[0]
 			}
-			old[0] = n0
-			u0 = u0 + b0*n0
-			if steps > 1 {
-				u0 = u0 + b1*p10 + b2*p20 + b3*p30
-				p10, p20, p30 = n0, p10, p20
+			for j := range steps {
+				old, b := a.f[1*((i-j)&7):][:1:1], r.b[j&3]
+				u0 = u0 + b*old[0]
 			}
 		}
 		if xi != nil {
@@ -235,9 +231,6 @@ func (a *moulton) current2(r *fusedRun, z []float64, from, to int, theta, xi []f
 	fj, f, jac, t := a.p.FJ, (*[2]float64)(a.fc), (*[2 * 2]float64)(a.jac.A), a.g.Times()
 	inv, scale := a.inv, &r.scale
 	steps := len(a.betaPast)
-	b0, b1, b2, b3 := r.b[0], r.b[1], r.b[2], r.b[3]
-	p10, p20, p30 := a.before(from, 1, 0), a.before(from, 2, 0), a.before(from, 3, 0)
-	p11, p21, p31 := a.before(from, 1, 1), a.before(from, 2, 1), a.before(from, 3, 1)
 	var a0, a1, a2, a3 float64
 	for i := from; i < to; i++ {
 		x := z[2*i : 2*i+2*2 : 2*i+2*2]
@@ -246,18 +239,14 @@ func (a *moulton) current2(r *fusedRun, z []float64, from, to int, theta, xi []f
 		u0, u1 := f[0], f[1]
 		if steps > 0 {
 			old := a.f[2*(i&7):][:2:2]
-			n0, n1 := u0, u1
-			if !a.currentIsOld {
+			if a.currentIsOld {
+				old[0], old[1] = f[0], f[1]
+			} else {
 				a.p.F(old, t[i], x[:2:2], theta)
-				n0, n1 = old[0], old[1]
 			}
-			old[0], old[1] = n0, n1
-			u0, u1 = u0+b0*n0, u1+b0*n1
-			if steps > 1 {
-				u0 = u0 + b1*p10 + b2*p20 + b3*p30
-				u1 = u1 + b1*p11 + b2*p21 + b3*p31
-				p10, p20, p30 = n0, p10, p20
-				p11, p21, p31 = n1, p11, p21
+			for j := range steps {
+				old, b := a.f[2*((i-j)&7):][:2:2], r.b[j&3]
+				u0, u1 = u0+b*old[0], u1+b*old[1]
 			}
 		}
 		if xi != nil {
