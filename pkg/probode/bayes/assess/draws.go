@@ -33,6 +33,7 @@ type draws struct {
 	// errors of these estimates can be trusted.
 	estimates [measures][]CenterSpread
 	sound     []bool
+	gaps      []bool // by quantity: see Effect.Gap
 	// The field `visited` holds the share of the draws in each of the paired modes, and
 	// visitedReference holds the share in each mode of the reference posterior. The
 	// fields `visited` and `visitedReference` are nil if the shares are not known.
@@ -201,7 +202,7 @@ func (s *sampling) take(d *draws, r sample.Measurement) error {
 			return err
 		}
 	}
-	d.sound = nil
+	d.sound, d.gaps = nil, nil
 	for by := range measures {
 		d.center[by], d.log[by], d.estimates[by] = nil, nil, nil
 		for _, q := range s.quantities {
@@ -218,6 +219,7 @@ func (s *sampling) take(d *draws, r sample.Measurement) error {
 				// A part of the posterior has too few draws if the standard error of its
 				// centre is more than a seventh of its spread.
 				d.sound = append(d.sound, sound(m) && (q.part < 0 || e.Spread/e.CenterSE >= math.Sqrt(fewest)))
+				d.gaps = append(d.gaps, estimate.Jumps(x, in))
 			}
 		}
 	}

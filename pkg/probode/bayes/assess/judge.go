@@ -45,6 +45,7 @@ func (j *judge) judge(d *draws) {
 		if e.Mean.Verdict == Negligible && (j.unvisited(d, j.y, k).size > unvisitedSize || j.unseenSize(d, j.y, k) > unvisitedSize) {
 			e.Mean.Verdict = Undecided
 		}
+		e.Gap = e.Median.Verdict == Undecided && (d.gaps[k] || j.y != nil && j.y.gaps[k])
 		inf.Effects[k], known[k] = e, ok
 	}
 	inf.Verdict = Undecided
@@ -56,7 +57,7 @@ func (j *judge) judge(d *draws) {
 	}
 	for k := range inf.Effects {
 		e := &inf.Effects[k]
-		if e.Verdict == Undecided && known[k] {
+		if e.Verdict == Undecided && known[k] && !e.Gap {
 			e.Draws = math.Ceil(math.Max(1.1, e.more(j.threshold, j.z)) * float64(inf.Draws))
 		}
 		inf.Verdict = worse(inf.Verdict, e.Verdict)

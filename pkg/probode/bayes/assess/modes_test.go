@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
 	"github.com/probode/probode/pkg/probode/bayes/cases"
@@ -210,5 +211,32 @@ func TestShiftWithinMode(t *testing.T) {
 	}
 	if v := a.Steps[2].Deterministic.Verdict; v != assess.Negligible {
 		t.Errorf("h = 0.05: %v", v)
+	}
+}
+
+// x′ = −k² x: the posterior of k has two equal modes, and its median lies in one of them or
+// in the other. A verdict on the median is not to be had by more draws, and no sentence
+// says how many draws it would need.
+func TestMedianBetweenModes(t *testing.T) {
+	p := &bayes.Posterior{
+		Model: bayes.Model{
+			Params: []bayes.Param{{Name: "k", Prior: distuv.Uniform{Min: -5, Max: 5}}},
+			Experiments: []bayes.Experiment{{
+				Problem: &probode.Problem{Name: "sign", X0: []float64{5}, Theta: []float64{0.5}, Span: [2]float64{0, 6}, Autonomous: true, Params: []string{"k"},
+					F: func(f []float64, _ float64, x, th []float64) { f[0] = -th[0] * th[0] * x[0] }},
+				Data:   &bayes.Data{T: []float64{1, 2, 4, 6}, Y: [][]float64{{3.9}, {3.1}, {1.8}, {1.2}}},
+				Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.2)}},
+			}},
+		},
+		Setup: probode.Setup{Method: adams.Moulton{Steps: 1}, Mesh: probode.Uniform(1)},
+	}
+	a := assessed(t, p, assess.Settings{Steps: []float64{0.75}, Weighed: 400, Sampler: sample.Deterministic{}, Chains: mcmc.Settings{Draws: 2000, Seed: 1}, Calibrate: calibrate.Settings{Paths: 50}})
+	e := a.Steps[0].Deterministic.Effects[0]
+	if !e.Gap || e.Draws != 0 || e.Verdict != assess.Undecided || len(e.Within) != 2 {
+		t.Errorf("%+v", e)
+	}
+	answer := a.Answer()
+	if strings.Contains(answer, "needs about") || strings.Contains(answer, "would lead to a verdict") || !strings.Contains(answer, "between two modes") {
+		t.Error(answer)
 	}
 }

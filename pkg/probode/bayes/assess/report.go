@@ -226,6 +226,11 @@ type Effect struct {
 	// in the whole posterior or within one of the modes in Within.
 	Verdict Verdict
 
+	// Gap is true if there is no verdict on Median, and the median or an end of the
+	// central interval lies in a gap between two modes. More draws do not make the error
+	// of such a quantile smaller.
+	Gap bool
+
 	// Draws is the number of draws that each chain needs for a verdict, if the estimates
 	// do not change. Draws is zero if there is already a verdict, or if more draws would
 	// not lead to a verdict.

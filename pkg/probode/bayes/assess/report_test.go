@@ -20,7 +20,7 @@ func run(sampler string, a, b float64) *draws {
 	d := &draws{summed: &Inference{Sampler: sampler, Chains: 4, Draws: 1000}, pair: &pairing{}, first: 1000, weights: [][]float64{{1}}, khat: math.NaN()}
 	for i, mean := range []float64{a, b} {
 		d.summed.Summary = append(d.summed.Summary, diag.Marginal{Name: string(rune('a' + i)), Mean: mean, SD: 1, RHat: 1, BulkESS: 4000, TailESS: 4000})
-		d.sound = append(d.sound, true)
+		d.sound, d.gaps = append(d.sound, true), append(d.gaps, false)
 		for by := range measures {
 			d.estimates[by] = append(d.estimates[by], CenterSpread{mean, 0.01, 1, 0.01})
 		}

@@ -291,6 +291,8 @@ func (inf *Inference) sayNeeded(j int, name string) string {
 		return "all its draws are equal, so its distribution is not known"
 	case !sound(m):
 		return "the chains have not mixed, so the number of draws needed is not known"
+	case e.Gap:
+		return "the median or an end of the interval lies between two modes, and more draws do not make its error smaller"
 	case e.Draws == 0:
 		return "the chains of the accurate posterior have not mixed"
 	case e.Draws > 100*float64(inf.Draws):

@@ -269,6 +269,14 @@ func (by Measure) Apply(x, in [][]float64) Value {
 	return Value{s.center, meanSE(center), s.spread, s.spread * meanSE(log)}
 }
 
+// Jumps reports whether the median or an end of the central 68 % interval of the draws
+// x[c][k] for which in[c][k] is 1 lies in a gap within the error of its level. More draws
+// do not make the error of such a quantile smaller.
+func Jumps(x, in [][]float64) bool {
+	s, _ := Quantiles.part(x, nil, in)
+	return s.jumps || s.stretches
+}
+
 // Stretches divides each chain of x into n parts and uses only the draws x[c][k] for
 // which in[c][k] is 1. Stretches returns two numbers for each part. To first order, the
 // mean of the first numbers over all parts is the error of the centre, and the mean of
