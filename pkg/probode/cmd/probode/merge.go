@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode/mcmc/store"
@@ -17,7 +18,8 @@ written to several directories:
 
   probode merge runs/lynx runs/parts/*
 
-Files are copied as they are. merge refuses a study with a missing or unfinished chain,
+Files are copied as they are. If sample gave a caution about the solver for some of
+the chains, merge keeps this caution. merge refuses a study with a missing or unfinished chain,
 damaged files, and files from different studies.
 
 If the name ends in .zarr, merge writes the chains of one directory to a Zarr store.
@@ -42,21 +44,37 @@ func merge(_ context.Context, args []string, out io.Writer) error {
 		return errors.New("merge: give the new directory first, and then the directories with the chains")
 	}
 	dst, src := flags.Arg(0), flags.Args()[1:]
+	var cautions []string
+	for _, dir := range flags.Args() {
+		more, err := readCautions(dir)
+		if err != nil {
+			return err
+		}
+		cautions = append(cautions, more...)
+	}
+	slices.Sort(cautions)
+	cautions = slices.Compact(cautions)
 	if filepath.Ext(dst) == ".zarr" {
 		if len(src) > 1 {
 			return fmt.Errorf("merge: %s can be written from one directory only, but %d are given: merge their chains into one directory first", dst, len(src))
 		}
 		chains, err := store.Read(src[0])
-		if err == nil {
-			err = store.WriteZarr(dst, chains)
+		if err != nil {
+			return err
 		}
-		if err == nil {
-			fmt.Fprintf(out, "all chains are in %s\n", text.Printable(dst))
+		for _, w := range cautions {
+			chains.Notes = append(chains.Notes, "caution: "+w)
 		}
-		return err
-	}
-	if err := store.Merge(dst, src...); err != nil {
-		return err
+		if err := store.WriteZarr(dst, chains); err != nil {
+			return err
+		}
+	} else {
+		if err := store.Merge(dst, src...); err != nil {
+			return err
+		}
+		if err := writeCautions(dst, cautions); err != nil {
+			return err
+		}
 	}
 	fmt.Fprintf(out, "all chains are in %s\n", text.Printable(dst))
 	return nil

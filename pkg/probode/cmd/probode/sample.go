@@ -63,7 +63,8 @@ the modes is at most 0.01 posterior standard deviations, and chooses between NUT
 HMC, parallel tempering and random walks (deterministic). One line of the output says
 what was chosen, and why. If the solver is not accurate at points away from the modes
 where the posterior is not negligible, the command replaces it. At the end the command
-compares the solver with an accurate one at some of the draws.
+compares the solver with an accurate one at some of the draws; probode summary repeats
+a caution about the result.
 
 With -scheme nothing is chosen, and -method and -step give the solver. With
 -method or -step alone, an accurate solver checks each move that this solver accepts
@@ -279,7 +280,7 @@ func (r *sampleRun) follow() {
 func (r *sampleRun) draw(ctx context.Context) (words string, err error) {
 	s := &r.settings
 	if store.Length(r.dir) == 0 { // a caution would belong to draws that have been deleted
-		if err := writeCaution(r.dir, ""); err != nil {
+		if err := writeCautions(r.dir, nil); err != nil {
 			return "", err
 		}
 	}
@@ -345,25 +346,40 @@ func (r *sampleRun) finish(ctx context.Context, words string) error {
 		n = s.Chains
 	}
 	fmt.Fprintf(r.out, "%d of %d chains in %s\n%s", n, s.Chains, text.Printable(r.dir), words)
-	if r.plan != nil && s.Only == nil {
-		if chains, err := store.Read(r.dir); err == nil {
-			words, err := r.plan.Check(ctx, chains)
-			if ctx.Err() != nil {
-				return stopped("the chains are complete; stopped while the solver was being checked")
-			}
-			if err != nil {
-				words = fmt.Sprintf("caution: the solver could not be checked: %v", err)
-			}
-			fmt.Fprintln(r.out, words)
-			if err := writeCaution(r.dir, words); err != nil {
-				return err
-			}
+	if r.plan != nil {
+		if err := r.check(ctx); err != nil {
+			return err
 		}
 	}
 	if r.plan != nil || r.sampler.Target().Distribution == sample.Accurate {
 		return nil // p.Modes belong to an accurate posterior, or to another one
 	}
 	return r.printModes(ctx)
+}
+
+// The method check() compares the solver that the command has chosen with an accurate
+// solver at some of the draws, prints the result, and writes a caution to a file. With
+// -chain, an earlier caution is kept, because it may be about draws of other chains.
+func (r *sampleRun) check(ctx context.Context) error {
+	chains, err := store.Read(r.dir, r.settings.Only...)
+	if err != nil {
+		return err
+	}
+	words, err := r.plan.Check(ctx, chains)
+	if ctx.Err() != nil {
+		return stopped("the chains are complete; stopped while the solver was being checked")
+	}
+	if err != nil {
+		words = fmt.Sprintf("caution: the solver could not be checked: %v", err)
+	}
+	fmt.Fprintln(r.out, words)
+	if caution, is := strings.CutPrefix(words, "caution: "); is {
+		return writeCautions(r.dir, []string{caution})
+	}
+	if r.settings.Only != nil {
+		return nil
+	}
+	return writeCautions(r.dir, nil)
 }
 
 // Without -draws, each chain first generates firstDraws draws, or fewer with some

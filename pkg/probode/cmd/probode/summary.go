@@ -52,7 +52,7 @@ func summary(_ context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	cautions, err := readCaution(flags.Arg(0))
+	cautions, err := readCautions(flags.Arg(0))
 	if err != nil {
 		return err
 	}
@@ -121,25 +121,25 @@ func heavyTails(chains *mcmc.Chains) (warnings []string) {
 // draws may be wrong. The files of the chains are already complete then.
 const cautionName = "caution.txt"
 
-// writeCaution writes the file cautionName if the given words are a caution. Otherwise it
-// removes an earlier file.
-func writeCaution(dir, words string) error {
+// writeCautions writes the file cautionName with one caution per line. If there are no
+// cautions, it removes an earlier file.
+func writeCautions(dir string, cautions []string) error {
 	path := filepath.Join(dir, cautionName)
-	caution, is := strings.CutPrefix(words, "caution: ")
-	if !is {
+	if len(cautions) == 0 {
 		if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		return nil
 	}
 	return atomicfile.Write(path, func(w io.Writer) error {
-		_, err := fmt.Fprintln(w, caution)
+		_, err := fmt.Fprintln(w, strings.Join(cautions, "\n"))
 		return err
 	})
 }
 
-// readCaution returns the text of the file cautionName, or nil if there is no such file.
-func readCaution(dir string) ([]string, error) {
+// readCautions returns the lines of the file cautionName. The result is empty if there is
+// no such file.
+func readCautions(dir string) (cautions []string, err error) {
 	content, err := os.ReadFile(filepath.Join(dir, cautionName))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -147,7 +147,10 @@ func readCaution(dir string) ([]string, error) {
 	case err != nil:
 		return nil, err
 	}
-	return []string{text.Printable(strings.TrimSpace(string(content)))}, nil
+	for line := range strings.Lines(string(content)) {
+		cautions = append(cautions, text.Printable(strings.TrimSpace(line)))
+	}
+	return cautions, nil
 }
 
 // writeSummary writes the summary in the machine-readable form that docs/json.md

@@ -145,17 +145,20 @@ data: |
 	}
 }
 
-// What sample writes at the end about its solver, summary repeats, until the draws are
-// deleted and others are made.
-func TestSummaryRepeatsTheCaution(t *testing.T) {
-	dir := t.TempDir()
-	file, run := textFile(t, dir, "m.yaml", `parameters: [{parameterId: k, nominalValue: 0.5, lowerBound: 0.1, upperBound: 5}]
+// The model `decay` has one parameter and one datum.
+const decay = `parameters: [{parameterId: k, nominalValue: 0.5, lowerBound: 0.1, upperBound: 5}]
 odes: [{stateId: x, rightHandSide: -k * x, initialValue: 5}]
 observables: [{observableId: y, observableFormula: x, noiseFormula: 0.2}]
 data: |
   time,y
   1,3.1
-`), filepath.Join(dir, "run")
+`
+
+// What sample writes at the end about its solver, summary repeats, until the draws are
+// deleted and others are made.
+func TestSummaryRepeatsTheCaution(t *testing.T) {
+	dir := t.TempDir()
+	file, run := textFile(t, dir, "m.yaml", decay), filepath.Join(dir, "run")
 	runCommand(t, sampleVerb, "-model", file, "-draws", "20", "-quiet", "-dir", run)
 	const said = "the draws may be wrong"
 	repeats := func(want bool) {
@@ -165,11 +168,11 @@ data: |
 			}
 		}
 	}
-	for _, words := range []string{"", "caution: " + said, "all is well", "caution: " + said} {
-		if err := writeCaution(run, words); err != nil {
+	for _, cautions := range [][]string{nil, {said}, nil, {"first", said}} {
+		if err := writeCautions(run, cautions); err != nil {
 			t.Fatal(err)
 		}
-		repeats(strings.HasPrefix(words, "caution"))
+		repeats(cautions != nil)
 	}
 	files, err := filepath.Glob(filepath.Join(run, "chain-*"))
 	if err != nil || len(files) < 4 {
@@ -182,4 +185,32 @@ data: |
 	}
 	runCommand(t, sampleVerb, "-model", file, "-scheme", "deterministic", "-draws", "20", "-quiet", "-dir", run)
 	repeats(false)
+}
+
+// Each process of a study that is split with -chain checks the solver at the draws of its
+// own chains, and merge keeps the cautions of all processes.
+func TestSplitStudyKeepsTheCaution(t *testing.T) {
+	dir := t.TempDir()
+	file := textFile(t, dir, "m.yaml", decay)
+	one, two, all := filepath.Join(dir, "one"), filepath.Join(dir, "two"), filepath.Join(dir, "all")
+	args := []string{"-model", file, "-draws", "20", "-chains", "3", "-quiet"}
+	for part, chains := range map[string]string{one: "1,3", two: "2"} {
+		out := runCommand(t, sampleVerb, append(args, "-chain", chains, "-dir", part)...)
+		if !strings.Contains(out, "draws that were checked the error of the solver is at most") {
+			t.Errorf("chains %s: the solver was not checked: %s", chains, out)
+		}
+	}
+	const said = "the draws of chain 2 may be wrong"
+	if err := writeCautions(two, []string{said}); err != nil {
+		t.Fatal(err)
+	}
+	runCommand(t, sampleVerb, append(args, "-chain", "2", "-dir", two)...) // all draws exist
+	runCommand(t, merge, all, one, two)
+	if out := runCommand(t, summary, all); strings.Count(out, "caution: "+said) != 1 {
+		t.Error(out)
+	}
+	runCommand(t, merge, all+".zarr", all)
+	if content, err := os.ReadFile(filepath.Join(all+".zarr", "posterior", ".zattrs")); err != nil || !strings.Contains(string(content), said) {
+		t.Errorf("error %v, or no caution in %s", err, content)
+	}
 }

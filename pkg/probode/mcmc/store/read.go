@@ -86,14 +86,14 @@ func (s *set) complete(unfinished []string) error {
 func (s *set) makers() string {
 	var all []maker
 	var chains []string
-	for k, t := range s.chains {
+	for _, t := range s.chains {
 		m := makerOf(t.header)
 		i := slices.Index(all, m)
 		if i < 0 {
-			all, chains = append(all, m), append(chains, fmt.Sprint(k+1))
+			all, chains = append(all, m), append(chains, fmt.Sprint(t.chain))
 			continue
 		}
-		chains[i] += fmt.Sprintf(", %d", k+1)
+		chains[i] += fmt.Sprintf(", %d", t.chain)
 	}
 	if len(all) < 2 {
 		return ""
@@ -105,15 +105,16 @@ func (s *set) makers() string {
 	return "chains were begun by different builds: " + strings.Join(parts, "; ")
 }
 
-// Read reads the draws that Run has written to dir. Read returns an error and no draws
-// if a chain is missing or not finished, if a file is damaged, or if the files are not
-// from the same run.
+// Read reads the draws that Run has written to dir: those of all chains or, if indices
+// are given, those of the chains with these indices, which begin with 0. Read returns an
+// error and no draws if one of these chains is missing or not finished, if a file is
+// damaged, or if the files are not from the same run.
 //
 // The names of the parameters and quantities are those that were passed to Run;
 // quantities whose names end in __ come first. The field Meta holds Options.Meta without
 // its notes. The notes are in the field Notes, together with those of the kernels: see
 // [Noter].
-func Read(dir string) (*mcmc.Chains, error) {
+func Read(dir string, only ...int) (*mcmc.Chains, error) {
 	paths, err := chainFiles(dir, ".csv")
 	if err != nil {
 		return nil, err
@@ -121,6 +122,17 @@ func Read(dir string) (*mcmc.Chains, error) {
 	unfinished, err := chainFiles(dir, ".csv"+partSuffix)
 	if err != nil {
 		return nil, err
+	}
+	if len(only) > 0 {
+		var chosen []string
+		for _, k := range slices.Compact(slices.Sorted(slices.Values(only))) {
+			path := chainPath(dir, k)
+			if !slices.Contains(paths, path) {
+				return nil, fmt.Errorf("store: %s is missing or not finished", path)
+			}
+			chosen = append(chosen, path)
+		}
+		paths = chosen
 	}
 	s := set{where: dir}
 	numbers := make([][]float64, len(paths))
@@ -136,12 +148,15 @@ func Read(dir string) (*mcmc.Chains, error) {
 			return nil, err
 		}
 	}
-	if err := s.complete(unfinished); err != nil {
-		return nil, err
+	if len(only) == 0 {
+		if err := s.complete(unfinished); err != nil {
+			return nil, err
+		}
 	}
 
-	// The chains in the slice are in order, and none is missing.
-	t := s.chains[0]
+	// Each chain that was read is in the slice, at the position of its path in the list.
+	s.chains = slices.DeleteFunc(s.chains, func(t *table) bool { return t == nil })
+	t := s.first
 	from, to := t.stats, t.stats+t.params
 	out := &mcmc.Chains{Names: t.names[from:to:to]}
 	if quantities := slices.Concat(t.names[:from], t.names[to:]); len(quantities) > 0 {
@@ -175,10 +190,10 @@ func Read(dir string) (*mcmc.Chains, error) {
 	if m := s.makers(); m != "" {
 		out.Notes = append(out.Notes, m)
 	}
-	for k, c := range s.chains {
+	for _, c := range s.chains {
 		for _, f := range c.trailer {
 			if f.Key == "note" {
-				out.Notes = append(out.Notes, fmt.Sprintf("chain %d: %s", k+1, f.Value))
+				out.Notes = append(out.Notes, fmt.Sprintf("chain %d: %s", c.chain, f.Value))
 			}
 		}
 	}

@@ -657,6 +657,13 @@ func TestMerge(t *testing.T) {
 		if err != nil || len(got.Draws) != 4 {
 			t.Errorf("error %v in reading what was merged", err)
 		}
+		part, err := Read(dirs[1], 3, 0)
+		if err != nil || !reflect.DeepEqual(part.Draws, [][][]float64{got.Draws[0], got.Draws[3]}) {
+			t.Errorf("error %v, or other draws, in reading two of four chains", err)
+		}
+		if _, err := Read(dirs[1], 3, 1); err == nil || !strings.Contains(err.Error(), "chain-2.csv is missing or not finished") {
+			t.Errorf("error %v in reading a chain that is not there", err)
+		}
 	}
 }
 
