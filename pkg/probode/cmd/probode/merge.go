@@ -19,8 +19,8 @@ written to several directories:
   probode merge runs/lynx runs/parts/*
 
 Files are copied as they are. If sample gave a caution about the solver for some of
-the chains, merge keeps this caution. merge refuses a study with a missing or unfinished chain,
-damaged files, and files from different studies.
+the chains, merge keeps this caution. merge refuses a study with a missing or
+unfinished chain, damaged files, and files from different studies.
 
 If the name ends in .zarr, merge writes the chains of one directory to a Zarr store.
 ArviZ 0.11 and later versions can open it; ArviZ 1.0 and later versions cannot open the
