@@ -103,7 +103,7 @@ func (m *Modes) Unnoticed() string {
 	if n := m.Searches / 4; n > 1 {
 		out += fmt.Sprintf("a mode that fewer than 1 search in %d would reach may have been missed, even if its mass is large", n)
 	} else {
-		out += "so few may have missed others"
+		out += "so few searches may have missed other modes"
 	}
 	if m.Tried > 0 && 2*m.Solved < m.Tried {
 		out += fmt.Sprintf("; the equations could be solved at only %d of %d draws from the prior, so modes elsewhere may be missing", m.Solved, m.Tried)

@@ -49,6 +49,9 @@ func (a *assessment) claims(j *judge) []Claim {
 	for i := range a.out.Steps {
 		a.claimModes(r, j, i)
 	}
+	if m := a.modes.reference; m != nil && m.Tried > 0 && m.Doubtful() {
+		r.warn("search for modes", "", fmt.Sprintf(saidSearch, "reference", m.Missed()))
+	}
 	if n := len(weighty(a.out.ReferenceModes)); n > 1 && a.y != nil {
 		worst := a.y.summed.worstRHat()
 		r.limit("R̂ between modes", "", "", worst, mixed, worst <= mixed, fmt.Sprintf(saidStuck, n))

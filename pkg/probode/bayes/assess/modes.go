@@ -66,10 +66,10 @@ func findModes(w *work, pl *plan) (*found, error) {
 		}
 		w.advance(1)
 	}
-	// The modes of the reference posterior are usually known already, so this search is
-	// short. Even so, this search may find modes that were missed at all steps.
-	byReference := small(pl.search(f.known), 150, 8)
-	if m, err := modes.Find(w.saying("modes, reference"), pl.p.SolvedBy(pl.s.Accurate), byReference); err == nil {
+	// At the modes of the reference posterior a coarse solver may be so inaccurate that
+	// its posterior lacks all of them but one. So the reference posterior is searched as
+	// thoroughly as the others.
+	if m, err := modes.Find(w.saying("modes, reference"), pl.p.SolvedBy(pl.s.Accurate), pl.search(f.known)); err == nil {
 		f.reference = m
 		f.add(m)
 	} else if w.ctx.Err() != nil {

@@ -240,3 +240,48 @@ func TestMedianBetweenModes(t *testing.T) {
 		t.Error(answer)
 	}
 }
+
+// The data of cos(kt) at whole numbers t fit ω + 2πj and 2πj − ω equally well, and all these
+// modes have the same width, so their masses are proportional to the prior density. At the
+// large ones, which are far from the first, coarse steps are so wrong that their posteriors
+// have only one or two modes. The search by the reference finds all that matter all the same.
+func TestReferenceModesUnknownToTheSteps(t *testing.T) {
+	const omega = 1.1
+	prior := distuv.LogNormal{Mu: math.Log(omega), Sigma: 1}
+	d := &bayes.Data{}
+	for n := 1.; n <= 4; n++ {
+		d.T, d.Y = append(d.T, n), append(d.Y, []float64{math.Cos(omega * n)})
+	}
+	p := &bayes.Posterior{
+		Model: bayes.Model{Params: []bayes.Param{{Name: "k", Prior: prior}}, Experiments: []bayes.Experiment{{
+			Problem: &probode.Problem{Name: "oscillator", X0: []float64{1, 0}, Theta: []float64{1}, Params: []string{"k"}, Span: [2]float64{0, 4}, Autonomous: true,
+				F: func(f []float64, _ float64, x, th []float64) { f[0], f[1] = x[1], -th[0]*th[0]*x[0] }},
+			Data: d, Observe: func(y []float64, _ float64, x, _ []float64) { y[0] = x[0] }, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.02)}}}}},
+		Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.5)},
+	}
+	mass, all := map[float64]float64{}, 0.
+	for j := range 100 {
+		for _, k := range []float64{2*math.Pi*float64(j) + omega, 2*math.Pi*float64(j+1) - omega} {
+			mass[k] = prior.Prob(k)
+			all += mass[k]
+		}
+	}
+	for seed := range uint64(4) {
+		a := quick(t, p, assess.Settings{Steps: []float64{0.5, 0.25}, Chains: mcmc.Settings{Draws: 200, BurnIn: 200, Seed: seed}})
+		for k, m := range mass {
+			found := 0.
+			for _, r := range a.ReferenceModes {
+				if math.Abs(r.Theta[0]-k) < 0.1 {
+					found += r.Mass
+				}
+			}
+			// What is missing or not shown makes the shares of the others larger.
+			if share := m / all; share > 0.02 && math.Abs(found-share) > 0.1*share {
+				t.Errorf("seed %d: the mode at %.3g has mass %.3g, want %.3g", seed, k, found, share)
+			}
+		}
+		if !strings.Contains(a.Answer(), "may have been missed, even if its mass is large") {
+			t.Error(a.Answer())
+		}
+	}
+}

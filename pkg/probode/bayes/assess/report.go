@@ -48,8 +48,11 @@ type Report struct {
 	// Unseen is the largest mass that an unnoticed mode may have. A mode with the mass
 	// Unseen has a 5 % chance of containing no draws, even if the chains move freely
 	// between modes. Such a mode would not move medians and central intervals, but it
-	// could move means and standard deviations. Unseen is NaN if it is not known.
-	Unseen float64
+	// could move means and standard deviations. Unseen is NaN if it is not known. The
+	// chains may not reach a distant mode; Unsearched says in words which modes the
+	// search for modes of the reference posterior may have missed.
+	Unseen     float64
+	Unsearched string
 
 	// Profile holds the log likelihood as a function of the parameter whose posterior the
 	// largest step shifts most. Profile has a curve for the largest step, for the

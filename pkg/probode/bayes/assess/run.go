@@ -69,7 +69,7 @@ func (a *assessment) run(w *work, pl *plan, begin time.Time) error {
 	}
 	a.sampling = newSampling(w, pl, found, begin)
 	if m := found.reference; m != nil {
-		a.out.ReferenceModes = shares(m)
+		a.out.ReferenceModes, a.out.Unsearched = shares(m), m.Unnoticed()
 	}
 	for _, part := range []func() error{a.certify, a.deterministic, a.interim, a.probabilistic, a.try} {
 		if err := part(); err != nil {

@@ -346,7 +346,10 @@ func (a *Report) sayMoments(b *strings.Builder) {
 		}
 	}
 	if !math.IsNaN(a.Unseen) {
-		fmt.Fprintf(b, "A mode with less than %.2g %% of the mass may have gone unnoticed: it would move no median, but it could move means and standard deviations.\n", 100*a.Unseen)
+		fmt.Fprintf(b, "A mode with less than %.2g %% of the mass may contain no draws: it would move no median, but it could move means and standard deviations.\n", 100*a.Unseen)
+		if a.Unsearched != "" {
+			fmt.Fprintf(b, "The search for modes has limits, too: %s.\n", a.Unsearched)
+		}
 	}
 }
 
