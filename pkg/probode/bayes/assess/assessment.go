@@ -1,6 +1,7 @@
 package assess
 
 import (
+	"math"
 	"slices"
 
 	"github.com/probode/probode/pkg/probode/bayes"
@@ -50,6 +51,10 @@ func (a *assessment) measureBy(y *standard) (err error) {
 	for j := range a.out.Params {
 		q := &a.out.Params[j]
 		q.HeavyTails, q.Median, q.Mean = y.heavy[j], y.accurate[byQuantiles][j], y.accurate[byMoments][j]
+		if a.lacksMode(y.draws, y, j) {
+			nan := math.NaN()
+			q.Mean = CenterSpread{Center: nan, CenterSE: nan, Spread: nan, SpreadSE: nan}
+		}
 	}
 	before := a.own.seconds
 	a.own, err = a.checkReference(y)

@@ -41,8 +41,14 @@ func (j *judge) judge(d *draws) {
 			continue
 		}
 		// If a mode without draws could move the mean or the sd too far, the draws allow
-		// no verdict on the mean and the sd.
-		if e.Mean.Verdict == Negligible && (j.unvisited(d, j.y, k).size > unvisitedSize || j.unseenSize(d, j.y, k) > unvisitedSize) {
+		// no verdict on the mean and the sd. If such a mode is known, the draws do not
+		// even estimate the shifts of the mean and the sd.
+		switch {
+		case j.y == nil:
+		case j.lacksMode(d, j.y, k) || j.lacksMode(j.y.draws, j.y, k):
+			nan := math.NaN()
+			e.Mean = Shift{CenterSpread: e.Mean.CenterSpread, Bias: nan, BiasSE: nan, Ratio: nan, RatioSE: nan}
+		case e.Mean.Verdict == Negligible && j.unseenSize(d, j.y, k) > unvisitedSize:
 			e.Mean.Verdict = Undecided
 		}
 		e.Gap = e.Median.Verdict == Undecided && (d.gaps[k] || j.y != nil && j.y.gaps[k])
@@ -51,8 +57,12 @@ func (j *judge) judge(d *draws) {
 	inf.Verdict = Undecided
 	if j.allowed {
 		inf.Verdict = Negligible
-		if d.p != nil && d.target == sample.Classical {
+		switch {
+		case d.p == nil || d.target == sample.Accurate:
+		case d.target == sample.Classical:
 			inf.Verdict = verdictOnModes(d.pair.own)
+		default:
+			inf.Verdict = j.verdictOnShares(d)
 		}
 	}
 	for k := range inf.Effects {

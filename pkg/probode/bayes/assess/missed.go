@@ -179,6 +179,13 @@ func (s *sampling) unvisited(d *draws, y *standard, j int) (most unvisited) {
 	return most
 }
 
+// The method lacksMode() reports whether a known mode without draws would shift the mean
+// or the sd of the assessed parameter with index j by more than unvisitedSize times the
+// threshold.
+func (s *sampling) lacksMode(d *draws, y *standard, j int) bool {
+	return s.unvisited(d, y, j).size > unvisitedSize
+}
+
 // A mode of small mass at x would shift the mean and the sd. The method moved() returns
 // the larger of these two shifts, in units of the threshold.
 func (s *sampling) moved(from CenterSpread, mass, x float64) float64 {

@@ -185,12 +185,38 @@ func (f *pairing) copy() *pairing {
 func verdictOnModes(modes []ModeShare) Verdict {
 	v := Negligible
 	for _, m := range modes {
-		switch mass := max(m.Mass, m.Gaussian); {
-		case !m.Phantom && !m.Missed || mass < rightMass:
-		case min(m.Mass, m.Gaussian) > wrongMass:
-			return Matters
-		default:
-			v = Undecided
+		if m.Phantom || m.Missed {
+			v = worse(v, verdictOnMass(min(m.Mass, m.Gaussian), max(m.Mass, m.Gaussian)))
+		}
+	}
+	return v
+}
+
+// verdictOnMass returns the verdict that follows from a mode that only one of two
+// posteriors has, if the mass of the mode lies between the two given values.
+func verdictOnMass(least, most float64) Verdict {
+	switch {
+	case most < rightMass:
+		return Negligible
+	case least > wrongMass:
+		return Matters
+	}
+	return Undecided
+}
+
+// The method verdictOnShares() returns the verdict that follows from the shares of the
+// draws d of a noisy posterior in two kinds of modes: the phantoms of the deterministic
+// posterior at the same step, and the modes of the reference posterior.
+func (s *sampling) verdictOnShares(d *draws) Verdict {
+	v := Negligible
+	for k, share := range d.visited {
+		if k < len(d.pair.own) && d.pair.own[k].Phantom {
+			v = worse(v, verdictOnMass(share, share))
+		}
+	}
+	for k, share := range d.visitedReference {
+		if mass := s.modes.reference.Modes[k].Mass; share < counterpart*mass {
+			v = worse(v, verdictOnMass(mass, mass))
 		}
 	}
 	return v

@@ -340,16 +340,18 @@ func (a *Report) sayMoments(b *strings.Builder) {
 	if right && heavy != nil {
 		fmt.Fprintf(b, "The mean and standard deviation of %s are not judged, because the tails are too heavy.\n", strings.Join(heavy, ", "))
 	}
+	lacking := false
 	for _, c := range a.Claims {
 		if c.Kind == "mode without draws" {
 			fmt.Fprintf(b, "There is %s.\n", c.Sentence)
+			lacking = true
 		}
 	}
-	if !math.IsNaN(a.Unseen) {
+	if !math.IsNaN(a.Unseen) && !lacking {
 		fmt.Fprintf(b, "A mode with less than %.2g %% of the mass may contain no draws: it would move no median, but it could move means and standard deviations.\n", 100*a.Unseen)
-		if a.Unsearched != "" {
-			fmt.Fprintf(b, "The search for modes has limits, too: %s.\n", a.Unsearched)
-		}
+	}
+	if a.Unsearched != "" {
+		fmt.Fprintf(b, "The search for modes has limits: %s.\n", a.Unsearched)
 	}
 }
 
