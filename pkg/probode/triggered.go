@@ -154,7 +154,7 @@ func (l *locatedPath) end(n int) int {
 			return g.seg[j].to
 		}
 	}
-	panic("probode: the time of an event is not a point of the grid")
+	panic("probode: the time of an event is not a grid point")
 }
 
 // The method trigger() returns the trigger that determines the time of event n.

@@ -21,8 +21,8 @@ const (
 	saidMissedPart  = "for every solver that was tried, the draws miss regions that hold about %.2g of the mass of the reference posterior: use smaller steps, or another method"
 	saidHeavy       = "the tails of %s are so heavy that its mean and sd are poor summaries (the tail index is %.2f): only its median and central 68 %% interval are judged"
 
-	saidPhantom   = "phantom: at %v the solver creates a mode at %s, with %.3g of the mass, which the reference posterior does not have"
-	saidMissed    = "missed: the posterior at %v lacks the mode that the reference posterior has at %s, which holds %.3g of the mass"
+	saidPhantom   = "phantom: at %v the solver creates a mode at %s that the reference posterior does not have; this mode has %.3g of the mass"
+	saidMissed    = "missed: the posterior at %v lacks a mode of the reference posterior, at %s, with %.3g of the mass"
 	saidUnvisited = "no verdict on mean and sd at %v: the mean or sd of %s may be off by %.2g times the threshold, because no draw lies in the mode at %s, which holds about %.2g of the mass"
 	saidSearch    = "%v: there may be other modes: %s"
 	saidStuck     = "no verdict: the reference posterior has %d modes, and the chains do not move between them"
