@@ -95,7 +95,7 @@ func run(ctx context.Context, args []string) error {
 		begin := time.Now()
 		if err := e.compute(ctx, s); err != nil {
 			if ctx.Err() != nil {
-				return fmt.Errorf("interrupted during %s; the results of the experiments before it are complete and are in %s", e.name, s.out)
+				return fmt.Errorf("interrupted during %s; the results of all earlier experiments are complete and are in %s", e.name, s.out)
 			}
 			return fmt.Errorf("%s: %w", e.name, err)
 		}

@@ -57,7 +57,7 @@ func (s *study) writeReport(path string) error {
 			strings.Join(files, ", "), e.name, s.flags(), s.took[e.name].Round(time.Second/10), s.workers)
 	}
 	b.WriteString("<h2>Conventions</h2>\n<p>The paper leaves some choices open. Here, multistep methods start with RK4 without noise. J in Γ and J in the noise are taken at the same point: Z_i for <i>current</i> and <i>newton</i>, and the Adams–Bashforth predictor for <i>predictor</i>. The noise scale α multiplies a variance. " +
-		"Reference solutions come from an extrapolation method with a claimed global error of at most 1e-10, estimated from integrations with different steps. All random numbers follow from the seed, and no result depends on the number of workers.</p>\n")
+		"Reference solutions come from an extrapolation method. Their global error, estimated from integrations with different steps, is at most 1e-10. All random numbers follow from the seed, and no result depends on the number of workers.</p>\n")
 	fmt.Fprintf(&b, "<p>Settings: seed %d, data %s, at least %d paths, at least %d iterations.</p>", s.seed, s.dataName(), s.minPaths, s.iterations)
 	return shell.WriteFile(path, []byte(b.String()))
 }

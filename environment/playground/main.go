@@ -119,7 +119,7 @@ func program(path, worker string) error {
 	digits = digits[:ascii85.Encode(digits, packed.Bytes())]
 	digits = bytes.ReplaceAll(bytes.ReplaceAll(digits, []byte(`"`), []byte("v")), []byte(`\`), []byte("w"))
 	content := fmt.Sprintf("%swindow.probodeProgram = {worker: %s, packed: \"%s\", size: %d};\n", first, text, digits, packed.Len())
-	fmt.Printf("playground: the program has %.1f MB, %.1f MB after compression, and %.1f MB as text in a JavaScript file\n", float64(len(wasm))/1e6, float64(packed.Len())/1e6, float64(len(content))/1e6)
+	fmt.Printf("playground: the size of the program is %.1f MB, %.1f MB after compression, and %.1f MB as text in a JavaScript file\n", float64(len(wasm))/1e6, float64(packed.Len())/1e6, float64(len(content))/1e6)
 	return os.WriteFile(path, []byte(content), 0o644)
 }
 

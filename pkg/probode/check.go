@@ -38,7 +38,7 @@ func (p *Problem) CheckDense(matrices int) error {
 		width = min(d, p.Band.Lower+p.Band.Upper+1)
 	}
 	if float64(d)*float64(width) > mostElements {
-		return fmt.Errorf("a Jacobian of %d × %d elements is too large for an implicit method: use an explicit one, such as dp5, or give a narrow Band if it is banded", d, width)
+		return fmt.Errorf("a Jacobian of %d × %d elements is too large for an implicit method: use an explicit method, such as dp5, or, if the Jacobian is banded, give a narrow Band", d, width)
 	}
 	if p.Band != nil {
 		return nil

@@ -82,7 +82,7 @@ func (m *Modes) Highest() *Mode {
 func (m *Modes) Missed() string {
 	out := fmt.Sprintf("%d searches found %d modes; the number of modes found only once is %d", m.Searches, len(m.Modes), m.Once)
 	if len(m.Modes) == 1 {
-		out = fmt.Sprintf("%d of %d searches ended at this mode, and none ended at another mode with a noticeable mass", m.Modes[0].Found, m.Searches)
+		out = fmt.Sprintf("%d of %d searches ended at this mode, and none ended at another mode with appreciable mass", m.Modes[0].Found, m.Searches)
 	}
 	return out + "; " + m.Unnoticed()
 }
@@ -94,19 +94,19 @@ func (m *Modes) Missed() string {
 func (m *Modes) Unnoticed() string {
 	out := ""
 	if 10*m.Once > m.Searches && m.Searches > 1 {
-		out = fmt.Sprintf("a fraction of about %.2g of further searches would end in other modes; ", float64(m.Once)/float64(m.Searches))
+		out = fmt.Sprintf("the fraction of further searches that would end in new modes is about %.2g; ", float64(m.Once)/float64(m.Searches))
 	}
 	// If a search ends in a certain mode with probability 3/n, the probability that none
 	// of n independent searches ends there is about e⁻³. At least three quarters of the
 	// searches are independent. The other searches begin on a coordinate line through the
 	// end point of an earlier search.
 	if n := m.Searches / 4; n > 1 {
-		out += fmt.Sprintf("a mode that fewer than 1 search in %d would reach may have been missed, even if its mass is large", n)
+		out += fmt.Sprintf("even a mode with a large mass may have been missed if fewer than 1 search in %d would end in it", n)
 	} else {
 		out += "so few searches may have missed other modes"
 	}
 	if m.Tried > 0 && 2*m.Solved < m.Tried {
-		out += fmt.Sprintf("; the equations could be solved at only %d of %d draws from the prior, so modes elsewhere may be missing", m.Solved, m.Tried)
+		out += fmt.Sprintf("; the equations could be solved at only %d of %d draws from the prior, so modes near the other draws may be missing", m.Solved, m.Tried)
 	}
 	return out
 }

@@ -33,7 +33,7 @@ func (p *Param) support() (t transform, err error) {
 	}
 	if d, ok := p.Prior.(Truncated); ok {
 		if mass, exact := d.mass(); mass < leastMass && !exact {
-			return t, fmt.Errorf("bayes: the truncated prior of %q is the upper tail of a distribution, and the probability of this tail, %.2g, is too small to be computed accurately: want a probability of at least %g", p.Name, mass, leastMass)
+			return t, fmt.Errorf("bayes: the prior of %q is truncated to an upper tail with probability %.2g, which is too small to be computed accurately: want a probability of at least %g", p.Name, mass, leastMass)
 		}
 	}
 	median := p.Prior.Quantile(0.5)

@@ -49,13 +49,13 @@ func Run(ctx context.Context, p *probode.Problem, m probode.Method, s Settings) 
 	out.SE, out.SETime = top.se*out.Alpha, top.time*out.Alpha
 	out.MeanSquare, out.Within = c.fit(top.logv)
 	if math.IsNaN(top.se) {
-		out.Warnings = append(out.Warnings, fmt.Sprintf("just above alpha = %.3g, some paths cannot be computed, so the score cannot be evaluated beyond this value, and alpha* is only a lower bound; a smaller step may help", out.Alpha))
+		out.Warnings = append(out.Warnings, fmt.Sprintf("some paths cannot be computed if alpha is slightly larger than %.3g, so alpha* is only a lower bound; a smaller step may help", out.Alpha))
 	}
 	if top.time > 1 {
-		out.Warnings = append(out.Warnings, fmt.Sprintf("alpha* = %.3g depends mainly on a small part of the time span, and elsewhere the spread may be many times too wide; alpha* can change a lot if one tenth of the span is left out (its standard error over time is %.2g alpha*)", out.Alpha, top.time))
+		out.Warnings = append(out.Warnings, fmt.Sprintf("alpha* = %.3g depends mainly on a small part of the time span, and in the rest of the span the spread may be much too wide; according to a jackknife over ten parts of the span, the standard error of alpha* is %.2g alpha*", out.Alpha, top.time))
 	}
 	if top.se > 0.3 {
-		out.Warnings = append(out.Warnings, fmt.Sprintf("alpha* = %.3g is known only to within about %.0f %%: it is determined by a few outlying paths, and the score may have several maxima; with a smaller step the method is more stable", out.Alpha, 100*top.se))
+		out.Warnings = append(out.Warnings, fmt.Sprintf("alpha* = %.3g is known only to within about %.0f %%: it is determined by a few outlying paths, and the score may have several maxima; a smaller step may help", out.Alpha, 100*top.se))
 	}
 	if c.s.Progress != nil {
 		c.s.Progress(c.total, c.total)

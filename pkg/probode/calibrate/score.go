@@ -97,12 +97,12 @@ func newCalibrator(ctx context.Context, p *probode.Problem, m probode.Method, s 
 		return nil, fmt.Errorf("%s: error indicator: %w", p.Title(), err)
 	}
 	if len(est.E) != len(z) || est.Accuracy != nil && len(est.Accuracy) != len(z) {
-		return nil, fmt.Errorf("%s: the error indicator returned %d errors and %d accuracies: want %d of each", p.Title(), len(est.E), len(est.Accuracy), len(z))
+		return nil, fmt.Errorf("%s: the lengths of E and Accuracy from the error indicator are %d and %d: want %d for both", p.Title(), len(est.E), len(est.Accuracy), len(z))
 	}
 	c.z = z
 	c.choose(est)
 	if len(c.used) == 0 {
-		return nil, fmt.Errorf("%s, %v, %v: alpha cannot be calibrated, because the error is too small or too uncertain at all points (at %d points it is below 1e-4 of its largest value, at %d it is not known to 1 %%): take a larger step or a more accurate error indicator",
+		return nil, fmt.Errorf("%s, %v, %v: alpha cannot be calibrated, because the error is too small or too uncertain at all points (at %d points it is below 1e-4 of its largest value, and at %d its estimate is uncertain by 1 %% or more): take a larger step or a more accurate error indicator",
 			p.Title(), m, c.solver.Grid(), c.left.small, c.left.uncertain)
 	}
 	c.noise = make([][]float64, min(s.Paths, maxKept/max(1, c.solver.NoiseLen())))
@@ -191,7 +191,7 @@ func (c *calibrator) warn(ctx context.Context, out *NoiseScale) {
 	// Most errors cross zero somewhere, so a few omitted points are no reason for a
 	// warning.
 	if n := c.left.small + c.left.uncertain; 10*n > n+len(c.used) {
-		out.Warnings = append(out.Warnings, fmt.Sprintf("%d of %d points are left out of the score: at %d the error is below 1e-4 of its largest value, at %d it is not known to 1 %%",
+		out.Warnings = append(out.Warnings, fmt.Sprintf("%d of %d points are left out of the score: at %d the error is below 1e-4 of its largest value, and at %d its estimate is uncertain by 1 %% or more",
 			n, n+len(c.used), c.left.small, c.left.uncertain))
 	}
 }

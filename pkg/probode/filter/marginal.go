@@ -176,7 +176,7 @@ func (m *Marginal) both(theta []float64, alpha float64, settled func(x []float64
 		limit = min(limit, 1e7)
 	}
 	if square := floats.Sum(run.square) / alpha; square > limit {
-		return 0, fmt.Errorf("filter: the diffusion %g is so small that the rounding errors of DALTON dominate: the squared residuals are %.2g in units of the diffusion, and the limit is %g: use a larger diffusion, or Fenrir", alpha, square, limit)
+		return 0, fmt.Errorf("filter: with the diffusion %g, the rounding errors of DALTON dominate, because the squared residuals are %.2g in units of the diffusion, above the limit of %g: use a larger diffusion, or Fenrir", alpha, square, limit)
 	}
 	extra -= floats.Sum(run.square)/alpha/2 + run.volume()
 	// If both filters used the same linearisation, no data could be more likely than data

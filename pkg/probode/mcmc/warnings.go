@@ -152,7 +152,7 @@ func (c *Chains) warnModes(warn func(string, ...any)) []bool {
 	for j := range sorted {
 		if diag.Quantile(sorted[j], 0.9) < diag.Quantile(sorted[best], 0.1) {
 			elsewhere[j] = true
-			warn("the log density of chain %d is %.3g below that of chain %d: it is in another mode, or has not converged yet; start at the mode, make the burn-in longer, or use a prior that excludes the mode with the lower density", j+1, diag.Quantile(sorted[best], 0.5)-diag.Quantile(sorted[j], 0.5), best+1)
+			warn("the log density of chain %d is %.3g below that of chain %d: the first of these chains is in another mode, or has not converged yet; start at the mode, make the burn-in longer, or use a prior that excludes the mode with the lower density", j+1, diag.Quantile(sorted[best], 0.5)-diag.Quantile(sorted[j], 0.5), best+1)
 		}
 	}
 	return elsewhere
@@ -189,7 +189,7 @@ func (c *Chains) warnApart(warn func(string, ...any), warned ...[]bool) {
 			}
 		}
 		if names != nil {
-			warn("chain %d differs from the others in %s, while the others agree: the means differ by up to %.2g standard deviations (%.4g in this chain, %.4g in the others); it is in another mode, or has not converged yet; compare the log densities, start all chains at the mode with the highest density, or make the burn-in longer", j+1, list(names), farthest, here, there)
+			warn("chain %d differs from the others in %s: the means differ by up to %.2g standard deviations (%.4g in this chain, %.4g in the others); this chain is in another mode, or has not converged yet; compare the log densities, start all chains at the mode with the highest density, or make the burn-in longer", j+1, list(names), farthest, here, there)
 		}
 	}
 }

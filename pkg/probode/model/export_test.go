@@ -73,7 +73,7 @@ func TestWriteYAML(t *testing.T) {
 		t.Fatal(err)
 	}
 	sameLikelihood(t, p, name)
-	if _, err := load(t, "petab-pk/problem.yaml").WriteYAML(t.TempDir()); err == nil || !strings.Contains(err.Error(), "event tablet4 happens after a measurement at the same time") {
+	if _, err := load(t, "petab-pk/problem.yaml").WriteYAML(t.TempDir()); err == nil || !strings.Contains(err.Error(), "event tablet4 and a measurement have the same time, but the event comes after the measurement") {
 		t.Error(err)
 	}
 	p.Models = append(p.Models, p.Models[0])

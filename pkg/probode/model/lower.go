@@ -227,7 +227,7 @@ func (l *lowering) event(e equations.Event) equations.Event {
 	t := l.at(e.Time, e.Where, "time of event "+e.ID).Simplify()
 	for _, name := range t.Symbols() {
 		if name == expr.Time || l.index.states[name] != nil {
-			e.Where.Failf("the time of event %s depends on %s: use a formula that contains only parameters, or a condition as the trigger", e.ID, name)
+			e.Where.Failf("the time of event %s depends on %s: use a formula that contains only parameters, or give the event a trigger instead of a time", e.ID, name)
 		}
 	}
 	e.Time = t

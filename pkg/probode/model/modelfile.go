@@ -163,15 +163,15 @@ func (r *modelReader) observable(n *source.Node) observable {
 	o.increase = n.Flag("increase")
 	if v := n.Number("lowerLimit", math.NaN()); !math.IsNaN(v) {
 		if o.distribution.counts() {
-			r.Failf(n.LineOf("lowerLimit"), "observable %s has a distribution of counts and a lowerLimit, but a lowerLimit requires a continuous distribution", o.id)
+			r.Failf(n.LineOf("lowerLimit"), "observable %s has a discrete distribution, but a lowerLimit requires a continuous distribution", o.id)
 		}
 		if o.scale != Lin && !(v > 0) {
-			r.Failf(n.LineOf("lowerLimit"), "lowerLimit is %v, and %s is on the scale %s: want a limit > 0", v, o.id, o.scale)
+			r.Failf(n.LineOf("lowerLimit"), "lowerLimit is %v, but the scale of %s is %s: want a limit > 0", v, o.id, o.scale)
 		}
 		o.limit = expr.Num(v)
 	}
 	if o.distribution.counts() && o.scale != Lin {
-		r.Failf(n.LineOf("observableTransformation"), "observable %s has a distribution of counts, yet its scale is %s: want lin", o.id, o.scale)
+		r.Failf(n.LineOf("observableTransformation"), "observable %s has a discrete distribution, but its scale is %s: want lin", o.id, o.scale)
 	}
 	return o
 }

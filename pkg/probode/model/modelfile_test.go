@@ -118,7 +118,7 @@ func TestModelFileRefused(t *testing.T) {
 		{"count: 3", "count: 2.5", `m.yaml:16: the number in the key “count” is "2.5"`},
 		{"count: 3", "count: 1000000000", "want a whole number from 1 to 10000"},
 		{", count: 3", "", "count” is \"\""},
-		{"time: 1, ", "time: A, ", "m.yaml:16: the time of event e_1 depends on A: use a formula that contains only parameters, or a condition as the trigger"},
+		{"time: 1, ", "time: A, ", "m.yaml:16: the time of event e_1 depends on A: use a formula that contains only parameters, or give the event a trigger instead of a time"},
 		{"time: 1, ", "trigger: A < 1, ", "m.yaml:16: event e has both a trigger and the key every: give only one of the two"},
 		{"time: 1, every: 2, count: 3", "trigger: A - 1", `m.yaml:16: trigger "A - 1" is a number: want a condition such as x < 1`},
 		{"time: 1, every: 2, count: 3", "trigger: A = 1", "m.yaml:16: trigger: column"},
@@ -131,7 +131,7 @@ func TestModelFileRefused(t *testing.T) {
 		{"0,one,1.5", "0,one,1.5,7", "d.csv:3: 4 cells: the header has 3 columns"},
 		{"0,one,1.5", "0,one,many", `d.csv:3: y is "many"`},
 		{"time,conditionId,y", "time,conditionId,z", "d.csv:1: column z is not an observable"},
-		{"time,conditionId,y", "day,conditionId,y", "d.csv:1: there is no column t: want t, but the table has day, conditionId, y"},
+		{"time,conditionId,y", "day,conditionId,y", "d.csv:1: there is no column t: want t; the table has day, conditionId, y"},
 		{"unit: h", "unit: h, start: 0.5", `d.csv:3: time is "0": want inf, or a number ≥ 0.5, the time at which the model starts`},
 		{"unit: h", "unit: h, start: soon", `m.yaml:2: start is "soon": want a finite number`},
 		{"upperBound: 10", "upperBound: 10, objectivePriorType: Gamma, objectivePriorParameters: 2;1", `m.yaml:4: prior "Gamma": want uniform, normal`},
@@ -140,7 +140,7 @@ func TestModelFileRefused(t *testing.T) {
 		{"upperBound: 10", "upperBound: 10, initializationPriorType: gamma, initializationPriorParameters: 2;1", `m.yaml:4: prior "gamma": want uniform, normal, laplace`},
 		{"noiseFormula: 0.1", "noiseFormula: 0.1, noiseDistribution: poisson", "observable y has a noiseFormula, which the distribution poisson does not use"},
 		{"noiseFormula: 0.1", "noiseDistribution: poisson", "d.csv:3: the measurement of y is 1.5: want a count"},
-		{"noiseFormula: 0.1", "noiseFormula: 0.1, noiseDistribution: negativeBinomial, observableTransformation: log", "observable y has a distribution of counts, yet its scale is log: want lin"},
+		{"noiseFormula: 0.1", "noiseFormula: 0.1, noiseDistribution: negativeBinomial, observableTransformation: log", "observable y has a discrete distribution, but its scale is log: want lin"},
 		{"noiseFormula: 0.1", "noiseFormula: 0.1, noiseDistribution: student", "an entry has no degreesOfFreedom"},
 		{"noiseFormula: 0.1", "noiseFormula: 0.1, noiseDistribution: student, degreesOfFreedom: 0", "the number of degrees of freedom of y is 0: want a positive number"},
 		{"noiseFormula: 0.1", "noiseFormula: 0.1, degreesOfFreedom: 4", "observable y has a degreesOfFreedom, which the distribution normal does not use"},
@@ -334,7 +334,7 @@ func TestWithData(t *testing.T) {
 	if len(p.Models[0].Data) != 0 || len(q.Models[0].Data) != 2 || q.Models[0].Data[1].Value != 4 || len(q.Files) != 1 {
 		t.Errorf("%+v, %v", q.Models[0].Data, q.Files)
 	}
-	if _, err := p.WithData(file, ""); err == nil || err.Error() != "mine.csv:1: there is no column t: want t, but the table has day, conditionId, y" {
+	if _, err := p.WithData(file, ""); err == nil || err.Error() != "mine.csv:1: there is no column t: want t; the table has day, conditionId, y" {
 		t.Error(err)
 	}
 	q.Models = append(q.Models, q.Models[0])

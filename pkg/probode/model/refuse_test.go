@@ -137,7 +137,7 @@ func TestRefused(t *testing.T) {
 		{[]string{"0.01\t100\t2", "-inf\t100\t2"}, `p.tsv:2: lowerBound is "-inf": want a finite number`, ""},
 		{[]string{"0.01\t100\t2", "0.01\t1e999\t2"}, "p.tsv:2: upperBound", ""},
 		{[]string{"0.01\t100\t2", "0.01\t\t2"}, "", ""}, // a prior replaces bounds
-		{[]string{"0.01\t100\t0.5", "0.01\t\t0.5"}, "p.tsv:3: parameter sd is estimated and lacks a bound", ""},
+		{[]string{"0.01\t100\t0.5", "0.01\t\t0.5"}, "p.tsv:3: parameter sd is estimated but lacks a bound", ""},
 		{[]string{"0.01\t100\t2", "100\t0.01\t2"}, "want a lower bound less than the upper bound", ""},
 		{[]string{"0.01\t100\t2", "-1\t100\t2"}, "lower bound -1 and a logarithmic scale", ""},
 		{[]string{"k\tlog10", "k\tlog2"}, `p.tsv:2: parameterScale is "log2": want lin, log or log10`, ""},
@@ -251,7 +251,7 @@ func TestWarnings(t *testing.T) {
 	for _, c := range [][]string{
 		{"noiseParameters\n", "noiseParameters\tcolour\n", "column colour is not part of PEtab"},
 		{`<parameter id="k"/>`, `<parameter id="k" units="bananas"/>`, "units of k is bananas, which is not defined"},
-		{"0.01\t100\t2", "0.01\t100\t200", "parameter k has the nominal value 200, which is outside the bounds or impossible on the scale"},
+		{"0.01\t100\t2", "0.01\t100\t200", "parameter k has the nominal value 200, which is outside the bounds, or not positive although the scale is logarithmic"},
 	} {
 		p, err := loadMap(t, tiny, "p.yaml", c[0], c[1])
 		if err != nil {

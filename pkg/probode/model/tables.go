@@ -118,7 +118,7 @@ func (f *files) checkParams(list []Parameter) {
 		switch {
 		case math.IsNaN(p.Lower) || math.IsNaN(p.Upper):
 			if p.Prior.Type == "" {
-				w.Failf("parameter %s is estimated and lacks a bound: give lowerBound and upperBound, or a prior", p.ID)
+				w.Failf("parameter %s is estimated but lacks a bound: give lowerBound and upperBound, or a prior", p.ID)
 			}
 		case !(p.Lower < p.Upper):
 			w.Failf("parameter %s has the bounds %v and %v: want a lower bound less than the upper bound", p.ID, p.Lower, p.Upper)
@@ -126,7 +126,7 @@ func (f *files) checkParams(list []Parameter) {
 			w.Failf("parameter %s has the lower bound %v and a logarithmic scale: want a positive bound", p.ID, p.Lower)
 		}
 		if p.Nominal < p.Lower || p.Nominal > p.Upper || p.Scale != Lin && p.Nominal <= 0 {
-			f.Warnings = append(f.Warnings, fmt.Sprintf("%s:%d: parameter %s has the nominal value %v, which is outside the bounds or impossible on the scale", w.File, w.Line, p.ID, p.Nominal))
+			f.Warnings = append(f.Warnings, fmt.Sprintf("%s:%d: parameter %s has the nominal value %v, which is outside the bounds, or not positive although the scale is logarithmic", w.File, w.Line, p.ID, p.Nominal))
 		}
 	}
 }

@@ -227,7 +227,7 @@ func (w *yamlWriter) constants() error {
 		at, ok := e.Time.Const()
 		switch {
 		case e.After:
-			return fmt.Errorf("event %s happens after a measurement at the same time", e.ID)
+			return fmt.Errorf("event %s and a measurement have the same time, but the event comes after the measurement", e.ID)
 		case e.Early == equations.AtStart || ok && at > m.start || ok && at == m.start && e.Early == equations.Late:
 		case e.Early == equations.Missed: // an event before the start does not happen
 			e.Time = expr.Call("piecewise", e.Time, expr.Call("gt", e.Time, expr.Num(m.start)), expr.Num(m.start-1))
@@ -249,7 +249,7 @@ func (w *yamlWriter) constants() error {
 			}
 		}
 		if k.Kept && preequilibrated && setBy > 0 {
-			return fmt.Errorf("%s keeps the value that the condition of a preequilibration sets", k.ID)
+			return fmt.Errorf("after a preequilibration, %s keeps the value that the preequilibration condition sets", k.ID)
 		}
 		nominal := math.NaN()
 		switch v, number := constOf(k.Value); {
@@ -266,7 +266,7 @@ func (w *yamlWriter) constants() error {
 		}
 		for _, s := range k.Value.Symbols() {
 			if !fixed[s] && !builtIn(s) || s == expr.Time {
-				return fmt.Errorf("the value of the constant %s at the start depends on %s", k.ID, s)
+				return fmt.Errorf("the initial value of the constant %s depends on %s", k.ID, s)
 			}
 		}
 		if setBy > 0 {

@@ -45,7 +45,7 @@ func (e *integration) reach(target float64, i int) error {
 		case e.stop.Ended():
 			return errStopped
 		case e.steps >= e.set.MaxSteps+i:
-			return stuckError(fmt.Sprintf("more than %d steps are needed (the last was at t = %.6g, x = %s): the solution may end there; otherwise try a larger tolerance or a larger MaxSteps", e.set.MaxSteps, e.t, short(e.x)))
+			return stuckError(fmt.Sprintf("more than %d steps are needed (the last was at t = %.6g, x = %s): the solution may end there; if it does not, try a larger tolerance or a larger MaxSteps", e.set.MaxSteps, e.t, short(e.x)))
 		}
 		r := e.rule
 		if !e.fresh {
@@ -322,5 +322,5 @@ func (e *integration) stuck() error {
 	if e.badT == e.badT {
 		return fmt.Errorf("%w: F is NaN or infinite at t = %.6g, x = %s, theta = %.4g, and no step from t = %.6g avoids that: the solution may end here", probode.ErrField, e.badT, short(e.badX), e.theta, e.t)
 	}
-	return stuckError(fmt.Sprintf("the step size fell to %.2g at t = %.6g, x = %s: the solution may end here, or f may jump here; declare a jump at a known time as an event, otherwise try a larger tolerance", e.rule.natural, e.t, short(e.x)))
+	return stuckError(fmt.Sprintf("the step size fell to %.2g at t = %.6g, x = %s: the solution may end here, or f may jump here; if f jumps at a known time, declare an event at this time; otherwise try a larger tolerance", e.rule.natural, e.t, short(e.x)))
 }

@@ -89,7 +89,7 @@ func (e *integration) locate(H float64, j int) (bool, error) {
 		}
 		for n := range j + 1 {
 			if !e.row(n, H) {
-				return nil, fmt.Errorf("the value of F is not finite shortly after t = %.6g, where the time of an event is sought", e.t)
+				return nil, fmt.Errorf("the time of an event cannot be found, because F is not finite shortly after t = %.6g", e.t)
 			}
 		}
 		return state(), nil

@@ -123,7 +123,7 @@ func TestWarningsInWords(t *testing.T) {
 		a.scales[0].warnings = []string{"something of one calibration", "and of another"}
 	})
 	for _, want := range []string{
-		"with h = 0.5 some observations lie between grid points, where the solution is interpolated by a polynomial through 4 grid points: the error of this interpolation falls like h^4, the error of the method falls like h^2,",
+		"with h = 0.5 some observations lie between grid points, so the solution is interpolated by a polynomial through 4 grid points. The assessment includes the error of this interpolation, which falls like h^4, and the error of the method, which falls like h^2.",
 		"α* = 2 at h = 0.5: something of one calibration; and of another",
 	} {
 		if n := strings.Count(strings.Join(a.Warnings(), "\n"), want); n != 1 {

@@ -19,20 +19,20 @@ const (
 	saidKHat        = "the accurate posterior is not known, so no verdict is given: k̂ = %.2f for %s is above %.2f, the limit for this number of effective draws; add smaller steps, or use a method of higher order"
 	saidWorth       = "the accurate posterior is not known, so no verdict is given: its draws (%s) amount to fewer than %d effective draws: increase Draws and Weighed, or take smaller steps"
 	saidMissedPart  = "for every solver that was tried, the draws miss regions that hold about %.2g of the mass of the reference posterior: use smaller steps, or another method"
-	saidHeavy       = "the tails of %s are so heavy that its mean and sd do not describe it (the tail index is %.2f; without a bound, a mean exists only below 1, an sd only below ½): only its median and central 68 %% interval are judged"
+	saidHeavy       = "the tails of %s are so heavy that its mean and sd are poor summaries (the tail index is %.2f): only its median and central 68 %% interval are judged"
 
-	saidPhantom   = "phantom: at %v the solver creates a mode at %s, with %.3g of the mass, which the reference posterior does not have"
-	saidMissed    = "missed: the posterior at %v lacks the mode that the reference posterior has at %s, which holds %.3g of the mass"
-	saidUnvisited = "no verdict on mean and sd at %v: %s would move by %.2g times the threshold because of the mode at %s, which contains no draws and holds %.2g of the mass according to its Gaussian approximation"
+	saidPhantom   = "phantom: at %v the solver creates a mode at %s that the reference posterior does not have; this mode has %.3g of the mass"
+	saidMissed    = "missed: the posterior at %v lacks a mode of the reference posterior, at %s, with %.3g of the mass"
+	saidUnvisited = "no verdict on mean and sd at %v: the mean or sd of %s may be off by %.2g times the threshold, because no draw lies in the mode at %s, which holds about %.2g of the mass"
 	saidSearch    = "%v: there may be other modes: %s"
 	saidStuck     = "no verdict: the reference posterior has %d modes, and the chains do not move between them"
 
 	saidSlow     = "no verdict: the accurate posterior could not be sampled within %v (to change this limit, set -budget or Settings.MaxTime); the sampler was %s"
-	saidUnmixed  = "no verdict: a random walk has not mixed (R̂ up to %.3g), the points that it has reached give no useful bound on the effect of the error, and %s"
+	saidUnmixed  = "no verdict: a random walk has not mixed (R̂ up to %.3g), the points that it has reached give no useful bound on the effect of the solver's error, and %s"
 	saidTooLong  = "other samplers would probably take longer than %v (to change this limit, set -budget or Settings.MaxTime): %s"
 	saidNoGrid   = "other samplers need a fixed grid, and no fixed grid is accurate enough"
 	saidNotMixed = "the accurate posterior is not known, because the chains have not mixed (R̂ up to %.3g): the verdict holds only for the region that they have reached"
-	saidNoNoise  = "the posterior that includes the solver's noise was not sampled, and no remedies were tried: the draws from the accurate posterior, made by %s, serve for every step, but %v would need separate draws for each step"
+	saidNoNoise  = "no remedies were tried, and the posterior that includes the solver's noise was not sampled: one set of draws from the accurate posterior, made by %s, serves for all steps, but %v would need new draws for each step"
 
 	saidWithdrawn = "the certificate at %v does not hold: %s"
 	saidOtherMode = "there is a mode at %s that %s"
@@ -45,16 +45,16 @@ const (
 	saidUnsound = "no verdict is given on %s: the chains of the accurate posterior do not agree (R̂ above %.2f, or fewer than %d effective draws)"
 
 	saidRough       = "at %v the error of the solution at the mode is %.0f %% of the size of the solution: the steps are too large for the error to fall at the rate given by the order of the method, so α has no meaning; add smaller steps"
-	saidOrder       = "order lost: from %v to %.4g the error of the solution falls like h^%.1f, although %s should give h^%d: %s"
+	saidOrder       = "order lost: when the step is reduced from %v to %.4g, the error of the solution falls like h^%.1f, although %s should give h^%d: %s"
 	saidOrderRemedy = "take smaller steps; if the error still does not fall at the expected rate, f is not smooth enough for the method, or its Jacobian is wrong (Problem.CheckJacobian)"
-	saidBetween     = "with h = %s some observations lie between grid points, where the solution is interpolated by a polynomial through %d grid points: the error of this interpolation falls like h^%d, the error of the method falls like h^%d, and the assessment includes both; if all observation times are multiples of the step, there is no interpolation"
+	saidBetween     = "with h = %s some observations lie between grid points, so the solution is interpolated by a polynomial through %d grid points. The assessment includes the error of this interpolation, which falls like h^%d, and the error of the method, which falls like h^%d. If all observation times are multiples of the step, nothing is interpolated"
 
 	saidCalibration = "α* = %.3g at %v: %s"
-	saidAlphaSteps  = "α is not stable in h: α* is %.3g at %v and %.3g at %v, and these values differ by a factor of more than %d; at the larger step the error does not have the size that the order predicts, so the α of one step is wrong for another"
+	saidAlphaSteps  = "α is not stable in h: α* is %.3g at %v and %.3g at %v, a change by a factor of more than %d; an α calibrated at one step is wrong at another, because at the larger step the error does not have the size that the order predicts"
 	saidAlphaTheta  = "α depends on θ: with %v, α* is %.3g at the mode and %.3g at a draw from the posterior; these values differ by a factor of more than %d, so one α for all draws is a compromise: give α a prior, or take a smaller step"
 	saidAlphaGiven  = "the given α = %.3g does not match the size of the error at %v, where α* is %.3g: leave Alpha at zero to have it calibrated"
 	saidTaken       = "%s is %.3g at %v and %.3g in the accurate posterior"
-	saidSigma       = "if the size of the measurement errors is unknown, its estimate absorbs the solver's error (%s) and so hides an inaccurate solver: intervals become wider and the fit still looks good; also judge the step by %s"
+	saidSigma       = "the estimated size of the measurement errors absorbs the solver's error (%s): the intervals become wider, and the fit still looks good although the solver is inaccurate; also judge the step by %s"
 )
 
 // These constants are the notes on remedies.
@@ -85,7 +85,7 @@ func sayDistrust(r referenceError, threshold float64) string {
 	case r.failed > mostFailed:
 		what = fmt.Sprintf("the reference solver fails at %.1f %% of the draws", 100*r.failed)
 	case r.unknown > 0:
-		what = fmt.Sprintf("the reference solver's own error is not known at %d of %d modes and draws, where this solver or a more accurate one fails", r.unknown, r.points)
+		what = fmt.Sprintf("the reference solver's own error is not known at %d of %d modes and draws, because this solver or a more accurate one fails there", r.unknown, r.points)
 	}
 	cure := "no smaller tolerance or step that was tried is accurate enough: declare jumps of f as events"
 	switch {
@@ -166,7 +166,7 @@ func (a *Report) sayBound(b *strings.Builder) {
 		those = fmt.Sprintf("%.4g %%", c.covered())
 		most, rest = those+" of the", fmt.Sprintf(" (at all of them, between %.2g and %.2g)", c.Whole[0], c.Whole[1])
 	}
-	fmt.Fprintf(b, "In the region that the chains have visited, the solver's error does not matter up to %s. The chains have not mixed (R̂ up to %.3g), so the posterior is not known. But at %s %d points that were compared, the log likelihood differs from the accurate one by a value between %.2g and %.2g%s. Whatever the distribution of the posterior over these %s, no mean is off by more than %.2g sd, no sd by more than %.2g %%, and no probability by more than %.2g.\n",
+	fmt.Fprintf(b, "In the region that the chains have visited, the solver's error does not matter up to %s. The chains have not mixed (R̂ up to %.3g), so the posterior is not known. But the log likelihood was compared with the accurate one: at %s %d points, the difference is between %.2g and %.2g%s. Whatever the distribution of the posterior over these %s, no mean is off by more than %.2g sd, no sd by more than %.2g %%, and no probability by more than %.2g.\n",
 		a.sized(a.Largest), c.RHat, most, c.Points, c.Range[0], c.Range[1], rest, those, c.Shift(), 100*(c.Ratio()-1), c.Probability())
 	if i > 0 && a.Steps[i-1].Bound != nil {
 		next := a.Steps[i-1].Bound
@@ -360,7 +360,7 @@ func (a *Report) sayMoments(b *strings.Builder) {
 func (a *Report) sayBasis(b *strings.Builder) {
 	fmt.Fprintf(b, "Threshold %.3g; confidence %.6g %% for each number", a.Threshold, 100*a.Confidence)
 	if a.Looks > 1 {
-		fmt.Fprintf(b, ", which holds for up to %d interim analyses together, of which %.0f were made", a.Looks, a.Claim("interim analyses", "", "").Value)
+		fmt.Fprintf(b, " simultaneously in up to %d interim analyses, of which %.0f were made", a.Looks, a.Claim("interim analyses", "", "").Value)
 	}
 	least, most, chains := math.MaxInt, 0, 0
 	for _, st := range a.Steps {

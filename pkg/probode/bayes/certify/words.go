@@ -47,7 +47,7 @@ func (e *Enough) String() string {
 			b.WriteString("No larger setting was tried.\n")
 		}
 	} else {
-		b.WriteString("None of the settings that were tried is small enough.\n")
+		b.WriteString("No step size or tolerance that was tried is small enough.\n")
 	}
 	if e.Lost > 0 {
 		fmt.Fprintf(&b, "The reference failed at %d further draws.\n", e.Lost)

@@ -80,7 +80,7 @@ func (s Integrated) Prepare(_ context.Context, d *bayes.Density, _ func() (*baye
 	if len(spreads) == 0 {
 		return s, nil, nil
 	}
-	return s, []string{fmt.Sprintf("the size of the measurement errors is unknown (%s): if the step is coarse, the solution computed by %v may follow the data, which makes the measurement errors seem too small; compare the draws with those for half the step", strings.Join(spreads, ", "), s)}, nil
+	return s, []string{fmt.Sprintf("the size of the measurement errors is unknown (%s). With a coarse step, the solution computed by %v may fit the noise in the data, and this size is then underestimated: compare the draws with those for half the step", strings.Join(spreads, ", "), s)}, nil
 }
 
 // Kernel returns the kernel of one chain. With each draw, the kernel stores two

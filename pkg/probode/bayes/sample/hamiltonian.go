@@ -68,7 +68,7 @@ func (s Hamiltonian) Prepare(ctx context.Context, d *bayes.Density, modes func()
 	case err != nil || found.Highest().U == nil:
 		return instead("no mode was found")
 	case len(heavy(found)) > 1:
-		return instead("the posterior has several modes, between which the proposals of pcn jump")
+		return instead("the posterior has several modes, and the proposals of pcn can jump between them")
 	}
 	m := found.Highest()
 	grad, xi := make([]float64, e.Dim()), make([]float64, e.NoiseLen())
@@ -88,7 +88,7 @@ func (s Hamiltonian) Prepare(ctx context.Context, d *bayes.Density, modes func()
 	}
 	theta := make([]float64, len(p.Params))
 	e.Constrain(theta, s.gaussian.mean[:len(theta)])
-	return s, []string{fmt.Sprintf("θ and ξ are moved together, with proposals from a Gaussian approximation around %s, in which the data inform %d directions of ξ", p.Format(theta), len(s.gaussian.blocks))}, nil
+	return s, []string{fmt.Sprintf("θ and ξ are moved together, with proposals from a Gaussian approximation around %s; the data are informative about %d directions of ξ", p.Format(theta), len(s.gaussian.blocks))}, nil
 }
 
 // Moving θ and ξ together is worthwhile only if noise increases the variance of some

@@ -223,7 +223,7 @@ func (s Reweighted) inner() Sampler {
 // Check returns an error if the draws of the sampler cannot be reweighted.
 func (s Reweighted) Check(d *bayes.Density) error {
 	if t := s.inner().Target(); !t.Reweightable {
-		return fmt.Errorf("sample: Reweighted cannot use the sampler %v, whose distribution is %v: want a sampler of p₀(θ | Y) or p(θ, ξ | Y) that gives the log likelihood of each draw", s.inner(), t.Distribution)
+		return fmt.Errorf("sample: Reweighted cannot use the sampler %v, which draws from %v: want a sampler of p₀(θ | Y) or p(θ, ξ | Y) that gives the log likelihood of each draw", s.inner(), t.Distribution)
 	}
 	if s.Workers < 0 {
 		return fmt.Errorf("sample: Reweighted.Workers is %d: want a number ≥ 0", s.Workers)
@@ -272,7 +272,7 @@ func (s Reweighted) Finish(ctx context.Context, p *bayes.Posterior, chains *mcmc
 	}
 	for k, mode := range m.Modes {
 		if mode.Cov != nil && mode.Mass > leastMass && shares[k] < mode.Mass/10 {
-			out.Notes = append(out.Notes, fmt.Sprintf("warning: the accurate posterior has a mode at %s, which holds %.2g of the mass according to its Gaussian approximation, but only a fraction of %.2g of the draws lies near it: weights cannot restore a mode that the coarse solver misses, even if k̂ is small; use a smaller step for the draws", p.Format(mode.Theta), mode.Mass, shares[k]))
+			out.Notes = append(out.Notes, fmt.Sprintf("warning: the accurate posterior has a mode at %s with about %.2g of the mass, but only a fraction of %.2g of the draws lies near it. Weights cannot restore a missed mode, and k̂ may be small nevertheless: use a smaller step for the draws", p.Format(mode.Theta), mode.Mass, shares[k]))
 		}
 	}
 	return out, nil

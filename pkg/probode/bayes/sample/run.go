@@ -289,10 +289,10 @@ func (j *job) visits(chains *mcmc.Chains) []string {
 		case shares[k] == 0:
 			notes = append(notes, fmt.Sprintf("warning: no draw lies in the mode at %s, which holds %.3g of the mass according to its Gaussian approximation", j.p.Format(m.Theta), m.Mass))
 		case (odds < 1./3 || odds > 3) && j.sampler.Target().Distribution == Classical:
-			notes = append(notes, fmt.Sprintf("warning: a fraction of %.3g of the draws lies in the mode at %s, which holds %.3g of the mass according to its Gaussian approximation: R̂ shows whether the draws can be trusted", shares[k], j.p.Format(m.Theta), m.Mass))
+			notes = append(notes, fmt.Sprintf("warning: a fraction of %.3g of the draws lies in the mode at %s, which holds %.3g of the mass according to its Gaussian approximation: if R̂ is close to 1, the draws are right and the approximation is wrong", shares[k], j.p.Format(m.Theta), m.Mass))
 		}
 	}
-	return append([]string{"share of the draws in each of the modes: " + strings.Join(all, ", ")}, notes...)
+	return append([]string{"share of the draws in each mode: " + strings.Join(all, ", ")}, notes...)
 }
 
 // On a frozen grid, a local error of up to mostStrain times the tolerance causes no

@@ -45,7 +45,7 @@ func describe(m *bayes.Modes, p *bayes.Posterior) string {
 	for _, k := range all {
 		each = append(each, fmt.Sprintf("%s with %.3g of the mass", p.Format(k.Theta), k.Mass))
 	}
-	return fmt.Sprintf("the deterministic posterior has %d modes: %s (%s); chains start in each mode in proportion to its mass, and jump between modes", len(all), strings.Join(each, "; "), m.Missed())
+	return fmt.Sprintf("the deterministic posterior has %d modes: %s (%s); the number of chains that start in a mode is roughly proportional to its mass, and chains jump between modes", len(all), strings.Join(each, "; "), m.Missed())
 }
 
 // findModes returns the modes around which the chains of a sampler start. The first

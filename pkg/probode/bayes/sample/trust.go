@@ -76,7 +76,7 @@ func (p *Plan) trust(ctx context.Context, s mcmc.Settings) (why string, err erro
 			return why, nil
 		}
 	}
-	p.Caution = "the solver is inaccurate at points with a noticeable posterior density, so the draws may be wrong: " + why
+	p.Caution = "the solver is inaccurate at points where the posterior density is not negligible, so the draws may be wrong: " + why
 	return "", nil
 }
 
@@ -142,7 +142,7 @@ func pilot(ctx context.Context, q *bayes.Posterior, sampler Sampler, s mcmc.Sett
 	case worst <= mattersD:
 		return "", nil
 	}
-	return fmt.Sprintf("at the draws of a short run its error is up to %.2g posterior standard deviations.", worst), nil
+	return fmt.Sprintf("the error of the solver is up to %.2g posterior standard deviations at the draws of a short run.", worst), nil
 }
 
 // The function jumps() compares the solver of q with an accurate solver at points where

@@ -47,7 +47,7 @@ func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 	m.withSteps = true
 	flags.StringVar(&m.steps, "steps", "", "`list` of step sizes; default: the step size given by -step or by the case, and 1/2, 1/4 and 1/8 of it")
 	flags.StringVar(&m.rtol, "rtol", "", "`list` of relative tolerances: error control chooses the steps separately for every θ")
-	flags.StringVar(&m.atol, "atol", "", "`list` of absolute tolerances, one for each -rtol or one for all; by default a thousandth of the relative tolerance, times the largest absolute value of each component")
+	flags.StringVar(&m.atol, "atol", "", "`list` of absolute tolerances, one for each -rtol or one for all; default: for each component, its largest absolute value times a thousandth of the relative tolerance")
 	threshold := flags.Float64("threshold", 0.1, "largest shift that does not matter, in sd of the Gaussian at the mode")
 	finest := flags.Float64("reference", 1e-10, "relative `tolerance` of the accurate solution")
 	enough := flags.Bool("enough", false, "search for the largest step size or tolerance that is small enough")

@@ -87,7 +87,7 @@ func TestModelData(t *testing.T) {
 	}
 	other := tableFile(t, strings.Replace(pelts, "year", "t", 1))
 	for _, c := range []struct{ flags, want string }{
-		{"", "no column year: want year, but the table has t, hare, lynx"},
+		{"", "no column year: want year; the table has t, hare, lynx"},
 		{"-time t", ""},
 	} {
 		_, _, err := parsed(t, lotka(t, other, strings.Fields(c.flags)...)...)
@@ -205,7 +205,7 @@ func TestModelErrors(t *testing.T) {
 		{[]string{"-case", "influenza", "-data", data}, "no column \""},
 		{[]string{"-case", "influenza", "-time", "day"}, "-time has no meaning without -data"},
 		{append(ok, "-data", "nowhere.csv"), "-data: nowhere.csv: cannot be opened"},
-		{append(ok, "-time", "t"), "no column t: want t, but the table has year"},
+		{append(ok, "-time", "t"), "no column t: want t; the table has year"},
 		{append(ok, "-method", "am9"), `-method: method "am9": want ab1 to ab5`},
 		{append(ok, "-method", "ab2,current"), `-method: method "ab2,current"`},
 		{append(ok, "-alpha", "-1"), "-alpha -1: want a number ≥ 0"},

@@ -126,7 +126,7 @@ func (r *sampleRun) parse(args []string) error {
 	flags := flag.NewFlagSet("sample", flag.ContinueOnError)
 	r.model = newModel(flags)
 	name := flags.String("scheme", "", "how to draw: "+samplerNames()+"; default: see above")
-	flags.StringVar(&r.start, "start", "", "where the search for modes begins: at the best end points in this `file`, written by probode fit -json; nominal: at the nominal parameters; default: at draws from the prior or, if there are many parameters, at the nominal parameters. The chains start around the modes; prior: they start at draws from the prior")
+	flags.StringVar(&r.start, "start", "", "starting points of the search for modes: the best end points in this `file`, written by probode fit -json, or nominal for the nominal parameters; default: draws from the prior or, if there are many parameters, the nominal parameters. The chains start around the modes. With -start prior, the chains start at draws from the prior")
 	flags.StringVar(&r.dir, "dir", "", "`directory` for the draws")
 	only := flags.String("chain", "", "draw only the chain with this `number`, or the chains of a list such as 1,3; the first chain has the number 1")
 	s := &r.settings

@@ -470,7 +470,7 @@ data: |
 		t.Errorf("the sampler is not one that finds modes:\n%s", said)
 	}
 	for _, text := range []string{said, runCommand(t, summary, dir)} {
-		if !strings.Contains(text, "caution: there may be modes without draws: ") || !strings.Contains(text, "of further searches would end in other modes") {
+		if !strings.Contains(text, "caution: there may be modes without draws: ") || !strings.Contains(text, "of further searches that would end in new modes") {
 			t.Errorf("no caution:\n%s", text)
 		}
 	}

@@ -62,7 +62,7 @@ func solve(ctx context.Context, args []string, out io.Writer) error {
 	flags.StringVar(&s.linearize, "linearize", "", "linearisation of am0 to am4: newton, current or predictor")
 	flags.Float64Var(&s.step, "step", 0, "`size` of the steps")
 	flags.StringVar(&s.rtol, "rtol", "", "relative `tolerance`")
-	flags.StringVar(&s.atol, "atol", "", "absolute `tolerance`: one number, or a list with one for each component; by default a thousandth of the relative tolerance, times the largest absolute value of each component")
+	flags.StringVar(&s.atol, "atol", "", "absolute `tolerance`: one number, or a list with one for each component; default: for each component, its largest absolute value times a thousandth of the relative tolerance")
 	flags.StringVar(&s.times, "times", "", "`list` of times for the rows of the table; default: the points of the grid")
 	flags.StringVar(&s.theta, "theta", "", "`list` of parameter values, as name=value,…; the other parameters have their nominal values")
 	flags.StringVar(&s.span, "span", "", "`from,to`: another time span")
@@ -71,7 +71,7 @@ func solve(ctx context.Context, args []string, out io.Writer) error {
 	flags.StringVar(&s.noise, "noise", "", "`kind` of noise that -alpha scales: local (scaled by the local errors of the steps) or method (the method's own); default: local if -alpha is auto and the method allows it")
 	flags.Uint64Var(&s.seed, "seed", 1, "seed of all random numbers")
 	file := flags.String("out", "", "`file` for the table; default: the terminal")
-	machine := flags.String("json", "", "`file` for the table as JSON: see docs/json.md; - means standard output; if -out is not given, nothing else is printed")
+	machine := flags.String("json", "", "`file` for the table as JSON: see docs/json.md; - means standard output; without -out, the table is not printed")
 	if err := parseOnly(flags, args, solveHelp, out); err != nil {
 		return err
 	}

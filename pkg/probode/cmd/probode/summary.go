@@ -111,7 +111,7 @@ func heavyTails(chains *mcmc.Chains) (warnings []string) {
 	}
 	for i, name := range chains.Names {
 		if heavy, index := diag.HeavyTails(chains.Parameter(i)); heavy {
-			warnings = append(warnings, fmt.Sprintf("the tails of %s are so heavy that its mean and sd do not describe it (the tail index is %.2f; without a bound, a mean exists only below 1, an sd only below ½): use its quantiles, or a prior with lighter tails", text.Printable(name), index))
+			warnings = append(warnings, fmt.Sprintf("the tails of %s are so heavy that its mean and sd are poor summaries (the tail index is %.2f): use its quantiles, or a prior with lighter tails", text.Printable(name), index))
 		}
 	}
 	return warnings

@@ -339,8 +339,8 @@ func init() {
 // The map `refused` holds a message for each unsupported function of SBML and SymPy.
 var refused = map[string]string{
 	"delay":     "delay equations are not supported",
-	"rateOf":    "the rate of change of a variable is not supported: write its right-hand side instead",
-	"rateof":    "the rate of change of a variable is not supported: write its right-hand side instead",
+	"rateOf":    "the rate of change of a variable is not supported: write the right-hand side of its equation instead",
+	"rateof":    "the rate of change of a variable is not supported: write the right-hand side of its equation instead",
 	"Piecewise": "write piecewise(value, condition, ..., otherwise)",
 	"gamma":     "the gamma function is not supported",
 	"erf":       "the error function is not supported",

@@ -79,7 +79,7 @@ func (e *expander) body(name string) (*Node, error) {
 		return nil, fmt.Errorf("function %s is %s: want a lambda", name, kind(l))
 	}
 	if len(e.path) >= 1000 {
-		return nil, fmt.Errorf("function %s: calls between functions are nested more than 1000 levels deep", name)
+		return nil, fmt.Errorf("function %s: calls are nested more than 1000 levels deep", name)
 	}
 	e.open[name] = nil
 	e.path = append(e.path, name)

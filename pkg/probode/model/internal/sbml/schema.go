@@ -96,7 +96,7 @@ func (s *reader) known(root *tree.Element) {
 		for _, a := range e.Attr {
 			switch {
 			case required[a.Name.Space] && a.Name.Local != "required":
-				s.Refuse(e.Line, "SBML package "+packageName(a.Name.Space), "the attribute %s of <%s> changes the meaning of the model", a.Name.Local, e.Name)
+				s.Refuse(e.Line, "SBML package "+packageName(a.Name.Space), "the attribute %s of <%s> comes from this package and changes the meaning of the model", a.Name.Local, e.Name)
 			case a.Name.Space == "" && a.Name.Local != "xmlns" && !slices.Contains(is.attributes, a.Name.Local):
 				s.Failf(e.Line, "<%s> has an attribute %s, which SBML does not allow: want %s", e.Name, a.Name.Local, strings.Join(is.attributes, ", "))
 			}
@@ -108,7 +108,7 @@ func (s *reader) known(root *tree.Element) {
 			case c.Space == expr.MathMLSpace && c.Name == "math" && slices.Contains(is.children, "math"):
 			case c.Space != root.Space:
 				if required[c.Space] {
-					s.Refuse(c.Line, "SBML package "+packageName(c.Space), "<%s> changes the meaning of the model", c.Name)
+					s.Refuse(c.Line, "SBML package "+packageName(c.Space), "<%s> comes from this package and changes the meaning of the model", c.Name)
 				}
 				continue // packages such as layout, render and groups have no effect on results
 			case !slices.Contains(is.children, c.Name):

@@ -140,7 +140,7 @@ func (t *Table) Need(columns ...string) {
 			if len(t.Columns) == 1 && strings.Contains(has, ";") {
 				has += " (the columns seem to be separated by semicolons; use commas or tabs)"
 			}
-			t.Failf(1, "there is no column %s: want %s, but %s", c, strings.Join(columns, ", "), has)
+			t.Failf(1, "there is no column %s: want %s; %s", c, strings.Join(columns, ", "), has)
 		}
 	}
 }
