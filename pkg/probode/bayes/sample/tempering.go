@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
@@ -16,18 +15,12 @@ import (
 // mcmc.Tempering). The equations are solved without noise, ξ = 0. Each chain has one
 // replica for each inverse temperature β, with the density p(θ) p(Y | θ)^β.
 //
-// Stationary distribution: p₀(θ | Y) computed with the field Setup, or with the
-// posterior's setup if this field is zero. Cost: 42 solves for each draw with ten
-// temperatures. For each draw, the replica at β = 1 makes fifteen moves, and each of the
-// nine other replicas makes three. Successive iterations of mcmc.Tempering differ little,
-// so only every third of them gives a draw. Use Tempering if the posterior has several
-// modes or has ridges along which other samplers move too slowly, or to check other
-// samplers.
+// Stationary distribution: p₀(θ | Y). Cost: 42 solves for each draw with ten temperatures.
+// For each draw, the replica at β = 1 makes fifteen moves, and each of the nine other
+// replicas makes three. Successive iterations of mcmc.Tempering differ little, so only
+// every third of them gives a draw. Use Tempering if the posterior has several modes or
+// has ridges along which other samplers move too slowly, or to check other samplers.
 type Tempering struct {
-	// Setup is the setup of the solver; the zero value stands for the setup of the
-	// posterior.
-	Setup probode.Setup
-
 	// Temperatures is the number of temperatures. Zero means 10.
 	Temperatures int
 
@@ -47,22 +40,17 @@ const tempered = 3
 func (Tempering) BurnIn(d int) int { return 200 + 50*d }
 
 // Target returns p₀(θ | Y).
-func (s Tempering) Target() Target { return NUTS{Setup: s.Setup}.Target() }
+func (Tempering) Target() Target { return Target{Distribution: Classical, Reweightable: true} }
 
-func (s Tempering) Check(d *bayes.Density) error {
+func (s Tempering) Check(*bayes.Density) error {
 	if s.Temperatures < 0 || s.Temperatures == 1 || s.Temperatures > 1000 {
 		return fmt.Errorf("sample: %v: Temperatures is %d: want a number from 2 to 1000, or 0, which means 10", s, s.Temperatures)
 	}
-	_, err := solvedBy(d, s.Setup)
-	return err
+	return nil
 }
 
 // Kernel returns the kernel of one chain.
-func (s Tempering) Kernel(d *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kernel {
-	e, err := solvedBy(d, s.Setup)
-	if err != nil {
-		panic("sample: " + err.Error()) // Check has made it
-	}
+func (s Tempering) Kernel(e *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kernel {
 	k := &tempering{natural: newNatural(e)}
 	k.Tempering = mcmc.Tempering{BurnIn: tempered * burnIn, Temperatures: s.Temperatures, Proposal: chosen(s.Proposal, rule),
 		Target: func(u []float64) (base, rest float64, err error) {
