@@ -54,7 +54,6 @@ func (s ExpectedLikelihood) Target() Target { return Target{} }
 
 // Kernel returns the kernel of one chain.
 func (s ExpectedLikelihood) Kernel(e *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kernel {
-	rule = chosen(s.Proposal, rule)
 	k := &expected{state: newState(e, rule, burnIn, false), paths: s.Paths}
 	if s.Paths == 0 {
 		k.paths = 10

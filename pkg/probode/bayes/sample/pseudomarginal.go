@@ -110,7 +110,6 @@ func (s PseudoMarginal) Target() Target { return Target{Distribution: Marginal, 
 
 // Kernel returns the kernel of one chain.
 func (s PseudoMarginal) Kernel(e *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kernel {
-	rule = chosen(s.Proposal, rule)
 	k := &pseudoMarginal{state: newState(e, rule, burnIn, false), fixed: s.Particles > 0}
 	k.estimator = newEstimator(k.state, s.Correlation > 0)
 	k.like, k.begin = k.estimator.logLikelihood, k.drawU

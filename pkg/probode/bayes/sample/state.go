@@ -145,12 +145,6 @@ func (s *state) decide(logq float64, xi []float64, moves *mcmc.Moves, rng *rand.
 	return accepted, math.Exp(min(0, ratio))
 }
 
-// moveTo counts an accepted move of θ, and calls place().
-func (s *state) moveTo(logPrior, ll float64) {
-	s.stats.Accepted++
-	s.place(logPrior, ll)
-}
-
 // The method place() makes the proposed θ the current θ. The last evaluation of the
 // density must have been at this θ.
 func (s *state) place(logPrior, ll float64) {

@@ -52,7 +52,7 @@ func (s Tempering) Check(*bayes.Density) error {
 // Kernel returns the kernel of one chain.
 func (s Tempering) Kernel(e *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kernel {
 	k := &tempering{natural: newNatural(e)}
-	k.Tempering = mcmc.Tempering{BurnIn: tempered * burnIn, Temperatures: s.Temperatures, Proposal: chosen(s.Proposal, rule),
+	k.Tempering = mcmc.Tempering{BurnIn: tempered * burnIn, Temperatures: s.Temperatures, Proposal: rule,
 		Target: func(u []float64) (base, rest float64, err error) {
 			if base = e.Constrain(k.work, u); math.IsInf(base, -1) {
 				return base, 0, nil
