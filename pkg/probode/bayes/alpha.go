@@ -45,9 +45,6 @@ func CalibrateAlpha(ctx context.Context, p *Posterior, theta []float64, s calibr
 	if len(theta) != len(p.Params) {
 		panic(fmt.Sprintf("bayes: theta has length %d: want %d", len(theta), len(p.Params)))
 	}
-	if s.Indicator == nil {
-		s.Indicator = calibrate.Richardson
-	}
 	seed := s.Seed
 	out := &CalibratedAlpha{}
 	var sum, square float64

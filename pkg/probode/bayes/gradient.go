@@ -1,6 +1,7 @@
 package bayes
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -10,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
 // This file computes the gradient of the log density. The gradient is a product of three
@@ -236,10 +238,7 @@ func (r *Part) scores(dst, dtheta []float64, n int) bool {
 		}
 		l, m := &r.errors[k], r.fit[n*c+k]
 		l.at(r.fit[n*c:])
-		spread := math.Abs(y - m)
-		if spread == 0 {
-			spread = 1
-		}
+		spread := cmp.Or(math.Abs(y-m), 1)
 		if l.score == nil {
 			l.score = make([]float64, l.count())
 		}
@@ -281,10 +280,7 @@ func (r *Part) observeSlopes(dst []float64, n int, theta []float64) {
 		r.x.ObserveSlopes(dst, t, x, theta)
 		return
 	}
-	floor := 1e-3 * floats.Norm(x, math.Inf(1))
-	if floor == 0 {
-		floor = 1
-	}
+	floor := cmp.Or(1e-3*vector.MaxAbs(x), 1)
 	at := r.back.at
 	copy(at, x)
 	copy(at[d:], theta)

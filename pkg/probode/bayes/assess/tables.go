@@ -148,11 +148,7 @@ func ModeTable(ctx context.Context, p *bayes.Posterior, m *bayes.Modes, chains *
 		return "", err
 	}
 	paired.visit(visited, false)
-	var names []string
-	for _, q := range p.Params {
-		names = append(names, q.Name)
-	}
-	t := newModeTable()
+	names, t := p.Names(), newModeTable()
 	t.Notes = []string{m.Missed()}
 	for _, k := range paired.own {
 		if wrong := sayWrongShare(k); wrong != "" {

@@ -11,6 +11,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/shape"
+	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
 // An evaluator solves the equations of a model with one Setup, without noise. Each
@@ -72,10 +73,8 @@ func (x *evaluator) at(theta []float64) (expected []float64, ll float64, err err
 		return nil, ll, err
 	}
 	expected = slices.Clone(x.density.Expected())
-	for _, m := range expected {
-		if math.IsNaN(m) || math.IsInf(m, 0) {
-			return nil, math.Inf(-1), errNotFinite
-		}
+	if !vector.Finite(expected) {
+		return nil, math.Inf(-1), errNotFinite
 	}
 	return expected, ll, nil
 }

@@ -3,6 +3,7 @@
 package modes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,10 +65,7 @@ func find(ctx context.Context, p *bayes.Posterior, s Settings) (*bayes.Modes, er
 			panic(fmt.Sprintf("modes: Find: a point in Settings.From has %d numbers: want %d, one for each parameter", len(x), d))
 		}
 	}
-	if q.s.Points == 0 {
-		q.s.Points = modePoints
-	}
-	q.s.Points = max(0, q.s.Points)
+	q.s.Points = max(0, cmp.Or(s.Points, modePoints))
 	if q.free = s.Starts == 0 && s.Points >= 0; s.Starts == 0 {
 		// In few dimensions a search costs little, so more searches are started.
 		q.s.Starts = max(modeStarts, 300/(d+2))
