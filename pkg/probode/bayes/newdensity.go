@@ -21,7 +21,7 @@ func NewDensity(ctx context.Context, p *Posterior) (*Density, error) {
 	if err := p.validate(); err != nil {
 		return nil, err
 	}
-	e := &Density{p: p, alpha: -1, solveState: &solveState{ctx: context.Background()}}
+	e := &Density{p: p, alpha: -1, theta: make([]float64, len(p.Params)), solveState: &solveState{ctx: context.Background()}}
 	if p.AlphaParam != "" {
 		e.alpha = p.index(p.AlphaParam)
 	}
@@ -97,7 +97,7 @@ func (e *Density) newPart(ctx context.Context, number int) (*Part, error) {
 // grids and the same local errors. The clone counts its steps from zero, and is not bound
 // to a context.
 func (e *Density) Clone() *Density {
-	c := &Density{p: e.p, transforms: e.transforms, alpha: e.alpha, noise: e.noise, solveState: &solveState{ctx: context.Background(), fault: e.fault}}
+	c := &Density{p: e.p, transforms: e.transforms, alpha: e.alpha, noise: e.noise, theta: make([]float64, len(e.theta)), solveState: &solveState{ctx: context.Background(), fault: e.fault}}
 	for _, r := range e.parts {
 		c.parts = append(c.parts, r.clone(c))
 	}
