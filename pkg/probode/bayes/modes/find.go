@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/probode/probode/pkg/internal/progress"
@@ -79,12 +78,9 @@ func find(ctx context.Context, p *bayes.Posterior, s Settings) (*bayes.Modes, er
 	climbs, left := q.starts(points)
 	var from []*climb
 	for i, x := range s.From {
-		u := make([]float64, d)
-		if e.Unconstrain(u, x) != nil {
-			continue
-		}
-		if f, err := e.LogPosterior(u, nil); err == nil && !math.IsInf(f, 0) && !math.IsNaN(f) {
-			from = append(from, &climb{Ascent: at(u, f), found: 1, from: []int{i}})
+		if c, _ := start(e, x); c != nil {
+			c.from = []int{i}
+			from = append(from, c)
 		}
 	}
 	if len(climbs)+len(from) == 0 {
@@ -113,12 +109,12 @@ func find(ctx context.Context, p *bayes.Posterior, s Settings) (*bayes.Modes, er
 	for range s.From {
 		out.Ends = append(out.Ends, -1)
 	}
-	for k, m := range all {
-		for _, i := range m.from {
+	for k, c := range all {
+		for _, i := range c.from {
 			out.Ends[i] = k
 		}
-		out.Modes = append(out.Modes, m.Mode)
-		if m.Found == 1 {
+		out.Modes = append(out.Modes, c.mode)
+		if c.mode.Found == 1 {
 			out.Once++
 		}
 	}
