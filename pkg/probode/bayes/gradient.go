@@ -234,9 +234,6 @@ func (r *Part) scores(dst, dtheta []float64, n int) bool {
 		l, m := &r.errors[k], r.fit[n*c+k]
 		l.at(r.fit[n*c:])
 		spread := cmp.Or(math.Abs(y-m), 1)
-		if l.score == nil {
-			l.score = make([]float64, l.count())
-		}
 		score := l.score
 		if !l.gradient(score, y, m, spread) {
 			return false

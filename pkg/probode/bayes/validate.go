@@ -133,11 +133,6 @@ func (v *validator) experiment(x *Experiment) error {
 	if n := len(x.Errors); n != 1 && n != columns {
 		return fmt.Errorf("the length of Errors is %d and the number of columns is %d: want one element for each column, or one for all", n, columns)
 	}
-	if x.Observe == nil {
-		if _, err := x.pick(); err != nil {
-			return err
-		}
-	}
 	for k := range columns {
 		if err := v.column(x, k); err != nil {
 			return fmt.Errorf("errors of column %d: %w", k+1, err)
