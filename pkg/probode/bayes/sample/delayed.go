@@ -195,11 +195,7 @@ func newDelayed(s *state, xi *pcn, coarse *bayes.Density) *delayed {
 }
 
 func (k *delayed) Init(x []float64, rng *rand.Rand) error {
-	init := k.state.Init
-	if k.pcn != nil {
-		init = k.pcn.Init
-	}
-	if err := init(x, rng); err != nil {
+	if err := k.state.Init(x, rng); err != nil {
 		return err
 	}
 	k.spared, k.plain, k.lost, k.refused, k.alone = 0, 0, 0, 0, 0

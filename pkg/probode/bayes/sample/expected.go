@@ -69,13 +69,7 @@ type expected struct {
 }
 
 func (k *expected) Step(rng *rand.Rand) {
-	ll, err := k.like(k.theta, nil)
-	if err != nil || math.IsNaN(ll) {
-		ll = math.Inf(-1) // then every move that can be evaluated is accepted
-	}
-	if k.ll = ll; !math.IsInf(ll, -1) {
-		k.keepFit()
-	}
+	k.renew()
 	k.moveTheta(rng)
 }
 

@@ -1,6 +1,7 @@
 package sample
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -114,11 +115,7 @@ func (s PseudoMarginal) Kernel(e *bayes.Density, rule mcmc.Rule, burnIn int) mcm
 	k.estimator = newEstimator(k.state, s.Correlation > 0)
 	k.like, k.begin = k.estimator.logLikelihood, k.drawU
 	k.move = math.Sqrt((1 - s.Correlation) * (1 + s.Correlation))
-	k.particles = s.Particles
-	if !k.fixed {
-		k.particles = firstParticles
-	}
-	k.resize(k.particles)
+	k.resize(cmp.Or(s.Particles, firstParticles))
 	return k
 }
 
@@ -225,17 +222,8 @@ func (k *pseudoMarginal) tune() {
 	n := float64(k.particles)
 	want = min(max(want, math.Ceil(n/3), fewestParticles), 6*n, mostParticles)
 	k.resize(int(want))
-	// The old estimate at the current θ may have been too high. If the new estimate is
-	// zero, the next move whose likelihood can be evaluated is accepted.
 	k.begin()
-	ll, err := k.like(k.theta, nil)
-	if err != nil || math.IsNaN(ll) {
-		ll = math.Inf(-1)
-	}
-	k.ll = ll
-	if !math.IsInf(ll, -1) {
-		k.keepFit()
-	}
+	k.renew() // the old estimate may have been too high
 }
 
 // The method resize() allocates memory for a different number of particles.

@@ -145,6 +145,18 @@ func (s *state) decide(logq float64, xi []float64, moves *mcmc.Moves, rng *rand.
 	return accepted, math.Exp(min(0, ratio))
 }
 
+// The method renew() evaluates the likelihood at the current θ again. If the likelihood
+// is zero or unknown there, the next move whose likelihood can be evaluated is accepted.
+func (s *state) renew() {
+	ll, err := s.like(s.theta, nil)
+	if err != nil || math.IsNaN(ll) {
+		ll = math.Inf(-1)
+	}
+	if s.ll = ll; !math.IsInf(ll, -1) {
+		s.keepFit()
+	}
+}
+
 // The method place() makes the proposed θ the current θ. The last evaluation of the
 // density must have been at this θ.
 func (s *state) place(logPrior, ll float64) {
