@@ -135,7 +135,5 @@ func suspect(m *anchor) error {
 			return nil
 		}
 	}
-	return errNoEffect
+	return errors.New("certify: no parameter affects the data that the two solvers predict; if f has a pulse between their steps, declare it as an event")
 }
-
-var errNoEffect = errors.New("certify: no parameter affects the data that the two solvers predict; if f has a pulse between their steps, declare it as an event")

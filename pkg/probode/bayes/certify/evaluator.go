@@ -68,7 +68,7 @@ func (x *evaluator) at(theta []float64) (expected []float64, ll float64, err err
 	}
 	expected = slices.Clone(x.density.Expected())
 	if !vector.Finite(expected) {
-		return nil, math.Inf(-1), errNotFinite
+		return nil, math.Inf(-1), errors.New("certify: an expected value of the data is not finite")
 	}
 	return expected, ll, nil
 }
@@ -87,5 +87,3 @@ func (x *evaluator) logLikelihood(theta []float64) float64 {
 	x.known.Store(key, ll)
 	return ll
 }
-
-var errNotFinite = errors.New("certify: an expected value of the data is not finite")
