@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"sync"
 
@@ -103,10 +102,10 @@ func (NUTS) BurnIn(int) int { return 300 }
 
 // Kernel returns the kernel of one chain.
 func (s NUTS) Kernel(e *bayes.Density, _ mcmc.Rule, burnIn int) mcmc.Kernel {
-	k := &nuts{natural: newNatural(e)}
-	k.NUTS = mcmc.NUTS{BurnIn: burnIn, Accept: s.Accept, Mean: s.mean, Cov: s.cov, CovAt: shapeAt(e),
+	k := newNatural(e)
+	k.unconstrained = &mcmc.NUTS{BurnIn: burnIn, Accept: s.Accept, Mean: s.mean, Cov: s.cov, CovAt: shapeAt(e),
 		Target: func(grad, u []float64) (float64, error) { return gradient(e, k.work, grad, nil, u, nil) }}
-	return k
+	return &k
 }
 
 // shapeAt returns a function that computes the inverse of the Fisher information at u.
@@ -123,22 +122,4 @@ func shapeAt(e *bayes.Density) func(u []float64) mat.Symmetric {
 		}
 		return m.Shape
 	}
-}
-
-// The type `nuts` is the kernel of NUTS, on the natural scale.
-type nuts struct {
-	mcmc.NUTS
-	natural
-}
-
-func (k *nuts) Init(x []float64, rng *rand.Rand) error { return k.init(x, rng, k.NUTS.Init) }
-
-// Position returns θ.
-func (k *nuts) Position() []float64 { return k.at(k.NUTS.Position()) }
-
-// Generate writes the quantities that Density.Generate computes, and the statistics of
-// mcmc.NUTS.
-func (k *nuts) Generate(dst []float64) {
-	k.generate(dst, k.NUTS.Position(), k.LogDensity())
-	k.NUTS.Generate(dst[1:])
 }
