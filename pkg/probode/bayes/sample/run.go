@@ -134,10 +134,7 @@ func prepare(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Se
 		}
 	}
 	if s.Start == nil {
-		start, note, err := starts(p, j.modes, complete.Chains, 1, false)
-		if err != nil {
-			return nil, err
-		}
+		start, note := starts(e, j.modes, complete.Chains, 1, false)
 		j.settings.Start, j.notes = start, append(j.notes, note)
 	}
 	if f, ok := sampler.(Preparer); ok {
