@@ -235,16 +235,6 @@ func (pl *plan) search(from [][]float64) modes.Settings {
 	return s
 }
 
-// The function small() sets the number of draws from the prior, and the number of
-// searches that start from these draws. If searches start only at points given by the
-// user, small() changes nothing.
-func small(s modes.Settings, points, starts int) modes.Settings {
-	if s.Points >= 0 {
-		s.Points, s.Starts = points, starts
-	}
-	return s
-}
-
 // The type `work` holds the context and the progress of an assessment.
 type work struct {
 	ctx         context.Context

@@ -32,10 +32,7 @@ func findByLender(ctx context.Context, p *bayes.Posterior, s Settings) (*bayes.M
 		return out, nil
 	case err == nil:
 		given := len(s.From)
-		s.From = slices.Clone(s.From)
-		for _, m := range out.Modes {
-			s.From = append(s.From, m.Theta)
-		}
+		s.From = slices.Concat(s.From, out.Thetas(-1))
 		if out, err = find(ctx, p, s); err == nil {
 			out.Ends = out.Ends[:given]
 		}
