@@ -127,14 +127,11 @@ func (x *Experiment) errors(column int) Likelihood {
 
 // Format returns the parameters theta as text, each with its name.
 func (p *Posterior) Format(theta []float64) string {
-	out := ""
+	var all []string
 	for k, v := range theta {
-		if k > 0 {
-			out += ", "
-		}
-		out += fmt.Sprintf("%s = %.4g", p.Params[k].Name, v)
+		all = append(all, fmt.Sprintf("%s = %.4g", p.Params[k].Name, v))
 	}
-	return out
+	return strings.Join(all, ", ")
 }
 
 // The method index() returns the position of the parameter with the given name, or −1 if

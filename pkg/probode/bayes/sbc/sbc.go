@@ -90,15 +90,12 @@ func Run(ctx context.Context, p *bayes.Posterior, sampler sample.Sampler, s Sett
 	if err := sampler.Check(d); err != nil {
 		return nil, err
 	}
-	out := &Result{Sampler: sampler, Names: append(p.Names(), "log_lik"), Draws: s.Ranks}
+	out := &Result{Sampler: sampler, Names: append(p.Names(), "log_lik"), Draws: s.Ranks, Ranks: make([][]int, len(p.Params)+1)}
 	sets := make([]set, s.Sets)
 	ctx, s.Progress = progress.Counts(ctx, s.Progress, "data sets")
 	done, err := pieces.Each(ctx, s.Workers, s.Sets, s.Progress, func() func(int) error {
 		return func(i int) error { return sets[i].run(ctx, p, sampler, &s, uint64(i)) }
 	})
-	for range out.Names {
-		out.Ranks = append(out.Ranks, nil)
-	}
 	for _, d := range sets[:done] {
 		for k, r := range d.rank {
 			out.Ranks[k] = append(out.Ranks[k], r)
