@@ -28,7 +28,10 @@ type Distribution interface {
 	Quantile(p float64) float64
 }
 
-var _ = []Distribution{distuv.Normal{}, distuv.LogNormal{}, distuv.Exponential{}, distuv.Gamma{}, distuv.InverseGamma{}, distuv.Beta{}, distuv.Uniform{}, distuv.StudentsT{}, Truncated{}}
+var _ = []Distribution{
+	distuv.Normal{}, distuv.LogNormal{}, distuv.Exponential{}, distuv.Gamma{}, distuv.InverseGamma{},
+	distuv.Beta{}, distuv.Uniform{}, distuv.StudentsT{}, Truncated{},
+}
 
 // Truncated is the distribution in the field Of, truncated to [Min, Max]:
 //

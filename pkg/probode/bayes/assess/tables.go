@@ -145,7 +145,8 @@ func ModeTable(ctx context.Context, p *bayes.Posterior, m *bayes.Modes, chains *
 		return "", err
 	}
 	paired.visit(visited, false)
-	names, t := p.Names(), newModeTable()
+	names := p.Names()
+	t := newModeTable()
 	t.Notes = []string{m.Missed()}
 	for _, k := range paired.own {
 		if wrong := sayWrongShare(k); wrong != "" {

@@ -79,7 +79,9 @@ func Run(ctx context.Context, p *bayes.Posterior, sampler sample.Sampler, s Sett
 	if s.Sets < 0 || s.Ranks < 0 || s.Workers < 0 || !(s.Independent >= 0) {
 		panic("sbc: a number in Settings is negative: want numbers ≥ 0")
 	}
-	s.Sets, s.Ranks, s.Independent = cmp.Or(s.Sets, 200), cmp.Or(s.Ranks, 19), cmp.Or(s.Independent, 4)
+	s.Sets = cmp.Or(s.Sets, 200)
+	s.Ranks = cmp.Or(s.Ranks, 19)
+	s.Independent = cmp.Or(s.Independent, 4)
 	if ctx == nil || sampler == nil {
 		return nil, errors.New("sbc: the context or the sampler is nil")
 	}
