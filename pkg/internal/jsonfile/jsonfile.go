@@ -63,6 +63,15 @@ func List(n int, of func(i int) Object) []Object {
 	return out
 }
 
+// OrNull returns v or, if v is zero, nil, which is written as null.
+func OrNull[T comparable](v T) any {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return v
+}
+
 // Write writes o with each name on its own line.
 func (o Object) Write(w io.Writer) error {
 	enc := json.NewEncoder(w)

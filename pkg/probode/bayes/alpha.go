@@ -2,7 +2,6 @@ package bayes
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -35,18 +34,12 @@ type CalibratedAlpha struct {
 // independent. The first experiment uses s.Seed itself, and the others use seeds derived
 // from s.Seed.
 func CalibrateAlpha(ctx context.Context, p *Posterior, theta []float64, s calibrate.Settings) (*CalibratedAlpha, error) {
-	if ctx == nil {
-		return nil, errors.New("bayes: the context is nil")
-	}
 	e, err := NewDensity(ctx, p)
 	if err != nil {
 		return nil, err
 	}
 	if len(theta) != len(p.Params) {
 		panic(fmt.Sprintf("bayes: theta has length %d: want %d", len(theta), len(p.Params)))
-	}
-	if s.Indicator == nil {
-		s.Indicator = calibrate.Richardson
 	}
 	seed := s.Seed
 	out := &CalibratedAlpha{}

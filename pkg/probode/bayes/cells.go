@@ -1,9 +1,12 @@
 package bayes
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
 // A Cell holds the contribution of one data value to the derivatives of the log density.
@@ -174,7 +177,7 @@ func (c *Cell) inform(l *columnErrors, m float64) bool {
 			}
 		}
 	}
-	return !slices.ContainsFunc(c.Information, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
+	return vector.Finite(c.Information)
 }
 
 // The method width() returns the step for finite differences with respect to m. If the
@@ -207,7 +210,7 @@ func (l *columnErrors) gradient(dst []float64, y, m, spread float64) bool {
 				q++
 			}
 		}
-		return !slices.ContainsFunc(dst, func(g float64) bool { return math.IsNaN(g) || math.IsInf(g, 0) })
+		return vector.Finite(dst)
 	}
 	h := l.width(y, m, spread)
 	dst[0] = (l.LogProb(y, m+h, l.own) - l.LogProb(y, m-h, l.own)) / (2 * h)
@@ -217,10 +220,7 @@ func (l *columnErrors) gradient(dst []float64, y, m, spread float64) bool {
 			continue
 		}
 		at := l.own[i]
-		h := 1e-5 * math.Abs(at)
-		if h == 0 {
-			h = 1e-5
-		}
+		h := cmp.Or(1e-5*math.Abs(at), 1e-5)
 		l.own[i] = at + h
 		up := l.LogProb(y, m, l.own)
 		l.own[i] = at - h
@@ -228,7 +228,7 @@ func (l *columnErrors) gradient(dst []float64, y, m, spread float64) bool {
 		l.own[i] = at
 		q++
 	}
-	return !slices.ContainsFunc(dst, func(g float64) bool { return math.IsNaN(g) || math.IsInf(g, 0) })
+	return vector.Finite(dst)
 }
 
 // If the log density has a kink, the method bend() sets the fields that describe this

@@ -37,24 +37,9 @@ func (l *columnErrors) open(i int) bool { return l.param[i] >= 0 || l.column[i] 
 // Number 0 is m, and number i > 0 is element i−1 of Own.
 func (l *columnErrors) location(i int) bool { return i == 0 || l.open(i-1) }
 
-// The method count() returns the number of locations of one data value.
-func (l *columnErrors) count() int {
-	n := 1
-	for i := range l.own {
-		if l.open(i) {
-			n++
-		}
-	}
-	return n
-}
-
 // The method scratch() returns a matrix of zeros with one row for m and one for each
 // number in Own. The matrix is valid until the next call.
 func (l *columnErrors) scratch() []float64 {
-	n := 1 + len(l.own)
-	if l.zeros == nil {
-		l.zeros = make([]float64, n*n)
-	}
 	clear(l.zeros)
 	return l.zeros
 }

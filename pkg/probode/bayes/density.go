@@ -180,15 +180,8 @@ func (e *Density) evaluate(parts []*Part, theta, xi []float64, solve bool) {
 // The method recovered() records a panic in a likelihood or in the function Observe.
 func (e *Density) recovered(theta []float64) {
 	if v := recover(); v != nil {
-		e.fail(&probode.PanicError{Value: v, Stack: debug.Stack()}, e.at.describe(theta))
+		e.fault = fmt.Errorf("bayes: %s: %w", e.at.describe(theta), &probode.PanicError{Value: v, Stack: debug.Stack()})
 		e.err = e.fault
-	}
-}
-
-// The method fail() records a panic, which the method Err then returns.
-func (e *Density) fail(p *probode.PanicError, where string) {
-	if e.fault == nil {
-		e.fault = fmt.Errorf("bayes: %s: %w", where, p)
 	}
 }
 
@@ -265,9 +258,6 @@ func (e *Density) States(i int) []float64 { return e.parts[i].state }
 // ξ, which is N(0, I). If the prior density is zero, the result is −∞ and nothing is
 // solved. If a solve fails, the error gives the reason.
 func (e *Density) LogPosterior(u, xi []float64) (float64, error) {
-	if e.theta == nil {
-		e.theta = make([]float64, len(e.p.Params))
-	}
 	lp := e.Constrain(e.theta, u)
 	if math.IsInf(lp, -1) {
 		return lp, nil
@@ -337,17 +327,12 @@ func releaseAll(held []*Part) func() {
 func (e *Density) note(err error) error {
 	switch {
 	case err == nil || errors.Is(err, probode.ErrDiverged): // this case is frequent, so it must not allocate
-	case e.fault == nil && panicked(err):
+	case e.fault == nil && errors.As(err, new(*probode.PanicError)):
 		e.fault = err
 	case e.ctx.Err() != nil:
 		e.broken = true
 	}
 	return err
-}
-
-func panicked(err error) bool {
-	var p *probode.PanicError
-	return errors.As(err, &p)
 }
 
 // The method bind() stores in a part the elements of θ that the part uses.

@@ -1,6 +1,7 @@
 package bayes
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -10,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
 // This file computes the gradient of the log density. The gradient is a product of three
@@ -28,9 +30,6 @@ import (
 // reference.Accurate has no derivatives. A path whose steps are chosen anew at every θ
 // has derivatives only between a call of Hold and its release.
 func (e *Density) Gradient(du, dxi, u, xi []float64) (float64, error) {
-	if e.theta == nil {
-		e.theta = make([]float64, len(e.p.Params))
-	}
 	clear(du)
 	clear(dxi)
 	lp := e.Constrain(e.theta, u)
@@ -130,11 +129,8 @@ func (r *Part) differentiate(dtheta, theta, xi []float64) (ll float64, err error
 	if _, err := e.solve(r, theta, xi); err != nil {
 		return 0, err
 	}
-	if ll = r.logLikelihood(theta); math.IsInf(ll, -1) {
+	if ll = r.weigh(dtheta, theta); math.IsInf(ll, -1) {
 		return ll, nil
-	}
-	if !r.weigh(dtheta, theta) {
-		return math.Inf(-1), nil
 	}
 	if err := path.Gradient(e.ctx, &b.Gradient, b.weights, r.theta, xi); err != nil {
 		return 0, e.note(err)
@@ -183,11 +179,8 @@ func (r *Part) differentiateForward(dtheta, theta, xi []float64) (ll float64, er
 	if err != nil {
 		return 0, e.note(err)
 	}
-	if ll = r.logLikelihood(theta); math.IsInf(ll, -1) {
+	if ll = r.weigh(dtheta, theta); math.IsInf(ll, -1) {
 		return ll, nil
-	}
-	if !r.weigh(dtheta, theta) {
-		return math.Inf(-1), nil
 	}
 	for i, k := range b.moved {
 		dtheta[r.param[k]] += floats.Dot(b.weights, states[i*n:(i+1)*n])
@@ -195,18 +188,22 @@ func (r *Part) differentiateForward(dtheta, theta, xi []float64) (ll float64, er
 	return ll, nil
 }
 
-// The method weigh() differentiates the log likelihood. The derivatives with respect to
-// the states are written to back.weights. The derivatives with respect to θ, at fixed
-// states, are added to dtheta. The result is true if all derivatives are finite. The
-// states and the expected values are those of the last evaluation.
-func (r *Part) weigh(dtheta, theta []float64) bool {
+// The method weigh() computes and differentiates the log likelihood at the states of the
+// last solve. The derivatives with respect to the states are written to back.weights. The
+// derivatives with respect to θ, at fixed states, are added to dtheta. The result is the
+// log likelihood, or −∞ if a derivative is not finite.
+func (r *Part) weigh(dtheta, theta []float64) float64 {
 	b, d := r.back, r.x.Problem.Dim()
 	w := d + len(theta)
 	clear(b.weights)
+	ll := r.logLikelihood(theta)
+	if math.IsInf(ll, -1) {
+		return ll
+	}
 	for n := range r.x.Data.T {
 		r.row0 = n
 		if !r.scores(b.scores, dtheta, n) {
-			return false
+			return math.Inf(-1)
 		}
 		if !slices.ContainsFunc(b.scores, func(v float64) bool { return v != 0 }) {
 			continue
@@ -220,7 +217,7 @@ func (r *Part) weigh(dtheta, theta []float64) bool {
 			}
 		}
 	}
-	return true
+	return ll
 }
 
 // The method scores() writes to dst the derivatives of the log probability of row n with
@@ -236,13 +233,7 @@ func (r *Part) scores(dst, dtheta []float64, n int) bool {
 		}
 		l, m := &r.errors[k], r.fit[n*c+k]
 		l.at(r.fit[n*c:])
-		spread := math.Abs(y - m)
-		if spread == 0 {
-			spread = 1
-		}
-		if l.score == nil {
-			l.score = make([]float64, l.count())
-		}
+		spread := cmp.Or(math.Abs(y-m), 1)
 		score := l.score
 		if !l.gradient(score, y, m, spread) {
 			return false
@@ -281,10 +272,7 @@ func (r *Part) observeSlopes(dst []float64, n int, theta []float64) {
 		r.x.ObserveSlopes(dst, t, x, theta)
 		return
 	}
-	floor := 1e-3 * floats.Norm(x, math.Inf(1))
-	if floor == 0 {
-		floor = 1
-	}
+	floor := cmp.Or(1e-3*vector.MaxAbs(x), 1)
 	at := r.back.at
 	copy(at, x)
 	copy(at[d:], theta)

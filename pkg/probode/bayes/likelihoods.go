@@ -25,16 +25,6 @@ type Likelihood interface {
 	Rand(m float64, own []float64, rng *rand.Rand) float64
 }
 
-var (
-	_ Likelihood = Gaussian{}
-	_ Likelihood = LogNormal{}
-	_ Likelihood = Laplace{}
-	_ Likelihood = StudentT{}
-	_ Likelihood = Poisson{}
-	_ Likelihood = NegativeBinomial{}
-	_ Likelihood = Binomial{}
-)
-
 // Gaussian is the Likelihood y ~ N(m, σ²).
 type Gaussian struct {
 	Sigma Value // standard deviation σ > 0, not the variance

@@ -1,7 +1,9 @@
 package bayes
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -65,13 +67,18 @@ type Modes struct {
 
 // Highest returns the mode with the highest density.
 func (m *Modes) Highest() *Mode {
-	best := m.Modes[0]
-	for _, k := range m.Modes {
-		if k.LogP > best.LogP {
-			best = k
+	return slices.MaxFunc(m.Modes, func(a, b *Mode) int { return cmp.Compare(a.LogP, b.LogP) })
+}
+
+// Thetas returns the first mode, and all other modes whose Mass is above `least`, on the
+// natural scale. A negative number means all modes.
+func (m *Modes) Thetas(least float64) (out [][]float64) {
+	for i, k := range m.Modes {
+		if i == 0 || k.Mass > least {
+			out = append(out, k.Theta)
 		}
 	}
-	return best
+	return out
 }
 
 // Missed describes in words which modes the search may have missed. If there are several

@@ -127,14 +127,11 @@ func (x *Experiment) errors(column int) Likelihood {
 
 // Format returns the parameters theta as text, each with its name.
 func (p *Posterior) Format(theta []float64) string {
-	out := ""
+	var all []string
 	for k, v := range theta {
-		if k > 0 {
-			out += ", "
-		}
-		out += fmt.Sprintf("%s = %.4g", p.Params[k].Name, v)
+		all = append(all, fmt.Sprintf("%s = %.4g", p.Params[k].Name, v))
 	}
-	return out
+	return strings.Join(all, ", ")
 }
 
 // The method index() returns the position of the parameter with the given name, or −1 if
@@ -255,32 +252,18 @@ func (x *Experiment) param(k int) string {
 	return x.Problem.ParamName(k)
 }
 
-// The method alpha() returns the noise scale, which is either a known value or a
-// parameter.
-func (p *Posterior) alpha() Value {
-	if p.AlphaParam != "" {
-		return Unknown(p.AlphaParam)
-	}
-	return Known(p.Alpha)
-}
-
-// The method step() describes in words how the steps are chosen; for equal steps it
-// returns only the step size.
-func (p *Posterior) step() string {
-	if h, ok := p.Mesh.(probode.Uniform); ok {
-		return fmt.Sprintf("%g", float64(h))
-	}
-	return p.Mesh.String()
-}
-
 // Describe returns a description of the model as key–value pairs. Two runs with different
 // descriptions have different models. The description does not say what the functions of
 // the model compute.
 func (p *Posterior) Describe() [][2]string {
+	step := p.Mesh.String()
+	if h, ok := p.Mesh.(probode.Uniform); ok {
+		step = fmt.Sprintf("%g", float64(h))
+	}
 	out := [][2]string{
 		{"method", p.Method.String()},
-		{"step", p.step()},
-		{"alpha", p.alpha().String()},
+		{"step", step},
+		{"alpha", Value{p.AlphaParam, p.Alpha}.String()},
 	}
 	if p.Scaling != probode.ScaleDefault {
 		out = append(out, [2]string{"noise", p.Scaling.String()})

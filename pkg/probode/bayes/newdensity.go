@@ -21,7 +21,7 @@ func NewDensity(ctx context.Context, p *Posterior) (*Density, error) {
 	if err := p.validate(); err != nil {
 		return nil, err
 	}
-	e := &Density{p: p, alpha: -1, solveState: &solveState{ctx: context.Background()}}
+	e := &Density{p: p, alpha: -1, theta: make([]float64, len(p.Params)), solveState: &solveState{ctx: context.Background()}}
 	if p.AlphaParam != "" {
 		e.alpha = p.index(p.AlphaParam)
 	}
@@ -56,6 +56,13 @@ func (e *Density) newPart(ctx context.Context, number int) (*Part, error) {
 	if err := problem.Validate(); err != nil {
 		return nil, err
 	}
+	var pick []int
+	if x.Observe == nil {
+		var err error
+		if pick, err = x.pick(); err != nil {
+			return nil, err
+		}
+	}
 	path, err := p.Bind(ctx, problem, p.at(x), x.Data.T)
 	if err != nil {
 		return nil, err
@@ -64,15 +71,10 @@ func (e *Density) newPart(ctx context.Context, number int) (*Part, error) {
 		return nil, fmt.Errorf("α is the parameter %q, but the scale of the noise of %v cannot be changed: give Alpha a fixed value", p.AlphaParam, p.Setup)
 	}
 	d, columns := problem.Dim(), x.Data.columns()
-	r := &Part{e: e, number: number, x: x, differ: newDiffer(columns), noise: path.NoiseLen(), state: make([]float64, len(x.Data.T)*d), theta: slices.Clone(problem.Theta)}
+	r := &Part{e: e, number: number, x: x, differ: newDiffer(columns), pick: pick, noise: path.NoiseLen(), state: make([]float64, len(x.Data.T)*d), theta: slices.Clone(problem.Theta)}
 	r.on(path)
 	for k := range problem.Theta {
 		r.param = append(r.param, p.index(x.param(k)))
-	}
-	if x.Observe == nil {
-		if r.pick, err = x.pick(); err != nil {
-			return nil, err
-		}
 	}
 	for k := range columns {
 		l := columnErrors{Likelihood: x.errors(k)}
@@ -80,14 +82,12 @@ func (e *Density) newPart(ctx context.Context, number int) (*Part, error) {
 			l.exact, _ = l.Likelihood.(SlopedLikelihood)
 		}
 		for _, v := range l.Own() {
-			i := -1
-			if v.Name != "" {
-				i = p.index(v.Name)
-			}
-			l.param = append(l.param, i)
+			l.param = append(l.param, p.index(v.Name))
 			l.column = append(l.column, p.columnOf(x, v))
 			l.own = append(l.own, v.Value)
 		}
+		n := 1 + len(l.own)
+		l.zeros, l.score = make([]float64, n*n), make([]float64, n)
 		r.errors = append(r.errors, l)
 	}
 	return r, nil
@@ -97,7 +97,7 @@ func (e *Density) newPart(ctx context.Context, number int) (*Part, error) {
 // grids and the same local errors. The clone counts its steps from zero, and is not bound
 // to a context.
 func (e *Density) Clone() *Density {
-	c := &Density{p: e.p, transforms: e.transforms, alpha: e.alpha, noise: e.noise, solveState: &solveState{ctx: context.Background(), fault: e.fault}}
+	c := &Density{p: e.p, transforms: e.transforms, alpha: e.alpha, noise: e.noise, theta: make([]float64, len(e.theta)), solveState: &solveState{ctx: context.Background(), fault: e.fault}}
 	for _, r := range e.parts {
 		c.parts = append(c.parts, r.clone(c))
 	}
@@ -119,7 +119,8 @@ func (r *Part) clone(e *Density) *Part {
 	c.state, c.theta = make([]float64, len(r.state)), slices.Clone(r.theta)
 	c.errors = slices.Clone(r.errors)
 	for k := range c.errors {
-		c.errors[k].own, c.errors[k].zeros, c.errors[k].score = slices.Clone(c.errors[k].own), nil, nil
+		l := &c.errors[k]
+		l.own, l.zeros, l.score = slices.Clone(l.own), slices.Clone(l.zeros), slices.Clone(l.score)
 	}
 	return &c
 }

@@ -106,7 +106,7 @@ func (e *Density) checkObserve() error {
 						old := theta[k]
 						defer func() { theta[k] = old }()
 						for _, theta[k] = range values {
-							if !r.watch(changed, t, x, theta) || !slices.EqualFunc(dst, changed, same) {
+							if !r.watch(changed, t, x, theta) || slices.Compare(dst, changed) != 0 { // NaN equals NaN
 								return true
 							}
 						}
@@ -148,7 +148,3 @@ func (e *Density) checkObserve() error {
 	}
 	return fmt.Errorf("bayes: parameter %q is not used: it is not among the parameters of the equations (%s)%s", p.Params[unused[0]].Name, strings.Join(p.problemParams(), ", "), also)
 }
-
-// The function same() reports whether two values that the function Observe has written
-// are equal.
-func same(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }

@@ -7,9 +7,11 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
+	"github.com/probode/probode/pkg/probode/internal/vector"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
-	"gonum.org/v1/gonum/floats"
 )
 
 // A Prediction holds draws of new data for one experiment.
@@ -222,13 +224,10 @@ func (e *Density) expects(theta, drawn []float64) error {
 	if _, err := e.LogLikelihood(theta, nil); err != nil {
 		return fmt.Errorf("bayes: prediction at %s: %w", e.p.Format(theta), err)
 	}
-	var size float64
-	for _, y := range drawn {
-		size = math.Max(size, math.Abs(y))
-	}
 	const rounding = 1e-6 // draws that were stored in text files have fewer digits
+	least := 1e-3 * rounding * vector.MaxAbs(drawn)
 	for n, y := range e.fit {
-		if off := math.Abs(y - drawn[n]); off > rounding*math.Abs(drawn[n])+1e-3*rounding*size {
+		if off := math.Abs(y - drawn[n]); off > rounding*math.Abs(drawn[n])+least {
 			return fmt.Errorf("bayes: at %s an expected value is %.6g with %v, but %.6g in the draws, which come from another solver: call p.SolvedBy with the Setup used for sampling; for draws with noise, add rows of missing values at the new times to the data, and sample again",
 				e.p.Format(theta), y, e.p.Setup, drawn[n])
 		}

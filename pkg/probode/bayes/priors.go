@@ -28,17 +28,10 @@ type Distribution interface {
 	Quantile(p float64) float64
 }
 
-var (
-	_ Distribution = distuv.Normal{}
-	_ Distribution = distuv.LogNormal{}
-	_ Distribution = distuv.Exponential{}
-	_ Distribution = distuv.Gamma{}
-	_ Distribution = distuv.InverseGamma{}
-	_ Distribution = distuv.Beta{}
-	_ Distribution = distuv.Uniform{}
-	_ Distribution = distuv.StudentsT{}
-	_ Distribution = Truncated{}
-)
+var _ = []Distribution{
+	distuv.Normal{}, distuv.LogNormal{}, distuv.Exponential{}, distuv.Gamma{}, distuv.InverseGamma{},
+	distuv.Beta{}, distuv.Uniform{}, distuv.StudentsT{}, Truncated{},
+}
 
 // Truncated is the distribution in the field Of, truncated to [Min, Max]:
 //

@@ -51,14 +51,10 @@ func Simulate(ctx context.Context, p *Posterior, noisy bool, rng *rand.Rand) (q 
 	}
 	// The density of the data must not be zero, because sbc.Run starts its chain at
 	// theta.
-	terms := make([]float64, len(e.terms))
 	for i, r := range e.parts {
 		r.x = &q.Experiments[i]
 	}
-	e.pointwise(terms, e.fit, theta)
-	for _, l := range terms {
-		ll += l
-	}
+	ll = e.LogLikelihoodOf(e.fit, theta)
 	if math.IsNaN(ll) || math.IsInf(ll, 0) {
 		return nil, nil, 0, errors.New("the density of the data is zero under the model that generated them")
 	}

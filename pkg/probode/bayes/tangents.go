@@ -1,12 +1,14 @@
 package bayes
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
 // Tangents returns, for each experiment, the derivatives of its locations (see
@@ -146,14 +148,7 @@ func (r *Part) slope(dst []float64, stride, row int, x, dx, theta, dtheta []floa
 	}
 	most, tiny := 0.0, false // the largest relative change; whether something tiny changes
 	reach := func(x, dx []float64) {
-		var size float64
-		for _, v := range x {
-			size = max(size, math.Abs(v))
-		}
-		floor := 1e-3 * size
-		if size == 0 {
-			floor = 1
-		}
+		floor := cmp.Or(1e-3*vector.MaxAbs(x), 1)
 		for k, v := range dx {
 			if v != 0 {
 				most = max(most, math.Abs(v)/max(math.Abs(x[k]), floor))

@@ -9,17 +9,11 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// errMissing is returned for a Posterior in which a required field is not set.
-var errMissing = errors.New("bayes: a Posterior needs Params, Experiments, a Method and a Mesh")
-
 // The method validate() returns an error that describes the first mistake in the model.
 // NewDensity performs the checks that need a solver.
 func (p *Posterior) validate() error {
-	if p == nil {
-		return errors.New("bayes: the Posterior is nil")
-	}
 	if p.Params == nil || len(p.Experiments) == 0 || p.Mesh == nil || p.Method == nil && p.NeedsMethod() {
-		return errMissing
+		return errors.New("bayes: a Posterior needs Params, Experiments, a Method and a Mesh")
 	}
 	if p.Method != nil {
 		if err := checkMethod(p.Method); err != nil {
@@ -138,11 +132,6 @@ func (v *validator) experiment(x *Experiment) error {
 	}
 	if n := len(x.Errors); n != 1 && n != columns {
 		return fmt.Errorf("the length of Errors is %d and the number of columns is %d: want one element for each column, or one for all", n, columns)
-	}
-	if x.Observe == nil {
-		if _, err := x.pick(); err != nil {
-			return err
-		}
 	}
 	for k := range columns {
 		if err := v.column(x, k); err != nil {

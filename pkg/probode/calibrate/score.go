@@ -67,9 +67,7 @@ type worker struct {
 
 func newCalibrator(ctx context.Context, p *probode.Problem, m probode.Method, s Settings) (c *calibrator, err error) {
 	ctx, s.Progress = progress.Counts(ctx, s.Progress, "calibration")
-	if s.Paths == 0 {
-		s.Paths = 1000
-	}
+	s.Paths = cmp.Or(s.Paths, 1000)
 	if err := s.check(ctx, p); err != nil {
 		return nil, err
 	}
@@ -114,10 +112,7 @@ func (c *calibrator) solveOn(ctx context.Context, p *probode.Problem, m probode.
 	if c.theta, err = p.Parameters(c.s.Theta); err != nil {
 		return err
 	}
-	mesh := c.s.Mesh
-	if mesh == nil {
-		mesh = probode.Uniform(c.s.StepSize)
-	}
+	mesh := cmp.Or[probode.Mesh](c.s.Mesh, probode.Uniform(c.s.StepSize))
 	g, err := probode.Setup{Method: m, Mesh: mesh}.Grid(ctx, p, c.theta, nil)
 	if err != nil {
 		return err

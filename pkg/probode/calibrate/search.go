@@ -26,9 +26,6 @@ type scan struct {
 // A point holds a value of α and the score of this value.
 type point struct{ alpha, score float64 }
 
-// The method pilot() returns the number of paths computed in a scan.
-func (c *calibrator) pilot() int { return max(4, min(100, c.s.Paths/10)) }
-
 // The method scan() computes the score over twelve decades, and extends this range as
 // long as the ensemble is too wide at the smallest α or too narrow at the largest. The
 // range has to be wide because α* depends on the units of the state, and on a high power
@@ -40,32 +37,24 @@ func (c *calibrator) scan(ctx context.Context) (*scan, error) {
 	s := &scan{width: (hi - lo) / float64(n)}
 	at := func(i int) (point, float64, error) {
 		a := math.Exp(lo + (hi-lo)*float64(i)/float64(n))
-		e, err := c.evaluate(ctx, a, c.pilot())
+		e, err := c.evaluate(ctx, a, max(4, min(100, c.s.Paths/10)))
 		return point{a, e.score}, e.width, err
 	}
+	// The sign of `width` shows whether the maximum lies at a smaller or at a larger α.
+	// The score alone does not show on which side the maximum lies if the noise is below
+	// the rounding errors of the path, or if no path can be computed.
+	const most = 94 * perDecade // to 1e100, and 1e-100
 	var low, high float64
-	for i := range n + 1 {
+	for i := 0; i <= n || i <= n+most && (high < 0 || s.best == len(s.curve)-1); i++ {
+		if i > n {
+			c.total++
+		}
 		p, width, err := at(i)
 		if err != nil {
 			return nil, err
 		}
 		if i == 0 {
 			low = width
-		}
-		high = width
-		if s.curve = append(s.curve, p); p.score > s.curve[s.best].score {
-			s.best = i
-		}
-	}
-	// The sign of `width` shows whether the maximum lies at a smaller or at a larger α.
-	// The score alone does not show on which side the maximum lies if the noise is below
-	// the rounding errors of the path, or if no path can be computed.
-	const most = 94 * perDecade // to 1e100, and 1e-100
-	for i := n + 1; i <= n+most && (high < 0 || s.best == len(s.curve)-1); i++ {
-		c.total++
-		p, width, err := at(i)
-		if err != nil {
-			return nil, err
 		}
 		high = width
 		if s.curve = append(s.curve, p); p.score > s.curve[s.best].score {
@@ -126,7 +115,11 @@ func (c *calibrator) refine(ctx context.Context, s *scan) (*optimum, error) {
 		return nil, err
 	}
 	if mid.ok { // move as if the variances were proportional to α
-		shift := c.proportional(mid.logv, c.loge2)
+		shift := c.maximum(1.5, 1e-5, func(at float64, v []float64) {
+			for k, l := range mid.logv {
+				v[k] = l + at
+			}
+		}, c.loge2)
 		const rounds = 5
 		for round := range rounds {
 			if round > 0 || math.Abs(shift) > delta/2 {
@@ -155,17 +148,6 @@ func (c *calibrator) refine(ctx context.Context, s *scan) (*optimum, error) {
 		}
 	}
 	return c.cutOff(ctx, s)
-}
-
-// The method proportional() assumes that the variances are proportional to α. The result
-// is the change of log α at which the variances match the squared errors best. The
-// argument loge2 holds the logarithms of the squared errors.
-func (c *calibrator) proportional(logv, loge2 []float64) float64 {
-	return c.maximum(1.5, 1e-5, func(at float64, v []float64) {
-		for k, l := range logv {
-			v[k] = l + at
-		}
-	}, loge2)
 }
 
 // The method cutOff() finds the best α among the values at which all paths can be

@@ -105,10 +105,6 @@ type sampling struct {
 	impatient  bool          // sampling ends as soon as twice the time that is left would not do
 }
 
-func newSampling(w *work, pl *plan, f *found, begin time.Time) *sampling {
-	return &sampling{plan: pl, work: w, modes: f, begin: begin, quantities: quantities(pl.assessed, f.reference)}
-}
-
 var errTime = errors.New("not sampled within the time limit")
 
 // The method limited() returns a context for sampling. This context is cancelled with the

@@ -17,16 +17,13 @@ type object = jsonfile.Object
 // WriteJSON writes the report in the machine-readable form that docs/json.md describes. A
 // number that is not known is written as null.
 func (a *Report) WriteJSON(w io.Writer) error {
-	verdict, largest := Undecided, math.NaN()
+	verdict := Undecided
 	if len(a.Asked) > 0 {
 		verdict = a.Steps[a.Asked[0]].verdict()
 	}
-	if a.Largest > 0 {
-		largest = a.Largest
-	}
 	value := func(kind string) float64 { return a.Claim(kind, "", "").Value }
 	return object{
-		"format", "probode assess", "version", jsonVersion, "model", a.Model, "verdict", verdict.String(), "largest_negligible", largest, "unseen_mass", a.Unseen,
+		"format", "probode assess", "version", jsonVersion, "model", a.Model, "verdict", verdict.String(), "largest_negligible", jsonfile.OrNull(a.Largest), "unseen_mass", a.Unseen,
 		"reasons", lines(a.Answer()), "warnings", append([]string{}, a.Warnings()...),
 		"thresholds", object{"bias", a.Threshold, "sd_ratio", a.Threshold, "confidence", a.Confidence, "looks", a.Looks},
 		"reference", object{"solver", a.ReferenceSolver, "D", value("reference error"), "by", a.ReferenceBy, "khat", value("k̂"), "khat_limit", a.Claim("k̂", "", "").Limit,
@@ -63,19 +60,14 @@ func (q *AccurateMarginal) judgedBy() (string, CenterSpread) {
 
 func (a *Report) jsonStep(i int) object {
 	st := &a.Steps[i]
-	h, rtol, atol := math.NaN(), math.NaN(), math.NaN()
-	if st.StepSize > 0 {
-		h = st.StepSize
-	} else {
+	rtol, atol := math.NaN(), math.NaN()
+	if st.StepSize == 0 {
 		rtol = st.Tolerance.Relative
-		if len(st.Tolerance.Absolute) == 1 {
-			atol = st.Tolerance.Absolute[0]
-		}
 	}
-	failure, certificate := any(nil), any(nil)
-	if st.Err != "" {
-		failure = st.Err
+	if len(st.Tolerance.Absolute) == 1 {
+		atol = st.Tolerance.Absolute[0]
 	}
+	certificate := any(nil)
 	value := func(kind string) float64 { return a.Claim(kind, st.String(), "").Value }
 	if c := st.Certificate; c != nil && len(c.Modes) > 0 {
 		m := c.Modes[c.Worst(a.Threshold)]
@@ -83,7 +75,7 @@ func (a *Report) jsonStep(i int) object {
 			"certified", a.Claim("certificate", st.String(), "").Verdict == Negligible}
 	}
 	own := slices.DeleteFunc(slices.Clone(st.Modes), func(m ModeShare) bool { return m.Missed })
-	return object{"h", h, "tol", rtol, "atol", atol, "method", a.Method, "alpha", value("α"), "verdict", st.verdict().String(), "error", failure, "draws_needed", value("draws needed"),
+	return object{"h", jsonfile.OrNull(st.StepSize), "tol", rtol, "atol", atol, "method", a.Method, "alpha", value("α"), "verdict", st.verdict().String(), "error", jsonfile.OrNull(st.Err), "draws_needed", value("draws needed"),
 		"modes", a.jsonModes(own),
 		"parameters", jsonfile.List(len(a.Params), func(j int) object {
 			by, _ := a.Params[j].judgedBy()

@@ -1,6 +1,7 @@
 package assess
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -212,10 +213,7 @@ func (inf *Inference) needed(threshold float64) float64 {
 		if e.Verdict != Undecided {
 			continue
 		}
-		n := e.Draws
-		if n == 0 {
-			n = math.Inf(1)
-		}
+		n := cmp.Or(e.Draws, math.Inf(1))
 		if s, _ := e.gravest(threshold); s.size(threshold) > 1 {
 			least = math.Min(least, n)
 		}

@@ -37,20 +37,11 @@ type pairing struct {
 	err   error        // why there are no modes
 }
 
-// The method add() appends the modes that a search has found to the field `known`, except
-// those with a tiny mass.
-func (f *found) add(m *bayes.Modes) {
-	for _, k := range m.Modes {
-		if k.Mass > 1e-6 {
-			f.known = append(f.known, k.Theta)
-		}
-	}
-}
-
 // findModes finds the modes of the posterior at each step and the modes of the reference
 // posterior. findModes returns an error only if the search at the smallest step fails, if
 // the modes cannot be paired, or if the context is cancelled.
 func findModes(w *work, pl *plan) (*found, error) {
+	const tiny = 1e-6 // mass of a mode from which no later search has to start
 	f := &found{steps: make([]pairing, len(pl.ladder)), known: slices.Clone(pl.s.From)}
 	for i := pl.finest(); i >= 0; i-- {
 		l := &pl.ladder[i]
@@ -62,7 +53,7 @@ func findModes(w *work, pl *plan) (*found, error) {
 			f.steps[i].err = err
 		default:
 			f.steps[i].modes = m
-			f.add(m)
+			f.known = append(f.known, m.Thetas(tiny)...)
 		}
 		w.advance(1)
 	}
@@ -71,7 +62,7 @@ func findModes(w *work, pl *plan) (*found, error) {
 	// thoroughly as the others.
 	if m, err := modes.Find(w.saying("modes, reference"), pl.p.SolvedBy(pl.s.Accurate), pl.search(f.known)); err == nil {
 		f.reference = m
-		f.add(m)
+		f.known = append(f.known, m.Thetas(tiny)...)
 	} else if w.ctx.Err() != nil {
 		return nil, err
 	}
@@ -95,14 +86,8 @@ func pair(ctx context.Context, p *bayes.Posterior, m, reference *bayes.Modes, se
 	if reference == nil {
 		return &pairing{modes: m, own: shares(m), first: m.Highest().Theta}, nil
 	}
-	search.From, search.Points, search.Starts = nil, -1, 0
-	for _, k := range m.Modes {
-		search.From = append(search.From, k.Theta)
-	}
-	own := len(search.From)
-	for _, k := range reference.Modes {
-		search.From = append(search.From, k.Theta)
-	}
+	search.From, search.Points, search.Starts = slices.Concat(m.Thetas(-1), reference.Thetas(-1)), -1, 0
+	own := len(m.Modes)
 	again, err := modes.Find(ctx, p, search)
 	if err != nil {
 		return nil, err

@@ -151,7 +151,7 @@ func (pl *plan) nearest(size float64) int {
 func (pl *plan) report() *Report {
 	nan := math.NaN()
 	a := &Report{Method: pl.p.Method.String(), Order: pl.p.Method.Order(), Threshold: pl.s.Threshold, Confidence: pl.s.Confidence, Looks: 1,
-		ReferenceSolver: pl.s.Accurate.Or(pl.p.Setup).String(), Unseen: nan, Asked: pl.asked}
+		ReferenceSolver: pl.s.Accurate.Or(pl.p.Setup).String(), Unseen: nan, Asked: pl.asked, Names: pl.p.Names()}
 	if pl.s.Auto {
 		a.Looks = mostLooks
 	}
@@ -165,9 +165,6 @@ func (pl *plan) report() *Report {
 		}
 	}
 	a.Model = strings.Join(titles, ", ")
-	for _, q := range pl.p.Params {
-		a.Names = append(a.Names, q.Name)
-	}
 	unknown := CenterSpread{nan, nan, nan, nan}
 	for _, k := range pl.assessed {
 		a.Params = append(a.Params, AccurateMarginal{Name: pl.p.Params[k].Name, Median: unknown, Mean: unknown})

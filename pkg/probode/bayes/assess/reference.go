@@ -147,11 +147,7 @@ func (s *sampling) checkReference(y *standard) (r referenceError, err error) {
 	begin := time.Now()
 	var points [][]float64
 	if s.modes.reference != nil {
-		for _, m := range s.modes.reference.Modes {
-			if m.Mass > minor {
-				points = append(points, m.Theta)
-			}
-		}
+		points = s.modes.reference.Thetas(minor)
 	}
 	modes := points[:min(len(points), 3)]
 	points = append(points, y.resampled(referenceDraws)...)

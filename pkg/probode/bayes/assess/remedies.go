@@ -21,15 +21,12 @@ func (a *assessment) try() error {
 		return nil
 	}
 	a.say("remedies")
-	for _, one := range []func() error{a.tryDelayed, a.tryFrozen, a.tryOthers} {
-		if err := one(); err != nil {
-			return err
-		}
-		if err := a.ctx.Err(); err != nil {
-			return err
+	for _, one := range []func(){a.tryDelayed, a.tryFrozen, a.tryOthers} {
+		if one(); a.ctx.Err() != nil {
+			break
 		}
 	}
-	return nil
+	return a.ctx.Err()
 }
 
 // The method attempt() measures the effect and the cost of a remedy in a short run. If
@@ -50,12 +47,12 @@ func (a *assessment) attempt(kind, name string, p *bayes.Posterior, modes *pairi
 
 // tryDelayed samples by delayed acceptance. The first stage of delayed acceptance uses
 // the largest step, and the second stage uses the smallest step or the accurate solver.
-func (a *assessment) tryDelayed() error {
+func (a *assessment) tryDelayed() {
 	const kind = "delayed acceptance"
 	f := a.finest()
 	top, st := &a.ladder[0], &a.ladder[f]
 	if a.runs[f] == nil {
-		return nil
+		return
 	}
 	if f > 0 {
 		first := a.frozen(0, nil).Setup
@@ -64,28 +61,26 @@ func (a *assessment) tryDelayed() error {
 	if m := a.modes.steps[0]; m.modes != nil && a.modes.reference != nil {
 		a.attempt(kind, fmt.Sprintf("%s, %v before the accurate solver", kind, top), a.frozen(0, m.first), &pairing{modes: a.modes.reference}, sample.DelayedAcceptance{Second: a.plan.s.Accurate}, a.seed(2001))
 	}
-	return nil
 }
 
 // tryFrozen samples with the steps that an adaptive solver chooses at the mode. These
 // steps are used for every θ, so that the likelihood does not jump.
-func (a *assessment) tryFrozen() error {
+func (a *assessment) tryFrozen() {
 	for i := range a.ladder {
 		if a.out.controlled() && a.runs[i] != nil {
 			m := a.modes.steps[i].copy()
 			a.attempt("frozen steps", fmt.Sprintf("steps frozen at the mode, %v", &a.ladder[i]), a.frozen(i, m.first), m, sample.Deterministic{}, a.seed(4000, uint64(i)))
 		}
 	}
-	return nil
 }
 
 // tryOthers finds, without sampling, the step or tolerance at which other methods would
 // be accurate enough. tryOthers then samples with those methods that may cost less than
 // sampling at the smallest step of the ladder.
-func (a *assessment) tryOthers() error {
+func (a *assessment) tryOthers() {
 	c, fine := a.certifier, a.runs[a.finest()]
 	if c == nil || c.Mode() == nil || fine == nil || math.IsNaN(fine.thousand()) {
-		return nil
+		return
 	}
 	// All solvers that are accurate enough need about the same number of solves for 1000
 	// effective draws.
@@ -102,7 +97,7 @@ func (a *assessment) tryOthers() error {
 	s := certify.EnoughSettings{Settings: certify.Settings{Seed: a.plan.s.Chains.Seed}, Threshold: a.out.Threshold, Number: 10}
 	all, err := c.Enough(s, others...)
 	if err != nil {
-		return a.ctx.Err()
+		return
 	}
 	for n, enough := range all {
 		by := certify.Sized(others[n], enough.At.Size)
@@ -119,7 +114,6 @@ func (a *assessment) tryOthers() error {
 			a.attempt("other solver", enough.Setup, q, m, sample.Deterministic{}, seeds[n])
 		}
 	}
-	return a.ctx.Err()
 }
 
 // The method remedies() lists the remedies in three groups: first the recommended remedy,
@@ -212,7 +206,7 @@ func (j *judge) noise(t trial, trusted *draws) Remedy {
 	case least > most && noisy.Verdict == Matters:
 		// Call the result `worse` only if the verdict is Matters. If the verdict is
 		// Undecided, a large effect may be due to chance.
-		r.Reaches, r.Note = false, sayWorse(x/y)
+		r.Reaches, r.Note = false, fmt.Sprintf(noteWorse, x/y)
 	case x >= y:
 		r.Reaches, r.Note = false, noteNotBetter
 	case r.Reaches && trusted.summed.Verdict == Negligible:

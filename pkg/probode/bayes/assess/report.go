@@ -210,11 +210,6 @@ type Inference struct {
 // The method includes() says how the inference accounts for the error of the solver.
 func (inf *Inference) includes() string { return cmp.Or(inf.Replaced, "noise in the model") }
 
-// The method marginal() returns the summary of a parameter's draws.
-func (inf *Inference) marginal(name string) diag.Marginal {
-	return inf.Summary[slices.IndexFunc(inf.Summary, func(m diag.Marginal) bool { return m.Name == name })]
-}
-
 // An Effect describes how the solver's error changes the posterior of one parameter.
 type Effect struct {
 	Median Shift // of the median and of half the width of the central 68 % interval

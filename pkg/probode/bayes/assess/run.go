@@ -67,7 +67,7 @@ func (a *assessment) run(w *work, pl *plan, begin time.Time) error {
 	if err != nil {
 		return err
 	}
-	a.sampling = newSampling(w, pl, found, begin)
+	a.sampling = &sampling{plan: pl, work: w, modes: found, begin: begin, quantities: quantities(pl.assessed, found.reference)}
 	if m := found.reference; m != nil {
 		a.out.ReferenceModes, a.out.Unsearched = shares(m), m.Unnoticed()
 	}

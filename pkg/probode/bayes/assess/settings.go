@@ -1,6 +1,7 @@
 package assess
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -119,12 +120,8 @@ func (s *Settings) check(p *bayes.Posterior) error {
 
 // The method complete() fills in the defaults.
 func (s *Settings) complete(p *bayes.Posterior) {
-	if s.Threshold == 0 {
-		s.Threshold = 0.1
-	}
-	if s.Confidence == 0 {
-		s.Confidence = 0.95
-	}
+	s.Threshold = cmp.Or(s.Threshold, 0.1)
+	s.Confidence = cmp.Or(s.Confidence, 0.95)
 	if s.Sampler == nil {
 		s.Sampler = sample.Hamiltonian{}
 	}
@@ -134,12 +131,8 @@ func (s *Settings) complete(p *bayes.Posterior) {
 	if s.Chains.Draws == 0 && s.Chains.MinESS == 0 {
 		s.Chains.Draws, s.Chains.MinESS, s.Chains.MaxDraws = 2500, 4000, 20000
 	}
-	if s.Weighed == 0 {
-		s.Weighed = 4000
-	}
-	if s.Calibrate.Paths == 0 {
-		s.Calibrate.Paths = 400
-	}
+	s.Weighed = cmp.Or(s.Weighed, 4000)
+	s.Calibrate.Paths = cmp.Or(s.Calibrate.Paths, 400)
 	s.Chains.Start, s.Chains.Names, s.Chains.Generated, s.Chains.Only = nil, nil, nil, nil
 	if s.Accurate.Equal(probode.Setup{}) {
 		s.Accurate.Mesh = reference.Accurate{}

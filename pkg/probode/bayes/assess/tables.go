@@ -131,10 +131,7 @@ func ModeTable(ctx context.Context, p *bayes.Posterior, m *bayes.Modes, chains *
 	if len(weighty(shares(m))) < 2 {
 		return "", nil
 	}
-	search := modes.Settings{Points: 60, Starts: 4}
-	for _, k := range m.Modes {
-		search.From = append(search.From, k.Theta)
-	}
+	search := modes.Settings{Points: 60, Starts: 4, From: m.Thetas(-1)}
 	reference, err := modes.Find(ctx, p.SolvedBy(by), search)
 	if err != nil {
 		return "", fmt.Errorf("modes of the reference posterior: %w", err)
@@ -148,10 +145,7 @@ func ModeTable(ctx context.Context, p *bayes.Posterior, m *bayes.Modes, chains *
 		return "", err
 	}
 	paired.visit(visited, false)
-	var names []string
-	for _, q := range p.Params {
-		names = append(names, q.Name)
-	}
+	names := p.Names()
 	t := newModeTable()
 	t.Notes = []string{m.Missed()}
 	for _, k := range paired.own {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode/bayes/certify"
+	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
 // This file contains all the sentences that may appear in a report.
@@ -60,6 +61,7 @@ const (
 // These constants are the notes on remedies.
 const (
 	worseThanNothing = "worse than nothing"
+	noteWorse        = worseThanNothing + ": the error is %.1f times as large as without a remedy at the same step"
 	noteUndecided    = "undecided"
 	noteSmaller      = "some smaller steps are not known to be accurate enough"
 	noteMoments      = "mean or sd is off"
@@ -70,10 +72,6 @@ const (
 	noteMissed       = "the draws miss a part of the reference posterior, and weights cannot restore it"
 	noteWeights      = "k̂ = %.2f"
 )
-
-func sayWorse(factor float64) string {
-	return fmt.Sprintf("%s: the error is %.1f times as large as without a remedy at the same step", worseThanNothing, factor)
-}
 
 // sayDistrust says why the reference cannot be trusted, and what to do about it.
 func sayDistrust(r referenceError, threshold float64) string {
@@ -286,7 +284,7 @@ func (a *Report) sayOtherModes(st *Rung) string {
 // sayNeeded says how many draws a verdict on parameter j needs.
 func (inf *Inference) sayNeeded(j int, name string) string {
 	e := inf.Effects[j]
-	switch m := inf.marginal(name); {
+	switch m := inf.Summary[slices.IndexFunc(inf.Summary, func(m diag.Marginal) bool { return m.Name == name })]; {
 	case !(m.SD > 0):
 		return "all its draws are equal, so its distribution is not known"
 	case !sound(m):

@@ -47,7 +47,7 @@ func (c *Certifier) Seconds(s probode.Setup) float64 {
 // modes yet.
 func (c *Certifier) header(coarse probode.Setup) *Certificate {
 	coarse = coarse.Or(c.p.Setup)
-	out := &Certificate{Setup: describe(coarse), Reference: describe(c.reference)}
+	out := &Certificate{Setup: describe(coarse), Reference: describe(c.reference), Names: c.p.Names()}
 	if coarse.Method != nil {
 		out.Method = coarse.Method.String()
 	}
@@ -55,9 +55,6 @@ func (c *Certifier) header(coarse probode.Setup) *Certificate {
 	out.Tolerance, _ = tolerance(coarse)
 	for _, k := range c.assessed {
 		out.Params = append(out.Params, c.p.Params[k].Name)
-	}
-	for _, q := range c.p.Params {
-		out.Names = append(out.Names, q.Name)
 	}
 	return out
 }
@@ -138,7 +135,5 @@ func suspect(m *anchor) error {
 			return nil
 		}
 	}
-	return errNoEffect
+	return errors.New("certify: no parameter affects the data that the two solvers predict; if f has a pulse between their steps, declare it as an event")
 }
-
-var errNoEffect = errors.New("certify: no parameter affects the data that the two solvers predict; if f has a pulse between their steps, declare it as an event")

@@ -11,6 +11,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/shape"
+	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
 // An evaluator solves the equations of a model with one Setup, without noise. Each
@@ -19,21 +20,15 @@ type evaluator struct {
 	ctx     context.Context
 	density *bayes.Density
 	surface *shape.Surface // nil in a clone
-	cache   *cache         // shared by all clones
-}
-
-// A cache stores the log likelihood for each θ at which it has been computed.
-type cache struct {
-	mu sync.Mutex
-	ll map[string]float64
+	known   *sync.Map      // log likelihood for each θ at which it has been computed; shared by all clones
 }
 
 // The method clone() returns an evaluator for another goroutine. The clone is used only
-// for log likelihoods, and shares the cache of x.
+// for log likelihoods, and shares the known log likelihoods of x.
 func (x *evaluator) clone() *evaluator {
 	density := x.density.Clone()
 	density.Bind(x.ctx)
-	return &evaluator{ctx: x.ctx, density: density, cache: x.cache}
+	return &evaluator{ctx: x.ctx, density: density, known: x.known}
 }
 
 // newEvaluator returns an evaluator that solves the equations of p with the setup s.
@@ -45,7 +40,7 @@ func newEvaluator(ctx context.Context, p *bayes.Posterior, s probode.Setup) (*ev
 		return nil, err
 	}
 	density.Bind(ctx)
-	x := &evaluator{ctx: ctx, density: density, surface: shape.NewSurface(density), cache: &cache{ll: map[string]float64{}}}
+	x := &evaluator{ctx: ctx, density: density, surface: shape.NewSurface(density), known: new(sync.Map)}
 	x.surface.Draws = 2000
 	return x, nil
 }
@@ -72,10 +67,8 @@ func (x *evaluator) at(theta []float64) (expected []float64, ll float64, err err
 		return nil, ll, err
 	}
 	expected = slices.Clone(x.density.Expected())
-	for _, m := range expected {
-		if math.IsNaN(m) || math.IsInf(m, 0) {
-			return nil, math.Inf(-1), errNotFinite
-		}
+	if !vector.Finite(expected) {
+		return nil, math.Inf(-1), errors.New("certify: an expected value of the data is not finite")
 	}
 	return expected, ll, nil
 }
@@ -84,20 +77,13 @@ func (x *evaluator) at(theta []float64) (expected []float64, ll float64, err err
 // solved. The equations are solved only once for each theta.
 func (x *evaluator) logLikelihood(theta []float64) float64 {
 	key := fmt.Sprint(theta)
-	x.cache.mu.Lock()
-	ll, ok := x.cache.ll[key]
-	x.cache.mu.Unlock()
-	if ok {
-		return ll
+	if ll, ok := x.known.Load(key); ok {
+		return ll.(float64)
 	}
 	_, ll, err := x.at(theta)
 	if err != nil || math.IsNaN(ll) {
 		ll = math.Inf(-1)
 	}
-	x.cache.mu.Lock()
-	x.cache.ll[key] = ll
-	x.cache.mu.Unlock()
+	x.known.Store(key, ll)
 	return ll
 }
-
-var errNotFinite = errors.New("certify: an expected value of the data is not finite")

@@ -28,7 +28,7 @@ func (c Certificates) WriteJSON(w io.Writer) error {
 		reference = c.All[0].Reference
 	}
 	if e := c.Enough; e != nil {
-		enough = object{"found", e.Found, "h", orNull(e.StepSize), "tol", orNull(e.Tolerance.Relative), "atol", absolute(e.Tolerance), "draws", e.Draws,
+		enough = object{"found", e.Found, "h", jsonfile.OrNull(e.StepSize), "tol", jsonfile.OrNull(e.Tolerance.Relative), "atol", absolute(e.Tolerance), "draws", e.Draws,
 			"levels", jsonfile.List(len(e.Levels), func(i int) object {
 				l := e.Levels[i]
 				return object{"size", l.Size, "D", l.D, "shift", l.Shift, "enough", l.Enough, "phantom", l.Phantom != nil}
@@ -38,7 +38,7 @@ func (c Certificates) WriteJSON(w io.Writer) error {
 		"format", "probode certify", "version", jsonVersion, "model", c.Model, "threshold", c.Threshold, "reference", reference,
 		"steps", jsonfile.List(len(c.All), func(i int) object {
 			one := c.All[i]
-			return object{"h", orNull(one.StepSize), "tol", orNull(one.Tolerance.Relative), "atol", absolute(one.Tolerance), "method", one.Method, "certified", one.Certified(c.Threshold),
+			return object{"h", jsonfile.OrNull(one.StepSize), "tol", jsonfile.OrNull(one.Tolerance.Relative), "atol", absolute(one.Tolerance), "method", one.Method, "certified", one.Certified(c.Threshold),
 				"modes", jsonfile.List(len(one.Modes), one.jsonMode), "seconds", one.Seconds}
 		}),
 		"enough", enough,
@@ -47,20 +47,8 @@ func (c Certificates) WriteJSON(w io.Writer) error {
 
 func (c *Certificate) jsonMode(i int) jsonfile.Object {
 	m := &c.Modes[i]
-	var err any
-	if m.Err != "" {
-		err = m.Err
-	}
 	return jsonfile.Object{"theta", jsonfile.Named(c.Names, m.Theta), "from", jsonfile.Named(c.Names, m.From), "moved", m.Moved, "D", m.D, "bound", m.Bound,
-		"shift", jsonfile.Named(c.Params, m.Shift), "total_variation", m.TV, "kullback_leibler", m.KL, "reference_D", m.OwnD, "where", jsonfile.Named(c.Names, m.Where), "difference", m.Differ, "unsolved", jsonfile.Named(c.Names, m.Unsolved), "error", err}
-}
-
-// orNull returns nil for zero.
-func orNull(v float64) any {
-	if v == 0 {
-		return nil
-	}
-	return v
+		"shift", jsonfile.Named(c.Params, m.Shift), "total_variation", m.TV, "kullback_leibler", m.KL, "reference_D", m.OwnD, "where", jsonfile.Named(c.Names, m.Where), "difference", m.Differ, "unsolved", jsonfile.Named(c.Names, m.Unsolved), "error", jsonfile.OrNull(m.Err)}
 }
 
 // The function absolute() returns the absolute tolerance if it is the same for all

@@ -1,6 +1,7 @@
 package certify
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -48,12 +49,7 @@ func (c *Certifier) draws(number int, seed uint64) (out []*expansion, lost int, 
 			continue
 		}
 		// The expansion at a draw uses the covariance at the nearest mode.
-		best := slices.MinFunc(modes, func(a, b *expansion) int {
-			if a.distance(l.X) < b.distance(l.X) {
-				return -1
-			}
-			return 1
-		})
+		best := slices.MinFunc(modes, func(a, b *expansion) int { return cmp.Compare(a.distance(l.X), b.distance(l.X)) })
 		l.cov, l.sd, l.own = best.cov, best.sd, nil
 		out = append(out, l)
 	}

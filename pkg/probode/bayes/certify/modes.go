@@ -108,17 +108,14 @@ func (c *Certifier) search(coarse probode.Setup, seed uint64) ([][]float64, erro
 	found, failed := modes.Find(c.ctx, q, modes.Settings{Seed: seed})
 	var from [][]float64
 	if failed == nil {
-		from = heavy(found)
-		if len(from) == 0 {
-			from = [][]float64{found.Modes[0].Theta}
-		}
+		from = found.Thetas(minor)
 	}
 	if _, ok := c.reference.Mesh.(reference.Accurate); ok && !c.searched {
 		// This search also starts from the modes that the cheaper search has found, so a
 		// small number of draws from the prior is enough.
 		by := modes.Settings{Seed: seed, From: from, Points: 60, Starts: 4}
 		if found, err := modes.Find(c.ctx, c.p.SolvedBy(c.reference), by); err == nil {
-			c.found = heavy(found)
+			c.found = found.Thetas(minor)
 		}
 		c.searched = true
 	}
@@ -126,16 +123,6 @@ func (c *Certifier) search(coarse probode.Setup, seed uint64) ([][]float64, erro
 		return nil, err
 	}
 	return append(from, c.found...), failed
-}
-
-// The function heavy() returns the modes whose mass is above the constant `minor`.
-func heavy(all *bayes.Modes) (out [][]float64) {
-	for _, m := range all.Modes {
-		if m.Mass > minor {
-			out = append(out, m.Theta)
-		}
-	}
-	return out
 }
 
 // AddMode climbs from a point to a mode of the reference posterior, and adds this mode

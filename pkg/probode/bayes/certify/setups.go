@@ -1,6 +1,7 @@
 package certify
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -68,12 +69,7 @@ func Sized(s probode.Setup, to float64) probode.Setup {
 
 // accurateTolerance returns the relative tolerance of a, or the default value if
 // a.Relative is zero.
-func accurateTolerance(a reference.Accurate) float64 {
-	if a.Relative == 0 {
-		return 1e-10
-	}
-	return a.Relative
-}
+func accurateTolerance(a reference.Accurate) float64 { return cmp.Or(a.Relative, 1e-10) }
 
 // The function finer() returns a setup that is more accurate than s. The result is s with
 // a hundredth of the tolerance, s with a tenth of the step, or reference.Accurate. The

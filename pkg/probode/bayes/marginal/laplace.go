@@ -91,13 +91,13 @@ func (e *expansion) expand(index int, likelihood bayes.SlopedLikelihood, y, m fl
 // the expansion is at the mode x or because no passes are left. If the search has not
 // ended, settled() moves the expansion to x.
 func (p *path) settled(e *expansion, x, theta []float64) bool {
-	d := len(x) / len(p.data.T)
+	d := len(x) / len(p.x.Data.T)
 	same := true
 	e.rest = 0
-	for n := range p.data.T {
+	for n := range p.x.Data.T {
 		mean, _, own := p.part.Linear(n, x[n*d:(n+1)*d], theta)
 		for k, of := range p.laplace {
-			y, i := p.data.Y[n][k], n*len(mean)+k
+			y, i := p.x.Data.Y[n][k], n*len(mean)+k
 			if of == nil || math.IsNaN(y) {
 				continue
 			}

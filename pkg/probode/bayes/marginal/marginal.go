@@ -190,42 +190,27 @@ func (m *mesh) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at
 	if !slices.Equal(times, x.Data.T) {
 		return nil, errors.New("marginal: predictive distributions exist only at the times of the data")
 	}
-	path := &path{mesh: m, number: i, data: x.Data}
+	path := &path{mesh: m, method: ek, number: i, x: x}
 	for k := range x.Data.Y[0] {
 		_, logarithm := x.Errors[min(k, len(x.Errors)-1)].(bayes.LogNormal)
 		path.logarithm = append(path.logarithm, logarithm)
 		path.laplace = append(path.laplace, smooth(x, k))
 	}
-	path.on(m.of)
+	path.own()
 	if at == nil {
 		at = p.Theta
 	}
-	problem := x.Problem
-	path.build = func(ctx context.Context, theta []float64) (*probode.Grid, error) {
-		return probode.Setup{Method: ek, Mesh: m.Mesh}.Grid(ctx, problem, theta, times)
-	}
-	path.make = func(grid *probode.Grid) (*filter.Marginal, error) {
-		return filter.NewMarginal(problem, ek, grid, times, len(x.Data.Y[0]), m.DALTON)
-	}
-	theta := path.part.Theta(at)
-	var err error
-	if path.grid, err = path.build(ctx, theta); err != nil {
-		return nil, err
-	}
-	path.events = path.eventTimes(theta)
-	path.of, err = path.make(path.grid)
-	return path, err
+	return path, path.follow(ctx, path.part.Theta(at))
 }
 
 // A path computes predictive distributions.
 type path struct {
 	*mesh
+	method  filter.EK
 	number  int
-	part    *bayes.Part // of a density of its own
-	data    *bayes.Data
+	x       *bayes.Experiment // of the original posterior
+	part    *bayes.Part       // of a density of its own
 	of      *filter.Marginal
-	build   func(ctx context.Context, theta []float64) (*probode.Grid, error)
-	make    func(grid *probode.Grid) (*filter.Marginal, error)
 	grid    *probode.Grid // of of
 	events  []float64     // times of the events on grid that depend on θ
 	predict []float64
@@ -234,11 +219,11 @@ type path struct {
 	laplace   []bayes.SlopedLikelihood // of columns that need Laplace's method; nil for others
 }
 
-// The method on() gives p its own clone of the density e, and allocates the memory for
-// the predictions.
-func (p *path) on(e *bayes.Density) {
-	p.part = e.Clone().Part(p.number)
-	p.predict = make([]float64, 2*len(p.data.T)*len(p.data.Y[0]))
+// The method own() gives p its own clone of the density of the original posterior, and
+// allocates the memory for the predictions.
+func (p *path) own() {
+	p.part = p.mesh.of.Clone().Part(p.number)
+	p.predict = make([]float64, 2*len(p.x.Data.T)*len(p.x.Data.Y[0]))
 }
 
 func (p *path) NoiseLen() int { return 0 }
@@ -246,9 +231,9 @@ func (p *path) Work() int     { return p.of.Work() }
 
 func (p *path) Clone() probode.Path {
 	c := *p
-	c.on(p.mesh.of)
+	c.own()
 	var err error
-	if c.of, err = p.make(p.grid); err != nil {
+	if c.of, err = p.on(p.grid); err != nil {
 		panic("marginal: " + err.Error()) // p was made with the same arguments
 	}
 	return &c
@@ -257,7 +242,7 @@ func (p *path) Clone() probode.Path {
 // eventTimes returns the times of those events whose times depend on the parameters θ of
 // the problem.
 func (p *path) eventTimes(theta []float64) (times []float64) {
-	events := p.mesh.of.Posterior().Experiments[p.number].Problem.Events
+	events := p.x.Problem.Events
 	for k := range events {
 		if when := events[k].When; when != nil {
 			times = append(times, when(theta))
@@ -266,19 +251,24 @@ func (p *path) eventTimes(theta []float64) (times []float64) {
 	return times
 }
 
-// The method follow() builds a new grid if the time of an event has changed. The points
-// of the old grid would move with the event, so the observation times would no longer be
-// grid points.
+// The method on() returns a filter on the given grid.
+func (p *path) on(grid *probode.Grid) (*filter.Marginal, error) {
+	return filter.NewMarginal(p.x.Problem, p.method, grid, p.x.Data.T, len(p.x.Data.Y[0]), p.DALTON)
+}
+
+// The method follow() builds a grid if there is none, or if the time of an event has
+// changed. The points of the old grid would move with the event, so the observation times
+// would no longer be grid points.
 func (p *path) follow(ctx context.Context, theta []float64) error {
 	times := p.eventTimes(theta)
-	if slices.Equal(times, p.events) {
+	if p.of != nil && slices.Equal(times, p.events) {
 		return nil
 	}
-	grid, err := p.build(ctx, theta)
+	grid, err := probode.Setup{Method: p.method, Mesh: p.Mesh}.Grid(ctx, p.x.Problem, theta, p.x.Data.T)
 	if err != nil {
 		return err
 	}
-	of, err := p.make(grid)
+	of, err := p.on(grid)
 	if err != nil {
 		return err
 	}
@@ -316,9 +306,9 @@ func (p *path) States(ctx context.Context, dst, theta, _ []float64) error {
 			return errMode
 		}
 	}
-	c := len(p.data.Y[0])
-	width := len(dst) / len(p.data.T)
-	for n := range p.data.T {
+	c := len(p.x.Data.Y[0])
+	width := len(dst) / len(p.x.Data.T)
+	for n := range p.x.Data.T {
 		row := dst[n*width : (n+1)*width]
 		for k := range c {
 			row[k], row[c+k] = p.predict[2*(n*c+k)], p.predict[2*(n*c+k)+1]
@@ -341,9 +331,9 @@ func (p *path) look(n int, x []float64, r *filter.Row, theta []float64, e *expan
 		at = e.at(n, x)
 	}
 	mean, slopes, own := p.part.Linear(n, at, theta)
-	copy(r.Y, p.data.Y[n])
+	copy(r.Y, p.x.Data.Y[n])
 	d := len(x)
-	known := p.data.T[n] == p.mesh.of.Posterior().Experiments[p.number].Problem.Span[0] // no step has been made
+	known := p.x.Data.T[n] == p.x.Problem.Span[0] // no step has been made
 	for k, m := range mean {
 		copy(r.Slopes[k*d:(k+1)*d], slopes[k*(d+len(theta)):])
 		r.Mean[k] = m

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"gonum.org/v1/gonum/floats"
-
 	"github.com/probode/probode/pkg/internal/progress"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/shape"
@@ -34,10 +32,7 @@ func findByLender(ctx context.Context, p *bayes.Posterior, s Settings) (*bayes.M
 		return out, nil
 	case err == nil:
 		given := len(s.From)
-		s.From = slices.Clone(s.From)
-		for _, m := range out.Modes {
-			s.From = append(s.From, m.Theta)
-		}
+		s.From = slices.Concat(s.From, out.Thetas(-1))
 		if out, err = find(ctx, p, s); err == nil {
 			out.Ends = out.Ends[:given]
 		}
@@ -79,7 +74,6 @@ func moveTo(ctx context.Context, p *bayes.Posterior, s Settings, m *bayes.Modes)
 	if err != nil {
 		return false, err
 	}
-	var logs []float64
 	var left []*bayes.Mode
 	index := make([]int, len(m.Modes)) // in left
 	for i, mode := range m.Modes {
@@ -93,7 +87,6 @@ func moveTo(ctx context.Context, p *bayes.Posterior, s Settings, m *bayes.Modes)
 		}
 		mode.U, mode.LogMass, mode.LogP = c.X, mode.LogMass+c.Value-mode.LogP, c.Value
 		q.bound.Constrain(mode.Theta, c.X)
-		logs = append(logs, mode.LogMass)
 	}
 	m.Modes = left
 	for i, end := range m.Ends {
@@ -101,10 +94,7 @@ func moveTo(ctx context.Context, p *bayes.Posterior, s Settings, m *bayes.Modes)
 			m.Ends[i] = index[end]
 		}
 	}
-	total := floats.LogSumExp(logs)
-	for _, mode := range m.Modes {
-		mode.Mass = math.Exp(mode.LogMass - total)
-	}
+	share(m.Modes)
 	m.Work, m.Seconds = m.Work+q.work(), m.Seconds+time.Since(begin).Seconds()
 	return true, nil
 }

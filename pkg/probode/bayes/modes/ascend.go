@@ -41,10 +41,7 @@ func (q *search) climb(ctx context.Context, from, climbs, left []*climb) (ends [
 		each := (q.work() - before) / float64(searches)
 		return max(0, min(group, int(q.solvesLeft(share, ends)/max(each, 1))))
 	}
-	highest := math.Inf(-1)
-	for _, c := range climbs {
-		highest = max(highest, c.Value)
-	}
+	top := highest(climbs)
 	next, climbs := take(climbs, group)
 	for next = append(next, from...); len(next) > 0; {
 		searches += len(next)
@@ -68,7 +65,7 @@ func (q *search) climb(ctx context.Context, from, climbs, left []*climb) (ends [
 			}
 		}
 		if most := min(4, room(sharePlanned)); q.free && most > 0 {
-			more, err := q.scan(ctx, ends, highest, most)
+			more, err := q.scan(ctx, ends, top, most)
 			if err != nil {
 				return nil, 0, err
 			}
@@ -86,14 +83,11 @@ func (q *search) climb(ctx context.Context, from, climbs, left []*climb) (ends [
 // solves are needed to refine the point, to compute the Hessian, and to check that the
 // point differs from the other end points.
 func (q *search) solvesLeft(share float64, ends []*climb) float64 {
-	highest := math.Inf(-1)
-	for _, c := range ends {
-		highest = max(highest, c.Value)
-	}
+	top := highest(ends)
 	d := float64(len(q.p.Params))
 	out := share*4*(2000+250*d) - q.work()
 	for _, c := range ends {
-		if c.Value > highest-lowest {
+		if c.Value > top-lowest {
 			out -= 4*d + d*(d+1)
 			if !c.apart {
 				out -= 20 + 5*(d+1)
@@ -173,11 +167,8 @@ func (q *search) ascend(ctx context.Context, ends, climbs []*climb) ([]*climb, e
 		if climbs, err = q.lead(ctx, ends, active); err != nil {
 			return nil, err
 		}
-		highest := math.Inf(-1)
-		for _, c := range slices.Concat(ends, climbs) {
-			highest = max(highest, c.Value)
-		}
-		climbs = slices.DeleteFunc(climbs, func(c *climb) bool { return c.hopeless(highest) })
+		top := max(highest(ends), highest(climbs))
+		climbs = slices.DeleteFunc(climbs, func(c *climb) bool { return c.hopeless(top) })
 	}
 	return ends, nil
 }

@@ -2,6 +2,7 @@ package modes
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/probode/probode/pkg/probode/bayes"
@@ -18,10 +19,36 @@ type climb struct {
 	tested  int   // number of ends to which the straight line has been checked
 	scanned bool  // the coordinate lines through it have been scanned
 	apart   bool  // it is known to be distinct from all other climbs with apart set
+
+	mode *bayes.Mode // made from its end point
 }
 
 // The function at() returns an ascent that begins at u, where the log density is f.
 func at(u []float64, f float64) shape.Ascent { return shape.Ascent{Point: shape.Point{X: u, Value: f}} }
+
+// The function start() returns a climb that begins at theta, or nil if the log density
+// there is not finite. The result `edge` is true if theta is on the edge of the support.
+func start(e *bayes.Density, theta []float64) (c *climb, edge bool) {
+	u := make([]float64, len(theta))
+	if e.Unconstrain(u, theta) != nil {
+		return nil, true
+	}
+	f, err := e.LogPosterior(u, nil)
+	if err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
+		return nil, false
+	}
+	return &climb{Ascent: at(u, f), found: 1}, false
+}
+
+// The function highest() returns the largest log density of the climbs, or −∞ if there
+// are none.
+func highest(climbs []*climb) float64 {
+	top := math.Inf(-1)
+	for _, c := range climbs {
+		top = max(top, c.Value)
+	}
+	return top
+}
 
 // The method with() returns the surface on which c climbs, with e as its density.
 func (c *climb) with(e *bayes.Density) *shape.Surface {

@@ -14,15 +14,9 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/shape"
 )
 
-// A foundMode is a mode together with the indices, in Settings.From, of the starting
-// points whose searches ended there.
-type foundMode struct {
-	*bayes.Mode
-	from []int
-}
-
-// The method finish() turns the end points into modes.
-func (q *search) finish(ctx context.Context, climbs []*climb) ([]foundMode, error) {
+// The method finish() turns the end points into modes. The result holds the climbs that
+// ended at modes, in order of decreasing mass.
+func (q *search) finish(ctx context.Context, climbs []*climb) ([]*climb, error) {
 	// An end point far below the highest end point has a negligible mass, unless the peak
 	// there is much wider. The information matrix is accurate enough to estimate this
 	// width.
@@ -34,11 +28,8 @@ func (q *search) finish(ctx context.Context, climbs []*climb) ([]foundMode, erro
 		return c.Value - chol.LogDet()/2
 	}
 	slices.SortStableFunc(climbs, func(a, b *climb) int { return cmp.Compare(rough(b), rough(a)) })
-	best, highest := math.Inf(-1), math.Inf(-1)
-	for _, c := range climbs {
-		best, highest = max(best, rough(c)), max(highest, c.Value)
-	}
-	climbs = slices.DeleteFunc(climbs, func(c *climb) bool { return rough(c) < best-lowest-4 && c.Value < highest })
+	best, top := rough(climbs[0]), highest(climbs)
+	climbs = slices.DeleteFunc(climbs, func(c *climb) bool { return rough(c) < best-lowest-4 && c.Value < top })
 	err := q.each(ctx, len(climbs), q.tell(2, "tops"), func(e *bayes.Density, i int) error {
 		climbs[i].polish(e)
 		return nil
@@ -49,7 +40,7 @@ func (q *search) finish(ctx context.Context, climbs []*climb) ([]foundMode, erro
 	if climbs, err = q.distinct(ctx, climbs); err != nil {
 		return nil, err
 	}
-	modes := make([]foundMode, len(climbs))
+	var modes []*bayes.Mode
 	tell := q.tell(2, "masses")
 	for i, c := range climbs {
 		m := &bayes.Mode{Theta: make([]float64, len(c.X)), U: c.X, LogP: c.Value, Found: c.found}
@@ -66,11 +57,18 @@ func (q *search) finish(ctx context.Context, climbs []*climb) ([]foundMode, erro
 			return nil, err
 		}
 		gaussianMass(m)
-		modes[i] = foundMode{m, c.from}
+		c.mode, modes = m, append(modes, m)
 		if tell != nil {
 			tell(i+1, len(climbs))
 		}
 	}
+	share(modes)
+	slices.SortStableFunc(climbs, func(a, b *climb) int { return cmp.Compare(b.mode.LogMass, a.mode.LogMass) })
+	return climbs, nil
+}
+
+// The function share() sets the masses of the modes, whose sum is 1.
+func share(modes []*bayes.Mode) {
 	var logs []float64
 	for _, m := range modes {
 		logs = append(logs, m.LogMass)
@@ -79,8 +77,6 @@ func (q *search) finish(ctx context.Context, climbs []*climb) ([]foundMode, erro
 	for _, m := range modes {
 		m.Mass = math.Exp(m.LogMass - total)
 	}
-	slices.SortStableFunc(modes, func(a, b foundMode) int { return cmp.Compare(b.LogMass, a.LogMass) })
-	return modes, nil
 }
 
 // The method hold() fixes the grids on which the smooth densities of s are evaluated. The

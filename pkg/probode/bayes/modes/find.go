@@ -3,10 +3,10 @@
 package modes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/probode/probode/pkg/internal/progress"
@@ -64,10 +64,7 @@ func find(ctx context.Context, p *bayes.Posterior, s Settings) (*bayes.Modes, er
 			panic(fmt.Sprintf("modes: Find: a point in Settings.From has %d numbers: want %d, one for each parameter", len(x), d))
 		}
 	}
-	if q.s.Points == 0 {
-		q.s.Points = modePoints
-	}
-	q.s.Points = max(0, q.s.Points)
+	q.s.Points = max(0, cmp.Or(s.Points, modePoints))
 	if q.free = s.Starts == 0 && s.Points >= 0; s.Starts == 0 {
 		// In few dimensions a search costs little, so more searches are started.
 		q.s.Starts = max(modeStarts, 300/(d+2))
@@ -81,12 +78,9 @@ func find(ctx context.Context, p *bayes.Posterior, s Settings) (*bayes.Modes, er
 	climbs, left := q.starts(points)
 	var from []*climb
 	for i, x := range s.From {
-		u := make([]float64, d)
-		if e.Unconstrain(u, x) != nil {
-			continue
-		}
-		if f, err := e.LogPosterior(u, nil); err == nil && !math.IsInf(f, 0) && !math.IsNaN(f) {
-			from = append(from, &climb{Ascent: at(u, f), found: 1, from: []int{i}})
+		if c, _ := start(e, x); c != nil {
+			c.from = []int{i}
+			from = append(from, c)
 		}
 	}
 	if len(climbs)+len(from) == 0 {
@@ -115,12 +109,12 @@ func find(ctx context.Context, p *bayes.Posterior, s Settings) (*bayes.Modes, er
 	for range s.From {
 		out.Ends = append(out.Ends, -1)
 	}
-	for k, m := range all {
-		for _, i := range m.from {
+	for k, c := range all {
+		for _, i := range c.from {
 			out.Ends[i] = k
 		}
-		out.Modes = append(out.Modes, m.Mode)
-		if m.Found == 1 {
+		out.Modes = append(out.Modes, c.mode)
+		if c.mode.Found == 1 {
 			out.Once++
 		}
 	}

@@ -48,18 +48,9 @@ func (q *search) look(ctx context.Context, rng *rand.Rand) (points []*climb, fai
 			thetas[i][k] = q.p.Params[k].Prior.Quantile((float64(part) + at) / float64(len(thetas)))
 		}
 	}
-	all, bad := make([]*climb, len(thetas)), make([]bool, len(thetas))
+	all, edge := make([]*climb, len(thetas)), make([]bool, len(thetas))
 	err = q.each(ctx, len(thetas), q.tell(0, "draws of the prior"), func(e *bayes.Density, i int) error {
-		u := make([]float64, d)
-		if e.Unconstrain(u, thetas[i]) != nil {
-			return nil
-		}
-		f, err := e.LogPosterior(u, nil)
-		if err == nil && !math.IsInf(f, 0) && !math.IsNaN(f) {
-			all[i] = &climb{Ascent: at(u, f), found: 1}
-		} else {
-			bad[i] = true
-		}
+		all[i], edge[i] = start(e, thetas[i])
 		return nil
 	})
 	if err != nil {
@@ -69,7 +60,7 @@ func (q *search) look(ctx context.Context, rng *rand.Rand) (points []*climb, fai
 		switch {
 		case c != nil:
 			points = append(points, c)
-		case bad[i] && failed == nil:
+		case !edge[i] && failed == nil:
 			failed = thetas[i]
 		}
 	}

@@ -54,11 +54,14 @@ func Choose(ctx context.Context, p *bayes.Posterior, from [][]float64, s mcmc.Se
 	case from == nil && len(p.Params) <= mostTempered:
 		found, err = modes.Find(ctx, p, modes.Settings{Seed: s.Seed, Workers: s.Workers})
 	case from == nil:
-		found, err = climb(ctx, p, [][]float64{middle(p)})
-		at := "the nominal point"
-		if p.GridAt == nil {
+		start, at := p.GridAt, "the nominal point"
+		if start == nil {
 			at = "the medians of the priors"
+			for _, q := range p.Params {
+				start = append(start, q.Prior.Quantile(0.5))
+			}
 		}
+		found, err = climb(ctx, p, [][]float64{start})
 		searched = fmt.Sprintf("; the model has more than %d parameters, so only one search for modes was made, from %s, and other modes may have been missed", mostTempered, at)
 	default:
 		found, err = climb(ctx, p, from)
@@ -120,8 +123,12 @@ func Choose(ctx context.Context, p *bayes.Posterior, from [][]float64, s mcmc.Se
 	case Deterministic, SplitHMC: // the posterior is nearly Gaussian
 		tries = 1
 	}
-	plan.Start, _, err = starts(plan.Posterior, found, max(1, s.Chains), tries, true)
-	return plan, err
+	e, err := bayes.NewDensity(ctx, plan.Posterior)
+	if err != nil {
+		return nil, err
+	}
+	plan.Start, _ = starts(e, found, max(1, s.Chains), tries, true)
+	return plan, nil
 }
 
 // The function fitting() returns the sampler for a posterior with known modes, and the

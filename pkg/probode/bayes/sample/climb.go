@@ -61,19 +61,6 @@ func climb(ctx context.Context, p *bayes.Posterior, from [][]float64) (*bayes.Mo
 	return out, nil
 }
 
-// The function middle() returns the nominal point or, if there is none, the medians of
-// the priors.
-func middle(p *bayes.Posterior) []float64 {
-	if p.GridAt != nil {
-		return p.GridAt
-	}
-	var theta []float64
-	for _, q := range p.Params {
-		theta = append(theta, q.Prior.Quantile(0.5))
-	}
-	return theta
-}
-
 // The function ascend() climbs from theta to a mode, and returns the mode and the Fisher
 // information there. The equations are solved with a solver that is roughly accurate at
 // theta.
@@ -82,10 +69,7 @@ func ascend(ctx context.Context, p *bayes.Posterior, theta []float64) (*bayes.Mo
 	if err != nil {
 		return nil, nil, err
 	}
-	if q == nil {
-		q = p
-	}
-	e, err := bayes.NewDensity(ctx, q)
+	e, err := bayes.NewDensity(ctx, cmp.Or(q, p))
 	if err != nil {
 		return nil, nil, err
 	}

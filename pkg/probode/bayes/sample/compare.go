@@ -46,10 +46,6 @@ type Measurement struct {
 	job *job // the job that made it, for More
 }
 
-// The method rate() returns the number of effective draws per second. The time includes
-// preparation and burn-in.
-func (r Measurement) rate() float64 { return r.ESS / r.Seconds }
-
 // A Comparison holds the results of several samplers.
 type Comparison []Measurement
 
@@ -126,7 +122,7 @@ func (c Comparison) String() string {
 	for _, r := range c {
 		draws := float64(len(r.Chains.Draws) * len(r.Chains.Draws[0]))
 		rows = append(rows, []string{r.Sampler.String(), fmt.Sprintf("%.2f", r.Solves), fmt.Sprintf("%.0f", r.ESS),
-			fmt.Sprintf("%.1f", 1000*r.ESS/draws), fmt.Sprintf("%.1f", 1000*r.ESS/draws/r.Solves), fmt.Sprintf("%.0f", r.rate())})
+			fmt.Sprintf("%.1f", 1000*r.ESS/draws), fmt.Sprintf("%.1f", 1000*r.ESS/draws/r.Solves), fmt.Sprintf("%.0f", r.ESS/r.Seconds)})
 	}
 	var b strings.Builder
 	b.WriteString(text.Table(rows, text.First))

@@ -137,12 +137,11 @@ func (s DelayedAcceptance) Target() Target {
 
 // Kernel returns the kernel of one chain.
 func (s DelayedAcceptance) Kernel(e *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kernel {
-	rule = chosen(s.Proposal, rule)
 	coarse := with(e, s.firstStage(e.Posterior()))
-	if s.second() {
-		return newDelayed(newState(with(e, s.Second), rule, burnIn, false), nil, coarse)
-	}
-	if s.Noise {
+	switch {
+	case s.second():
+		e = with(e, s.Second)
+	case s.Noise:
 		xi := newPCN(e, rule, burnIn)
 		return newDelayed(xi.state, xi, coarse)
 	}
@@ -196,11 +195,7 @@ func newDelayed(s *state, xi *pcn, coarse *bayes.Density) *delayed {
 }
 
 func (k *delayed) Init(x []float64, rng *rand.Rand) error {
-	init := k.state.Init
-	if k.pcn != nil {
-		init = k.pcn.Init
-	}
-	if err := init(x, rng); err != nil {
+	if err := k.state.Init(x, rng); err != nil {
 		return err
 	}
 	k.spared, k.plain, k.lost, k.refused, k.alone = 0, 0, 0, 0, 0
@@ -213,9 +208,7 @@ func (k *delayed) Init(x []float64, rng *rand.Rand) error {
 
 // keepCoarse stores the predictions of the first stage at the current θ. The last solve
 // of the first stage must have been at this θ.
-func (k *delayed) keepCoarse() {
-	copy(k.fitCoarse, k.coarse.Expected())
-}
+func (k *delayed) keepCoarse() { copy(k.fitCoarse, k.coarse.Expected()) }
 
 func (k *delayed) Step(rng *rand.Rand) {
 	if k.alone > 0 {
@@ -259,7 +252,8 @@ func (k *delayed) moveTheta(rng *rand.Rand) {
 			k.test(ratio, first, back, 1)
 		}
 		if s.chance.accept(second, s.latent) {
-			s.moveTo(lp, ll)
+			s.stats.Accepted++
+			s.place(lp, ll)
 			k.keepCoarse()
 		}
 	} else {

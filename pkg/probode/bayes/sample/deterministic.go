@@ -27,8 +27,7 @@ func (s Deterministic) Check(d *bayes.Density) error { return nil }
 func (s Deterministic) Target() Target { return Target{Distribution: Classical, Reweightable: true} }
 
 // Kernel returns the kernel of one chain.
-func (s Deterministic) Kernel(e *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kernel {
-	rule = chosen(s.Proposal, rule)
+func (Deterministic) Kernel(e *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kernel {
 	return &deterministic{newState(e, rule, burnIn, false)}
 }
 

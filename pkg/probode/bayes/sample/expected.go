@@ -1,6 +1,7 @@
 package sample
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -54,11 +55,7 @@ func (s ExpectedLikelihood) Target() Target { return Target{} }
 
 // Kernel returns the kernel of one chain.
 func (s ExpectedLikelihood) Kernel(e *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kernel {
-	rule = chosen(s.Proposal, rule)
-	k := &expected{state: newState(e, rule, burnIn, false), paths: s.Paths}
-	if s.Paths == 0 {
-		k.paths = 10
-	}
+	k := &expected{state: newState(e, rule, burnIn, false), paths: cmp.Or(s.Paths, 10)}
 	k.xi, k.chosen = make([]float64, e.NoiseLen()), make([]float64, len(k.fit))
 	k.like = k.estimate
 	return k
@@ -72,13 +69,7 @@ type expected struct {
 }
 
 func (k *expected) Step(rng *rand.Rand) {
-	ll, err := k.like(k.theta, nil)
-	if err != nil || math.IsNaN(ll) {
-		ll = math.Inf(-1) // then every move that can be evaluated is accepted
-	}
-	if k.ll = ll; !math.IsInf(ll, -1) {
-		k.keepFit()
-	}
+	k.renew()
 	k.moveTheta(rng)
 }
 

@@ -160,7 +160,8 @@ func (s Hamiltonian) Kernel(e *bayes.Density, _ mcmc.Rule, burnIn int) mcmc.Kern
 // coordinates. The argument `learned` is the number of these parameters.
 func newHamiltonian(e *bayes.Density, g *gaussian, precision mat.Symmetric, learned, burnIn int) *hamiltonian {
 	k := &hamiltonian{natural: newNatural(e), gaussian: g}
-	k.Hamiltonian = mcmc.Hamiltonian{Target: k.target, BurnIn: burnIn, Mean: g.mean, Information: precision, Learned: learned}
+	k.kernel = &mcmc.Hamiltonian{Target: k.target, BurnIn: burnIn, Mean: g.mean, Information: precision, Learned: learned}
+	k.unconstrained = k.kernel
 	return k
 }
 
@@ -168,9 +169,9 @@ func newHamiltonian(e *bayes.Density, g *gaussian, precision mat.Symmetric, lear
 // (θ, v, ζ), where ζ has as many elements as ξ. The vector ξ is obtained from ζ by
 // replacing the components in the informed directions by v.
 type hamiltonian struct {
-	mcmc.Hamiltonian
 	natural
 	*gaussian
+	kernel  *mcmc.Hamiltonian
 	xi, dxi []float64 // nil for ξ = 0
 }
 
@@ -184,7 +185,7 @@ func (k *hamiltonian) noise(x []float64) {
 	}
 }
 
-// The embedded kernel calls the method target() through its field Target.
+// The other kernel calls the method target() through its field Target.
 func (k *hamiltonian) target(grad, x []float64) (float64, error) {
 	d, n := len(k.theta), len(k.mean)
 	k.noise(x)
@@ -217,23 +218,20 @@ func (k *hamiltonian) Init(x []float64, rng *rand.Rand) error {
 		normals(y, rng)
 		copy(y, u)
 		copy(y[d:n], k.mean[d:])
-		return k.Hamiltonian.Init(y, rng)
+		return k.kernel.Init(y, rng)
 	})
 }
 
-// Position returns θ.
-func (k *hamiltonian) Position() []float64 { return k.at(k.Hamiltonian.Position()[:len(k.theta)]) }
-
 // Generate writes the quantities that Density.Generate computes.
 func (k *hamiltonian) Generate(dst []float64) {
-	x := k.Hamiltonian.Position()
+	x := k.kernel.Position()
 	k.noise(x)
 	logp, _ := k.e.LogPosterior(x[:len(k.theta)], k.xi) // it was solved before, so there is no error
 	k.e.Generate(dst, logp, k.Position(), k.e.Expected())
 }
 
 func (k *hamiltonian) Tuned() (what, value string) {
-	size, turning := k.Leap()
+	size, turning := k.kernel.Leap()
 	value = fmt.Sprintf("%.2g", size)
 	if turning > 0 {
 		value += fmt.Sprintf(", with %.0f %% rotations", 100*turning)

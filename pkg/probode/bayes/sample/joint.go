@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -54,13 +55,8 @@ func findGaussian(ctx context.Context, e *bayes.Density, u []float64, blocks []s
 		c.Step(f)
 	}
 	var chol mat.Cholesky
-	if c.Failed || ctx.Err() != nil || !chol.Factorize(c.Information) || chol.Cond() > 1e14 {
+	if c.Failed || ctx.Err() != nil || !chol.Factorize(c.Information) || chol.Cond() > 1e14 || slices.ContainsFunc(x, math.IsNaN) {
 		return nil
-	}
-	for _, v := range x {
-		if math.IsNaN(v) {
-			return nil
-		}
 	}
 	return &gaussian{blocks, x, chol.RawU().(*mat.TriDense).RawTriangular()}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"sync"
 
@@ -24,16 +23,11 @@ import (
 // obtained by differentiating the equations of the steps. If the steps are chosen anew at
 // every θ, the gradient is computed as if the steps chosen at this θ were fixed.
 //
-// Stationary distribution: p₀(θ | Y) computed with the field Setup, or with the
-// posterior's setup if this field is zero. Cost: several leapfrog steps for each draw;
-// each step needs a solution and its gradient. The draws are nearly independent. NUTS is
-// the cheapest sampler for more than about ten parameters, and for strongly correlated
+// Stationary distribution: p₀(θ | Y). Cost: several leapfrog steps for each draw; each
+// step needs a solution and its gradient. The draws are nearly independent. NUTS is the
+// cheapest sampler for more than about ten parameters, and for strongly correlated
 // parameters.
 type NUTS struct {
-	// Setup is the setup of the solver; the zero value stands for the setup of the
-	// posterior.
-	Setup probode.Setup
-
 	// Accept is the mean probability of acceptance for which the step size is tuned; zero
 	// means 0.8.
 	Accept float64
@@ -47,29 +41,19 @@ type NUTS struct {
 func (NUTS) String() string { return "nuts" }
 
 // Target returns p₀(θ | Y).
-func (s NUTS) Target() Target {
-	if s.Setup.Equal(probode.Setup{}) {
-		return Target{Distribution: Classical, Reweightable: true}
-	}
-	return Target{Distribution: Accurate, Setup: s.Setup}
-}
+func (NUTS) Target() Target { return Target{Distribution: Classical, Reweightable: true} }
 
 // Check returns an error if no gradient can be computed, or if Accept is out of range.
 func (s NUTS) Check(d *bayes.Density) error {
 	if !(s.Accept >= 0 && s.Accept < 1) {
 		return fmt.Errorf("sample: %v: Accept is %g: want a number ≥ 0 and < 1", s, s.Accept)
 	}
-	return differentiable(s, d, s.Setup)
+	return differentiable(s, d)
 }
 
-// The function differentiable() returns an error if the path of the setup has no
-// derivatives.
-func differentiable(s Sampler, d *bayes.Density, by probode.Setup) error {
-	e, err := solvedBy(d, by)
-	if err != nil {
-		return err
-	}
-	e = e.Clone()
+// The function differentiable() returns an error if the path of d has no derivatives.
+func differentiable(s Sampler, d *bayes.Density) error {
+	e := d.Clone()
 	u, grad := make([]float64, e.Dim()), make([]float64, e.Dim())
 	theta := e.Posterior().DrawPrior(probode.Stream(0x6e757473))
 	if err := e.Unconstrain(u, theta); err != nil {
@@ -79,15 +63,6 @@ func differentiable(s Sampler, d *bayes.Density, by probode.Setup) error {
 		return fmt.Errorf("sample: %v: the solutions computed by %v have no derivatives with respect to θ: use a method on a grid or with error control, such as RK4 or Radau5", s, e.Posterior().Setup)
 	}
 	return nil
-}
-
-// solvedBy returns the density d with the setup given by the argument `by`. If `by` is
-// zero, solvedBy returns d itself.
-func solvedBy(d *bayes.Density, by probode.Setup) (*bayes.Density, error) {
-	if by.Equal(probode.Setup{}) {
-		return d, nil
-	}
-	return d.With(by)
 }
 
 // The function gradient() returns the log density at (u, xi), and writes the gradient
@@ -126,15 +101,11 @@ func (NUTS) Quantities() []string { return mcmc.NUTSQuantities() }
 func (NUTS) BurnIn(int) int { return 300 }
 
 // Kernel returns the kernel of one chain.
-func (s NUTS) Kernel(d *bayes.Density, _ mcmc.Rule, burnIn int) mcmc.Kernel {
-	e, err := solvedBy(d, s.Setup)
-	if err != nil {
-		panic("sample: " + err.Error()) // Check has made it
-	}
-	k := &nuts{natural: newNatural(e)}
-	k.NUTS = mcmc.NUTS{BurnIn: burnIn, Accept: s.Accept, Mean: s.mean, Cov: s.cov, CovAt: shapeAt(e),
+func (s NUTS) Kernel(e *bayes.Density, _ mcmc.Rule, burnIn int) mcmc.Kernel {
+	k := newNatural(e)
+	k.unconstrained = &mcmc.NUTS{BurnIn: burnIn, Accept: s.Accept, Mean: s.mean, Cov: s.cov, CovAt: shapeAt(e),
 		Target: func(grad, u []float64) (float64, error) { return gradient(e, k.work, grad, nil, u, nil) }}
-	return k
+	return &k
 }
 
 // shapeAt returns a function that computes the inverse of the Fisher information at u.
@@ -151,22 +122,4 @@ func shapeAt(e *bayes.Density) func(u []float64) mat.Symmetric {
 		}
 		return m.Shape
 	}
-}
-
-// The type `nuts` is the kernel of NUTS, on the natural scale.
-type nuts struct {
-	mcmc.NUTS
-	natural
-}
-
-func (k *nuts) Init(x []float64, rng *rand.Rand) error { return k.init(x, rng, k.NUTS.Init) }
-
-// Position returns θ.
-func (k *nuts) Position() []float64 { return k.at(k.NUTS.Position()) }
-
-// Generate writes the quantities that Density.Generate computes, and the statistics of
-// mcmc.NUTS.
-func (k *nuts) Generate(dst []float64) {
-	k.generate(dst, k.NUTS.Position(), k.LogDensity())
-	k.NUTS.Generate(dst[1:])
 }

@@ -104,7 +104,6 @@ func (s PCNWithinGibbs) Prepare(ctx context.Context, d *bayes.Density, modes fun
 
 // Kernel returns the kernel of one chain.
 func (s PCNWithinGibbs) Kernel(e *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kernel {
-	rule = chosen(s.Proposal, rule)
 	k := newPCN(e, rule, burnIn)
 	if s.gaussian != nil {
 		k.joint = newJoint(s.gaussian)

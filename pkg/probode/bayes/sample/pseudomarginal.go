@@ -1,6 +1,7 @@
 package sample
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -110,16 +111,11 @@ func (s PseudoMarginal) Target() Target { return Target{Distribution: Marginal, 
 
 // Kernel returns the kernel of one chain.
 func (s PseudoMarginal) Kernel(e *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kernel {
-	rule = chosen(s.Proposal, rule)
 	k := &pseudoMarginal{state: newState(e, rule, burnIn, false), fixed: s.Particles > 0}
 	k.estimator = newEstimator(k.state, s.Correlation > 0)
 	k.like, k.begin = k.estimator.logLikelihood, k.drawU
 	k.move = math.Sqrt((1 - s.Correlation) * (1 + s.Correlation))
-	k.particles = s.Particles
-	if !k.fixed {
-		k.particles = firstParticles
-	}
-	k.resize(k.particles)
+	k.resize(cmp.Or(s.Particles, firstParticles))
 	return k
 }
 
@@ -226,17 +222,8 @@ func (k *pseudoMarginal) tune() {
 	n := float64(k.particles)
 	want = min(max(want, math.Ceil(n/3), fewestParticles), 6*n, mostParticles)
 	k.resize(int(want))
-	// The old estimate at the current θ may have been too high. If the new estimate is
-	// zero, the next move whose likelihood can be evaluated is accepted.
 	k.begin()
-	ll, err := k.like(k.theta, nil)
-	if err != nil || math.IsNaN(ll) {
-		ll = math.Inf(-1)
-	}
-	k.ll = ll
-	if !math.IsInf(ll, -1) {
-		k.keepFit()
-	}
+	k.renew() // the old estimate may have been too high
 }
 
 // The method resize() allocates memory for a different number of particles.

@@ -35,8 +35,7 @@ func (s RedrawOnAccept) Check(d *bayes.Density) error { return noisy(s, d) }
 func (s RedrawOnAccept) Target() Target { return Target{} }
 
 // Kernel returns the kernel of one chain.
-func (s RedrawOnAccept) Kernel(e *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kernel {
-	rule = chosen(s.Proposal, rule)
+func (RedrawOnAccept) Kernel(e *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kernel {
 	return &redraw{newState(e, rule, burnIn, true)}
 }
 

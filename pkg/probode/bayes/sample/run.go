@@ -105,14 +105,11 @@ func prepare(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Se
 	if usual {
 		s.BurnIn = burnIn(sampler, p)
 	}
-	if s.Start == nil { // the chains begin around the modes
-		s.Start = func(int, *rand.Rand) []float64 { return nil }
-		_, err = s.WithDefaults()
-		s.Start = nil
-	} else {
-		_, err = s.WithDefaults()
+	complete := s
+	if s.Start == nil { // the starts around the modes are not known yet
+		complete.Start = func(int, *rand.Rand) []float64 { return nil }
 	}
-	if err != nil {
+	if complete, err = complete.WithDefaults(); err != nil {
 		return nil, err
 	}
 	j := &job{p: p, bound: e, sampler: sampler, prepared: sampler, settings: s}
@@ -137,22 +134,12 @@ func prepare(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Se
 		}
 	}
 	if s.Start == nil {
-		chains := s.Chains
-		if chains == 0 {
-			chains = 4
-		}
-		start, note, err := starts(p, j.modes, chains, 1, false)
-		if err != nil {
-			return nil, err
-		}
+		start, note := starts(e, j.modes, complete.Chains, 1, false)
 		j.settings.Start, j.notes = start, append(j.notes, note)
 	}
 	if f, ok := sampler.(Preparer); ok {
 		prepared, notes, err := f.Prepare(ctx, e, func() (*bayes.Modes, error) {
-			if j.modes == nil {
-				j.modes = p.Modes
-			}
-			if j.modes != nil {
+			if j.modes = cmp.Or(j.modes, p.Modes); j.modes != nil {
 				return j.modes, nil
 			}
 			return modes.Find(ctx, p, modes.Settings{Seed: s.Seed})
@@ -230,12 +217,11 @@ func (j *job) run(ctx context.Context, draws int) (*mcmc.Chains, error) {
 	defer release()
 	var chains *mcmc.Chains
 	var err error
-	switch {
-	case j.running == nil:
+	if j.running == nil {
 		if j.running, err = mcmc.Begin(j.kernel, j.settings); err == nil {
 			chains, err = j.running.Run(inner)
 		}
-	default:
+	} else {
 		for _, d := range j.densities {
 			d.Bind(j.late)
 		}

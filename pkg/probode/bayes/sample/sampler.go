@@ -26,9 +26,10 @@ type Sampler interface {
 	Check(d *bayes.Density) error
 
 	// Kernel returns the kernel of one chain. No other code uses the density d after this
-	// call. The argument `rule` is a rule without tuning parameters that proposes moves
-	// of θ on the unconstrained scale. A kernel may tune itself only in the first
-	// `burnIn` iterations.
+	// call. The argument `rule` proposes moves of θ on the unconstrained scale. If the
+	// Sampler is a Proposer with a rule of its own, `rule` is this rule, and otherwise a
+	// rule without tuning parameters. A kernel may tune itself only in the first `burnIn`
+	// iterations.
 	//
 	// In the methods Init and Position of the kernel, θ is on the natural scale, and its
 	// elements are in the order of Posterior.Params. The kernel must also be an
@@ -142,15 +143,6 @@ type Tuned interface {
 	// Tuned returns the name of the tuned quantity, and its value in this chain. A note
 	// of the run gives the name and the values from all chains.
 	Tuned() (what, value string)
-}
-
-// The function chosen() returns the rule given by the user, or the default rule of this
-// package if none is given.
-func chosen(users, ours mcmc.Rule) mcmc.Rule {
-	if users != nil {
-		return users
-	}
-	return ours
 }
 
 // The function noisy() returns an error if the solver has no noise ξ that the sampler

@@ -7,7 +7,6 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
@@ -17,15 +16,10 @@ import (
 // mcmc.Hamiltonian). Like NUTS, SplitHMC needs the gradient of the log density on the
 // unconstrained scale, computed with the classical solution, ξ = 0.
 //
-// Stationary distribution: p₀(θ | Y) computed with the field Setup, or with the
-// posterior's setup if this field is zero. Cost: if the posterior is nearly Gaussian, the
-// draws are nearly independent, and each draw needs one or two solutions with their
-// gradients. If the posterior is not nearly Gaussian, NUTS is more efficient.
+// Stationary distribution: p₀(θ | Y). Cost: if the posterior is nearly Gaussian, the draws
+// are nearly independent, and each draw needs one or two solutions with their gradients.
+// If the posterior is not nearly Gaussian, NUTS is more efficient.
 type SplitHMC struct {
-	// Setup is the setup of the solver; the zero value stands for the setup of the
-	// posterior.
-	Setup probode.Setup
-
 	// The field `mean` is the highest mode, and the field `precision` is the precision
 	// matrix of the Gaussian approximation there. Prepare sets both fields.
 	mean      []float64
@@ -35,10 +29,10 @@ type SplitHMC struct {
 func (SplitHMC) String() string { return "split hmc" }
 
 // Target returns p₀(θ | Y).
-func (s SplitHMC) Target() Target { return NUTS{Setup: s.Setup}.Target() }
+func (SplitHMC) Target() Target { return Target{Distribution: Classical, Reweightable: true} }
 
 // Check returns an error if no gradient can be computed.
-func (s SplitHMC) Check(d *bayes.Density) error { return differentiable(s, d, s.Setup) }
+func (s SplitHMC) Check(d *bayes.Density) error { return differentiable(s, d) }
 
 // Prepare stores the Gaussian approximation at the highest mode.
 func (s SplitHMC) Prepare(ctx context.Context, d *bayes.Density, modes func() (*bayes.Modes, error)) (Sampler, []string, error) {
@@ -60,10 +54,6 @@ func (s SplitHMC) Prepare(ctx context.Context, d *bayes.Density, modes func() (*
 func (SplitHMC) BurnIn(int) int { return 100 }
 
 // Kernel returns the kernel of one chain.
-func (s SplitHMC) Kernel(d *bayes.Density, _ mcmc.Rule, burnIn int) mcmc.Kernel {
-	e, err := solvedBy(d, s.Setup)
-	if err != nil {
-		panic("sample: " + err.Error()) // Check has made it
-	}
+func (s SplitHMC) Kernel(e *bayes.Density, _ mcmc.Rule, burnIn int) mcmc.Kernel {
 	return newHamiltonian(e, &gaussian{mean: s.mean}, s.precision, 0, burnIn)
 }

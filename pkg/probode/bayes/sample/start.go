@@ -80,8 +80,8 @@ func findModes(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.
 // from the posterior. Without this resampling a chain could start far along a ridge of
 // the Gaussian approximation, where the posterior density is very low, and from there
 // move to a region with little mass.
-func starts(p *bayes.Posterior, found *bayes.Modes, chains, candidates int, loose bool) (start func(chain int, rng *rand.Rand) []float64, note string, err error) {
-	heavy := heavy(found)
+func starts(e *bayes.Density, found *bayes.Modes, chains, candidates int, loose bool) (start func(chain int, rng *rand.Rand) []float64, note string) {
+	p, heavy := e.Posterior(), heavy(found)
 	spread := 2.
 	switch {
 	case heavy[0].Cov != nil:
@@ -89,7 +89,7 @@ func starts(p *bayes.Posterior, found *bayes.Modes, chains, candidates int, loos
 		spread = 1
 	default:
 		start = func(_ int, rng *rand.Rand) []float64 { return p.DrawPrior(rng) }
-		return start, "chains start at draws from the prior, because no mode with a Gaussian approximation was found", nil
+		return start, "chains start at draws from the prior, because no mode with a Gaussian approximation was found"
 	}
 	factors := make([]*mat.TriDense, len(heavy))
 	for i, m := range heavy {
@@ -99,10 +99,6 @@ func starts(p *bayes.Posterior, found *bayes.Modes, chains, candidates int, loos
 		}
 		factors[i] = new(mat.TriDense)
 		chol.LTo(factors[i])
-	}
-	e, err := bayes.NewDensity(context.Background(), p)
-	if err != nil {
-		return nil, "", err
 	}
 	start = func(chain int, rng *rand.Rand) []float64 {
 		// If the kernel cannot start at the returned point, mcmc.Run calls this function
@@ -154,7 +150,7 @@ func starts(p *bayes.Posterior, found *bayes.Modes, chains, candidates int, loos
 		}
 		return best
 	}
-	return start, describe(found, p) + ", with twice the standard deviations of the Gaussian approximation at the mode", nil
+	return start, describe(found, p) + ", with twice the standard deviations of the Gaussian approximation at the mode"
 }
 
 // If a mode is very close to a bound of a parameter's support, rounding may set the

@@ -145,10 +145,16 @@ func (s *state) decide(logq float64, xi []float64, moves *mcmc.Moves, rng *rand.
 	return accepted, math.Exp(min(0, ratio))
 }
 
-// moveTo counts an accepted move of θ, and calls place().
-func (s *state) moveTo(logPrior, ll float64) {
-	s.stats.Accepted++
-	s.place(logPrior, ll)
+// The method renew() evaluates the likelihood at the current θ again. If the likelihood
+// is zero or unknown there, the next move whose likelihood can be evaluated is accepted.
+func (s *state) renew() {
+	ll, err := s.like(s.theta, nil)
+	if err != nil || math.IsNaN(ll) {
+		ll = math.Inf(-1)
+	}
+	if s.ll = ll; !math.IsInf(ll, -1) {
+		s.keepFit()
+	}
 }
 
 // The method place() makes the proposed θ the current θ. The last evaluation of the

@@ -1,6 +1,7 @@
 package sample
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/fnv"
@@ -49,9 +50,7 @@ func Store(ctx context.Context, p *bayes.Posterior, sampler Sampler, dir string,
 		return err
 	}
 	o.Meta = append(job.fields(mark.hash()), o.Meta...)
-	if o.Version == "" {
-		o.Version = probode.Version()
-	}
+	o.Version = cmp.Or(o.Version, probode.Version())
 	inner, release := job.guarded(ctx)
 	defer release()
 	err = store.Run(inner, func(chain int) mcmc.Kernel {

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
@@ -16,18 +15,12 @@ import (
 // mcmc.Tempering). The equations are solved without noise, ξ = 0. Each chain has one
 // replica for each inverse temperature β, with the density p(θ) p(Y | θ)^β.
 //
-// Stationary distribution: p₀(θ | Y) computed with the field Setup, or with the
-// posterior's setup if this field is zero. Cost: 42 solves for each draw with ten
-// temperatures. For each draw, the replica at β = 1 makes fifteen moves, and each of the
-// nine other replicas makes three. Successive iterations of mcmc.Tempering differ little,
-// so only every third of them gives a draw. Use Tempering if the posterior has several
-// modes or has ridges along which other samplers move too slowly, or to check other
-// samplers.
+// Stationary distribution: p₀(θ | Y). Cost: 42 solves for each draw with ten temperatures.
+// For each draw, the replica at β = 1 makes fifteen moves, and each of the nine other
+// replicas makes three. Successive iterations of mcmc.Tempering differ little, so only
+// every third of them gives a draw. Use Tempering if the posterior has several modes or
+// has ridges along which other samplers move too slowly, or to check other samplers.
 type Tempering struct {
-	// Setup is the setup of the solver; the zero value stands for the setup of the
-	// posterior.
-	Setup probode.Setup
-
 	// Temperatures is the number of temperatures. Zero means 10.
 	Temperatures int
 
@@ -47,24 +40,19 @@ const tempered = 3
 func (Tempering) BurnIn(d int) int { return 200 + 50*d }
 
 // Target returns p₀(θ | Y).
-func (s Tempering) Target() Target { return NUTS{Setup: s.Setup}.Target() }
+func (Tempering) Target() Target { return Target{Distribution: Classical, Reweightable: true} }
 
-func (s Tempering) Check(d *bayes.Density) error {
+func (s Tempering) Check(*bayes.Density) error {
 	if s.Temperatures < 0 || s.Temperatures == 1 || s.Temperatures > 1000 {
 		return fmt.Errorf("sample: %v: Temperatures is %d: want a number from 2 to 1000, or 0, which means 10", s, s.Temperatures)
 	}
-	_, err := solvedBy(d, s.Setup)
-	return err
+	return nil
 }
 
 // Kernel returns the kernel of one chain.
-func (s Tempering) Kernel(d *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kernel {
-	e, err := solvedBy(d, s.Setup)
-	if err != nil {
-		panic("sample: " + err.Error()) // Check has made it
-	}
+func (s Tempering) Kernel(e *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kernel {
 	k := &tempering{natural: newNatural(e)}
-	k.Tempering = mcmc.Tempering{BurnIn: tempered * burnIn, Temperatures: s.Temperatures, Proposal: chosen(s.Proposal, rule),
+	k.kernel = &mcmc.Tempering{BurnIn: tempered * burnIn, Temperatures: s.Temperatures, Proposal: rule,
 		Target: func(u []float64) (base, rest float64, err error) {
 			if base = e.Constrain(k.work, u); math.IsInf(base, -1) {
 				return base, 0, nil
@@ -79,18 +67,32 @@ func (s Tempering) Kernel(d *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Ker
 				}
 			}
 		}}
+	k.unconstrained = k.kernel
 	return k
 }
 
-// The type `natural` is embedded in those kernels that move on the unconstrained scale;
-// it converts their positions to the natural scale.
+// The interface `unconstrained` is implemented by kernels that move on the unconstrained
+// scale.
+type unconstrained interface {
+	mcmc.Kernel
+	LogDensity() float64
+}
+
+// The type `natural` is a kernel on the natural scale. Its moves are those of a kernel on
+// the unconstrained scale.
 type natural struct {
+	unconstrained
 	e           *bayes.Density
 	theta, work []float64
 }
 
 func newNatural(e *bayes.Density) natural {
-	return natural{e, make([]float64, e.Dim()), make([]float64, e.Dim())}
+	return natural{nil, e, make([]float64, e.Dim()), make([]float64, e.Dim())}
+}
+
+// Init places the chain at θ = x.
+func (n *natural) Init(x []float64, rng *rand.Rand) error {
+	return n.init(x, rng, n.unconstrained.Init)
 }
 
 // The method init() calls the function in the argument `init`, which initialises a kernel
@@ -110,49 +112,42 @@ func (n *natural) init(x []float64, rng *rand.Rand, init func(u []float64, rng *
 	return fmt.Errorf("sample: a chain cannot start at %.4g: %w", x, err)
 }
 
-// The method at() returns θ, the point on the natural scale that corresponds to u.
-func (n *natural) at(u []float64) []float64 {
-	n.e.Constrain(n.theta, u)
+// Position returns θ. The first coordinates of the other kernel are θ on the unconstrained
+// scale.
+func (n *natural) Position() []float64 {
+	n.e.Constrain(n.theta, n.unconstrained.Position()[:len(n.theta)])
 	return n.theta
 }
 
-// The method generate() solves the equations at the point u, and writes the quantities
-// that are stored for a draw at u. The argument `logp` is the log density at u.
-func (n *natural) generate(dst, u []float64, logp float64) {
-	theta := n.at(u)
+// Generate writes the quantities that Density.Generate computes, and the statistics of the
+// other kernel if it has any.
+func (n *natural) Generate(dst []float64) {
+	theta := n.Position()
 	n.e.LogLikelihood(theta, nil) // it was solved before, so there is no error
-	n.e.Generate(dst, logp, theta, n.e.Expected())
+	n.e.Generate(dst, n.LogDensity(), theta, n.e.Expected())
+	if g, ok := n.unconstrained.(mcmc.Generator); ok {
+		g.Generate(dst[1:])
+	}
 }
 
-// The type `tempering` is the kernel of Tempering, on the natural scale.
+// The type `tempering` is the kernel of Tempering.
 type tempering struct {
-	mcmc.Tempering
 	natural
-}
-
-func (k *tempering) Init(x []float64, rng *rand.Rand) error {
-	return k.init(x, rng, k.Tempering.Init)
+	kernel *mcmc.Tempering
 }
 
 // Step makes the moves of one iteration.
 func (k *tempering) Step(rng *rand.Rand) {
 	for range tempered {
-		k.Tempering.Step(rng)
+		k.kernel.Step(rng)
 	}
-}
-
-// Position returns θ.
-func (k *tempering) Position() []float64 { return k.at(k.Tempering.Position()) }
-
-func (k *tempering) Generate(dst []float64) {
-	k.generate(dst, k.Tempering.Position(), k.LogDensity())
 }
 
 // Tuned reports the mean probability of a swap for each pair of neighbouring
 // temperatures. Tuned also reports how many times a point has moved from the prior to
 // the posterior.
 func (k *tempering) Tuned() (what, value string) {
-	rates, trips := k.Swaps()
+	rates, trips := k.kernel.Swaps()
 	var all []string
 	for _, r := range rates {
 		all = append(all, fmt.Sprintf("%.2f", r))

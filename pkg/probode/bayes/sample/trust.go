@@ -85,20 +85,12 @@ func (p *Plan) trust(ctx context.Context, s mcmc.Settings) (why string, err erro
 // deviation, or if a part of the posterior could be missing. The result is empty if no
 // such point was found.
 func differs(ctx context.Context, q *bayes.Posterior, s mcmc.Settings) (string, error) {
-	var from [][]float64
-	for _, m := range q.Modes.Modes {
-		from = append(from, m.Theta)
-	}
+	from := q.Modes.Thetas(-1)
 	// With this solver the posterior may have phantom modes, so search for them. If the
 	// flag -start is given, this search is omitted.
 	if q.Modes.Tried > 0 {
 		if own, err := modes.Find(ctx, q, modes.Settings{Seed: s.Seed, Workers: s.Workers, From: from}); err == nil {
-			from = nil
-			for i, m := range own.Modes {
-				if i == 0 || m.Mass > leastMass {
-					from = append(from, m.Theta)
-				}
-			}
+			from = own.Thetas(leastMass)
 		}
 	}
 	c, err := certify.Run(ctx, q, certify.Settings{Modes: from, Seed: s.Seed})

@@ -8,6 +8,7 @@
 package sbc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,15 +79,9 @@ func Run(ctx context.Context, p *bayes.Posterior, sampler sample.Sampler, s Sett
 	if s.Sets < 0 || s.Ranks < 0 || s.Workers < 0 || !(s.Independent >= 0) {
 		panic("sbc: a number in Settings is negative: want numbers ≥ 0")
 	}
-	if s.Sets == 0 {
-		s.Sets = 200
-	}
-	if s.Ranks == 0 {
-		s.Ranks = 19
-	}
-	if s.Independent == 0 {
-		s.Independent = 4
-	}
+	s.Sets = cmp.Or(s.Sets, 200)
+	s.Ranks = cmp.Or(s.Ranks, 19)
+	s.Independent = cmp.Or(s.Independent, 4)
 	if ctx == nil || sampler == nil {
 		return nil, errors.New("sbc: the context or the sampler is nil")
 	}
@@ -97,15 +92,12 @@ func Run(ctx context.Context, p *bayes.Posterior, sampler sample.Sampler, s Sett
 	if err := sampler.Check(d); err != nil {
 		return nil, err
 	}
-	out := &Result{Sampler: sampler, Names: append(names(p), "log_lik"), Draws: s.Ranks}
+	out := &Result{Sampler: sampler, Names: append(p.Names(), "log_lik"), Draws: s.Ranks, Ranks: make([][]int, len(p.Params)+1)}
 	sets := make([]set, s.Sets)
 	ctx, s.Progress = progress.Counts(ctx, s.Progress, "data sets")
 	done, err := pieces.Each(ctx, s.Workers, s.Sets, s.Progress, func() func(int) error {
 		return func(i int) error { return sets[i].run(ctx, p, sampler, &s, uint64(i)) }
 	})
-	for range out.Names {
-		out.Ranks = append(out.Ranks, nil)
-	}
 	for _, d := range sets[:done] {
 		for k, r := range d.rank {
 			out.Ranks[k] = append(out.Ranks[k], r)
@@ -208,12 +200,4 @@ func (r *Result) String() string {
 	}
 	b.WriteString(text.Table(rows, func(column int) bool { return column != 1 }))
 	return b.String()
-}
-
-func names(p *bayes.Posterior) []string {
-	var out []string
-	for _, q := range p.Params {
-		out = append(out, q.Name)
-	}
-	return out
 }

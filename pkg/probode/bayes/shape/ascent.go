@@ -1,6 +1,7 @@
 package shape
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -70,9 +71,7 @@ func (a *Ascent) Step(f Function) {
 		negligible = 1e-2 // times Tolerance: such a rise is lost among the errors of the solver
 	)
 	a.Steps++
-	if a.Radius == 0 {
-		a.Radius = 1
-	}
+	a.Radius = cmp.Or(a.Radius, 1)
 	if !a.Known && !a.expand(f) {
 		return
 	}

@@ -33,14 +33,11 @@ func Informed(e *bayes.Density, theta, xi []float64, most int) []Block {
 		r := e.Part(i)
 		n := r.NoiseLen()
 		if n > 0 {
-			found, err := partInformed(r, e.Posterior().Experiments[i], theta, xi[at:at+n], together)
+			found, err := partInformed(r, e.Posterior().Experiments[i], theta, xi, at, together)
 			if err != nil {
 				return nil
 			}
-			for _, b := range found {
-				b.From, b.To = at+b.From, at+b.To
-				blocks = append(blocks, b)
-			}
+			blocks = append(blocks, found...)
 		}
 		at += n
 	}
@@ -48,11 +45,12 @@ func Informed(e *bayes.Density, theta, xi []float64, most int) []Block {
 }
 
 // partInformed returns the directions about which the data of one experiment contain
-// information.
-func partInformed(r *bayes.Part, x bayes.Experiment, theta, xi []float64, together int) (blocks []Block, err error) {
+// information. Its part of ξ begins at index `at`.
+func partInformed(r *bayes.Part, x bayes.Experiment, theta, xi []float64, at, together int) (blocks []Block, err error) {
 	if r.Grid() == nil {
 		return nil, errors.ErrUnsupported
 	}
+	xi = xi[at : at+r.NoiseLen()]
 	// The space of informed directions between two observation times has d dimensions, or
 	// more if a step uses earlier states.
 	d := x.Problem.Dim()
@@ -83,7 +81,7 @@ func partInformed(r *bayes.Part, x bayes.Experiment, theta, xi []float64, togeth
 			m.SetCol(k, g[from:to])
 		}
 		for _, weights := range span(m, d) {
-			blocks = append(blocks, Block{From: from, To: to, Weights: weights})
+			blocks = append(blocks, Block{From: at + from, To: at + to, Weights: weights})
 		}
 		from = to
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
 // The constant `slack` is the smallest damping if the density has kinks. It prevents
@@ -48,10 +50,7 @@ func (p *Point) bentStep(damping float64, low, high []float64) (d []float64, gai
 		}
 		return f
 	}
-	widest := 1.0
-	for _, u := range us {
-		widest = max(widest, math.Abs(u))
-	}
+	widest := max(1, vector.MaxAbs(us))
 	d = make([]float64, n)
 	trial, r, lambda := make([]float64, n), slices.Clone(us), make([]float64, len(us))
 	before := value(d, 0, r)
