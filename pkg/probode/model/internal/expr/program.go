@@ -157,26 +157,13 @@ func (s *straightLine) fuse() {
 			part.code = codeNone
 		}
 	}
-	at := make([]int32, len(s.code))
-	kept := s.code[:0]
+	var kept []int32
 	for i, in := range s.code {
-		if in.code == codeNone {
-			continue
-		}
-		for _, o := range in.operands() {
-			if *o >= first {
-				*o = at[*o-first]
-			}
-		}
-		at[i] = first + int32(len(kept))
-		kept = append(kept, in)
-	}
-	s.code = kept
-	for i, o := range s.outputs {
-		if o >= first {
-			s.outputs[i] = at[o-first]
+		if in.code != codeNone {
+			kept = append(kept, int32(i))
 		}
 	}
+	s.arrange(kept, first, nil)
 }
 
 // Eval reads the inputs from the slice `in`, and writes the outputs to the slice `dst`.
@@ -324,7 +311,7 @@ func (s *straightLine) schedule(early []bool) (runs []run, ahead int) {
 	}
 	var order []int32
 	ready := &phases[0]
-	sorted := make([]instr, n) // filled when the places of all instructions are known
+	var lengths []int // of the runs
 	for len(order) < n {
 		best := 0
 		for c := range ready {
@@ -347,26 +334,12 @@ func (s *straightLine) schedule(early []bool) (runs []run, ahead int) {
 			}
 		}
 		ready[best] = ready[best][:0]
-		runs = append(runs, run{code: code(best), instrs: sorted[begin:len(order)]})
+		runs, lengths = append(runs, run{code: code(best)}), append(lengths, len(order)-begin)
 	}
-	at := make([]int32, n)
-	for k, i := range order {
-		at[i] = first + int32(k)
-	}
-	for k, i := range order {
-		in := s.code[i]
-		for _, o := range in.operands() {
-			if *o >= first {
-				*o = at[*o-first]
-			}
-		}
-		sorted[k] = in
-	}
-	s.code = sorted
-	for i, o := range s.outputs {
-		if o >= first {
-			s.outputs[i] = at[o-first]
-		}
+	s.arrange(order, first, nil)
+	rest := s.code
+	for i, n := range lengths {
+		runs[i].instrs, rest = rest[:n], rest[n:]
 	}
 	if ready == &phases[0] { // all instructions are early
 		ahead = len(runs)
