@@ -2,6 +2,7 @@ package expr
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -73,7 +74,7 @@ func (e *expander) body(name string) (*Node, error) {
 	}
 	l, ok := e.functions[name]
 	if !ok {
-		return nil, unknownFunction(name, mapNames(e.functions))
+		return nil, unknownFunction(name, slices.Collect(maps.Keys(e.functions)))
 	}
 	if l.op != opLambda {
 		return nil, fmt.Errorf("function %s is %s: want a lambda", name, kind(l))
@@ -91,15 +92,6 @@ func (e *expander) body(name string) (*Node, error) {
 	r := &Node{op: opLambda, name: l.name, args: []*Node{body}}
 	e.open[name] = r
 	return r, nil
-}
-
-func mapNames(m map[string]*Node) []string {
-	names := make([]string, 0, len(m))
-	for k := range m {
-		names = append(names, k)
-	}
-	slices.Sort(names)
-	return names
 }
 
 func (e *expander) expand(n *Node) (*Node, error) {
@@ -142,14 +134,8 @@ func (e *expander) call(name string, args []*Node) (*Node, error) {
 		}
 		by[p] = args[i]
 	}
-	r := rebuild(l.args[0], func(m *Node, args []*Node) *Node {
-		e.made++
-		if a, ok := by[m.name]; ok && m.op == opSym {
-			return a
-		}
-		return m.with(args)
-	})
-	return r, nil
+	e.made += len(l.args[0].Parts())
+	return l.args[0].Substitute(by), nil
 }
 
 // The function checked() returns m with new arguments. The types of the arguments are
