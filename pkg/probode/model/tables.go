@@ -99,7 +99,7 @@ func (f *files) checkParams(list []Parameter) {
 	first := map[string]source.Where{}
 	for _, p := range list {
 		w := p.where
-		if !source.IsID(p.ID) {
+		if !expr.IsID(p.ID) {
 			w.Failf("parameter id %q: want letters, digits and _, not beginning with a digit", p.ID)
 		}
 		if p.ID == expr.Time || expr.Reserved(p.ID) {

@@ -224,11 +224,7 @@ func number(v float64) string {
 // quoteName encloses a name in backquotes if Parse would not otherwise recognise it as a
 // name.
 func quoteName(name string) string {
-	plain := isLetter(name[0]) && !Reserved(name)
-	for i := range len(name) {
-		plain = plain && (isLetter(name[i]) || isDigit(name[i]))
-	}
-	if plain {
+	if IsID(name) && !Reserved(name) {
 		return name
 	}
 	return fmt.Sprintf("`%s`", name)

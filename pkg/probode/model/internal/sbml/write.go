@@ -9,7 +9,6 @@ import (
 
 	"github.com/probode/probode/pkg/probode/model/internal/equations"
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
-	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
 // A Parameter is a constant that the Equations use but do not define.
@@ -145,7 +144,7 @@ func (w *writer) events(events []equations.Event) list {
 			trigger = expr.Call(op, expr.Sym(expr.Time), e.Time)
 		}
 		id := e.ID
-		if !source.IsID(id) {
+		if !expr.IsID(id) {
 			id = fmt.Sprintf("event_%d", i+1)
 		}
 		s := fmt.Sprintf(`<event id="%s" useValuesFromTriggerTime="true"><trigger initialValue="%v" persistent="true">%s</trigger><listOfEventAssignments>`,

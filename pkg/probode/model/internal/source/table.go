@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/probode/probode/pkg/probode/model/internal/expr"
 )
 
 // A Table is a TSV or CSV file with a header, which names the columns. Each row contains
@@ -221,7 +223,7 @@ func (r Row) NumberOr(column string) float64 {
 // ID returns the text of a cell, and reports an error if this text is not an ID.
 func (r Row) ID(column string) string {
 	id := r.Must(column)
-	if !IsID(id) {
+	if !expr.IsID(id) {
 		r.t.Failf(r.Line, "%s is %q: want letters, digits and _, not beginning with a digit", column, id)
 	}
 	return id
