@@ -46,11 +46,15 @@ func wantKind(name string, i int, n *Node, condition bool) error {
 	if fits(n, condition) {
 		return nil
 	}
-	want := "a number (piecewise(1, condition, 0) makes one)"
+	return &argError{i, fmt.Sprintf("argument %d of %s is %s: want %s", i+1, name, kind(n), wanted(condition))}
+}
+
+// The function wanted() describes what an operator requires: a condition or a number.
+func wanted(condition bool) string {
 	if condition {
-		want = "a condition (such as x > 0)"
+		return "a condition (such as x > 0)"
 	}
-	return &argError{i, fmt.Sprintf("argument %d of %s is %s: want %s", i+1, name, kind(n), want)}
+	return "a number (piecewise(1, condition, 0) makes one)"
 }
 
 func (b builder) apply(name string, args []*Node) (*Node, error) {

@@ -193,18 +193,11 @@ func (p *parser) operands(name string, op token, a *Node, aPos int, b *Node, bPo
 			want = b.Boolean()
 		}
 	}
-	for i, n := range []*Node{a, b} {
-		if fits(n, want) {
-			continue
-		}
-		side, pos, need := "left", aPos, "a number (piecewise(1, condition, 0) makes one)"
-		if i == 1 {
-			side, pos = "right", bPos
-		}
-		if want {
-			need = "a condition (such as x > 0)"
-		}
-		return syntaxError(p.src, pos, "the operand to the %s of %s is %s: want %s", side, op, kind(n), need)
+	if !fits(a, want) {
+		return syntaxError(p.src, aPos, "the operand to the left of %s is %s: want %s", op, kind(a), wanted(want))
+	}
+	if !fits(b, want) {
+		return syntaxError(p.src, bPos, "the operand to the right of %s is %s: want %s", op, kind(b), wanted(want))
 	}
 	return nil
 }
