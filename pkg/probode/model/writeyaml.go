@@ -40,9 +40,7 @@ func (p *File) WriteYAML(dir string) (name string, err error) {
 		return "", err
 	}
 	if len(w.m.Data) > 0 {
-		var data bytes.Buffer
-		w.m.writeRows(&data, "measurement", nil)
-		if err := os.WriteFile(filepath.Join(dir, "measurements.tsv"), data.Bytes(), 0o666); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, "measurements.tsv"), w.m.dataRows("measurement", nil), 0o666); err != nil {
 			return "", err
 		}
 	}
@@ -80,7 +78,7 @@ func (e *mapping) add(key, value string) {
 
 func (e *mapping) number(key string, v float64) {
 	if !math.IsNaN(v) {
-		e.add(key, strconv.FormatFloat(v, 'g', -1, 64))
+		e.add(key, numberText(v))
 	}
 }
 

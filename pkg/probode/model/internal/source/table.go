@@ -228,3 +228,19 @@ func (r Row) ID(column string) string {
 	}
 	return id
 }
+
+// TSV returns rows as text, with tabs between the cells. Each cell is on one line.
+func TSV(rows [][]string) []byte {
+	var b bytes.Buffer
+	w := csv.NewWriter(&b) // to memory, where writing cannot fail
+	w.Comma = '\t'
+	for _, row := range rows {
+		line := make([]string, len(row))
+		for i, cell := range row {
+			line[i] = OneLine(cell)
+		}
+		w.Write(line)
+	}
+	w.Flush()
+	return b.Bytes()
+}
