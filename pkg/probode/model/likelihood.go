@@ -436,10 +436,10 @@ func (l *LogLikelihood) value(ctx context.Context, q *part, relative float64, th
 			}
 		}
 		if what := row.impossible(f, own); what != "" {
-			return v, &impossibleError{q.e.model.Name, q.e.Condition, row.observable, row.time, what}
+			return v, &impossibleError{q.e.model.Name, q.e.Condition, row.id, row.time, what}
 		}
 		v.Simulated[i], v.Noise[i] = f, row.spread(f, own)
-		v.add(row.observable, row.known().LogProb(row.value, f, own))
+		v.add(row.id, row.known().LogProb(row.value, f, own))
 	}
 	return v, nil
 }

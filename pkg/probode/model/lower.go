@@ -36,7 +36,7 @@ func (m *Model) newIndex(params map[string]bool) *index {
 // nil, the model is first preequilibrated under the condition pre.
 func (ix *index) lower(c, pre *condition) *lowering {
 	l := &lowering{index: ix, set: map[string]*expr.Node{}, after: pre != nil,
-		start: map[string]*expr.Node{}, open: map[string]bool{}, now: map[string]*expr.Node{}, rows: map[string]*row{}}
+		start: map[string]*expr.Node{}, open: map[string]bool{}, now: map[string]*expr.Node{}, lowered: map[string]*observable{}}
 	if pre != nil {
 		ix.sameSizes(pre, c)
 		for _, s := range pre.set {

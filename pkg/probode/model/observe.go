@@ -29,8 +29,8 @@ func (p *File) Observables(e *Instance) (names []string, at func(dst []float64, 
 	}
 	for i := range e.rows {
 		r := &e.rows[i]
-		if !slices.ContainsFunc(formulas, r.formula.Equal) || count[r.observable] == 0 {
-			add(r.observable, r.formula)
+		if !slices.ContainsFunc(formulas, r.formula.Equal) || count[r.id] == 0 {
+			add(r.id, r.formula)
 		}
 	}
 	if len(e.rows) == 0 {
@@ -69,7 +69,7 @@ func (p *File) unmeasured(e *Instance, add func(id string, n *expr.Node)) (err e
 		params[q.ID] = true
 	}
 	for _, r := range m.experiments(params)[0].rows {
-		add(r.observable, r.formula)
+		add(r.id, r.formula)
 	}
 	return nil
 }

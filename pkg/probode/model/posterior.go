@@ -276,7 +276,7 @@ func (w *writer) rows(rows []row) []place {
 		}
 		k := -1
 		for j, c := range w.columns {
-			if math.IsNaN(data.Y[n-1][j]) && c.row != nil && c.row.observable == r.observable && slices.EqualFunc(c.row.formulas(), r.formulas(), (*expr.Node).Equal) {
+			if math.IsNaN(data.Y[n-1][j]) && c.row != nil && c.row.id == r.id && slices.EqualFunc(c.row.formulas(), r.formulas(), (*expr.Node).Equal) {
 				k = j
 				break
 			}
@@ -305,9 +305,9 @@ func (w *writer) rows(rows []row) []place {
 // The method column() adds a column for a row, and columns for the parameters of its
 // distribution.
 func (w *writer) column(r *row) int {
-	name, same := r.observable, 0
+	name, same := r.id, 0
 	for _, c := range w.columns {
-		if c.row != nil && c.row.observable == r.observable {
+		if c.row != nil && c.row.id == r.id {
 			same++
 		}
 	}
