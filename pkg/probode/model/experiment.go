@@ -16,17 +16,13 @@ import (
 // Condition is "".
 func (p *File) Instances() (list []*Instance, err error) {
 	defer source.Catch(&err)
-	params := map[string]bool{}
-	for _, q := range p.Params {
-		params[q.ID] = true
-	}
 	for _, m := range p.Models {
-		list = append(list, m.experiments(params)...)
+		list = append(list, m.experiments(p.Params)...)
 	}
 	return list, nil
 }
 
-func (m *Model) experiments(params map[string]bool) []*Instance {
+func (m *Model) experiments(params []Parameter) []*Instance {
 	type pair struct{ pre, cond string }
 	var order []pair
 	rows := map[pair][]int{}

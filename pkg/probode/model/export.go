@@ -229,10 +229,7 @@ func settingText(n *expr.Node) string {
 // tableParams returns the parameters that belong in the parameter table. A parameter
 // belongs in this table if no condition sets it.
 func (p *File) tableParams() (map[string]bool, error) {
-	in := map[string]bool{}
-	for _, q := range p.Params {
-		in[q.ID] = true
-	}
+	in := idsOf(p.Params)
 	for _, m := range p.Models {
 		for _, c := range m.conditions {
 			for _, s := range c.set {

@@ -64,11 +64,7 @@ func (p *File) unmeasured(e *Instance, add func(id string, n *expr.Node)) (err e
 	if len(m.Data) == 0 {
 		return nil
 	}
-	params := map[string]bool{}
-	for _, q := range p.Params {
-		params[q.ID] = true
-	}
-	for _, r := range m.experiments(params)[0].rows {
+	for _, r := range m.experiments(p.Params)[0].rows {
 		add(r.id, r.formula)
 	}
 	return nil

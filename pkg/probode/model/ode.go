@@ -174,18 +174,11 @@ func (p *File) compile(e *Instance) (*compiledInstance, error) {
 
 // The method symbols() adds to a map the names on which the states of a system depend.
 func (s *system) symbols(to map[string]bool) {
-	add := func(list ...*expr.Node) {
-		for _, name := range expr.SymbolsOf(list...) {
-			to[name] = true
-		}
-	}
-	add(s.initial...)
-	add(s.rates...)
-	add(s.switches...)
+	addSymbols(to, slices.Concat(s.initial, s.rates, s.switches)...)
 	for _, e := range s.events {
-		add(numbers(e.Time, e.Trigger)...)
+		addSymbols(to, e.Time, e.Trigger)
 		for _, j := range e.Jumps {
-			add(j.Value)
+			addSymbols(to, j.Value)
 		}
 	}
 }

@@ -71,10 +71,7 @@ func (f *files) petab(s *source.File, y *source.Node) *File {
 // notInBoth reports an error if a parameter is in the parameter table and is also set by
 // a condition.
 func notInBoth(params []Parameter, conditions []condition) {
-	in := map[string]bool{}
-	for _, q := range params {
-		in[q.ID] = true
-	}
+	in := idsOf(params)
 	for _, c := range conditions {
 		for _, s := range c.set {
 			if in[s.id] {
@@ -207,18 +204,9 @@ func measurementTable(t *source.Table, m *Model, conditions bool) []Observation 
 	if conditions {
 		t.Need("simulationConditionId")
 	}
-	for _, c := range t.Columns {
-		switch c {
-		case "observableId", "simulationConditionId", "preequilibrationConditionId", "measurement", "time",
-			"observableParameters", "noiseParameters", "datasetId", "replicateId", "observableTransformation", "noiseDistribution":
-		default:
-			t.Warnf(1, "column %s is not part of PEtab and is ignored", c)
-		}
-	}
-	byID := map[string]*observable{}
-	for i := range m.observables {
-		byID[m.observables[i].id] = &m.observables[i]
-	}
+	t.ExtraColumns("observableId", "simulationConditionId", "preequilibrationConditionId", "measurement", "time",
+		"observableParameters", "noiseParameters", "datasetId", "replicateId", "observableTransformation", "noiseDistribution")
+	byID := m.observablesByID()
 	var list []Observation
 	for _, r := range t.Rows {
 		d := Observation{Observable: r.Must("observableId"), Condition: r.Get("simulationConditionId"),

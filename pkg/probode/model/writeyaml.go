@@ -210,10 +210,7 @@ func (w *yamlWriter) file(name string) ([]byte, error) {
 func (w *yamlWriter) constants() error {
 	m := w.m
 	w.assignments = slices.Clone(m.Assignments)
-	fixed := map[string]bool{} // names whose value does not change during an experiment
-	for _, q := range w.params {
-		fixed[q.ID] = true
-	}
+	fixed := idsOf(w.params) // names whose value does not change during an experiment
 	for i := range m.Constants {
 		fixed[m.Constants[i].ID] = true
 	}

@@ -201,12 +201,8 @@ func ParseNumber(s string) (float64, error) {
 // ExtraColumns warns about columns that PEtab does not define. The argument `known` lists
 // the columns that PEtab defines.
 func (t *Table) ExtraColumns(known ...string) {
-	is := map[string]bool{}
-	for _, k := range known {
-		is[k] = true
-	}
 	for _, c := range t.Columns {
-		if !is[c] {
+		if !slices.Contains(known, c) {
 			t.Warnf(1, "column %s is not part of PEtab and is ignored", c)
 		}
 	}
