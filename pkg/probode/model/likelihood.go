@@ -222,15 +222,8 @@ func (l *LogLikelihood) Estimated() []Parameter {
 	return list
 }
 
-// Nominal returns the nominal values of all parameters, in the form that At takes. The
-// value is NaN for a parameter that has no nominal value.
-func (l *LogLikelihood) Nominal() []float64 {
-	theta := make([]float64, len(l.p.Params))
-	for i, q := range l.p.Params {
-		theta[i] = q.Nominal
-	}
-	return theta
-}
+// Nominal does the same as [File.Nominal].
+func (l *LogLikelihood) Nominal() []float64 { return l.p.Nominal() }
 
 // At returns the log-likelihood at theta, and also its gradient if the argument `gradient`
 // is true. The argument `theta` holds the values of all parameters on the linear scale, in

@@ -36,8 +36,8 @@ func (p *File) ODE(e *Instance) (*probode.Problem, error) {
 	if err != nil {
 		return nil, err
 	}
-	theta, err := p.nominal()
-	if err != nil {
+	theta := p.Nominal()
+	if err := p.complete(theta); err != nil {
 		return nil, err
 	}
 	c.ode.Theta = theta
@@ -70,14 +70,14 @@ func (p *File) paramNames() []string {
 	return names
 }
 
-// The method nominal() returns the nominal values of the parameters. The value is 0 for a
-// parameter that has no nominal value and is not used.
-func (p *File) nominal() ([]float64, error) {
+// Nominal returns the nominal values of all parameters, in the form that LogLikelihood.At
+// takes. The value is NaN for a parameter that has no nominal value.
+func (p *File) Nominal() []float64 {
 	theta := make([]float64, len(p.Params))
 	for i, q := range p.Params {
 		theta[i] = q.Nominal
 	}
-	return theta, p.complete(theta)
+	return theta
 }
 
 // The method complete() returns an error if a parameter that is used has no finite value.
@@ -206,31 +206,14 @@ func (c *compiledInstance) system(s *system) (*probode.Problem, error) {
 	q.F = rates.eval
 
 	q.Band = band(s)
-	width, lower := d, 0
-	if q.Band != nil {
-		width, lower = q.Band.Lower+q.Band.Upper+1, q.Band.Lower
-	}
-	// The Jacobian is compiled only when it is needed, because compiling that of a large
-	// model takes time. Explicit methods never need the Jacobian.
-	both := sync.OnceValue(func() *scatter {
-		w, err := newScatter(inputs, s.rates, expr.Jacobian(s.rates, s.states), func(i, j int) int {
-			if q.Band != nil {
-				return i*width + j - i + lower
-			}
-			return i*d + j
-		}, c.params...)
-		if err != nil {
-			panic(fmt.Sprintf("model: %v", err)) // the rates themselves could be compiled
-		}
-		return w
-	})
+	both := lazily(inputs, s.rates, func() [][]*expr.Node { return expr.Jacobian(s.rates, s.states) }, inJacobian(q), c.params...)
 	q.FJ = func(f, jac []float64, t float64, x, theta []float64) { both().eval(f, jac, t, x, theta) }
 	if n > 0 {
 		slopes := derivatives(inputs, s.rates, c.params, c.params...)
 		q.FTheta = func(dst []float64, t float64, x, theta []float64) { slopes().eval(nil, dst, t, x, theta) }
 		q.Pullback = pullback(q, inputs, s.rates)
 	}
-	if err := c.start(q, s); err != nil {
+	if err := c.start(q, s, inputs); err != nil {
 		return fail(err)
 	}
 	if err := c.events(q, s, inputs); err != nil {
@@ -262,14 +245,9 @@ func pullback(q *probode.Problem, inputs []string, rates []*expr.Node) func(dx, 
 // gradient consists of the derivatives with respect to the time, the states and the
 // parameters, which are inputs of the program. The weights of the sum are further inputs.
 func gradientOf(inputs []string, of []*expr.Node, held ...string) func() *scatter {
-	return sync.OnceValue(func() *scatter {
-		weights := weights(len(of))
-		w, err := newScatter(append(slices.Clone(inputs), weights...), nil, [][]*expr.Node{expr.Gradient(of, weights, inputs)}, func(_, j int) int { return j }, held...)
-		if err != nil {
-			panic(fmt.Sprintf("model: %v", err)) // cannot happen: the expressions themselves were compiled
-		}
-		return w
-	})
+	weights := weights(len(of))
+	gradient := func() [][]*expr.Node { return [][]*expr.Node{expr.Gradient(of, weights, inputs)} }
+	return lazily(slices.Concat(inputs, weights), nil, gradient, func(_, j int) int { return j }, held...)
 }
 
 // weightName is the prefix of the name of each weight. Other names do not contain spaces,
@@ -316,9 +294,8 @@ func (s *scatter) add(dx, dtheta, out []float64) (dt float64) {
 // The method start() sets the initial state of q and the derivatives of this state. If q
 // starts from a steady state x*, the derivative of x₀(θ, x*(θ)) is ∂x₀/∂θ + ∂x₀/∂x*
 // ∂x*/∂θ.
-func (c *compiledInstance) start(q *probode.Problem, s *system) error {
+func (c *compiledInstance) start(q *probode.Problem, s *system, inputs []string) error {
 	d, n := len(s.states), len(c.params)
-	inputs := append(append([]string{expr.Time}, s.states...), c.params...)
 	initial, err := newProgram(inputs, s.initial)
 	if err != nil {
 		return err
@@ -352,16 +329,9 @@ func (c *compiledInstance) start(q *probode.Problem, s *system) error {
 
 // The function derivatives() returns a program for a matrix of derivatives. Each row of
 // the matrix belongs to an expression, and each column to a name with respect to which
-// the expressions are differentiated. The program is compiled when it is first needed,
-// because many solves do not need it, and it can be the longest program of a model.
+// the expressions are differentiated.
 func derivatives(inputs []string, of []*expr.Node, names []string, held ...string) func() *scatter {
-	return sync.OnceValue(func() *scatter {
-		w, err := newScatter(inputs, nil, expr.Jacobian(of, names), func(i, j int) int { return i*len(names) + j }, held...)
-		if err != nil {
-			panic(fmt.Sprintf("model: %v", err)) // cannot happen: the expressions themselves were compiled
-		}
-		return w
-	})
+	return lazily(inputs, nil, func() [][]*expr.Node { return expr.Jacobian(of, names) }, func(i, j int) int { return i*len(names) + j }, held...)
 }
 
 // stateNames returns the IDs of the states, each followed by the unit of the state.
@@ -399,19 +369,24 @@ func band(s *system) *probode.Bandwidth {
 	return &b
 }
 
+// inJacobian returns a function that returns the position of entry (i, j) in a Jacobian of
+// q.
+func inJacobian(q *probode.Problem) func(i, j int) int {
+	if b := q.Band; b != nil {
+		return func(i, j int) int { return i*(b.Lower+b.Upper+1) + j - i + b.Lower }
+	}
+	return func(i, j int) int { return i*q.Dim() + j }
+}
+
 // The method events() adds the events and switches of a system to q.
 func (c *compiledInstance) events(q *probode.Problem, s *system, inputs []string) error {
 	add := func(n *expr.Node, name string, after bool, fit func(t float64) float64, e probode.Event) error {
-		at, err := newProgram(c.params, []*expr.Node{n})
+		at, err := scalar(n, append([]string{expr.Time}, c.params...))
 		if err != nil {
 			return err
 		}
 		e.Name, e.SeenAfter = name, !after
-		time := func(theta []float64) float64 {
-			var t [1]float64
-			at.eval1(t[:], theta)
-			return fit(t[0])
-		}
+		time := func(theta []float64) float64 { return fit(at(0, nil, theta)) }
 		if len(n.Symbols()) > 0 {
 			e.When = time
 		} else {
@@ -439,7 +414,8 @@ func (c *compiledInstance) events(q *probode.Problem, s *system, inputs []string
 			return err
 		}
 		if e.Trigger != nil {
-			if jump.Trigger, err = newTrigger(e.Trigger, inputs); err != nil {
+			margin, _ := e.Trigger.Margin()
+			if jump.Trigger, err = scalar(margin, inputs); err != nil {
 				return err
 			}
 			jump.Name, jump.AtStart, jump.SeenAfter = "event "+text.Clip(e.ID), e.Early == equations.Late, true
@@ -463,11 +439,9 @@ func (c *compiledInstance) events(q *probode.Problem, s *system, inputs []string
 	return nil
 }
 
-// newTrigger returns a trigger function, which is positive where the given condition is
-// true.
-func newTrigger(condition *expr.Node, inputs []string) (func(t float64, x, theta []float64) float64, error) {
-	g, _ := condition.Margin()
-	p, err := newProgram(inputs, []*expr.Node{g})
+// The function scalar() returns a function that evaluates one expression.
+func scalar(n *expr.Node, inputs []string) (func(t float64, x, theta []float64) float64, error) {
+	p, err := newProgram(inputs, []*expr.Node{n})
 	return func(t float64, x, theta []float64) float64 {
 		var v [1]float64
 		p.eval(v[:], t, x, theta)
@@ -555,13 +529,6 @@ func (p *program) eval(dst []float64, t float64, x, theta []float64) {
 	p.pool.Put(m)
 }
 
-// eval1 evaluates the program with all inputs in one slice.
-func (p *program) eval1(dst, in []float64) {
-	m := p.pool.Get().(*machine)
-	m.Eval(dst, in)
-	p.pool.Put(m)
-}
-
 // A scatter evaluates a vector and the entries of a sparse matrix, and writes each entry
 // to its position in the matrix.
 type scatter struct {
@@ -570,20 +537,28 @@ type scatter struct {
 	place []int
 }
 
-func newScatter(inputs []string, vector []*expr.Node, matrix [][]*expr.Node, place func(i, j int) int, held ...string) (*scatter, error) {
-	s := &scatter{first: len(vector)}
-	outputs := slices.Clone(vector)
-	for i, row := range matrix {
-		for j, n := range row {
-			if n != nil {
-				outputs = append(outputs, n)
-				s.place = append(s.place, place(i, j))
+// The function lazily() returns a function that compiles a vector and a matrix when they are
+// first needed. Many solves do not need the derivatives: explicit methods, for example, never
+// need the Jacobian. Compiling those of a large model takes time, and they can be its longest
+// programs.
+func lazily(inputs []string, vector []*expr.Node, matrix func() [][]*expr.Node, place func(i, j int) int, held ...string) func() *scatter {
+	return sync.OnceValue(func() *scatter {
+		s := &scatter{first: len(vector)}
+		outputs := slices.Clone(vector)
+		for i, row := range matrix() {
+			for j, n := range row {
+				if n != nil {
+					outputs = append(outputs, n)
+					s.place = append(s.place, place(i, j))
+				}
 			}
 		}
-	}
-	var err error
-	s.program, err = newProgram(inputs, outputs, held...)
-	return s, err
+		var err error
+		if s.program, err = newProgram(inputs, outputs, held...); err != nil {
+			panic(fmt.Sprintf("model: %v", err)) // cannot happen: the expressions themselves were compiled
+		}
+		return s
+	})
 }
 
 func (s *scatter) eval(vector, matrix []float64, t float64, x, theta []float64) {

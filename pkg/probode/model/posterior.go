@@ -40,8 +40,8 @@ import (
 // error if an estimated parameter has neither a prior nor bounds, or if a parameter that
 // the model uses has no nominal value.
 func (p *File) Posterior() (*bayes.Posterior, error) {
-	theta, err := p.nominal()
-	if err != nil {
+	theta := p.Nominal()
+	if err := p.complete(theta); err != nil {
 		return nil, err
 	}
 	b := &bayes.Posterior{Setup: probode.Setup{Method: methods.Radau{}, Mesh: probode.Frozen{Tolerance: probode.Tolerance{Relative: 1e-6}}}}
