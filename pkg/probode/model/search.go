@@ -193,11 +193,8 @@ type end struct {
 // The method rough() runs a search with the solver tolerance in the settings.
 func (f *search) rough(e *end) {
 	f.evaluations = 0
-	a := &e.ascent
-	a.Tolerance = rise
-	for _, b := range f.boxes {
-		a.Low, a.High = append(a.Low, b.low), append(a.High, b.high)
-	}
+	e.ascent = *f.around(nil, 0)
+	e.ascent.Tolerance = rise
 	if e.Err = f.begin(e); e.Err != nil {
 		return
 	}
