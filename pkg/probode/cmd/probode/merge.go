@@ -47,15 +47,13 @@ func merge(_ context.Context, args []string, out io.Writer) error {
 			return fmt.Errorf("merge: %s can be written from one directory only, but %d are given: merge their chains into one directory first", dst, len(src))
 		}
 		chains, err := store.Read(src[0])
-		if err == nil {
-			err = store.WriteZarr(dst, chains)
+		if err != nil {
+			return err
 		}
-		if err == nil {
-			fmt.Fprintf(out, "all chains are in %s\n", text.Printable(dst))
+		if err := store.WriteZarr(dst, chains); err != nil {
+			return err
 		}
-		return err
-	}
-	if err := store.Merge(dst, src...); err != nil {
+	} else if err := store.Merge(dst, src...); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "all chains are in %s\n", text.Printable(dst))
