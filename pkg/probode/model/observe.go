@@ -39,11 +39,7 @@ func (p *File) Observables(e *Instance) (names []string, at func(dst []float64, 
 		}
 	}
 	inputs := append(append([]string{expr.Time}, e.states...), p.paramNames()...)
-	f, err := newProgram(inputs, formulas)
-	if err != nil {
-		return nil, nil, err
-	}
-	n := len(p.Params)
+	f, n := newProgram(inputs, formulas), len(p.Params)
 	return names, func(dst []float64, t float64, x, theta []float64) { f.eval(dst, t, x, theta[:n]) }, nil
 }
 

@@ -150,24 +150,16 @@ func (p *File) compile(e *Instance) (*compiledInstance, error) {
 		}
 	}
 	if e.pre != nil {
-		pre, err := c.system(e.pre)
-		if err != nil {
-			return nil, err
-		}
+		pre := c.system(e.pre)
 		pre.Name += ", preequilibration at " + text.Clip(e.preequilibration)
 		c.pre = newSteadyFinder(pre, c.moves)
 	}
-	var err error
-	if c.ode, err = c.system(&e.system); err != nil {
-		return nil, err
-	}
+	c.ode = c.system(&e.system)
 	plain := *c.ode
 	c.end = newSteadyFinder(&plain, c.moves)
 	c.ode.Span[1] = end
 	if e.hybrid != nil {
-		if c.ode.Hybrid, err = c.system(e.hybrid); err != nil {
-			return nil, err
-		}
+		c.ode.Hybrid = c.system(e.hybrid)
 	}
 	return c, nil
 }
@@ -185,10 +177,9 @@ func (s *system) symbols(to map[string]bool) {
 
 // The method system() converts s to a Problem whose time span is one unit of time. If
 // c.pre is not nil, the Problem starts from the steady state that c.pre finds.
-func (c *compiledInstance) system(s *system) (*probode.Problem, error) {
+func (c *compiledInstance) system(s *system) *probode.Problem {
 	d, n, start := len(s.states), len(c.params), c.e.model.start
 	inputs := append(append([]string{expr.Time}, s.states...), c.params...)
-	fail := func(err error) (*probode.Problem, error) { return nil, fmt.Errorf("%s: %w", c.title, err) }
 	q := &probode.Problem{Name: c.title, X0: make([]float64, d), Span: [2]float64{start, start + 1}, TimeUnit: c.e.model.TimeUnit,
 		States: c.stateNames(s), Params: c.params, Theta: make([]float64, n)}
 	q.Autonomous = !slices.Contains(expr.SymbolsOf(s.rates...), expr.Time)
@@ -199,12 +190,7 @@ func (c *compiledInstance) system(s *system) (*probode.Problem, error) {
 		}
 	}
 
-	rates, err := newProgram(inputs, s.rates, c.params...)
-	if err != nil {
-		return fail(err)
-	}
-	q.F = rates.eval
-
+	q.F = newProgram(inputs, s.rates, c.params...).eval
 	q.Band = band(s)
 	both := lazily(inputs, s.rates, func() [][]*expr.Node { return expr.Jacobian(s.rates, s.states) }, inJacobian(q), c.params...)
 	q.FJ = func(f, jac []float64, t float64, x, theta []float64) { both().eval(f, jac, t, x, theta) }
@@ -213,13 +199,9 @@ func (c *compiledInstance) system(s *system) (*probode.Problem, error) {
 		q.FTheta = func(dst []float64, t float64, x, theta []float64) { slopes().eval(nil, dst, t, x, theta) }
 		q.Pullback = pullback(q, inputs, s.rates)
 	}
-	if err := c.start(q, s, inputs); err != nil {
-		return fail(err)
-	}
-	if err := c.events(q, s, inputs); err != nil {
-		return fail(err)
-	}
-	return q, nil
+	c.start(q, s, inputs)
+	c.events(q, s, inputs)
+	return q
 }
 
 // The function pullback() returns a function for the field Pullback of the problem q. The
@@ -294,12 +276,9 @@ func (s *scatter) add(dx, dtheta, out []float64) (dt float64) {
 // The method start() sets the initial state of q and the derivatives of this state. If q
 // starts from a steady state x*, the derivative of x₀(θ, x*(θ)) is ∂x₀/∂θ + ∂x₀/∂x*
 // ∂x*/∂θ.
-func (c *compiledInstance) start(q *probode.Problem, s *system, inputs []string) error {
+func (c *compiledInstance) start(q *probode.Problem, s *system, inputs []string) {
 	d, n := len(s.states), len(c.params)
-	initial, err := newProgram(inputs, s.initial)
-	if err != nil {
-		return err
-	}
+	initial := newProgram(inputs, s.initial)
 	slopes := derivatives(inputs, s.initial, append(slices.Clone(s.states), c.params...))
 	pre, none := c.pre, make([]float64, d)
 	q.Start = func(x0, theta []float64) {
@@ -324,7 +303,6 @@ func (c *compiledInstance) start(q *probode.Problem, s *system, inputs []string)
 			}
 		}
 	}
-	return nil
 }
 
 // The function derivatives() returns a program for a matrix of derivatives. Each row of
@@ -379,12 +357,9 @@ func inJacobian(q *probode.Problem) func(i, j int) int {
 }
 
 // The method events() adds the events and switches of a system to q.
-func (c *compiledInstance) events(q *probode.Problem, s *system, inputs []string) error {
-	add := func(n *expr.Node, name string, after bool, fit func(t float64) float64, e probode.Event) error {
-		at, err := scalar(n, append([]string{expr.Time}, c.params...))
-		if err != nil {
-			return err
-		}
+func (c *compiledInstance) events(q *probode.Problem, s *system, inputs []string) {
+	add := func(n *expr.Node, name string, after bool, fit func(t float64) float64, e probode.Event) {
+		at := scalar(n, append([]string{expr.Time}, c.params...))
 		e.Name, e.SeenAfter = name, !after
 		time := func(theta []float64) float64 { return fit(at(0, nil, theta)) }
 		if len(n.Symbols()) > 0 {
@@ -393,7 +368,6 @@ func (c *compiledInstance) events(q *probode.Problem, s *system, inputs []string
 			e.Time = time(make([]float64, len(c.params)))
 		}
 		q.Events = append(q.Events, e)
-		return nil
 	}
 	// The switches come first, so that a jump at the time of a switch is applied after
 	// the switch.
@@ -404,20 +378,13 @@ func (c *compiledInstance) events(q *probode.Problem, s *system, inputs []string
 			}
 			return t
 		}
-		if err := add(n, "switch", false, never, probode.Event{}); err != nil {
-			return err
-		}
+		add(n, "switch", false, never, probode.Event{})
 	}
 	for _, e := range s.events {
-		jump, err := c.jump(s, e.Jumps, inputs)
-		if err != nil {
-			return err
-		}
+		jump := c.jump(s, e.Jumps, inputs)
 		if e.Trigger != nil {
 			margin, _ := e.Trigger.Margin()
-			if jump.Trigger, err = scalar(margin, inputs); err != nil {
-				return err
-			}
+			jump.Trigger = scalar(margin, inputs)
 			jump.Name, jump.AtStart, jump.SeenAfter = "event "+text.Clip(e.ID), e.Early == equations.Late, true
 			q.Events = append(q.Events, jump)
 			continue
@@ -432,37 +399,28 @@ func (c *compiledInstance) events(q *probode.Problem, s *system, inputs []string
 			}
 			return math.Inf(-1) // the event is missed
 		}
-		if err := add(e.Time, "event "+text.Clip(e.ID), e.After, fit, jump); err != nil {
-			return err
-		}
+		add(e.Time, "event "+text.Clip(e.ID), e.After, fit, jump)
 	}
-	return nil
 }
 
 // The function scalar() returns a function that evaluates one expression.
-func scalar(n *expr.Node, inputs []string) (func(t float64, x, theta []float64) float64, error) {
-	p, err := newProgram(inputs, []*expr.Node{n})
+func scalar(n *expr.Node, inputs []string) func(t float64, x, theta []float64) float64 {
+	p := newProgram(inputs, []*expr.Node{n})
 	return func(t float64, x, theta []float64) float64 {
 		var v [1]float64
 		p.eval(v[:], t, x, theta)
 		return v[0]
-	}, err
+	}
 }
 
 // The method jump() returns an event whose fields Jump and JumpPullback are set. If two
 // jumps set the same state, the later one takes effect.
-func (c *compiledInstance) jump(s *system, jumps []equations.Jump, inputs []string) (e probode.Event, err error) {
+func (c *compiledInstance) jump(s *system, jumps []equations.Jump, inputs []string) (e probode.Event) {
 	values, index := make([]*expr.Node, len(jumps)), make([]int, len(jumps))
 	for k, j := range jumps {
 		values[k], index[k] = j.Value, slices.Index(s.states, j.State)
-		if index[k] < 0 {
-			return e, fmt.Errorf("an event sets %s, which is not a state", text.Clip(j.State))
-		}
 	}
-	p, err := newProgram(inputs, values)
-	if err != nil {
-		return e, err
-	}
+	p := newProgram(inputs, values)
 	e.Jump = func(x []float64, t float64, theta []float64) {
 		m := p.take(t, x, theta)
 		for k, v := range m.out {
@@ -482,7 +440,7 @@ func (c *compiledInstance) jump(s *system, jumps []equations.Jump, inputs []stri
 		defer g.pool.Put(m)
 		return g.add(lambda, dtheta, m.out)
 	}
-	return e, nil
+	return e
 }
 
 // A program evaluates expressions. Any number of goroutines may use a program.
@@ -497,17 +455,18 @@ type machine struct {
 }
 
 // newProgram compiles expressions. The argument `held` lists the names of parameters that
-// often keep their values between two evaluations.
-func newProgram(inputs []string, outputs []*expr.Node, held ...string) (*program, error) {
+// often keep their values between two evaluations. newProgram panics if the expressions
+// cannot be compiled: those of an Instance contain only the time, states and parameters.
+func newProgram(inputs []string, outputs []*expr.Node, held ...string) *program {
 	c, err := expr.Compile(inputs, outputs, held...)
 	if err != nil {
-		return nil, err
+		panic("model: " + err.Error())
 	}
 	p := &program{}
 	p.pool.New = func() any {
 		return &machine{c.Clone(), make([]float64, len(inputs)), make([]float64, len(outputs))}
 	}
-	return p, nil
+	return p
 }
 
 // The method take() gets a machine from the pool, evaluates the program on this machine,
@@ -553,10 +512,7 @@ func lazily(inputs []string, vector []*expr.Node, matrix func() [][]*expr.Node, 
 				}
 			}
 		}
-		var err error
-		if s.program, err = newProgram(inputs, outputs, held...); err != nil {
-			panic(fmt.Sprintf("model: %v", err)) // cannot happen: the expressions themselves were compiled
-		}
+		s.program = newProgram(inputs, outputs, held...)
 		return s
 	})
 }

@@ -52,10 +52,7 @@ func (f *fitting) search(ctx context.Context) (*search, error) {
 		return nil, err
 	}
 	for _, q := range s.fine.parts {
-		x, _, err := f.p.observed(q.compiledInstance, f.theta, f.free, true)
-		if err != nil {
-			return nil, err
-		}
+		x, _ := f.p.observed(q.compiledInstance, f.theta, f.free, true)
 		s.posterior.Experiments = append(s.posterior.Experiments, x...)
 		for range x {
 			s.partOf = append(s.partOf, q)
