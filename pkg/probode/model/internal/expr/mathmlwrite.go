@@ -15,7 +15,11 @@ func (n *Node) MathML() string {
 	return `<math xmlns="` + MathMLSpace + `">` + write(mathMLStyle{}, n) + "</math>"
 }
 
+// In MathML no brackets are needed.
 type mathMLStyle struct{}
+
+func (mathMLStyle) level(*Node) int              { return levelAtom }
+func (mathMLStyle) brackets() (open, end string) { return "", "" }
 
 func (mathMLStyle) layout(n *Node, l *layout) {
 	apply := func(element string, args ...*Node) {

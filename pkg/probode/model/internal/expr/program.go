@@ -86,10 +86,6 @@ func (p *Program) Clone() *Program {
 	return q
 }
 
-// Inputs and Outputs return the lengths that Eval requires for the slices `in` and `dst`.
-func (p *Program) Inputs() int  { return p.line.inputs }
-func (p *Program) Outputs() int { return len(p.line.outputs) }
-
 // Len returns the number of instructions.
 func (p *Program) Len() int { return len(p.line.code) }
 
@@ -167,8 +163,8 @@ func (s *straightLine) fuse() {
 }
 
 // Eval reads the inputs from the slice `in`, and writes the outputs to the slice `dst`.
-// The slices `in` and `dst` may share memory. Eval panics unless `dst` has length
-// Outputs() and `in` has length Inputs().
+// The slices `in` and `dst` may share memory. Eval panics unless their lengths are the
+// numbers of inputs and outputs.
 func (p *Program) Eval(dst, in []float64) {
 	if len(in) != p.line.inputs || len(dst) != len(p.line.outputs) {
 		panic(fmt.Sprintf("expr: the program has %d inputs and %d outputs: want %d and %d", len(in), len(dst), p.line.inputs, len(p.line.outputs)))
