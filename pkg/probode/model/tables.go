@@ -23,8 +23,8 @@ func (f *files) petab(s *source.File, y *source.Node) *File {
 		s.Refuse(e.Line, "PEtab extension", "want none")
 	}
 	tables := func(n *source.Node, key string) (list []*source.Table) {
-		for _, name := range n.FileNames(key) {
-			list = append(list, s.ReadTable(name))
+		for _, name := range n.FileNames(key, n.List(key)) {
+			list = append(list, s.Read(name, source.MaxTable).Table(0))
 		}
 		return list
 	}

@@ -37,12 +37,10 @@ const (
 	maxCells   = 1 << 23
 )
 
-// ReadTable reads a table whose cells are separated by tabs, or by commas if the header
-// has commas and no tab. ReadTable removes blanks around cells and skips empty rows.
-func (f *Files) ReadTable(name string) *Table { return f.Read(name, MaxTable).Table(0) }
-
-// Table reads a table in the same way as ReadTable. Lines that begin with the character
-// in the argument `comment` are skipped; if `comment` is 0, the table has no comments.
+// Table reads a table whose cells are separated by tabs, or by commas if the header has
+// commas and no tab. Table removes blanks around cells and skips empty rows. Lines that begin
+// with the character in the argument `comment` are skipped; if `comment` is 0, the table has
+// no comments.
 func (s *File) Table(comment rune) *Table {
 	s.utf8()
 	t := &Table{File: s, index: map[string]int{}}
