@@ -42,12 +42,8 @@ func computeAlpha(ctx context.Context, s *study) error {
 	return s.save(t)
 }
 
-func alphaSection(s *study) (*section, error) {
-	t, err := s.load("alpha")
-	if err != nil {
-		return nil, err
-	}
-	sec := &section{}
+func alphaSection(s *study, sec *section, tables []*table) {
+	t := tables[0]
 	sec.Text(`α* is where the spread of the ensemble matches the error of the classical method best. It minimises the sum, over grid points and both components, of the Bhattacharyya distances
 between N(mean, variance) of the ensemble and N(mean, E²), where E is the true error. The paper refers to section 3.1 of Conrad et al. (2016); this reading of it comes nearest to the paper's values.
 The same ξ is used for all α; ± is the Monte Carlo standard error. Points where E is below 10⁻⁴ of its largest value (zero crossings) do not count.`)
@@ -78,9 +74,7 @@ The same ξ is used for all α; ± is the Monte Carlo standard error. Points whe
 		}
 		f.Panels = append(f.Panels, p)
 	}
-	if err := sec.Figure(f, "The curve is flat if the noise has the same order as the error, as for AB1, AB2, AM0, and AM1 solved by Newton's method. For AM2 linearised at the current state, α* grows like h⁻², because the error has order 2 and the noise has order 3. Dotted lines: the values of the paper, in the colours of the methods; lines for equal values coincide."); err != nil {
-		return nil, err
-	}
+	sec.Figure(f, "The curve is flat if the noise has the same order as the error, as for AB1, AB2, AM0, and AM1 solved by Newton's method. For AM2 linearised at the current state, α* grows like h⁻², because the error has order 2 and the noise has order 3. Dotted lines: the values of the paper, in the colours of the methods; lines for equal values coincide.")
 	header := []string{"method", "linearisation", "paper"}
 	hs := t.distinct("h")
 	for _, h := range hs {
@@ -127,7 +121,6 @@ The same ξ is used for all α; ± is the Monte Carlo standard error. Points whe
 		fmt.Sprintf("At h = %s, α* is %s, %s and %s for AB1, AB2 and AB3. For AM0, AM1 and AM2, α* is %s, %s and %s if the methods are linearised at Zᵢ, and %s, %s and %s if Newton's method is used. The paper gives one digit. The values for AB1 and AM0 nearly agree with the paper; the value for AM1 does so only if AM1 is linearised at Zᵢ. The α* of AB2 is %s times the paper's value, and none of the conventions that were tried gives .1 for AB2 together with .05 for AM2.",
 			mid, at("AB1", "none"), at("AB2", "none"), at("AB3", "none"), at("AM0", "current"), at("AM1", "current"), at("AM2", "current"),
 			at("AM0", "newton"), at("AM1", "newton"), at("AM2", "newton"), fmt.Sprintf("%.1f", number(t.where("AB2", "none", mid).rows[0][3])/.1)), false)
-	return sec, nil
 }
 
 // paletteOffset returns the index in the palette at which the colours for the methods in
@@ -174,12 +167,8 @@ func computeAlphaCurve(ctx context.Context, s *study) error {
 	return s.save(t)
 }
 
-func alphaCurveSection(s *study) (*section, error) {
-	t, err := s.load("alphacurve")
-	if err != nil {
-		return nil, err
-	}
-	sec := &section{}
+func alphaCurveSection(s *study, sec *section, tables []*table) {
+	t := tables[0]
 	sec.Text(`The score of α minus its maximum, from %d paths (the paper used 100). The LaTeX source of the paper contains such a figure, commented out. A curve ends where a path of the ensemble diverges.`, s.paths(100, 60))
 	f := viz.Figure{Columns: 3, Height: 1160, Title: "Log density of α minus its maximum"}
 	for _, m := range t.distinct("method") {
@@ -208,8 +197,5 @@ func alphaCurveSection(s *study) (*section, error) {
 			f.Panels = append(f.Panels, p)
 		}
 	}
-	if err := sec.Figure(f, "The log probability, divided by the number of grid points, relative to its maximum. If all curves have their maxima at the same α, one α suits all step sizes."); err != nil {
-		return nil, err
-	}
-	return sec, nil
+	sec.Figure(f, "The log probability, divided by the number of grid points, relative to its maximum. If all curves have their maxima at the same α, one α suits all step sizes.")
 }

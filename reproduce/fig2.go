@@ -140,16 +140,8 @@ func computeFig2(ctx context.Context, s *study) error {
 	return nil
 }
 
-func fig2Section(s *study) (*section, error) {
-	t, err := s.load("fig2")
-	if err != nil {
-		return nil, err
-	}
-	draws, err := s.load("fig2_draws")
-	if err != nil {
-		return nil, err
-	}
-	sec := &section{}
+func fig2Section(s *study, sec *section, tables []*table) {
+	t, draws, narrow := tables[0], tables[1], tables[2]
 	sec.Text(`The posterior of θ given %d observations of both components (%s data) with Gaussian errors of variance σ² = 0.01, known; flat prior on (0, 10)³; α = 0.2 for both methods.
 Four chains each, started at (.2, .2, 3) plus Gaussian noise of standard deviation (.01, .05, .02); burn-in of 1000 iterations, thinned by %d. Proposal: Gaussian random walk, covariance 2.38²/3 · diag(.02, .07, .05)² for 1000 iterations, then 2.38²/3 times the running covariance of the chain plus 1e-8 I, refreshed every 10 iterations.
 The schemes <i>deterministic</i> and <i>paper</i> have 11 000 iterations, as in the paper. <i>pcn</i> is Metropolis within Gibbs with preconditioned Crank–Nicolson moves of ξ and joint moves of θ and ξ; it runs until the bulk effective sample size of every parameter is %d, for at most %d iterations.`,
@@ -170,18 +162,15 @@ The schemes <i>deterministic</i> and <i>paper</i> have 11 000 iterations, as in 
 			}
 			p, err := viz.Contours(x, y, []float64{.2, 3}, groups...)
 			if err != nil {
-				return nil, err
+				sec.Err = err
+				return
 			}
 			p.Title = titles[m] + ", " + titles[scheme]
 			f.Panels = append(f.Panels, p)
 		}
 	}
-	if err := sec.Figure(f, "The first two columns reproduce the paper's Figure 2. The third column shows the posterior that the model defines."); err != nil {
-		return nil, err
-	}
-	if err := sec.Figure(intervals(t, titles), "Mean and 95 % interval of each parameter. The black line is the true value. For each h, the schemes are side by side."); err != nil {
-		return nil, err
-	}
+	sec.Figure(f, "The first two columns reproduce the paper's Figure 2. The third column shows the posterior that the model defines.")
+	sec.Figure(intervals(t, titles), "Mean and 95 % interval of each parameter. The black line is the true value. For each h, the schemes are side by side.")
 	var rows [][]string
 	capped := false
 	for _, r := range t.rows {
@@ -217,10 +206,6 @@ The schemes <i>deterministic</i> and <i>paper</i> have 11 000 iterations, as in 
 		return get("backward-euler", "paper", p, "sd") / get("backward-euler", "pcn", p, "sd")
 	}
 	claim := fmt.Sprintf("Not quite: after each accepted move a new ξ is drawn without an accept/reject step. The result is wider than p(θ | Y) by factors of %.1f, %.1f and %.1f in θ1, θ2, θ3 at h = %s (backward Euler).", ratio("theta1"), ratio("theta2"), ratio("theta3"), coarse)
-	narrow, err := s.load("fig2_proposal")
-	if err != nil {
-		return nil, err
-	}
 	scales := narrow.distinct("proposal_scale")
 	sd := func(scheme string, i int) float64 {
 		return number(narrow.where(scheme, scales[i], "theta3").rows[0][3])
@@ -230,7 +215,6 @@ The schemes <i>deterministic</i> and <i>paper</i> have 11 000 iterations, as in 
 	sec.claim("“Algorithm for sampling p(θ, Z | Y)” (appendix)", claim, false)
 	sec.claim("cost “bounded by twice the cost of an MCMC operating with a deterministic integrator” (§3.2)",
 		fmt.Sprintf("The cost is %.2f solves per draw at the observed acceptance rate (backward Euler, h = %s). Drawing the normal random numbers takes additional time.", 1+get("backward-euler", "paper", "theta1", "accept"), coarse), true)
-	return sec, nil
 }
 
 func short(v float64) string { return strconv.FormatFloat(v, 'f', 5, 64) }

@@ -34,7 +34,7 @@ func (s *study) writeReport(path string) error {
 	sections := make([]*section, len(s.only))
 	var claims strings.Builder
 	for i, e := range s.only {
-		sec, err := e.section(s)
+		sec, err := s.sectionOf(e)
 		if err != nil {
 			return fmt.Errorf("report: %s: %w", e.name, err)
 		}
@@ -60,4 +60,19 @@ func (s *study) writeReport(path string) error {
 		"Reference solutions come from an extrapolation method. Their global error, estimated from integrations with different steps, is at most 1e-10. All random numbers follow from the seed, and no result depends on the number of workers.</p>\n")
 	fmt.Fprintf(&b, "<p>Settings: seed %d, data %s, at least %d paths, at least %d iterations.</p>", s.seed, s.dataName(), s.minPaths, s.iterations)
 	return shell.WriteFile(path, []byte(b.String()))
+}
+
+// The method sectionOf() makes the section about an experiment.
+func (s *study) sectionOf(e *experiment) (*section, error) {
+	var tables []*table
+	for _, name := range e.tables {
+		t, err := s.load(name)
+		if err != nil {
+			return nil, err
+		}
+		tables = append(tables, t)
+	}
+	sec := &section{}
+	e.section(s, sec, tables)
+	return sec, sec.Err
 }

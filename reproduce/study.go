@@ -17,7 +17,7 @@ type experiment struct {
 	title   string
 	tables  []string // the files it writes, without .csv
 	compute func(ctx context.Context, s *study) error
-	section func(s *study) (*section, error) // made from the files; fig1 draws its paths again from the seed
+	section func(s *study, sec *section, tables []*table) // made from the files; fig1 draws its paths again from the seed
 }
 
 // A study is one run of the program: its settings, and the results that several

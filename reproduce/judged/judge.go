@@ -132,7 +132,7 @@ func judge(ctx context.Context, file string, limit time.Duration) *result {
 	if list, err := p.Instances(); err == nil {
 		r.Conditions = len(list)
 	}
-	theta := nominal(p)
+	theta := p.Nominal()
 	if !r.lose(p, theta, clock, 0.4) {
 		return r
 	}
@@ -156,15 +156,6 @@ func judge(ctx context.Context, file string, limit time.Duration) *result {
 		b.elsewhere(p, points[1:], clock)
 	}
 	return r
-}
-
-// The function nominal() returns the nominal values of all parameters in the file, on the
-// linear scale.
-func nominal(p *model.File) (theta []float64) {
-	for _, q := range p.Params {
-		theta = append(theta, q.Nominal)
-	}
-	return theta
 }
 
 // The method search() returns the best point, and those end points of other searches at
@@ -280,16 +271,13 @@ func (b *byMethod) certify(p *model.File, theta []float64, clock *budget, until 
 	ctx, cancel := clock.until(until)
 	defer cancel()
 	posterior, err := p.Posterior()
-	if err != nil {
-		b.Why = oneLine(err)
-		return
+	var point, start []float64
+	if err == nil {
+		point, err = p.Point(theta)
 	}
-	point, err := p.Point(theta)
-	if err != nil {
-		b.Why = oneLine(err)
-		return
+	if err == nil {
+		start, err = p.Start(theta)
 	}
-	start, err := p.Start(theta)
 	if err != nil {
 		b.Why = oneLine(err)
 		return

@@ -125,9 +125,9 @@ func honesty(standings []standing) (string, error) {
 	coverage.Layers = append([]viz.Layer{viz.Line{X: []float64{.4, 1}, Y: []float64{.4, 1}, Color: viz.Grey, Dash: viz.Dotted, Label: "honest"}}, viz.Curves(coverage.X, coverage.Y, nil, lines...).Layers...)
 	square.Layers = append([]viz.Layer{viz.Band{X: []float64{0, 1}, Lo: []float64{1. / 3, 1. / 3}, Hi: []float64{3, 3}, Color: viz.Grey}, viz.Guide{At: 1, Horizontal: true, Color: viz.Grey}}, viz.Curves(square.X, square.Y, nil, sorted...).Layers...)
 	var p page.Page
-	err := p.Figure(viz.Figure{Columns: 2, Height: 470, Panels: []viz.Panel{coverage, square}},
+	p.Figure(viz.Figure{Columns: 2, Height: 470, Panels: []viz.Panel{coverage, square}},
 		"Left: how often the truth was inside the central interval of the paths. Right: the root mean square of the standardised errors in each cell, in increasing order. If the spread matched the error in every cell, the curve would be flat at 1. Above the grey band the spread is too small by a factor of more than three, and below the band it is too large by such a factor.")
-	return p.String(), err
+	return p.String(), p.Err
 }
 
 // The page shows one rule for each method. If the verdict on this rule is missing or bad
@@ -203,12 +203,11 @@ func (o *observatory) answersPart(answers []answer) (string, error) {
 		lines = append(lines, answers[i].cells())
 	}
 	var p page.Page
-	var err error
 	if f.Panels != nil {
-		err = p.Figure(f, "")
+		p.Figure(f, "")
 	}
 	p.Table(`class="scroll tall" id="answers"`, []string{"posterior", "step", "remedy", "bias", "of", "widths", "solves a draw", "s/1000 effective", ""}, lines)
-	return p.String(), err
+	return p.String(), p.Err
 }
 
 // cellsTable lists the cells, with the verdicts on the rule that is shown.

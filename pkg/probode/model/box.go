@@ -29,6 +29,7 @@ func newBox(q *Parameter, withPrior bool) (box, error) {
 		b.high = q.Scale.of(q.Upper)
 	}
 	b.closed = b.low-b.low == 0 && b.high-b.high == 0
+	width := 0. // of the central 90 % interval of the prior
 	if !b.closed && q.Prior.Type != "" {
 		// A value outside the support of the prior, such as a negative standard
 		// deviation, is impossible, even if the objective does not include the prior.
@@ -37,6 +38,7 @@ func newBox(q *Parameter, withPrior bool) (box, error) {
 			return b, err
 		}
 		b.low, b.high = max(b.low, q.Scale.of(d.Quantile(0))), min(b.high, q.Scale.of(d.Quantile(1)))
+		width = d.Quantile(0.95) - d.Quantile(0.05)
 	}
 	at := q.Scale.of(q.Nominal)
 	switch {
@@ -53,10 +55,10 @@ func newBox(q *Parameter, withPrior bool) (box, error) {
 	case b.start.Type == "":
 		return b, fmt.Errorf("parameter %s has no bounds, no nominal value and no initialisation prior: give one of them, to determine the starting points of the searches", text.Clip(q.ID))
 	}
-	switch width := priorWidth(q); {
+	switch {
 	case q.Scale == Log:
 		b.unit = math.Ln10
-	case q.Scale == Lin && !b.closed && width > 0:
+	case q.Scale == Lin && width > 0 && !math.IsInf(width, 1):
 		// The nominal value does not show how much the parameter varies: the nominal
 		// value of a parameter with a standard normal prior, for example, is 0.
 		b.unit = width / 4
@@ -87,23 +89,6 @@ func (q *Parameter) Distinct(a, b float64) bool {
 		least = math.Max(least, 3e-3*box.unit)
 	}
 	return math.Abs(a-b) > least
-}
-
-// priorWidth returns the width of the central 90 % interval of the prior of q, or 0 if q
-// has no prior.
-func priorWidth(q *Parameter) float64 {
-	if q.Prior.Type == "" {
-		return 0
-	}
-	d, err := newScalePrior(q)
-	if err != nil {
-		return 0
-	}
-	width := d.Quantile(0.95) - d.Quantile(0.05)
-	if math.IsInf(width, 0) || math.IsNaN(width) {
-		return 0
-	}
-	return width
 }
 
 // The method at() returns a coordinate of a starting point: the u-quantile of the

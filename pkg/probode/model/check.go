@@ -1,6 +1,8 @@
 package model
 
 import (
+	"slices"
+
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
@@ -27,6 +29,10 @@ func (p *File) check() {
 
 func (m *Model) check(params map[string]source.Where) {
 	known := map[string]string{} // the kind of each ID of the model
+	defined := func(id string) bool {
+		_, param := params[id]
+		return param || known[id] != ""
+	}
 	name := func(id, kind string, w source.Where) {
 		if other, twice := known[id]; twice {
 			w.Failf("%s %s has the same ID as a %s", kind, id, other)
@@ -54,8 +60,7 @@ func (m *Model) check(params map[string]source.Where) {
 		}
 		observables[o.id] = o.where
 		for _, s := range o.symbols() {
-			_, param := params[s]
-			if known[s] == "" && !param && !isPlaceholder(s, o.id) && !builtIn(s) && s != o.id {
+			if !defined(s) && !isPlaceholder(s, o.id) && !builtIn(s) && s != o.id {
 				o.where.Failf("observable %s uses %s, which is not defined", o.id, s)
 			}
 		}
@@ -67,14 +72,11 @@ func (m *Model) check(params map[string]source.Where) {
 		}
 		conditions[c.id] = c.where
 		for _, s := range c.set {
-			_, param := params[s.id]
-			if known[s.id] == "" && !param {
+			if !defined(s.id) {
 				c.where.Failf("condition %s sets %s, which is not defined", c.id, s.id)
 			}
-			if v, ok := s.value.Symbol(); ok {
-				if _, param := params[v]; !param && known[v] == "" {
-					c.where.Failf("condition %s sets %s to %s, which is not defined", c.id, s.id, v)
-				}
+			if v, ok := s.value.Symbol(); ok && !defined(v) {
+				c.where.Failf("condition %s sets %s to %s, which is not defined", c.id, s.id, v)
 			}
 		}
 	}
@@ -85,13 +87,9 @@ func (m *Model) check(params map[string]source.Where) {
 				d.where.Failf("condition %s is not defined", id)
 			}
 		}
-		for _, list := range [][]*expr.Node{d.observableParams, d.noiseParams} {
-			for _, n := range list {
-				if v, ok := n.Symbol(); ok {
-					if _, param := params[v]; !param && known[v] == "" {
-						d.where.Failf("%s is not defined: want a number or the ID of a parameter", v)
-					}
-				}
+		for _, n := range slices.Concat(d.observableParams, d.noiseParams) {
+			if v, ok := n.Symbol(); ok && !defined(v) {
+				d.where.Failf("%s is not defined: want a number or the ID of a parameter", v)
 			}
 		}
 	}
@@ -99,15 +97,7 @@ func (m *Model) check(params map[string]source.Where) {
 
 // The method uses() collects the names that the model uses.
 func (m *Model) uses(used map[string]bool) {
-	add := func(list ...*expr.Node) {
-		for _, n := range list {
-			if n != nil {
-				for _, s := range n.Symbols() {
-					used[s] = true
-				}
-			}
-		}
-	}
+	add := func(list ...*expr.Node) { addSymbols(used, list...) }
 	for _, s := range m.States {
 		add(s.Init, s.Rate)
 	}
@@ -135,5 +125,14 @@ func (m *Model) uses(used map[string]bool) {
 	for i := range m.Data {
 		add(m.Data[i].observableParams...)
 		add(m.Data[i].noiseParams...)
+	}
+}
+
+// addSymbols adds to a set the names that occur in formulas. Formulas that are nil are
+// ignored.
+func addSymbols(to map[string]bool, list ...*expr.Node) {
+	list = slices.DeleteFunc(slices.Clone(list), func(n *expr.Node) bool { return n == nil })
+	for _, name := range expr.SymbolsOf(list...) {
+		to[name] = true
 	}
 }

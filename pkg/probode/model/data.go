@@ -54,10 +54,7 @@ func readData(s *source.File, m *Model) []Observation {
 		times = expr.Time
 	}
 	t.Need(times)
-	observables := map[string]*observable{}
-	for i := range m.observables {
-		observables[m.observables[i].id] = &m.observables[i]
-	}
+	observables := m.observablesByID()
 	found := false
 	for _, c := range t.Columns {
 		switch {
@@ -105,4 +102,12 @@ func (m *Model) observableIDs() (ids []string) {
 		ids = append(ids, o.id)
 	}
 	return ids
+}
+
+func (m *Model) observablesByID() map[string]*observable {
+	by := map[string]*observable{}
+	for i := range m.observables {
+		by[m.observables[i].id] = &m.observables[i]
+	}
+	return by
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/probode/probode/pkg/probode/bayes"
-	"github.com/probode/probode/pkg/probode/model/internal/expr"
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
@@ -16,14 +15,14 @@ func (d noiseDistribution) counts() bool {
 	return d == poissonNoise || d == negativeBinomialNoise || d == binomialNoise
 }
 
-// The method likelihood() returns the distribution of the row as a likelihood of package
+// The method likelihood() returns the distribution of a measurement as a likelihood of package
 // bayes. The argument `own` holds the parameters of this likelihood.
-func (r *row) likelihood(own []bayes.Value) bayes.Likelihood {
-	of := r.distribution.likelihood(r.scale, own)
-	if r.limit == nil {
+func (o *observable) likelihood(own []bayes.Value) bayes.Likelihood {
+	of := o.distribution.likelihood(o.scale, own)
+	if o.limit == nil {
 		return of
 	}
-	limit, _ := r.limit.Const()
+	limit, _ := o.limit.Const()
 	return bayes.Censored{Of: of.(bayes.Cumulative), Limit: limit}
 }
 
@@ -58,8 +57,8 @@ func (d noiseDistribution) likelihood(on Scale, own []bayes.Value) bayes.Likelih
 
 // The method known() returns the likelihood without names for its parameters. The caller
 // passes the values of these parameters.
-func (r *row) known() bayes.SlopedLikelihood {
-	return r.likelihood(make([]bayes.Value, 2)).(bayes.SlopedLikelihood)
+func (o *observable) known() bayes.SlopedLikelihood {
+	return o.likelihood(make([]bayes.Value, 2)).(bayes.SlopedLikelihood)
 }
 
 // Let g be ln or log₁₀. If y has a distribution of the type `scaled`, then g(y) has the
@@ -197,19 +196,12 @@ func readDistribution(s *source.File, line int, v string, among ...noiseDistribu
 
 // checkValue reports an error if a measured value is impossible under its distribution.
 func checkValue(d Observation, o *observable) {
-	r := row{scale: o.scale, distribution: o.distribution}
 	if o.limit != nil {
 		if limit, _ := o.limit.Const(); d.Value <= limit {
 			return
 		}
 	}
 	if o.scale != Lin && !(d.Value > 0) || o.distribution.counts() && (d.Value < 0 || d.Value != math.Trunc(d.Value)) {
-		d.where.Failf("the measurement of %s is %v: want %s", o.id, d.Value, r.known().(bayes.Describer).Describe().Y)
+		d.where.Failf("the measurement of %s is %v: want %s", o.id, d.Value, o.distribution.likelihood(o.scale, make([]bayes.Value, 2)).(bayes.Describer).Describe().Y)
 	}
-}
-
-// The method formulas() returns the formula of the row and the formulas of its
-// distribution.
-func (r *row) formulas() []*expr.Node {
-	return append([]*expr.Node{r.formula}, numbers(r.freedom, r.noise)...)
 }

@@ -22,7 +22,7 @@ func TestDistributions(t *testing.T) {
 			scales = scales[:1]
 		}
 		for _, scale := range scales {
-			of := (&row{distribution: distribution, scale: scale}).known()
+			of := (&observable{distribution: distribution, scale: scale}).known()
 			density := func(y float64) float64 { return math.Exp(of.LogProb(y, m, own)) }
 			mass := 0.
 			if distribution.counts() {

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -15,17 +16,13 @@ import (
 // Condition is "".
 func (p *File) Instances() (list []*Instance, err error) {
 	defer source.Catch(&err)
-	params := map[string]bool{}
-	for _, q := range p.Params {
-		params[q.ID] = true
-	}
 	for _, m := range p.Models {
-		list = append(list, m.experiments(params)...)
+		list = append(list, m.experiments(p.Params)...)
 	}
 	return list, nil
 }
 
-func (m *Model) experiments(params map[string]bool) []*Instance {
+func (m *Model) experiments(params []Parameter) []*Instance {
 	type pair struct{ pre, cond string }
 	var order []pair
 	rows := map[pair][]int{}
@@ -46,22 +43,21 @@ func (m *Model) experiments(params map[string]bool) []*Instance {
 		}
 	}
 	ix := m.newIndex(params)
-	systems := map[string]*lowering{}
+	systems := map[string]*lowering{} // without preequilibration
+	plain := func(condition string) *lowering {
+		if systems[condition] == nil {
+			systems[condition] = ix.lower(m.condition(condition), nil)
+		}
+		return systems[condition]
+	}
 	var list []*Instance
 	for _, k := range order {
 		e := &Instance{model: m, Condition: k.cond, preequilibration: k.pre}
 		var l *lowering
 		if k.pre == "" {
-			if l = systems[k.cond]; l == nil {
-				l = ix.lower(m.condition(k.cond), nil)
-				systems[k.cond] = l
-			}
+			l = plain(k.cond)
 		} else {
-			pre := systems[k.pre]
-			if pre == nil {
-				pre = ix.lower(m.condition(k.pre), nil)
-				systems[k.pre] = pre
-			}
+			pre := plain(k.pre)
 			pre.steady(k.pre)
 			pre.autonomous(k.pre)
 			e.pre = &pre.system
@@ -75,15 +71,7 @@ func (m *Model) experiments(params map[string]bool) []*Instance {
 				l.timeless(e.rows[len(e.rows)-1], &m.Data[i])
 			}
 		}
-		slices.SortStableFunc(e.rows, func(a, b row) int {
-			switch {
-			case a.time < b.time:
-				return -1
-			case a.time > b.time:
-				return 1
-			}
-			return 0
-		})
+		slices.SortStableFunc(e.rows, func(a, b row) int { return cmp.Compare(a.time, b.time) })
 		e.addIncreases(l)
 		e.hybrid = e.branches(l)
 		list = append(list, e)
@@ -114,44 +102,47 @@ func (l *lowering) row(index int) row {
 	for _, n := range d.noiseParams {
 		key += ";" + n.String()
 	}
-	r := l.rows[key]
-	if r == nil {
-		o := l.observables[d.Observable]
-		if o == nil {
-			d.where.Failf("%s is not an observable", d.Observable)
-		}
-		by := map[string]*expr.Node{}
-		placeholders(by, "observableParameter", o.id, d.observableParams)
-		placeholders(by, "noiseParameter", o.id, d.noiseParams)
-		l.placeholdersFit(d, o, by)
-		r = &row{observable: o.id, scale: o.scale, distribution: o.distribution, limit: o.limit,
-			formula: l.at(o.formula.Substitute(by), o.where, "formula of "+o.id).Simplify()}
-		f := o.formula.Substitute(by)
-		if o.increase {
-			r.formula = l.increase(o.id, r.formula, d).Simplify()
-			f = r.formula
-		}
-		// If the formula of the noise contains the ID of the observable, the ID stands
-		// for the formula of the observable, unless the model itself defines that ID.
-		if !l.isModels(o.id) {
-			by[o.id] = f
-		}
-		number := func(n *expr.Node, what string) *expr.Node {
-			if n == nil {
-				return nil
-			}
-			n = l.at(n.Substitute(by), o.where, what+" of "+o.id).Simplify()
-			if v, ok := n.Const(); ok && !(v > 0 && v <= math.MaxFloat64) {
-				d.where.Failf("the %s of %s is %v: want a positive number", what, o.id, v)
-			}
-			return n
-		}
-		r.noise, r.freedom = number(o.noise, "noise"), number(o.freedom, "number of degrees of freedom")
-		l.rows[key] = r
+	if l.lowered[key] == nil {
+		l.lowered[key] = l.observable(d)
 	}
-	row := *r
-	row.time, row.value, row.index = d.Time, d.Value, index
-	return row
+	return row{l.lowered[key], d.Time, d.Value, index}
+}
+
+// The method observable() returns the observable of a measurement with formulas in terms of
+// time, states and parameters.
+func (l *lowering) observable(d *Observation) *observable {
+	o := l.observables[d.Observable]
+	if o == nil {
+		d.where.Failf("%s is not an observable", d.Observable)
+	}
+	by := map[string]*expr.Node{}
+	placeholders(by, "observableParameter", o.id, d.observableParams)
+	placeholders(by, "noiseParameter", o.id, d.noiseParams)
+	l.placeholdersFit(d, o, by)
+	out := *o
+	f := o.formula.Substitute(by)
+	out.formula = l.at(f, o.where, "formula of "+o.id).Simplify()
+	if o.increase {
+		out.formula = l.increase(o.id, out.formula, d).Simplify()
+		f = out.formula
+	}
+	// If the formula of the noise contains the ID of the observable, the ID stands for the
+	// formula of the observable, unless the model itself defines that ID.
+	if !l.isModels(o.id) {
+		by[o.id] = f
+	}
+	number := func(n *expr.Node, what string) *expr.Node {
+		if n == nil {
+			return nil
+		}
+		n = l.at(n.Substitute(by), o.where, what+" of "+o.id).Simplify()
+		if v, ok := n.Const(); ok && !(v > 0 && v <= math.MaxFloat64) {
+			d.where.Failf("the %s of %s is %v: want a positive number", what, o.id, v)
+		}
+		return n
+	}
+	out.noise, out.freedom = number(o.noise, "noise"), number(o.freedom, "number of degrees of freedom")
+	return &out
 }
 
 // The method timeless() reports an error if the formulas of an observable that is
@@ -159,7 +150,7 @@ func (l *lowering) row(index int) row {
 func (l *lowering) timeless(r row, d *Observation) {
 	for _, n := range r.formulas() {
 		if slices.Contains(n.Symbols(), expr.Time) {
-			d.where.Failf("%s is measured at time inf, yet its formula depends on time", r.observable)
+			d.where.Failf("%s is measured at time inf, yet its formula depends on time", r.id)
 		}
 	}
 }

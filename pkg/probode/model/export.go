@@ -1,19 +1,18 @@
 package model
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/probode/probode/pkg/probode/model/internal/equations"
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
-	"github.com/probode/probode/pkg/probode/model/internal/petab"
 	"github.com/probode/probode/pkg/probode/model/internal/sbml"
+	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
 // WritePEtab writes p as a PEtab 1 problem into the folder dir, which it creates if
@@ -88,9 +87,7 @@ func (p *File) WritePEtab(dir string) (name string, err error) {
 		write("model"+suffix+".xml", sbml.Write(&m.Equations, m.modelParams(p.Params)))
 		write("observables"+suffix+".tsv", m.observableRows())
 		write("conditions"+suffix+".tsv", conditions)
-		var data bytes.Buffer
-		m.writeRows(&data, "measurement", nil)
-		write("measurements"+suffix+".tsv", data.Bytes())
+		write("measurements"+suffix+".tsv", m.dataRows("measurement", nil))
 		fmt.Fprintf(&y, "- sbml_files: [model%s.xml]\n  observable_files: [observables%[1]s.tsv]\n  condition_files: [conditions%[1]s.tsv]\n  measurement_files: [measurements%[1]s.tsv]\n", suffix)
 	}
 	write("problem.yaml", []byte(y.String()))
@@ -139,11 +136,7 @@ func (p *File) WriteSimulations(dir string, v *Evaluation) error {
 				values[r.index] = v.Instances[k].Simulated[n]
 			}
 		}
-		var data bytes.Buffer
-		if err := m.writeRows(&data, "simulation", values); err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(dir, "simulations"+p.suffix(i)+".tsv"), data.Bytes(), 0o666); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, "simulations"+p.suffix(i)+".tsv"), m.dataRows("simulation", values), 0o666); err != nil {
 			return err
 		}
 	}
@@ -159,10 +152,10 @@ func (p *File) suffix(i int) string {
 	return fmt.Sprintf("_%d", i+1)
 }
 
-// writeRows writes the table of measurements. If the argument `values` is not nil,
-// writeRows writes these values in place of the measured values. Optional columns that
-// would be empty are omitted.
-func (m *Model) writeRows(w io.Writer, column string, values []float64) error {
+// dataRows returns the table of measurements. If the argument `values` is not nil, the
+// table contains these values in place of the measured values. Optional columns that would
+// be empty are omitted.
+func (m *Model) dataRows(column string, values []float64) []byte {
 	type col struct {
 		name string
 		get  func(i int) string
@@ -179,15 +172,15 @@ func (m *Model) writeRows(w io.Writer, column string, values []float64) error {
 		}, true},
 		{column, func(i int) string {
 			if values != nil {
-				return petab.Number(values[i])
+				return numberText(values[i])
 			}
-			return petab.Number(m.Data[i].Value)
+			return numberText(m.Data[i].Value)
 		}, true},
 		{"time", func(i int) string {
 			if math.IsInf(m.Data[i].Time, 1) {
 				return "inf"
 			}
-			return petab.Number(m.Data[i].Time)
+			return numberText(m.Data[i].Time)
 		}, true},
 		{"observableParameters", func(i int) string { return overrideText(m.Data[i].observableParams) }, false},
 		{"noiseParameters", func(i int) string { return overrideText(m.Data[i].noiseParams) }, false},
@@ -202,18 +195,14 @@ func (m *Model) writeRows(w io.Writer, column string, values []float64) error {
 		}
 		return !c.all
 	})
-	t := petab.NewTable(w)
+	rows := make([][]string, 1+len(m.Data))
 	for _, c := range cols {
-		t.Cell(c.name)
-	}
-	t.End()
-	for i := range m.Data {
-		for _, c := range cols {
-			t.Cell(c.get(i))
+		rows[0] = append(rows[0], c.name)
+		for i := range m.Data {
+			rows[1+i] = append(rows[1+i], c.get(i))
 		}
-		t.End()
 	}
-	return t.Flush()
+	return source.TSV(rows)
 }
 
 // onlyCondition is the ID of the only condition in the PEtab problem that is written for
@@ -231,7 +220,7 @@ func overrideText(list []*expr.Node) string {
 // settingText returns the text of a setting: a number or an ID.
 func settingText(n *expr.Node) string {
 	if v, ok := n.Const(); ok {
-		return petab.Number(v)
+		return numberText(v)
 	}
 	id, _ := n.Symbol()
 	return id
@@ -240,10 +229,7 @@ func settingText(n *expr.Node) string {
 // tableParams returns the parameters that belong in the parameter table. A parameter
 // belongs in this table if no condition sets it.
 func (p *File) tableParams() (map[string]bool, error) {
-	in := map[string]bool{}
-	for _, q := range p.Params {
-		in[q.ID] = true
-	}
+	in := idsOf(p.Params)
 	for _, m := range p.Models {
 		for _, c := range m.conditions {
 			for _, s := range c.set {
@@ -291,10 +277,8 @@ func (m *Model) modelParams(params []Parameter) (list []sbml.Parameter) {
 }
 
 func parameterRows(params []Parameter, in map[string]bool) []byte {
-	var b bytes.Buffer
-	t := petab.NewTable(&b)
-	t.Row("parameterId", "parameterName", "parameterScale", "lowerBound", "upperBound", "nominalValue", "estimate",
-		"objectivePriorType", "objectivePriorParameters", "initializationPriorType", "initializationPriorParameters")
+	rows := [][]string{{"parameterId", "parameterName", "parameterScale", "lowerBound", "upperBound", "nominalValue", "estimate",
+		"objectivePriorType", "objectivePriorParameters", "initializationPriorType", "initializationPriorParameters"}}
 	for _, q := range params {
 		if !in[q.ID] {
 			continue
@@ -303,18 +287,21 @@ func parameterRows(params []Parameter, in map[string]bool) []byte {
 		if q.Estimate {
 			estimate = "1"
 		}
-		t.Row(q.ID, q.name, string(q.Scale), optional(q.Lower), optional(q.Upper), optional(q.Nominal), estimate,
-			q.Prior.Type, q.Prior.text(), q.start.Type, q.start.text())
+		rows = append(rows, []string{q.ID, q.name, string(q.Scale), optional(q.Lower), optional(q.Upper), optional(q.Nominal), estimate,
+			q.Prior.Type, q.Prior.text(), q.start.Type, q.start.text()})
 	}
-	t.Flush()
-	return b.Bytes()
+	return source.TSV(rows)
 }
+
+// numberText returns a number as text, with enough digits to recover exactly the same
+// number.
+func numberText(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
 func optional(v float64) string {
 	if math.IsNaN(v) {
 		return ""
 	}
-	return petab.Number(v)
+	return numberText(v)
 }
 
 func (q Prior) text() string {
@@ -322,20 +309,17 @@ func (q Prior) text() string {
 		return ""
 	}
 	if f := familyNamed(q.Type); f.one() {
-		return petab.Number(q.A)
+		return numberText(q.A)
 	}
-	return petab.Number(q.A) + ";" + petab.Number(q.B)
+	return numberText(q.A) + ";" + numberText(q.B)
 }
 
 func (m *Model) observableRows() []byte {
-	var b bytes.Buffer
-	t := petab.NewTable(&b)
-	t.Row("observableId", "observableName", "observableFormula", "observableTransformation", "noiseFormula", "noiseDistribution")
+	rows := [][]string{{"observableId", "observableName", "observableFormula", "observableTransformation", "noiseFormula", "noiseDistribution"}}
 	for _, o := range m.observables {
-		t.Row(o.id, o.name, o.formula.String(), string(o.scale), o.noise.String(), string(o.distribution))
+		rows = append(rows, []string{o.id, o.name, o.formula.String(), string(o.scale), o.noise.String(), string(o.distribution)})
 	}
-	t.Flush()
-	return b.Bytes()
+	return source.TSV(rows)
 }
 
 func (m *Model) conditionRows() ([]byte, error) {
@@ -356,25 +340,27 @@ func (m *Model) conditionRows() ([]byte, error) {
 			}
 		}
 	}
-	var b bytes.Buffer
-	t := petab.NewTable(&b)
-	t.Row(append([]string{"conditionId", "conditionName"}, columns...)...)
+	rows := [][]string{append([]string{"conditionId", "conditionName"}, columns...)}
 	for _, c := range m.conditions {
-		t.Cell(c.id)
-		t.Cell(c.name)
-		for _, col := range columns {
-			i := slices.IndexFunc(c.set, func(s setting) bool { return s.id == col })
-			if i < 0 {
-				t.Cell("")
-			} else {
-				t.Cell(settingText(c.set[i].value))
-			}
+		row := []string{c.id, c.name}
+		for _, id := range columns {
+			row = append(row, c.text(id))
 		}
-		t.End()
+		rows = append(rows, row)
 	}
 	if len(m.conditions) == 0 {
-		t.Row(onlyCondition, "")
+		rows = append(rows, []string{onlyCondition, ""})
 	}
-	t.Flush()
-	return b.Bytes(), nil
+	return source.TSV(rows), nil
+}
+
+// The method text() returns the text of the value that the condition gives to an ID, or ""
+// if the condition does not set it.
+func (c *condition) text(id string) string {
+	for _, s := range c.set {
+		if s.id == id {
+			return settingText(s.value)
+		}
+	}
+	return ""
 }

@@ -110,30 +110,18 @@ func (p *File) Fit(ctx context.Context, s FitSettings) ([]Optimum, error) {
 		return nil, err
 	}
 	ends := make([]end, total)
-	count := func(done, _ int) {
-		if s.Progress != nil {
-			s.Progress(done, total)
-		}
-	}
-	// Start every search even if ctx is done, so that each result reports that ctx is
-	// done.
-	each := func(progress func(done, total int), do func(f *search, e *end)) error {
-		_, err := pieces.Each(context.WithoutCancel(ctx), s.Workers, total, progress, func() func(int) error {
-			f, err := problem.search(ctx)
-			return func(i int) error {
-				if err == nil {
-					do(f, &ends[i])
-				}
-				return err
-			}
-		})
-		return err
-	}
 	starts := problem.starts()
 	for i := range ends {
 		ends[i].Start, ends[i].from = i, starts[i]
 	}
-	if err := each(count, (*search).rough); err != nil {
+	// Start every search even if ctx is done, so that each result reports that ctx is
+	// done.
+	always := context.WithoutCancel(ctx)
+	err = problem.each(always, ctx, total, s.Progress, func(f *search, i int) error {
+		f.rough(&ends[i])
+		return nil
+	})
+	if err != nil {
 		return nil, err
 	}
 	best := math.Inf(-1)
@@ -142,7 +130,11 @@ func (p *File) Fit(ctx context.Context, s FitSettings) ([]Optimum, error) {
 			best = max(best, ends[i].ascent.Value)
 		}
 	}
-	if err := each(nil, func(f *search, e *end) { f.finish(e, best-e.ascent.Value) }); err != nil {
+	err = problem.each(always, ctx, total, nil, func(f *search, i int) error {
+		f.finish(&ends[i], best-ends[i].ascent.Value)
+		return nil
+	})
+	if err != nil {
 		return nil, err
 	}
 	list := make([]Optimum, total)
@@ -215,6 +207,22 @@ func (p *File) newFit(s FitSettings) (*fitting, error) {
 		f.theta[j] = 0 // the searches set this element
 	}
 	return f, p.complete(f.theta)
+}
+
+// The method each() calls do(s, i) for i = 0, …, n − 1, with several calls at the same time.
+// When the context `begin` is done, no further call begins. Each goroutine has its own search
+// s, which stops when ctx is done.
+func (f *fitting) each(begin, ctx context.Context, n int, progress func(done, total int), do func(s *search, i int) error) error {
+	_, err := pieces.Each(begin, f.set.Workers, n, progress, func() func(int) error {
+		s, err := f.search(ctx)
+		return func(i int) error {
+			if err != nil {
+				return err
+			}
+			return do(s, i)
+		}
+	})
+	return err
 }
 
 // The method starts() returns the points at which the searches begin, in the coordinates

@@ -10,8 +10,8 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// loads loads a file and checks the result: a problem that can be written out, or an
-// error of one line that names the file.
+// loads loads a file and checks the result: a problem that can be written out and whose
+// formulas can be compiled, or an error of one line that names the file.
 func loads(t *testing.T, files map[string]string, main string) *File {
 	fsys := fstest.MapFS{}
 	for name, text := range files {
@@ -25,8 +25,15 @@ func loads(t *testing.T, files map[string]string, main string) *File {
 		}
 		return nil
 	}
-	if _, err := p.Instances(); err != nil {
+	list, err := p.Instances()
+	if err != nil {
 		t.Fatalf("loads, and cannot be written out: %v", err)
+	}
+	for _, e := range list {
+		p.compile(e) // panics if it fails
+		if _, _, err := p.Observables(e); err != nil {
+			t.Fatalf("loads, and has no observables: %v", err)
+		}
 	}
 	return p
 }

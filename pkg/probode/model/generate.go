@@ -99,32 +99,15 @@ func (g *generator) problem(hybrid *system) string {
 	if q.Noiseless != nil {
 		fmt.Fprintf(&b, "Noiseless: %#v,\n", q.Noiseless)
 	}
-	width, lower := d, 0
 	if q.Band != nil {
-		width, lower = q.Band.Lower+q.Band.Upper+1, q.Band.Lower
 		fmt.Fprintf(&b, "Band: &probode.Bandwidth{Lower: %d, Upper: %d},\n", q.Band.Lower, q.Band.Upper)
 	}
 
-	rates := vector("dst", g.s.rates)
-	fmt.Fprintf(&b, "F: func(dst []float64, t float64, x, theta []float64) {\n%s},\n", g.statements(rates))
-	both := vector("f", g.s.rates)
-	for i, row := range expr.Jacobian(g.s.rates, g.s.states) {
-		for j, n := range row {
-			at := i*d + j
-			if q.Band != nil {
-				at = i*width + j - i + lower
-			}
-			both = entry(both, "jac", at, n)
-		}
-	}
+	fmt.Fprintf(&b, "F: func(dst []float64, t float64, x, theta []float64) {\n%s},\n", g.statements(vector("dst", g.s.rates)))
+	both := append(vector("f", g.s.rates), matrix("jac", expr.Jacobian(g.s.rates, g.s.states), inJacobian(q))...)
 	fmt.Fprintf(&b, "FJ: func(f, jac []float64, t float64, x, theta []float64) {\n%s},\n", g.statements(both))
 	if len(q.Theta) > 0 {
-		var slopes []expr.Assignment
-		for i, row := range expr.Jacobian(g.s.rates, q.Params) {
-			for j, n := range row {
-				slopes = entry(slopes, "dst", i*len(q.Theta)+j, n)
-			}
-		}
+		slopes := matrix("dst", expr.Jacobian(g.s.rates, q.Params), func(i, j int) int { return i*len(q.Theta) + j })
 		fmt.Fprintf(&b, "FTheta: func(dst []float64, t float64, x, theta []float64) {\n%s},\n", g.statements(slopes))
 		fmt.Fprintf(&b, "Pullback: func(dx, dtheta, lambda []float64, t float64, x, theta []float64) float64 {\n%s},\n", g.gradient(g.s.rates, "lambda", "dx", true))
 	}
@@ -179,31 +162,24 @@ func (g *generator) event(b *strings.Builder, k int) {
 		fmt.Fprintf(b, ", Time: %v", e.Time)
 	}
 	if len(jumps) > 0 {
-		var list []expr.Assignment
-		to := ""
-		for i, j := range jumps {
-			list = append(list, expr.Assignment{To: fmt.Sprintf("to[%d]", i), Value: j.Value})
-			to += fmt.Sprintf("x[%d] = to[%d]\n", slices.Index(g.s.states, j.State), i)
-		}
-		fmt.Fprintf(b, ", Jump: func(x []float64, t float64, theta []float64) {\nvar to [%d]float64\n%s%s}", len(jumps), g.statements(list), to)
-		g.jumpPullback(b, jumps)
+		g.jump(b, jumps)
 	}
 	b.WriteString("},\n")
 }
 
-// jumpPullback writes the JumpPullback of an event. If two jumps set the same state, the
-// later one takes effect.
-func (g *generator) jumpPullback(b *strings.Builder, jumps []equations.Jump) {
+// The method jump() writes the fields Jump and JumpPullback of an event. If two jumps set
+// the same state, the later one takes effect.
+func (g *generator) jump(b *strings.Builder, jumps []equations.Jump) {
 	var values []*expr.Node
-	for _, j := range jumps {
+	to, weight := "", ""
+	for i, j := range jumps {
+		k := slices.Index(g.s.states, j.State)
 		values = append(values, j.Value)
+		to += fmt.Sprintf("x[%d] = to[%d]\n", k, i)
+		weight = fmt.Sprintf("weight[%d], lambda[%d] = lambda[%[2]d], 0\n", i, k) + weight
 	}
-	fmt.Fprintf(b, ", JumpPullback: func(lambda, dtheta, x []float64, t float64, theta []float64) float64 {\nvar weight [%d]float64\n", len(jumps))
-	for i := len(jumps) - 1; i >= 0; i-- {
-		k := slices.Index(g.s.states, jumps[i].State)
-		fmt.Fprintf(b, "weight[%d], lambda[%d] = lambda[%d], 0\n", i, k, k)
-	}
-	fmt.Fprintf(b, "%s}", g.gradient(values, "weight", "lambda", false))
+	fmt.Fprintf(b, ", Jump: func(x []float64, t float64, theta []float64) {\nvar to [%d]float64\n%s%s}", len(jumps), g.statements(vector("to", values)), to)
+	fmt.Fprintf(b, ", JumpPullback: func(lambda, dtheta, x []float64, t float64, theta []float64) float64 {\nvar weight [%d]float64\n%s%s}", len(jumps), weight, g.gradient(values, "weight", "lambda", false))
 }
 
 // The method gradient() returns statements that differentiate a weighted sum of
@@ -250,14 +226,18 @@ func vector(to string, values []*expr.Node) (list []expr.Assignment) {
 	return list
 }
 
-// The function entry() adds an assignment of n to the matrix entry whose index is the
-// argument `at`. If n is nil, which means that the entry is always zero, the function
-// adds nothing.
-func entry(list []expr.Assignment, to string, at int, n *expr.Node) []expr.Assignment {
-	if n == nil {
-		return list
+// The function matrix() returns the assignments of the entries of a matrix. An entry that is
+// nil, which means that it is always zero, is omitted. The function place() returns the index
+// of an entry.
+func matrix(to string, rows [][]*expr.Node, place func(i, j int) int) (list []expr.Assignment) {
+	for i, row := range rows {
+		for j, n := range row {
+			if n != nil {
+				list = append(list, expr.Assignment{To: fmt.Sprintf("%s[%d]", to, place(i, j)), Value: n})
+			}
+		}
 	}
-	return append(list, expr.Assignment{To: fmt.Sprintf("%s[%d]", to, at), Value: n})
+	return list
 }
 
 func (g *generator) statements(list []expr.Assignment) string {

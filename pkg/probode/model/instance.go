@@ -54,19 +54,12 @@ type system struct {
 	switches []*expr.Node
 }
 
-// A row holds a measurement and the formulas for it.
+// A row holds a measurement. The formulas of its observable contain only the time, states
+// and parameters. Rows with the same formulas share one observable.
 type row struct {
-	observable string
-	time       float64 // +Inf: at the steady state
-	value      float64
-
-	// The fields `formula`, `noise`, `freedom` and `limit` have the same meaning as in
-	// the type `observable`, but contain only the time, states and parameters.
-	formula, noise, freedom *expr.Node
-	limit                   *expr.Node
-	scale                   Scale
-	distribution            noiseDistribution
-
+	*observable
+	time  float64 // +Inf: at the steady state
+	value float64
 	index int // index of the measurement in the data of the model
 }
 
@@ -81,12 +74,12 @@ type increase struct {
 type lowering struct {
 	*index
 	system
-	set         map[string]*expr.Node // settings of the condition
-	after       bool                  // preequilibration came before
-	start       map[string]*expr.Node // by ID: the value at the start, as a formula of parameters (and steady states)
-	open        map[string]bool       // IDs whose value at the start is being derived
-	now         map[string]*expr.Node // by ID: the formula at any time
-	rows        map[string]*row       // by observable and its parameters
+	set         map[string]*expr.Node  // settings of the condition
+	after       bool                   // preequilibration came before
+	start       map[string]*expr.Node  // by ID: the value at the start, as a formula of parameters (and steady states)
+	open        map[string]bool        // IDs whose value at the start is being derived
+	now         map[string]*expr.Node  // by ID: the formula at any time
+	lowered     map[string]*observable // by ID and parameters of the row: see row
 	increases   []increase
 	steadyAsked bool
 }

@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
@@ -94,13 +95,7 @@ func latex(n *expr.Node) string {
 	return n.Simplify().LaTeX(latexName)
 }
 
-var greek = map[string]bool{}
-
-func init() {
-	for _, g := range strings.Fields("alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Phi Psi Omega") {
-		greek[g] = true
-	}
-}
+var greek = strings.Fields("alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Phi Psi Omega")
 
 // latexName returns the LaTeX code for an ID. The text after the first _ becomes a
 // subscript. The name of a placeholder ends in the ID of an observable; this ID is
@@ -118,7 +113,7 @@ func latexName(id string) string {
 	}
 	out := `\mathrm{` + strings.ReplaceAll(head, "_", `\_`) + "}"
 	switch {
-	case greek[head]:
+	case slices.Contains(greek, head):
 		out = `\` + head
 	case len(head) == 1:
 		out = head

@@ -222,15 +222,8 @@ func (l *LogLikelihood) Estimated() []Parameter {
 	return list
 }
 
-// Nominal returns the nominal values of all parameters, in the form that At takes. The
-// value is NaN for a parameter that has no nominal value.
-func (l *LogLikelihood) Nominal() []float64 {
-	theta := make([]float64, len(l.p.Params))
-	for i, q := range l.p.Params {
-		theta[i] = q.Nominal
-	}
-	return theta
-}
+// Nominal does the same as [File.Nominal].
+func (l *LogLikelihood) Nominal() []float64 { return l.p.Nominal() }
 
 // At returns the log-likelihood at theta, and also its gradient if the argument `gradient`
 // is true. The argument `theta` holds the values of all parameters on the linear scale, in
@@ -253,9 +246,7 @@ func (l *LogLikelihood) At(ctx context.Context, theta []float64, gradient bool) 
 	if err := l.p.complete(theta); err != nil {
 		return nil, err
 	}
-	if err := l.fix(theta); err != nil {
-		return nil, err
-	}
+	l.fix(theta)
 	v := &Evaluation{Instances: make([]InstanceValue, len(l.parts))}
 	if _, err := pieces.Each(ctx, l.set.Workers, len(l.parts), l.set.Progress, func() func(int) error {
 		return func(i int) (err error) {
@@ -285,19 +276,16 @@ func (l *LogLikelihood) At(ctx context.Context, theta []float64, gradient bool) 
 
 // The method fix() updates all parts: it sets the parameters that are not estimated to
 // their values in theta.
-func (l *LogLikelihood) fix(theta []float64) error {
+func (l *LogLikelihood) fix(theta []float64) {
 	same := l.fixed != nil
 	for i, q := range l.p.Params {
 		same = same && (q.Estimate || theta[i] == l.fixed[i])
 	}
 	if same {
-		return nil
+		return
 	}
 	for _, q := range l.parts {
-		x, places, err := l.p.observed(q.compiledInstance, theta, q.free, true)
-		if err != nil {
-			return err
-		}
+		x, places := l.p.observed(q.compiledInstance, theta, q.free, true)
 		params := []bayes.Param{}
 		for _, j := range q.free {
 			params = append(params, bayes.Param{Name: l.p.Params[j].ID, Prior: flat{at: theta[j]}})
@@ -305,7 +293,6 @@ func (l *LogLikelihood) fix(theta []float64) error {
 		q.model, q.places, q.densities = bayes.Model{Params: params, Experiments: x}, places, map[float64]*bayes.Density{}
 	}
 	l.fixed = theta
-	return nil
 }
 
 // A flat prior adds nothing to the log-likelihood. The prior is flat in θ or, if the
@@ -436,10 +423,10 @@ func (l *LogLikelihood) value(ctx context.Context, q *part, relative float64, th
 			}
 		}
 		if what := row.impossible(f, own); what != "" {
-			return v, &impossibleError{q.e.model.Name, q.e.Condition, row.observable, row.time, what}
+			return v, &impossibleError{q.e.model.Name, q.e.Condition, row.id, row.time, what}
 		}
 		v.Simulated[i], v.Noise[i] = f, row.spread(f, own)
-		v.add(row.observable, row.known().LogProb(row.value, f, own))
+		v.add(row.id, row.known().LogProb(row.value, f, own))
 	}
 	return v, nil
 }

@@ -311,10 +311,7 @@ func gradient(t *testing.T, p *File, theta []float64, h map[string]float64) *Eva
 func TestGradient(t *testing.T) {
 	for _, file := range []string{"lynx.yaml", "influenza.yaml", "pk.yaml", "cascade.yaml"} {
 		p := load(t, file)
-		theta, err := p.nominal()
-		if err != nil {
-			t.Fatal(err)
-		}
+		theta := p.Nominal()
 		for j, q := range p.Params { // neither at an optimum nor near a kink of the Laplace errors
 			if q.Estimate && q.ID != "off" {
 				theta[j] *= 1.03
@@ -398,10 +395,7 @@ func decay(t *testing.T) *File {
 // The derivative with respect to the time of a dose equals its closed form.
 func TestMovingDose(t *testing.T) {
 	p := decay(t)
-	theta, err := p.nominal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	theta := p.Nominal()
 	v := gradient(t, p, theta, nil)
 	k, x0, tau, s := theta[0], theta[1], theta[2], theta[3]
 	var ll, slope float64
@@ -477,10 +471,7 @@ func resting(t *testing.T) *File {
 func TestPreequilibration(t *testing.T) {
 	p := resting(t)
 	m := p.Models[0]
-	theta, err := p.nominal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	theta := p.Nominal()
 	v := gradient(t, p, theta, nil)
 	a, b, k := theta[0], theta[1], theta[2]
 	for i, row := range m.Data {

@@ -18,10 +18,7 @@ func TestLosses(t *testing.T) {
 	p := decay(t)
 	m := p.Models[0]
 	m.Events = nil
-	theta, err := p.nominal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	theta := p.Nominal()
 	k, x0, sigma := theta[0], theta[1], theta[3]
 	euler := adams.Moulton{}
 	const h = 0.25
@@ -64,10 +61,7 @@ func TestMaxStep(t *testing.T) {
 	}
 	m.Events, m.States[0].Rate = nil, rate
 	m.Data = append(m.Data[:0], Observation{Observable: "y", Time: 10, Value: 0.2})
-	theta, err := p.nominal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	theta := p.Nominal()
 	loose := probode.Tolerance{Relative: 1e-3, Absolute: []float64{0.01}}
 	right, losses, err := p.Losses(context.Background(), theta, []LikelihoodSettings{
 		{Tolerance: loose}, {Tolerance: loose, MaxStep: math.Inf(1)}, {Tolerance: loose, MaxStep: 0.05},

@@ -1,8 +1,8 @@
 package model
 
 import (
+	"maps"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/probode/probode/pkg/probode/model/internal/equations"
@@ -10,9 +10,9 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-func (m *Model) newIndex(params map[string]bool) *index {
-	ix := &index{m: m, params: params, states: map[string]*equations.State{}, amounts: map[string]*equations.State{},
-		constants: map[string]*equations.Constant{}, assignments: map[string]*equations.Assignment{}, observables: map[string]*observable{}}
+func (m *Model) newIndex(params []Parameter) *index {
+	ix := &index{m: m, params: idsOf(params), states: map[string]*equations.State{}, amounts: map[string]*equations.State{},
+		constants: map[string]*equations.Constant{}, assignments: map[string]*equations.Assignment{}, observables: m.observablesByID()}
 	for i := range m.States {
 		s := &m.States[i]
 		ix.states[s.ID] = s
@@ -26,9 +26,6 @@ func (m *Model) newIndex(params map[string]bool) *index {
 	for i := range m.Assignments {
 		ix.assignments[m.Assignments[i].ID] = &m.Assignments[i]
 	}
-	for i := range m.observables {
-		ix.observables[m.observables[i].id] = &m.observables[i]
-	}
 	return ix
 }
 
@@ -36,7 +33,7 @@ func (m *Model) newIndex(params map[string]bool) *index {
 // nil, the model is first preequilibrated under the condition pre.
 func (ix *index) lower(c, pre *condition) *lowering {
 	l := &lowering{index: ix, set: map[string]*expr.Node{}, after: pre != nil,
-		start: map[string]*expr.Node{}, open: map[string]bool{}, now: map[string]*expr.Node{}, rows: map[string]*row{}}
+		start: map[string]*expr.Node{}, open: map[string]bool{}, now: map[string]*expr.Node{}, lowered: map[string]*observable{}}
 	if pre != nil {
 		ix.sameSizes(pre, c)
 		for _, s := range pre.set {
@@ -101,22 +98,13 @@ func (l *lowering) at0(id string, from source.Where) *expr.Node {
 		return n
 	}
 	if l.open[id] {
-		from.Failf("the initial value of %s depends on itself, through %s", id, l.cycle())
+		from.Failf("the initial value of %s depends on itself, through %s", id, strings.Join(slices.Sorted(maps.Keys(l.open)), ", "))
 	}
 	l.open[id] = true
 	n := l.work0(id, from)
 	delete(l.open, id)
 	l.start[id] = n
 	return n
-}
-
-func (l *lowering) cycle() string {
-	var ids []string
-	for id := range l.open {
-		ids = append(ids, id)
-	}
-	sort.Strings(ids)
-	return strings.Join(ids, ", ")
 }
 
 func (l *lowering) work0(id string, from source.Where) *expr.Node {

@@ -148,6 +148,15 @@ func (o *observable) symbols() (names []string) {
 	return names
 }
 
+// idsOf returns the set of the IDs of parameters.
+func idsOf(params []Parameter) map[string]bool {
+	ids := map[string]bool{}
+	for _, q := range params {
+		ids[q.ID] = true
+	}
+	return ids
+}
+
 // builtIn reports whether a name needs no definition, because it is a constant or the
 // time.
 func builtIn(name string) bool {

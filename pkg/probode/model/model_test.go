@@ -142,8 +142,8 @@ func TestTwins(t *testing.T) {
 					if w.observe == nil {
 						break
 					}
-					if got, want := value(t, r.formula, at), w.observe(x, at)[r.observable]; !near(got, want) {
-						t.Errorf("%s: %s is %v: want %v", w.file, r.observable, got, want)
+					if got, want := value(t, r.formula, at), w.observe(x, at)[r.id]; !near(got, want) {
+						t.Errorf("%s: %s is %v: want %v", w.file, r.id, got, want)
 					}
 				}
 			}
@@ -273,7 +273,7 @@ func sameExperiments(t *testing.T, a, b *File) {
 		for i, r := range e.rows {
 			s := f.rows[i]
 			at[expr.Time] = r.time
-			if r.observable != s.observable || r.time != s.time || r.value != s.value || r.scale != s.scale || r.distribution != s.distribution ||
+			if r.id != s.id || r.time != s.time || r.value != s.value || r.scale != s.scale || r.distribution != s.distribution ||
 				!near(value(t, r.formula, at), value(t, s.formula, at)) || !near(value(t, r.noise, at), value(t, s.noise, at)) {
 				t.Fatalf("rows %+v and %+v", r, s)
 			}

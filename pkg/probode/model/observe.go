@@ -29,8 +29,8 @@ func (p *File) Observables(e *Instance) (names []string, at func(dst []float64, 
 	}
 	for i := range e.rows {
 		r := &e.rows[i]
-		if !slices.ContainsFunc(formulas, r.formula.Equal) || count[r.observable] == 0 {
-			add(r.observable, r.formula)
+		if !slices.ContainsFunc(formulas, r.formula.Equal) || count[r.id] == 0 {
+			add(r.id, r.formula)
 		}
 	}
 	if len(e.rows) == 0 {
@@ -39,11 +39,7 @@ func (p *File) Observables(e *Instance) (names []string, at func(dst []float64, 
 		}
 	}
 	inputs := append(append([]string{expr.Time}, e.states...), p.paramNames()...)
-	f, err := newProgram(inputs, formulas)
-	if err != nil {
-		return nil, nil, err
-	}
-	n := len(p.Params)
+	f, n := newProgram(inputs, formulas), len(p.Params)
 	return names, func(dst []float64, t float64, x, theta []float64) { f.eval(dst, t, x, theta[:n]) }, nil
 }
 
@@ -64,12 +60,8 @@ func (p *File) unmeasured(e *Instance, add func(id string, n *expr.Node)) (err e
 	if len(m.Data) == 0 {
 		return nil
 	}
-	params := map[string]bool{}
-	for _, q := range p.Params {
-		params[q.ID] = true
-	}
-	for _, r := range m.experiments(params)[0].rows {
-		add(r.observable, r.formula)
+	for _, r := range m.experiments(p.Params)[0].rows {
+		add(r.id, r.formula)
 	}
 	return nil
 }

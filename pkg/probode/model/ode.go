@@ -36,8 +36,8 @@ func (p *File) ODE(e *Instance) (*probode.Problem, error) {
 	if err != nil {
 		return nil, err
 	}
-	theta, err := p.nominal()
-	if err != nil {
+	theta := p.Nominal()
+	if err := p.complete(theta); err != nil {
 		return nil, err
 	}
 	c.ode.Theta = theta
@@ -70,14 +70,14 @@ func (p *File) paramNames() []string {
 	return names
 }
 
-// The method nominal() returns the nominal values of the parameters. The value is 0 for a
-// parameter that has no nominal value and is not used.
-func (p *File) nominal() ([]float64, error) {
+// Nominal returns the nominal values of all parameters, in the form that LogLikelihood.At
+// takes. The value is NaN for a parameter that has no nominal value.
+func (p *File) Nominal() []float64 {
 	theta := make([]float64, len(p.Params))
 	for i, q := range p.Params {
 		theta[i] = q.Nominal
 	}
-	return theta, p.complete(theta)
+	return theta
 }
 
 // The method complete() returns an error if a parameter that is used has no finite value.
@@ -150,52 +150,36 @@ func (p *File) compile(e *Instance) (*compiledInstance, error) {
 		}
 	}
 	if e.pre != nil {
-		pre, err := c.system(e.pre)
-		if err != nil {
-			return nil, err
-		}
+		pre := c.system(e.pre)
 		pre.Name += ", preequilibration at " + text.Clip(e.preequilibration)
 		c.pre = newSteadyFinder(pre, c.moves)
 	}
-	var err error
-	if c.ode, err = c.system(&e.system); err != nil {
-		return nil, err
-	}
+	c.ode = c.system(&e.system)
 	plain := *c.ode
 	c.end = newSteadyFinder(&plain, c.moves)
 	c.ode.Span[1] = end
 	if e.hybrid != nil {
-		if c.ode.Hybrid, err = c.system(e.hybrid); err != nil {
-			return nil, err
-		}
+		c.ode.Hybrid = c.system(e.hybrid)
 	}
 	return c, nil
 }
 
 // The method symbols() adds to a map the names on which the states of a system depend.
 func (s *system) symbols(to map[string]bool) {
-	add := func(list ...*expr.Node) {
-		for _, name := range expr.SymbolsOf(list...) {
-			to[name] = true
-		}
-	}
-	add(s.initial...)
-	add(s.rates...)
-	add(s.switches...)
+	addSymbols(to, slices.Concat(s.initial, s.rates, s.switches)...)
 	for _, e := range s.events {
-		add(numbers(e.Time, e.Trigger)...)
+		addSymbols(to, e.Time, e.Trigger)
 		for _, j := range e.Jumps {
-			add(j.Value)
+			addSymbols(to, j.Value)
 		}
 	}
 }
 
 // The method system() converts s to a Problem whose time span is one unit of time. If
 // c.pre is not nil, the Problem starts from the steady state that c.pre finds.
-func (c *compiledInstance) system(s *system) (*probode.Problem, error) {
+func (c *compiledInstance) system(s *system) *probode.Problem {
 	d, n, start := len(s.states), len(c.params), c.e.model.start
 	inputs := append(append([]string{expr.Time}, s.states...), c.params...)
-	fail := func(err error) (*probode.Problem, error) { return nil, fmt.Errorf("%s: %w", c.title, err) }
 	q := &probode.Problem{Name: c.title, X0: make([]float64, d), Span: [2]float64{start, start + 1}, TimeUnit: c.e.model.TimeUnit,
 		States: c.stateNames(s), Params: c.params, Theta: make([]float64, n)}
 	q.Autonomous = !slices.Contains(expr.SymbolsOf(s.rates...), expr.Time)
@@ -206,44 +190,18 @@ func (c *compiledInstance) system(s *system) (*probode.Problem, error) {
 		}
 	}
 
-	rates, err := newProgram(inputs, s.rates, c.params...)
-	if err != nil {
-		return fail(err)
-	}
-	q.F = rates.eval
-
+	q.F = newProgram(inputs, s.rates, c.params...).eval
 	q.Band = band(s)
-	width, lower := d, 0
-	if q.Band != nil {
-		width, lower = q.Band.Lower+q.Band.Upper+1, q.Band.Lower
-	}
-	// The Jacobian is compiled only when it is needed, because compiling that of a large
-	// model takes time. Explicit methods never need the Jacobian.
-	both := sync.OnceValue(func() *scatter {
-		w, err := newScatter(inputs, s.rates, expr.Jacobian(s.rates, s.states), func(i, j int) int {
-			if q.Band != nil {
-				return i*width + j - i + lower
-			}
-			return i*d + j
-		}, c.params...)
-		if err != nil {
-			panic(fmt.Sprintf("model: %v", err)) // the rates themselves could be compiled
-		}
-		return w
-	})
+	both := lazily(inputs, s.rates, func() [][]*expr.Node { return expr.Jacobian(s.rates, s.states) }, inJacobian(q), c.params...)
 	q.FJ = func(f, jac []float64, t float64, x, theta []float64) { both().eval(f, jac, t, x, theta) }
 	if n > 0 {
 		slopes := derivatives(inputs, s.rates, c.params, c.params...)
 		q.FTheta = func(dst []float64, t float64, x, theta []float64) { slopes().eval(nil, dst, t, x, theta) }
 		q.Pullback = pullback(q, inputs, s.rates)
 	}
-	if err := c.start(q, s); err != nil {
-		return fail(err)
-	}
-	if err := c.events(q, s, inputs); err != nil {
-		return fail(err)
-	}
-	return q, nil
+	c.start(q, s, inputs)
+	c.events(q, s, inputs)
+	return q
 }
 
 // The function pullback() returns a function for the field Pullback of the problem q. The
@@ -269,14 +227,9 @@ func pullback(q *probode.Problem, inputs []string, rates []*expr.Node) func(dx, 
 // gradient consists of the derivatives with respect to the time, the states and the
 // parameters, which are inputs of the program. The weights of the sum are further inputs.
 func gradientOf(inputs []string, of []*expr.Node, held ...string) func() *scatter {
-	return sync.OnceValue(func() *scatter {
-		weights := weights(len(of))
-		w, err := newScatter(append(slices.Clone(inputs), weights...), nil, [][]*expr.Node{expr.Gradient(of, weights, inputs)}, func(_, j int) int { return j }, held...)
-		if err != nil {
-			panic(fmt.Sprintf("model: %v", err)) // cannot happen: the expressions themselves were compiled
-		}
-		return w
-	})
+	weights := weights(len(of))
+	gradient := func() [][]*expr.Node { return [][]*expr.Node{expr.Gradient(of, weights, inputs)} }
+	return lazily(slices.Concat(inputs, weights), nil, gradient, func(_, j int) int { return j }, held...)
 }
 
 // weightName is the prefix of the name of each weight. Other names do not contain spaces,
@@ -323,13 +276,9 @@ func (s *scatter) add(dx, dtheta, out []float64) (dt float64) {
 // The method start() sets the initial state of q and the derivatives of this state. If q
 // starts from a steady state x*, the derivative of x₀(θ, x*(θ)) is ∂x₀/∂θ + ∂x₀/∂x*
 // ∂x*/∂θ.
-func (c *compiledInstance) start(q *probode.Problem, s *system) error {
+func (c *compiledInstance) start(q *probode.Problem, s *system, inputs []string) {
 	d, n := len(s.states), len(c.params)
-	inputs := append(append([]string{expr.Time}, s.states...), c.params...)
-	initial, err := newProgram(inputs, s.initial)
-	if err != nil {
-		return err
-	}
+	initial := newProgram(inputs, s.initial)
 	slopes := derivatives(inputs, s.initial, append(slices.Clone(s.states), c.params...))
 	pre, none := c.pre, make([]float64, d)
 	q.Start = func(x0, theta []float64) {
@@ -354,21 +303,13 @@ func (c *compiledInstance) start(q *probode.Problem, s *system) error {
 			}
 		}
 	}
-	return nil
 }
 
 // The function derivatives() returns a program for a matrix of derivatives. Each row of
 // the matrix belongs to an expression, and each column to a name with respect to which
-// the expressions are differentiated. The program is compiled when it is first needed,
-// because many solves do not need it, and it can be the longest program of a model.
+// the expressions are differentiated.
 func derivatives(inputs []string, of []*expr.Node, names []string, held ...string) func() *scatter {
-	return sync.OnceValue(func() *scatter {
-		w, err := newScatter(inputs, nil, expr.Jacobian(of, names), func(i, j int) int { return i*len(names) + j }, held...)
-		if err != nil {
-			panic(fmt.Sprintf("model: %v", err)) // cannot happen: the expressions themselves were compiled
-		}
-		return w
-	})
+	return lazily(inputs, nil, func() [][]*expr.Node { return expr.Jacobian(of, names) }, func(i, j int) int { return i*len(names) + j }, held...)
 }
 
 // stateNames returns the IDs of the states, each followed by the unit of the state.
@@ -406,26 +347,27 @@ func band(s *system) *probode.Bandwidth {
 	return &b
 }
 
+// inJacobian returns a function that returns the position of entry (i, j) in a Jacobian of
+// q.
+func inJacobian(q *probode.Problem) func(i, j int) int {
+	if b := q.Band; b != nil {
+		return func(i, j int) int { return i*(b.Lower+b.Upper+1) + j - i + b.Lower }
+	}
+	return func(i, j int) int { return i*q.Dim() + j }
+}
+
 // The method events() adds the events and switches of a system to q.
-func (c *compiledInstance) events(q *probode.Problem, s *system, inputs []string) error {
-	add := func(n *expr.Node, name string, after bool, fit func(t float64) float64, e probode.Event) error {
-		at, err := newProgram(c.params, []*expr.Node{n})
-		if err != nil {
-			return err
-		}
+func (c *compiledInstance) events(q *probode.Problem, s *system, inputs []string) {
+	add := func(n *expr.Node, name string, after bool, fit func(t float64) float64, e probode.Event) {
+		at := scalar(n, append([]string{expr.Time}, c.params...))
 		e.Name, e.SeenAfter = name, !after
-		time := func(theta []float64) float64 {
-			var t [1]float64
-			at.eval1(t[:], theta)
-			return fit(t[0])
-		}
+		time := func(theta []float64) float64 { return fit(at(0, nil, theta)) }
 		if len(n.Symbols()) > 0 {
 			e.When = time
 		} else {
 			e.Time = time(make([]float64, len(c.params)))
 		}
 		q.Events = append(q.Events, e)
-		return nil
 	}
 	// The switches come first, so that a jump at the time of a switch is applied after
 	// the switch.
@@ -436,19 +378,13 @@ func (c *compiledInstance) events(q *probode.Problem, s *system, inputs []string
 			}
 			return t
 		}
-		if err := add(n, "switch", false, never, probode.Event{}); err != nil {
-			return err
-		}
+		add(n, "switch", false, never, probode.Event{})
 	}
 	for _, e := range s.events {
-		jump, err := c.jump(s, e.Jumps, inputs)
-		if err != nil {
-			return err
-		}
+		jump := c.jump(s, e.Jumps, inputs)
 		if e.Trigger != nil {
-			if jump.Trigger, err = newTrigger(e.Trigger, inputs); err != nil {
-				return err
-			}
+			margin, _ := e.Trigger.Margin()
+			jump.Trigger = scalar(margin, inputs)
 			jump.Name, jump.AtStart, jump.SeenAfter = "event "+text.Clip(e.ID), e.Early == equations.Late, true
 			q.Events = append(q.Events, jump)
 			continue
@@ -463,39 +399,28 @@ func (c *compiledInstance) events(q *probode.Problem, s *system, inputs []string
 			}
 			return math.Inf(-1) // the event is missed
 		}
-		if err := add(e.Time, "event "+text.Clip(e.ID), e.After, fit, jump); err != nil {
-			return err
-		}
+		add(e.Time, "event "+text.Clip(e.ID), e.After, fit, jump)
 	}
-	return nil
 }
 
-// newTrigger returns a trigger function, which is positive where the given condition is
-// true.
-func newTrigger(condition *expr.Node, inputs []string) (func(t float64, x, theta []float64) float64, error) {
-	g, _ := condition.Margin()
-	p, err := newProgram(inputs, []*expr.Node{g})
+// The function scalar() returns a function that evaluates one expression.
+func scalar(n *expr.Node, inputs []string) func(t float64, x, theta []float64) float64 {
+	p := newProgram(inputs, []*expr.Node{n})
 	return func(t float64, x, theta []float64) float64 {
 		var v [1]float64
 		p.eval(v[:], t, x, theta)
 		return v[0]
-	}, err
+	}
 }
 
 // The method jump() returns an event whose fields Jump and JumpPullback are set. If two
 // jumps set the same state, the later one takes effect.
-func (c *compiledInstance) jump(s *system, jumps []equations.Jump, inputs []string) (e probode.Event, err error) {
+func (c *compiledInstance) jump(s *system, jumps []equations.Jump, inputs []string) (e probode.Event) {
 	values, index := make([]*expr.Node, len(jumps)), make([]int, len(jumps))
 	for k, j := range jumps {
 		values[k], index[k] = j.Value, slices.Index(s.states, j.State)
-		if index[k] < 0 {
-			return e, fmt.Errorf("an event sets %s, which is not a state", text.Clip(j.State))
-		}
 	}
-	p, err := newProgram(inputs, values)
-	if err != nil {
-		return e, err
-	}
+	p := newProgram(inputs, values)
 	e.Jump = func(x []float64, t float64, theta []float64) {
 		m := p.take(t, x, theta)
 		for k, v := range m.out {
@@ -515,7 +440,7 @@ func (c *compiledInstance) jump(s *system, jumps []equations.Jump, inputs []stri
 		defer g.pool.Put(m)
 		return g.add(lambda, dtheta, m.out)
 	}
-	return e, nil
+	return e
 }
 
 // A program evaluates expressions. Any number of goroutines may use a program.
@@ -530,17 +455,18 @@ type machine struct {
 }
 
 // newProgram compiles expressions. The argument `held` lists the names of parameters that
-// often keep their values between two evaluations.
-func newProgram(inputs []string, outputs []*expr.Node, held ...string) (*program, error) {
+// often keep their values between two evaluations. newProgram panics if the expressions
+// cannot be compiled: those of an Instance contain only the time, states and parameters.
+func newProgram(inputs []string, outputs []*expr.Node, held ...string) *program {
 	c, err := expr.Compile(inputs, outputs, held...)
 	if err != nil {
-		return nil, err
+		panic("model: " + err.Error())
 	}
 	p := &program{}
 	p.pool.New = func() any {
 		return &machine{c.Clone(), make([]float64, len(inputs)), make([]float64, len(outputs))}
 	}
-	return p, nil
+	return p
 }
 
 // The method take() gets a machine from the pool, evaluates the program on this machine,
@@ -562,13 +488,6 @@ func (p *program) eval(dst []float64, t float64, x, theta []float64) {
 	p.pool.Put(m)
 }
 
-// eval1 evaluates the program with all inputs in one slice.
-func (p *program) eval1(dst, in []float64) {
-	m := p.pool.Get().(*machine)
-	m.Eval(dst, in)
-	p.pool.Put(m)
-}
-
 // A scatter evaluates a vector and the entries of a sparse matrix, and writes each entry
 // to its position in the matrix.
 type scatter struct {
@@ -577,20 +496,25 @@ type scatter struct {
 	place []int
 }
 
-func newScatter(inputs []string, vector []*expr.Node, matrix [][]*expr.Node, place func(i, j int) int, held ...string) (*scatter, error) {
-	s := &scatter{first: len(vector)}
-	outputs := slices.Clone(vector)
-	for i, row := range matrix {
-		for j, n := range row {
-			if n != nil {
-				outputs = append(outputs, n)
-				s.place = append(s.place, place(i, j))
+// The function lazily() returns a function that compiles a vector and a matrix when they are
+// first needed. Many solves do not need the derivatives: explicit methods, for example, never
+// need the Jacobian. Compiling those of a large model takes time, and they can be its longest
+// programs.
+func lazily(inputs []string, vector []*expr.Node, matrix func() [][]*expr.Node, place func(i, j int) int, held ...string) func() *scatter {
+	return sync.OnceValue(func() *scatter {
+		s := &scatter{first: len(vector)}
+		outputs := slices.Clone(vector)
+		for i, row := range matrix() {
+			for j, n := range row {
+				if n != nil {
+					outputs = append(outputs, n)
+					s.place = append(s.place, place(i, j))
+				}
 			}
 		}
-	}
-	var err error
-	s.program, err = newProgram(inputs, outputs, held...)
-	return s, err
+		s.program = newProgram(inputs, outputs, held...)
+		return s
+	})
 }
 
 func (s *scatter) eval(vector, matrix []float64, t float64, x, theta []float64) {

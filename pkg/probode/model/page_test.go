@@ -21,7 +21,7 @@ func TestErrorsOfThePage(t *testing.T) {
 			{negativeBinomialNoise, []float64{40}, f + f*f/40},
 			{binomialNoise, []float64{25}, f * (1 - f/25)},
 		} {
-			of := (&row{distribution: c.distribution, scale: Lin}).known()
+			of := (&observable{distribution: c.distribution, scale: Lin}).known()
 			mass, mean, square := 0.0, 0.0, 0.0
 			for y := range 2000 {
 				p := math.Exp(of.LogProb(float64(y), f, c.own))
@@ -52,7 +52,7 @@ func TestErrorsOfThePage(t *testing.T) {
 				Log10: {math.Log10, func(y float64) float64 { return 1 / (y * math.Ln10) }},
 			} {
 				want := math.Log(density(g[0](y)-g[0](f)) * g[1](y))
-				if got := (&row{distribution: name, scale: scale}).known().LogProb(y, f, own); math.Abs(got-want) > 1e-12*(1+math.Abs(want)) {
+				if got := (&observable{distribution: name, scale: scale}).known().LogProb(y, f, own); math.Abs(got-want) > 1e-12*(1+math.Abs(want)) {
 					t.Errorf("%s on the scale %s: the log density of %v is %v: want %v", name, scale, y, got, want)
 				}
 			}

@@ -40,8 +40,8 @@ import (
 // error if an estimated parameter has neither a prior nor bounds, or if a parameter that
 // the model uses has no nominal value.
 func (p *File) Posterior() (*bayes.Posterior, error) {
-	theta, err := p.nominal()
-	if err != nil {
+	theta := p.Nominal()
+	if err := p.complete(theta); err != nil {
 		return nil, err
 	}
 	b := &bayes.Posterior{Setup: probode.Setup{Method: methods.Radau{}, Mesh: probode.Frozen{Tolerance: probode.Tolerance{Relative: 1e-6}}}}
@@ -62,10 +62,7 @@ func (p *File) Posterior() (*bayes.Posterior, error) {
 		if err != nil {
 			return nil, err
 		}
-		x, _, err := p.observed(c, theta, p.estimated(), false)
-		if err != nil {
-			return nil, err
-		}
+		x, _ := p.observed(c, theta, p.estimated(), false)
 		b.Experiments = append(b.Experiments, x...)
 		if slices.ContainsFunc(e.events, func(v equations.Event) bool { return v.Trigger != nil }) {
 			b.Mesh = probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-6}} // no fixed grid knows the times
@@ -175,7 +172,7 @@ type paramSource struct {
 // distribution, including those that are parameters of the model. The value of the
 // parameter can be read from this column. If `likelihood` is true, the problems have only
 // those parameters on which the states depend.
-func (p *File) observed(c *compiledInstance, theta []float64, free []int, likelihood bool) (list []bayes.Experiment, places []place, err error) {
+func (p *File) observed(c *compiledInstance, theta []float64, free []int, likelihood bool) (list []bayes.Experiment, places []place) {
 	// Rows are sorted by time, so rows at the steady state are last.
 	rows := c.e.rows
 	n := len(rows)
@@ -222,13 +219,11 @@ func (p *File) observed(c *compiledInstance, theta []float64, free []int, likeli
 				}
 			}
 		}
-		if err := w.observe(); err != nil {
-			return nil, nil, err
-		}
+		w.observe()
 		list, places = append(list, w.x), append(places, placed...)
 		first += len(w.x.Data.T) * len(w.columns)
 	}
-	return list, places, nil
+	return list, places
 }
 
 // A writer converts rows of an experiment to an experiment of package bayes.
@@ -276,7 +271,7 @@ func (w *writer) rows(rows []row) []place {
 		}
 		k := -1
 		for j, c := range w.columns {
-			if math.IsNaN(data.Y[n-1][j]) && c.row != nil && c.row.observable == r.observable && slices.EqualFunc(c.row.formulas(), r.formulas(), (*expr.Node).Equal) {
+			if math.IsNaN(data.Y[n-1][j]) && c.row != nil && c.row.id == r.id && slices.EqualFunc(c.row.formulas(), r.formulas(), (*expr.Node).Equal) {
 				k = j
 				break
 			}
@@ -305,9 +300,9 @@ func (w *writer) rows(rows []row) []place {
 // The method column() adds a column for a row, and columns for the parameters of its
 // distribution.
 func (w *writer) column(r *row) int {
-	name, same := r.observable, 0
+	name, same := r.id, 0
 	for _, c := range w.columns {
-		if c.row != nil && c.row.observable == r.observable {
+		if c.row != nil && c.row.id == r.id {
 			same++
 		}
 	}
@@ -324,16 +319,13 @@ func (w *writer) column(r *row) int {
 }
 
 // The method observe() sets the fields Observe and ObserveSlopes of the experiment.
-func (w *writer) observe() error {
+func (w *writer) observe() {
 	inputs := append(append([]string{expr.Time}, w.e.states...), w.params...)
 	formulas := make([]*expr.Node, len(w.columns))
 	for i, c := range w.columns {
 		formulas[i] = c.formula.Substitute(w.known).Simplify()
 	}
-	f, err := newProgram(inputs, formulas)
-	if err != nil {
-		return err
-	}
+	f := newProgram(inputs, formulas)
 	// The argument `theta` may have one more element after the parameters: the noise scale
 	// of the solver.
 	n, d := len(w.params), len(w.e.states)
@@ -350,7 +342,6 @@ func (w *writer) observe() error {
 			copy(dst[k*wide:], own[k*(d+n):(k+1)*(d+n)])
 		}
 	}
-	return nil
 }
 
 // noNoise is the distribution of a column without measurements. A draw from noNoise is

@@ -20,7 +20,6 @@ type family struct {
 	petab bool   // PEtab has it as well
 	on    Scale  // scale on which the value has the distribution; "" means the scale of the parameter
 	min   float64
-	max   float64
 	check func(a, b float64) bool
 	of    func(a, b float64) cumulative
 }
@@ -43,21 +42,21 @@ var families = func() []family {
 	double := func(a, b float64) cumulative { return laplace{distuv.Laplace{Mu: a, Scale: b}} }
 	heavy := func(a, b float64) cumulative { return cauchy{a, b} }
 	return []family{
-		{"uniform", "from;to", true, Lin, -inf, inf, ordered, uniform},
-		{"normal", "mean;sd", true, Lin, -inf, inf, spread, normal},
-		{"laplace", "location;scale", true, Lin, -inf, inf, spread, double},
-		{"logNormal", "mean;sd", true, Log, -inf, inf, spread, normal},
-		{"logLaplace", "location;scale", true, Log, -inf, inf, spread, double},
-		{"parameterScaleUniform", "from;to", true, "", -inf, inf, ordered, uniform},
-		{"parameterScaleNormal", "mean;sd", true, "", -inf, inf, spread, normal},
-		{"parameterScaleLaplace", "location;scale", true, "", -inf, inf, spread, double},
-		{"halfNormal", "sd", false, Lin, 0, inf, one, func(a, _ float64) cumulative { return distuv.Normal{Sigma: a} }},
-		{"cauchy", "location;scale", false, Lin, -inf, inf, spread, heavy},
-		{"halfCauchy", "scale", false, Lin, 0, inf, one, func(a, _ float64) cumulative { return cauchy{0, a} }},
-		{"exponential", "rate", false, Lin, -inf, inf, one, func(a, _ float64) cumulative { return distuv.Exponential{Rate: a} }},
-		{"gamma", "shape;rate", false, Lin, -inf, inf, both, func(a, b float64) cumulative { return distuv.Gamma{Alpha: a, Beta: b} }},
-		{"inverseGamma", "shape;scale", false, Lin, -inf, inf, both, func(a, b float64) cumulative { return distuv.InverseGamma{Alpha: a, Beta: b} }},
-		{"beta", "a;b", false, Lin, -inf, inf, both, func(a, b float64) cumulative { return distuv.Beta{Alpha: a, Beta: b} }},
+		{"uniform", "from;to", true, Lin, -inf, ordered, uniform},
+		{"normal", "mean;sd", true, Lin, -inf, spread, normal},
+		{"laplace", "location;scale", true, Lin, -inf, spread, double},
+		{"logNormal", "mean;sd", true, Log, -inf, spread, normal},
+		{"logLaplace", "location;scale", true, Log, -inf, spread, double},
+		{"parameterScaleUniform", "from;to", true, "", -inf, ordered, uniform},
+		{"parameterScaleNormal", "mean;sd", true, "", -inf, spread, normal},
+		{"parameterScaleLaplace", "location;scale", true, "", -inf, spread, double},
+		{"halfNormal", "sd", false, Lin, 0, one, func(a, _ float64) cumulative { return distuv.Normal{Sigma: a} }},
+		{"cauchy", "location;scale", false, Lin, -inf, spread, heavy},
+		{"halfCauchy", "scale", false, Lin, 0, one, func(a, _ float64) cumulative { return cauchy{0, a} }},
+		{"exponential", "rate", false, Lin, -inf, one, func(a, _ float64) cumulative { return distuv.Exponential{Rate: a} }},
+		{"gamma", "shape;rate", false, Lin, -inf, both, func(a, b float64) cumulative { return distuv.Gamma{Alpha: a, Beta: b} }},
+		{"inverseGamma", "shape;scale", false, Lin, -inf, both, func(a, b float64) cumulative { return distuv.InverseGamma{Alpha: a, Beta: b} }},
+		{"beta", "a;b", false, Lin, -inf, both, func(a, b float64) cumulative { return distuv.Beta{Alpha: a, Beta: b} }},
 	}
 }()
 
@@ -200,7 +199,7 @@ func newScalePrior(q *Parameter) (scalePrior, error) {
 		if d.Of = f.of(q.Prior.A, q.Prior.B); f.on != "" {
 			d.On = f.on
 		}
-		d.Min, d.Max = max(d.Min, f.min), min(d.Max, f.max)
+		d.Min = max(d.Min, f.min)
 	}
 	if d.On != Lin || q.Scale != Lin {
 		d.Min = max(d.Min, 0)

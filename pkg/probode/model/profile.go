@@ -13,7 +13,6 @@ import (
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes/shape"
-	"github.com/probode/probode/pkg/probode/internal/pieces"
 )
 
 // A ProfileLikelihood is the profile likelihood of a parameter: for each value of the
@@ -142,20 +141,13 @@ func (f *fitting) sides(ctx context.Context, from []float64, threshold float64, 
 	for i := range sides {
 		sides[i] = side{end: from[i/2], err: errStopped}
 	}
-	_, err := pieces.Each(ctx, f.set.Workers, len(sides), f.set.Progress, func() func(int) error {
-		s, err := f.search(ctx)
-		return func(i int) error {
-			if err != nil {
-				return err
-			}
-			sides[i] = s.side(from, i/2, float64(2*(i%2)-1), threshold, 0)
-			if higher := (*higherError)(nil); restart && errors.As(sides[i].err, &higher) {
-				return higher
-			}
-			return nil
+	return sides, f.each(ctx, ctx, len(sides), f.set.Progress, func(s *search, i int) error {
+		sides[i] = s.side(from, i/2, float64(2*(i%2)-1), threshold, 0)
+		if higher := (*higherError)(nil); restart && errors.As(sides[i].err, &higher) {
+			return higher
 		}
+		return nil
 	})
-	return sides, err
 }
 
 // The method extend() computes the profiles again, starting from the end points of other
@@ -201,17 +193,11 @@ func (f *fitting) extend(ctx context.Context, sides []side, from []float64, best
 		if tasks == nil {
 			return nil
 		}
-		_, err := pieces.Each(ctx, f.set.Workers, len(tasks), nil, func() func(int) error {
-			s, err := f.search(ctx)
-			return func(n int) error {
-				if err != nil {
-					return err
-				}
-				t := tasks[n]
-				sign := float64(2*(t.i%2) - 1)
-				sides[t.i].join(s.side(t.x, t.i/2, sign, threshold, t.below), t.i/2, sign)
-				return nil
-			}
+		err := f.each(ctx, ctx, len(tasks), nil, func(s *search, n int) error {
+			t := tasks[n]
+			sign := float64(2*(t.i%2) - 1)
+			sides[t.i].join(s.side(t.x, t.i/2, sign, threshold, t.below), t.i/2, sign)
+			return nil
 		})
 		if err != nil {
 			return err

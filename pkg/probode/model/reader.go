@@ -44,7 +44,7 @@ type fixed struct {
 // The method id() returns v. If v cannot be a name in formulas, the method reports an
 // error.
 func (r *modelReader) id(line int, what, v string) string {
-	if !source.IsID(v) || expr.Reserved(v) {
+	if !expr.IsID(v) || expr.Reserved(v) {
 		r.Failf(line, "%s is %q: want letters, digits and _, not beginning with a digit, and not a reserved word such as \"inf\" or \"and\"", what, v)
 	}
 	return v

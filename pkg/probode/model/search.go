@@ -52,10 +52,7 @@ func (f *fitting) search(ctx context.Context) (*search, error) {
 		return nil, err
 	}
 	for _, q := range s.fine.parts {
-		x, _, err := f.p.observed(q.compiledInstance, f.theta, f.free, true)
-		if err != nil {
-			return nil, err
-		}
+		x, _ := f.p.observed(q.compiledInstance, f.theta, f.free, true)
 		s.posterior.Experiments = append(s.posterior.Experiments, x...)
 		for range x {
 			s.partOf = append(s.partOf, q)
@@ -193,11 +190,8 @@ type end struct {
 // The method rough() runs a search with the solver tolerance in the settings.
 func (f *search) rough(e *end) {
 	f.evaluations = 0
-	a := &e.ascent
-	a.Tolerance = rise
-	for _, b := range f.boxes {
-		a.Low, a.High = append(a.Low, b.low), append(a.High, b.high)
-	}
+	e.ascent = *f.around(nil, 0)
+	e.ascent.Tolerance = rise
 	if e.Err = f.begin(e); e.Err != nil {
 		return
 	}

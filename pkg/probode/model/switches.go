@@ -14,34 +14,29 @@ import (
 // abs also counts as a condition. If g = g₀ + g₁ t, and g₀ and g₁ contain neither the
 // time nor states, the condition changes at t = −g₀/g₁.
 func (l *lowering) findSwitches() {
-	for _, c := range expr.Conditions(l.rates...) {
-		_, args := c.Operator()
-		at, ok := l.crossing(expr.Call("minus", args[0], args[1]))
+	conditions := expr.Conditions(l.rates...)
+	// If a condition in a trigger changes at a time that is known beforehand, no step may
+	// cross this time.
+	for _, e := range l.events {
+		if e.Trigger != nil {
+			conditions = append(conditions, expr.Conditions(e.Trigger)...)
+		}
+	}
+	for _, c := range conditions {
+		at, ok := l.crossing(c)
 		if ok && at != nil && !slices.ContainsFunc(l.switches, at.Equal) {
 			l.switches = append(l.switches, at)
 		}
 	}
-	// If a condition in a trigger changes at a time that is known beforehand, no step may
-	// cross this time.
-	for _, e := range l.events {
-		if e.Trigger == nil {
-			continue
-		}
-		for _, c := range expr.Conditions(e.Trigger) {
-			_, args := c.Operator()
-			at, ok := l.crossing(expr.Call("minus", args[0], args[1]))
-			if ok && at != nil && !slices.ContainsFunc(l.switches, at.Equal) {
-				l.switches = append(l.switches, at)
-			}
-		}
-	}
 }
 
-// The method crossing() returns a formula for the time at which g is 0. The formula
-// contains only parameters. The formula is nil if g depends neither on time nor on
-// states. The second result is false if the time is not known before the equations are
-// solved.
-func (l *lowering) crossing(g *expr.Node) (*expr.Node, bool) {
+// The method crossing() returns a formula for the time at which the two sides of a
+// comparison are equal. The formula contains only parameters. The formula is nil if the
+// difference of the sides depends neither on time nor on states. The second result is false
+// if the time is not known before the equations are solved.
+func (l *lowering) crossing(comparison *expr.Node) (*expr.Node, bool) {
+	_, sides := comparison.Operator()
+	g := expr.Call("minus", sides...)
 	if l.fixed(g) {
 		return nil, true
 	}
@@ -75,8 +70,7 @@ func (e *Instance) branches(l *lowering) *system {
 	}
 	h, by := e.system, map[*expr.Node]*expr.Node{}
 	for _, c := range expr.Comparisons(e.rates...) {
-		_, args := c.Operator()
-		if _, known := l.crossing(expr.Call("minus", args[0], args[1])); known {
+		if _, known := l.crossing(c); known {
 			continue
 		}
 		if _, ok := c.Margin(); !ok {

@@ -7,28 +7,59 @@ import (
 	"strings"
 
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
-	"github.com/probode/probode/pkg/probode/model/internal/petab"
 	"github.com/probode/probode/pkg/probode/model/internal/sbml"
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// The method petab() reads a PEtab 1 problem, starting from its YAML file.
+// The method petab() reads a PEtab 1 problem. The YAML file s, whose contents are in y,
+// lists the names of the tables.
 func (f *files) petab(s *source.File, y *source.Node) *File {
+	y.Mapping("the file")
+	if v := y.Must("the file", "format_version"); v != "1" && v != "1.0" && v != "1.0.0" {
+		s.Refuse(y.LineOf("format_version"), "PEtab "+v, "want format_version 1")
+	}
+	y.Mapping("the file", "format_version", "parameter_file", "problems", "extensions") // other versions have other keys
+	if e := y.Get("extensions"); e != nil && len(e.Keys)+len(e.Items) > 0 {
+		s.Refuse(e.Line, "PEtab extension", "want none")
+	}
+	tables := func(n *source.Node, key string) (list []*source.Table) {
+		for _, name := range n.FileNames(key, n.List(key)) {
+			list = append(list, s.Read(name, source.MaxTable).Table(0))
+		}
+		return list
+	}
 	p := &File{Name: strings.TrimSuffix(path.Base(s.Name), path.Ext(s.Name))}
-	tables := petab.Read(s, y)
-	for _, t := range tables.Parameters {
+	parameters, problems := tables(y, "parameter_file"), y.List("problems")
+	if len(parameters) == 0 {
+		s.Failf(y.Line, "the problem has no parameter_file")
+	}
+	if len(problems) == 0 {
+		s.Failf(y.Line, "the list of problems is empty")
+	}
+	for _, t := range parameters {
 		p.Params = append(p.Params, parameterTable(t)...)
 	}
 	f.checkParams(p.Params)
-	for _, q := range tables.Models {
-		m := &Model{Equations: *sbml.Read(f.Files, q.SBML)}
-		for _, t := range q.Observables {
+	for _, q := range problems {
+		q.Mapping("a problem", "sbml_files", "measurement_files", "condition_files", "observable_files", "visualization_files", "mapping_files", "model_files")
+		for _, k := range []string{"mapping_files", "model_files"} {
+			if len(q.List(k)) > 0 {
+				s.Refuse(q.LineOf(k), "PEtab "+k, "want PEtab 1 with SBML")
+			}
+		}
+		sbmls := q.List("sbml_files")
+		if len(sbmls) != 1 {
+			s.Failf(q.Line, "%d sbml_files: want one", len(sbmls))
+		}
+		observables, conditions, measurements := tables(q, "observable_files"), tables(q, "condition_files"), tables(q, "measurement_files")
+		m := &Model{Equations: *sbml.Read(f.Files, sbmls[0].FileName())}
+		for _, t := range observables {
 			m.observables = append(m.observables, observableTable(t)...)
 		}
-		for _, t := range q.Conditions {
+		for _, t := range conditions {
 			m.conditions = append(m.conditions, conditionTable(t)...)
 		}
-		for _, t := range q.Measurements {
+		for _, t := range measurements {
 			m.Data = append(m.Data, measurementTable(t, m, true)...)
 		}
 		notInBoth(p.Params, m.conditions)
@@ -40,10 +71,7 @@ func (f *files) petab(s *source.File, y *source.Node) *File {
 // notInBoth reports an error if a parameter is in the parameter table and is also set by
 // a condition.
 func notInBoth(params []Parameter, conditions []condition) {
-	in := map[string]bool{}
-	for _, q := range params {
-		in[q.ID] = true
-	}
+	in := idsOf(params)
 	for _, c := range conditions {
 		for _, s := range c.set {
 			if in[s.id] {
@@ -99,7 +127,7 @@ func (f *files) checkParams(list []Parameter) {
 	first := map[string]source.Where{}
 	for _, p := range list {
 		w := p.where
-		if !source.IsID(p.ID) {
+		if !expr.IsID(p.ID) {
 			w.Failf("parameter id %q: want letters, digits and _, not beginning with a digit", p.ID)
 		}
 		if p.ID == expr.Time || expr.Reserved(p.ID) {
@@ -176,18 +204,9 @@ func measurementTable(t *source.Table, m *Model, conditions bool) []Observation 
 	if conditions {
 		t.Need("simulationConditionId")
 	}
-	for _, c := range t.Columns {
-		switch c {
-		case "observableId", "simulationConditionId", "preequilibrationConditionId", "measurement", "time",
-			"observableParameters", "noiseParameters", "datasetId", "replicateId", "observableTransformation", "noiseDistribution":
-		default:
-			t.Warnf(1, "column %s is not part of PEtab and is ignored", c)
-		}
-	}
-	byID := map[string]*observable{}
-	for i := range m.observables {
-		byID[m.observables[i].id] = &m.observables[i]
-	}
+	t.ExtraColumns("observableId", "simulationConditionId", "preequilibrationConditionId", "measurement", "time",
+		"observableParameters", "noiseParameters", "datasetId", "replicateId", "observableTransformation", "noiseDistribution")
+	byID := m.observablesByID()
 	var list []Observation
 	for _, r := range t.Rows {
 		d := Observation{Observable: r.Must("observableId"), Condition: r.Get("simulationConditionId"),

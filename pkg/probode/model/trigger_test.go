@@ -165,7 +165,7 @@ data: |
 		}
 		for i, r := range experiments(t, p)[0].rows {
 			if got := v.Instances[0].Simulated[i]; math.Abs(got-r.value) > 1e-9 { // rounding of numbers up to 1000
-				t.Errorf("%+v: %s(%v) is %v: want %v", s.Tolerance, r.observable, r.time, got, r.value)
+				t.Errorf("%+v: %s(%v) is %v: want %v", s.Tolerance, r.id, r.time, got, r.value)
 			}
 		}
 	}

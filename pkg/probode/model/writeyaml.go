@@ -40,9 +40,7 @@ func (p *File) WriteYAML(dir string) (name string, err error) {
 		return "", err
 	}
 	if len(w.m.Data) > 0 {
-		var data bytes.Buffer
-		w.m.writeRows(&data, "measurement", nil)
-		if err := os.WriteFile(filepath.Join(dir, "measurements.tsv"), data.Bytes(), 0o666); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, "measurements.tsv"), w.m.dataRows("measurement", nil), 0o666); err != nil {
 			return "", err
 		}
 	}
@@ -80,7 +78,7 @@ func (e *mapping) add(key, value string) {
 
 func (e *mapping) number(key string, v float64) {
 	if !math.IsNaN(v) {
-		e.add(key, strconv.FormatFloat(v, 'g', -1, 64))
+		e.add(key, numberText(v))
 	}
 }
 
@@ -212,10 +210,7 @@ func (w *yamlWriter) file(name string) ([]byte, error) {
 func (w *yamlWriter) constants() error {
 	m := w.m
 	w.assignments = slices.Clone(m.Assignments)
-	fixed := map[string]bool{} // names whose value does not change during an experiment
-	for _, q := range w.params {
-		fixed[q.ID] = true
-	}
+	fixed := idsOf(w.params) // names whose value does not change during an experiment
 	for i := range m.Constants {
 		fixed[m.Constants[i].ID] = true
 	}

@@ -23,20 +23,22 @@ td.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowra
 .good { color: #00704f; } .bad { color: #b34700; }
 `
 
-// A Page is an HTML page that is written from top to bottom.
-type Page struct{ strings.Builder }
+// A Page is an HTML page that is written from top to bottom. Err is the first error.
+type Page struct {
+	strings.Builder
+	Err error
+}
 
 // Text writes a paragraph of HTML.
 func (p *Page) Text(format string, args ...any) { fmt.Fprintf(p, "<p>"+format+"</p>\n", args...) }
 
 // Figure writes a figure with its caption.
-func (p *Page) Figure(g viz.Graphic, caption string) error {
+func (p *Page) Figure(g viz.Graphic, caption string) {
 	h, err := viz.HTML(g)
-	if err != nil {
-		return err
+	if p.Err == nil {
+		p.Err = err
 	}
 	fmt.Fprintf(p, "<figure>\n%s<figcaption>%s</figcaption></figure>\n", h, html.EscapeString(caption))
-	return nil
 }
 
 // Table writes a table inside a div with the given attributes. Numbers are aligned right.

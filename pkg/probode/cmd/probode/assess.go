@@ -7,7 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -103,11 +102,7 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	if s.Sampler, err = samplerNamed(*name); err != nil {
 		return err
 	}
-	if !s.Sampler.Target().Noisy() {
-		if idle := needs(flags, "with -scheme "+*name+", which uses a solver without noise", "alpha", "noise"); idle != nil {
-			fmt.Fprintln(os.Stderr, "warning:", idle)
-		}
-	}
+	warnIdle(flags, *name, s.Sampler)
 	p, err := m.build()
 	if err != nil {
 		return err

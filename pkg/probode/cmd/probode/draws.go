@@ -1,7 +1,9 @@
 package main
 
 import (
+	"flag"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/probode/probode/pkg/probode"
@@ -50,6 +52,17 @@ func samplerNamed(name string) (sample.Sampler, error) {
 		}
 	}
 	return nil, fmt.Errorf("-scheme %s: want %s", name, samplerNames())
+}
+
+// warnIdle writes a warning if flags for the noise of the solver are given, but the sampler
+// uses a solver without noise.
+func warnIdle(flags *flag.FlagSet, name string, s sample.Sampler) {
+	if s.Target().Noisy() {
+		return
+	}
+	if idle := needs(flags, "with -scheme "+name+", which uses a solver without noise", "alpha", "noise"); idle != nil {
+		fmt.Fprintln(os.Stderr, "warning:", idle)
+	}
 }
 
 // maxDraws is the largest allowed number of draws, which is far more than any study

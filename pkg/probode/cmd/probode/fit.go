@@ -85,14 +85,11 @@ func fit(ctx context.Context, args []string, out io.Writer) error {
 	if err := parseOnly(flags, args, fitHelp, out); err != nil {
 		return err
 	}
-	given := false
-	flags.Visit(func(g *flag.Flag) { given = given || g.Name == "starts" })
-	if f.start != "" && !given {
-		f.starts = 0
-	}
 	least := 1
 	if f.start != "" {
-		least = 0
+		if least = 0; !given(flags, "starts") {
+			f.starts = 0
+		}
 	}
 	if err := first(inRange("starts", f.starts, least, 1_000_000), checkEnding("out", f.figure.path, ".html", ".png", ".svg"), checkOutputs(f.figure, f.table)); err != nil {
 		return err

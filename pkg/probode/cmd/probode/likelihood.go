@@ -59,10 +59,8 @@ func likelihood(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	to := outFile{"json", *file}
-	if *folder != "" {
-		if *at != "nominal" {
-			return errors.New("-petab and -at cannot be used together: the folder would contain the nominal parameters, but the simulations would use the parameters of -at")
-		}
+	if *folder != "" && *at != "nominal" {
+		return errors.New("-petab and -at cannot be used together: the folder would contain the nominal parameters, but the simulations would use the parameters of -at")
 	}
 	for _, f := range []outFile{{"petab", *folder}, {"yaml", *yaml}} {
 		if _, err := os.Lstat(f.path); f.path != "" && err == nil {

@@ -264,9 +264,9 @@ const outsideHelp = "allow the model file to name files outside its folder"
 // valuesAt reads the value of the flag -at, and returns the values of all parameters on
 // the linear scale.
 func valuesAt(p *modelfile.File, at string) ([]float64, error) {
-	theta, names := make([]float64, len(p.Params)), make([]string, len(p.Params))
-	for i, q := range p.Params {
-		theta[i], names[i] = q.Nominal, q.ID
+	theta, names := p.Nominal(), []string{}
+	for _, q := range p.Params {
+		names = append(names, q.ID)
 	}
 	if strings.TrimSpace(at) == "nominal" {
 		return theta, nil

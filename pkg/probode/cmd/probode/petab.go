@@ -9,7 +9,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -105,16 +104,11 @@ func tryProblem(ctx context.Context, file string, limit time.Duration, outside b
 	if err != nil {
 		return refused(err)
 	}
-	states, free, points := 0, 0, 0
+	states := 0
 	for _, m := range p.Models {
 		states = max(states, len(m.States))
-		points += len(m.Data)
 	}
-	for _, q := range p.Params {
-		if q.Estimate {
-			free++
-		}
-	}
+	free, points := p.Size()
 	for i, n := range []int{states, free, len(list), points} {
 		row[1+i] = strconv.Itoa(n)
 	}
@@ -124,7 +118,7 @@ func tryProblem(ctx context.Context, file string, limit time.Duration, outside b
 	}
 	within, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the log-likelihood took longer than %v: set a larger -limit", limit))
 	defer cancel()
-	v, err := l.At(within, l.Nominal(), false)
+	v, err := l.At(within, p.Nominal(), false)
 	if err != nil {
 		if within.Err() != nil {
 			err = context.Cause(within)
@@ -154,13 +148,9 @@ func problemsIn(dir string) ([]string, error) {
 }
 
 func yamlFiles(dir string) (files, folders []string, err error) {
-	entries, err := os.ReadDir(dir)
+	entries, err := os.ReadDir(dir) // sorted by name
 	if err != nil {
-		var path *os.PathError
-		if errors.As(err, &path) {
-			err = path.Err
-		}
-		return nil, nil, fmt.Errorf("%s: cannot be read: %w", text.Clip(dir), err)
+		return nil, nil, fmt.Errorf("%s: cannot be read: %w", text.Clip(dir), reason(err))
 	}
 	for _, e := range entries {
 		full := filepath.Join(dir, e.Name())
@@ -173,7 +163,5 @@ func yamlFiles(dir string) (files, folders []string, err error) {
 			files = append(files, full)
 		}
 	}
-	sort.Strings(files)
-	sort.Strings(folders)
 	return files, folders, nil
 }

@@ -160,11 +160,7 @@ func (r *sampleRun) parse(args []string) error {
 	if r.sampler, err = samplerNamed(*name); err != nil {
 		return err
 	}
-	if !r.sampler.Target().Noisy() {
-		if idle := needs(flags, "with -scheme "+*name+", which uses a solver without noise", "alpha", "noise"); idle != nil {
-			fmt.Fprintln(os.Stderr, "warning:", idle)
-		}
-	}
+	warnIdle(flags, *name, r.sampler)
 	s.Seed, s.Chains, s.Draws = r.model.seed, r.model.chains, r.model.draws
 	s.Only, err = chainList(*only, s.Chains)
 	return err

@@ -219,7 +219,7 @@ func (s *solution) states(ctx context.Context, p *probode.Problem) (header []str
 		}
 		return out
 	}
-	if times == nil {
+	if times == nil { // a time at which the state jumps has a row before the jump and one after it
 		for i := range e.T {
 			rows = append(rows, row(i))
 		}

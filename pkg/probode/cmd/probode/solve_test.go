@@ -384,3 +384,21 @@ time: {variable: t}
 		}
 	}
 }
+
+// Without -times, a time at which the state jumps has two rows: one with the state just
+// before the jump, and one with the state just after it. Each dose adds 100 to the state.
+func TestSolveShowsJumps(t *testing.T) {
+	_, rows := table(t, "-model", "../../model/testdata/pk.yaml", "-condition", "low")
+	doses := 0
+	for i, row := range rows[1:] {
+		if before := rows[i]; row[0] == before[0] {
+			doses++
+			if rise := row[1] - before[1]; math.Abs(rise-100) > 1e-12*100 { // a sum with rounding errors
+				t.Errorf("at t = %g the dose adds %v: want 100", row[0], rise)
+			}
+		}
+	}
+	if doses != 4 {
+		t.Errorf("%d times appear twice: want the times of 4 doses", doses)
+	}
+}

@@ -31,30 +31,24 @@ func (m *model) starts(start string) (from [][]float64, err error) {
 	if m.loaded == nil {
 		return nil, errors.New("this value can be used only with -model, because a case has neither a fit nor nominal parameters")
 	}
-	all := []modelfile.End{{}} // nominal
-	if start != "nominal" {
-		if all, err = readEnds(start); err != nil {
-			return nil, err
-		}
+	all, err := startsOf(m.loaded, start, math.Inf(1))
+	if err != nil {
+		return nil, err
 	}
-	for _, end := range all[:min(len(all), mostEnds)] {
-		values := end.Parameters
-		if start == "nominal" {
-			values = map[string]float64{}
-			for _, q := range m.loaded.Params {
-				values[q.ID] = q.Nominal
-			}
-		}
-		theta, err := m.loaded.Theta(values)
-		if err == nil {
-			theta, err = m.loaded.Start(theta)
-		}
+	return m.inside(all[:min(len(all), mostEnds)])
+}
+
+// The method inside() converts values of all parameters to points of the posterior at which
+// a search can begin.
+func (m *model) inside(all [][]float64) (points [][]float64, err error) {
+	for _, theta := range all {
+		point, err := m.loaded.Start(theta)
 		if err != nil {
 			return nil, err
 		}
-		from = append(from, append(theta, m.unknownAlpha...))
+		points = append(points, append(point, m.unknownAlpha...))
 	}
-	return from, nil
+	return points, nil
 }
 
 // The function undetermined() reads the profiles in a file written by fit -json. The
@@ -108,6 +102,7 @@ func (m *model) best(name string) (points [][]float64, err error) {
 		return nil, err
 	}
 	last := math.Inf(1)
+	var all [][]float64
 	for _, e := range ends {
 		if e.LogLikelihood > last-0.01 || e.LogLikelihood < ends[0].LogLikelihood-10 {
 			continue
@@ -117,13 +112,9 @@ func (m *model) best(name string) (points [][]float64, err error) {
 		if err != nil {
 			return nil, err
 		}
-		point, err := m.loaded.Start(theta)
-		if err != nil {
-			return nil, err
-		}
-		points = append(points, append(point, m.unknownAlpha...))
+		all = append(all, theta)
 	}
-	return points, nil
+	return m.inside(all)
 }
 
 // startsOf returns the starting points of searches that the flag -start specifies. Each
@@ -135,11 +126,7 @@ func startsOf(p *modelfile.File, start string, below float64) ([][]float64, erro
 	case "":
 		return nil, nil
 	case "nominal":
-		var theta []float64
-		for _, q := range p.Params {
-			theta = append(theta, q.Nominal)
-		}
-		return [][]float64{theta}, nil
+		return [][]float64{p.Nominal()}, nil
 	}
 	ends, err := readEnds(start)
 	if err != nil {

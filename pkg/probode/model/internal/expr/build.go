@@ -2,6 +2,7 @@ package expr
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -45,11 +46,15 @@ func wantKind(name string, i int, n *Node, condition bool) error {
 	if fits(n, condition) {
 		return nil
 	}
-	want := "a number (piecewise(1, condition, 0) makes one)"
+	return &argError{i, fmt.Sprintf("argument %d of %s is %s: want %s", i+1, name, kind(n), wanted(condition))}
+}
+
+// The function wanted() describes what an operator requires: a condition or a number.
+func wanted(condition bool) string {
 	if condition {
-		want = "a condition (such as x > 0)"
+		return "a condition (such as x > 0)"
 	}
-	return &argError{i, fmt.Sprintf("argument %d of %s is %s: want %s", i+1, name, kind(n), want)}
+	return "a number (piecewise(1, condition, 0) makes one)"
 }
 
 func (b builder) apply(name string, args []*Node) (*Node, error) {
@@ -200,10 +205,8 @@ func heaviside(a []*Node) *Node {
 // result is a condition that contains only logical operators.
 func piecewise(a []*Node) *Node {
 	condition := false
-	for i := 0; i < len(a); i++ {
-		if i%2 == 0 && a[i].Boolean() {
-			condition = true
-		}
+	for i := 0; i < len(a); i += 2 {
+		condition = condition || a[i].Boolean()
 	}
 	if !condition {
 		a = slices.Clone(a)
@@ -230,7 +233,7 @@ func piecewise(a []*Node) *Node {
 func checkPiecewise(a []*Node) error {
 	condition := -1
 	for i, n := range a {
-		if i%2 == 1 && i < len(a) {
+		if i%2 == 1 {
 			if err := wantKind("piecewise", i, n, true); err != nil {
 				return err
 			}
@@ -350,13 +353,9 @@ func unknownFunction(name string, more []string) error {
 	if why, ok := refused[name]; ok {
 		return fmt.Errorf("function %s: %s", name, why)
 	}
-	names := slices.Clone(more)
-	for k := range builders {
-		names = append(names, k)
-	}
+	names := slices.AppendSeq(slices.Clone(more), maps.Keys(builders))
 	slices.Sort(names)
-	best := nearest(name, names)
-	if best != "" {
+	if best := nearest(name, names); best != "" {
 		return fmt.Errorf("function %s is not known: did you mean %s?", name, best)
 	}
 	return fmt.Errorf("function %s is not known: want a function such as exp, ln, log10, pow, piecewise, min or sin", name)

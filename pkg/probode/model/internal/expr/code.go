@@ -73,6 +73,36 @@ type straightLine struct {
 // The method first() returns the number of the value that the first instruction computes.
 func (s *straightLine) first() int32 { return int32(s.inputs + len(s.consts)) }
 
+// The method arrange() puts those instructions that are listed in the argument `order` into
+// this order, drops all others, and numbers the values again. Before the call, the values
+// of instructions have the numbers from, from+1, and so on. A constant may have the number
+// −1−k; its new number is then consts[k].
+func (s *straightLine) arrange(order []int32, from int32, consts []int32) {
+	at := make([]int32, len(s.code))
+	for k, i := range order {
+		at[i] = s.first() + int32(k)
+	}
+	renumber := func(v *int32) {
+		switch {
+		case *v < 0:
+			*v = consts[-1-*v]
+		case *v >= from:
+			*v = at[*v-from]
+		}
+	}
+	arranged := make([]instr, len(order))
+	for k, i := range order {
+		arranged[k] = s.code[i]
+		for _, o := range arranged[k].operands() {
+			renumber(o)
+		}
+	}
+	s.code = arranged
+	for i := range s.outputs {
+		renumber(&s.outputs[i])
+	}
+}
+
 // The method eval() evaluates an instruction that is not fused.
 func (in *instr) eval(a, b, c float64) float64 {
 	switch in.code {

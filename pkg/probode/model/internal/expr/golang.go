@@ -167,37 +167,28 @@ func (g *goWriter) write(assignments []Assignment) {
 	for i, in := range g.line.code {
 		v := first + int32(i)
 		if in.code == codeSelect {
-			g.temps++
-			t := "t" + strconv.Itoa(g.temps)
-			g.statement("%s := %s", t, g.float(in.c))
+			t := g.temp(v, g.float(in.c))
 			g.statement("if %s {", g.cond(in.a, goLogic))
 			g.statement("\t%s = %s", t, g.term(in.b, goLogic))
 			g.statement("}")
-			g.text[v] = goText{t, goAtom}
 			continue
 		}
 		if in.code == codeFunc+code(opSign) {
-			g.temps++
-			t := "t" + strconv.Itoa(g.temps)
-			g.statement("%s := %s", t, g.float(in.a))
+			t := g.temp(v, g.float(in.a))
 			g.statement("if %s > 0 {", t)
 			g.statement("\t%s = 1", t)
 			g.statement("} else if %s < 0 {", t)
 			g.statement("\t%s = -1", t)
 			g.statement("}")
-			g.text[v] = goText{t, goAtom}
 			continue
 		}
 		text := g.instr(&in)
 		g.text[v] = text
 		if uses[i] > 1 || len(text.s) > inlineMost {
-			g.temps++
-			t := "t" + strconv.Itoa(g.temps)
 			if in.code == codeMul && inSum[i] {
 				text.s = "float64(" + text.s + ")" // Go may also fuse across statements
 			}
-			g.statement("%s := %s", t, text.s)
-			g.text[v] = goText{t, goAtom}
+			g.temp(v, text.s)
 		}
 	}
 	for i, a := range assignments {
@@ -211,6 +202,16 @@ func (g *goWriter) write(assignments []Assignment) {
 		}
 		g.statement("%s = %s", a.To, g.arg(o, goLogic))
 	}
+}
+
+// The method temp() declares a variable for the value v, and returns the name of the
+// variable.
+func (g *goWriter) temp(v int32, text string) string {
+	g.temps++
+	t := "t" + strconv.Itoa(g.temps)
+	g.statement("%s := %s", t, text)
+	g.text[v] = goText{t, goAtom}
+	return t
 }
 
 // The method float() returns the Go expression for a value that initialises a variable.

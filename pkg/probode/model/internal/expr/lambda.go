@@ -2,6 +2,7 @@ package expr
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -42,16 +43,13 @@ const expandMost = 200_000
 // lambda. It is an error if a function is not defined or calls itself. It is also an
 // error if a call has the wrong number of arguments, or a condition in place of a number.
 // The result may have at most 200,000 operators.
-func (n *Node) Expand(functions map[string]*Node) (*Node, error) {
+func (n *Node) Expand(functions map[string]*Node) (r *Node, err error) {
 	if !slices.ContainsFunc(postorder(n), func(m *Node) bool { return m.op == opUser }) {
 		return n, nil
 	}
+	defer catch(&err)
 	e := &expander{functions: functions, open: map[string]*Node{}}
-	r, err := e.expand(n)
-	if err != nil {
-		return nil, err // r is incomplete
-	}
-	return r, nil
+	return e.expand(n), nil
 }
 
 type expander struct {
@@ -63,124 +61,84 @@ type expander struct {
 
 // The method body() returns the definition of the function with the given name, in which
 // all calls are expanded.
-func (e *expander) body(name string) (*Node, error) {
+func (e *expander) body(name string) *Node {
 	if l, ok := e.open[name]; ok {
 		if l == nil {
 			i := slices.Index(e.path, name)
-			return nil, fmt.Errorf("function %s calls itself: %s", name, strings.Join(append(e.path[i:], name), ", "))
+			failf("function %s calls itself: %s", name, strings.Join(append(e.path[i:], name), ", "))
 		}
-		return l, nil
+		return l
 	}
 	l, ok := e.functions[name]
 	if !ok {
-		return nil, unknownFunction(name, mapNames(e.functions))
+		panic(failure{unknownFunction(name, slices.Collect(maps.Keys(e.functions)))})
 	}
 	if l.op != opLambda {
-		return nil, fmt.Errorf("function %s is %s: want a lambda", name, kind(l))
+		failf("function %s is %s: want a lambda", name, kind(l))
 	}
 	if len(e.path) >= 1000 {
-		return nil, fmt.Errorf("function %s: calls are nested more than 1000 levels deep", name)
+		failf("function %s: calls are nested more than 1000 levels deep", name)
 	}
 	e.open[name] = nil
 	e.path = append(e.path, name)
-	body, err := e.expand(l.args[0])
+	r := &Node{op: opLambda, name: l.name, args: []*Node{e.expand(l.args[0])}}
 	e.path = e.path[:len(e.path)-1]
-	if err != nil {
-		return nil, err
-	}
-	r := &Node{op: opLambda, name: l.name, args: []*Node{body}}
 	e.open[name] = r
-	return r, nil
+	return r
 }
 
-func mapNames(m map[string]*Node) []string {
-	names := make([]string, 0, len(m))
-	for k := range m {
-		names = append(names, k)
-	}
-	slices.Sort(names)
-	return names
-}
-
-func (e *expander) expand(n *Node) (*Node, error) {
-	var err error
-	r := rebuild(n, func(m *Node, args []*Node) *Node {
-		if err != nil {
-			return m
-		}
+func (e *expander) expand(n *Node) *Node {
+	return rebuild(n, func(m *Node, args []*Node) *Node {
 		if e.made++; e.made > expandMost {
-			err = fmt.Errorf("the expression has more than %d operators after its functions are expanded", expandMost)
-			return m
+			failf("the expression has more than %d operators after its functions are expanded", expandMost)
 		}
-		var r *Node
 		if m.op == opUser {
-			r, err = e.call(m.name, args)
-		} else {
-			r, err = checked(m, args)
+			return e.call(m.name, args)
 		}
-		if err != nil {
-			return m
-		}
-		return r
+		return checked(m, args)
 	})
-	return r, err
 }
 
-func (e *expander) call(name string, args []*Node) (*Node, error) {
-	l, err := e.body(name)
-	if err != nil {
-		return nil, err
-	}
+func (e *expander) call(name string, args []*Node) *Node {
+	l := e.body(name)
 	params := l.params()
 	if len(args) != len(params) {
-		return nil, fmt.Errorf("function %s has %s: want %d", name, arguments(len(args)), len(params))
+		failf("function %s has %s: want %d", name, arguments(len(args)), len(params))
 	}
 	by := map[string]*Node{}
 	for i, p := range params {
 		if args[i].Boolean() {
-			return nil, fmt.Errorf("argument %d of function %s is a condition: want a number", i+1, name)
+			failf("argument %d of function %s is a condition: want a number", i+1, name)
 		}
 		by[p] = args[i]
 	}
-	r := rebuild(l.args[0], func(m *Node, args []*Node) *Node {
-		e.made++
-		if a, ok := by[m.name]; ok && m.op == opSym {
-			return a
-		}
-		return m.with(args)
-	})
-	return r, nil
+	e.made += len(l.args[0].Parts())
+	return l.args[0].Substitute(by)
 }
 
 // The function checked() returns m with new arguments. The types of the arguments are
 // checked again, because the result of a call may have turned out to be a condition.
-func checked(m *Node, args []*Node) (*Node, error) {
+func checked(m *Node, args []*Node) *Node {
 	changed := false
 	for i, a := range args {
 		changed = changed || a.Boolean() != m.args[i].Boolean()
 	}
-	name := ""
-	switch m.op {
-	case opLambda:
-		return m.with(args), nil
-	case opEq:
-		name = "eq"
-	case opNe:
-		name = "neq"
-	case opPiecewise:
-		name = "piecewise"
+	if m.op == opLambda || !changed && !(m.op == opAnd || m.op == opOr || m.op == opXor || m.op == opNot || m.op == opPiecewise) {
+		return m.with(args)
 	}
-	if !changed && !(m.op == opAnd || m.op == opOr || m.op == opXor || m.op == opNot || m.op == opPiecewise) {
-		return m.with(args), nil
-	}
-	if name != "" {
-		return builders[name].apply(name, args)
+	name := operators[m.op].name
+	if m.op == opEq || m.op == opNe || m.op == opPiecewise {
+		n, err := builders[name].apply(name, args)
+		if err != nil {
+			panic(failure{err})
+		}
+		return n
 	}
 	condition := opNot <= m.op && m.op <= opXor
 	for i, a := range args {
-		if err := wantKind(operators[m.op].name, i, a, condition); err != nil {
-			return nil, err
+		if err := wantKind(name, i, a, condition); err != nil {
+			panic(failure{err})
 		}
 	}
-	return m.with(args), nil
+	return m.with(args)
 }

@@ -58,23 +58,34 @@ func syntaxError(src string, pos int, format string, args ...any) *SyntaxError {
 
 func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_' }
 func isDigit(c byte) bool  { return '0' <= c && c <= '9' }
+func isWord(c byte) bool   { return isLetter(c) || isDigit(c) }
+
+// IsID reports whether s consists of letters, digits and underscores and does not begin
+// with a digit.
+func IsID(s string) bool {
+	return s != "" && isLetter(s[0]) && skip(s, 0, isWord) == len(s)
+}
+
+// The function skip() returns the first position from pos on at which the character does
+// not have the property is().
+func skip(src string, pos int, is func(c byte) bool) int {
+	for pos < len(src) && is(src[pos]) {
+		pos++
+	}
+	return pos
+}
 
 // The function scan() reads the first token that begins at or after the byte position
 // pos.
 func scan(src string, pos int) (token, error) {
-	for pos < len(src) && strings.IndexByte(" \t\r\n", src[pos]) >= 0 {
-		pos++
-	}
+	pos = skip(src, pos, func(c byte) bool { return strings.IndexByte(" \t\r\n", c) >= 0 })
 	if pos == len(src) {
 		return token{pos: pos}, nil
 	}
 	c := src[pos]
 	switch {
 	case isLetter(c):
-		end := pos + 1
-		for end < len(src) && (isLetter(src[end]) || isDigit(src[end])) {
-			end++
-		}
+		end := skip(src, pos, isWord)
 		return token{kind: 'a', text: src[pos:end], pos: pos}, nil
 	case isDigit(c) || c == '.' && pos+1 < len(src) && isDigit(src[pos+1]):
 		return scanNumber(src, pos)
@@ -109,26 +120,17 @@ func scan(src string, pos int) (token, error) {
 }
 
 func scanNumber(src string, pos int) (token, error) {
-	end := pos
-	for end < len(src) && isDigit(src[end]) {
-		end++
-	}
+	end := skip(src, pos, isDigit)
 	if end < len(src) && src[end] == '.' {
-		end++
-		for end < len(src) && isDigit(src[end]) {
-			end++
-		}
+		end = skip(src, end+1, isDigit)
 	}
 	if end < len(src) && (src[end] == 'e' || src[end] == 'E') {
 		exp := end + 1
 		if exp < len(src) && (src[exp] == '+' || src[exp] == '-') {
 			exp++
 		}
-		if exp < len(src) && isDigit(src[exp]) {
-			for exp < len(src) && isDigit(src[exp]) {
-				exp++
-			}
-			end = exp
+		if last := skip(src, exp, isDigit); last > exp {
+			end = last
 		}
 	}
 	text := src[pos:end]

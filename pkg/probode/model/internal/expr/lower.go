@@ -95,14 +95,6 @@ func (l *lowering) emit(c code, operands ...int32) int32 {
 	return at
 }
 
-func (l *lowering) fold(c code, args []*Node) int32 {
-	v := l.value[args[0]]
-	for _, a := range args[1:] {
-		v = l.emit(c, v, l.value[a])
-	}
-	return v
-}
-
 func (l *lowering) node(n *Node) int32 {
 	arg := func(i int) int32 { return l.value[n.args[i]] }
 	switch n.op {
@@ -127,20 +119,8 @@ func (l *lowering) node(n *Node) int32 {
 			}
 		}
 		return v
-	case opMul:
-		return l.fold(codeMul, n.args)
-	case opDiv:
-		return l.emit(codeDiv, arg(0), arg(1))
 	case opPow:
 		return l.pow(arg(0), arg(1))
-	case opMin:
-		return l.fold(codeMin, n.args)
-	case opMax:
-		return l.fold(codeMax, n.args)
-	case opQuotient:
-		return l.emit(codeQuotient, arg(0), arg(1))
-	case opRem:
-		return l.emit(codeRem, arg(0), arg(1))
 	case opPiecewise:
 		v := arg(len(n.args) - 1)
 		for i := len(n.args) - 3; i >= 0; i -= 2 {
@@ -151,28 +131,31 @@ func (l *lowering) node(n *Node) int32 {
 		return l.emit(codeDiv, l.emit(codeFunc+code(opLn), arg(0)), l.num(math.Ln10))
 	case opLog2:
 		return l.emit(codeDiv, l.emit(codeFunc+code(opLn), arg(0)), l.num(math.Ln2))
-	case opSqrt:
-		return l.emit(codeSqrt, arg(0))
-	case opLt:
-		return l.emit(codeLt, arg(0), arg(1))
-	case opLe:
-		return l.emit(codeLe, arg(0), arg(1))
 	case opGt:
 		return l.emit(codeLt, arg(1), arg(0))
 	case opGe:
 		return l.emit(codeLe, arg(1), arg(0))
-	case opEq:
-		return l.emit(codeEq, arg(0), arg(1))
-	case opNe, opXor:
-		return l.emit(codeNe, arg(0), arg(1))
-	case opNot:
-		return l.emit(codeNot, arg(0))
-	case opAnd:
-		return l.fold(codeAnd, n.args)
-	case opOr:
-		return l.fold(codeOr, n.args)
 	}
-	return l.emit(codeFunc+code(n.op), arg(0))
+	c := codeOf[n.op]
+	if c == codeNone {
+		c = codeFunc + code(n.op)
+	}
+	v := arg(0)
+	if len(n.args) == 1 {
+		return l.emit(c, v)
+	}
+	for _, a := range n.args[1:] {
+		v = l.emit(c, v, l.value[a])
+	}
+	return v
+}
+
+// If there is an instruction whose operands are the arguments of an operator, codeOf holds
+// the code of this instruction, except for most functions of one number. If there are more
+// than two arguments, the instruction is applied from the left.
+var codeOf = [numOps]code{
+	opMul: codeMul, opDiv: codeDiv, opMin: codeMin, opMax: codeMax, opQuotient: codeQuotient, opRem: codeRem, opSqrt: codeSqrt,
+	opLt: codeLt, opLe: codeLe, opEq: codeEq, opNe: codeNe, opXor: codeNe, opNot: codeNot, opAnd: codeAnd, opOr: codeOr,
 }
 
 // The method pow() returns x^y. If y is a constant for which powNumber uses
@@ -225,30 +208,12 @@ func (l *lowering) finish() *straightLine {
 		}
 	}
 	s.consts = consts
-	at := make([]int32, len(s.code))
-	final := func(v int32) int32 {
-		switch {
-		case v < 0:
-			return constAt[-1-v]
-		case v >= base:
-			return at[v-base]
+	var kept []int32
+	for i := range s.code {
+		if need[i] {
+			kept = append(kept, int32(i))
 		}
-		return v
 	}
-	kept := s.code[:0]
-	for i, in := range s.code {
-		if !need[i] {
-			continue
-		}
-		for _, o := range in.operands() {
-			*o = final(*o)
-		}
-		at[i] = s.first() + int32(len(kept))
-		kept = append(kept, in)
-	}
-	s.code = kept
-	for i, o := range s.outputs {
-		s.outputs[i] = final(o)
-	}
+	s.arrange(kept, base, constAt)
 	return s
 }

@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -30,18 +31,15 @@ const MathMLSpace = "http://www.w3.org/1998/Math/MathML"
 // becomes [NamedTime]. If e contains a delay, a rateOf, or an element that SBML does not
 // allow, the error names this element. The error message is a single line, which begins
 // with the line and column of the element in the file.
-func ParseMathML(e *tree.Element) (*Node, error) {
+func ParseMathML(e *tree.Element) (n *Node, err error) {
+	defer catch(&err)
 	m := &mathML{}
-	if e.Name != "math" {
-		return m.element(e)
+	if e.Name == "math" {
+		m.space(e)
+		m.only(e, 1)
+		e = e.Child[0]
 	}
-	if err := m.space(e); err != nil {
-		return nil, err
-	}
-	if err := m.only(e, 1); err != nil {
-		return nil, err
-	}
-	return m.element(e.Child[0])
+	return m.element(e), nil
 }
 
 type mathML struct{ depth, elements int }
@@ -50,34 +48,33 @@ type mathML struct{ depth, elements int }
 // formula would take minutes.
 const mostElements = 200_000
 
-func errorAt(e *tree.Element, format string, args ...any) error {
-	return fmt.Errorf("line %d, column %d: %s", e.Line, e.Column, fmt.Sprintf(format, args...))
+// The function failAt() stops parsing because of a mistake in the element e.
+func failAt(e *tree.Element, format string, args ...any) {
+	failf("line %d, column %d: %s", e.Line, e.Column, fmt.Sprintf(format, args...))
 }
 
-func (m *mathML) space(e *tree.Element) error {
+func (m *mathML) space(e *tree.Element) {
 	if e.Space != "" && e.Space != MathMLSpace {
-		return errorAt(e, "<%s> is in the namespace %q: want %s", e.Name, e.Space, MathMLSpace)
+		failAt(e, "<%s> is in the namespace %q: want %s", e.Name, e.Space, MathMLSpace)
 	}
-	return nil
 }
 
-// The method only() returns an error unless e contains exactly n elements and no text. A
-// negative n allows any number of elements.
-func (m *mathML) only(e *tree.Element, n int) error {
+// The method only() fails unless e contains exactly n elements and no text. A negative n
+// allows any number of elements.
+func (m *mathML) only(e *tree.Element, n int) {
 	for _, t := range e.Text {
 		if t != "" {
-			return errorAt(e, "found %q in <%s>: want elements only", clip(t), e.Name)
+			failAt(e, "found %q in <%s>: want elements only", clip(t), e.Name)
 		}
 	}
 	switch {
 	case n == 0 && len(e.Child) > 0:
-		return errorAt(e.Child[0], "<%s> in <%s>", e.Child[0].Name, e.Name)
+		failAt(e.Child[0], "<%s> in <%s>", e.Child[0].Name, e.Name)
 	case n > 0 && len(e.Child) == 0:
-		return errorAt(e, "<%s> is empty: want an expression", e.Name)
+		failAt(e, "<%s> is empty: want an expression", e.Name)
 	case n > 0 && len(e.Child) > n:
-		return errorAt(e.Child[n], "<%s> follows an expression: want only one expression in <%s>", e.Child[n].Name, e.Name)
+		failAt(e.Child[n], "<%s> follows an expression: want only one expression in <%s>", e.Child[n].Name, e.Name)
 	}
-	return nil
 }
 
 func clip(s string) string {
@@ -90,47 +87,39 @@ func clip(s string) string {
 
 // The method content() splits the text of the element e at each <sep/>, and returns the
 // pieces.
-func (m *mathML) content(e *tree.Element) ([]string, error) {
+func (m *mathML) content(e *tree.Element) []string {
 	for _, c := range e.Child {
 		if c.Name != "sep" {
-			return nil, errorAt(c, "<%s> in <%s>: want text", c.Name, e.Name)
+			failAt(c, "<%s> in <%s>: want text", c.Name, e.Name)
 		}
 	}
-	return e.Text, nil
+	return e.Text
 }
 
 // The method element() reads e as an expression.
-func (m *mathML) element(e *tree.Element) (*Node, error) {
-	if err := m.space(e); err != nil {
-		return nil, err
-	}
+func (m *mathML) element(e *tree.Element) *Node {
+	m.space(e)
 	if m.elements++; m.elements > mostElements {
-		return nil, errorAt(e, "a formula has too many elements: want at most %d", mostElements)
+		failAt(e, "a formula has too many elements: want at most %d", mostElements)
 	}
 	if m.depth++; m.depth > nestMost {
-		return nil, errorAt(e, "elements are nested more than %d deep", nestMost)
+		failAt(e, "elements are nested more than %d deep", nestMost)
 	}
 	defer func() { m.depth-- }()
 	switch e.Name {
 	case "cn":
 		return m.cn(e)
 	case "ci":
-		id, err := m.identifier(e)
-		if err != nil {
-			return nil, err
-		}
-		return Sym(id), nil
+		return Sym(m.identifier(e))
 	case "csymbol":
-		url, err := m.csymbol(e)
-		switch {
-		case err != nil:
-			return nil, err
-		case url == "time":
-			return Sym(Time), nil
-		case url == "avogadro":
-			return Num(avogadro), nil
+		url := m.csymbol(e)
+		switch url {
+		case "time":
+			return Sym(Time)
+		case "avogadro":
+			return Num(avogadro)
 		}
-		return nil, errorAt(e, "symbol %s is not supported: want time or avogadro", url)
+		failAt(e, "symbol %s is not supported: want time or avogadro", url)
 	case "apply":
 		return m.apply(e)
 	case "piecewise":
@@ -153,45 +142,39 @@ func (m *mathML) element(e *tree.Element) (*Node, error) {
 	case "notanumber":
 		n = Num(math.NaN())
 	default:
-		return nil, errorAt(e, "<%s> is not supported: want apply, cn, ci, csymbol, piecewise, lambda or a constant", e.Name)
+		failAt(e, "<%s> is not supported: want apply, cn, ci, csymbol, piecewise, lambda or a constant", e.Name)
 	}
-	return n, m.only(e, 0)
+	m.only(e, 0)
+	return n
 }
 
-func (m *mathML) identifier(e *tree.Element) (string, error) {
-	parts, err := m.content(e)
-	if err != nil {
-		return "", err
-	}
+func (m *mathML) identifier(e *tree.Element) string {
+	parts := m.content(e)
 	if len(parts) != 1 || parts[0] == "" || strings.ContainsFunc(parts[0], func(r rune) bool { return r == '`' || r == ' ' || !unicode.IsPrint(r) }) {
-		return "", errorAt(e, "<%s> holds %q: want one identifier", e.Name, clip(strings.Join(parts, " ")))
+		failAt(e, "<%s> holds %q: want one identifier", e.Name, clip(strings.Join(parts, " ")))
 	}
 	if parts[0] == Time {
-		return NamedTime, nil
+		return NamedTime
 	}
-	return parts[0], nil
+	return parts[0]
 }
 
 // The URL of a csymbol element says what the symbol means. The method csymbol() returns
 // the last component of this URL.
-func (m *mathML) csymbol(e *tree.Element) (string, error) {
-	if _, err := m.content(e); err != nil {
-		return "", err
-	}
+func (m *mathML) csymbol(e *tree.Element) string {
+	m.content(e)
 	url := e.Get("definitionURL")
 	const base = "http://www.sbml.org/sbml/symbols/"
 	switch url {
 	case base + "time", base + "delay", base + "avogadro", base + "rateOf":
-		return strings.TrimPrefix(url, base), nil
+	default:
+		failAt(e, "csymbol with definitionURL %q is not supported: want %stime or %[2]savogadro", clip(url), base)
 	}
-	return "", errorAt(e, "csymbol with definitionURL %q is not supported: want %stime or %[2]savogadro", clip(url), base)
+	return strings.TrimPrefix(url, base)
 }
 
-func (m *mathML) cn(e *tree.Element) (*Node, error) {
-	parts, err := m.content(e)
-	if err != nil {
-		return nil, err
-	}
+func (m *mathML) cn(e *tree.Element) *Node {
+	parts := m.content(e)
 	kind := e.Get("type")
 	want := 1
 	switch kind {
@@ -199,50 +182,41 @@ func (m *mathML) cn(e *tree.Element) (*Node, error) {
 	case "rational", "e-notation":
 		want = 2
 	default:
-		return nil, errorAt(e, "<cn> has the type %q: want real, integer, rational or e-notation", clip(kind))
+		failAt(e, "<cn> has the type %q: want real, integer, rational or e-notation", clip(kind))
 	}
-	bad := func() error {
-		return errorAt(e, "<cn> of type %q holds %q: want a number", kind, clip(strings.Join(parts, " ")))
+	check := func(ok bool) {
+		if !ok {
+			failAt(e, "<cn> of type %q holds %q: want a number", kind, clip(strings.Join(parts, " ")))
+		}
 	}
-	if len(parts) != want {
-		return nil, bad()
-	}
+	check(len(parts) == want)
 	if kind == "e-notation" {
 		parts = []string{parts[0] + "e" + parts[1]}
 	}
 	var v [2]float64
 	for i, p := range parts {
-		if strings.Trim(p, "0123456789.eE+-") != "" { // Go also accepts other numbers
-			return nil, bad()
-		}
-		if v[i], err = strconv.ParseFloat(p, 64); err != nil {
-			return nil, bad()
-		}
-		if kind == "integer" && v[i] != math.Trunc(v[i]) {
-			return nil, bad()
-		}
+		check(strings.Trim(p, "0123456789.eE+-") == "") // Go also accepts other numbers
+		var err error
+		v[i], err = strconv.ParseFloat(p, 64)
+		check(err == nil && (kind != "integer" || v[i] == math.Trunc(v[i])))
 	}
 	if kind == "rational" {
-		if v[1] == 0 {
-			return nil, bad()
-		}
+		check(v[1] != 0)
 		v[0] /= v[1]
 	}
-	return Num(v[0]), nil
+	return Num(v[0])
 }
 
 // The method semantics() reads the first child as an expression. The other children are
 // annotations, which do not change the value.
-func (m *mathML) semantics(e *tree.Element) (*Node, error) {
-	if err := m.only(e, -1); err != nil {
-		return nil, err
-	}
+func (m *mathML) semantics(e *tree.Element) *Node {
+	m.only(e, -1)
 	if len(e.Child) == 0 {
-		return nil, errorAt(e, "<semantics> is empty: want an expression")
+		failAt(e, "<semantics> is empty: want an expression")
 	}
 	for _, c := range e.Child[1:] {
 		if c.Name != "annotation" && c.Name != "annotation-xml" {
-			return nil, errorAt(c, "found <%s> in <semantics>: want an expression and annotations", c.Name)
+			failAt(c, "found <%s> in <semantics>: want an expression and annotations", c.Name)
 		}
 	}
 	m.depth-- // this element does not count as nesting, so a lambda is allowed here
@@ -251,55 +225,41 @@ func (m *mathML) semantics(e *tree.Element) (*Node, error) {
 }
 
 // The method apply() reads an operator, its qualifiers and its arguments.
-func (m *mathML) apply(e *tree.Element) (*Node, error) {
-	if err := m.only(e, -1); err != nil {
-		return nil, err
-	}
+func (m *mathML) apply(e *tree.Element) *Node {
+	m.only(e, -1)
 	if len(e.Child) == 0 {
-		return nil, errorAt(e, "<apply> is empty: want an operator and its arguments")
+		failAt(e, "<apply> is empty: want an operator and its arguments")
 	}
 	if e.Child[0].Name == "apply" {
 		// Some published models enclose a whole expression in <apply>. Other programs
 		// that read SBML treat such an <apply> as brackets.
 		if len(e.Child) > 1 {
-			return nil, errorAt(e.Child[1], "<%s> follows an <apply> that is used in place of an operator", e.Child[1].Name)
+			failAt(e.Child[1], "<%s> follows an <apply> that is used in place of an operator", e.Child[1].Name)
 		}
 		return m.element(e.Child[0])
 	}
-	name, user, err := m.operator(e.Child[0])
-	if err != nil {
-		return nil, err
-	}
+	name, user := m.operator(e.Child[0])
 	var args []*Node
 	var degree *Node
 	for _, c := range e.Child[1:] {
-		if c.Name == "degree" || c.Name == "logbase" {
-			if of := map[string]string{"root": "degree", "log": "logbase"}[name]; of != c.Name || degree != nil || user {
-				return nil, errorAt(c, "<%s> in <apply> of %s", c.Name, name)
-			}
-			if err := m.only(c, 1); err != nil {
-				return nil, err
-			}
-			c = c.Child[0]
-			if degree, err = m.element(c); err != nil {
-				return nil, err
-			}
+		if c.Name != "degree" && c.Name != "logbase" {
+			args = append(args, m.element(c))
 			continue
 		}
-		a, err := m.element(c)
-		if err != nil {
-			return nil, err
+		if of := map[string]string{"root": "degree", "log": "logbase"}[name]; of != c.Name || degree != nil || user {
+			failAt(c, "<%s> in <apply> of %s", c.Name, name)
 		}
-		args = append(args, a)
+		m.only(c, 1)
+		degree = m.element(c.Child[0])
 	}
 	switch {
 	case user:
 		for i, a := range args {
 			if !fits(a, false) && !fits(a, true) {
-				return nil, errorAt(e, "argument %d of %s is a lambda", i+1, name)
+				failAt(e, "argument %d of %s is a lambda", i+1, name)
 			}
 		}
-		return &Node{op: opUser, name: name, args: args}, nil
+		return &Node{op: opUser, name: name, args: args}
 	case name == "root" && degree != nil:
 		args = append([]*Node{degree}, args...)
 	case name == "log" && len(args) == 1:
@@ -309,7 +269,7 @@ func (m *mathML) apply(e *tree.Element) (*Node, error) {
 		args = append(args, degree)
 	case name == "root" || name == "log":
 		if len(args) != 1 {
-			return nil, errorAt(e, "%s has %s: want 1", name, arguments(len(args)))
+			failAt(e, "%s has %s: want 1", name, arguments(len(args)))
 		}
 	}
 	return m.made(e, name, args)
@@ -317,12 +277,12 @@ func (m *mathML) apply(e *tree.Element) (*Node, error) {
 
 // The method made() applies the operator with the given name to args. If there is an
 // error, its message gives the position of the element e.
-func (m *mathML) made(e *tree.Element, name string, args []*Node) (*Node, error) {
+func (m *mathML) made(e *tree.Element, name string, args []*Node) *Node {
 	n, err := apply(name, args...)
 	if err != nil {
-		return nil, errorAt(e, "%v", err)
+		failAt(e, "%v", err)
 	}
-	return n, nil
+	return n
 }
 
 // The map `allowed` holds the MathML operators that SBML allows.
@@ -335,98 +295,70 @@ var allowed = map[string]bool{
 	"arcsinh": true, "arccosh": true, "arctanh": true, "arcsech": true, "arccsch": true, "arccoth": true,
 }
 
-func (m *mathML) operator(e *tree.Element) (name string, user bool, err error) {
-	if err := m.space(e); err != nil {
-		return "", false, err
-	}
+func (m *mathML) operator(e *tree.Element) (name string, user bool) {
+	m.space(e)
 	switch e.Name {
 	case "ci":
-		name, err = m.identifier(e)
-		return name, true, err
+		return m.identifier(e), true
 	case "csymbol":
-		name, err = m.csymbol(e)
-		if err == nil {
-			why := refused[name]
-			if why == "" {
-				why = "it is no function"
-			}
-			err = errorAt(e, "symbol %s: %s", name, why)
-		}
-		return "", false, err
+		name = m.csymbol(e)
+		failAt(e, "symbol %s: %s", name, cmp.Or(refused[name], "it is no function"))
 	}
 	if !allowed[e.Name] {
-		return "", false, errorAt(e, "operator <%s> is not supported: want an operator of SBML, such as plus, times, power, exp or piecewise", e.Name)
+		failAt(e, "operator <%s> is not supported: want an operator of SBML, such as plus, times, power, exp or piecewise", e.Name)
 	}
-	return e.Name, false, m.only(e, 0)
+	m.only(e, 0)
+	return e.Name, false
 }
 
-func (m *mathML) piecewise(e *tree.Element) (*Node, error) {
-	if err := m.only(e, -1); err != nil {
-		return nil, err
-	}
+func (m *mathML) piecewise(e *tree.Element) *Node {
+	m.only(e, -1)
 	var args []*Node
 	done := false
 	for _, c := range e.Child {
 		want := map[string]int{"piece": 2, "otherwise": 1}[c.Name]
 		if want == 0 || done {
-			return nil, errorAt(c, "found <%s> in <piecewise>: want <piece> elements, and then at most one <otherwise>", c.Name)
+			failAt(c, "found <%s> in <piecewise>: want <piece> elements, and then at most one <otherwise>", c.Name)
 		}
 		done = want == 1
-		if err := m.only(c, -1); err != nil {
-			return nil, err
-		}
+		m.only(c, -1)
 		if n := len(c.Child); n != want {
-			return nil, errorAt(c, "<%s> holds %d expressions: want %d", c.Name, n, want)
+			failAt(c, "<%s> holds %d expressions: want %d", c.Name, n, want)
 		}
 		for _, x := range c.Child {
-			a, err := m.element(x)
-			if err != nil {
-				return nil, err
-			}
-			args = append(args, a)
+			args = append(args, m.element(x))
 		}
 	}
 	return m.made(e, "piecewise", args)
 }
 
-func (m *mathML) lambda(e *tree.Element) (*Node, error) {
+func (m *mathML) lambda(e *tree.Element) *Node {
 	if m.depth > 1 {
-		return nil, errorAt(e, "found <lambda> inside an expression: it is allowed only as the outermost element of a function definition")
+		failAt(e, "found <lambda> inside an expression: it is allowed only as the outermost element of a function definition")
 	}
-	if err := m.only(e, -1); err != nil {
-		return nil, err
-	}
+	m.only(e, -1)
 	var params []string
 	var body *Node
 	for _, c := range e.Child {
-		switch {
-		case body != nil:
-			return nil, errorAt(c, "<%s> follows the body of <lambda>", c.Name)
-		case c.Name != "bvar":
-			var err error
-			if body, err = m.element(c); err != nil {
-				return nil, err
-			}
+		if body != nil {
+			failAt(c, "<%s> follows the body of <lambda>", c.Name)
+		}
+		if c.Name != "bvar" {
+			body = m.element(c)
 			continue
 		}
-		if err := m.only(c, 1); err != nil {
-			return nil, err
-		}
+		m.only(c, 1)
 		if c.Child[0].Name != "ci" {
-			return nil, errorAt(c.Child[0], "<%s> in <bvar>: want <ci>", c.Child[0].Name)
+			failAt(c.Child[0], "<%s> in <bvar>: want <ci>", c.Child[0].Name)
 		}
-		id, err := m.identifier(c.Child[0])
-		if err != nil {
-			return nil, err
-		}
-		params = append(params, id)
+		params = append(params, m.identifier(c.Child[0]))
 	}
 	if body == nil {
-		return nil, errorAt(e, "<lambda> has no body")
+		failAt(e, "<lambda> has no body")
 	}
 	n, err := Lambda(params, body)
 	if err != nil {
-		return nil, errorAt(e, "%v", err)
+		failAt(e, "%v", err)
 	}
-	return n, nil
+	return n
 }

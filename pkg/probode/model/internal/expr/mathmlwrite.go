@@ -1,8 +1,9 @@
 package expr
 
 import (
-	"encoding/xml"
 	"strings"
+
+	"github.com/probode/probode/pkg/probode/model/internal/tree"
 )
 
 // MathML returns n as one <math> element, which [ParseMathML] can read. The result is
@@ -14,13 +15,11 @@ func (n *Node) MathML() string {
 	return `<math xmlns="` + MathMLSpace + `">` + write(mathMLStyle{}, n) + "</math>"
 }
 
+// In MathML no brackets are needed.
 type mathMLStyle struct{}
 
-func escape(s string) string {
-	var b strings.Builder
-	xml.EscapeText(&b, []byte(s)) // a Builder returns no error
-	return b.String()
-}
+func (mathMLStyle) level(*Node) int              { return levelAtom }
+func (mathMLStyle) brackets() (open, end string) { return "", "" }
 
 func (mathMLStyle) layout(n *Node, l *layout) {
 	apply := func(element string, args ...*Node) {
@@ -38,15 +37,15 @@ func (mathMLStyle) layout(n *Node, l *layout) {
 			l.text(`<csymbol encoding="text" definitionURL="http://www.sbml.org/sbml/symbols/time">time</csymbol>`)
 			return
 		}
-		l.text("<ci>" + escape(n.name) + "</ci>")
+		l.text("<ci>" + tree.Escape(n.name) + "</ci>")
 	case opUser:
-		l.text("<apply><ci>" + escape(n.name) + "</ci>")
+		l.text("<apply><ci>" + tree.Escape(n.name) + "</ci>")
 		l.list(n.args, "", 0)
 		l.text("</apply>")
 	case opLambda:
 		l.text("<lambda>")
 		for _, p := range n.params() {
-			l.text("<bvar><ci>" + escape(p) + "</ci></bvar>")
+			l.text("<bvar><ci>" + tree.Escape(p) + "</ci></bvar>")
 		}
 		l.arg(n.args[0], 0)
 		l.text("</lambda>")

@@ -2,6 +2,7 @@ package expr
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -66,16 +67,13 @@ func (n *Node) Parts() []*Node { return postorder(n) }
 // SymbolsOf returns a sorted list of the names that occur in the expressions, without
 // repetitions. SymbolsOf visits a shared part only once.
 func SymbolsOf(list ...*Node) []string {
-	var names []string
-	seen := map[string]bool{}
+	names := map[string]bool{}
 	for _, m := range postorder(list...) {
-		if m.op == opSym && !seen[m.name] {
-			seen[m.name] = true
-			names = append(names, m.name)
+		if m.op == opSym {
+			names[m.name] = true
 		}
 	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(names))
 }
 
 // The method params() returns the names of the parameters of a lambda expression.

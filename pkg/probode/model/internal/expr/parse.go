@@ -25,19 +25,15 @@ import (
 // expression until [Node.Expand] replaces these calls. Names such as time and t have no
 // special meaning here; for pi and e see [Constant]. The error is a [*SyntaxError] with a
 // message of one line.
-func Parse(src string, functions ...string) (*Node, error) {
+func Parse(src string, functions ...string) (n *Node, err error) {
+	defer catch(&err)
 	p := &parser{src: src, functions: functions}
-	if err := p.next(); err != nil {
-		return nil, err
-	}
-	n, err := p.binary(0)
-	if err != nil {
-		return nil, err
-	}
+	p.next()
+	all := p.binary(0)
 	if p.tok.kind != 0 {
-		return nil, p.errorf("found %s: want an operator or the end of the formula", p.tok)
+		p.failf(p.tok.pos, "found %s: want an operator or the end of the formula", p.tok)
 	}
-	return n, nil
+	return all, nil
 }
 
 // nestMost is the greatest depth to which brackets, signs and powers may be nested.
@@ -50,25 +46,29 @@ type parser struct {
 	depth     int
 }
 
-func (p *parser) errorf(format string, args ...any) error {
-	return syntaxError(p.src, p.tok.pos, format, args...)
+// The method failf() stops parsing because of a mistake at a position in the text.
+func (p *parser) failf(pos int, format string, args ...any) {
+	panic(failure{syntaxError(p.src, pos, format, args...)})
 }
 
-func (p *parser) next() error {
+func (p *parser) next() {
 	pos := p.tok.pos + len(p.tok.text)
 	if p.tok.kind == 'q' {
 		pos += 2
 	}
 	var err error
-	p.tok, err = scan(p.src, pos)
-	return err
+	if p.tok, err = scan(p.src, pos); err != nil {
+		panic(failure{err})
+	}
 }
 
-func (p *parser) enter() error {
+// The method enter() goes one level deeper, and reads the next token. The caller must
+// decrease the depth at the end of the level.
+func (p *parser) enter() {
 	if p.depth++; p.depth > nestMost {
-		return p.errorf("brackets, signs and powers are nested more than %d levels deep", nestMost)
+		p.failf(p.tok.pos, "brackets, signs and powers are nested more than %d levels deep", nestMost)
 	}
-	return nil
+	p.next()
 }
 
 // These constants are the precedence levels of operators, from the loosest to the
@@ -136,37 +136,26 @@ func (r series) node() *Node {
 
 // The method binary() reads operands that are joined by operators of at least the given
 // precedence level.
-func (p *parser) binary(level int) (*Node, error) {
+func (p *parser) binary(level int) *Node {
 	start := p.tok.pos
-	first, err := p.unary(level)
-	if err != nil {
-		return nil, err
-	}
-	left := series{args: []*Node{first}}
+	left := series{args: []*Node{p.unary(level)}}
 	at := levelPower // the level of the operators in left
 	for {
 		opTok := p.tok
 		l, name := p.operator()
 		if l < level || l < 0 {
-			return left.node(), nil
+			return left.node()
 		}
 		if l == levelCompare && at == levelCompare {
-			return nil, p.errorf("found %s after a comparison: join the comparisons with &&, or use brackets", p.tok)
+			p.failf(p.tok.pos, "found %s after a comparison: join the comparisons with &&, or use brackets", p.tok)
 		}
 		if l == levelLogic && at == levelLogic && name != left.name {
-			return nil, p.errorf("found %s after %s: put brackets around one of the two operations", p.tok, left.name)
+			p.failf(p.tok.pos, "found %s after %s: put brackets around one of the two operations", p.tok, left.name)
 		}
-		if err := p.next(); err != nil {
-			return nil, err
-		}
+		p.next()
 		rightPos := p.tok.pos
-		right, err := p.binary(l + 1)
-		if err != nil {
-			return nil, err
-		}
-		if err := p.operands(name, opTok, left.args[len(left.args)-1], start, right, rightPos); err != nil {
-			return nil, err
-		}
+		right := p.binary(l + 1)
+		p.operands(name, opTok, left.args[len(left.args)-1], start, right, rightPos)
 		term := name
 		if name == "minus" {
 			term, right = "plus", neg(right)
@@ -183,9 +172,8 @@ func (p *parser) binary(level int) (*Node, error) {
 	}
 }
 
-// The method operands() returns an error if the operands of an operator have the wrong
-// types.
-func (p *parser) operands(name string, op token, a *Node, aPos int, b *Node, bPos int) error {
+// The method operands() fails if the operands of an operator have the wrong types.
+func (p *parser) operands(name string, op token, a *Node, aPos int, b *Node, bPos int) {
 	want := builders[name].bool
 	if name == "eq" || name == "neq" {
 		want = a.Boolean()
@@ -193,89 +181,60 @@ func (p *parser) operands(name string, op token, a *Node, aPos int, b *Node, bPo
 			want = b.Boolean()
 		}
 	}
-	for i, n := range []*Node{a, b} {
-		if fits(n, want) {
-			continue
-		}
-		side, pos, need := "left", aPos, "a number (piecewise(1, condition, 0) makes one)"
-		if i == 1 {
-			side, pos = "right", bPos
-		}
-		if want {
-			need = "a condition (such as x > 0)"
-		}
-		return syntaxError(p.src, pos, "the operand to the %s of %s is %s: want %s", side, op, kind(n), need)
+	if !fits(a, want) {
+		p.failf(aPos, "the operand to the left of %s is %s: want %s", op, kind(a), wanted(want))
 	}
-	return nil
+	if !fits(b, want) {
+		p.failf(bPos, "the operand to the right of %s is %s: want %s", op, kind(b), wanted(want))
+	}
 }
 
 // The method unary() reads an operand with the signs and negations before it.
-func (p *parser) unary(level int) (*Node, error) {
+func (p *parser) unary(level int) *Node {
 	op := p.tok
 	word := op.kind == 'a' && op.text == "not" && level <= levelNot
 	if !word && (op.kind != 'o' || op.text != "-" && op.text != "+" && op.text != "!") {
 		return p.power()
 	}
-	if err := p.enter(); err != nil {
-		return nil, err
-	}
+	p.enter()
 	defer func() { p.depth-- }()
-	if err := p.next(); err != nil {
-		return nil, err
-	}
 	pos := p.tok.pos
 	inner := levelSign
 	if word {
 		inner = levelNot
 	}
-	n, err := p.binary(inner)
-	if err != nil {
-		return nil, err
-	}
+	n := p.binary(inner)
 	condition := word || op.text == "!"
 	if !fits(n, condition) {
 		need := "a number"
 		if condition {
 			need = "a condition (brackets around a comparison)"
 		}
-		return nil, syntaxError(p.src, pos, "the operand to the right of %s is %s: want %s", op, kind(n), need)
+		p.failf(pos, "the operand to the right of %s is %s: want %s", op, kind(n), need)
 	}
 	switch {
 	case condition:
-		return node(opNot, n), nil
+		return node(opNot, n)
 	case op.text == "-":
-		return neg(n), nil
+		return neg(n)
 	}
-	return n, nil
+	return n
 }
 
 // The method power() reads an operand and its exponent, which may have a sign.
-func (p *parser) power() (*Node, error) {
+func (p *parser) power() *Node {
 	pos := p.tok.pos
-	base, err := p.operand()
-	if err != nil {
-		return nil, err
-	}
+	base := p.operand()
 	if p.tok.kind != 'o' || p.tok.text != "^" && p.tok.text != "**" {
-		return base, nil
+		return base
 	}
 	op := p.tok
-	if err := p.enter(); err != nil {
-		return nil, err
-	}
+	p.enter()
 	defer func() { p.depth-- }()
-	if err := p.next(); err != nil {
-		return nil, err
-	}
 	expPos := p.tok.pos
-	exponent, err := p.unary(levelSign)
-	if err != nil {
-		return nil, err
-	}
-	if err := p.operands("pow", op, base, pos, exponent, expPos); err != nil {
-		return nil, err
-	}
-	return node(opPow, base, exponent), nil
+	exponent := p.unary(levelSign)
+	p.operands("pow", op, base, pos, exponent, expPos)
+	return node(opPow, base, exponent)
 }
 
 // The function literal() returns the value of a name that models cannot define, such as
@@ -302,95 +261,75 @@ func Reserved(name string) bool {
 }
 
 // The method operand() reads a number, a name, a call or an expression in brackets.
-func (p *parser) operand() (*Node, error) {
+func (p *parser) operand() *Node {
 	tok := p.tok
 	switch {
 	case tok.kind == '0':
-		return Num(tok.val), p.next()
+		p.next()
+		return Num(tok.val)
 	case tok.kind == 'a' || tok.kind == 'q':
-		if err := p.next(); err != nil {
-			return nil, err
-		}
+		p.next()
 		if p.tok.is("(") {
 			return p.call(tok)
 		}
 		if tok.kind == 'q' {
-			return Sym(tok.text), nil
+			return Sym(tok.text)
 		}
 		if n := literal(tok.text); n != nil {
-			return n, nil
+			return n
 		}
 		if Reserved(tok.text) {
-			return nil, syntaxError(p.src, tok.pos, "found %q: want a number, a name, a sign or a bracket", tok.text)
+			p.failf(tok.pos, "found %q: want a number, a name, a sign or a bracket", tok.text)
 		}
-		return Sym(tok.text), nil
+		return Sym(tok.text)
 	case tok.is("("):
-		if err := p.enter(); err != nil {
-			return nil, err
-		}
+		p.enter()
 		defer func() { p.depth-- }()
-		if err := p.next(); err != nil {
-			return nil, err
-		}
-		n, err := p.binary(0)
-		if err != nil {
-			return nil, err
-		}
+		n := p.binary(0)
 		if !p.tok.is(")") {
-			return nil, p.errorf(`found %s: want an operator or the ")" that closes the bracket`, p.tok)
+			p.failf(p.tok.pos, `found %s: want an operator or the ")" that closes the bracket`, p.tok)
 		}
-		return n, p.next()
+		p.next()
+		return n
 	}
-	return nil, p.errorf(`found %s: want a number, a name, a sign or "("`, tok)
+	p.failf(tok.pos, `found %s: want a number, a name, a sign or "("`, tok)
+	return nil
 }
 
 // The method call() reads the arguments of a function, from the opening bracket to the
 // closing bracket.
-func (p *parser) call(name token) (*Node, error) {
+func (p *parser) call(name token) *Node {
 	user := slices.Contains(p.functions, name.text)
 	b, known := builders[name.text]
 	if !user && (!known || name.kind == 'q') {
-		return nil, syntaxError(p.src, name.pos, "%v", unknownFunction(name.text, p.functions))
+		p.failf(name.pos, "%v", unknownFunction(name.text, p.functions))
 	}
-	if err := p.enter(); err != nil {
-		return nil, err
-	}
+	p.enter()
 	defer func() { p.depth-- }()
-	if err := p.next(); err != nil {
-		return nil, err
-	}
 	var args []*Node
 	var at []int
 	for !p.tok.is(")") || len(args) > 0 {
 		at = append(at, p.tok.pos)
-		a, err := p.binary(0)
-		if err != nil {
-			return nil, err
-		}
-		args = append(args, a)
+		args = append(args, p.binary(0))
 		if p.tok.is(")") {
 			break
 		}
 		if !p.tok.is(",") {
-			return nil, p.errorf(`found %s: want an operator, "," or the ")" that ends the arguments of %s`, p.tok, name.text)
+			p.failf(p.tok.pos, `found %s: want an operator, "," or the ")" that ends the arguments of %s`, p.tok, name.text)
 		}
-		if err := p.next(); err != nil {
-			return nil, err
-		}
+		p.next()
 	}
-	if err := p.next(); err != nil {
-		return nil, err
-	}
+	p.next()
 	if user {
-		return &Node{op: opUser, name: name.text, args: args}, nil
+		return &Node{op: opUser, name: name.text, args: args}
 	}
 	n, err := b.apply(name.text, args)
 	var bad *argError
 	if errors.As(err, &bad) && bad.arg >= 0 {
-		return nil, syntaxError(p.src, at[bad.arg], "%v", err)
+		p.failf(at[bad.arg], "%v", err)
 	}
 	if err != nil {
-		return nil, syntaxError(p.src, name.pos, "%v", err)
+		p.failf(name.pos, "%v", err)
 	}
-	return n, nil
+	return n
 }

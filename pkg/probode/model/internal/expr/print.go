@@ -23,9 +23,12 @@ func (n *Node) String() string {
 	return write(textStyle{}, n)
 }
 
-// A style is an output format. The style splits a node into pieces of text and arguments.
+// A style is an output format. The style splits a node into pieces of text and arguments. The
+// method level() returns the precedence level of the outermost operator of a node.
 type style interface {
 	layout(n *Node, out *layout)
+	level(n *Node) int
+	brackets() (open, end string)
 }
 
 // A layout collects the pieces of text and the arguments of one node. An argument is
@@ -73,8 +76,8 @@ func write(s style, n *Node) string {
 		s.layout(it.n, &l)
 		for i := len(l.items) - 1; i >= 0; i-- {
 			p := l.items[i]
-			if b, ok := s.(bracketer); ok && p.n != nil && b.level(p.n) < p.min {
-				open, end := b.brackets()
+			if p.n != nil && s.level(p.n) < p.min {
+				open, end := s.brackets()
 				stack = append(stack, item{text: end}, item{n: p.n}, item{text: open})
 				continue
 			}
@@ -82,13 +85,6 @@ func write(s style, n *Node) string {
 		}
 	}
 	return b.String()
-}
-
-// A bracketer is a style that uses brackets. The method level() returns the precedence
-// level of the outermost operator of a node.
-type bracketer interface {
-	level(n *Node) int
-	brackets() (open, end string)
 }
 
 const levelAtom = levelPower + 1
@@ -224,11 +220,7 @@ func number(v float64) string {
 // quoteName encloses a name in backquotes if Parse would not otherwise recognise it as a
 // name.
 func quoteName(name string) string {
-	plain := isLetter(name[0]) && !Reserved(name)
-	for i := range len(name) {
-		plain = plain && (isLetter(name[i]) || isDigit(name[i]))
-	}
-	if plain {
+	if IsID(name) && !Reserved(name) {
 		return name
 	}
 	return fmt.Sprintf("`%s`", name)

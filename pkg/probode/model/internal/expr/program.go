@@ -86,10 +86,6 @@ func (p *Program) Clone() *Program {
 	return q
 }
 
-// Inputs and Outputs return the lengths that Eval requires for the slices `in` and `dst`.
-func (p *Program) Inputs() int  { return p.line.inputs }
-func (p *Program) Outputs() int { return len(p.line.outputs) }
-
 // Len returns the number of instructions.
 func (p *Program) Len() int { return len(p.line.code) }
 
@@ -157,31 +153,18 @@ func (s *straightLine) fuse() {
 			part.code = codeNone
 		}
 	}
-	at := make([]int32, len(s.code))
-	kept := s.code[:0]
+	var kept []int32
 	for i, in := range s.code {
-		if in.code == codeNone {
-			continue
-		}
-		for _, o := range in.operands() {
-			if *o >= first {
-				*o = at[*o-first]
-			}
-		}
-		at[i] = first + int32(len(kept))
-		kept = append(kept, in)
-	}
-	s.code = kept
-	for i, o := range s.outputs {
-		if o >= first {
-			s.outputs[i] = at[o-first]
+		if in.code != codeNone {
+			kept = append(kept, int32(i))
 		}
 	}
+	s.arrange(kept, first, nil)
 }
 
 // Eval reads the inputs from the slice `in`, and writes the outputs to the slice `dst`.
-// The slices `in` and `dst` may share memory. Eval panics unless `dst` has length
-// Outputs() and `in` has length Inputs().
+// The slices `in` and `dst` may share memory. Eval panics unless their lengths are the
+// numbers of inputs and outputs.
 func (p *Program) Eval(dst, in []float64) {
 	if len(in) != p.line.inputs || len(dst) != len(p.line.outputs) {
 		panic(fmt.Sprintf("expr: the program has %d inputs and %d outputs: want %d and %d", len(in), len(dst), p.line.inputs, len(p.line.outputs)))
@@ -324,7 +307,7 @@ func (s *straightLine) schedule(early []bool) (runs []run, ahead int) {
 	}
 	var order []int32
 	ready := &phases[0]
-	sorted := make([]instr, n) // filled when the places of all instructions are known
+	var lengths []int // of the runs
 	for len(order) < n {
 		best := 0
 		for c := range ready {
@@ -347,26 +330,12 @@ func (s *straightLine) schedule(early []bool) (runs []run, ahead int) {
 			}
 		}
 		ready[best] = ready[best][:0]
-		runs = append(runs, run{code: code(best), instrs: sorted[begin:len(order)]})
+		runs, lengths = append(runs, run{code: code(best)}), append(lengths, len(order)-begin)
 	}
-	at := make([]int32, n)
-	for k, i := range order {
-		at[i] = first + int32(k)
-	}
-	for k, i := range order {
-		in := s.code[i]
-		for _, o := range in.operands() {
-			if *o >= first {
-				*o = at[*o-first]
-			}
-		}
-		sorted[k] = in
-	}
-	s.code = sorted
-	for i, o := range s.outputs {
-		if o >= first {
-			s.outputs[i] = at[o-first]
-		}
+	s.arrange(order, first, nil)
+	rest := s.code
+	for i, n := range lengths {
+		runs[i].instrs, rest = rest[:n], rest[n:]
 	}
 	if ready == &phases[0] { // all instructions are early
 		ahead = len(runs)

@@ -281,24 +281,18 @@ func (s *reader) event(e *tree.Element) {
 	// All assignments use the values just before the event, as case 01780 of the SBML
 	// test suite requires. A concentration is converted to an amount: it is multiplied by
 	// the size that the compartment has just before the event.
-	set := map[string]*expr.Node{}
-	var order []*tree.Element
+	set := map[string]bool{}
 	for _, a := range e.List("listOfEventAssignments") {
-		v := a.Get("variable")
-		if set[v] != nil {
+		v, value := a.Get("variable"), s.mathOf(a, nil)
+		if set[v] {
 			s.Failf(a.Line, "event %s sets %s twice", id, v)
 		}
-		set[v] = s.mathOf(a, nil)
-		order = append(order, a)
-	}
-	for _, a := range order {
-		v := a.Get("variable")
+		set[v] = true
 		i := slices.IndexFunc(s.out.States, func(x equations.State) bool { return x.ID == v || x.Of == v })
 		if i < 0 {
 			s.Failf(a.Line, "event %s sets %s, which is not a state", id, v)
 		}
 		x := s.out.States[i]
-		value := set[v]
 		if x.Of != "" {
 			value = expr.Call("times", value, x.Volume)
 		}

@@ -35,7 +35,7 @@ func (s *reader) id(e *tree.Element) string {
 	switch {
 	case id == "":
 		s.Failf(e.Line, "<%s> has no id", e.Name)
-	case !source.IsID(id):
+	case !expr.IsID(id):
 		s.Failf(e.Line, "id %q: want letters, digits and _, not beginning with a digit", id)
 	case id == expr.Time:
 		s.Failf(e.Line, "<%s> has the id %s, which stands for the time: use another id", e.Name, id)

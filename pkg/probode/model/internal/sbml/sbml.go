@@ -3,6 +3,7 @@
 package sbml
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/probode/probode/pkg/probode/model/internal/equations"
@@ -117,16 +118,10 @@ func (s *reader) collect() {
 }
 
 // unitKinds contains the units that a model may use without defining them.
-var unitKinds = func() map[string]bool {
-	kinds := map[string]bool{}
-	for _, k := range strings.Fields(`ampere avogadro becquerel candela celsius coulomb dimensionless farad
-		gram gray henry hertz item joule katal kelvin kilogram liter litre lumen lux meter metre mole newton ohm
-		pascal radian second siemens sievert steradian tesla volt watt weber
-		substance volume area length time`) {
-		kinds[k] = true
-	}
-	return kinds
-}()
+var unitKinds = strings.Fields(`ampere avogadro becquerel candela celsius coulomb dimensionless farad
+	gram gray henry hertz item joule katal kelvin kilogram liter litre lumen lux meter metre mole newton ohm
+	pascal radian second siemens sievert steradian tesla volt watt weber
+	substance volume area length time`)
 
 // checkUnits adds warnings about undefined units, and reports an error if a unit is
 // defined twice. Units do not affect the results, because formulas use the numbers
@@ -140,7 +135,7 @@ func (s *reader) checkUnits() {
 		}
 		defined[id] = true
 		for _, u := range e.List("listOfUnits") {
-			if !unitKinds[u.Get("kind")] {
+			if !slices.Contains(unitKinds, u.Get("kind")) {
 				s.Warnf(u.Line, "unit %s uses %q, which is not a base unit", id, u.Get("kind"))
 			}
 		}
@@ -148,7 +143,7 @@ func (s *reader) checkUnits() {
 	for _, list := range []string{"listOfCompartments", "listOfSpecies", "listOfParameters"} {
 		for _, e := range s.root.List(list) {
 			for _, a := range []string{"units", "substanceUnits", "spatialSizeUnits"} {
-				if u := e.Get(a); u != "" && !defined[u] && !unitKinds[u] {
+				if u := e.Get(a); u != "" && !defined[u] && !slices.Contains(unitKinds, u) {
 					s.Warnf(e.Line, "%s of %s is %s, which is not defined", a, e.Get("id"), u)
 				}
 			}

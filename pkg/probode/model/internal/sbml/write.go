@@ -2,14 +2,12 @@ package sbml
 
 import (
 	"bytes"
-	"encoding/xml"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/probode/probode/pkg/probode/model/internal/equations"
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
-	"github.com/probode/probode/pkg/probode/model/internal/source"
+	"github.com/probode/probode/pkg/probode/model/internal/tree"
 )
 
 // A Parameter is a constant that the Equations use but do not define.
@@ -40,10 +38,10 @@ func Write(m *equations.Equations, params []Parameter) []byte {
 		compartment += "_"
 	}
 
-	w := &writer{defined: func(s string) bool { return ids[s] }}
+	w := &writer{ids: ids}
 	w.line(`<?xml version="1.0" encoding="UTF-8"?>`)
 	w.line(`<sbml xmlns="http://www.sbml.org/sbml/level3/version2/core" level="3" version="2">`)
-	w.line(`<model id="model" name="%s">`, escape(m.Name))
+	w.line(`<model id="model" name="%s">`, tree.Escape(m.Name))
 	w.line(`<listOfCompartments>`)
 	w.line(`<compartment id="%s" spatialDimensions="3" size="1" constant="true"/>`, compartment)
 	w.line(`</listOfCompartments>`)
@@ -95,7 +93,7 @@ func Write(m *equations.Equations, params []Parameter) []byte {
 
 type writer struct {
 	bytes.Buffer
-	defined func(string) bool
+	ids map[string]bool // of the model
 }
 
 type list []string
@@ -120,7 +118,7 @@ func (w *writer) list(name string, l list) {
 func (w *writer) math(n *expr.Node) string {
 	by := map[string]*expr.Node{}
 	for _, name := range n.Symbols() {
-		if v, ok := expr.Constant(name); ok && !w.defined(name) {
+		if v, ok := expr.Constant(name); ok && !w.ids[name] {
 			by[name] = expr.Num(v)
 		}
 	}
@@ -145,7 +143,7 @@ func (w *writer) events(events []equations.Event) list {
 			trigger = expr.Call(op, expr.Sym(expr.Time), e.Time)
 		}
 		id := e.ID
-		if !source.IsID(id) {
+		if !expr.IsID(id) {
 			id = fmt.Sprintf("event_%d", i+1)
 		}
 		s := fmt.Sprintf(`<event id="%s" useValuesFromTriggerTime="true"><trigger initialValue="%v" persistent="true">%s</trigger><listOfEventAssignments>`,
@@ -162,11 +160,5 @@ func nameAttr(name string) string {
 	if name == "" {
 		return ""
 	}
-	return fmt.Sprintf(` name="%s"`, escape(name))
-}
-
-func escape(s string) string {
-	var b strings.Builder
-	xml.EscapeText(&b, []byte(s)) // a strings.Builder returns no errors
-	return b.String()
+	return fmt.Sprintf(` name="%s"`, tree.Escape(name))
 }

@@ -25,7 +25,7 @@ func (s *File) NumberOrID(line int, what, v string) *expr.Node {
 	if x, err := ParseNumber(v); err == nil && !math.IsInf(x, 0) {
 		return expr.Num(x)
 	}
-	if !IsID(v) || expr.Reserved(v) {
+	if !expr.IsID(v) || expr.Reserved(v) {
 		s.Failf(line, "%s is %q: want a finite number or the ID of a parameter", what, v)
 	}
 	return expr.Sym(v)

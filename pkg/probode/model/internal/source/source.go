@@ -248,17 +248,3 @@ func (w Where) Failf(format string, args ...any) {
 func (w Where) Refuse(feature, format string, args ...any) {
 	(&File{Name: w.File, quiet: w.quiet}).Refuse(w.Line, feature, format, args...)
 }
-
-// IsID reports whether s consists of letters, digits and underscores and does not begin
-// with a digit.
-func IsID(s string) bool {
-	for i, c := range s {
-		switch {
-		case c == '_', 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z':
-		case '0' <= c && c <= '9' && i > 0:
-		default:
-			return false
-		}
-	}
-	return s != ""
-}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/probode/probode/pkg/probode/model/internal/expr"
 )
 
 // A Table is a TSV or CSV file with a header, which names the columns. Each row contains
@@ -35,12 +37,10 @@ const (
 	maxCells   = 1 << 23
 )
 
-// ReadTable reads a table whose cells are separated by tabs, or by commas if the header
-// has commas and no tab. ReadTable removes blanks around cells and skips empty rows.
-func (f *Files) ReadTable(name string) *Table { return f.Read(name, MaxTable).Table(0) }
-
-// Table reads a table in the same way as ReadTable. Lines that begin with the character
-// in the argument `comment` are skipped; if `comment` is 0, the table has no comments.
+// Table reads a table whose cells are separated by tabs, or by commas if the header has
+// commas and no tab. Table removes blanks around cells and skips empty rows. Lines that begin
+// with the character in the argument `comment` are skipped; if `comment` is 0, the table has
+// no comments.
 func (s *File) Table(comment rune) *Table {
 	s.utf8()
 	t := &Table{File: s, index: map[string]int{}}
@@ -199,12 +199,8 @@ func ParseNumber(s string) (float64, error) {
 // ExtraColumns warns about columns that PEtab does not define. The argument `known` lists
 // the columns that PEtab defines.
 func (t *Table) ExtraColumns(known ...string) {
-	is := map[string]bool{}
-	for _, k := range known {
-		is[k] = true
-	}
 	for _, c := range t.Columns {
-		if !is[c] {
+		if !slices.Contains(known, c) {
 			t.Warnf(1, "column %s is not part of PEtab and is ignored", c)
 		}
 	}
@@ -221,8 +217,24 @@ func (r Row) NumberOr(column string) float64 {
 // ID returns the text of a cell, and reports an error if this text is not an ID.
 func (r Row) ID(column string) string {
 	id := r.Must(column)
-	if !IsID(id) {
+	if !expr.IsID(id) {
 		r.t.Failf(r.Line, "%s is %q: want letters, digits and _, not beginning with a digit", column, id)
 	}
 	return id
+}
+
+// TSV returns rows as text, with tabs between the cells. Each cell is on one line.
+func TSV(rows [][]string) []byte {
+	var b bytes.Buffer
+	w := csv.NewWriter(&b) // to memory, where writing cannot fail
+	w.Comma = '\t'
+	for _, row := range rows {
+		line := make([]string, len(row))
+		for i, cell := range row {
+			line[i] = OneLine(cell)
+		}
+		w.Write(line)
+	}
+	w.Flush()
+	return b.Bytes()
 }

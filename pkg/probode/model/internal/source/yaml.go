@@ -206,11 +206,9 @@ func (n *Node) FileName() string {
 	return n.Text
 }
 
-// FileNames returns the names of the files under a key. It is an error if a file is
-// listed twice, because the data in this file would be counted twice.
-func (n *Node) FileNames(key string) []string { return n.fileNames(key, n.List(key)) }
-
-func (n *Node) fileNames(key string, list []*Node) []string {
+// FileNames returns the names of the files in a list, which is under the given key. It is an
+// error if a file is listed twice, because the data in this file would be counted twice.
+func (n *Node) FileNames(key string, list []*Node) []string {
 	var names []string
 	for _, one := range list {
 		name := path.Clean(one.FileName())
@@ -236,7 +234,7 @@ func (n *Node) Tables(key string) []*File {
 			names = append(names, one)
 		}
 	}
-	for _, name := range n.fileNames(key, names) {
+	for _, name := range n.FileNames(key, names) {
 		tables = append(tables, n.File.Read(name, MaxTable))
 	}
 	return tables

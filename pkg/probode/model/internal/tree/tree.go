@@ -155,3 +155,10 @@ func (e *Element) First(name string) *Element {
 	}
 	return nil
 }
+
+// Escape returns s as text in XML.
+func Escape(s string) string {
+	var b strings.Builder
+	xml.EscapeText(&b, []byte(s)) // a strings.Builder returns no errors
+	return b.String()
+}

@@ -1,0 +1,21 @@
+package expr
+
+import "fmt"
+
+// A failure is the value with which the parsers, and Expand, panic at the first mistake.
+// Panics keep the code short, because each of the many checks needs only one line.
+type failure struct{ error }
+
+func failf(format string, args ...any) { panic(failure{fmt.Errorf(format, args...)}) }
+
+// The function catch(), which must be deferred, recovers from such a panic and stores the
+// error in err.
+func catch(err *error) {
+	switch f := recover().(type) {
+	case nil:
+	case failure:
+		*err = f.error
+	default:
+		panic(f)
+	}
+}
