@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
 // Moulton is the implicit s-step Adams method, of order s+1, in which the residual of the
@@ -312,16 +313,16 @@ func (a *moulton) solveNewton(next, theta, xi, scale []float64) error {
 // The method iterate() stores the solution of r(z) = 0 in the argument `next`.
 func (a *moulton) iterate(next, theta []float64) error {
 	z := a.c // the iterate; next is the trial
-	start := largest(z)
+	start := vector.MaxAbs(z)
 	a.residual(a.u, z, a.fc)
 	a.lu.Solve(a.u)
 	lambda := 1.
 	for n := 0; ; n++ {
-		size := largest(a.u)
+		size := vector.MaxAbs(a.u)
 		if size-size != 0 || n == iterations {
 			return probode.ErrNewton
 		}
-		small := a.tolerance * max(start, largest(z))
+		small := a.tolerance * max(start, vector.MaxAbs(z))
 		if size <= small {
 			subtract(next, z, 1, a.u)
 			return nil
@@ -334,7 +335,7 @@ func (a *moulton) iterate(next, theta []float64) error {
 			a.eval.FJ(a.fc, a.jac, a.t1, next, theta)
 			a.residual(a.v, next, a.fc)
 			a.lu.Solve(a.v)
-			if left = largest(a.v); left <= (1-lambda/4)*size {
+			if left = vector.MaxAbs(a.v); left <= (1-lambda/4)*size {
 				break
 			}
 			if lambda < 1e-4 {
@@ -403,16 +404,6 @@ func (a *moulton) Implicit(s *probode.ImplicitStep, i int, x, theta []float64) e
 	return a.advance(i, s.Mean, theta, nil, nil)
 }
 
-// The function largest() returns the largest magnitude of the elements of x, or NaN if
-// one is NaN.
-func largest(x []float64) float64 {
-	var m float64
-	for _, v := range x {
-		m = max(m, math.Abs(v))
-	}
-	return m
-}
-
 // The function subtract() sets dst to z − c u.
 func subtract(dst, z []float64, c float64, u []float64) {
 	for k, v := range u[:len(dst)] {
@@ -475,7 +466,7 @@ func (a *moulton) Differentiate(dnext []float64, i int, x, next, theta, xi, scal
 			s.diff.Jacobian().AddMul(to, 1, s.w)
 		}
 		a.lu.Solve(to)
-		addScaled(to, 1, s.v)
+		vector.AddScaled(to, 1, s.v)
 	}
 	return nil
 }
@@ -495,17 +486,17 @@ func (a *moulton) differentiateNoise(dnext []float64, i int, theta, xi, scale []
 	}
 	jac.AddMul(a.noise, 1, a.v)
 	a.lu.Solve(a.noise)
-	addScaled(a.v, 1, a.noise)
+	vector.AddScaled(a.v, 1, a.noise)
 	for m := range tg.M {
 		dtheta, dx, dt, dh := tg.Direction(m)
 		dinv := -a.inv * dh / a.g.H(i)
 		s.diff.SecondAlong(s.w, a.v, dx, dtheta, dt+dh)
-		addScaled(s.w, -dinv, a.noise)
+		vector.AddScaled(s.w, -dinv, a.noise)
 		clear(s.u)
 		tg.AddNoise(s.u, m, xi)
 		jac.AddMul(s.w, 1, s.u)
 		a.lu.Solve(s.w)
-		addScaled(row(dnext, m, a.d), 1, s.w)
+		vector.AddScaled(row(dnext, m, a.d), 1, s.w)
 	}
 	return nil
 }
@@ -519,7 +510,7 @@ func (a *moulton) differentiateNewton(dnext []float64, i int, x, next, theta, xi
 		if err := a.differentiateNoise(dnext, i, theta, xi, scale, tg); err != nil {
 			return err
 		}
-		addScaled(a.fc, -1, a.noise)
+		vector.AddScaled(a.fc, -1, a.noise)
 	}
 	s.diff.At(a.t1, a.fc, theta, nil)
 	if !a.lu.Factorize(a.inv, s.diff.Jacobian()) {
@@ -535,7 +526,7 @@ func (a *moulton) differentiateNewton(dnext []float64, i int, x, next, theta, xi
 		}
 		a.addSlopes(s.w, a.invNext, a.betaPast, i, m)
 		a.lu.Solve(s.w)
-		addScaled(row(dnext, m, a.d), 1, s.w)
+		vector.AddScaled(row(dnext, m, a.d), 1, s.w)
 	}
 	return nil
 }
@@ -628,13 +619,13 @@ func (a *moulton) reverseNewton(to *probode.Adjoint, i int, x, next, theta, xi, 
 		if err := a.reverseNoise(to, i, x, theta, xi, scale); err != nil {
 			return err
 		}
-		addScaled(a.c, -1, a.noise)
+		vector.AddScaled(a.c, -1, a.noise)
 	}
 	if err := a.transposed(a.c, theta, to.Next); err != nil {
 		return err
 	}
 	to.Field(nil, b.mu, a.t1, 1, a.c, theta)
-	addScaled(to.X, a.inv, b.mu)
+	vector.AddScaled(to.X, a.inv, b.mu)
 	a.reverseSum(a.invNext, a.betaPast, i, b.mu)
 	for k, v := range b.mu {
 		to.Length -= a.inv / a.g.H(i) * v * (x[k] - a.c[k])
@@ -653,7 +644,7 @@ func (a *moulton) reverseNoise(to *probode.Adjoint, i int, x, theta, xi, scale [
 		return probode.ErrSingular
 	}
 	a.setNoise(xi, scale)
-	addScaled(a.v, 1, a.noise)
+	vector.AddScaled(a.v, 1, a.noise)
 	to.SecondField(to.X, b.none, b.mu, a.v, a.t1, 1, x, theta)
 	for k, v := range b.mu {
 		to.Length += a.inv / a.g.H(i) * v * a.noise[k]
@@ -696,12 +687,12 @@ func (a *moulton) reverseOnce(to *probode.Adjoint, i int, x, next, theta, xi, sc
 	a.reverseSum(a.invNext, a.betaPast, i, b.mu)
 	copy(b.slope, b.mu)
 	if a.lin == Current && a.currentIsOld { // Fᵢ is f at the centre
-		addScaled(b.slope, 1, a.backRow(i))
+		vector.AddScaled(b.slope, 1, a.backRow(i))
 		clear(a.backRow(i))
 	}
 	to.SecondField(b.dc, b.slope, b.mu, a.u, a.t1, 1, a.c, theta)
-	addScaled(to.X, a.inv, b.mu)
-	addScaled(to.X, 1, b.dc)
+	vector.AddScaled(to.X, a.inv, b.mu)
+	vector.AddScaled(to.X, 1, b.dc)
 	if xi != nil {
 		a.reverseNormals(to, xi, scale)
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
 // This file implements the propagation of gradients back through steps: see
@@ -90,12 +91,12 @@ func (e *reverseStages) solve(s *implicit, lambda []float64) error {
 	for range most {
 		e.residual(s, lambda)
 		s.solveBy(&e.factors, s.u, s.r, true)
-		size, unit := largest(s.u), largest(e.mu)
+		size, unit := vector.MaxAbs(s.u), vector.MaxAbs(e.mu)
 		for k, v := range s.u {
 			e.mu[k] += v
 		}
 		rate := size / before
-		unit = max(unit, largest(e.mu))
+		unit = max(unit, vector.MaxAbs(e.mu))
 		switch {
 		case size-size != 0 || rate > 0.5 && size > noise*unit:
 			return e.direct(s, lambda)
@@ -171,20 +172,10 @@ func (e *reverseStages) direct(s *implicit, lambda []float64) error {
 		}
 	}
 	e.slopes(s)
-	if v := largest(e.mu); v-v != 0 {
+	if v := vector.MaxAbs(e.mu); v-v != 0 {
 		return probode.ErrSingular
 	}
 	return nil
-}
-
-// The function largest() returns the largest absolute value of the elements of x, or NaN
-// if an element is NaN.
-func largest(x []float64) float64 {
-	var m float64
-	for _, v := range x {
-		m = max(m, math.Abs(v))
-	}
-	return m
 }
 
 // Reverse treats the factor H/h of a random step as a further parameter of the wrapped

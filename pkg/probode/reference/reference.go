@@ -157,10 +157,3 @@ func (s *Settings) smallest(k int) float64 {
 	}
 	return s.permitted(k, 0) / relative
 }
-
-func title(p *probode.Problem) string {
-	if p.Name == "" {
-		return "problem"
-	}
-	return p.Name
-}
