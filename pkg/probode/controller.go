@@ -1,6 +1,7 @@
 package probode
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,12 +64,8 @@ func newController(p *Problem, m Method, f Frozen, theta []float64, fixed *Grid)
 	if len(fixed.events) > 0 {
 		c.p = p.segmented(c.now)
 	}
-	if c.set.MaxSteps == 0 {
-		c.set.MaxSteps = 1e6
-	}
-	if c.set.Max == 0 {
-		c.set.Max = math.Inf(1)
-	}
+	c.set.MaxSteps = cmp.Or(c.set.MaxSteps, 1e6)
+	c.set.Max = cmp.Or(c.set.Max, math.Inf(1))
 	for _, v := range []*[]float64{&c.x, &c.next, &c.err, &c.peak} {
 		*v = make([]float64, d)
 	}

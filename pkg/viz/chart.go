@@ -1,6 +1,7 @@
 package viz
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"image/color"
@@ -444,7 +445,7 @@ func chartSeries(l Layer, panel Panel, lim, frame box, every int) []series {
 			every = l.every(every)
 			x, y = nth(x, every), nth(y, every)
 		}
-		return append(ss, scatter(k, q.vertices(x, y), or(l.Size, 6)))
+		return append(ss, scatter(k, q.vertices(x, y), cmp.Or(l.Size, 6)))
 	case Guide:
 		x, y := l.ends(lim)
 		s := plain(x[:], y[:])

@@ -2,6 +2,7 @@ package viz
 
 import (
 	"bytes"
+	"cmp"
 	"image"
 	"image/color"
 	"image/png"
@@ -318,7 +319,7 @@ func (ls layers) Plot(c draw.Canvas, p *plot.Plot) {
 				x, y := l.bars(ls.panel.Y.Log)
 				ls.line(&c, look{color: k.color, width: 1.2}, x, y, at)
 			}
-			g := glyph(k.marker, k.color, or(l.Size, 6))
+			g := glyph(k.marker, k.color, cmp.Or(l.Size, 6))
 			for i := range l.X {
 				if !math.IsNaN(l.X[i]) {
 					c.DrawGlyph(g, at(l.X[i], l.Y[i]))

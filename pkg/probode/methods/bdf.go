@@ -1,6 +1,7 @@
 package methods
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -67,10 +68,7 @@ func (m BDF) top() int {
 	if m.Steps < 0 || m.Steps > bdfMost {
 		panic(fmt.Sprintf("methods: the number of steps of BDF is %d: want 1 to %d, or 0 for a variable order", m.Steps, bdfMost))
 	}
-	if m.Steps == 0 {
-		return bdfMost
-	}
-	return m.Steps
+	return cmp.Or(m.Steps, bdfMost)
 }
 
 func (m BDF) String() string {

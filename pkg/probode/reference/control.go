@@ -1,6 +1,7 @@
 package reference
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -283,10 +284,7 @@ func (e *integration) differentiate(rest float64) error {
 		return nil
 	}
 	if r.ft != nil {
-		step := min(r.natural, rest)
-		if step == 0 {
-			step = rest
-		}
+		step := cmp.Or(min(r.natural, rest), rest)
 		dt := 0x1p-13 * step
 		e.p.F(r.ft, e.t+(e.tLow+dt), e.at, e.theta)
 		for k, f := range e.f0 {
