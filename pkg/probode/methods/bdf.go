@@ -376,10 +376,8 @@ func (b *bdf) solveEquation(i int, x, theta []float64) error {
 	if err == nil {
 		return nil
 	}
-	if b.full == nil {
-		if b.full = newFullNewton(b.implicit); b.full == nil {
-			return err
-		}
+	if b.newton() == nil {
+		return err
 	}
 	for k, v := range b.psi {
 		b.z[k] = x[k] - v
@@ -522,9 +520,7 @@ func (b *bdf) Implicit(s *probode.ImplicitStep, i int, x, theta []float64) error
 	}
 	s.Forecast = append(s.Forecast[:0], b.ahead...)
 	s.Mean = append(s.Mean[:0], b.psi...)
-	for k, v := range b.z {
-		s.Mean[k] += v
-	}
+	vector.AddScaled(s.Mean, 1, b.z)
 	return nil
 }
 
