@@ -17,11 +17,36 @@ import (
 
 // A set collects the chain files of one run.
 type set struct {
-	where     string // the directories, for errors
-	first     *table // the first file, with which the others are compared
-	firstPath string
-	chains    []*table
-	paths     []string
+	where      string // the directories, for errors
+	first      *table // the first file, with which the others are compared
+	firstPath  string
+	chains     []*table
+	paths      []string
+	unfinished []string // the paths of the files of chains that are not finished
+}
+
+// The method addAll() adds all chain files in a directory. The argument `row` is that of
+// scan().
+func (s *set) addAll(dir string, row func(t *table, line []byte) error) error {
+	paths, err := chainFiles(dir, ".csv")
+	if err != nil {
+		return err
+	}
+	unfinished, err := chainFiles(dir, ".csv"+partSuffix)
+	if err != nil {
+		return err
+	}
+	s.unfinished = append(s.unfinished, unfinished...)
+	for _, path := range paths {
+		t, err := readWhole(path, row)
+		if err == nil {
+			err = s.add(path, t)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s *set) add(path string, t *table) error {
@@ -48,8 +73,8 @@ func (s *set) add(path string, t *table) error {
 
 // The method complete() returns an error if chains are missing; the error names the
 // missing chains.
-func (s *set) complete(unfinished []string) error {
-	if s.first == nil && len(unfinished) == 0 {
+func (s *set) complete() error {
+	if s.first == nil && len(s.unfinished) == 0 {
 		return fmt.Errorf("store: no files called chain-1.csv, chain-2.csv, … were found in %s", s.where)
 	}
 	if s.first == nil {
@@ -66,7 +91,7 @@ func (s *set) complete(unfinished []string) error {
 			continue
 		}
 		name := chainPath("", k)
-		if slices.ContainsFunc(unfinished, func(p string) bool { return filepath.Base(p) == name+partSuffix }) {
+		if slices.ContainsFunc(s.unfinished, func(p string) bool { return filepath.Base(p) == name+partSuffix }) {
 			name += " (not finished)"
 		}
 		missing = append(missing, name)
@@ -114,29 +139,15 @@ func (s *set) makers() string {
 // its notes. The notes are in the field Notes, together with those of the kernels: see
 // [Noter].
 func Read(dir string) (*mcmc.Chains, error) {
-	paths, err := chainFiles(dir, ".csv")
-	if err != nil {
-		return nil, err
-	}
-	unfinished, err := chainFiles(dir, ".csv"+partSuffix)
-	if err != nil {
-		return nil, err
-	}
 	s := set{where: dir}
-	numbers := make([][]float64, len(paths))
-	for k, path := range paths {
-		t, err := readWhole(path, func(t *table, line []byte) (err error) {
-			numbers[k], err = t.parse(numbers[k], line)
-			return err
-		})
-		if err == nil {
-			err = s.add(path, t)
-		}
-		if err != nil {
-			return nil, err
-		}
+	err := s.addAll(dir, func(t *table, line []byte) (err error) {
+		t.numbers, err = t.parse(t.numbers, line)
+		return err
+	})
+	if err == nil {
+		err = s.complete()
 	}
-	if err := s.complete(unfinished); err != nil {
+	if err != nil {
 		return nil, err
 	}
 
@@ -147,9 +158,9 @@ func Read(dir string) (*mcmc.Chains, error) {
 	if quantities := slices.Concat(t.names[:from], t.names[to:]); len(quantities) > 0 {
 		out.Quantities = quantities
 	}
-	for k, c := range s.chains {
+	for _, c := range s.chains {
 		var draws, generated [][]float64
-		for row := range slices.Chunk(numbers[k], len(t.columns)) {
+		for row := range slices.Chunk(c.numbers, len(t.columns)) {
 			if out.Quantities != nil {
 				generated = append(generated, slices.Concat(row[:from], row[to:]))
 			}
@@ -214,28 +225,12 @@ func Merge(dst string, src ...string) error {
 		return fmt.Errorf("store: %w", err)
 	}
 	s := set{where: strings.Join(dirs, ", ")}
-	var unfinished []string
 	for _, dir := range dirs {
-		paths, err := chainFiles(dir, ".csv")
-		if err != nil {
+		if err := s.addAll(dir, nil); err != nil {
 			return err
 		}
-		for _, path := range paths {
-			t, err := readWhole(path, nil)
-			if err == nil {
-				err = s.add(path, t)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		more, err := chainFiles(dir, ".csv"+partSuffix)
-		if err != nil {
-			return err
-		}
-		unfinished = append(unfinished, more...)
 	}
-	if err := s.complete(unfinished); err != nil {
+	if err := s.complete(); err != nil {
 		return err
 	}
 	if err := atomicfile.MkdirAll(dst); err != nil {
