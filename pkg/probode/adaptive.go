@@ -1,6 +1,7 @@
 package probode
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,9 +36,7 @@ type Adaptive struct {
 
 func (a Adaptive) frozen() Frozen {
 	f := Frozen(a)
-	if f.MaxSteps == 0 {
-		f.MaxSteps = 1e4
-	}
+	f.MaxSteps = cmp.Or(f.MaxSteps, 1e4)
 	return f
 }
 

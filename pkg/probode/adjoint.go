@@ -1,6 +1,7 @@
 package probode
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -330,10 +331,7 @@ func (r *reverseRun) jump(j int, x, theta []float64) {
 		return
 	}
 	r.Next, r.X = r.X, r.Next
-	floor := 1e-3 * vector.MaxAbs(x)
-	if floor == 0 {
-		floor = 1
-	}
+	floor := cmp.Or(1e-3*vector.MaxAbs(x), 1)
 	copy(r.x, x)
 	copy(r.theta, theta)
 	side := func(to []float64, t float64) {
@@ -357,10 +355,7 @@ func (r *reverseRun) jump(j int, x, theta []float64) {
 		r.x[k] = v
 	}
 	for k, v := range theta {
-		h := cbrtEps * math.Abs(v)
-		if h == 0 {
-			h = cbrtEps
-		}
+		h := cmp.Or(cbrtEps*math.Abs(v), cbrtEps)
 		r.theta[k] = v + h
 		side(r.right, t)
 		up := r.theta[k]
@@ -418,10 +413,7 @@ func (r *reverseRun) when(dtheta, theta []float64) {
 func (r *reverseRun) each(dtheta, theta []float64, value func() float64) {
 	copy(r.theta, theta)
 	for k, v := range theta {
-		h := cbrtEps * math.Abs(v)
-		if h == 0 {
-			h = cbrtEps
-		}
+		h := cmp.Or(cbrtEps*math.Abs(v), cbrtEps)
 		r.theta[k] = v + h
 		up, right := r.theta[k], value()
 		r.theta[k] = v - h

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/probode/probode/pkg/internal/memory"
+	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
@@ -134,7 +135,7 @@ func (p *Problem) CheckJacobian(t float64, x, theta []float64) error {
 	p.F(fx, t, x, theta)
 	for i := range f {
 		if math.Abs(f[i]-fx[i]) > 1e-9*(math.Abs(f[i])+math.Abs(fx[i]))+1e-12*vector.MaxAbs(fx) {
-			return fmt.Errorf("%s: FJ gives f[%d] = %g where F gives %g, at t = %g, x = %s", p.Title(), i, f[i], fx[i], t, short(x))
+			return fmt.Errorf("%s: FJ gives f[%d] = %g where F gives %g, at t = %g, x = %s", p.Title(), i, f[i], fx[i], t, text.Vector(x))
 		}
 	}
 	// At a kink of f, only one-sided differences give the Jacobian, and agreement with
@@ -189,7 +190,7 @@ func (p *Problem) CheckJacobian(t float64, x, theta []float64) error {
 			worst, most = e, size
 		}
 	}
-	return fmt.Errorf("%s: FJ gives ∂f[%d]/∂x[%d] = %g where differences of F give %g, at t = %g, x = %s", p.Title(), worst.i, worst.j, m.At(worst.i, worst.j), suspects[worst], t, short(x))
+	return fmt.Errorf("%s: FJ gives ∂f[%d]/∂x[%d] = %g where differences of F give %g, at t = %g, x = %s", p.Title(), worst.i, worst.j, m.At(worst.i, worst.j), suspects[worst], t, text.Vector(x))
 }
 
 // checkBand computes dense one-sided differences at (t, x, θ), and looks for entries
@@ -271,7 +272,7 @@ func (p *Problem) checkPullback(t float64, x, theta []float64) error {
 			part, name = want[d:], p.ParamName(k-d)
 		}
 		if !(math.Abs(got[k]-v) <= tol*(1e-6+vector.MaxAbs(part))) && v-v == 0 {
-			return fmt.Errorf("%s: the derivative with respect to %s is %g by Pullback, but %g by FJ and FTheta or by differences of F, at t = %g, x = %s", p.Title(), name, got[k], v, t, short(x))
+			return fmt.Errorf("%s: the derivative with respect to %s is %g by Pullback, but %g by FJ and FTheta or by differences of F, at t = %g, x = %s", p.Title(), name, got[k], v, t, text.Vector(x))
 		}
 	}
 	return nil

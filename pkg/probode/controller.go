@@ -1,6 +1,7 @@
 package probode
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/probode/probode/pkg/internal/progress"
+	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode/internal/onset"
 	"github.com/probode/probode/pkg/probode/internal/trigger"
 	"github.com/probode/probode/pkg/probode/internal/vector"
@@ -62,12 +64,8 @@ func newController(p *Problem, m Method, f Frozen, theta []float64, fixed *Grid)
 	if len(fixed.events) > 0 {
 		c.p = p.segmented(c.now)
 	}
-	if c.set.MaxSteps == 0 {
-		c.set.MaxSteps = 1e6
-	}
-	if c.set.Max == 0 {
-		c.set.Max = math.Inf(1)
-	}
+	c.set.MaxSteps = cmp.Or(c.set.MaxSteps, 1e6)
+	c.set.Max = cmp.Or(c.set.Max, math.Inf(1))
 	for _, v := range []*[]float64{&c.x, &c.next, &c.err, &c.peak} {
 		*v = make([]float64, d)
 	}
@@ -106,7 +104,7 @@ func (c *controller) run(ctx context.Context) (err error) {
 	defer c.p.recovered(&err, &c.at, c.x, c.theta)
 	c.p.Initial(c.x, c.theta)
 	if !sane(c.x) {
-		return fmt.Errorf("%w: x0 is %s", ErrStart, short(c.x))
+		return fmt.Errorf("%w: x0 is %s", ErrStart, text.Vector(c.x))
 	}
 	c.g.t = append(c.g.t, c.p.Span[0])
 	if c.watch != nil {
@@ -386,7 +384,7 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 func (c *controller) reason(err error, t, to float64) error {
 	for _, at := range [2]float64{t, to} {
 		if c.p.F(c.next, at, c.x, c.theta); !vector.Finite(c.next) {
-			return fmt.Errorf("%w: F is %s at t = %.17g", ErrField, short(c.next), at)
+			return fmt.Errorf("%w: F is %s at t = %.17g", ErrField, text.Vector(c.next), at)
 		}
 	}
 	if err != nil {
@@ -403,7 +401,7 @@ func (c *controller) try(i int) (float64, error) {
 	}
 	if !sane(c.next) {
 		if c.p.F(c.err, c.g.t[i], c.x, c.theta); !vector.Finite(c.err) { // no step is short enough
-			return 0, fmt.Errorf("%w: F is %s, at t = %.6g, x = %s, theta = %s", ErrField, short(c.err), c.g.t[i], short(c.x), short(c.theta))
+			return 0, fmt.Errorf("%w: F is %s, at t = %.6g, x = %s, theta = %s", ErrField, text.Vector(c.err), c.g.t[i], text.Vector(c.x), text.Vector(c.theta))
 		}
 		return math.Inf(1), nil
 	}

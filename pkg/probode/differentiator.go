@@ -1,6 +1,7 @@
 package probode
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/probode/probode/pkg/probode/internal/vector"
@@ -220,9 +221,7 @@ func (e *Differentiator) SecondAlong(dst, u, dx, dtheta []float64, dt float64) {
 func (e *Differentiator) reach(dx, dtheta []float64, dt float64) float64 {
 	var most, floor float64
 	if len(dx) > 0 {
-		if floor = 1e-3 * vector.MaxAbs(e.x); floor == 0 {
-			floor = 1
-		}
+		floor = cmp.Or(1e-3*vector.MaxAbs(e.x), 1)
 	}
 	for k, v := range dx {
 		most = max(most, math.Abs(v)/max(math.Abs(e.x[k]), floor))

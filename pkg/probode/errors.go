@@ -39,21 +39,12 @@ type PanicError struct {
 
 func (e *PanicError) Error() string { return text.Panic(e.Value, e.Stack) }
 
-// The function short() prints the first elements of x.
-func short(x []float64) string {
-	const most = 8
-	if len(x) > most {
-		return fmt.Sprintf("%.4g… (%d elements)", x[:most], len(x))
-	}
-	return fmt.Sprintf("%.4g", x)
-}
-
 func stack() []byte { return debug.Stack() }
 
 // The method recovered() converts a panic in a function of p into an error. The argument
 // t is a pointer because the time may change before the panic.
 func (p *Problem) recovered(err *error, t *float64, x, theta []float64) {
 	if v := recover(); v != nil {
-		*err = fmt.Errorf("%s: at t = %g, x = %s, theta = %s: %w", p.Title(), *t, short(x), short(theta), &PanicError{v, stack()})
+		*err = fmt.Errorf("%s: at t = %g, x = %s, theta = %s: %w", p.Title(), *t, text.Vector(x), text.Vector(theta), &PanicError{v, stack()})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"sort"
 
 	"github.com/probode/probode/pkg/internal/memory"
+	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
@@ -60,7 +61,7 @@ const epsilon = 0x1p-52
 // the ends of the span, at all events, and at the given times.
 func NewGrid(p *Problem, theta, times []float64) (*Grid, error) {
 	if !vector.Finite(times) {
-		return nil, fmt.Errorf("%s: the times of the grid are %s: want finite numbers", p.Title(), short(times))
+		return nil, fmt.Errorf("%s: the times of the grid are %s: want finite numbers", p.Title(), text.Vector(times))
 	}
 	return buildGrid(p, theta, fmt.Sprintf("%d given times", len(times)), func(a, b float64) []float64 {
 		return between(times, a, b)
@@ -97,7 +98,7 @@ func gridThrough(p *Problem, theta, times []float64, h float64) (*Grid, error) {
 		return nil, err
 	}
 	if !vector.Finite(times) {
-		return nil, fmt.Errorf("%s: the times of the grid are %s: want finite numbers", p.Title(), short(times))
+		return nil, fmt.Errorf("%s: the times of the grid are %s: want finite numbers", p.Title(), text.Vector(times))
 	}
 	if err := p.checkSteps(h); err != nil {
 		return nil, err

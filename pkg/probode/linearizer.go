@@ -1,6 +1,7 @@
 package probode
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/probode/probode/pkg/probode/internal/vector"
@@ -73,10 +74,7 @@ func (q *differencer) jacobian(m *Matrix, t float64, x, theta []float64, central
 	}
 	// A component that happens to be zero still needs an increment of a size that suits
 	// the state.
-	floor := 1e-3 * vector.MaxAbs(x)
-	if floor == 0 {
-		floor = 1
-	}
+	floor := cmp.Or(1e-3*vector.MaxAbs(x), 1)
 	floor = max(floor, 0x1p-900) // smaller increments have no accurate digits
 	for j := range x {
 		h := q.scale * eps * max(math.Abs(x[j]), floor)

@@ -1,6 +1,7 @@
 package probode
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/probode/probode/pkg/probode/internal/vector"
@@ -84,10 +85,7 @@ func (a *Adjoint) Field(dx, lambda []float64, t, c float64, x, theta []float64) 
 func (a *Adjoint) SecondField(dx, lambda, mu, u []float64, t, c float64, x, theta []float64) {
 	const rootEps = 1.220703125e-4 // ε^{1/4}
 	e := a.field
-	floor := 1e-3 * vector.MaxAbs(x)
-	if floor == 0 {
-		floor = 1
-	}
+	floor := cmp.Or(1e-3*vector.MaxAbs(x), 1)
 	var most float64
 	for k, v := range u {
 		most = max(most, math.Abs(v)/max(math.Abs(x[k]), floor))
@@ -207,10 +205,7 @@ func (e *fieldAdjoint) parameters(dtheta, lambda []float64, t float64, x, theta 
 	slope, known := 0., false // λᵀ∂f/∂t
 	copy(e.theta1, theta)
 	for k, v := range theta {
-		size := math.Abs(v)
-		if size == 0 {
-			size = 1
-		}
+		size := cmp.Or(math.Abs(v), 1)
 		up, down := v+e.increment*size, v-e.increment*size
 		e.theta1[k] = up
 		right, after := e.at(lambda, t, x)

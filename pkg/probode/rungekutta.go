@@ -1,6 +1,7 @@
 package probode
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -74,12 +75,7 @@ var DormandPrince = &Tableau{
 	Embedded: []float64{71. / 57600, 0, -71. / 16695, 71. / 1920, -17253. / 339200, 22. / 525, -1. / 40},
 }
 
-func (m RungeKutta) tableau() *Tableau {
-	if m.Tableau == nil {
-		return RK4
-	}
-	return m.Tableau
-}
+func (m RungeKutta) tableau() *Tableau { return cmp.Or(m.Tableau, RK4) }
 
 // The method check() returns an error if the coefficients do not define an explicit
 // method.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/probode/probode/pkg/internal/progress"
+	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
@@ -464,7 +465,7 @@ func (s *Solver) Fail(i int, theta, x []float64, err error) error {
 		}
 	}
 	if !vector.Finite(s.f) {
-		e.Err = fmt.Errorf("%w: F is %s", ErrField, short(s.f))
+		e.Err = fmt.Errorf("%w: F is %s", ErrField, text.Vector(s.f))
 	} else if s.p.FJ != nil && s.p.CheckDense(2) == nil && (errors.Is(err, ErrSingular) || errors.Is(err, ErrNewton)) {
 		if s.jac == nil {
 			s.jac = s.p.NewJacobian()
@@ -504,7 +505,7 @@ func (e *SolveError) Error() string {
 	fmt.Fprintf(&b, "%s, %v, %s: step %d at t = %.6g: %v", e.problem, e.method, e.grid, e.Step, e.T, e.Err)
 	var p *PanicError
 	if errors.As(e.Err, &p) || errors.Is(e.Err, ErrField) || errors.Is(e.Err, ErrParameter) || errors.Is(e.Err, ErrStart) {
-		fmt.Fprintf(&b, "; x = %s, theta = %s", short(e.x), short(e.theta))
+		fmt.Fprintf(&b, "; x = %s, theta = %s", text.Vector(e.x), text.Vector(e.theta))
 	}
 	return b.String()
 }

@@ -1,6 +1,7 @@
 package probode
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -155,10 +156,7 @@ func Differences(dst, ddst, theta, dtheta []float64, states func(dst, theta []fl
 func reachOf(theta, along []float64) float64 {
 	var most float64
 	for k, v := range along {
-		size := math.Abs(theta[k])
-		if size == 0 {
-			size = 1
-		}
+		size := cmp.Or(math.Abs(theta[k]), 1)
 		most = max(most, math.Abs(v)/size)
 	}
 	return 1 / most
@@ -322,10 +320,7 @@ func (w *tangentRun) jump(j, i int, x, theta []float64, t float64) {
 		w.store(i+1, s.d)
 		return
 	}
-	floor := 1e-3 * vector.MaxAbs(x)
-	if floor == 0 {
-		floor = 1
-	}
+	floor := cmp.Or(1e-3*vector.MaxAbs(x), 1)
 	for m := range w.M {
 		along, dx, _, _ := w.Direction(m)
 		dt := w.marks[j*w.M+m]

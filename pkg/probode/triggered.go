@@ -1,6 +1,7 @@
 package probode
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -198,16 +199,10 @@ func (l *locatedPath) along(directions []float64) ([]float64, error) {
 // state, and the argument `along` is the direction for (θ, τ).
 func (l *locatedPath) slope(n int, x, dx, along []float64) (sum float64) {
 	p, at, theta := len(l.p.Theta), make([]float64, len(x)), make([]float64, len(l.p.Theta))
-	least := 1e-3 * vector.MaxAbs(l.sizes) // of a component that is 0 throughout
-	if least == 0 {
-		least = 1
-	}
+	least := cmp.Or(1e-3*vector.MaxAbs(l.sizes), 1) // of a component that is 0 throughout
 	most := max(1/reachOf(l.at[:p], along[:p]), math.Abs(along[p+n])/(l.p.Span[1]-l.p.Span[0]))
 	for c, v := range x {
-		size := max(math.Abs(v), 1e-3*l.sizes[c]) // the state may be near 0 at the event
-		if size == 0 {
-			size = least
-		}
+		size := cmp.Or(max(math.Abs(v), 1e-3*l.sizes[c]), least) // the state may be near 0 at the event
 		most = max(most, math.Abs(dx[c])/size)
 	}
 	if most == 0 {

@@ -1,6 +1,7 @@
 package viz
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"image/color"
@@ -444,7 +445,7 @@ func chartSeries(l Layer, panel Panel, lim, frame box, every int) []series {
 			every = l.every(every)
 			x, y = nth(x, every), nth(y, every)
 		}
-		return append(ss, scatter(k, q.vertices(x, y), or(l.Size, 6)))
+		return append(ss, scatter(k, q.vertices(x, y), cmp.Or(l.Size, 6)))
 	case Guide:
 		x, y := l.ends(lim)
 		s := plain(x[:], y[:])
@@ -471,39 +472,30 @@ type precision struct {
 }
 
 func (q precision) vertices(x, y []float64) json.RawMessage {
-	b := make([]byte, 0, 16*len(x)+2)
-	b = append(b, '[')
-	for i := range x {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(b, '[')
-		b = q.x(b, x[i])
-		b = append(b, ',')
-		b = q.y(b, y[i])
-		b = append(b, ']')
-	}
-	return append(b, ']')
+	return q.rows(x, 16, func(b []byte, i int) []byte { return q.y(b, y[i]) })
 }
 
 func (q precision) triples(l Band) json.RawMessage {
-	b := make([]byte, 0, 24*len(l.X)+2)
-	b = append(b, '[')
-	for i := range l.X {
-		if i > 0 {
-			b = append(b, ',')
-		}
+	return q.rows(l.X, 24, func(b []byte, i int) []byte {
 		lo := l.Lo[i]
 		if q.panel.Y.Log {
 			lo = max(lo, q.lim.y0/100)
 		}
-		b = append(b, '[')
-		b = q.x(b, l.X[i])
-		b = append(b, ',')
-		b = q.y(b, lo)
-		b = append(b, ',')
-		b = q.y(b, l.Hi[i])
-		b = append(b, ']')
+		return q.y(append(q.y(b, lo), ','), l.Hi[i])
+	})
+}
+
+// The method rows() formats a row for each element of x; the function rest() appends the
+// other elements of row i. The argument `size` is about the number of bytes in a row.
+func (q precision) rows(x []float64, size int, rest func(b []byte, i int) []byte) json.RawMessage {
+	b := make([]byte, 0, size*len(x)+2)
+	b = append(b, '[')
+	for i, v := range x {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = q.x(append(b, '['), v)
+		b = append(rest(append(b, ','), i), ']')
 	}
 	return append(b, ']')
 }

@@ -1,6 +1,7 @@
 package viz
 
 import (
+	"cmp"
 	"fmt"
 	"image/color"
 	"math"
@@ -161,7 +162,7 @@ var Palette = [...]color.NRGBA{Blue, Vermillion,
 	{0x00, 0x9e, 0x73, 0xff}, {0xcc, 0x79, 0xa7, 0xff}, {0xe6, 0x9f, 0x00, 0xff}, {0x56, 0xb4, 0xe9, 0xff}}
 
 func (l Line) look() look {
-	return look{name: l.Name, color: fade(l.Color, l.Opacity, 1), width: or(l.Width, 1.8), dash: l.Dash, marker: l.Marker}
+	return look{name: l.Name, color: fade(l.Color, l.Opacity, 1), width: cmp.Or(l.Width, 1.8), dash: l.Dash, marker: l.Marker}
 }
 
 func (b Band) look() look {
@@ -181,7 +182,7 @@ func (r Guide) look() look {
 	if r.Color != nil {
 		c = r.Color
 	}
-	return look{name: r.Name, color: c, width: or(r.Width, 1.2), dash: r.Dash}
+	return look{name: r.Name, color: c, width: cmp.Or(r.Width, 1.2), dash: r.Dash}
 }
 
 func (l Line) painted(c color.NRGBA) Layer   { l.Color = c; return l }
@@ -352,13 +353,6 @@ func finite(v float64) bool { return math.Abs(v) <= 1e280 }
 // smaller values, the computation of the margin could underflow.
 const tiny = 1e-280
 
-func or(v, usual float64) float64 {
-	if v == 0 {
-		return usual
-	}
-	return v
-}
-
 // The function fade() returns c with its opacity multiplied by the argument `opacity`,
 // where zero stands for the default opacity. If c is nil, the result is nil.
 func fade(c color.Color, opacity, usual float64) color.Color {
@@ -366,6 +360,6 @@ func fade(c color.Color, opacity, usual float64) color.Color {
 		return nil
 	}
 	n := color.NRGBAModel.Convert(c).(color.NRGBA)
-	n.A = uint8(math.Round(float64(n.A) * or(opacity, usual)))
+	n.A = uint8(math.Round(float64(n.A) * cmp.Or(opacity, usual)))
 	return n
 }

@@ -1,6 +1,7 @@
 package viz
 
 import (
+	"cmp"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
@@ -84,10 +85,7 @@ func (p *page) alt() string {
 		if len(q.Layers) == 0 {
 			continue
 		}
-		s := q.Title
-		if s == "" {
-			s = "panel"
-		}
+		s := cmp.Or(q.Title, "panel")
 		if q.X.Label != "" && q.Y.Label != "" {
 			s += ": " + q.Y.Label + " against " + q.X.Label
 		}

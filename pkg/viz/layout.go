@@ -226,7 +226,7 @@ func (p *page) place() {
 		p.Height = int(p.header) + p.rows*h + (p.rows-1)*gap + margin + p.selector
 	}
 
-	plots, _, canvases := p.tiles(draw.Canvas{Rectangle: vg.Rectangle{
+	plots, canvases := p.tiles(draw.Canvas{Rectangle: vg.Rectangle{
 		Max: vg.Point{X: vg.Length(p.Width) * px, Y: vg.Length(p.Height) * px},
 	}})
 	p.frames = make([]box, n)

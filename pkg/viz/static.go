@@ -2,6 +2,7 @@ package viz
 
 import (
 	"bytes"
+	"cmp"
 	"image"
 	"image/color"
 	"image/png"
@@ -82,7 +83,7 @@ func (p *page) draw(c draw.Canvas) {
 		sty.Color, sty.XAlign = Grey, draw.XCenter
 		c.FillText(sty, vg.Point{X: c.Center().X, Y: c.Min.Y + slider/2*px}, p.note)
 	}
-	plots, _, canvases := p.tiles(c)
+	plots, canvases := p.tiles(c)
 	for i := range p.Panels {
 		if q := plots[i/p.cols][i%p.cols]; q != nil {
 			q.Draw(canvases[i/p.cols][i%p.cols])
@@ -146,8 +147,8 @@ func glyph(m Marker, c color.Color, size float64) draw.GlyphStyle {
 
 // For each panel, the method tiles() returns a plot, and the area of the canvas on which
 // the panel is drawn. If the panel is blank, the plot is nil.
-func (p *page) tiles(c draw.Canvas) (plots [][]*plot.Plot, t draw.Tiles, canvases [][]draw.Canvas) {
-	t = draw.Tiles{
+func (p *page) tiles(c draw.Canvas) (plots [][]*plot.Plot, canvases [][]draw.Canvas) {
+	t := draw.Tiles{
 		Rows: p.rows, Cols: p.cols,
 		PadX: gap * px, PadY: gap * px,
 		PadLeft: margin * px, PadRight: margin * px,
@@ -181,7 +182,7 @@ func (p *page) tiles(c draw.Canvas) (plots [][]*plot.Plot, t draw.Tiles, canvase
 			row[k] = draw.Crop(row[k], left, 0, bottom, 0)
 		}
 	}
-	return plots, t, canvases
+	return plots, canvases
 }
 
 // The method plot() returns panel i as a plot. The horizontal axis has about nx
@@ -318,7 +319,7 @@ func (ls layers) Plot(c draw.Canvas, p *plot.Plot) {
 				x, y := l.bars(ls.panel.Y.Log)
 				ls.line(&c, look{color: k.color, width: 1.2}, x, y, at)
 			}
-			g := glyph(k.marker, k.color, or(l.Size, 6))
+			g := glyph(k.marker, k.color, cmp.Or(l.Size, 6))
 			for i := range l.X {
 				if !math.IsNaN(l.X[i]) {
 					c.DrawGlyph(g, at(l.X[i], l.Y[i]))

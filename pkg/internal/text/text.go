@@ -50,3 +50,12 @@ func Number(format string, v float64) string {
 	}
 	return fmt.Sprintf(format, v)
 }
+
+// Vector writes the first eight elements of x with four significant digits.
+func Vector(x []float64) string {
+	const most = 8
+	if len(x) > most {
+		return fmt.Sprintf("%.4g… (%d elements)", x[:most], len(x))
+	}
+	return fmt.Sprintf("%.4g", x)
+}

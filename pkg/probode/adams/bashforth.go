@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
 // Bashforth is the explicit s-step Adams method, of order s,
@@ -161,7 +162,7 @@ func (a *bashforth) Reverse(to *probode.Adjoint, i int, x, next, theta, xi, scal
 		}
 	} else {
 		h, beta := a.g.H(i), a.beta.at(i)
-		addScaled(to.X, 1, to.Next)
+		vector.AddScaled(to.X, 1, to.Next)
 		a.reverseSum(h, beta, i, to.Next)
 		if to.Moves { // next is x + h Σ_j β_j F_{i−j} plus the noise
 			for k, v := range to.Next {

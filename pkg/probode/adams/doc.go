@@ -1,6 +1,6 @@
 // Package adams contains two probabilistic Adams methods: Moulton, which is implicit
-// [T18, §2], and Bashforth, which is explicit [T16; T18, §2.3]. Like methods written by
-// users, both methods use only names that package probode exports. The documentation of
+// [T18, §2], and Bashforth, which is explicit [T16; T18, §2.3]. Of package probode, both
+// methods use only exported names, as methods written by users do. The documentation of
 // package probode gives the full references.
 //
 // The methods run on uniform and on nonuniform grids. The classical Runge–Kutta method is

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
 // runProblems are of one to four dimensions, with and without a t in f, and
@@ -312,8 +313,8 @@ func TestReverseFused(t *testing.T) {
 			p.FJ(f, jac, t, x, theta)
 			dense.FTheta(ftheta, t, x, theta)
 			for i, v := range lambda {
-				addScaled(dx, v, jac[i*d:])
-				addScaled(dtheta, v, ftheta[i*n:])
+				vector.AddScaled(dx, v, jac[i*d:])
+				vector.AddScaled(dtheta, v, ftheta[i*n:])
 			}
 			return 0
 		}

@@ -5,6 +5,8 @@ import (
 	"math"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/internal/discrepancy"
+	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
 // Moulton is the implicit s-step Adams method, of order s+1, in which the residual of the
@@ -117,9 +119,10 @@ func (m Moulton) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, 
 		beta: newTable(g, m.Steps, true), explicit: newTable(g, max(1, m.Steps), false),
 		eval: probode.NewLinearizer(p), jac: p.NewJacobian(), currentIsOld: p.Autonomous}
 	a.lu = probode.NewLU(a.jac)
-	for _, v := range []*[]float64{&a.fc, &a.known, &a.c, &a.u, &a.v, &a.noise} {
+	for _, v := range []*[]float64{&a.fc, &a.known, &a.c, &a.u, &a.v} {
 		*v = make([]float64, a.d)
 	}
+	a.noise = discrepancy.New(a.eval, a.fc, a.jac, a.lu)
 	return a, nil
 }
 
@@ -157,7 +160,7 @@ type moulton struct {
 	lu           *probode.LU
 	known        []float64 // (h β₋₁)⁻¹ Zᵢ + β₋₁⁻¹ Σ_j β_j F_{i−j}, the part of r that does not depend on z
 	c, u, v      []float64 // centre and updates
-	noise        []float64
+	noise        *discrepancy.Noise
 	currentIsOld bool // f(t_{i+1}, Zᵢ) is Fᵢ: the problem is autonomous
 
 	transpose *reverseMoulton
@@ -196,26 +199,9 @@ func (a *moulton) startNoise(i int, dst, x, theta, xi, scale []float64) error {
 	if !a.lu.Factorize(1/(a.g.H(i)*a.beta.uniform[0]), a.jac) {
 		return probode.ErrSingular
 	}
-	a.setNoise(xi, scale)
-	for k, v := range a.noise {
-		dst[k] += v
-	}
+	a.noise.Set(xi, scale)
+	vector.AddScaled(dst, 1, a.noise.U)
 	return nil
-}
-
-// setNoise sets the field `noise` to Γ⁻¹ J times the scaled normal variates.
-func (a *moulton) setNoise(xi, scale []float64) {
-	clear(a.noise)
-	a.addNoise(a.noise, xi, scale)
-	a.lu.Solve(a.noise)
-}
-
-// addNoise adds J times the scaled normal variates to dst.
-func (a *moulton) addNoise(dst, xi, scale []float64) {
-	for k, v := range xi {
-		a.v[k] = scale[k] * v
-	}
-	a.jac.AddMul(dst, 1, a.v)
 }
 
 // The method advance() takes a step that the method prepare() has set up.
@@ -235,7 +221,7 @@ func (a *moulton) advance(i int, next, theta, xi, scale []float64) error {
 		}
 	}
 	if xi != nil {
-		a.addNoise(u, xi, scale)
+		a.noise.Add(u, xi, scale)
 	}
 	a.lu.Solve(u)
 	for k, v := range u {
@@ -296,15 +282,13 @@ func (a *moulton) residual(dst, z, fz []float64) {
 // the update that was computed for this test, which saves a factorisation.
 func (a *moulton) solveNewton(next, theta, xi, scale []float64) error {
 	if xi != nil {
-		a.setNoise(xi, scale)
+		a.noise.Set(xi, scale)
 	}
 	if err := a.iterate(next, theta); err != nil {
 		return err
 	}
 	if xi != nil {
-		for k, v := range a.noise {
-			next[k] += v
-		}
+		vector.AddScaled(next, 1, a.noise.U)
 	}
 	return nil
 }
@@ -312,16 +296,16 @@ func (a *moulton) solveNewton(next, theta, xi, scale []float64) error {
 // The method iterate() stores the solution of r(z) = 0 in the argument `next`.
 func (a *moulton) iterate(next, theta []float64) error {
 	z := a.c // the iterate; next is the trial
-	start := largest(z)
+	start := vector.MaxAbs(z)
 	a.residual(a.u, z, a.fc)
 	a.lu.Solve(a.u)
 	lambda := 1.
 	for n := 0; ; n++ {
-		size := largest(a.u)
+		size := vector.MaxAbs(a.u)
 		if size-size != 0 || n == iterations {
 			return probode.ErrNewton
 		}
-		small := a.tolerance * max(start, largest(z))
+		small := a.tolerance * max(start, vector.MaxAbs(z))
 		if size <= small {
 			subtract(next, z, 1, a.u)
 			return nil
@@ -334,7 +318,7 @@ func (a *moulton) iterate(next, theta []float64) error {
 			a.eval.FJ(a.fc, a.jac, a.t1, next, theta)
 			a.residual(a.v, next, a.fc)
 			a.lu.Solve(a.v)
-			if left = largest(a.v); left <= (1-lambda/4)*size {
+			if left = vector.MaxAbs(a.v); left <= (1-lambda/4)*size {
 				break
 			}
 			if lambda < 1e-4 {
@@ -403,16 +387,6 @@ func (a *moulton) Implicit(s *probode.ImplicitStep, i int, x, theta []float64) e
 	return a.advance(i, s.Mean, theta, nil, nil)
 }
 
-// The function largest() returns the largest magnitude of the elements of x, or NaN if
-// one is NaN.
-func largest(x []float64) float64 {
-	var m float64
-	for _, v := range x {
-		m = max(m, math.Abs(v))
-	}
-	return m
-}
-
 // The function subtract() sets dst to z − c u.
 func subtract(dst, z []float64, c float64, u []float64) {
 	for k, v := range u[:len(dst)] {
@@ -431,8 +405,7 @@ func (a *moulton) Differentiate(dnext []float64, i int, x, next, theta, xi, scal
 		if err != nil || a.quiet() || xi == nil {
 			return err
 		}
-		copy(a.c, x)
-		return a.differentiateNoise(dnext, i, theta, xi, scale, tg)
+		return a.noise.Differentiate(dnext, s.diff, a.inv, a.length, a.t1, x, theta, xi, scale, tg)
 	}
 	if len(a.betaPast) > 0 || a.lin == Predictor {
 		a.differentiateSlope(i, x, theta, tg)
@@ -475,37 +448,7 @@ func (a *moulton) Differentiate(dnext []float64, i int, x, next, theta, xi, scal
 			s.diff.Jacobian().AddMul(to, 1, s.w)
 		}
 		a.lu.Solve(to)
-		addScaled(to, 1, s.v)
-	}
-	return nil
-}
-
-// differentiateNoise adds to dnext the derivative of Γ⁻¹Jv, where v holds the scaled
-// normal variates and Γ and J are evaluated at the centre c.
-func (a *moulton) differentiateNoise(dnext []float64, i int, theta, xi, scale []float64, tg *probode.Tangents) error {
-	s := a.slopes
-	s.diff.At(a.t1, a.c, theta, nil)
-	jac := s.diff.Jacobian()
-	if !a.lu.Factorize(a.inv, jac) {
-		return probode.ErrSingular
-	}
-	clear(a.noise)
-	for k := range a.v {
-		a.v[k] = scale[k] * xi[k]
-	}
-	jac.AddMul(a.noise, 1, a.v)
-	a.lu.Solve(a.noise)
-	addScaled(a.v, 1, a.noise)
-	for m := range tg.M {
-		dtheta, dx, dt, dh := tg.Direction(m)
-		dinv := -a.inv * dh / a.g.H(i)
-		s.diff.SecondAlong(s.w, a.v, dx, dtheta, dt+dh)
-		addScaled(s.w, -dinv, a.noise)
-		clear(s.u)
-		tg.AddNoise(s.u, m, xi)
-		jac.AddMul(s.w, 1, s.u)
-		a.lu.Solve(s.w)
-		addScaled(row(dnext, m, a.d), 1, s.w)
+		vector.AddScaled(to, 1, s.v)
 	}
 	return nil
 }
@@ -516,10 +459,10 @@ func (a *moulton) differentiateNewton(dnext []float64, i int, x, next, theta, xi
 	clear(dnext[:tg.M*a.d])
 	copy(a.fc, next) // the solution is next without noise
 	if xi != nil {
-		if err := a.differentiateNoise(dnext, i, theta, xi, scale, tg); err != nil {
+		if err := a.noise.Differentiate(dnext, s.diff, a.inv, a.length, a.t1, x, theta, xi, scale, tg); err != nil {
 			return err
 		}
-		addScaled(a.fc, -1, a.noise)
+		vector.AddScaled(a.fc, -1, a.noise.U)
 	}
 	s.diff.At(a.t1, a.fc, theta, nil)
 	if !a.lu.Factorize(a.inv, s.diff.Jacobian()) {
@@ -535,18 +478,15 @@ func (a *moulton) differentiateNewton(dnext []float64, i int, x, next, theta, xi
 		}
 		a.addSlopes(s.w, a.invNext, a.betaPast, i, m)
 		a.lu.Solve(s.w)
-		addScaled(row(dnext, m, a.d), 1, s.w)
+		vector.AddScaled(row(dnext, m, a.d), 1, s.w)
 	}
 	return nil
 }
 
 // reverseMoulton is what Reverse needs.
 type reverseMoulton struct {
-	t          *probode.Matrix // Jᵀ
-	lu         *probode.LU     // of Γᵀ
-	mu, dc, dv []float64
-	slope      []float64 // gradient with respect to f at the centre
-	none       []float64 // zeros
+	dc    []float64 // gradient with respect to the centre
+	slope []float64 // gradient with respect to f at the centre
 
 	// The field `small` is the version of reverseOnce with unrolled loops, or nil if
 	// there is none for the problem. The unrolled version calls the function pull(). The
@@ -562,11 +502,7 @@ type reverseMoulton struct {
 type smallReverse func(a *moulton, to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) bool
 
 func newReverseMoulton(a *moulton) *reverseMoulton {
-	b := &reverseMoulton{none: make([]float64, a.d), t: a.jac.Transpose(nil), pull: a.p.Pullback}
-	for _, v := range []*[]float64{&b.mu, &b.dc, &b.dv, &b.slope} {
-		*v = make([]float64, a.d)
-	}
-	b.lu = probode.NewLU(b.t)
+	b := &reverseMoulton{dc: make([]float64, a.d), slope: make([]float64, a.d), pull: a.p.Pullback}
 	if a.lin == Current && a.d <= 3 && a.eval.Exact() && !a.jac.Banded && (b.pull != nil || a.p.FTheta != nil) {
 		b.small = [...]smallReverse{(*moulton).reverse1, (*moulton).reverse2, (*moulton).reverse3}[a.d-1]
 	}
@@ -605,38 +541,24 @@ func (a *moulton) Reverse(to *probode.Adjoint, i int, x, next, theta, xi, scale 
 	return err
 }
 
-// The method transposed() sets mu to Γ⁻ᵀλ, where Γ is evaluated at the centre c. It sets
-// fc and jac.
-func (a *moulton) transposed(c, theta, lambda []float64) error {
-	b := a.transpose
-	a.eval.FJ(a.fc, a.jac, a.t1, c, theta)
-	a.jac.Transpose(b.t)
-	if !b.lu.Factorize(a.inv, b.t) {
-		return probode.ErrSingular
-	}
-	copy(b.mu, lambda)
-	b.lu.Solve(b.mu)
-	return nil
-}
-
 // reverseNewton propagates gradients back through the noise, and through the solution of
 // r(z) = 0.
 func (a *moulton) reverseNewton(to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) error {
-	b := a.transpose
+	mu := a.noise.Mu
 	copy(a.c, next) // the solution is next without noise
 	if xi != nil {
 		if err := a.reverseNoise(to, i, x, theta, xi, scale); err != nil {
 			return err
 		}
-		addScaled(a.c, -1, a.noise)
+		vector.AddScaled(a.c, -1, a.noise.U)
 	}
-	if err := a.transposed(a.c, theta, to.Next); err != nil {
+	if err := a.noise.Transposed(a.inv, a.t1, a.c, theta, to.Next); err != nil {
 		return err
 	}
-	to.Field(nil, b.mu, a.t1, 1, a.c, theta)
-	addScaled(to.X, a.inv, b.mu)
-	a.reverseSum(a.invNext, a.betaPast, i, b.mu)
-	for k, v := range b.mu {
+	to.Field(nil, mu, a.t1, 1, a.c, theta)
+	vector.AddScaled(to.X, a.inv, mu)
+	a.reverseSum(a.invNext, a.betaPast, i, mu)
+	for k, v := range mu {
 		to.Length -= a.inv / a.g.H(i) * v * (x[k] - a.c[k])
 	}
 	return nil
@@ -645,44 +567,25 @@ func (a *moulton) reverseNewton(to *probode.Adjoint, i int, x, next, theta, xi, 
 // reverseNoise propagates gradients back through the noise Γ⁻¹Jv, where v holds the
 // scaled normal variates and Γ and J are evaluated at x. It sets noise.
 func (a *moulton) reverseNoise(to *probode.Adjoint, i int, x, theta, xi, scale []float64) error {
-	b := a.transpose
-	if err := a.transposed(x, theta, to.Next); err != nil {
+	if err := a.noise.Prepare(to, a.inv, a.t1, x, theta, xi, scale); err != nil {
 		return err
 	}
-	if !a.lu.Factorize(a.inv, a.jac) {
-		return probode.ErrSingular
+	a.noise.Reverse(to, a.t1, x, theta, xi, scale)
+	for k, v := range a.noise.Mu {
+		to.Length += a.inv / a.g.H(i) * v * a.noise.U[k]
 	}
-	a.setNoise(xi, scale)
-	addScaled(a.v, 1, a.noise)
-	to.SecondField(to.X, b.none, b.mu, a.v, a.t1, 1, x, theta)
-	for k, v := range b.mu {
-		to.Length += a.inv / a.g.H(i) * v * a.noise[k]
-	}
-	a.reverseNormals(to, xi, scale)
 	return nil
-}
-
-// reverseNormals adds the gradients of μᵀJv with respect to the normal variates and their
-// scales.
-func (a *moulton) reverseNormals(to *probode.Adjoint, xi, scale []float64) {
-	b := a.transpose
-	clear(b.dv)
-	b.t.AddMul(b.dv, 1, b.mu)
-	for k, v := range b.dv {
-		to.Xi[k] += scale[k] * v
-		to.Scale[k] += xi[k] * v
-	}
 }
 
 // reverseOnce propagates gradients back through one update from the centre c.
 func (a *moulton) reverseOnce(to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) error {
-	b := a.transpose
+	b, mu := a.transpose, a.noise.Mu
 	copy(a.c, x)
 	if a.lin == Predictor {
 		a.recall(to, i, theta)
 		a.add(a.c, a.g.H(i), a.explicit.at(i), i)
 	}
-	if err := a.transposed(a.c, theta, to.Next); err != nil {
+	if err := a.noise.Transposed(a.inv, a.t1, a.c, theta, to.Next); err != nil {
 		return err
 	}
 	for k, v := range to.Next {
@@ -690,20 +593,20 @@ func (a *moulton) reverseOnce(to *probode.Adjoint, i int, x, next, theta, xi, sc
 		if xi != nil {
 			a.u[k] += scale[k] * xi[k]
 		}
-		b.dc[k] = v - a.inv*b.mu[k]
-		to.Length -= a.inv / a.g.H(i) * b.mu[k] * (x[k] - next[k])
+		b.dc[k] = v - a.inv*mu[k]
+		to.Length -= a.inv / a.g.H(i) * mu[k] * (x[k] - next[k])
 	}
-	a.reverseSum(a.invNext, a.betaPast, i, b.mu)
-	copy(b.slope, b.mu)
+	a.reverseSum(a.invNext, a.betaPast, i, mu)
+	copy(b.slope, mu)
 	if a.lin == Current && a.currentIsOld { // Fᵢ is f at the centre
-		addScaled(b.slope, 1, a.backRow(i))
+		vector.AddScaled(b.slope, 1, a.backRow(i))
 		clear(a.backRow(i))
 	}
-	to.SecondField(b.dc, b.slope, b.mu, a.u, a.t1, 1, a.c, theta)
-	addScaled(to.X, a.inv, b.mu)
-	addScaled(to.X, 1, b.dc)
+	to.SecondField(b.dc, b.slope, mu, a.u, a.t1, 1, a.c, theta)
+	vector.AddScaled(to.X, a.inv, mu)
+	vector.AddScaled(to.X, 1, b.dc)
 	if xi != nil {
-		a.reverseNormals(to, xi, scale)
+		a.noise.ReverseNormals(to, xi, scale)
 	}
 	if a.lin == Predictor {
 		h, beta := a.g.H(i), a.explicit.at(i)

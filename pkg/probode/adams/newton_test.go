@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/internal/vector"
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
@@ -44,7 +45,7 @@ func TestNewtonLeavesNothing(t *testing.T) {
 				for k, v := range next {
 					off = max(off, math.Abs(v-z[(i+1)*d+k]))
 				}
-				if size := largest(next); off > 1e-11*size && (off > 1e-10*size || p != oregonator) {
+				if size := vector.MaxAbs(next); off > 1e-11*size && (off > 1e-10*size || p != oregonator) {
 					t.Errorf("%s, %v: step %d is off by %.1e of %.1e", p.Name, m, i, off, size)
 				}
 			}

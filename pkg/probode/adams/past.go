@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
 // A history holds what the steppers of all multistep methods need. A history contains the
@@ -179,7 +180,7 @@ func (m *history) differentiateSlope(i int, x, theta []float64, tg *probode.Tang
 // addSlopes adds c Σ_j β_j dF_{i−j} for direction k to dst.
 func (m *history) addSlopes(dst []float64, c float64, beta []float64, i, k int) {
 	for j, b := range beta {
-		addScaled(dst, b*c, row(m.slopes.df[(i-j)&7], k, m.d))
+		vector.AddScaled(dst, b*c, row(m.slopes.df[(i-j)&7], k, m.d))
 	}
 }
 
@@ -198,7 +199,7 @@ func (m *history) backRow(i int) []float64 { return row(m.back, i&7, m.d) }
 // respect to that sum.
 func (m *history) reverseSum(c float64, beta []float64, i int, lambda []float64) {
 	for j, b := range beta {
-		addScaled(m.backRow(i-j), b*c, lambda)
+		vector.AddScaled(m.backRow(i-j), b*c, lambda)
 	}
 }
 
@@ -224,11 +225,4 @@ func part(xi []float64, i, d int) []float64 {
 		return nil
 	}
 	return row(xi, i, d)
-}
-
-// addScaled adds c times x to dst.
-func addScaled(dst []float64, c float64, x []float64) {
-	for k, v := range x[:len(dst)] {
-		dst[k] += c * v
-	}
 }

@@ -75,7 +75,7 @@ func (l *link) back(dst, after belief, work *[]float64) {
 		for j, x := range own { // element j is not needed any more
 			column := after.factor[j*l.after:][:j+1]
 			own[j] = 0
-			add(own[:j+1], x, column)
+			vector.AddScaled(own[:j+1], x, column)
 		}
 	}
 	triangularize(a, height, height, n, n)

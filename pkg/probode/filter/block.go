@@ -110,7 +110,7 @@ func (b *block) observe(factor []float64) {
 		copy(v, factor[b.columns[d+k]*n:])
 		for j, c := range b.hjac[k*d : (k+1)*d] {
 			if c != 0 {
-				add(v, -c, factor[b.columns[j]*n:])
+				vector.AddScaled(v, -c, factor[b.columns[j]*n:])
 			}
 		}
 	}
@@ -218,7 +218,7 @@ func (b *block) condition(linked bool) {
 				c *= math.Pow(b.ratio, float64(j/w-b.m))
 			}
 			if c != 0 {
-				add(own, c, b.errors(j))
+				vector.AddScaled(own, c, b.errors(j))
 			}
 		}
 	}

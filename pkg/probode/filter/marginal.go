@@ -330,13 +330,13 @@ func (m *Marginal) condition(n int, x []float64) error {
 				z += vector.Dot(m.own[k].mean, column)
 			}
 			mean += slopes[from] * (z*level - x[from])
-			add(seen, slopes[from]*level, column)
+			vector.AddScaled(seen, slopes[from]*level, column)
 		}
 		if !m.dalton {
 			whole := m.toward[len(b.z):][:b.rows]
 			clear(whole)
 			for j, s := range seen {
-				add(whole[:j+1], s, m.own[k].factor[j*b.rows:])
+				vector.AddScaled(whole[:j+1], s, m.own[k].factor[j*b.rows:])
 			}
 			seen = whole
 		}

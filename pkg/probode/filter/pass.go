@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
 // The type `pass` is an EK whose Stepper keeps the distributions at all grid points. The
@@ -213,7 +214,7 @@ func (s *recording) pastEvent(t float64, x, theta []float64) error {
 				errors := from.errors(j)
 				for p := 0; p < n && slopes[c] != nil; p++ {
 					own := moved[k][b.columns[p]*total+first:][:from.rows]
-					add(own, from.level(j, unit)*slopes[c][p/b.w*d+s.parts[k][p%b.w]], errors)
+					vector.AddScaled(own, from.level(j, unit)*slopes[c][p/b.w*d+s.parts[k][p%b.w]], errors)
 				}
 			}
 			for i := 0; k == l && i < b.rows; i++ {
@@ -267,7 +268,7 @@ func (s *recording) slopes(t float64, x, theta []float64) ([][]float64, error) {
 				if err := s.start.at(z, s.blocks[0].unit, t, at, theta); err != nil {
 					return nil, err
 				}
-				add(out[c], 0.5/side, z)
+				vector.AddScaled(out[c], 0.5/side, z)
 			}
 			for _, n := range s.p.Noiseless {
 				if out[c][n] != 0 {

@@ -215,7 +215,7 @@ func (s *Solution) spread(mean, sd []float64, n int, of belief) {
 			z += vector.Dot(own, of.mean)
 			clear(b.full)
 			for k, x := range own {
-				add(b.full[:k+1], x, of.factor[k*b.rows:])
+				vector.AddScaled(b.full[:k+1], x, of.factor[k*b.rows:])
 			}
 			own = b.full[:b.rows]
 		}

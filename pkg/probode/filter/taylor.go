@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
 // The filter begins with the exact derivatives of the solution up to order q, without
@@ -146,7 +147,7 @@ func (s *taylor) try(c *chebyshev, tau, h, t float64, x, theta []float64) float6
 		}
 		next := s.z[(k+1)*d : (k+2)*d]
 		for j, w := range c.weights[k] {
-			add(next, w*tau/float64(k+1), s.g[j*d:(j+1)*d])
+			vector.AddScaled(next, w*tau/float64(k+1), s.g[j*d:(j+1)*d])
 		}
 	}
 	worst, grow := 0., max(1, math.Pow(h/tau, float64(s.q)))

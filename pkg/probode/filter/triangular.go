@@ -106,14 +106,6 @@ func (r *rotations) apply(x []float64, last int) {
 	x[r.low] = below
 }
 
-// The function add() adds c times x to dst.
-func add(dst []float64, c float64, x []float64) {
-	x = x[:len(dst)]
-	for k := range dst {
-		dst[k] += c * x[k]
-	}
-}
-
 // The function length() returns the Euclidean norm, even if the sum of the squares
 // underflows or overflows.
 func length(x []float64) float64 {

@@ -25,6 +25,7 @@
 package gp
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -176,9 +177,7 @@ type table struct {
 // newStepper computes the table of every segment. Successive segments whose grid points
 // have the same relative times share a table.
 func newStepper(p *probode.Problem, g *probode.Grid, length float64, make func(*regression) *table) (*stepper, error) {
-	if length == 0 {
-		length = 1
-	}
+	length = cmp.Or(length, 1)
 	s := &stepper{p: p, g: g, d: p.Dim(), tables: map[int]*table{}}
 	var last *regression
 	for from, to := 0, 0; from <= g.Steps(); from = to + 1 {

@@ -1,6 +1,7 @@
 package matching
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -30,9 +31,7 @@ func Sample(ctx context.Context, p *bayes.Posterior, s mcmc.Settings) (*mcmc.Cha
 		return nil, err
 	}
 	d, n := e.Dim(), e.NoiseLen()
-	if s.BurnIn == 0 {
-		s.BurnIn = 600
-	}
+	s.BurnIn = cmp.Or(s.BurnIn, 600)
 	if s.Start == nil {
 		s.Start = func(_ int, rng *rand.Rand) []float64 {
 			x := make([]float64, d+n)

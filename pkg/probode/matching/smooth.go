@@ -1,6 +1,7 @@
 package matching
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,9 +69,7 @@ func Smooth(ctx context.Context, m bayes.Model, s SmoothSettings) (*Smoothing, e
 	case x.Observe != nil:
 		return nil, errors.New("matching: the data are functions of the state: want components of the state")
 	}
-	if s.Pieces == 0 {
-		s.Pieces = 4
-	}
+	s.Pieces = cmp.Or(s.Pieces, 4)
 	start := s.Start
 	if start == nil {
 		start = x.Problem.Theta

@@ -1,6 +1,7 @@
 package mcmc
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -76,15 +77,9 @@ func (a AdaptiveMetropolis) New(d, burnIn int) Proposal {
 	case a.Every < 0 || a.StopAfter < 0 || a.Epsilon < 0:
 		panic("mcmc: a setting of AdaptiveMetropolis is negative")
 	}
-	if a.AdaptAfter == 0 {
-		a.AdaptAfter = 1000
-	}
-	if a.Every == 0 {
-		a.Every = 10
-	}
-	if a.Epsilon == 0 {
-		a.Epsilon = 1e-8
-	}
+	a.AdaptAfter = cmp.Or(a.AdaptAfter, 1000)
+	a.Every = cmp.Or(a.Every, 10)
+	a.Epsilon = cmp.Or(a.Epsilon, 1e-8)
 	p := &adaptive{
 		rule:  a,
 		size:  2.38 * 2.38 / float64(d),

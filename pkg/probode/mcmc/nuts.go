@@ -1,6 +1,7 @@
 package mcmc
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -149,12 +150,8 @@ func (k *NUTS) Init(x []float64, rng *rand.Rand) error {
 	if !(k.Accept >= 0 && k.Accept < 1) || k.MaxDepth < 0 || k.MaxDepth > 30 || k.BurnIn < 0 {
 		panic(fmt.Sprintf("mcmc: NUTS has Accept %g, MaxDepth %d and BurnIn %d: want Accept below 1, MaxDepth at most 30, and BurnIn ≥ 0", k.Accept, k.MaxDepth, k.BurnIn))
 	}
-	if k.Accept == 0 {
-		k.Accept = 0.8
-	}
-	if k.MaxDepth == 0 {
-		k.MaxDepth = 10
-	}
+	k.Accept = cmp.Or(k.Accept, 0.8)
+	k.MaxDepth = cmp.Or(k.MaxDepth, 10)
 	mean := k.Mean
 	if mean == nil {
 		mean = x

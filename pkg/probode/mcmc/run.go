@@ -157,18 +157,17 @@ func collect(chains []*Chain, s *Settings) *Chains {
 	for _, c := range chains {
 		n = min(n, len(c.draws)/d)
 	}
-	for _, c := range chains {
-		draws := make([][]float64, n)
-		for k := range draws {
-			draws[k] = c.draws[k*d : (k+1)*d : (k+1)*d]
+	rows := func(x []float64, d int) [][]float64 {
+		out := make([][]float64, n)
+		for k := range out {
+			out[k] = x[k*d : (k+1)*d : (k+1)*d]
 		}
-		out.Draws = append(out.Draws, draws)
+		return out
+	}
+	for _, c := range chains {
+		out.Draws = append(out.Draws, rows(c.draws, d))
 		if m > 0 {
-			generated := make([][]float64, n)
-			for k := range generated {
-				generated[k] = c.generated[k*m : (k+1)*m : (k+1)*m]
-			}
-			out.Generated = append(out.Generated, generated)
+			out.Generated = append(out.Generated, rows(c.generated, m))
 		}
 		out.BurnIn = append(out.BurnIn, c.burnIn)
 		out.Stats = append(out.Stats, c.kernel.Stats().plus(-1, c.burnIn))

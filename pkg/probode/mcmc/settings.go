@@ -1,6 +1,7 @@
 package mcmc
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -97,24 +98,16 @@ func (s Settings) WithDefaults() (Settings, error) {
 	if s.Start == nil {
 		return s, errors.New("mcmc: Settings.Start is nil: want a function that returns a starting point")
 	}
-	if s.Draws == 0 {
-		s.Draws = 1000
-	}
-	if s.Chains == 0 {
-		s.Chains = 4
-	}
+	s.Draws = cmp.Or(s.Draws, 1000)
+	s.Chains = cmp.Or(s.Chains, 4)
 	switch {
 	case s.BurnIn == 0:
 		s.BurnIn = 1000
 	case s.BurnIn < 0:
 		s.BurnIn = 0
 	}
-	if s.Thin == 0 {
-		s.Thin = 1
-	}
-	if s.Workers == 0 {
-		s.Workers = runtime.GOMAXPROCS(0)
-	}
+	s.Thin = cmp.Or(s.Thin, 1)
+	s.Workers = cmp.Or(s.Workers, runtime.GOMAXPROCS(0))
 	if s.Chains > MaxChains {
 		return s, fmt.Errorf("mcmc: %d chains: want at most %d", s.Chains, MaxChains)
 	}
@@ -122,9 +115,7 @@ func (s Settings) WithDefaults() (Settings, error) {
 	if s.Draws > most {
 		return s, fmt.Errorf("mcmc: Draws is %d: want at most %d with Thin %d and BurnIn %d", s.Draws, most, s.Thin, s.BurnIn)
 	}
-	if s.MaxDraws == 0 {
-		s.MaxDraws = 100 * min(s.Draws, most/100)
-	}
+	s.MaxDraws = cmp.Or(s.MaxDraws, 100*min(s.Draws, most/100))
 	s.MaxDraws = min(s.MaxDraws, most)
 	if s.Only == nil {
 		for i := range s.Chains {

@@ -1,6 +1,7 @@
 package mcmc
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -79,9 +80,7 @@ func (k *Tempering) Init(x []float64, rng *rand.Rand) error {
 	if rule == nil {
 		rule = AdaptiveMixture{}
 	}
-	if n == 0 {
-		n = 10
-	}
+	n = cmp.Or(n, 10)
 	if n < 2 || k.Target == nil || k.BurnIn < 0 {
 		panic(fmt.Sprintf("mcmc: Tempering has %d temperatures and a burn-in of %d: want at least 2 temperatures, a burn-in ≥ 0, and a Target", n, k.BurnIn))
 	}

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/probode/probode/pkg/internal/text"
+	"github.com/probode/probode/pkg/probode/internal/vector"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
@@ -141,7 +142,7 @@ func (c *Chains) warnModes(warn func(string, ...any)) []bool {
 		for _, q := range chain {
 			sorted[j] = append(sorted[j], q[lp])
 		}
-		if !finite(sorted[j]) {
+		if !vector.Finite(sorted[j]) {
 			return elsewhere
 		}
 		slices.Sort(sorted[j])
@@ -208,7 +209,7 @@ func (c *Chains) warnApart(warn func(string, ...any), warned ...[]bool) {
 // quantile is at most 0.1 times the median distance.
 func pileUp(x []float64) (end, share float64) {
 	const inside = 0.3
-	if !finite(x) || len(x) < 100 {
+	if !vector.Finite(x) || len(x) < 100 {
 		return 0, 0
 	}
 	x = slices.Clone(x)
@@ -237,9 +238,4 @@ func list(names []string) string {
 		return text.Printable(fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most))
 	}
 	return text.Printable(strings.Join(names, ", "))
-}
-
-// The function finite() reports whether x is not empty and all its elements are finite.
-func finite(x []float64) bool {
-	return len(x) > 0 && !slices.ContainsFunc(x, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
 }

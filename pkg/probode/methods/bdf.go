@@ -1,10 +1,13 @@
 package methods
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/internal/discrepancy"
+	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
 // BDF is the family of backward differentiation formulas. P is the polynomial through
@@ -67,10 +70,7 @@ func (m BDF) top() int {
 	if m.Steps < 0 || m.Steps > bdfMost {
 		panic(fmt.Sprintf("methods: the number of steps of BDF is %d: want 1 to %d, or 0 for a variable order", m.Steps, bdfMost))
 	}
-	if m.Steps == 0 {
-		return bdfMost
-	}
-	return m.Steps
+	return cmp.Or(m.Steps, bdfMost)
 }
 
 func (m BDF) String() string {
@@ -118,9 +118,10 @@ func (m BDF) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, erro
 	for j := range b.past {
 		b.past[j] = make([]float64, b.d)
 	}
-	for _, v := range []*[]float64{&b.psi, &b.noise, &b.scaled, &b.other, &b.ahead} {
+	for _, v := range []*[]float64{&b.psi, &b.other, &b.ahead} {
 		*v = make([]float64, b.d)
 	}
+	b.noise = discrepancy.New(b.eval, b.f0, b.jac, b.real[0])
 	return b, b.checkGrid()
 }
 
@@ -149,7 +150,8 @@ type bdf struct {
 	lagrange [bdfWindow][bdfWindow]float64 // see polynomial
 	rows     int                           // the number of rows of lagrange that are known
 
-	psi, noise, scaled, other []float64
+	psi, other []float64
+	noise      *discrepancy.Noise
 
 	ahead []float64 // the extrapolated value from which the present step starts
 	from  int       // the number of states that it is extrapolated from
@@ -315,16 +317,6 @@ func (b *bdf) center(y, theta []float64) error {
 	return nil
 }
 
-// setNoise sets the field `noise` to Γ⁻¹ J times the scaled normal variates.
-func (b *bdf) setNoise(xi, scale []float64) {
-	clear(b.noise)
-	for k, v := range xi {
-		b.scaled[k] = scale[k] * v
-	}
-	b.jac.AddMul(b.noise, 1, b.scaled)
-	b.real[0].Solve(b.noise)
-}
-
 func (b *bdf) Step(dst []float64, i int, x, theta, xi, scale []float64) error {
 	b.last = i
 	copy(b.row(i), x)
@@ -333,7 +325,7 @@ func (b *bdf) Step(dst []float64, i int, x, theta, xi, scale []float64) error {
 	} else if err := b.start.Step(dst, i, x, theta, nil, nil); err != nil {
 		return err
 	}
-	clear(b.noise)
+	clear(b.noise.U)
 	if xi != nil && !b.quiet(i) {
 		if b.k == 0 {
 			b.form(i, b.equal())
@@ -341,7 +333,7 @@ func (b *bdf) Step(dst []float64, i int, x, theta, xi, scale []float64) error {
 		if err := b.center(x, theta); err != nil {
 			return err
 		}
-		b.setNoise(xi, scale)
+		b.noise.Set(xi, scale)
 	}
 	if b.k > 0 {
 		if err := b.solveEquation(i, x, theta); err != nil {
@@ -351,9 +343,7 @@ func (b *bdf) Step(dst []float64, i int, x, theta, xi, scale []float64) error {
 			dst[k] = b.psi[k] + v
 		}
 	}
-	for k, v := range b.noise {
-		dst[k] += v
-	}
+	vector.AddScaled(dst, 1, b.noise.U)
 	return nil
 }
 
@@ -386,10 +376,8 @@ func (b *bdf) solveEquation(i int, x, theta []float64) error {
 	if err == nil {
 		return nil
 	}
-	if b.full == nil {
-		if b.full = newFullNewton(b.implicit); b.full == nil {
-			return err
-		}
+	if b.newton() == nil {
+		return err
 	}
 	for k, v := range b.psi {
 		b.z[k] = x[k] - v
@@ -532,9 +520,7 @@ func (b *bdf) Implicit(s *probode.ImplicitStep, i int, x, theta []float64) error
 	}
 	s.Forecast = append(s.Forecast[:0], b.ahead...)
 	s.Mean = append(s.Mean[:0], b.psi...)
-	for k, v := range b.z {
-		s.Mean[k] += v
-	}
+	vector.AddScaled(s.Mean, 1, b.z)
 	return nil
 }
 
@@ -597,7 +583,6 @@ type bdfTangent struct {
 	past [bdfWindow][]float64
 	psi  []float64
 	at   *probode.Differentiator // at the beginning of the step, for the noise
-	u, w []float64
 }
 
 // Differentiate differentiates the equation of the step and the noise. The coefficients
@@ -605,7 +590,7 @@ type bdfTangent struct {
 func (b *bdf) Differentiate(dnext []float64, i int, x, next, theta, xi, scale []float64, tg *probode.Tangents) error {
 	if b.tangent == nil {
 		b.newTangent()
-		b.slopes = &bdfTangent{at: probode.NewDifferentiator(b.p, true), u: make([]float64, b.d), w: make([]float64, b.d)}
+		b.slopes = &bdfTangent{at: probode.NewDifferentiator(b.p, true)}
 	}
 	s := b.slopes
 	if len(s.psi) != tg.M*b.d {
@@ -642,38 +627,5 @@ func (b *bdf) Differentiate(dnext []float64, i int, x, next, theta, xi, scale []
 	if xi == nil || b.quiet(i) {
 		return nil
 	}
-	return b.differentiateNoise(dnext, i, x, theta, xi, scale, tg)
-}
-
-// differentiateNoise adds the derivative of u = Γ⁻¹Jv, where v holds the scaled normal
-// variates: Γ du = dJ (u + v) + J dv − d(1/γh) u.
-func (b *bdf) differentiateNoise(dnext []float64, i int, x, theta, xi, scale []float64, tg *probode.Tangents) error {
-	s := b.slopes
-	s.at.At(b.t, x, theta, nil)
-	copy(b.jac.A, s.at.Jacobian().A)
-	b.moved = true
-	if !b.factorize() {
-		return probode.ErrSingular
-	}
-	b.setNoise(xi, scale)
-	for k, v := range b.noise {
-		s.u[k] = b.scaled[k] + v
-	}
-	for m := range tg.M {
-		dtheta, dx, dt, dh := tg.Direction(m)
-		s.at.SecondAlong(s.w, s.u, dx, dtheta, dt+dh)
-		dinv := -b.table.modes[0].re / b.h * dh / b.h
-		for k, v := range b.noise {
-			s.w[k] -= dinv * v
-		}
-		clear(b.other)
-		tg.AddNoise(b.other, m, xi)
-		b.jac.AddMul(s.w, 1, b.other)
-		b.real[0].Solve(s.w)
-		to := dnext[m*b.d : (m+1)*b.d]
-		for k, v := range s.w {
-			to[k] += v
-		}
-	}
-	return nil
+	return b.noise.Differentiate(dnext, s.at, b.table.modes[0].re/b.h, b.h, b.t, x, theta, xi, scale, tg)
 }

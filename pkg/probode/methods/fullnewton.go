@@ -5,6 +5,7 @@ import (
 
 	"github.com/probode/probode/pkg/internal/memory"
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
 // A fullNewton solves the equations of the stages by damped Newton iteration with a
@@ -18,11 +19,12 @@ type fullNewton struct {
 	sort []float64
 }
 
-// newFullNewton returns nil if the matrix of all stages does not fit in memory.
-func newFullNewton(s *implicit) *fullNewton {
+// The method newton() returns the fullNewton of s, which it creates at the first call, or
+// nil if the matrix of all stages does not fit in memory.
+func (s *implicit) newton() *fullNewton {
 	n, d := s.table.stages, s.d
-	if !s.jac.Banded && memory.Check("the matrix of all stages", n*d, n*d, 2) != nil {
-		return nil
+	if s.full != nil || !s.jac.Banded && memory.Check("the matrix of all stages", n*d, n*d, 2) != nil {
+		return s.full
 	}
 	e := &fullNewton{sort: make([]float64, n*d)}
 	for range n {
@@ -34,16 +36,14 @@ func newFullNewton(s *implicit) *fullNewton {
 		e.all = probode.NewDense(n * d)
 	}
 	e.lu = probode.NewLU(e.all)
+	s.full = e
 	return e
 }
 
 // The method factorize() computes the Jacobian at each stage and factorises I − hA⊗J.
 func (e *fullNewton) factorize(s *implicit, z []float64) bool {
 	for j, c := range s.table.c {
-		for k, v := range s.stage(z, j) {
-			s.at[k] = s.eq.x[k] + v
-		}
-		s.eval.FJ(s.w, e.jac[j], s.t+c*s.h, s.at, s.eq.theta)
+		s.eval.FJ(s.w, e.jac[j], s.t+c*s.h, s.state(s.eq.x, z, j), s.eq.theta)
 	}
 	return e.eliminate(s, e.jac)
 }
@@ -145,9 +145,7 @@ func (s *implicit) undamped(z []float64, most int, noise float64, full *fullNewt
 			s.solve(s.v, s.r)
 		}
 		size, largest := s.norms(s.v, z, s.eq.x)
-		for k, v := range s.v {
-			z[k] += v
-		}
+		vector.AddScaled(z, 1, s.v)
 		switch rate := size / before; {
 		case size-size != 0:
 			return false
@@ -169,14 +167,10 @@ func (e *fullNewton) tangent(s *implicit, sys *tangent) error {
 	for range 2 {
 		sys.residual(s, s.r, sys.z)
 		e.solve(s, s.u, s.r)
-		for k, v := range s.u {
-			sys.z[k] += v
-		}
+		vector.AddScaled(sys.z, 1, s.u)
 	}
-	for _, v := range sys.z {
-		if v-v != 0 {
-			return probode.ErrSingular
-		}
+	if !vector.Finite(sys.z) {
+		return probode.ErrSingular
 	}
 	return nil
 }

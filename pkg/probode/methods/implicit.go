@@ -2,6 +2,7 @@ package methods
 
 import (
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
 func (s *implicit) Start(int, []float64, []float64) error { return nil }
@@ -26,10 +27,7 @@ func (s *implicit) make(dst []float64, t, h float64, x, theta []float64) error {
 	clear(s.z)
 	s.eq = equations{x, theta, s.p.Autonomous}
 	if err := s.iterate(s.z, &s.eq); err != nil {
-		if s.full == nil {
-			s.full = newFullNewton(s)
-		}
-		if s.full != nil {
+		if s.newton() != nil {
 			clear(s.z)
 			err = s.full.iterate(s, s.z)
 		}
@@ -42,11 +40,8 @@ func (s *implicit) make(dst []float64, t, h float64, x, theta []float64) error {
 	}
 	copy(dst, x)
 	for j, d := range s.table.d {
-		if d == 0 {
-			continue
-		}
-		for k, z := range s.stage(s.z, j) {
-			dst[k] += d * z
+		if d != 0 {
+			vector.AddScaled(dst, d, s.stage(s.z, j))
 		}
 	}
 	return nil
@@ -99,9 +94,7 @@ func (s *implicit) iterate(z []float64, sys system) error {
 		copy(z, s.y)
 		rate := next / size
 		if lambda == 1 && (next*rate <= done*(1-rate) || next <= done || rate > 0.5 && top <= noise) {
-			for k, v := range s.v {
-				z[k] += v
-			}
+			vector.AddScaled(z, 1, s.v)
 			return nil
 		}
 		size, largest = next, top

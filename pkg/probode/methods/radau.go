@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
 // Radau is the Radau IIA method, of order q = 2 × Stages − 1, with the noise of
@@ -78,9 +79,7 @@ func (s *filtered) LocalError(dst []float64, i int, x, _, theta []float64) error
 	}
 	copy(dst, s.f0)
 	for j, e := range s.table.e {
-		for k, z := range s.stage(s.z, j) {
-			dst[k] += e / h * z
-		}
+		vector.AddScaled(dst, e/h, s.stage(s.z, j))
 	}
 	for k, m := range s.table.modes {
 		if m.im == 0 && m.re == s.table.gamma && !s.moved {

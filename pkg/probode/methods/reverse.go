@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
 // This file implements the propagation of gradients back through steps: see
@@ -22,8 +23,7 @@ type reverseStages struct {
 	factors
 	mu, g []float64 // s×d
 	next  []float64
-	all   *probode.Matrix // of all stages, transposed
-	lu    *probode.LU
+	full  *fullNewton // the transposed equations of all stages; nil before the first use
 }
 
 func newReverseStages(s *implicit) *reverseStages {
@@ -46,17 +46,15 @@ func (s *implicit) Reverse(a *probode.Adjoint, i int, x, _, theta, xi, scale []f
 		return err
 	}
 	for j, c := range s.table.c {
-		s.eval.FJ(s.w, s.jac, s.t+c*s.h, s.state(x, j), theta)
+		s.eval.FJ(s.w, s.jac, s.t+c*s.h, s.state(x, s.z, j), theta)
 		s.jac.Transpose(e.jac[j])
 	}
 	if err := e.solve(s, a.Next); err != nil {
 		return err
 	}
-	for k, v := range a.Next {
-		a.X[k] += v
-	}
+	vector.AddScaled(a.X, 1, a.Next)
 	for j, c := range s.table.c {
-		a.Field(a.X, s.stage(e.g, j), s.t+c*s.h, c, s.state(x, j), theta)
+		a.Field(a.X, s.stage(e.g, j), s.t+c*s.h, c, s.state(x, s.z, j), theta)
 		if a.Moves {
 			for k, v := range s.stage(e.mu, j) {
 				a.Length += v * s.stage(s.z, j)[k] / s.h
@@ -65,14 +63,6 @@ func (s *implicit) Reverse(a *probode.Adjoint, i int, x, _, theta, xi, scale []f
 	}
 	a.Noise(xi, scale)
 	return nil
-}
-
-// The method state() returns the state at stage j of a step from x.
-func (s *implicit) state(x []float64, j int) []float64 {
-	for k, v := range s.stage(s.z, j) {
-		s.at[k] = x[k] + v
-	}
-	return s.at
 }
 
 // The method solve() computes the gradients mu and g.
@@ -90,12 +80,10 @@ func (e *reverseStages) solve(s *implicit, lambda []float64) error {
 	for range most {
 		e.residual(s, lambda)
 		s.solveBy(&e.factors, s.u, s.r, true)
-		size, unit := largest(s.u), largest(e.mu)
-		for k, v := range s.u {
-			e.mu[k] += v
-		}
+		size, unit := vector.MaxAbs(s.u), vector.MaxAbs(e.mu)
+		vector.AddScaled(e.mu, 1, s.u)
 		rate := size / before
-		unit = max(unit, largest(e.mu))
+		unit = max(unit, vector.MaxAbs(e.mu))
 		switch {
 		case size-size != 0 || rate > 0.5 && size > noise*unit:
 			return e.direct(s, lambda)
@@ -114,10 +102,7 @@ func (e *reverseStages) slopes(s *implicit) {
 	for i, row := range s.table.a {
 		from := s.stage(e.mu, i)
 		for j, a := range row {
-			a *= s.h
-			for k, v := range from {
-				e.g[j*s.d+k] += a * v
-			}
+			vector.AddScaled(s.stage(e.g, j), a*s.h, from)
 		}
 	}
 }
@@ -137,54 +122,30 @@ func (e *reverseStages) residual(s *implicit, lambda []float64) {
 // The method direct() solves the equations with a Jacobian for each stage, with one step
 // of iterative refinement.
 func (e *reverseStages) direct(s *implicit, lambda []float64) error {
-	if s.full == nil {
-		if s.full = newFullNewton(s); s.full == nil {
-			return probode.ErrNewton
-		}
+	all := s.newton()
+	if all == nil {
+		return probode.ErrNewton
 	}
-	all := s.full
 	if !all.factorize(s, s.z) {
 		return probode.ErrSingular
 	}
-	e.all = all.all.Transpose(e.all)
-	if e.lu == nil {
-		e.lu = probode.NewLU(e.all)
+	if e.full == nil {
+		e.full = &fullNewton{sort: all.sort, lu: probode.NewLU(all.all.Transpose(nil))}
 	}
-	if !e.lu.Factorize(1, e.all) {
+	if e.full.all = all.all.Transpose(e.full.all); !e.full.lu.Factorize(1, e.full.all) {
 		return probode.ErrSingular
 	}
 	clear(e.mu)
-	n := s.table.stages
 	for range 2 {
 		e.residual(s, lambda)
-		for j := range n {
-			for k, v := range s.stage(s.r, j) {
-				all.sort[k*n+j] = v
-			}
-		}
-		e.lu.Solve(all.sort)
-		for j := range n {
-			mu := s.stage(e.mu, j)
-			for k := range mu {
-				mu[k] += all.sort[k*n+j]
-			}
-		}
+		e.full.solve(s, s.u, s.r)
+		vector.AddScaled(e.mu, 1, s.u)
 	}
 	e.slopes(s)
-	if v := largest(e.mu); v-v != 0 {
+	if !vector.Finite(e.mu) {
 		return probode.ErrSingular
 	}
 	return nil
-}
-
-// The function largest() returns the largest absolute value of the elements of x, or NaN
-// if an element is NaN.
-func largest(x []float64) float64 {
-	var m float64
-	for _, v := range x {
-		m = max(m, math.Abs(v))
-	}
-	return m
 }
 
 // Reverse treats the factor H/h of a random step as a further parameter of the wrapped

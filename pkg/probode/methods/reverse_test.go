@@ -10,6 +10,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/filter"
 	"github.com/probode/probode/pkg/probode/gp"
+	"github.com/probode/probode/pkg/probode/internal/vector"
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
@@ -306,7 +307,7 @@ func TestReverseStagesDirectly(t *testing.T) {
 			if err := s.reverse.direct(s, a.Next); err != nil {
 				t.Fatal(err)
 			}
-			if d := distance(want, s.reverse.mu); !(d <= 1e-10*largest(want)) {
+			if d := distance(want, s.reverse.mu); !(d <= 1e-10*vector.MaxAbs(want)) {
 				t.Errorf("%s, %v: %v directly: want %v", p.Name, m, s.reverse.mu, want)
 			}
 		}

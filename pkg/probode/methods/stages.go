@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
 // The type `factors` holds the LU factors of the matrix (λ/h) I − J of each mode, for one
@@ -188,7 +189,7 @@ func (e *equations) residual(s *implicit, r, z []float64) {
 		if e.known {
 			copy(s.stage(s.f, j), s.f0)
 		} else {
-			s.evaluate(s.stage(s.f, j), c, e.x, s.stage(z, j), e.theta)
+			s.p.F(s.stage(s.f, j), s.t+c*s.h, s.state(e.x, z, j), e.theta)
 		}
 	}
 	e.known = false
@@ -197,18 +198,15 @@ func (e *equations) residual(s *implicit, r, z []float64) {
 
 func (e *equations) jacobian(s *implicit, z []float64) {
 	last := s.table.stages - 1
-	for k, v := range s.stage(z, last) {
-		s.at[k] = e.x[k] + v
-	}
-	s.eval.FJ(s.w, s.jac, s.t+s.table.c[last]*s.h, s.at, e.theta)
+	s.eval.FJ(s.w, s.jac, s.t+s.table.c[last]*s.h, s.state(e.x, z, last), e.theta)
 }
 
-// The method evaluate() writes the value of f at a stage to dst.
-func (s *implicit) evaluate(dst []float64, c float64, x, z, theta []float64) {
-	for k, v := range z {
+// The method state() returns the state x + z at stage j.
+func (s *implicit) state(x, z []float64, j int) []float64 {
+	for k, v := range s.stage(z, j) {
 		s.at[k] = x[k] + v
 	}
-	s.p.F(dst, s.t+c*s.h, s.at, theta)
+	return s.at
 }
 
 // The method collect() sets r to h Σⱼ aᵢⱼ fⱼ − zᵢ.
@@ -219,10 +217,7 @@ func (s *implicit) collect(r, f, z []float64) {
 			to[k] = -v
 		}
 		for j, a := range row {
-			a *= s.h
-			for k, v := range s.stage(f, j) {
-				to[k] += a * v
-			}
+			vector.AddScaled(to, a*s.h, s.stage(f, j))
 		}
 	}
 }
@@ -301,9 +296,7 @@ func (e *tangent) residual(s *implicit, r, z []float64) {
 	for j, at := range e.at {
 		f := s.stage(e.f, j)
 		copy(f, s.stage(e.g, j))
-		for k, v := range at.F() {
-			f[k] += e.h / s.h * v
-		}
+		vector.AddScaled(f, e.h/s.h, at.F())
 		at.Jacobian().AddMul(f, 1, s.stage(z, j))
 	}
 	s.collect(r, e.f, z)

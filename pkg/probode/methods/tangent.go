@@ -1,6 +1,9 @@
 package methods
 
-import "github.com/probode/probode/pkg/probode"
+import (
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/internal/vector"
+)
 
 // This file implements the derivatives of steps in given directions: see
 // probode.Differentiable.
@@ -12,10 +15,7 @@ func (s *implicit) Differentiate(dnext []float64, i int, x, _, theta, xi, _ []fl
 	}
 	e := s.tangent
 	for j, c := range s.table.c {
-		for k, v := range s.stage(s.z, j) {
-			s.at[k] = x[k] + v
-		}
-		e.at[j].At(s.t+c*s.h, s.at, theta, nil)
+		e.at[j].At(s.t+c*s.h, s.state(x, s.z, j), theta, nil)
 	}
 	direct := s.direct(tg.M)
 	for m := range tg.M {
@@ -34,9 +34,7 @@ func (s *implicit) Differentiate(dnext []float64, i int, x, _, theta, xi, _ []fl
 		to := dnext[m*s.d : (m+1)*s.d]
 		copy(to, dx)
 		for j, d := range s.table.d {
-			for k, v := range s.stage(e.z, j) {
-				to[k] += d * v
-			}
+			vector.AddScaled(to, d, s.stage(e.z, j))
 		}
 		tg.AddNoise(to, m, xi)
 	}
@@ -64,10 +62,8 @@ func (s *implicit) direct(m int) bool {
 	if s.jac.Banded || s.table.stages*s.d >= 36*m {
 		return false
 	}
-	if s.full == nil {
-		if s.full = newFullNewton(s); s.full == nil {
-			return false
-		}
+	if s.newton() == nil {
+		return false
 	}
 	jac := make([]*probode.Matrix, 0, 8)
 	for _, at := range s.tangent.at {
@@ -84,10 +80,8 @@ func (s *implicit) solveTangent() error {
 	if err == nil {
 		return nil
 	}
-	if s.full == nil {
-		if s.full = newFullNewton(s); s.full == nil {
-			return err
-		}
+	if s.newton() == nil {
+		return err
 	}
 	return s.full.tangent(s, e)
 }

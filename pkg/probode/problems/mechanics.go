@@ -217,57 +217,49 @@ func Pleiades() *probode.Problem {
 	for i := range n {
 		params = append(params, fmt.Sprintf("m%d", i+1))
 	}
-	return &probode.Problem{
-		Name: "Pleiades",
-		F: func(dst []float64, _ float64, x, theta []float64) {
-			copy(dst[:2*n], x[2*n:d])
-			clear(dst[2*n : d])
-			for i := range n {
-				for j := range i {
-					dx, dy := x[j]-x[i], x[n+j]-x[n+i]
-					inv := 1 / (dx*dx + dy*dy)
-					c := inv * math.Sqrt(inv)
-					dst[2*n+i] += theta[j] * c * dx
-					dst[3*n+i] += theta[j] * c * dy
-					dst[2*n+j] -= theta[i] * c * dx
-					dst[3*n+j] -= theta[i] * c * dy
-				}
-			}
-		},
-		FJ: func(f, jac []float64, _ float64, x, theta []float64) {
-			copy(f[:2*n], x[2*n:d])
-			clear(f[2*n : d])
-			for i := range 2 * n {
-				jac[i*d+2*n+i] = 1
-			}
-			// The function attract() adds the derivatives of the acceleration of body i
-			// towards body j to the Jacobian. The contribution to ∂q″ᵢ/∂qᵢ is the 2×2
-			// matrix (a, b; b, c), and ∂q″ᵢ/∂qⱼ is the negative of this matrix.
-			attract := func(i, j int, a, b, c float64) {
-				xi, yi := jac[(2*n+i)*d:(2*n+i+1)*d], jac[(3*n+i)*d:(3*n+i+1)*d]
-				xi[i] += a
-				xi[n+i] += b
-				yi[i] += b
-				yi[n+i] += c
-				xi[j], xi[n+j] = -a, -b
-				yi[j], yi[n+j] = -b, -c
-			}
-			for i := range n {
-				for j := range i {
-					dx, dy := x[j]-x[i], x[n+j]-x[n+i]
-					inv := 1 / (dx*dx + dy*dy)
-					c := inv * math.Sqrt(inv)
-					f[2*n+i] += theta[j] * c * dx
-					f[3*n+i] += theta[j] * c * dy
-					f[2*n+j] -= theta[i] * c * dx
-					f[3*n+j] -= theta[i] * c * dy
+	// The Jacobian is not computed if the argument `jac` is nil.
+	rhs := func(f, jac []float64, _ float64, x, theta []float64) {
+		copy(f[:2*n], x[2*n:d])
+		clear(f[2*n : d])
+		// The function attract() adds the derivatives of the acceleration of body i
+		// towards body j to the Jacobian. The contribution to ∂q″ᵢ/∂qᵢ is the 2×2
+		// matrix (a, b; b, c), and ∂q″ᵢ/∂qⱼ is the negative of this matrix.
+		attract := func(i, j int, a, b, c float64) {
+			xi, yi := jac[(2*n+i)*d:(2*n+i+1)*d], jac[(3*n+i)*d:(3*n+i+1)*d]
+			xi[i] += a
+			xi[n+i] += b
+			yi[i] += b
+			yi[n+i] += c
+			xi[j], xi[n+j] = -a, -b
+			yi[j], yi[n+j] = -b, -c
+		}
+		for i := range n {
+			for j := range i {
+				dx, dy := x[j]-x[i], x[n+j]-x[n+i]
+				inv := 1 / (dx*dx + dy*dy)
+				c := inv * math.Sqrt(inv)
+				f[2*n+i] += theta[j] * c * dx
+				f[3*n+i] += theta[j] * c * dy
+				f[2*n+j] -= theta[i] * c * dx
+				f[3*n+j] -= theta[i] * c * dy
+				if jac != nil {
 					g := 3 * c * inv
 					xx, xy, yy := g*dx*dx-c, g*dx*dy, g*dy*dy-c
 					attract(i, j, theta[j]*xx, theta[j]*xy, theta[j]*yy)
 					attract(j, i, theta[i]*xx, theta[i]*xy, theta[i]*yy)
 				}
 			}
-		},
+		}
+		if jac != nil {
+			for i := range 2 * n {
+				jac[i*d+2*n+i] = 1
+			}
+		}
+	}
+	return &probode.Problem{
+		Name:       "Pleiades",
+		F:          func(dst []float64, t float64, x, theta []float64) { rhs(dst, nil, t, x, theta) },
+		FJ:         rhs,
 		X0:         x0,
 		Span:       [2]float64{0, 3},
 		Theta:      []float64{1, 2, 3, 4, 5, 6, 7},

@@ -107,36 +107,28 @@ func Robertson() *probode.Problem {
 // Source: Schäfer (1975), J. Mathematical Biology 2, 41; Hairer & Wanner,
 // Solving Ordinary Differential Equations II, IV.10 (HIRES).
 func HIRES() *probode.Problem {
+	f := func(dst []float64, _ float64, x, theta []float64) {
+		_, _, _ = dst[7], x[7], theta[9]
+		k1, k2, k3, k4, k5, k6 := theta[0], theta[1], theta[2], theta[3], theta[4], theta[5]
+		kPlus, kMinus, kStar, o := theta[6], theta[7], theta[8], theta[9]
+		bind := kPlus * x[5] * x[7]
+		dst[0] = -k1*x[0] + k2*x[1] + k6*x[2] + o
+		dst[1] = k1*x[0] - (k2+k3)*x[1]
+		dst[2] = -(k1+k6)*x[2] + k2*x[3] + k5*x[4]
+		dst[3] = k3*x[1] + k1*x[2] - (k2+k4)*x[3]
+		dst[4] = -(k1+k5)*x[4] + k2*x[5] + k2*x[6]
+		dst[5] = -bind + k4*x[3] + k1*x[4] - k2*x[5] + kMinus*x[6]
+		dst[6] = bind - (k2+kMinus+kStar)*x[6]
+		dst[7] = -dst[6]
+	}
 	return &probode.Problem{
 		Name: "HIRES",
-		F: func(dst []float64, _ float64, x, theta []float64) {
-			_, _, _ = dst[7], x[7], theta[9]
+		F:    f,
+		FJ: func(dst, jac []float64, t float64, x, theta []float64) {
+			f(dst, t, x, theta)
+			_, _, _ = jac[63], x[7], theta[8]
 			k1, k2, k3, k4, k5, k6 := theta[0], theta[1], theta[2], theta[3], theta[4], theta[5]
-			kPlus, kMinus, kStar, o := theta[6], theta[7], theta[8], theta[9]
-			bind := kPlus * x[5] * x[7]
-			dst[0] = -k1*x[0] + k2*x[1] + k6*x[2] + o
-			dst[1] = k1*x[0] - (k2+k3)*x[1]
-			dst[2] = -(k1+k6)*x[2] + k2*x[3] + k5*x[4]
-			dst[3] = k3*x[1] + k1*x[2] - (k2+k4)*x[3]
-			dst[4] = -(k1+k5)*x[4] + k2*x[5] + k2*x[6]
-			dst[5] = -bind + k4*x[3] + k1*x[4] - k2*x[5] + kMinus*x[6]
-			dst[6] = bind - (k2+kMinus+kStar)*x[6]
-			dst[7] = -dst[6]
-		},
-		FJ: func(f, jac []float64, _ float64, x, theta []float64) {
-			_, _, _, _ = f[7], jac[63], x[7], theta[9]
-			k1, k2, k3, k4, k5, k6 := theta[0], theta[1], theta[2], theta[3], theta[4], theta[5]
-			kPlus, kMinus, kStar, o := theta[6], theta[7], theta[8], theta[9]
-			bind := kPlus * x[5] * x[7]
-			f[0] = -k1*x[0] + k2*x[1] + k6*x[2] + o
-			f[1] = k1*x[0] - (k2+k3)*x[1]
-			f[2] = -(k1+k6)*x[2] + k2*x[3] + k5*x[4]
-			f[3] = k3*x[1] + k1*x[2] - (k2+k4)*x[3]
-			f[4] = -(k1+k5)*x[4] + k2*x[5] + k2*x[6]
-			f[5] = -bind + k4*x[3] + k1*x[4] - k2*x[5] + kMinus*x[6]
-			f[6] = bind - (k2+kMinus+kStar)*x[6]
-			f[7] = -f[6]
-
+			kPlus, kMinus, kStar := theta[6], theta[7], theta[8]
 			bind5, bind7 := kPlus*x[7], kPlus*x[5]
 			jac[0], jac[1], jac[2] = -k1, k2, k6
 			jac[8], jac[9] = k1, -(k2 + k3)

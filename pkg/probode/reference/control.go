@@ -1,9 +1,11 @@
 package reference
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
+	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/internal/onset"
 	"github.com/probode/probode/pkg/probode/internal/vector"
@@ -45,7 +47,7 @@ func (e *integration) reach(target float64, i int) error {
 		case e.stop.Ended():
 			return errStopped
 		case e.steps >= e.set.MaxSteps+i:
-			return stuckError(fmt.Sprintf("more than %d steps are needed (the last was at t = %.6g, x = %s): the solution may end there; if it does not, try a larger tolerance or a larger MaxSteps", e.set.MaxSteps, e.t, short(e.x)))
+			return stuckError(fmt.Sprintf("more than %d steps are needed (the last was at t = %.6g, x = %s): the solution may end there; if it does not, try a larger tolerance or a larger MaxSteps", e.set.MaxSteps, e.t, text.Vector(e.x)))
 		}
 		r := e.rule
 		if !e.fresh {
@@ -271,7 +273,7 @@ func (e *integration) differentiate(rest float64) error {
 			}
 			what = "the Jacobian"
 		}
-		return fmt.Errorf("%w: %s is NaN or infinite at t = %.6g, x = %s, theta = %.4g", probode.ErrField, what, e.t, short(e.x), e.theta)
+		return fmt.Errorf("%w: %s is NaN or infinite at t = %.6g, x = %s, theta = %.4g", probode.ErrField, what, e.t, text.Vector(e.x), e.theta)
 	}
 	if e.move() {
 		return e.differentiate(rest)
@@ -282,10 +284,7 @@ func (e *integration) differentiate(rest float64) error {
 		return nil
 	}
 	if r.ft != nil {
-		step := min(r.natural, rest)
-		if step == 0 {
-			step = rest
-		}
+		step := cmp.Or(min(r.natural, rest), rest)
 		dt := 0x1p-13 * step
 		e.p.F(r.ft, e.t+(e.tLow+dt), e.at, e.theta)
 		for k, f := range e.f0 {
@@ -320,7 +319,7 @@ func (e *integration) stuck() error {
 		return errStopped
 	}
 	if e.badT == e.badT {
-		return fmt.Errorf("%w: F is NaN or infinite at t = %.6g, x = %s, theta = %.4g, and no step from t = %.6g avoids that: the solution may end here", probode.ErrField, e.badT, short(e.badX), e.theta, e.t)
+		return fmt.Errorf("%w: F is NaN or infinite at t = %.6g, x = %s, theta = %.4g, and no step from t = %.6g avoids that: the solution may end here", probode.ErrField, e.badT, text.Vector(e.badX), e.theta, e.t)
 	}
-	return stuckError(fmt.Sprintf("the step size fell to %.2g at t = %.6g, x = %s: the solution may end here, or f may jump here; if f jumps at a known time, declare an event at this time; otherwise try a larger tolerance", e.rule.natural, e.t, short(e.x)))
+	return stuckError(fmt.Sprintf("the step size fell to %.2g at t = %.6g, x = %s: the solution may end here, or f may jump here; if f jumps at a known time, declare an event at this time; otherwise try a larger tolerance", e.rule.natural, e.t, text.Vector(e.x)))
 }

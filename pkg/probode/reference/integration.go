@@ -2,7 +2,6 @@ package reference
 
 import (
 	"errors"
-	"fmt"
 	"math"
 
 	"github.com/probode/probode/pkg/internal/progress"
@@ -170,15 +169,6 @@ func twoSum(a, b float64) (sum, err float64) {
 	sum = a + b
 	v := sum - a
 	return sum, (a - (sum - v)) + (b - v)
-}
-
-// The function short() formats the first elements of x.
-func short(x []float64) string {
-	const most = 8
-	if len(x) > most {
-		return fmt.Sprintf("%.4g… (%d elements)", x[:most], len(x))
-	}
-	return fmt.Sprintf("%.4g", x)
 }
 
 // The function ulp() returns the distance between |t| and the next larger floating-point

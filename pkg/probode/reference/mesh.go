@@ -48,10 +48,10 @@ func (a Accurate) Bind(ctx context.Context, s probode.Setup, p *probode.Problem,
 		return nil, err
 	}
 	if times == nil {
-		return nil, fmt.Errorf("%s: %v: the times are nil: want the times at which the states are computed", title(p), a)
+		return nil, fmt.Errorf("%s: %v: the times are nil: want the times at which the states are computed", p.Title(), a)
 	}
 	if t := a.tolerance(); t.Relative != 0 && !(t.Relative >= 1e-15 && t.Relative < 1) {
-		return nil, fmt.Errorf("%s: %v: the relative tolerance is %g: want a number in [1e-15, 1)", title(p), a, t.Relative)
+		return nil, fmt.Errorf("%s: %v: the relative tolerance is %g: want a number in [1e-15, 1)", p.Title(), a, t.Relative)
 	}
 	if p.Hybrid != nil {
 		return p.BindHybrid(a.Tolerance, func(q *probode.Problem, t probode.Tolerance) (probode.Path, error) {
@@ -100,7 +100,7 @@ func (a *accuratePath) States(ctx context.Context, dst, theta, _ []float64) erro
 	case err != nil:
 		return err
 	case claim > max(fails, 1e4*tol.Relative):
-		return fmt.Errorf("%s: the error of %v may be %.2g times the largest absolute value of a component: declare jumps of f as events, or use a smaller tolerance", title(a.p), a.by, claim)
+		return fmt.Errorf("%s: the error of %v may be %.2g times the largest absolute value of a component: declare jumps of f as events, or use a smaller tolerance", a.p.Title(), a.by, claim)
 	}
 	copy(dst, x)
 	return nil

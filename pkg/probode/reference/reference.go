@@ -3,6 +3,7 @@
 package reference
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -92,9 +93,7 @@ func (s *Settings) complete(p *probode.Problem) error {
 	if !s.Global && s.Relative < 1 {
 		s.Relative = min(s.Relative, coarsest)
 	}
-	if s.MaxSteps == 0 {
-		s.MaxSteps = 1e6
-	}
+	s.MaxSteps = cmp.Or(s.MaxSteps, 1e6)
 	if s.Theta == nil {
 		s.Theta = p.Theta
 	}
@@ -151,16 +150,6 @@ func (s *Settings) smallest(k int) float64 {
 	if s.Absolute == nil {
 		return 0
 	}
-	relative := s.Relative
-	if relative == 0 {
-		relative = loosest
-	}
+	relative := cmp.Or(s.Relative, loosest)
 	return s.permitted(k, 0) / relative
-}
-
-func title(p *probode.Problem) string {
-	if p.Name == "" {
-		return "problem"
-	}
-	return p.Name
 }

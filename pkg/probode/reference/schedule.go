@@ -7,6 +7,7 @@ import (
 	"sort"
 
 	"github.com/probode/probode/pkg/internal/progress"
+	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
@@ -77,7 +78,7 @@ func newIntegration(p *probode.Problem, s Settings, run int, stop *progress.Stop
 func (e *integration) run(c *schedule, out []float64) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = fmt.Errorf("at t = %.6g, x = %s, theta = %.4g: %w", e.t, short(e.x), e.theta, &probode.PanicError{Value: v, Stack: debug.Stack()})
+			err = fmt.Errorf("at t = %.6g, x = %s, theta = %.4g: %w", e.t, text.Vector(e.x), e.theta, &probode.PanicError{Value: v, Stack: debug.Stack()})
 		}
 	}()
 	return e.follow(c, out)

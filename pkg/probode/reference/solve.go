@@ -123,7 +123,7 @@ func solve(ctx context.Context, p *probode.Problem, s Settings, setOut func(thet
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	fail := func(err error) (*Solution, error) { return nil, fmt.Errorf("%s: reference: %w", title(p), err) }
+	fail := func(err error) (*Solution, error) { return nil, fmt.Errorf("%s: reference: %w", p.Title(), err) }
 	if err := s.complete(p); err != nil {
 		return fail(err)
 	}

@@ -1,6 +1,7 @@
 package reference
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/probode/probode/pkg/probode/internal/vector"
@@ -89,9 +90,7 @@ func (e *integration) consider(H float64, cut bool) {
 	if e.set.fixed != either {
 		return
 	}
-	if s.wait == 0 {
-		s.wait = firstWait
-	}
+	s.wait = cmp.Or(s.wait, firstWait)
 	if s.trial {
 		if s.since >= trialRun {
 			e.decide()

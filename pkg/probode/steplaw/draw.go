@@ -62,13 +62,13 @@ func (m Exact) Draw(ctx context.Context, p *probode.Problem, n int, s Settings) 
 	case ctx == nil:
 		return nil, errors.New("steplaw: the context is nil")
 	case s.Workers < 0:
-		return nil, fmt.Errorf("%s: the number of workers is %d: want a number > 0, or 0 for as many as there are cores", title(p), s.Workers)
+		return nil, fmt.Errorf("%s: the number of workers is %d: want a number > 0, or 0 for as many as there are cores", p.Title(), s.Workers)
 	case n < 1:
-		return nil, fmt.Errorf("%s: the number of paths is %d: want at least 1", title(p), n)
+		return nil, fmt.Errorf("%s: the number of paths is %d: want at least 1", p.Title(), n)
 	case s.Mesh == nil:
-		return nil, fmt.Errorf("%s: the mesh is nil: want a mesh such as probode.Uniform(0.1)", title(p))
+		return nil, fmt.Errorf("%s: the mesh is nil: want a mesh such as probode.Uniform(0.1)", p.Title())
 	case !(s.Alpha > 0):
-		return nil, fmt.Errorf("%s: alpha is %g: want a number > 0, because a step without noise is deterministic", title(p), s.Alpha)
+		return nil, fmt.Errorf("%s: alpha is %g: want a number > 0, because a step without noise is deterministic", p.Title(), s.Alpha)
 	}
 	const block = 16
 	blocks := (n + block - 1) / block
@@ -108,7 +108,7 @@ func (m Exact) Draw(ctx context.Context, p *probode.Problem, n int, s Settings) 
 	})
 	switch {
 	case refused != nil:
-		return nil, fmt.Errorf("%s, %v: %w", title(p), m, refused)
+		return nil, fmt.Errorf("%s, %v: %w", p.Title(), m, refused)
 	case err != nil:
 		return nil, err
 	case total.N == 0:

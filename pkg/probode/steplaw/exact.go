@@ -9,6 +9,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/adams"
+	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
 // Exact draws paths whose steps have the exact distribution p(z) ∝ exp(−½ r(z)ᵀ H⁻¹
@@ -146,7 +147,7 @@ func (x *sampler) begin(seed, path uint64) {
 }
 
 func (x *sampler) Step(dst []float64, i int, state, theta, xi, scale []float64) error {
-	if xi == nil || square(scale) == 0 {
+	if xi == nil || vector.Dot(scale, scale) == 0 {
 		return x.gaussian.Step(dst, i, state, theta, nil, nil)
 	}
 	err := x.Implicit(&x.step, i, state, theta)
@@ -178,7 +179,7 @@ func (x *sampler) draw(next []float64, i int, xi []float64) error {
 		to := x.target.phi(x.moved)
 		gain := phi - to
 		if m.walk {
-			gain += (square(x.zeta) - square(x.moved)) / 2
+			gain += (vector.Dot(x.zeta, x.zeta) - vector.Dot(x.moved, x.moved)) / 2
 		}
 		// The comparison is false for NaN, which results from ∞ − ∞.
 		if gain >= 0 || x.rng.Float64() < math.Exp(gain) {

@@ -1,7 +1,6 @@
 package steplaw
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -10,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
 // A Law gives the density of the state Z_{i+1} after one step of an implicit method,
@@ -66,7 +66,7 @@ func New(s *probode.Solver, i int, z, theta []float64) (*Law, error) {
 	case len(theta) != len(p.Theta):
 		panic(fmt.Sprintf("steplaw: theta has length %d: want %d, the length of Problem.Theta", len(theta), len(p.Theta)))
 	}
-	refuse := func(why error) error { return fmt.Errorf("%s, %v: %w", title(p), s.Method(), why) }
+	refuse := func(why error) error { return fmt.Errorf("%s, %v: %w", p.Title(), s.Method(), why) }
 	if s.Scaling() != probode.ScaleStep {
 		return nil, refuse(errors.New("the noise is Gaussian, because it is scaled by local error estimates and added to the state: use ScaleStep"))
 	}
@@ -84,7 +84,7 @@ func New(s *probode.Solver, i int, z, theta []float64) (*Law, error) {
 	switch {
 	case !ok:
 		return nil, refuse(errors.New("the noise of explicit methods is Gaussian: use an implicit method such as adams.Moulton"))
-	case square(scale) == 0:
+	case vector.Dot(scale, scale) == 0:
 		return nil, refuse(errors.New("the noise is zero, so the step is deterministic: use alpha > 0"))
 	}
 	step, err := newLaw(implicit, p, s.Grid(), i, z[i*d:(i+1)*d], theta, scale)
@@ -138,8 +138,6 @@ func newLaw(from probode.Implicit, p *probode.Problem, g *probode.Grid, i int, x
 	return s, nil
 }
 
-func title(p *probode.Problem) string { return cmp.Or(p.Name, "problem") }
-
 // The method fail() wraps err in an error that says in which step err occurred.
 func (s *Law) fail(err error) error {
 	if s.at == nil { // the step belongs to a path, whose error says where
@@ -174,7 +172,7 @@ func (s *Law) LogDensity(z []float64) float64 {
 	for k, v := range s.target.scale {
 		s.w[k] /= v
 	}
-	return -square(s.w) / 2
+	return -vector.Dot(s.w, s.w) / 2
 }
 
 // LogGaussian returns the normalised log density of the Gaussian approximation N(Mean,
@@ -185,7 +183,7 @@ func (s *Law) LogGaussian(z []float64) float64 {
 		return math.NaN()
 	}
 	s.standardize(s.w, z)
-	return -square(s.w)/2 - float64(s.d)/2*math.Log(2*math.Pi) - s.logDet
+	return -vector.Dot(s.w, s.w)/2 - float64(s.d)/2*math.Log(2*math.Pi) - s.logDet
 }
 
 // The method standardize() writes ζ = L⁻¹(z − μ) into dst. Since J and Γ commute, Sζ =
@@ -202,7 +200,7 @@ func (s *Law) standardize(dst, z []float64) {
 
 // logRelative returns the logarithm of the exact density at ζ, −½‖u‖² = −Φ − ½‖ζ‖².
 func (s *Law) logRelative(zeta []float64) float64 {
-	return -s.target.phi(zeta) - square(zeta)/2
+	return -s.target.phi(zeta) - vector.Dot(zeta, zeta)/2
 }
 
 func (s *Law) checkLen(z []float64) {

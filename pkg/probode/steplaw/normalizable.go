@@ -26,7 +26,7 @@ func (s *Law) normalizable() error {
 	rng := probode.Stream(0, 0)
 	var rays [][]float64
 	add := func(v []float64) {
-		norm := math.Sqrt(square(v))
+		norm := math.Sqrt(vector.Dot(v, v))
 		if norm == 0 || norm-norm != 0 {
 			return
 		}

@@ -35,11 +35,7 @@ func (s *Law) Roots() [][]float64 {
 
 // The method size() returns the size of the state or of the step, whichever is larger.
 func (s *Law) size() float64 {
-	size := max(vector.MaxAbs(s.Z), vector.MaxAbs(s.Mean), s.distance(s.Z, s.Mean))
-	if size == 0 {
-		size = 1
-	}
-	return size
+	return cmp.Or(max(vector.MaxAbs(s.Z), vector.MaxAbs(s.Mean), s.distance(s.Z, s.Mean)), 1)
 }
 
 // The method around() returns points that are spread out around the mean. For d = 2 these
@@ -129,10 +125,7 @@ func (s *Law) changesOfSign() {
 	for _, side := range []float64{-1, 1} {
 		a := s.Mean[0]
 		ra := r(a)
-		least := s.sd(0) / 64
-		if least == 0 {
-			least = 1e-9 * s.size()
-		}
+		least := cmp.Or(s.sd(0)/64, 1e-9*s.size())
 		for step := least; step < 100*(s.size()+s.sd(0)); step *= 1.05 {
 			b := s.Mean[0] + side*step
 			rb := r(b)

@@ -162,11 +162,3 @@ func (g *target) phi(zeta []float64) float64 {
 	}
 	return sum
 }
-
-func square(x []float64) float64 {
-	var sum float64
-	for _, v := range x {
-		sum += v * v
-	}
-	return sum
-}

@@ -44,27 +44,27 @@ func words(text string, points []string) {
 	text = strings.TrimSpace(text)
 	page := "<p>" + strings.ReplaceAll(html.EscapeString(text), "\n", "<br>") + "</p>"
 	if points != nil {
-		page += "<ul>"
-		for _, p := range points {
-			page += "<li>" + html.EscapeString(p) + "</li>"
-			text += "\n• " + p
-		}
-		page += "</ul>"
+		list, lines := bullets(points)
+		page, text = page+list, text+lines
 	}
-	pause()
-	send(bundle{protocol.MIMETextHTML: page, protocol.MIMETextPlain: text}, "")
-	synchronise()
+	display(bundle{protocol.MIMETextHTML: page, protocol.MIMETextPlain: text})
 }
 
 // The function folded() shows a title. Below the title is a list of bullet points, which
 // is hidden until the reader opens it.
 func folded(title string, points []string) {
-	page, text := "<details><summary>"+html.EscapeString(title)+"</summary><ul>", title+":"
+	list, lines := bullets(points)
+	display(bundle{
+		protocol.MIMETextHTML:  "<details><summary>" + html.EscapeString(title) + "</summary>" + list + "</details>",
+		protocol.MIMETextPlain: title + ":" + lines,
+	})
+}
+
+// The function bullets() returns a list of bullet points as HTML and as plain text.
+func bullets(points []string) (page, text string) {
 	for _, p := range points {
 		page += "<li>" + html.EscapeString(p) + "</li>"
 		text += "\n• " + p
 	}
-	pause()
-	send(bundle{protocol.MIMETextHTML: page + "</ul></details>", protocol.MIMETextPlain: text}, "")
-	synchronise()
+	return "<ul>" + page + "</ul>", text
 }

@@ -15,12 +15,7 @@ import (
 func showModel(p *modelfile.File) {
 	for _, m := range p.Models {
 		tex := m.LaTeX()
-		pause()
-		send(bundle{
-			"text/latex":           "$$" + tex + "$$",
-			protocol.MIMETextPlain: tex,
-		}, "")
-		synchronise()
+		display(bundle{"text/latex": "$$" + tex + "$$", protocol.MIMETextPlain: tex})
 	}
 	var rows [][]any
 	for _, q := range p.Params {

@@ -23,14 +23,20 @@ func send(b bundle, id string) {
 	gonbui.SendData(&protocol.DisplayData{Data: b, DisplayID: id})
 }
 
+// The function display() shows one output below everything that has been printed or shown
+// so far.
+func display(b bundle) {
+	pause()
+	send(b, "")
+	synchronise()
+}
+
 // The function note() shows a line in small type.
 func note(text string) {
-	pause()
-	send(bundle{
+	display(bundle{
 		protocol.MIMETextHTML:  `<small style="color:#666">` + html.EscapeString(text) + `</small>`,
 		protocol.MIMETextPlain: text,
-	}, "")
-	synchronise()
+	})
 }
 
 // The function pause() gives the kernel time to read the lines that have been printed so

@@ -32,8 +32,7 @@ func Table(header []string, rows ...[]any) {
 			right[j] = right[j] && (numeric || cells[i][j] == "")
 		}
 	}
-	pause()
-	send(bundle{
+	display(bundle{
 		protocol.MIMETextHTML: viz.HTMLTable(header, cells, func(_, j int) string {
 			if right[j] {
 				return `style="text-align:right"`
@@ -41,8 +40,7 @@ func Table(header []string, rows ...[]any) {
 			return `style="text-align:left"` // JupyterLab aligns cells right
 		}),
 		protocol.MIMETextPlain: strings.TrimSuffix(text.Table(append([][]string{header}, cells...), func(j int) bool { return !right[j] }), "\n"),
-	}, "")
-	synchronise()
+	})
 }
 
 func format(v any) (s string, numeric bool) {

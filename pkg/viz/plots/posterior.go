@@ -74,7 +74,7 @@ func Marginals(names []string, runs []*mcmc.Chains, truth []float64) (viz.Figure
 	if err != nil {
 		return viz.Figure{}, err
 	}
-	f := viz.Figure{Columns: columns(len(samples))}
+	f := viz.Figure{Columns: min(len(samples), 4)}
 	for i, s := range samples {
 		var t []float64
 		if truth != nil {
@@ -94,7 +94,7 @@ func Marginals(names []string, runs []*mcmc.Chains, truth []float64) (viz.Figure
 // information about the parameter. The horizontal axis covers the range of the draws; the
 // title of a panel says which fraction of the prior probability lies in this range.
 func PriorPosterior(p *bayes.Posterior, run *mcmc.Chains) (viz.Figure, error) {
-	f := viz.Figure{Title: "Prior and posterior", Columns: columns(len(p.Params))}
+	f := viz.Figure{Title: "Prior and posterior", Columns: min(len(p.Params), 4)}
 	for i, q := range p.Params {
 		if i >= len(run.Names) || run.Names[i] != q.Name {
 			return f, fmt.Errorf("plots: parameter %d of the run is not %s: want a run of this model", i+1, q.Name)
@@ -160,13 +160,4 @@ func covering(name string, samples []viz.Points, truth []float64, i int) viz.Axi
 	}
 	margin := 0.08 * (hi - lo)
 	return viz.Axis{Label: name, Min: lo - margin, Max: hi + margin}
-}
-
-// If a figure has n panels, the function columns() returns the number of panels that are
-// placed side by side.
-func columns(n int) int {
-	if n <= 4 {
-		return n
-	}
-	return 4
 }

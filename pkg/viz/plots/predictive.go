@@ -24,11 +24,7 @@ func Predictive(q *bayes.Prediction, data *bayes.Data) viz.Figure {
 	between := data == nil || slices.ContainsFunc(q.T, func(t float64) bool { return !slices.Contains(data.T, t) })
 	time := timeOf(data)
 	for k := range q.Y[0][0] {
-		name := fmt.Sprintf("column %d", k+1)
-		if k < len(q.Names) {
-			name = q.Names[k]
-		}
-		p := viz.Panel{X: viz.Axis{Label: time}, Y: viz.Axis{Label: name}, Layers: intervals(q, k, between)}
+		p := viz.Panel{X: viz.Axis{Label: time}, Y: viz.Axis{Label: name(q.Names, k)}, Layers: intervals(q, k, between)}
 		if data != nil {
 			p.Layers = append(p.Layers, Observations(data).Panels[k].Layers...)
 		}
@@ -75,13 +71,17 @@ func Observations(data *bayes.Data) viz.Figure {
 		for _, row := range data.Y {
 			p.Y = append(p.Y, row[k])
 		}
-		name := fmt.Sprintf("column %d", k+1)
-		if k < len(data.Names) {
-			name = data.Names[k]
-		}
-		f.Panels = append(f.Panels, viz.Panel{X: viz.Axis{Label: timeOf(data)}, Y: viz.Axis{Label: name}, Layers: []viz.Layer{p}})
+		f.Panels = append(f.Panels, viz.Panel{X: viz.Axis{Label: timeOf(data)}, Y: viz.Axis{Label: name(data.Names, k)}, Layers: []viz.Layer{p}})
 	}
 	return f
+}
+
+// The function name() returns the name of column k, or its number if it has no name.
+func name(names []string, k int) string {
+	if k < len(names) {
+		return names[k]
+	}
+	return fmt.Sprintf("column %d", k+1)
 }
 
 // timeOf returns the label of the time axis; the argument `data` may be nil.

@@ -2,6 +2,7 @@
 package pieces
 
 import (
+	"cmp"
 	"context"
 	"runtime"
 	"sync"
@@ -18,9 +19,7 @@ import (
 // Each returns the index of the first piece that was not completed, and the error of the
 // first piece that failed.
 func Each(ctx context.Context, workers, n int, progress func(done, total int), begin func() func(i int) error) (int, error) {
-	if workers == 0 {
-		workers = runtime.GOMAXPROCS(0)
-	}
+	workers = cmp.Or(workers, runtime.GOMAXPROCS(0))
 	workers = min(workers, n)
 	inner, stop := context.WithCancel(ctx)
 	defer stop()

@@ -37,3 +37,10 @@ func Dot(x, y []float64) float64 {
 	}
 	return sum
 }
+
+// AddScaled adds c times x to dst; x must be at least as long as dst.
+func AddScaled(dst []float64, c float64, x []float64) {
+	for k, v := range x[:len(dst)] {
+		dst[k] += c * v
+	}
+}

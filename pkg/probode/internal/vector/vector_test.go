@@ -22,4 +22,8 @@ func TestVector(t *testing.T) {
 	if got := Dot([]float64{1, -2}, []float64{3, 4, 5}); got != -5 {
 		t.Errorf("Dot is %g: want -5", got)
 	}
+	sum := []float64{1, 2}
+	if AddScaled(sum, -2, []float64{3, 4, 5}); sum[0] != -5 || sum[1] != -6 {
+		t.Errorf("AddScaled gives %g: want -5 and -6", sum)
+	}
 }

@@ -36,9 +36,7 @@
 //     the generalized Pareto distribution. Technometrics 51(3), 316–325.
 package diag
 
-import (
-	"math"
-)
+import "github.com/probode/probode/pkg/probode/internal/vector"
 
 // The function usable() reports whether the diagnostics of x are defined.
 func usable(x [][]float64) bool {
@@ -49,21 +47,11 @@ func usable(x [][]float64) bool {
 		if len(c) != len(x[0]) {
 			panic("diag: the chains have different lengths")
 		}
-		if !finite(c) {
+		if !vector.Finite(c) {
 			return false
 		}
 	}
 	return true
-}
-
-// The function finite() reports whether x is not empty and all its elements are finite.
-func finite(x []float64) bool {
-	for _, v := range x {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return false
-		}
-	}
-	return len(x) > 0
 }
 
 // The function split() cuts each chain into two halves, without the middle draw if the

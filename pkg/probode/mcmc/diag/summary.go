@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/probode/probode/pkg/internal/text"
+	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
 // A Marginal describes the draws of one parameter.
@@ -71,7 +72,7 @@ func summarize(name string, x, weights [][]float64, kish float64) Marginal {
 	}
 	all := slices.Concat(x...)
 	switch {
-	case !finite(all):
+	case len(all) == 0 || !vector.Finite(all):
 	case weights == nil:
 		m.MCSE, m.MCSESD = MCSEMean(x), MCSESD(x)
 		m.Mean, m.SD = stat.MeanStdDev(all, nil)

@@ -15,6 +15,7 @@ import (
 type layout struct {
 	fields  []mcmc.Field
 	columns []string
+	names   []string // of the columns, as the caller gave them
 	// The fields `front` and `back` list the quantities whose columns come before and after
 	// the columns of the parameters.
 	front, back []int
@@ -32,22 +33,21 @@ func newLayout(names, quantities []string) (*layout, error) {
 			l.back = append(l.back, i)
 		}
 	}
-	var all []string
 	for _, i := range l.front {
-		all = append(all, quantities[i])
+		l.names = append(l.names, quantities[i])
 	}
-	all = append(all, names...)
+	l.names = append(l.names, names...)
 	for _, i := range l.back {
-		all = append(all, quantities[i])
+		l.names = append(l.names, quantities[i])
 	}
 	l.fields = []mcmc.Field{{Key: "num_stats", Value: strconv.Itoa(len(l.front))}, {Key: "num_params", Value: strconv.Itoa(len(names))}}
-	l.columns = columnNames(all, len(l.front), len(l.front)+len(names))
+	l.columns = columnNames(l.names, len(l.front), len(l.front)+len(names))
 	for k, name := range l.columns {
 		if j := slices.Index(l.columns[:k], name); j >= 0 {
-			return nil, fmt.Errorf("store: %q and %q would both be called %q in a file: want names that differ in their letters or digits", text.Clip(all[j]), text.Clip(all[k]), text.Clip(name))
+			return nil, fmt.Errorf("store: %q and %q would both be called %q in a file: want names that differ in their letters or digits", text.Clip(l.names[j]), text.Clip(l.names[k]), text.Clip(name))
 		}
-		if name != all[k] {
-			l.fields = append(l.fields, mcmc.Field{Key: fmt.Sprintf("name.%d", k+1), Value: strconv.Quote(all[k])})
+		if name != l.names[k] {
+			l.fields = append(l.fields, mcmc.Field{Key: fmt.Sprintf("name.%d", k+1), Value: strconv.Quote(l.names[k])})
 		}
 	}
 	return &l, nil

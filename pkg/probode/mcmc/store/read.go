@@ -17,11 +17,40 @@ import (
 
 // A set collects the chain files of one run.
 type set struct {
-	where     string // the directories, for errors
-	first     *table // the first file, with which the others are compared
-	firstPath string
-	chains    []*table
-	paths     []string
+	where      string // the directories, for errors
+	only       []int  // the indices of the chains to collect; empty: all chains
+	first      *table // the first file, with which the others are compared
+	firstPath  string
+	chains     []*table
+	paths      []string
+	unfinished []string // the paths of the files of chains that are not finished
+}
+
+// The method addAll() adds the files of a directory that contain chains to collect. The
+// argument `row` is that of scan().
+func (s *set) addAll(dir string, row func(t *table, line []byte) error) error {
+	paths, err := chainFiles(dir, ".csv")
+	if err != nil {
+		return err
+	}
+	unfinished, err := chainFiles(dir, ".csv"+partSuffix)
+	if err != nil {
+		return err
+	}
+	s.unfinished = append(s.unfinished, unfinished...)
+	for _, path := range paths {
+		if len(s.only) > 0 && !slices.ContainsFunc(s.only, func(k int) bool { return path == chainPath(dir, k) }) {
+			continue
+		}
+		t, err := readWhole(path, row)
+		if err == nil {
+			err = s.add(path, t)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s *set) add(path string, t *table) error {
@@ -48,8 +77,16 @@ func (s *set) add(path string, t *table) error {
 
 // The method complete() returns an error if chains are missing; the error names the
 // missing chains.
-func (s *set) complete(unfinished []string) error {
-	if s.first == nil && len(unfinished) == 0 {
+func (s *set) complete() error {
+	for _, k := range s.only {
+		if k < 0 || k >= len(s.chains) || s.chains[k] == nil {
+			return fmt.Errorf("store: %s is missing or not finished", chainPath(s.where, k))
+		}
+	}
+	if len(s.only) > 0 {
+		return nil
+	}
+	if s.first == nil && len(s.unfinished) == 0 {
 		return fmt.Errorf("store: no files called chain-1.csv, chain-2.csv, … were found in %s", s.where)
 	}
 	if s.first == nil {
@@ -66,7 +103,7 @@ func (s *set) complete(unfinished []string) error {
 			continue
 		}
 		name := chainPath("", k)
-		if slices.ContainsFunc(unfinished, func(p string) bool { return filepath.Base(p) == name+partSuffix }) {
+		if slices.ContainsFunc(s.unfinished, func(p string) bool { return filepath.Base(p) == name+partSuffix }) {
 			name += " (not finished)"
 		}
 		missing = append(missing, name)
@@ -115,56 +152,28 @@ func (s *set) makers() string {
 // its notes. The notes are in the field Notes, together with those of the kernels: see
 // [Noter].
 func Read(dir string, only ...int) (*mcmc.Chains, error) {
-	paths, err := chainFiles(dir, ".csv")
+	s := set{where: dir, only: only}
+	err := s.addAll(dir, func(t *table, line []byte) (err error) {
+		t.numbers, err = t.parse(t.numbers, line)
+		return err
+	})
+	if err == nil {
+		err = s.complete()
+	}
 	if err != nil {
 		return nil, err
-	}
-	unfinished, err := chainFiles(dir, ".csv"+partSuffix)
-	if err != nil {
-		return nil, err
-	}
-	if len(only) > 0 {
-		var chosen []string
-		for _, k := range slices.Compact(slices.Sorted(slices.Values(only))) {
-			path := chainPath(dir, k)
-			if !slices.Contains(paths, path) {
-				return nil, fmt.Errorf("store: %s is missing or not finished", path)
-			}
-			chosen = append(chosen, path)
-		}
-		paths = chosen
-	}
-	s := set{where: dir}
-	numbers := make([][]float64, len(paths))
-	for k, path := range paths {
-		t, err := readWhole(path, func(t *table, line []byte) (err error) {
-			numbers[k], err = t.parse(numbers[k], line)
-			return err
-		})
-		if err == nil {
-			err = s.add(path, t)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	if len(only) == 0 {
-		if err := s.complete(unfinished); err != nil {
-			return nil, err
-		}
 	}
 
-	// Each chain that was read is in the slice, at the position of its path in the list.
-	s.chains = slices.DeleteFunc(s.chains, func(t *table) bool { return t == nil })
+	s.chains = slices.DeleteFunc(s.chains, func(t *table) bool { return t == nil }) // those not asked for
 	t := s.first
 	from, to := t.stats, t.stats+t.params
 	out := &mcmc.Chains{Names: t.names[from:to:to]}
 	if quantities := slices.Concat(t.names[:from], t.names[to:]); len(quantities) > 0 {
 		out.Quantities = quantities
 	}
-	for k, c := range s.chains {
+	for _, c := range s.chains {
 		var draws, generated [][]float64
-		for row := range slices.Chunk(numbers[k], len(t.columns)) {
+		for row := range slices.Chunk(c.numbers, len(t.columns)) {
 			if out.Quantities != nil {
 				generated = append(generated, slices.Concat(row[:from], row[to:]))
 			}
@@ -229,28 +238,12 @@ func Merge(dst string, src ...string) error {
 		return fmt.Errorf("store: %w", err)
 	}
 	s := set{where: strings.Join(dirs, ", ")}
-	var unfinished []string
 	for _, dir := range dirs {
-		paths, err := chainFiles(dir, ".csv")
-		if err != nil {
+		if err := s.addAll(dir, nil); err != nil {
 			return err
 		}
-		for _, path := range paths {
-			t, err := readWhole(path, nil)
-			if err == nil {
-				err = s.add(path, t)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		more, err := chainFiles(dir, ".csv"+partSuffix)
-		if err != nil {
-			return err
-		}
-		unfinished = append(unfinished, more...)
 	}
-	if err := s.complete(unfinished); err != nil {
+	if err := s.complete(); err != nil {
 		return err
 	}
 	if err := atomicfile.MkdirAll(dst); err != nil {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"fmt"
 	"hash/crc64"
 	"math"
@@ -19,9 +20,7 @@ import (
 type maker [4]mcmc.Field
 
 func thisMaker(version string) maker {
-	if version == "" {
-		version = "unknown"
-	}
+	version = cmp.Or(version, "unknown")
 	return maker{
 		{Key: "probode", Value: strings.Join(strings.Fields(text.Printable(version)), "_")},
 		{Key: "go", Value: strings.ReplaceAll(runtime.Version(), " ", "_")},

@@ -36,21 +36,21 @@ type table struct {
 	samples                             int64 // iterations after burn-in
 	chain, chains, draws, stats, params int
 	burnIn, after                       mcmc.Stats
-	names                               []string // of the columns, as the caller gave them
+	names                               []string  // of the columns, as the caller gave them
+	numbers                             []float64 // the draws, if Read reads the file
 }
 
 // The method body() returns the number of bytes after the line of column names.
 func (t *table) body() int64 { return t.size - t.headSize }
 
-// The method get() returns the value of the field with the given key in the header, or ""
-// if there is none.
-func (t *table) get(key string) string {
-	for _, f := range t.header {
+// The function lookup() returns the value of the first field with the given key.
+func lookup(fields []mcmc.Field, key string) (value string, ok bool) {
+	for _, f := range fields {
 		if f.Key == key {
-			return f.Value
+			return f.Value, true
 		}
 	}
-	return ""
+	return "", false
 }
 
 // If the limit passed to scan() is the constant `everything`, the whole file is read.
@@ -183,9 +183,10 @@ func (t *table) interpret() error {
 		{"chain", 1, &t.chain}, {"num_chains", 1, &t.chains}, {"num_samples", 0, &samples}, {"thin", 1, &thin},
 		{"num_stats", 0, &t.stats}, {"num_params", 0, &t.params},
 	} {
+		value, _ := lookup(t.header, n.key)
 		var err error
-		if *n.v, err = strconv.Atoi(t.get(n.key)); err != nil || *n.v < n.least {
-			return fmt.Errorf("%s is %q, want a number ≥ %d", n.key, text.Clip(t.get(n.key)), n.least)
+		if *n.v, err = strconv.Atoi(value); err != nil || *n.v < n.least {
+			return fmt.Errorf("%s is %q, want a number ≥ %d", n.key, text.Clip(value), n.least)
 		}
 	}
 	if t.chains > mcmc.MaxChains {
@@ -222,13 +223,13 @@ func (t *table) check() error {
 	}
 	keys, values := counts(&t.burnIn, &t.after)
 	for i, key := range keys {
-		at := slices.IndexFunc(t.trailer, func(f mcmc.Field) bool { return f.Key == key })
-		if at < 0 {
+		value, ok := lookup(t.trailer, key)
+		if !ok {
 			return fmt.Errorf("%s is missing", key)
 		}
 		var err error
-		if *values[i], err = strconv.Atoi(t.trailer[at].Value); err != nil {
-			return fmt.Errorf("%s = %q, want a number", key, text.Clip(t.trailer[at].Value))
+		if *values[i], err = strconv.Atoi(value); err != nil {
+			return fmt.Errorf("%s = %q, want a number", key, text.Clip(value))
 		}
 	}
 	return nil

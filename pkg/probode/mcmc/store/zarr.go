@@ -136,7 +136,7 @@ func (z *zarr) write(c *mcmc.Chains, l *layout) error {
 		return err
 	}
 	groups := map[string][]variable{}
-	for _, v := range l.variables(c) {
+	for _, v := range l.variables() {
 		switch name, stat := strings.CutSuffix(v.name, "__"); {
 		case stat && v.columns[0] < len(l.front):
 			v.name = name
@@ -166,24 +166,21 @@ func (z *zarr) write(c *mcmc.Chains, l *layout) error {
 }
 
 // The method variables() returns the arrays into which the columns are combined.
-func (l *layout) variables(c *mcmc.Chains) []variable {
+func (l *layout) variables() []variable {
 	var out []variable
 	at := map[string]int{}
 	indices := map[string][][]int{}
-	original := map[int]string{}
-	for _, f := range l.fields {
-		if k, ok := strings.CutPrefix(f.Key, "name."); ok {
-			n, _ := strconv.Atoi(k)
-			original[n-1], _ = strconv.Unquote(f.Value)
-		}
-	}
 	for k, column := range l.columns {
 		parts := strings.Split(column, ".")
 		i, ok := at[parts[0]]
 		if !ok {
 			i = len(out)
 			at[parts[0]] = i
-			out = append(out, variable{name: parts[0], original: original[k], shape: make([]int, len(parts)-1)})
+			v := variable{name: parts[0], shape: make([]int, len(parts)-1)}
+			if l.names[k] != column {
+				v.original = l.names[k]
+			}
+			out = append(out, v)
 		}
 		index := make([]int, len(parts)-1)
 		for j, p := range parts[1:] {

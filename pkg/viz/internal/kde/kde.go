@@ -42,9 +42,7 @@ func Plane(x, y []float64, f float64, m int) (Surface, error) {
 		return Surface{}, err
 	}
 	f = cmp.Or(f, 1)
-	if m == 0 {
-		m = 128
-	}
+	m = cmp.Or(m, 128)
 	n := float64(len(x))
 	sxx, syy, sxy := stat.Variance(x, nil), stat.Variance(y, nil), stat.Covariance(x, y, nil)
 	// If 1 − r² is below 1e-12, where r is the correlation, the rounding error of the
@@ -100,9 +98,7 @@ func Line(x []float64, f float64, m int) (at, density []float64, err error) {
 	if err := drawable(2, x); err != nil {
 		return nil, nil, err
 	}
-	if m == 0 {
-		m = 256
-	}
+	m = cmp.Or(m, 256)
 	n := float64(len(x))
 	h := cmp.Or(f, 1) * math.Pow(n, -0.2) * stat.StdDev(x, nil)
 	if !(h > 0) {

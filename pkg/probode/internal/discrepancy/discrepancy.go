@@ -1,0 +1,131 @@
+// Package discrepancy computes the noise of implicit methods whose equation holds up to a
+// random discrepancy [T18, equations 9 to 11]. Let v be the scaled normal variates of a
+// step, and let J be the Jacobian at the beginning of the step. The noise of the next
+// state is
+//
+//	u = Γ⁻¹Jv,   Γ = inv × I − J,
+//
+// where `inv` is (h β₋₁)⁻¹ for an Adams method and (γh)⁻¹ for a backward differentiation
+// formula.
+package discrepancy
+
+import (
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/internal/vector"
+)
+
+// A Noise computes u and its derivatives for the steps of one Stepper. It shares J, the
+// value of f at the same point, and the factors of Γ with this Stepper.
+type Noise struct {
+	U  []float64 // u
+	Mu []float64 // Γ⁻ᵀλ: see Transposed
+
+	eval *probode.Linearizer
+	f    []float64
+	jac  *probode.Matrix // J
+	lu   *probode.LU     // of Γ
+
+	v, w, x []float64 // v or v + u, and workspace
+	none    []float64 // zeros
+
+	transpose *probode.Matrix // Jᵀ
+	back      *probode.LU     // of Γᵀ; nil before the first gradient
+}
+
+// New returns the Noise of a Stepper that has the given Linearizer, f, J and factors of Γ.
+func New(eval *probode.Linearizer, f []float64, jac *probode.Matrix, lu *probode.LU) *Noise {
+	n := &Noise{eval: eval, f: f, jac: jac, lu: lu}
+	for _, v := range []*[]float64{&n.U, &n.Mu, &n.v, &n.w, &n.x, &n.none} {
+		*v = make([]float64, jac.D)
+	}
+	return n
+}
+
+// Add adds Jv to dst.
+func (n *Noise) Add(dst, xi, scale []float64) {
+	for k, v := range xi {
+		n.v[k] = scale[k] * v
+	}
+	n.jac.AddMul(dst, 1, n.v)
+}
+
+// Set computes u. The factors of Γ must belong to J.
+func (n *Noise) Set(xi, scale []float64) {
+	clear(n.U)
+	n.Add(n.U, xi, scale)
+	n.lu.Solve(n.U)
+}
+
+// Differentiate computes u for J at (t, x, θ), and adds its derivatives to dnext:
+//
+//	Γ du = dJ (u + v) + J dv − dinv u
+//
+// The argument h is the length of the step.
+func (n *Noise) Differentiate(dnext []float64, diff *probode.Differentiator, inv, h, t float64, x, theta, xi, scale []float64, tg *probode.Tangents) error {
+	diff.At(t, x, theta, nil)
+	copy(n.jac.A, diff.Jacobian().A)
+	if !n.lu.Factorize(inv, n.jac) {
+		return probode.ErrSingular
+	}
+	n.Set(xi, scale)
+	vector.AddScaled(n.v, 1, n.U)
+	for m := range tg.M {
+		dtheta, dx, dt, dh := tg.Direction(m)
+		diff.SecondAlong(n.w, n.v, dx, dtheta, dt+dh)
+		vector.AddScaled(n.w, inv*dh/h, n.U)
+		clear(n.x)
+		tg.AddNoise(n.x, m, xi)
+		n.jac.AddMul(n.w, 1, n.x)
+		n.lu.Solve(n.w)
+		vector.AddScaled(dnext[m*n.jac.D:(m+1)*n.jac.D], 1, n.w)
+	}
+	return nil
+}
+
+// Transposed evaluates f and J at (t, x, θ), and sets Mu to Γ⁻ᵀλ.
+func (n *Noise) Transposed(inv, t float64, x, theta, lambda []float64) error {
+	n.eval.FJ(n.f, n.jac, t, x, theta)
+	n.transpose = n.jac.Transpose(n.transpose)
+	if n.back == nil {
+		n.back = probode.NewLU(n.transpose)
+	}
+	if !n.back.Factorize(inv, n.transpose) {
+		return probode.ErrSingular
+	}
+	copy(n.Mu, lambda)
+	n.back.Solve(n.Mu)
+	return nil
+}
+
+// Prepare does the same as Transposed for the gradient with respect to the next state,
+// and also computes u.
+func (n *Noise) Prepare(a *probode.Adjoint, inv, t float64, x, theta, xi, scale []float64) error {
+	if err := n.Transposed(inv, t, x, theta, a.Next); err != nil {
+		return err
+	}
+	if !n.lu.Factorize(inv, n.jac) {
+		return probode.ErrSingular
+	}
+	n.Set(xi, scale)
+	vector.AddScaled(n.v, 1, n.U)
+	return nil
+}
+
+// Reverse propagates gradients back through the noise. Prepare must have been called
+// before. Of the gradient with respect to the length of the step, the part that comes from
+// `inv` is missing: the caller must add it.
+func (n *Noise) Reverse(a *probode.Adjoint, t float64, x, theta, xi, scale []float64) {
+	a.SecondField(a.X, n.none, n.Mu, n.v, t, 1, x, theta)
+	n.ReverseNormals(a, xi, scale)
+}
+
+// ReverseNormals adds the gradients of μᵀJv with respect to the normal variates and their
+// scales.
+func (n *Noise) ReverseNormals(a *probode.Adjoint, xi, scale []float64) {
+	clear(n.x)
+	n.transpose.AddMul(n.x, 1, n.Mu)
+	for k, v := range n.x {
+		a.Xi[k] += scale[k] * v
+		a.Scale[k] += xi[k] * v
+	}
+}
