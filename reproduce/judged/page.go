@@ -38,7 +38,7 @@ func writeTable(name string, list []*result) error {
 }
 
 // about explains the table.
-const about = "For each method the table gives the largest relative tolerance that is small enough for every parameter, according to a certificate at the best point that was found. A dagger marks a tolerance without a certificate; the last column gives the reason. At a tolerance with a dagger, and at all tighter ones that were tried, D is below %.2g at the best point. “1 of 2” means that D was also computed at the end points of two other searches, and is below this limit at one of them. The log-likelihoods at these end points are at most %d below the best. The absolute tolerance of a component is the relative tolerance multiplied by a thousandth of the largest absolute value of this component. No maximum step length is set."
+const about = "For each method the table gives the largest relative tolerance that is small enough for every parameter. A certificate at the best point confirms each tolerance that has no dagger. A dagger marks a tolerance without a certificate; the last column gives the reason. At a tolerance with a dagger, and at all smaller tolerances that were tried, D at the best point is below the limit of %.2g. “1 of 2” means that D was also computed at the end points of two other searches, and is below the limit at one of them. The log-likelihoods at these end points are at most %d below the best. The absolute tolerance of a component is the relative tolerance multiplied by a thousandth of the largest absolute value of this component. No maximum step length is set."
 
 // writePage writes an HTML page with a figure of D against the tolerance and a table of
 // the problems.
@@ -59,7 +59,7 @@ func writePage(name string, list []*result) error {
 }
 
 // aboutLosses explains the table of losses.
-const aboutLosses = "The table shows the change in the log-likelihood at each relative tolerance: the value with this method minus the accurate one, at the best point that was found. A cell is empty if the time limit was reached before its value was computed."
+const aboutLosses = "For each method and each relative tolerance, the table shows the change in the log-likelihood at the best point: the value with the method minus the accurate value. A cell is empty if the time limit was reached before its value was computed."
 
 // writeMarkdown writes the tables of the page as Markdown.
 func writeMarkdown(name string, list []*result) error {
