@@ -51,7 +51,7 @@ func (a *assessment) measureBy(y *standard) (err error) {
 	for j := range a.out.Params {
 		q := &a.out.Params[j]
 		q.HeavyTails, q.Median, q.Mean = y.heavy[j], y.accurate[byQuantiles][j], y.accurate[byMoments][j]
-		if a.lacksMode(y.draws, y, j) {
+		if y.meanless(a.sampling, j) {
 			nan := math.NaN()
 			q.Mean = CenterSpread{Center: nan, CenterSE: nan, Spread: nan, SpreadSE: nan}
 		}

@@ -179,8 +179,8 @@ func TestReportJSON(t *testing.T) {
 	if !phantom {
 		t.Error("no phantom mode at b1 = 4.911")
 	}
-	if got, want := *r.Steps[0].Parameters[1].Classical.Bias, a.Steps[1].Deterministic.Effects[1].Mean.Bias; got != want {
-		t.Errorf("bias %g, the report has %g", got, want)
+	if got, want := *r.Steps[0].Parameters[1].Classical.MedianBias, a.Steps[1].Deterministic.Effects[1].Median.Bias; got != want {
+		t.Errorf("bias of the median %g, the report has %g", got, want)
 	}
 	if r.Steps[1].Certificate.Certified || *r.Reference.D > 1e-6 {
 		t.Errorf("certified at h = 0.5, or D of the reference %g", *r.Reference.D)

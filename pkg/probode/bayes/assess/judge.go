@@ -42,14 +42,15 @@ func (j *judge) judge(d *draws) {
 			continue
 		}
 		// If a mode without draws could move the mean or the sd too far, the draws allow
-		// no verdict on the mean and the sd. If such a mode is known, the draws do not
-		// even estimate the shifts of the mean and the sd.
+		// no verdict on the mean and the sd. If the posterior of the run, or the
+		// accurate posterior, has a known mode without draws, the shifts of the mean and
+		// the sd are not even estimated.
 		switch {
 		case j.y == nil:
-		case j.lacksMode(d, j.y, k) || j.lacksMode(j.y.draws, j.y, k):
+		case j.y.meanless(j.sampling, k) || j.empty(d.pair.modes, d.visited, j.y, k).size > unvisitedSize:
 			nan := math.NaN()
 			e.Mean = Shift{CenterSpread: e.Mean.CenterSpread, Bias: nan, BiasSE: nan, Ratio: nan, RatioSE: nan}
-		case e.Mean.Verdict == Negligible && j.unseenSize(d, j.y, k) > unvisitedSize:
+		case e.Mean.Verdict == Negligible && (j.unvisited(d, j.y, k).size > unvisitedSize || j.unseenSize(d, j.y, k) > unvisitedSize):
 			e.Mean.Verdict = Undecided
 		}
 		e.Gap = e.Median.Verdict == Undecided && (d.gaps[k] || j.y != nil && j.y.gaps[k])

@@ -162,28 +162,35 @@ type unvisited struct {
 // and the sd of the assessed parameter with index j. Of all such modes, unvisited()
 // returns the one with the largest shift. The shift is computed from the Gaussian
 // approximation at the mode. If all modes contain draws, the result has size zero.
-func (s *sampling) unvisited(d *draws, y *standard, j int) (most unvisited) {
-	consider := func(m *bayes.Modes, visited []float64) {
-		for k := range visited {
-			mode := m.Modes[k]
-			if visited[k] > 0 || mode.Cov == nil || len(m.Modes) < 2 {
-				continue
-			}
-			if size := s.moved(y.accurate[byMoments][j], mode.Mass, mode.Theta[s.assessed[j]]); size > most.size {
-				most = unvisited{size, mode.Theta, mode.Mass}
-			}
+func (s *sampling) unvisited(d *draws, y *standard, j int) unvisited {
+	own, reference := s.empty(d.pair.modes, d.visited, y, j), s.empty(s.modes.reference, d.visitedReference, y, j)
+	if own.size < reference.size {
+		return reference
+	}
+	return own
+}
+
+// The method empty() does the same as unvisited(), for the modes m of one posterior. The
+// argument `visited` holds the share of the draws in each mode; it is empty if the shares
+// are not known.
+func (s *sampling) empty(m *bayes.Modes, visited []float64, y *standard, j int) (most unvisited) {
+	for k := range visited {
+		mode := m.Modes[k]
+		if visited[k] > 0 || mode.Cov == nil || len(m.Modes) < 2 {
+			continue
+		}
+		if size := s.moved(y.accurate[byMoments][j], mode.Mass, mode.Theta[s.assessed[j]]); size > most.size {
+			most = unvisited{size, mode.Theta, mode.Mass}
 		}
 	}
-	consider(d.pair.modes, d.visited)
-	consider(s.modes.reference, d.visitedReference)
 	return most
 }
 
-// The method lacksMode() reports whether a known mode without draws would shift the mean
-// or the sd of the assessed parameter with index j by more than unvisitedSize times the
-// threshold.
-func (s *sampling) lacksMode(d *draws, y *standard, j int) bool {
-	return s.unvisited(d, y, j).size > unvisitedSize
+// The method meanless() reports whether the draws that stand for the accurate posterior do
+// not give the mean and the sd of the assessed parameter with index j, because a known
+// mode of this posterior contains no draws.
+func (y *standard) meanless(s *sampling, j int) bool {
+	return s.empty(s.modes.reference, y.visitedReference, y, j).size > unvisitedSize
 }
 
 // A mode of small mass at x would shift the mean and the sd. The method moved() returns
