@@ -251,7 +251,7 @@ func TestWarnings(t *testing.T) {
 	for _, c := range [][]string{
 		{"noiseParameters\n", "noiseParameters\tcolour\n", "column colour is not part of PEtab"},
 		{`<parameter id="k"/>`, `<parameter id="k" units="bananas"/>`, "units of k is bananas, which is not defined"},
-		{"0.01\t100\t2", "0.01\t100\t200", "parameter k has the nominal value 200, which is outside the bounds, or not positive although the scale is logarithmic"},
+		{"0.01\t100\t2", "0.01\t100\t200", "parameter k has the nominal value 200: want a value within the bounds, and a positive value if the scale is logarithmic"},
 	} {
 		p, err := loadMap(t, tiny, "p.yaml", c[0], c[1])
 		if err != nil {

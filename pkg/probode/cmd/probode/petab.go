@@ -76,7 +76,7 @@ func petab(ctx context.Context, args []string, out io.Writer) error {
 		show(i+1, len(files), "")
 	}
 	fmt.Fprint(out, text.Table(rows, func(c int) bool { return c == 0 || c == 8 }))
-	_, err := fmt.Fprintf(out, "\n%d of %d problems load, and for %d the log-likelihood was computed\n", loaded, len(files), computed)
+	_, err := fmt.Fprintf(out, "\n%d of %d problems could be read, and the log-likelihood was computed for %d\n", loaded, len(files), computed)
 	return err
 }
 
