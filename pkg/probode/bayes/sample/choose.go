@@ -166,7 +166,7 @@ func fitting(ctx context.Context, q *bayes.Posterior, seed uint64) (Sampler, str
 	case share >= nearlyNormal && d <= fewParameters:
 		return Deterministic{}, fmt.Sprintf("the only mode that was found is nearly Gaussian (the effective sample size of draws from the approximation is %.0f %% of the number of draws), and there %s", 100*share, few), nil
 	case share < nearlyNormal && d <= mostTempered && d > 1:
-		return Tempering{}, fmt.Sprintf("the only mode that was found is not Gaussian (the effective sample size of draws from an approximation is %.0f %% of the number of draws), so there may be other regions that no search has found", 100*share), nil
+		return Tempering{}, fmt.Sprintf("the only mode that was found is not Gaussian (the effective sample size of draws from an approximation is %.0f %% of the number of draws), and there may be other regions of high density, which no search has found", 100*share), nil
 	case !differentiable:
 		return Deterministic{}, "its solutions have no derivatives", nil
 	case len(several) > 1:

@@ -18,9 +18,9 @@ import (
 	modelfile "github.com/probode/probode/pkg/probode/model"
 )
 
-const petabHelp = `Tries PEtab problems. The table shows which problems load, with the log-likelihood at
-the nominal parameters (including all constants, without priors) and the time of the
-computation, and which problems are refused, and why.
+const petabHelp = `Tries PEtab problems. For each problem that can be read, the table shows the
+log-likelihood at the nominal parameters (including all constants, without priors) and
+the time of the computation. For each problem that is refused, it shows the reason.
 
   probode petab Benchmark-Models
   probode petab Boehm_JProteomeRes2014 Fiedler_BMCSystBiol2016
