@@ -186,7 +186,7 @@ func (c *calibrator) warn(ctx context.Context, out *NoiseScale) {
 	}
 	usual := math.Exp2(float64(c.solver.Method().Order()))
 	if ratio := c.halved(ctx); ratio < math.Sqrt(usual) || ratio > usual*usual*usual {
-		out.Warnings = append(out.Warnings, fmt.Sprintf("if the steps are halved, the error falls by a factor of %.2g; for a smooth f, the factor would be about %g. Therefore alpha* = %.3g holds only for these steps: take smaller steps, and declare jumps and pulses of f as events", ratio, usual, out.Alpha))
+		out.Warnings = append(out.Warnings, fmt.Sprintf("when the steps are halved, the error falls by a factor of %.2g; for a smooth f, the factor would be about %g. Therefore alpha* = %.3g holds only for these steps: take smaller steps, and declare jumps and pulses of f as events", ratio, usual, out.Alpha))
 	}
 	// Most errors cross zero somewhere, so a few omitted points are no reason for a
 	// warning.

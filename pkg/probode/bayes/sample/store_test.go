@@ -395,7 +395,7 @@ func TestStreamRefusesAnotherDensity(t *testing.T) {
 
 func TestStreamRefusesReweighted(t *testing.T) {
 	err := sample.Store(context.Background(), streamModel(nil), sample.Reweighted{Accurate: probode.Setup{Mesh: probode.Uniform(0.01)}}, t.TempDir(), streamSettings, store.Options{})
-	if err == nil || !strings.Contains(err.Error(), "deterministic, reweighted processes all chains") {
+	if err == nil || !strings.Contains(err.Error(), "Store cannot use deterministic, reweighted, which processes the chains") {
 		t.Errorf("%v, want a refusal", err)
 	}
 }

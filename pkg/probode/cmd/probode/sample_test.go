@@ -258,7 +258,7 @@ data: counts.csv
 		}
 	}
 	for want, flags := range map[string][]string{
-		"this value can be used only with -model": {"-case", "pk-mm", "-start", "nominal"},
+		"want prior, because without -model": {"-case", "pk-mm", "-start", "nominal"},
 		"the file was not written by fit -json":   {"-model", file, "-start", file},
 	} {
 		err := sampleVerb(context.Background(), slices.Concat(flags, []string{"-dir", filepath.Join(dir, "none")}), io.Discard)
