@@ -258,8 +258,8 @@ data: counts.csv
 		}
 	}
 	for want, flags := range map[string][]string{
-		"want prior, because without -model": {"-case", "pk-mm", "-start", "nominal"},
-		"the file was not written by fit -json":   {"-model", file, "-start", file},
+		"want prior, because without -model":    {"-case", "pk-mm", "-start", "nominal"},
+		"the file was not written by fit -json": {"-model", file, "-start", file},
 	} {
 		err := sampleVerb(context.Background(), slices.Concat(flags, []string{"-dir", filepath.Join(dir, "none")}), io.Discard)
 		if err == nil || !strings.Contains(err.Error(), want) {
