@@ -75,7 +75,7 @@ func (s *Solver) Gradient(g *Gradient, w, z, theta, xi []float64) error {
 // the function with respect to the times of the grid points, or nil.
 func (s *Solver) gradient(g *Gradient, w, times, z, theta, xi []float64) error {
 	if len(w) != s.PathLen() || len(z) != len(w) || len(g.Theta) != len(s.p.Theta) || len(theta) != len(g.Theta) {
-		panic(fmt.Sprintf("probode: the lengths of w and z are %d and %d: want %d; the lengths of θ and its gradient are %d and %d: want %d", len(w), len(z), s.PathLen(), len(theta), len(g.Theta), len(s.p.Theta)))
+		panic(fmt.Sprintf("probode: w has length %d and z has length %d: want %d; θ has length %d and its gradient has length %d: want %d", len(w), len(z), s.PathLen(), len(theta), len(g.Theta), len(s.p.Theta)))
 	}
 	if n := s.NoiseLen(); xi != nil && len(xi) != n || g.Xi != nil && len(g.Xi) != n {
 		panic(fmt.Sprintf("probode: ξ and its gradient have lengths %d and %d: want N·n = %d, or nil", len(xi), len(g.Xi), n))

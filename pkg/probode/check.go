@@ -39,7 +39,7 @@ func (p *Problem) CheckDense(matrices int) error {
 		width = min(d, p.Band.Lower+p.Band.Upper+1)
 	}
 	if float64(d)*float64(width) > mostElements {
-		return fmt.Errorf("a Jacobian of %d × %d elements is too large for an implicit method: use an explicit method, such as dp5, or, if the Jacobian is banded, give a narrow Band", d, width)
+		return fmt.Errorf("a Jacobian of %d × %d elements is too large for an implicit method: use an explicit method such as dp5, or set a narrow Band if the Jacobian is banded", d, width)
 	}
 	if p.Band != nil {
 		return nil
@@ -272,7 +272,7 @@ func (p *Problem) checkPullback(t float64, x, theta []float64) error {
 			part, name = want[d:], p.ParamName(k-d)
 		}
 		if !(math.Abs(got[k]-v) <= tol*(1e-6+vector.MaxAbs(part))) && v-v == 0 {
-			return fmt.Errorf("%s: the derivative with respect to %s is %g by Pullback, but %g by FJ and FTheta or by differences of F, at t = %g, x = %s", p.Title(), name, got[k], v, t, text.Vector(x))
+			return fmt.Errorf("%s: the derivative with respect to %s is %g according to Pullback, but %g according to FJ and FTheta or differences of F, at t = %g, x = %s", p.Title(), name, got[k], v, t, text.Vector(x))
 		}
 	}
 	return nil

@@ -20,7 +20,7 @@ func newLocalizer(p *Problem, m Method, g *Grid, step Stepper) (localizer, error
 		return e, nil
 	}
 	if remembers(step) {
-		return nil, fmt.Errorf("%v estimates no local error and uses earlier steps, so step doubling is impossible: use a method with LocalError, or ScaleStep on a uniform grid", m)
+		return nil, fmt.Errorf("%v estimates no local error, and step doubling is impossible for a method that uses earlier steps: use a method with LocalError, or ScaleStep on a uniform grid", m)
 	}
 	return newDoubling(p, m, g)
 }

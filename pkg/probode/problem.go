@@ -327,7 +327,7 @@ func (p *Problem) Validate() error {
 		return fmt.Errorf("%s: Band is (%d, %d): want both numbers in [0, %d)", name, p.Band.Lower, p.Band.Upper, d)
 	}
 	if h := p.Hybrid; h != nil && h.Dim() < d {
-		return fmt.Errorf("%s: Hybrid has %d states: want the %d states of this problem first, and then the additional states", name, h.Dim(), d)
+		return fmt.Errorf("%s: Hybrid has %d states: want at least %d, because the states of this problem come first", name, h.Dim(), d)
 	}
 	for _, k := range p.Noiseless {
 		if k < 0 || k >= d {

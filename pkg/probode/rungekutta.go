@@ -82,7 +82,7 @@ func (m RungeKutta) tableau() *Tableau { return cmp.Or(m.Tableau, RK4) }
 func (t *Tableau) check() error {
 	n := len(t.B)
 	if n == 0 || len(t.A) != n || len(t.C) != n || t.Order < 1 {
-		return fmt.Errorf("tableau %q: want as many rows in A and elements in C as there are elements in B, and a positive order", t.Name)
+		return fmt.Errorf("tableau %q: want slices A, B and C of equal length ≥ 1, and an order ≥ 1", t.Name)
 	}
 	if e := len(t.Embedded); e != 0 && e != n && e != n+1 {
 		return fmt.Errorf("tableau %q: the length of Embedded is %d: want 0, %d or %d", t.Name, e, n, n+1)

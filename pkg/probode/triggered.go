@@ -251,7 +251,7 @@ func (l *locatedPath) place(theta []float64) error {
 		}
 		for n := range count {
 			if t := l.at[p+n]; !(t > span[0] && t < span[1]) || n > 0 && !(t > l.at[p+n-1]) {
-				return fmt.Errorf("%s: %s moves to t = %.6g, outside the span or past another event: %w", l.p.Title(), l.title(n), t, errOtherEvents)
+				return fmt.Errorf("%s: the time of %s becomes %.6g, which is outside the span or not after the previous event: %w", l.p.Title(), l.title(n), t, errOtherEvents)
 			}
 		}
 		if most <= 1e-9*length {
@@ -384,7 +384,7 @@ func (l *locatedPath) same() error {
 			for k, e := range l.triggers {
 				up := e.Trigger(g.t[i], row(z, i, d), theta) > 0
 				if up && armed[k] && i > seg.from && !slices.Contains(known, k) {
-					return fmt.Errorf("%s: %s happens at an additional time, shortly before t = %.6g: %w", l.p.Title(), l.titles[k], g.t[i], errOtherEvents)
+					return fmt.Errorf("%s: %s also happens shortly before t = %.6g: %w", l.p.Title(), l.titles[k], g.t[i], errOtherEvents)
 				}
 				armed[k] = !up && (i > seg.from || i == 0) // just after an event rounding may decide
 			}

@@ -325,7 +325,7 @@ func certificate(ctx context.Context, p *bayes.Posterior, name string, tolerance
 	case !(m.OwnD <= threshold/10):
 		return fmt.Sprintf("the reference's own D is %.1g", m.OwnD)
 	case m.Where != nil:
-		return fmt.Sprintf("with a tolerance of %.0e the solvers disagree at some distance from the best point", tolerance)
+		return fmt.Sprintf("with a tolerance of %.0e the two solvers disagree at parameter values other than the best point", tolerance)
 	}
 	return fmt.Sprintf("at %.0e the bound is %.2g", tolerance, m.Bound)
 }

@@ -33,10 +33,10 @@ func run(ctx context.Context, args []string) error {
 		questions: questions, remedies: remedies, draws: 1000}
 	fs := flag.NewFlagSet("observatory", flag.ContinueOnError)
 	quick := fs.Bool("quick", false, "run only a few methods on a few problems, which takes seconds")
-	only := fs.String("only", "", "the `part` to compute: cells or answers (default: both); page: compute nothing, and make the page from the existing results")
+	only := fs.String("only", "", "compute only this `part`: cells or answers (default: both parts); page: make only the page, from the existing results")
 	fs.StringVar(&o.out, "out", filepath.Join("reproduce", "out", "observatory"), "`directory` for the results")
 	fs.Uint64Var(&o.seed, "seed", 1, "seed of all random numbers")
-	fs.IntVar(&o.paths, "paths", 64, "`number` of paths in an ensemble, at least 40; fewer are computed if the paths are expensive")
+	fs.IntVar(&o.paths, "paths", 64, "`number` of paths in an ensemble, at least 40; if the paths are expensive, this number is reduced to as few as 40")
 	fs.IntVar(&o.workers, "workers", 0, "`number` of problems or posteriors to compute at the same time, 0 for the number of cores; it affects only the measured times")
 	if err := shell.Parse(fs, args); err != nil {
 		return err

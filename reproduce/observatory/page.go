@@ -126,7 +126,7 @@ func honesty(standings []standing) (string, error) {
 	square.Layers = append([]viz.Layer{viz.Band{X: []float64{0, 1}, Lo: []float64{1. / 3, 1. / 3}, Hi: []float64{3, 3}, Color: viz.Grey}, viz.Guide{At: 1, Horizontal: true, Color: viz.Grey}}, viz.Curves(square.X, square.Y, nil, sorted...).Layers...)
 	var p page.Page
 	p.Figure(viz.Figure{Columns: 2, Height: 470, Panels: []viz.Panel{coverage, square}},
-		"Left: how often the truth was inside the central interval of the paths. Right: the root mean square of the standardised errors in each cell, in increasing order. If the spread matched the error in every cell, the curve would be flat at 1. Above the grey band the spread is too small by a factor of more than three, and below the band it is too large by such a factor.")
+		"Left: how often the truth was inside the central interval of the paths. Right: the root mean square of the standardised errors in each cell, in increasing order. If the spread matched the error in every cell, the curve would be flat at 1. Above the grey band the spread is too small by a factor of more than three; below the band it is too large by a factor of more than three.")
 	return p.String(), p.Err
 }
 

@@ -51,7 +51,7 @@ func CalibrateAlpha(ctx context.Context, p *Posterior, theta []float64, s calibr
 		}
 		solver := r.grid.Solver()
 		if s.Scaling != probode.ScaleDefault && s.Scaling != solver.Scaling() {
-			return nil, fmt.Errorf("bayes: %s: α is to be calibrated for %v, but the setup uses %v: use the same Scaling in both", r.x.title(i), s.Scaling, solver.Scaling())
+			return nil, fmt.Errorf("bayes: %s: Scaling is %v in the settings of the calibration and %v in the Setup: want the same value in both", r.x.title(i), s.Scaling, solver.Scaling())
 		}
 		set := s
 		set.Mesh, set.Theta, set.Scaling = solver.Grid(), slices.Clone(r.theta), solver.Scaling()

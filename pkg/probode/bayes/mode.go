@@ -108,12 +108,12 @@ func (m *Modes) Unnoticed() string {
 	// searches are independent. The other searches begin on a coordinate line through the
 	// end point of an earlier search.
 	if n := m.Searches / 4; n > 1 {
-		out += fmt.Sprintf("even a mode with a large mass may have been missed if fewer than 1 search in %d would end in it", n)
+		out += fmt.Sprintf("a mode at which fewer than 1 search in %d ends may have been missed, even if its mass is large", n)
 	} else {
-		out += "so few searches may have missed other modes"
+		out += "other modes may have been missed, because there were few searches"
 	}
 	if m.Tried > 0 && 2*m.Solved < m.Tried {
-		out += fmt.Sprintf("; the equations could be solved at only %d of %d draws from the prior, so modes near the other draws may be missing", m.Solved, m.Tried)
+		out += fmt.Sprintf("; the equations could be solved at only %d of %d draws from the prior, so modes may have been missed where the equations could not be solved", m.Solved, m.Tried)
 	}
 	return out
 }

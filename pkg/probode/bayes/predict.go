@@ -99,7 +99,7 @@ func (e *Density) Check(chains *mcmc.Chains) error {
 		have = append(have[:1:1], own...)
 	}
 	if !slices.Equal(want, have) || !slices.Equal(e.p.Names(), chains.Names) {
-		return fmt.Errorf("bayes: the chains belong to a different model: they have %s and %d quantities, but the model has %s and %d quantities",
+		return fmt.Errorf("bayes: the chains belong to a different model: they contain the parameters %s and %d quantities, but the model has the parameters %s and %d quantities",
 			strings.Join(chains.Names, ", "), len(chains.Quantities), strings.Join(e.p.Names(), ", "), len(want))
 	}
 	return nil

@@ -100,7 +100,7 @@ func newCalibrator(ctx context.Context, p *probode.Problem, m probode.Method, s 
 	c.z = z
 	c.choose(est)
 	if len(c.used) == 0 {
-		return nil, fmt.Errorf("%s, %v, %v: alpha cannot be calibrated, because the error is too small or too uncertain at all points (at %d points it is below 1e-4 of its largest value, and at %d its estimate is uncertain by 1 %% or more): take a larger step or a more accurate error indicator",
+		return nil, fmt.Errorf("%s, %v, %v: alpha cannot be calibrated, because no points can be used: at %d points the error is below 1e-4 of its largest value, and at %d points its estimate is uncertain by 1 %% or more; take a larger step or a more accurate error indicator",
 			p.Title(), m, c.solver.Grid(), c.left.small, c.left.uncertain)
 	}
 	c.noise = make([][]float64, min(s.Paths, maxKept/max(1, c.solver.NoiseLen())))
@@ -181,7 +181,7 @@ func (c *calibrator) warn(ctx context.Context, out *NoiseScale) {
 	}
 	usual := math.Exp2(float64(c.solver.Method().Order()))
 	if ratio := c.halved(ctx); ratio < math.Sqrt(usual) || ratio > usual*usual*usual {
-		out.Warnings = append(out.Warnings, fmt.Sprintf("the error falls by a factor of %.2g when the steps are halved, instead of about %g as for a smooth f, so alpha* = %.3g holds only for these steps: take smaller steps, and declare jumps and pulses of f as events", ratio, usual, out.Alpha))
+		out.Warnings = append(out.Warnings, fmt.Sprintf("when the steps are halved, the error falls by a factor of %.2g; for a smooth f, the factor would be about %g. Therefore alpha* = %.3g holds only for these steps: take smaller steps, and declare jumps and pulses of f as events", ratio, usual, out.Alpha))
 	}
 	// Most errors cross zero somewhere, so a few omitted points are no reason for a
 	// warning.

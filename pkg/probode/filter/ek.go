@@ -152,9 +152,9 @@ func newEngine(m EK, p *probode.Problem, joint bool) (*engine, error) {
 	case m.Q < m.order() || m.Q > 11:
 		return nil, fmt.Errorf("the order is %d: want %d to 11", m.Q, m.order())
 	case n == 0:
-		return nil, errors.New("all components are Noiseless: want at least one that is not")
+		return nil, errors.New("all components are Noiseless: want at least one component with noise")
 	case m.SecondOrder && (d%2 != 0 || len(p.Noiseless) > 0):
-		return nil, fmt.Errorf("SecondOrder is set for a state with %d components, %d of which are Noiseless: want a state that consists of x and x′, none of them Noiseless", d, len(p.Noiseless))
+		return nil, fmt.Errorf("SecondOrder is set for a state with %d components, %d of which are Noiseless: want a state (x, x′) without Noiseless components", d, len(p.Noiseless))
 	case w < 1 || n%w != 0:
 		return nil, fmt.Errorf("the blocks (Width) have %d components: want a number that divides %d", m.Width, n)
 	}

@@ -176,7 +176,7 @@ func (m *Marginal) both(theta []float64, alpha float64, settled func(x []float64
 		limit = min(limit, 1e7)
 	}
 	if square := floats.Sum(run.square) / alpha; square > limit {
-		return 0, fmt.Errorf("filter: with the diffusion %g, the rounding errors of DALTON dominate, because the squared residuals are %.2g in units of the diffusion, above the limit of %g: use a larger diffusion, or Fenrir", alpha, square, limit)
+		return 0, fmt.Errorf("filter: with the diffusion %g, the squared residuals are %.2g in units of the diffusion, above the limit of %g, so rounding errors dominate the result of DALTON: use a larger diffusion, or Fenrir", alpha, square, limit)
 	}
 	extra -= floats.Sum(run.square)/alpha/2 + run.volume()
 	// If both filters used the same linearisation, no data could be more likely than data
@@ -185,7 +185,7 @@ func (m *Marginal) both(theta []float64, alpha float64, settled func(x []float64
 	// computed likelihood is far above the limit, the first filter has diverged, and the
 	// result has no meaning.
 	if m.fit+extra > float64(m.values) {
-		return 0, fmt.Errorf("filter: the two filters of DALTON disagree: the likelihood of %d data values is e^%.3g times that of a perfect prediction, which cannot be right; use a smaller step, or Fenrir", m.values, m.fit+extra)
+		return 0, fmt.Errorf("filter: the two filters of DALTON disagree: the computed likelihood of %d data values exceeds the likelihood for perfect predictions by a factor of e^%.3g, which is impossible; use a smaller step, or Fenrir", m.values, m.fit+extra)
 	}
 	return extra, nil
 }
@@ -221,7 +221,7 @@ func (m *Marginal) moved() error {
 	span := grid[len(grid)-1] - grid[0]
 	for i, n := range m.rows {
 		if math.Abs(grid[i]-m.times[n]) > 1e-9*span {
-			return fmt.Errorf("filter: an event has moved, so the observation time %g is no longer a grid point: use a grid for this θ", m.times[n])
+			return fmt.Errorf("filter: the time of an event has changed, so the observation time %g is no longer a grid point: use a grid for this θ", m.times[n])
 		}
 	}
 	return nil

@@ -70,7 +70,7 @@ type Solution struct {
 // if a step fails, or the error of ctx if ctx is cancelled.
 func Solve(ctx context.Context, p *probode.Problem, s Settings) (*Solution, error) {
 	if n := p.Dim() / s.order(); s.PerComponent && s.width(n) == n && n > 1 {
-		return nil, fmt.Errorf("filter: %v couples the components, so PerComponent is not possible: set Width, or use the Jacobian Zero", s.EK)
+		return nil, fmt.Errorf("filter: PerComponent cannot be used with %v, which couples the components: set Width, or use the Jacobian Zero", s.EK)
 	}
 	if !(s.Alpha >= 0) || math.IsInf(s.Alpha, 1) {
 		return nil, fmt.Errorf("filter: Alpha is %g: want a finite number ≥ 0", s.Alpha)
@@ -147,7 +147,7 @@ func (s *recording) decided() error {
 		}
 	}
 	if short > 0.99*floats.Sum(squares) {
-		return fmt.Errorf("filter: the diffusion is determined by steps shorter than %.2g, whose residuals may be rounding errors: set Alpha or Varying, or use steps whose lengths differ less", half/100)
+		return fmt.Errorf("filter: the estimate of the diffusion comes from steps shorter than %.2g, and the residuals of these steps may be rounding errors: set Alpha or Varying, or use steps of more similar lengths", half/100)
 	}
 	return nil
 }

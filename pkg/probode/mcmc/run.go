@@ -76,7 +76,7 @@ func (r *Running) Run(ctx context.Context) (*Chains, error) {
 // of draws. If the chains already have that many draws, none are added.
 func (r *Running) Extend(ctx context.Context, draws int) (*Chains, error) {
 	if draws < 0 || draws > (math.MaxInt-r.s.BurnIn)/r.s.Thin {
-		panic(fmt.Sprintf("mcmc: Extend to %d draws: want a number ≥ 0 for which the number of iterations fits into an int", draws))
+		panic(fmt.Sprintf("mcmc: Extend to %d draws: want a number ≥ 0, and no more iterations than an int can count", draws))
 	}
 	for _, c := range r.chains {
 		draws = max(draws, (c.iteration-r.s.BurnIn)/r.s.Thin)

@@ -107,7 +107,7 @@ func (c *Chains) warnings(summary diag.Summary) []string {
 		if worst < 1.0105 {
 			digits = 4 // 1.010 would seem to be below the limit
 		}
-		warn("R̂ is up to %.*f and should be below 1.01: the chains have not mixed in %s; run longer, with a longer burn-in, and, if that does not help, use parameters that are less correlated, or more informative priors", digits, worst, list(mixed))
+		warn("R̂ is up to %.*f and should be below 1.01: the chains have not mixed in %s; run longer, with a longer burn-in; if that does not help, use parameters that are less correlated, or more informative priors", digits, worst, list(mixed))
 	}
 	if few != nil {
 		what := fmt.Sprintf("as low as %.0f in total", least)

@@ -570,7 +570,7 @@ func (b *bdf) checkGrid() error {
 			}
 		}
 		if d[i&(bdfWindow-1)] = v; math.Abs(v) > most {
-			return fmt.Errorf("with %v, an error grows by a factor of more than %g before t = %g, because the steps grow too fast: use steps that grow more slowly, an error-controlled run, or a one-step method", b.method, most, b.g.Times()[i+1])
+			return fmt.Errorf("with %v, errors grow by a factor of more than %g before t = %g, because the steps grow too fast: use steps that grow more slowly, an error-controlled run, or a one-step method", b.method, most, b.g.Times()[i+1])
 		}
 	}
 	b.gamma = 0

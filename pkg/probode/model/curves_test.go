@@ -82,7 +82,7 @@ data: |
 			}
 		}
 	}
-	if _, _, err := p.Curves(t.Context(), [][]float64{{0.5, 1}}, FitSettings{}); err == nil || err.Error() != "a start has 2 values: want 3, one for each parameter" {
+	if _, _, err := p.Curves(t.Context(), [][]float64{{0.5, 1}}, FitSettings{}); err == nil || err.Error() != "a starting point has 2 values: want 3, one for each parameter" {
 		t.Errorf("a point that is too short: %v", err)
 	}
 }

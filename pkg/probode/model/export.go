@@ -45,7 +45,7 @@ func (p *File) WritePEtab(dir string) (name string, err error) {
 		}
 		for _, o := range m.observables {
 			if o.increase || o.limit != nil {
-				return "", fmt.Errorf("model: observable %s has the key increase or lowerLimit, and PEtab supports neither", o.id)
+				return "", fmt.Errorf("model: observable %s has a key that PEtab does not support, increase or lowerLimit", o.id)
 			}
 			if o.distribution != normalNoise && o.distribution != laplaceNoise {
 				return "", fmt.Errorf("model: the distribution of %s is %s: PEtab supports only normal and laplace", o.id, o.distribution)
@@ -333,7 +333,7 @@ func (m *Model) conditionRows() ([]byte, error) {
 	for _, c := range m.conditions {
 		for _, s := range c.set {
 			if amounts[s.id] {
-				return nil, fmt.Errorf("model: condition %s sets the concentration %s in a compartment whose size changes, which cannot be expressed in PEtab", c.id, s.id)
+				return nil, fmt.Errorf("model: condition %s sets the concentration %s in a compartment whose size changes: PEtab cannot express that", c.id, s.id)
 			}
 			if !slices.Contains(columns, s.id) {
 				columns = append(columns, s.id)

@@ -195,7 +195,7 @@ func (p *File) newFit(s FitSettings) (*fitting, error) {
 	}
 	for _, from := range s.From {
 		if len(from) != len(p.Params) {
-			return nil, fmt.Errorf("a start has %d values: want %d, one for each parameter", len(from), len(p.Params))
+			return nil, fmt.Errorf("a starting point has %d values: want %d, one for each parameter", len(from), len(p.Params))
 		}
 	}
 	for _, j := range f.free {

@@ -101,7 +101,7 @@ conditions:
 	}{
 		{"1; 0.5", "k: 2", "k_one", 2, ""},
 		{"b; 0.5", "k_score: 2", "k_score_one", math.Exp(0.25 + 0.5*2), ""},
-		{"b; 0.5", "k: 2", "", 0, "condition two sets k, which a formula determines: want a parameter or a state"},
+		{"b; 0.5", "k: 2", "", 0, "condition two sets k, which is determined by a formula: want a parameter or a state"},
 	} {
 		s := strings.NewReplacer("PRIOR", `"`+c.prior+`"`, "SET", c.set).Replace(text)
 		if c.prior != "1; 0.5" {

@@ -171,7 +171,7 @@ func (p *File) LogLikelihood(s LikelihoodSettings) (*LogLikelihood, error) {
 	case !(s.StepSize >= 0) || math.IsInf(s.StepSize, 1):
 		return nil, fmt.Errorf("the step size is %g: want a finite number ≥ 0", s.StepSize)
 	case s.StepSize > 0 && (s.Tolerance.Relative != 0 || s.Tolerance.Absolute != nil || s.MaxStep != 0):
-		return nil, fmt.Errorf("a step size is given together with a tolerance or a bound on the steps: choose either equal steps or error control")
+		return nil, fmt.Errorf("a step size cannot be combined with a tolerance or a longest step: choose either equal steps or error control")
 	case s.Workers < 0:
 		return nil, fmt.Errorf("the number of workers is %d: want a number ≥ 0", s.Workers)
 	}

@@ -44,7 +44,7 @@ func (ix *index) lower(c, pre *condition) *lowering {
 	}
 	for _, s := range c.set {
 		if ix.assignments[s.id] != nil && ix.amounts[s.id] == nil {
-			c.where.Failf("condition %s sets %s, which a formula determines: want a parameter or a state", c.id, s.id)
+			c.where.Failf("condition %s sets %s, which is determined by a formula: want a parameter or a state", c.id, s.id)
 		}
 		l.set[s.id] = s.value
 	}

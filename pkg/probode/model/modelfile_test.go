@@ -124,7 +124,7 @@ func TestModelFileRefused(t *testing.T) {
 		{"time: 1, every: 2, count: 3", "trigger: A = 1", "m.yaml:16: trigger: column"},
 		{"time: 1, every: 2, count: 3", "trigger: A == 1", "m.yaml:16: event trigger that is not continuous is not supported: event e is triggered by A == 1"},
 		{"time: 1, every: 2, count: 3", "trigger: floor(A) > 1", "event trigger that is not continuous"},
-		{"{A: A + n}", "{k: A + n}", "m.yaml:16: event e_1 sets k, which is estimated"},
+		{"{A: A + n}", "{k: A + n}", "m.yaml:16: event e_1 sets the estimated parameter k"},
 		{"one, n: 1", "one, m: 1", "m.yaml:18: condition one sets m, which is not defined"},
 		{"conditionId: two", "conditionId: one", "m.yaml:19: condition one appears twice: the first time on line 18"},
 		{"0,one,1.5", "0,three,1.5", "d.csv:3: condition three is not defined"},

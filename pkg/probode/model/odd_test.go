@@ -139,7 +139,7 @@ func TestLateEventsOfOtherData(t *testing.T) {
 			late     bool
 			end      string
 		}{{p.Warnings, c.was, "5"}, {q.Warnings, c.becomes, c.other}} {
-			want := []string{"m.yaml:2: parameter k has the nominal value 100, which is outside the bounds, or not positive although the scale is logarithmic"}
+			want := []string{"m.yaml:2: parameter k has the nominal value 100: want a value within the bounds, and a positive value if the scale is logarithmic"}
 			if x.late {
 				want = append(want, "m.yaml:7: event e happens at "+c.event+", after the last measurement at "+x.end+", so it has no effect on the likelihood")
 			}

@@ -260,7 +260,7 @@ data: d.csv
 
 func TestPopulationRefuses(t *testing.T) {
 	for _, c := range []struct{ from, to, want string }{
-		{"objectivePriorType: exponential", "objectivePriorType: gamma", "prior gamma has parameters that are not numbers: want numbers, or one of"},
+		{"objectivePriorType: exponential", "objectivePriorType: gamma", "prior gamma has parameters that are not numbers: want numbers, or a prior of one of the types"},
 		{"2 * between}", "2 * between, nominalValue: 1}", "parameter shift has both a nominalValue and a prior that depends on other parameters"},
 		{"2 * between}", "2 * nothing}", "nothing, which is not defined"},
 		{"perCondition: 1", "perCondition: yes", `perCondition is "yes": want 1 or 0`},
@@ -272,7 +272,7 @@ func TestPopulationRefuses(t *testing.T) {
 		{"time: 20, every: 3", "time: 20, every: drip", "m.yaml:14: the time of dose infusion depends on drip: want"},
 		{"time: 20, every: 3, count: 2}", "time: half, every: 3, count: 2}\nassignments:\n  - {assignmentId: twice, formula: 2 * half}\n  - {assignmentId: half, formula: x / 2}", "the time of dose infusion depends on half: want"},
 		{"count: 2}\n  - {doseId: inf", "count: 1e9}\n  - {doseId: inf", `“count” is "1e9": want a whole number`},
-		{"{drip: 5}", "{typical: 5}", "event pump sets typical, which is estimated"},
+		{"{drip: 5}", "{typical: 5}", "event pump sets the estimated parameter typical"},
 		{"{drip: 5}", "{level: 5}", "event pump sets level, which is not a state"},
 		{"drip, nominalValue: 0", "drip", "m.yaml:8: parameter drip is not estimated and has no nominalValue"},
 		{"binomial, noiseFormula: 40", "binomial, noiseFormula: 40, lowerLimit: 3", "observable ill has a discrete distribution, but a lowerLimit requires"},

@@ -124,7 +124,7 @@ func ParsePrior(written string) (bayes.Distribution, error) {
 	}
 	// The formulas of the distributions overflow if the parameters are extreme.
 	if m := d.Quantile(0.5); math.IsInf(m, 0) || !(math.Abs(d.LogProb(m)) <= math.MaxFloat64) {
-		return nil, fmt.Errorf("the median of the prior is %g, with log density %g: use less extreme parameters", m, d.LogProb(m))
+		return nil, fmt.Errorf("the median of the prior is %g, and its log density at the median is %g: want finite numbers; use less extreme parameters", m, d.LogProb(m))
 	}
 	return d.plain(), nil
 }
@@ -188,7 +188,7 @@ func newScalePrior(q *Parameter) (scalePrior, error) {
 	}
 	if q.Prior.Type == "" {
 		if math.IsInf(d.Min, 0) || math.IsInf(d.Max, 0) || q.Scale != Lin && !(d.Min > 0) {
-			return d, fmt.Errorf("parameter %s has neither a prior nor finite bounds (> 0 on a logarithmic scale): a posterior requires one of the two", text.Clip(q.ID))
+			return d, fmt.Errorf("parameter %s has neither a prior nor bounds that define a uniform prior: want a prior, or finite bounds, which must be > 0 if the scale is logarithmic", text.Clip(q.ID))
 		}
 		d.Of = distuv.Uniform{Min: q.Scale.of(d.Min), Max: q.Scale.of(d.Max)}
 	} else {

@@ -204,7 +204,7 @@ func TestRefused(t *testing.T) {
 		{[]string{`compartment="c"`, `compartment="d"`}, `m.xml:5: species A is in the compartment "d"`, ""},
 		{[]string{` size="1"`, ``}, "m.xml:3: c has no value", ""},
 		{[]string{"{k*A*(1 + input)}", "{k*A*(1 + inpt)}"}, "m.xml:12: inpt is not defined", ""},
-		{[]string{"{k*A*(1 + input)}", "{A > 1}"}, "m.xml:12: <kineticLaw> holds a condition", ""},
+		{[]string{"{k*A*(1 + input)}", "{A > 1}"}, "m.xml:12: the formula in <kineticLaw> has the wrong type", ""},
 		{[]string{"<kineticLaw>{k*A*(1 + input)}</kineticLaw>", ""}, "m.xml:12: reaction without kineticLaw is not supported: reaction r", "reaction without kineticLaw"},
 		{[]string{`<reaction id="r">`, `<reaction id="r" fast="true">`}, "m.xml:12: fast reaction is not supported", "fast reaction"},
 		{[]string{"<listOfReactions>", "<listOfRules><algebraicRule>{A - k}</algebraicRule></listOfRules><listOfReactions>"}, "m.xml:11: algebraicRule is not supported", "algebraicRule"},
@@ -251,7 +251,7 @@ func TestWarnings(t *testing.T) {
 	for _, c := range [][]string{
 		{"noiseParameters\n", "noiseParameters\tcolour\n", "column colour is not part of PEtab"},
 		{`<parameter id="k"/>`, `<parameter id="k" units="bananas"/>`, "units of k is bananas, which is not defined"},
-		{"0.01\t100\t2", "0.01\t100\t200", "parameter k has the nominal value 200, which is outside the bounds, or not positive although the scale is logarithmic"},
+		{"0.01\t100\t2", "0.01\t100\t200", "parameter k has the nominal value 200: want a value within the bounds, and a positive value if the scale is logarithmic"},
 	} {
 		p, err := loadMap(t, tiny, "p.yaml", c[0], c[1])
 		if err != nil {
@@ -280,7 +280,7 @@ func TestBombs(t *testing.T) {
 	doubling = strings.Replace(doubling, "{k*A*(1 + input)}", "{k*x300}", 1)
 
 	start := time.Now()
-	if _, err := LoadFS(fstest.MapFS{"m.yaml": {Data: []byte(laughs)}}, "m.yaml"); err == nil || !strings.Contains(err.Error(), "after all aliases are expanded") {
+	if _, err := LoadFS(fstest.MapFS{"m.yaml": {Data: []byte(laughs)}}, "m.yaml"); err == nil || !strings.Contains(err.Error(), "after the expansion of all aliases") {
 		t.Errorf("aliases of aliases: %v", err)
 	}
 	files := map[string]string{}

@@ -154,7 +154,7 @@ func (f *files) checkParams(list []Parameter) {
 			w.Failf("parameter %s has the lower bound %v and a logarithmic scale: want a positive bound", p.ID, p.Lower)
 		}
 		if p.Nominal < p.Lower || p.Nominal > p.Upper || p.Scale != Lin && p.Nominal <= 0 {
-			f.Warnings = append(f.Warnings, fmt.Sprintf("%s:%d: parameter %s has the nominal value %v, which is outside the bounds, or not positive although the scale is logarithmic", w.File, w.Line, p.ID, p.Nominal))
+			f.Warnings = append(f.Warnings, fmt.Sprintf("%s:%d: parameter %s has the nominal value %v: want a value within the bounds, and a positive value if the scale is logarithmic", w.File, w.Line, p.ID, p.Nominal))
 		}
 	}
 }

@@ -58,7 +58,7 @@ func (m *Model) checkUnits() {
 			if first, ok := flows[term]; !ok && s.Unit != "" {
 				flows[term] = s
 			} else if s.Unit != "" && s.Unit != first.Unit {
-				s.Where.Failf("%s appears in the rates of %s, with the unit %s, and in those of %s, with the unit %s: use the same unit, or a factor that converts one into the other", term, first.ID, first.Unit, s.ID, s.Unit)
+				s.Where.Failf("%s appears in the rates of %s (unit %s) and %s (unit %s): use the same unit for both, or multiply by a conversion factor", term, first.ID, first.Unit, s.ID, s.Unit)
 			}
 		}
 	}

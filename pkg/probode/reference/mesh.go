@@ -48,7 +48,7 @@ func (a Accurate) Bind(ctx context.Context, s probode.Setup, p *probode.Problem,
 		return nil, err
 	}
 	if times == nil {
-		return nil, fmt.Errorf("%s: %v: the times are nil: want the times at which the states are computed", p.Title(), a)
+		return nil, fmt.Errorf("%s: %v computes the states only at given times, but the times are nil", p.Title(), a)
 	}
 	if t := a.tolerance(); t.Relative != 0 && !(t.Relative >= 1e-15 && t.Relative < 1) {
 		return nil, fmt.Errorf("%s: %v: the relative tolerance is %g: want a number in [1e-15, 1)", p.Title(), a, t.Relative)

@@ -153,7 +153,7 @@ func (f *posterior) says(v *View) {
 	r, s, exact := f.draws, f.draws.summary, f.exact.summary
 	done, total := r.iterations()
 	if done == 0 {
-		v.say("The chains have not begun: their starting points are being sought around the modes of the posterior.")
+		v.say("The chains have not begun: the program is looking for starting points around the modes of the posterior.")
 		return
 	}
 	var moves mcmc.Stats
@@ -206,7 +206,7 @@ func compared(m, e *diag.Marginal) string {
 	shift, noise := (m.Mean-e.Mean)/e.SD, math.Hypot(m.MCSE, e.MCSE)/e.SD
 	said := fmt.Sprintf("with an accurate solver it is %.4g ± %.2g. ", e.Mean, e.SD)
 	if math.Abs(shift) < 3*noise {
-		return said + fmt.Sprintf("The difference of the means, %.2f sd, is no larger than can be explained by chance, ±%.2f sd.", shift, 3*noise)
+		return said + fmt.Sprintf("The difference of the means, %.2f sd, is within the range that chance can explain, ±%.2f sd.", shift, 3*noise)
 	}
 	return said + fmt.Sprintf("The solver's error moves the mean by %.2f ± %.2f sd.", shift, 2*noise)
 }

@@ -137,7 +137,7 @@ func (f *step) one(v *View) {
 		normalizer = m.LogNormalizer
 		sd, exactSD := math.Sqrt(f.law.Cov.At(0, 0)), math.Sqrt(m.Cov.At(0, 0))
 		v.Numbers["exact.mean"], v.Numbers["exact.sd"], v.Numbers["sd"] = m.Mean[0], exactSD, sd
-		v.say("The exact density has the mean %.4g and the standard deviation %.3g; the Gaussian approximation has %.4g and %.3g.", m.Mean[0], exactSD, mean, sd)
+		v.say("The exact density has the mean %.4g and the standard deviation %.3g; the Gaussian approximation has the mean %.4g and the standard deviation %.3g.", m.Mean[0], exactSD, mean, sd)
 	}
 	for i := range 301 {
 		at, out := []float64{float64(i)/100 - 1}, []float64{0}

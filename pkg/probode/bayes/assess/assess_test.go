@@ -274,7 +274,7 @@ func TestAssessUnknownSigma(t *testing.T) {
 		},
 		Setup: probode.Setup{Method: adams.Bashforth{}},
 	}, assess.Settings{Steps: []float64{0.05, 0.01}, Weighed: 1000, Chains: mcmc.Settings{Draws: 500, BurnIn: 1500, Seed: 1}})
-	if !contains(a.Warnings(), "although the solver is inaccurate") || !contains(a.Warnings(), "judge the step by sigma") {
+	if !contains(a.Warnings(), "although the solver is inaccurate") || !contains(a.Warnings(), "look at its effect on sigma, too") {
 		t.Errorf("warnings %q\n%v", a.Warnings(), a)
 	}
 }

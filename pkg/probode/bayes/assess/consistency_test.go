@@ -50,7 +50,7 @@ func contradictions(a *assess.Report) (all []string) {
 			if d.Verdict == assess.Negligible && e.Verdict != assess.Negligible || e.Verdict == assess.Matters && d.Verdict != assess.Matters {
 				add("%v at %v, but %v for %s", d.Verdict, st, e.Verdict, a.Params[j].Name)
 			}
-			if e.Mean.Verdict == assess.Matters && d.Verdict == assess.Negligible && !strings.Contains(answer, "The solver's error still matters for means and standard deviations") {
+			if e.Mean.Verdict == assess.Matters && d.Verdict == assess.Negligible && !strings.Contains(answer, "However, the solver's error matters for means and standard deviations") {
 				add("%s: the mean matters at %v, and the answer does not say so", a.Params[j].Name, st)
 			}
 		}

@@ -23,17 +23,17 @@ const (
 	saidHeavy       = "the tails of %s are so heavy that its mean and sd are poor summaries (the tail index is %.2f): only its median and central 68 %% interval are judged"
 
 	saidPhantom   = "phantom: at %v the solver creates a mode at %s that the reference posterior does not have; this mode has %.3g of the mass"
-	saidMissed    = "missed: the posterior at %v lacks a mode of the reference posterior, at %s, with %.3g of the mass"
+	saidMissed    = "missed: at %v the posterior has no mode at %s, where the reference posterior has a mode with %.3g of the mass"
 	saidUnvisited = "no verdict on mean and sd at %v: the mean or sd of %s may be off by %.2g times the threshold, because no draw lies in the mode at %s, which holds about %.2g of the mass"
 	saidSearch    = "%v: there may be other modes: %s"
 	saidStuck     = "no verdict: the reference posterior has %d modes, and the chains do not move between them"
 
 	saidSlow     = "no verdict: the accurate posterior could not be sampled within %v (to change this limit, set -budget or Settings.MaxTime); the sampler was %s"
-	saidUnmixed  = "no verdict: a random walk has not mixed (R̂ up to %.3g), the points that it has reached give no useful bound on the effect of the solver's error, and %s"
+	saidUnmixed  = "no verdict: a random walk has not mixed (R̂ up to %.3g), and the points that it has reached give no useful bound on the effect of the solver's error; %s"
 	saidTooLong  = "other samplers would probably take longer than %v (to change this limit, set -budget or Settings.MaxTime): %s"
 	saidNoGrid   = "other samplers need a fixed grid, and no fixed grid is accurate enough"
 	saidNotMixed = "the accurate posterior is not known, because the chains have not mixed (R̂ up to %.3g): the verdict holds only for the region that they have reached"
-	saidNoNoise  = "no remedies were tried, and the posterior that includes the solver's noise was not sampled: one set of draws from the accurate posterior, made by %s, serves for all steps, but %v would need new draws for each step"
+	saidNoNoise  = "all steps share one set of draws from the accurate posterior, made by %s; %v would need new draws for each step, so the posterior that includes the solver's noise was not sampled, and no remedies were tried"
 
 	saidWithdrawn = "the certificate at %v does not hold: %s"
 	saidOtherMode = "there is a mode at %s that %s"
@@ -45,17 +45,17 @@ const (
 	saidFailing = "%s: %.1f %% of the solves failed, so a part of the posterior is missing: use a smaller step, an implicit method, or a prior that excludes parameter values for which the equations cannot be solved"
 	saidUnsound = "no verdict is given on %s: the chains of the accurate posterior do not agree (R̂ above %.2f, or fewer than %d effective draws)"
 
-	saidRough       = "at %v the error of the solution at the mode is %.0f %% of the size of the solution: the steps are too large for the error to fall at the rate given by the order of the method, so α has no meaning; add smaller steps"
+	saidRough       = "at %v the error of the solution at the mode is %.0f %% of the size of the solution: with such large steps the error does not yet follow the order of the method, and α has no meaning; add smaller steps"
 	saidOrder       = "order lost: when the step is reduced from %v to %.4g, the error of the solution falls like h^%.1f, although %s should give h^%d: %s"
 	saidOrderRemedy = "take smaller steps; if the error still does not fall at the expected rate, f is not smooth enough for the method, or its Jacobian is wrong (Problem.CheckJacobian)"
 	saidBetween     = "with h = %s some observations lie between grid points, so the solution is interpolated by a polynomial through %d grid points. The assessment includes the error of this interpolation, which falls like h^%d, and the error of the method, which falls like h^%d. If all observation times are multiples of the step, nothing is interpolated"
 
 	saidCalibration = "α* = %.3g at %v: %s"
-	saidAlphaSteps  = "α is not stable in h: α* is %.3g at %v and %.3g at %v, a change by a factor of more than %d; an α calibrated at one step is wrong at another, because at the larger step the error does not have the size that the order predicts"
+	saidAlphaSteps  = "α is not stable in h: α* is %.3g at %v and %.3g at %v, a change by a factor of more than %d. At the larger step the error does not have the size that the order of the method predicts, so an α that is right at one of these steps is wrong at the other"
 	saidAlphaTheta  = "α depends on θ: with %v, α* is %.3g at the mode and %.3g at a draw from the posterior; these values differ by a factor of more than %d, so one α for all draws is a compromise: give α a prior, or take a smaller step"
 	saidAlphaGiven  = "the given α = %.3g does not match the size of the error at %v, where α* is %.3g: leave Alpha at zero to have it calibrated"
 	saidTaken       = "%s is %.3g at %v and %.3g in the accurate posterior"
-	saidSigma       = "the estimated size of the measurement errors absorbs the solver's error (%s): the intervals become wider, and the fit still looks good although the solver is inaccurate; also judge the step by %s"
+	saidSigma       = "the estimated size of the measurement errors absorbs the solver's error (%s): the intervals become wider, and the fit looks good although the solver is inaccurate; when you choose a step, look at its effect on %s, too"
 )
 
 // These constants are the notes on remedies.
@@ -63,7 +63,7 @@ const (
 	worseThanNothing = "worse than nothing"
 	noteWorse        = worseThanNothing + ": the error is %.1f times as large as without a remedy at the same step"
 	noteUndecided    = "undecided"
-	noteSmaller      = "some smaller steps are not known to be accurate enough"
+	noteSmaller      = "an even smaller step is not known to be accurate enough"
 	noteMoments      = "mean or sd is off"
 	noteFailed       = "%.1f %% of the solves failed"
 	noteUnsound      = "the draws are not reliable: see the warnings"
@@ -164,7 +164,7 @@ func (a *Report) sayBound(b *strings.Builder) {
 		those = fmt.Sprintf("%.4g %%", c.covered())
 		most, rest = those+" of the", fmt.Sprintf(" (at all of them, between %.2g and %.2g)", c.Whole[0], c.Whole[1])
 	}
-	fmt.Fprintf(b, "In the region that the chains have visited, the solver's error does not matter up to %s. The chains have not mixed (R̂ up to %.3g), so the posterior is not known. But the log likelihood was compared with the accurate one: at %s %d points, the difference is between %.2g and %.2g%s. Whatever the distribution of the posterior over these %s, no mean is off by more than %.2g sd, no sd by more than %.2g %%, and no probability by more than %.2g.\n",
+	fmt.Fprintf(b, "In the region that the chains have visited, the solver's error does not matter up to %s. The chains have not mixed (R̂ up to %.3g), so the posterior is not known. But the log likelihood was compared with the accurate one: at %s %d points, the difference is between %.2g and %.2g%s. However the posterior mass is divided among these %s, no mean is off by more than %.2g sd, no sd by more than %.2g %%, and no probability by more than %.2g.\n",
 		a.sized(a.Largest), c.RHat, most, c.Points, c.Range[0], c.Range[1], rest, those, c.Shift(), 100*(c.Ratio()-1), c.Probability())
 	if i > 0 && a.Steps[i-1].Bound != nil {
 		next := a.Steps[i-1].Bound
@@ -329,7 +329,7 @@ func (a *Report) sayMoments(b *strings.Builder) {
 	switch {
 	case !right:
 	case wrong != nil:
-		fmt.Fprintf(b, "The solver's error still matters for means and standard deviations: %s.\n", strings.Join(wrong, "; "))
+		fmt.Fprintf(b, "However, the solver's error matters for means and standard deviations: %s.\n", strings.Join(wrong, "; "))
 	case open != nil:
 		fmt.Fprintf(b, "The verdict on means and standard deviations is still undecided for %s.\n", strings.Join(open, ", "))
 	case len(heavy) < len(a.Params):

@@ -42,7 +42,7 @@ func (c Certificates) String() string {
 func (e *Enough) String() string {
 	var b strings.Builder
 	if e.Found {
-		fmt.Fprintf(&b, "Small enough: %v. At 95 %% of the points that were checked, and at all modes, the shifts are at most %.2g sd and D is at most %.2g. The number of points is %d, including the modes.\n", e.Setup, e.At.Shift, e.At.D, e.Draws)
+		fmt.Fprintf(&b, "Small enough: %v. At 95 %% of the points that were checked, and at all modes, the shifts are at most %.2g sd and D is at most %.2g; %d points were checked, including the modes.\n", e.Setup, e.At.Shift, e.At.D, e.Draws)
 		if e.At.Size == e.Levels[0].Size {
 			b.WriteString("No larger setting was tried.\n")
 		}
@@ -96,7 +96,7 @@ func (c *Certificate) Answer(threshold float64) string {
 		fmt.Fprintf(&b, "The distributions of data that the two solvers predict differ by a total variation of %.2g and a Kullback–Leibler divergence of %.2g.\n", m.TV, m.KL)
 	}
 	if m.Misfit > 0 {
-		fmt.Fprintf(&b, "The residuals are larger than the measurement errors can explain. Therefore the solver's error may move a parameter by another %.2g sd; the bound includes this.\n", m.Misfit)
+		fmt.Fprintf(&b, "The residuals are larger than the measurement errors can explain. Together with such residuals, the errors in the derivatives of the solution may move a parameter by another %.2g sd; the bound includes this.\n", m.Misfit)
 	}
 	if d := m.OwnD; d <= threshold/10 {
 		fmt.Fprintf(&b, "The reference's own D is %.1g.\n", d)

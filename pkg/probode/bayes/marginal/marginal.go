@@ -60,7 +60,7 @@ func Posterior(ctx context.Context, m bayes.Model, s Settings) (*bayes.Posterior
 	diffusion := slices.Index(names, s.Diffusion.Name)
 	switch {
 	case s.Diffusion.Name != "" && diffusion < 0:
-		return nil, fmt.Errorf("marginal: the model has no parameter %q: name one of its Params as the diffusion", s.Diffusion.Name)
+		return nil, fmt.Errorf("marginal: the diffusion has the name %q, but the model has no parameter of this name: want one of its Params", s.Diffusion.Name)
 	case s.Diffusion.Name == "" && !(s.Diffusion.Value > 0):
 		return nil, fmt.Errorf("marginal: the diffusion is %g: want a number > 0", s.Diffusion.Value)
 	}

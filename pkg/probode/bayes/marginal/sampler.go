@@ -74,13 +74,13 @@ func (s Integrated) Replace(ctx context.Context, p *bayes.Posterior) (*bayes.Pos
 func (s Integrated) Prepare(_ context.Context, d *bayes.Density, _ func() (*bayes.Modes, error)) (sample.Sampler, []string, error) {
 	m, ok := d.Posterior().Mesh.(*mesh)
 	if !ok {
-		return nil, nil, fmt.Errorf("%v: the mesh of the posterior is %v: want the mesh of a posterior made by Replace", s, d.Posterior().Mesh)
+		return nil, nil, fmt.Errorf("%v: the mesh of the posterior is %v: want a posterior that was made by Replace", s, d.Posterior().Mesh)
 	}
 	spreads := slices.Sorted(maps.Keys(m.of.Posterior().Spreads()))
 	if len(spreads) == 0 {
 		return s, nil, nil
 	}
-	return s, []string{fmt.Sprintf("the size of the measurement errors is unknown (%s). With a coarse step, the solution computed by %v may fit the noise in the data, and this size is then underestimated: compare the draws with those for half the step", strings.Join(spreads, ", "), s)}, nil
+	return s, []string{fmt.Sprintf("the size of the measurement errors is unknown (%s). If the step is coarse, the solution computed by %v may fit the noise in the data, so that the measurement errors seem too small: compare the draws with those for half the step", strings.Join(spreads, ", "), s)}, nil
 }
 
 // Kernel returns the kernel of one chain. With each draw, the kernel stores two

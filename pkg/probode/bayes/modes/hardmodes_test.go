@@ -63,7 +63,7 @@ func TestHardModes(t *testing.T) {
 			if copy(f, th); th[0] < 0 || th[0] > 2 || th[1] < 1 || th[1] > 5 {
 				f[0] = math.NaN()
 			}
-		}), 1, true, "draws from the prior, so modes near the other draws may be missing"},
+		}), 1, true, "draws from the prior, so modes may have been missed where the equations could not be solved"},
 		// Its maximum is a curve, and so are the ways between its points.
 		{"a ring", direct(wide, 2, []float64{9}, 0.1, func(f, th []float64) { f[0] = th[0]*th[0] + th[1]*th[1] }), 1, true, ""},
 		{"a banana", direct(normal, 2, []float64{0}, 0.05, func(f, th []float64) { f[0] = th[1] - th[0]*th[0] }), 1, true, ""},

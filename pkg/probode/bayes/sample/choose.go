@@ -171,9 +171,9 @@ func fitting(ctx context.Context, q *bayes.Posterior, seed uint64) (Sampler, str
 	case len(several) > 1 && d <= mostTempered:
 		return Tempering{}, fmt.Sprintf("there are %d modes, and parallel tempering moves the chains between them", len(several)), nil
 	case share >= nearlyNormal && d <= fewParameters:
-		return Deterministic{}, fmt.Sprintf("one mode was found, which is nearly Gaussian (the effective sample size of draws from the approximation is %.0f %% of the number of draws), and there %s", 100*share, few), nil
+		return Deterministic{}, fmt.Sprintf("the only mode that was found is nearly Gaussian (the effective sample size of draws from the approximation is %.0f %% of the number of draws), and there %s", 100*share, few), nil
 	case share < nearlyNormal && d <= mostTempered && d > 1:
-		return Tempering{}, fmt.Sprintf("one mode was found, which is not Gaussian (the effective sample size of draws from an approximation is %.0f %% of the number of draws), so there may be other regions that no search has found", 100*share), nil
+		return Tempering{}, fmt.Sprintf("the only mode that was found is not Gaussian (the effective sample size of draws from an approximation is %.0f %% of the number of draws), and there may be other regions of high density, which no search has found", 100*share), nil
 	case !differentiable:
 		return Deterministic{}, "its solutions have no derivatives", nil
 	case len(several) > 1:
@@ -181,7 +181,7 @@ func fitting(ctx context.Context, q *bayes.Posterior, seed uint64) (Sampler, str
 	case best.Cov == nil:
 		return NUTS{}, "the data do not determine all parameters, so the posterior is not Gaussian; gradients of its density are available", nil
 	case share < nearlyNormal:
-		return NUTS{}, fmt.Sprintf("gradients of the posterior are available, but it is not Gaussian (the effective sample size of draws from an approximation is %.0f %% of the number of draws)", 100*share), nil
+		return NUTS{}, fmt.Sprintf("the posterior is not Gaussian (the effective sample size of draws from an approximation is %.0f %% of the number of draws), and gradients of its density are available", 100*share), nil
 	}
 	return SplitHMC{}, fmt.Sprintf("there are %d parameters, gradients are available, and the posterior is nearly Gaussian (the effective sample size of draws from the approximation is %.0f %% of the number of draws)", d, 100*share), nil
 }

@@ -98,7 +98,7 @@ func TestChooseNUTS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasPrefix(plan.Why, "nuts, because gradients of the posterior are available, but it is not Gaussian (") {
+	if !strings.HasPrefix(plan.Why, "nuts, because the posterior is not Gaussian (") {
 		t.Errorf("the reason is %q", plan.Why)
 	}
 }
@@ -217,7 +217,7 @@ func TestChooseFew(t *testing.T) {
 		if only := strings.HasSuffix(plan.Why, "; the searches for modes began only at the given starts"); only != (from != nil) {
 			t.Errorf("from %v: the reason is %q", from, plan.Why)
 		}
-		if !strings.HasPrefix(plan.Why, "deterministic, because one mode was found, which is nearly Gaussian") || len(plan.Posterior.Modes.Modes) != 1 {
+		if !strings.HasPrefix(plan.Why, "deterministic, because the only mode that was found is nearly Gaussian") || len(plan.Posterior.Modes.Modes) != 1 {
 			t.Errorf("the reason is %q", plan.Why)
 		}
 		got := plan.Posterior.Modes.Highest()

@@ -99,7 +99,7 @@ func (s PCNWithinGibbs) Prepare(ctx context.Context, d *bayes.Density, modes fun
 	}
 	theta := make([]float64, len(p.Params))
 	e.Constrain(theta, s.gaussian.mean[:len(theta)])
-	return s, []string{fmt.Sprintf("joint moves of θ and ξ are also proposed, from a Gaussian approximation around %s with %d coordinates for ξ", p.Format(theta), len(s.gaussian.blocks))}, nil
+	return s, []string{fmt.Sprintf("joint moves of θ and ξ are also proposed, from a Gaussian approximation around %s, which includes %d directions of ξ", p.Format(theta), len(s.gaussian.blocks))}, nil
 }
 
 // Kernel returns the kernel of one chain.

@@ -223,7 +223,7 @@ func (s Reweighted) inner() Sampler {
 // Check returns an error if the draws of the sampler cannot be reweighted.
 func (s Reweighted) Check(d *bayes.Density) error {
 	if t := s.inner().Target(); !t.Reweightable {
-		return fmt.Errorf("sample: Reweighted cannot use the sampler %v, which draws from %v: want a sampler of p₀(θ | Y) or p(θ, ξ | Y) that gives the log likelihood of each draw", s.inner(), t.Distribution)
+		return fmt.Errorf("sample: Reweighted cannot use the sampler %v, which draws from %v: want a sampler that draws from p₀(θ | Y) or p(θ, ξ | Y) and gives the log likelihood of each draw", s.inner(), t.Distribution)
 	}
 	if s.Workers < 0 {
 		return fmt.Errorf("sample: Reweighted.Workers is %d: want a number ≥ 0", s.Workers)

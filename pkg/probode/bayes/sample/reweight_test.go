@@ -158,7 +158,7 @@ func TestReweightErrors(t *testing.T) {
 		}
 	}
 	_, err := sample.Run(context.Background(), decayPosterior(1, decayY), sample.Reweighted{Sampler: sample.RedrawOnAccept{}}, mcmc.Settings{})
-	if err == nil || !strings.Contains(err.Error(), "want a sampler of p₀(θ | Y)") {
+	if err == nil || !strings.Contains(err.Error(), "want a sampler that draws from p₀(θ | Y)") {
 		t.Errorf("error %v", err)
 	}
 }

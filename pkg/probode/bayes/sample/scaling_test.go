@@ -93,7 +93,7 @@ func TestScaling(t *testing.T) {
 		}
 	}
 	set.Scaling = probode.ScaleStep
-	if _, err := bayes.CalibrateAlpha(ctx, p, mode, set); err == nil || !strings.Contains(err.Error(), "α is to be calibrated for noise of the method, but the setup uses noise scaled by local errors") {
+	if _, err := bayes.CalibrateAlpha(ctx, p, mode, set); err == nil || !strings.Contains(err.Error(), "Scaling is noise of the method in the settings of the calibration and noise scaled by local errors in the Setup") {
 		t.Errorf("another scaling: %v", err)
 	}
 	// The method's own noise on a grid that has local errors.

@@ -43,7 +43,7 @@ func Store(ctx context.Context, p *bayes.Posterior, sampler Sampler, dir string,
 		return err
 	}
 	if _, ok := sampler.(Finisher); ok {
-		return fmt.Errorf("sample: %v processes all chains in memory, but Store writes them to files: pass the inner Sampler to Store, and process the chains after store.Read", sampler)
+		return fmt.Errorf("sample: Store cannot use %v, which processes the chains after the last draw: pass the inner Sampler to Store, read the chains with store.Read, and then process them", sampler)
 	}
 	mark, err := newProbe(p)
 	if err != nil {

@@ -309,13 +309,13 @@ func TestStreamRefusesAnotherModel(t *testing.T) {
 		}},
 		{"step", "step is 0.25 in the file and 0.2 now", func(p *bayes.Posterior, _ *sample.Sampler, _ *mcmc.Settings) { p.Mesh = probode.Uniform(0.2) }},
 		{"data", "data is ", func(p *bayes.Posterior, _ *sample.Sampler, _ *mcmc.Settings) { p.Experiments[0].Data.Y[0][0] = 0.81 }},
-		{"equations, by a rounding", "this is an effect of rounding: this version of the program does the arithmetic in a different order", func(p *bayes.Posterior, _ *sample.Sampler, _ *mcmc.Settings) {
+		{"equations, by a rounding", "this is an effect of rounding, because this version of the program does the arithmetic in a different order", func(p *bayes.Posterior, _ *sample.Sampler, _ *mcmc.Settings) {
 			p.Experiments[0].Problem.F = func(f []float64, _ float64, x, th []float64) { f[0] = -th[0] * x[0] * (1 + 1e-15) }
 		}},
 		{"equations", "the model, the solver or the sampler has changed since the chain was begun", func(p *bayes.Posterior, _ *sample.Sampler, _ *mcmc.Settings) {
 			p.Experiments[0].Problem.F = func(f []float64, _ float64, x, th []float64) { f[0] = -th[0] * x[0] * 1.001 }
 		}},
-		{"observations", "this is an effect of rounding: ", func(p *bayes.Posterior, _ *sample.Sampler, _ *mcmc.Settings) {
+		{"observations", "this is an effect of rounding, because ", func(p *bayes.Posterior, _ *sample.Sampler, _ *mcmc.Settings) {
 			p.Experiments[0].Observe = func(dst []float64, _ float64, x, _ []float64) { dst[0] = x[0] + 1e-15 }
 		}},
 		{"sampler", "scheme is pcn,PCNWithinGibbs{Proposal:AdaptiveMetropolis{", func(_ *bayes.Posterior, sampler *sample.Sampler, _ *mcmc.Settings) {
@@ -395,7 +395,7 @@ func TestStreamRefusesAnotherDensity(t *testing.T) {
 
 func TestStreamRefusesReweighted(t *testing.T) {
 	err := sample.Store(context.Background(), streamModel(nil), sample.Reweighted{Accurate: probode.Setup{Mesh: probode.Uniform(0.01)}}, t.TempDir(), streamSettings, store.Options{})
-	if err == nil || !strings.Contains(err.Error(), "deterministic, reweighted processes all chains") {
+	if err == nil || !strings.Contains(err.Error(), "Store cannot use deterministic, reweighted, which processes the chains") {
 		t.Errorf("%v, want a refusal", err)
 	}
 }

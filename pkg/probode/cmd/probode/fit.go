@@ -379,7 +379,7 @@ func writeProfiles(out io.Writer, file *modelfile.File, p *modelfile.ProfileLike
 	}
 	fmt.Fprintf(out, "\n%s\n", text.Table(rows, func(c int) bool { return c == 0 || c == 3 }))
 	if len(elsewhere) > 0 {
-		fmt.Fprintf(out, "The confidence region extends beyond these intervals: there are other points at which the log-likelihood is less than %.3g below its best value: %s. Each interval covers only the part of the region around the best end point.\n",
+		fmt.Fprintf(out, "The confidence region extends beyond these intervals. There are other points at which the log-likelihood is less than %.3g below its best value: %s. Each interval covers only the part of the region around the best end point.\n",
 			p.Drop, strings.Join(elsewhere, "; "))
 	}
 	if len(unknown) > 0 {
@@ -391,7 +391,7 @@ func writeProfiles(out io.Writer, file *modelfile.File, p *modelfile.ProfileLike
 		if unbounded {
 			far += " (or, for a parameter without a bound, as far as the profile was computed)"
 		}
-		fmt.Fprintf(out, "The data do not determine %s: %s, the profile stays less than %.3g below the best value.\n", strings.Join(open, ", "), far, p.Drop)
+		fmt.Fprintf(out, "The data do not determine %s: %s, the profile falls by less than %.3g from the best value.\n", strings.Join(open, ", "), far, p.Drop)
 	case len(elsewhere)+len(unknown) > 0: // it has been said
 	case searches == 1:
 		fmt.Fprintln(out, "The data determine all parameters within their bounds, unless there are other optima, which a single search cannot find.")

@@ -22,7 +22,7 @@ The flags:
 // The function generate() translates a model into a Go file.
 func generate(_ context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("generate", flag.ContinueOnError)
-	condition := flags.String("condition", "", "`ID` of the condition whose equations are written; default: the first one in the data or, without data, in the model")
+	condition := flags.String("condition", "", "`ID` of the condition whose equations are written; default: the first condition in the data, or in the model if there are no data")
 	pkg := flags.String("package", "main", "`name` of the package")
 	function := flags.String("name", "Problem", "`name` of the function")
 	file := flags.String("out", "", "`file` for the Go code; default: standard output")

@@ -48,7 +48,7 @@ func likelihood(ctx context.Context, args []string, out io.Writer) error {
 	how := solving{flags: flags}
 	flags.StringVar(&how.rtol, "rtol", "", "relative `tolerance` of the solver; default: small enough for an error of at most 1e-7")
 	flags.StringVar(&how.atol, "atol", "", "absolute `tolerance`; default: see probode solve -help")
-	flags.Float64Var(&how.longest, "max-step", 0, "longest `step`, inf for no bound; 0: 1/128 of the span if the equations depend on time, otherwise no bound")
+	flags.Float64Var(&how.longest, "max-step", 0, "longest `step`; inf: no limit; 0: 1/128 of the span if the equations depend on time, otherwise no limit")
 	flags.Float64Var(&how.step, "step", 0, "equal `steps` of at most this size between the observation times, instead of error control")
 	flags.StringVar(&how.method, "method", "radau5", "`method`: "+methods.Help)
 	gradient := flags.Bool("gradient", false, "print the gradient, too")

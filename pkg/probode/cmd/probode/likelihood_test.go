@@ -300,7 +300,7 @@ func TestPEtab(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"2 of 3 problems load, and for 2 the log-likelihood was computed", strconv.FormatFloat(v.LogLikelihood, 'f', 8, 64), "PEtab 2.0.0"} {
+	for _, want := range []string{"2 of 3 problems could be read, and the log-likelihood was computed for 2", strconv.FormatFloat(v.LogLikelihood, 'f', 8, 64), "PEtab 2.0.0"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}

@@ -80,7 +80,7 @@ func newExact(flags *flag.FlagSet) *model {
 	flags.StringVar(&m.preset, "case", "", "complete `model`: "+strings.Join(cases.Names(), ", "))
 	flags.StringVar(&m.file, "model", "", "YAML `file`: a model file or a PEtab problem")
 	flags.BoolVar(&m.outside, "outside", false, outsideHelp)
-	flags.StringVar(&m.data, "data", "", "`file` that contains the data as a table with a header row; by default the data of the case, or those that the model file names")
+	flags.StringVar(&m.data, "data", "", "`file` that contains the data as a table with a header row; default: the data given by the case or the model file")
 	flags.StringVar(&m.time, "time", "", "`column` of the times in -data; default: the name given by the case or the model file")
 	flags.StringVar(&m.method, "method", "", "`method`: "+methods.Help+"; default: the method of the case, or radau5 for a model file")
 	flags.Float64Var(&m.step, "step", 0, "step `size` of the solver; default: the step size of the case")

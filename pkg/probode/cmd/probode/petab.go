@@ -17,9 +17,9 @@ import (
 	modelfile "github.com/probode/probode/pkg/probode/model"
 )
 
-const petabHelp = `Tries PEtab problems. The table shows which problems load, with the log-likelihood at
-the nominal parameters (including all constants, without priors) and the time of the
-computation, and which problems are refused, and why.
+const petabHelp = `Tries PEtab problems. For each problem that can be read, the table shows the
+log-likelihood at the nominal parameters (including all constants, without priors) and
+the time of the computation. For each problem that is refused, it shows the reason.
 
   probode petab Benchmark-Models
   probode petab Boehm_JProteomeRes2014 Fiedler_BMCSystBiol2016
@@ -75,7 +75,7 @@ func petab(ctx context.Context, args []string, out io.Writer) error {
 		show(i+1, len(files), "")
 	}
 	fmt.Fprint(out, text.Table(rows, func(c int) bool { return c == 0 || c == 8 }))
-	_, err := fmt.Fprintf(out, "\n%d of %d problems load, and for %d the log-likelihood was computed\n", loaded, len(files), computed)
+	_, err := fmt.Fprintf(out, "\n%d of %d problems could be read, and the log-likelihood was computed for %d\n", loaded, len(files), computed)
 	return err
 }
 

@@ -126,7 +126,7 @@ func (r *sampleRun) parse(args []string) error {
 	flags := flag.NewFlagSet("sample", flag.ContinueOnError)
 	r.model = newModel(flags)
 	name := flags.String("scheme", "", "how to draw: "+samplerNames()+"; default: see above")
-	flags.StringVar(&r.start, "start", "", "starting points of the search for modes: the best end points in this `file`, written by probode fit -json, or nominal for the nominal parameters; default: draws from the prior or, if there are many parameters, the nominal parameters. The chains start around the modes. With -start prior, the chains start at draws from the prior")
+	flags.StringVar(&r.start, "start", "", "where the search for modes begins: a `file` written by probode fit -json (its best end points), or nominal (the nominal parameters); default: draws from the prior or, if there are many parameters, the nominal parameters. The chains start around the modes or, with -start prior, at draws from the prior")
 	flags.StringVar(&r.dir, "dir", "", "`directory` for the draws")
 	only := flags.String("chain", "", "draw only the chain with this `number`, or the chains of a list such as 1,3; the first chain has the number 1")
 	s := &r.settings
@@ -454,7 +454,7 @@ func sufficient(c *mcmc.Chains) (enough, hopeless bool, words string) {
 	}
 	words += fmt.Sprintf("caution: the draws of %s are not sufficient: want %.0f effective draws and R̂ below 1.01\n", strings.Join(names, ", "), wanted)
 	if hopeless = !(least*lastDraws >= wanted*float64(n)); hopeless {
-		words += fmt.Sprintf("At this rate even %d draws would not be sufficient. To continue anyway, set -draws to the number of draws.\n", lastDraws)
+		words += fmt.Sprintf("At this rate even %d draws would not be sufficient. To continue anyway, choose a number of draws with -draws.\n", lastDraws)
 	}
 	return false, hopeless, words
 }
@@ -496,7 +496,7 @@ func chainList(text string, chains int) ([]int, error) {
 	for _, part := range strings.Split(text, ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(part))
 		if err != nil || n < 1 || n > chains || seen[n] {
-			return nil, fmt.Errorf("-chain %s: want numbers from 1 to %d, each at most once", text, chains)
+			return nil, fmt.Errorf("-chain %s: want different numbers from 1 to %d", text, chains)
 		}
 		seen[n] = true
 		out = append(out, n-1)
@@ -510,7 +510,7 @@ func chainList(text string, chains int) ([]int, error) {
 func checkFolder(dir string) error {
 	info, err := os.Stat(dir)
 	if _, there := os.Lstat(dir); there == nil && (err != nil || !info.IsDir()) {
-		return fmt.Errorf("-dir %s: this is not a directory: want the name of a directory, or a new name", dir)
+		return fmt.Errorf("-dir %s: this is not a directory: want a directory, or a name that does not exist yet", dir)
 	}
 	above := filepath.Clean(dir)
 	for err != nil && filepath.Dir(above) != above {

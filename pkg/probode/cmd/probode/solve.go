@@ -56,13 +56,13 @@ func solve(ctx context.Context, args []string, out io.Writer) error {
 	flags.StringVar(&s.problem, "problem", "", "`name` of a built-in problem: "+strings.Join(problems.Names(), ", "))
 	flags.StringVar(&s.model, "model", "", "YAML `file`: a model file or a PEtab problem")
 	flags.BoolVar(&s.outside, "outside", false, outsideHelp)
-	flags.StringVar(&s.condition, "condition", "", "with -model: `ID` of the condition for which the model is solved; default: the first one in the data or, without data, in the model")
+	flags.StringVar(&s.condition, "condition", "", "with -model: `ID` of the condition for which the model is solved; default: the first condition in the data, or in the model if there are no data")
 	s.solving = solving{flags: flags, frozen: true}
 	flags.StringVar(&s.method, "method", "am1", "`method`, see above")
 	flags.StringVar(&s.linearize, "linearize", "", "linearisation of am0 to am4: newton, current or predictor")
 	flags.Float64Var(&s.step, "step", 0, "`size` of the steps")
 	flags.StringVar(&s.rtol, "rtol", "", "relative `tolerance`")
-	flags.StringVar(&s.atol, "atol", "", "absolute `tolerance`: one number, or a list with one for each component; default: for each component, its largest absolute value times a thousandth of the relative tolerance")
+	flags.StringVar(&s.atol, "atol", "", "absolute `tolerance`: one number, or a list with one for each component; default: for each component, rtol/1000 times its largest absolute value")
 	flags.StringVar(&s.times, "times", "", "`list` of times for the rows of the table; default: the points of the grid")
 	flags.StringVar(&s.theta, "theta", "", "`list` of parameter values, as name=value,…; the other parameters have their nominal values")
 	flags.StringVar(&s.span, "span", "", "`from,to`: another time span")
@@ -372,7 +372,7 @@ func (s *solution) noisy(ctx context.Context, p *probode.Problem, m probode.Meth
 func (s *solution) accurate(ctx context.Context, p *probode.Problem, times []float64) ([][]float64, error) {
 	switch {
 	case s.set("step"):
-		return nil, errors.New("-step has no meaning with -method reference: -rtol and -atol bound its error")
+		return nil, errors.New("-step has no meaning with -method reference: use -rtol and -atol")
 	case s.paths != 0:
 		return nil, errors.New("-paths has no meaning with -method reference, which has no noise")
 	case s.linearize != "":

@@ -29,7 +29,7 @@ func (m *model) starts(start string) (from [][]float64, err error) {
 		return nil, nil
 	}
 	if m.loaded == nil {
-		return nil, errors.New("this value can be used only with -model, because a case has neither a fit nor nominal parameters")
+		return nil, errors.New("want prior, because without -model there are no nominal parameters and no fit")
 	}
 	all, err := startsOf(m.loaded, start, math.Inf(1))
 	if err != nil {

@@ -232,7 +232,7 @@ func (f *file) restore(ctx context.Context, here maker) error {
 		a := mcmc.NewArchive(state)
 		c.State(a)
 		if err := a.Err(); err != nil {
-			return fmt.Errorf("store: %s cannot be used: the sampler cannot read it: %w", f.statePath(), err)
+			return fmt.Errorf("store: the sampler cannot read %s: %w", f.statePath(), err)
 		}
 		return nil
 	}
@@ -263,7 +263,7 @@ func (f *file) restore(ctx context.Context, here maker) error {
 			if d == nil {
 				return fmt.Errorf("store: %s: the chain cannot be resumed: repeating its last %d iterations leads to the same draw, but to a different state of the sampler: the sampler or its settings have changed", f.statePath(), at-from)
 			}
-			return fmt.Errorf("store: %s: the chain cannot be resumed: repeating its last %d iterations leads to a different draw, %.17g instead of %.17g, a relative difference of %.1g; %s",
+			return fmt.Errorf("store: %s: the chain cannot be resumed: repeating its last %d iterations leads to a different draw, %.17g instead of %.17g (relative difference %.1g): %s",
 				f.statePath(), at-from, d.is, d.was, d.relative, d.cause(there, here))
 		}
 	}

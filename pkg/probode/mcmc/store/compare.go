@@ -98,7 +98,7 @@ func roundingHint(d *mismatch, there, here maker) string {
 	if there[3] == here[3] || d.key == lengthKey || there[3].Value == "" {
 		return ""
 	}
-	return fmt.Sprintf(" (the chains come from builds or processors that round differently, %v and %v; this difference is enough to change a hash of log densities)", there, here)
+	return fmt.Sprintf(" (the chains come from builds or processors that round differently, %v and %v: rounding alone can change a hash of log densities)", there, here)
 }
 
 // The function compare() returns an error if the draws in dir were made with settings

@@ -123,5 +123,5 @@ func (c *change) cause(there, here maker) string {
 	} else if there[1] != here[1] {
 		why = "another version of Go rounds differently"
 	}
-	return fmt.Sprintf("this is an effect of rounding: %s (stored: %v; on this machine: %v): continue on the machine where the chain was begun, or begin in another directory", why, there, here)
+	return fmt.Sprintf("this is an effect of rounding, because %s (stored: %v; on this machine: %v): continue on the machine where the chain was begun, or begin in another directory", why, there, here)
 }

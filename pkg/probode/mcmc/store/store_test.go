@@ -566,7 +566,7 @@ func TestRunRefusesOtherSettings(t *testing.T) {
 	err := run(context.Background(), func(i int) mcmc.Kernel {
 		return &walker{mcmc.Metropolis{Target: standard, Proposal: bare{}}, 0}
 	}, dir, s)
-	if err == nil || !strings.Contains(err.Error(), "chain-1.state cannot be used: the sampler cannot read it") {
+	if err == nil || !strings.Contains(err.Error(), "store: the sampler cannot read "+filepath.Join(dir, "chain-1.state")) {
 		t.Errorf("error %v for another kernel", err)
 	}
 	same(t, "another kernel", contents(t, dir), under)

@@ -72,7 +72,7 @@ func checkMeta(meta []mcmc.Field) error {
 		case !utf8.ValidString(f.Value):
 			return fmt.Errorf("store: value %q of %s in Options.Meta: want valid UTF-8", text.Clip(f.Value), text.Clip(f.Key))
 		case f.Value != strings.TrimSpace(f.Value) || !printable(f.Value):
-			return fmt.Errorf("store: value %q of %s in Options.Meta: want one line without control characters that neither begins nor ends with a space", text.Clip(f.Value), f.Key)
+			return fmt.Errorf("store: value %q of %s in Options.Meta: want one line without control characters, and without a space at its beginning or end", text.Clip(f.Value), f.Key)
 		}
 	}
 	return nil

@@ -36,7 +36,7 @@ type Surface struct {
 // one line.
 func Plane(x, y []float64, f float64, m int) (Surface, error) {
 	if len(x) != len(y) || f < 0 || m < 0 {
-		panic(fmt.Sprintf("kde: %d values of x, %d of y, a factor of %v and %d points: want as many values of y as of x, and a factor and a number of points ≥ 0", len(x), len(y), f, m))
+		panic(fmt.Sprintf("kde: x has length %d, y has length %d, the factor is %v, and the number of points is %d: want equal lengths, and a factor and a number of points ≥ 0", len(x), len(y), f, m))
 	}
 	if err := drawable(3, x, y); err != nil {
 		return Surface{}, err

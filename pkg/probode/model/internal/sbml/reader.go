@@ -68,7 +68,7 @@ func (s *reader) mathOf(e *tree.Element, local map[string]*expr.Node) *expr.Node
 		s.Failf(m.Line, "<%s> holds a lambda: want an expression", e.Name)
 	}
 	if n.Boolean() != (e.Name == "trigger") {
-		s.Failf(m.Line, "<%s> holds a condition instead of a number, or a number instead of a condition", e.Name)
+		s.Failf(m.Line, "the formula in <%s> has the wrong type: want a condition in <trigger>, and a number elsewhere", e.Name)
 	}
 	n = n.Substitute(local)
 	for _, name := range n.Symbols() {

@@ -57,7 +57,7 @@ func yamlMessage(err error) string {
 // of this limit, nested aliases cause an error instead of gigabytes of values.
 func (s *File) node(y *yaml.Node, depth int, left *int) *Node {
 	if *left--; *left < 0 {
-		s.Failf(y.Line, "found more than %d values after all aliases are expanded", maxNodes)
+		s.Failf(y.Line, "found more than %d values after the expansion of all aliases", maxNodes)
 	}
 	if depth > MaxDepth {
 		s.Failf(y.Line, "values are nested more than %d levels deep", MaxDepth)
