@@ -415,7 +415,7 @@ func TestGrazing(t *testing.T) {
 		t.Error("an event where the state stays positive")
 	}
 	held, x := holdAt(t, p, s, []float64{2}), make([]float64, 2)
-	if err := held.States(context.Background(), x, []float64{-0.01}, nil); err == nil || !strings.Contains(err.Error(), "touch happens at an additional time") {
+	if err := held.States(context.Background(), x, []float64{-0.01}, nil); err == nil || !strings.Contains(err.Error(), "touch also happens") {
 		t.Errorf("the event that the held grid does not have: %v", err)
 	}
 	p.Theta = []float64{-1e-4} // it falls below 0 from .99 to 1.01
