@@ -45,9 +45,9 @@ func Interruptible() (context.Context, context.CancelFunc) {
 	return ctx, stop
 }
 
-// Parse parses the arguments `args`, which may contain only flags. For -h it prints the
-// usage to the output of `flags` and returns flag.ErrHelp. For any other error, the
-// message is a single line that lists the flags.
+// Parse parses the arguments `args`, which may contain only flags. If -h is among the
+// arguments, Parse prints the usage to the output of `flags` and returns flag.ErrHelp.
+// The message of any error other than flag.ErrHelp is a single line that lists the flags.
 func Parse(flags *flag.FlagSet, args []string) error {
 	out, usage := flags.Output(), flags.Usage
 	flags.SetOutput(io.Discard)

@@ -1,6 +1,7 @@
-// Package probode solves ordinary differential equations with integrators whose numerical
-// error is part of the result: they give not one solution but a distribution over
-// solutions, about as wide as the error of the method.
+// Package probode solves ordinary differential equations with probabilistic integrators.
+// A probabilistic integrator returns not a single solution but a distribution over
+// solutions. If the noise scale is calibrated, the spread of this distribution is about
+// as large as the error of the method.
 //
 // The package implements the implicit probabilistic integrators of Teymur, Lie, Sullivan
 // & Calderhead [T18], which are of Adams–Moulton type. The package also implements the

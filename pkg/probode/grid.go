@@ -68,9 +68,9 @@ func NewGrid(p *Problem, theta, times []float64) (*Grid, error) {
 	})
 }
 
-// UniformGrid returns the grid of equal steps between events: each segment is divided
-// into the fewest equal steps of length at most h. UniformGrid returns an error if h is
-// longer than the span.
+// UniformGrid returns a grid in which each segment between events is divided into the
+// smallest number of equal steps of length at most h. UniformGrid returns an error if h
+// is longer than the span.
 func UniformGrid(p *Problem, theta []float64, h float64) (*Grid, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -413,8 +413,8 @@ func (g *Grid) Grows() bool { return len(g.seg) == 0 }
 
 // Place returns the position of grid point i. If no event time depends on θ, the position
 // is the time t[i]. If an event time depends on θ, the position is 0 at the beginning of
-// the segment and 1 at its end. Within a segment, the ratio of two step lengths, computed
-// from these positions, is the same for all θ, to the last bit.
+// the segment and 1 at its end. Within a segment, ratios of step lengths that are
+// computed from these positions are exactly the same for all θ.
 func (g *Grid) Place(i int) float64 {
 	if !g.moving {
 		return g.t[i]

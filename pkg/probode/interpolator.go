@@ -43,7 +43,7 @@ import (
 // An Interpolator is valid only for the grid of its Solver. If event times do not depend
 // on θ, an Interpolator never changes, and all clones of its Solver and any number of
 // goroutines can share it. If event times depend on θ, an Interpolator can be used only
-// with its own Solver, and only after a solve.
+// for the path that its own Solver computed last.
 type Interpolator struct {
 	g       *Grid
 	d       int
@@ -118,9 +118,9 @@ func (p *Interpolator) place(n int) {
 	p.first[n], p.weights[n] = first, w
 }
 
-// At writes the values of the path z at each of the times to dst in row-major order:
-// dst[n*d+k] is component k at the time with index n. The method At panics if the length
-// of an argument is wrong.
+// At interpolates the path z at all times of the Interpolator. The values are written to
+// dst in row-major order: dst[n*d+k] is component k at the time with index n. The method
+// At panics if the length of an argument is wrong.
 func (p *Interpolator) At(dst, z []float64) {
 	if len(dst) != len(p.first)*p.d {
 		panic(fmt.Sprintf("probode: dst has length %d: want %d·%d, for all times and components", len(dst), len(p.first), p.d))

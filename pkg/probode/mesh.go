@@ -6,9 +6,9 @@ import (
 	"fmt"
 )
 
-// Uniform is the Mesh with steps of size h. The time between two events is divided into
-// the smallest number of equal steps whose length is at most h. So the span need not be a
-// multiple of h. States at the observation times are interpolated; if there are few steps
+// Uniform is the Mesh with steps of size h. The span need not be a multiple of h: the
+// time between two events is divided into the smallest number of equal steps whose length
+// is at most h. States at the observation times are interpolated; if there are few steps
 // between events, use Through instead. Grid.String gives the actual size of the steps.
 type Uniform float64
 

@@ -16,9 +16,9 @@ import (
 // stores nothing between calls. Any number of goroutines can use one Problem at the same
 // time if its functions may be called concurrently.
 //
-// Grids and Solvers keep a pointer to their Problem, so do not change a Problem after a
-// Grid or a Solver has been made for it; change a copy instead. Note that a copy shares
-// the elements of Events, X0 and Theta with the original Problem.
+// Do not change a Problem after a Grid or a Solver has been made for it, because Grids
+// and Solvers keep a pointer to their Problem. Change a copy of the Problem instead. Note
+// that a copy shares the elements of Events, X0 and Theta with the original Problem.
 type Problem struct {
 	// Name appears in messages and figures.
 	Name string
@@ -93,12 +93,12 @@ type Problem struct {
 	// Theta is nil for a problem without parameters.
 	Theta []float64
 
-	// Band, if not nil, says that the Jacobian is banded. An implicit step then costs
-	// O(d kl (kl+ku)) instead of O(d³).
+	// Band, if not nil, says that the Jacobian is banded. If Band is set, an implicit
+	// step costs O(d kl (kl+ku)) instead of O(d³).
 	Band *Bandwidth
 
-	// Autonomous says that f does not depend on t. Setting this field saves an implicit
-	// multistep method one evaluation of f in each step.
+	// Autonomous says that f does not depend on t. If Autonomous is true, an implicit
+	// multistep method needs one fewer evaluation of f per step.
 	Autonomous bool
 
 	// Noiseless lists the components of the state, counted from 0, for which f is always
@@ -157,12 +157,12 @@ func (p *Problem) Initial(dst, theta []float64) {
 //
 //	θ′ = (θ, x₀ₖ, …).
 //
-// The initial values can then be inferred like any other parameter. The nominal values of
+// UnknownStart makes it possible to infer initial values from data. The nominal values of
 // the additional parameters are the initial values of p. The name of an additional
 // parameter is the name of the state followed by 0: hare0 for hare, x1_0 for x1. If the
-// name of the state contains a unit, the unit is omitted. The functions of p are called
-// with θ, not with θ′. UnknownStart panics if a component does not exist, or if p already
-// has a parameter with the name of an additional parameter.
+// name of the state contains a unit, the unit is omitted. The functions of p do not
+// receive the additional parameters. UnknownStart panics if a component does not exist,
+// or if p already has a parameter with the name of an additional parameter.
 func (p *Problem) UnknownStart(components ...int) *Problem {
 	if len(components) == 0 {
 		components = make([]int, p.Dim())
@@ -289,7 +289,7 @@ func (p *Problem) Title() string {
 }
 
 // Parameters returns a copy of the given θ, or of Theta if the given θ is nil. It is an
-// error if the length is wrong or a component is not a finite number.
+// error if θ has the wrong length, or if a component of θ is not a finite number.
 func (p *Problem) Parameters(given []float64) ([]float64, error) {
 	if given == nil {
 		given = p.Theta

@@ -9,7 +9,7 @@ import (
 )
 
 // A Setup says how a problem is solved: by which method, on which mesh, and with how much
-// noise. To get a different Setup, copy a Setup and change a field of the copy.
+// noise.
 type Setup struct {
 	Method Method
 
@@ -188,8 +188,8 @@ type Mesh interface {
 	// Bind prepares to solve p with s. The argument `times` holds the times at which
 	// states are needed; if the mesh has a grid, nil stands for all grid points. The
 	// argument `at` is the θ at which the grid is frozen and local errors are measured;
-	// nil stands for the nominal θ. Bind performs expensive preparations once; other
-	// goroutines use clones of the result.
+	// nil stands for the nominal θ. Bind can be slow, so call it once, and give every
+	// other goroutine a clone of the Path.
 	Bind(ctx context.Context, s Setup, p *Problem, at, times []float64) (Path, error)
 
 	// String describes the mesh in a few words, such as "h = 0.1".

@@ -20,9 +20,9 @@ import (
 // prevent that.
 type LikelihoodSettings struct {
 	// Tolerance is the tolerance of error-controlled solves. The zero value means that
-	// the tolerance is chosen automatically. For each experiment, the relative tolerance
-	// starts at 10⁻⁵. The tolerance is then repeatedly divided by 16, until the error of
-	// the experiment's log-likelihood is at most 10⁻⁷ divided by the number of
+	// the tolerance is chosen automatically. For each experiment, the first relative
+	// tolerance is 10⁻⁵. The tolerance is then repeatedly divided by 16, until the error
+	// of the experiment's log-likelihood is at most 10⁻⁷ divided by the number of
 	// experiments, or until rounding errors dominate. The error is estimated by a quarter
 	// of the last change of the log-likelihood. The estimate is conservative: the error
 	// decreases at least in proportion to the tolerance, so the remaining error is at
@@ -74,8 +74,8 @@ type steps struct {
 	most int
 }
 
-// Bind calls the Bind method of an Adaptive mesh. For the largest step of the mesh, see
-// LikelihoodSettings.MaxStep.
+// Bind returns a Path with the steps of an Adaptive mesh. LikelihoodSettings.MaxStep
+// describes the upper bound on the step length.
 func (m steps) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at, times []float64) (probode.Path, error) {
 	a := probode.Adaptive{Tolerance: m.Tolerance, Max: m.max, MaxSteps: cmp.Or(m.most, 1e6)}
 	switch {
@@ -141,8 +141,8 @@ type InstanceValue struct {
 
 	// Simulated contains the value of the formula for each row of data. Noise contains
 	// the standard deviation, or the scale, of the distribution of each measurement. The
-	// elements of Simulated and Noise are sorted by time; measurements at the same time
-	// are in the order of the file.
+	// elements of Simulated and Noise are sorted by time. Measurements at the same time
+	// are in the same order as in the file.
 	Simulated, Noise []float64
 
 	gradient []float64 // by parameter of the part

@@ -35,8 +35,8 @@ type Model struct {
 	timeName string // the name of the time in the model file
 }
 
-// A Parameter is a parameter of a File. A parameter may be estimated or known. All values
-// are on the linear scale, whatever Scale is.
+// A Parameter is a parameter of a File. A parameter may be estimated or known. Nominal,
+// Lower and Upper are on the linear scale, even if Scale is logarithmic.
 type Parameter struct {
 	ID, name     string
 	Nominal      float64 // NaN if the file gives none

@@ -91,8 +91,8 @@ func (p *File) estimated() (list []int) {
 // estimated parameters. As in LogLikelihood.At, theta contains the values of all
 // parameters on the linear scale. Many published optima lie on the edge of the support of
 // a prior. Many samplers work on an unbounded scale, on which the edge of the support is
-// infinitely far away. Point therefore moves a value into the support if the value lies
-// on the edge or outside. The new distance from the edge is 10⁻⁹ times the width of the
+// infinitely far away. Point moves values that lie on the edge of the support, or outside
+// it, into the support. The new distance from the edge is 10⁻⁹ times the width of the
 // support. The distance and the width are measured on the scale of the parameter or, if
 // the lower edge of the support is not positive, on the linear scale.
 func (p *File) Point(theta []float64) ([]float64, error) { return p.inside(theta, 0, 1e-9) }

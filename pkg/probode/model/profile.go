@@ -29,7 +29,7 @@ type ProfileLikelihood struct {
 	// has no bound, a default bound is used. On a logarithmic scale, the default bounds
 	// are the value at the optimum times 10¹⁰ and 10⁻¹⁰. On the linear scale, the
 	// distance between a default bound and the optimum is ten times a typical change of
-	// the parameter. If an end is open, the data do not limit the parameter on that side.
+	// the parameter. If an end is open, the data do not bound the parameter on that side.
 	// If Err is not nil, a closed end may merely be the point at which the computation of
 	// the profile stopped.
 	Lower, Upper         float64
@@ -68,14 +68,14 @@ type ProfileLikelihoods struct {
 // optimum that Fit has found. The argument `level` is the confidence level of the
 // intervals. The settings s have the same meaning as for Fit; the fields Starts and
 // `From` are not used. If a better point is found on a profile, a new search begins at
-// this point, and the profiles are computed again, at most ten times. If a better point
-// is still found on a profile after the last repetition, this profile is incomplete.
+// this point, and the profiles are computed again, at most ten times. If the last
+// repetition still finds a better point on a profile, this profile is incomplete.
 //
 // Each profile is computed outwards from the best optimum, until the likelihood has
-// fallen below the threshold. To find a second, higher ridge of the likelihood, the
-// profile is also computed from the end points of other searches within the interval. The
-// end points of the other searches, and the profiles of the other parameters, show
-// whether the likelihood exceeds the threshold outside the interval.
+// fallen below the threshold. To find a second ridge on which the likelihood is higher,
+// the profile is also computed from end points of other searches that lie within the
+// interval. The end points of the other searches, and the profiles of the other
+// parameters, show whether the likelihood exceeds the threshold outside the interval.
 //
 // At each point of a profile, the log-likelihood is maximised over the other parameters
 // with an estimated error of less than 0.02. The ends of the intervals are computed by

@@ -41,8 +41,8 @@ func Jacobian(fs []*Node, names []string) [][]*Node {
 // Gradient returns the derivatives of the sum Σ wᵢ fᵢ with respect to each of the names.
 // The argument `weights` contains the names of the wᵢ. A derivative is nil if it is
 // always zero. Gradient uses reverse accumulation: the derivative of the sum with respect
-// to each subexpression is computed only once. Therefore, for any number of names,
-// computing all derivatives takes only a few times as many operations as computing the
+// to each subexpression is computed only once. For any number of names, the computation
+// of all derivatives takes only a few times as many operations as the computation of the
 // sum [Griewank & Walther 2008, §3.2]. If piecewise expressions are nested deeply, a
 // derivative may be NaN wherever the derivative of an inactive piece is NaN. Gradient
 // panics in the same cases as [Node.Diff].

@@ -3,11 +3,11 @@
 // exactly. The package also writes expressions as text, MathML, LaTeX and Go, and
 // compiles them to programs, which allocate no memory when they run.
 //
-// The value of an expression is a number, or true or false if the expression is a
-// condition. It is an error to use a condition in place of a number, or a number in place
-// of a condition. Expressions may share parts; every operation except printing visits a
-// shared part only once. Only the parsers are recursive, and their depth is limited, so
-// large or deeply nested expressions cannot exhaust the stack.
+// The value of an expression is a number; the value of a condition is true or false. It
+// is an error to use a condition in place of a number, or a number in place of a
+// condition. Expressions may share parts; every operation except printing visits a shared
+// part only once. Only the parsers are recursive, and their depth is limited, so large or
+// deeply nested expressions cannot exhaust the stack.
 //
 // # Derivatives
 //
@@ -73,10 +73,10 @@ func apply(name string, args ...*Node) (*Node, error) {
 	return b.apply(name, args)
 }
 
-// Constant returns the value of the constant with the given name: pi, e, exponentiale, or
-// avogadro, whose value is that of the SBML specification. A model may use the name of a
-// constant for a quantity of its own, for example for a parameter e. [Compile] therefore
-// replaces the name of a constant by its value only if the name is not an input.
+// Constant returns the value of the constant with the given name: pi, e, exponentiale or
+// avogadro. The value of avogadro is the one in the SBML specification. A model may use
+// the name of a constant for a quantity of its own, for example for a parameter e.
+// [Compile] replaces the name of a constant by its value, unless the name is an input.
 func Constant(name string) (float64, bool) {
 	switch name {
 	case "pi":

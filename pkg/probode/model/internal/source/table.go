@@ -23,7 +23,7 @@ type Table struct {
 	index map[string]int
 }
 
-// A Row is a row of a table.
+// A Row holds the cells of one table row and its line number in the file.
 type Row struct {
 	Line  int
 	Cells []string // fewer than columns if the line ends early
