@@ -51,18 +51,20 @@ type Gradient struct {
 // Gradient computes the gradient of a function of the path z and stores it in g. The
 // argument w holds the derivatives of the function with respect to the states of the
 // path, and has the same length as z. Solve must have computed the path z for θ and ξ. If
-// event times depend on θ, z holds the states at grid points that move with θ.
+// event times depend on θ, the grid points move with θ, and z holds the states at the
+// moved points.
 //
 // Computing the gradient requires one backward pass through the steps, for any number of
 // parameters. With Problem.Pullback, or with FJ and FTheta, the gradient is exact up to
 // rounding, except for a few derivatives that are computed by central differences with a
 // relative error of 10⁻¹⁰. Central differences are used for the derivatives of event
-// times, of jumps without JumpPullback, and of Start without StartTheta. Central
-// differences also give ∂f/∂t if event times depend on θ, and the derivatives of the
-// Jacobian if the noise depends on the Jacobian. Without FJ, each evaluation of f in a
-// step requires 2d further evaluations of F. Without FTheta, each evaluation of f in a
-// step requires 2p further evaluations of F. The intermediate results of the steps are
-// not stored, so memory is needed only for z and w.
+// times, of jumps without JumpPullback, and of Start without StartTheta. If event times
+// depend on θ, ∂f/∂t is computed by central differences. If the noise depends on the
+// Jacobian, the derivatives of the Jacobian are computed by central differences, too.
+// Without FJ, each evaluation of f in a step requires 2d further evaluations of F.
+// Without FTheta, each evaluation of f in a step requires 2p further evaluations of F.
+// The intermediate results of the steps are not stored, so memory is needed only for z
+// and w.
 //
 // If the method is not a Reverser, Gradient computes the derivatives of the path with
 // respect to each parameter, as SolveTangents does. If the method is not a Reverser and

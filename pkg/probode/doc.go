@@ -7,7 +7,7 @@
 // & Calderhead [T18], which are of Adams–Moulton type. The package also implements the
 // explicit integrators of Conrad et al. [C16] and Teymur et al. [T16]. A numerical path
 // is a deterministic function Z(θ, ξ) of the parameters θ and of standard normal variates
-// ξ; ξ = 0 is the classical method. A Solver computes the path Z(θ, ξ).
+// ξ; ξ = 0 gives the classical method. A Solver computes the path Z(θ, ξ).
 //
 // # Where to start
 //
@@ -29,12 +29,12 @@
 // adams.Moulton{} is the backward Euler method, for problems that may be stiff.
 // adams.Moulton{Steps: 1} is the trapezoidal rule, which has order 2 and is still
 // A-stable. A larger value of Steps gives a higher order but a smaller region of
-// stability. The steps of adams.Bashforth and RungeKutta cost less than those of
-// adams.Moulton, but are suitable only for problems that are not stiff. Package methods
-// contains Radau and BDF for stiff problems, Gauss for mechanical systems, and methods
-// with random time steps. Package filter contains Gaussian filters. The page
-// docs/choosing-a-method.md compares all these methods, and docs/adding-a-method.md shows
-// how to write a method of your own.
+// stability. A step of adams.Bashforth or RungeKutta costs less than a step of
+// adams.Moulton, but these methods are suitable only for problems that are not stiff.
+// Package methods contains Radau and BDF for stiff problems, Gauss for mechanical
+// systems, and methods with random time steps. Package filter contains Gaussian filters.
+// The page docs/choosing-a-method.md compares all these methods, and
+// docs/adding-a-method.md shows how to write a method of your own.
 //
 // A Mesh determines the steps: steps of equal size (Uniform), steps that end at the
 // observation times (Through), or the steps of one error-controlled run (Frozen).

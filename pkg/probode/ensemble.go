@@ -21,8 +21,8 @@ type Settings struct {
 	StepSize float64
 	// Mesh, if not nil, generates the grid and takes the place of StepSize.
 	Mesh Mesh
-	// Scaling says how the size of the noise depends on the step; zero stands for the
-	// default for the grid.
+	// Scaling says how the size of the noise depends on the step; the zero value is
+	// ScaleDefault.
 	Scaling Scaling
 	// Alpha ≥ 0 is the noise scale; it multiplies the variance of the noise. Package
 	// calibrate finds a suitable value of Alpha.
@@ -80,9 +80,10 @@ type Ensemble struct {
 
 // Integrate computes an ensemble of n paths of p with method m on all cores.
 //
-// Paths that fail are left out and counted in the result. Integrate returns an error if
-// all paths fail, or if the classical solution fails. If ctx is done before all paths are
-// complete, Integrate returns the error of ctx and an Ensemble of the completed paths.
+// Paths that fail are left out, and the result contains their number. Integrate returns
+// an error if all paths fail, or if the classical solution fails. If ctx is done before
+// all paths are complete, Integrate returns the error of ctx and an Ensemble of the
+// completed paths.
 func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*Ensemble, error) {
 	if err := s.check(ctx, p, n); err != nil {
 		return nil, err

@@ -14,8 +14,9 @@ type Event struct {
 	Name string
 
 	// Time is the time of the event. If When is not nil, the time of the event is
-	// When(θ), and the field Time is ignored. An example is a dose with an unknown lag.
-	// The function When must be continuous in θ. An event outside the span is ignored.
+	// When(θ), and the field Time is ignored. For example, the time of a dose with an
+	// unknown lag depends on θ. The function When must be continuous in θ. An event
+	// outside the span is ignored.
 	Time float64
 	When func(theta []float64) float64
 

@@ -306,7 +306,7 @@ func (g *Grid) H(i int) float64 {
 	return g.t[i+1] - g.t[i]
 }
 
-// Uniform returns the step size, and whether g is a uniform grid without events.
+// Uniform returns the step size, and reports whether g is a uniform grid without events.
 func (g *Grid) Uniform() (h float64, ok bool) { return g.h, g.h > 0 }
 
 // String says how the steps were chosen.

@@ -123,8 +123,8 @@ func (f Frozen) run(ctx context.Context, p *Problem, m Method, theta, times []fl
 	return g, nil
 }
 
-// Bind returns a Path that solves p on the grid g. Because of this method, a Grid can be
-// used as a Mesh.
+// Bind returns a Path that solves p on the grid g. The method Bind makes it possible to
+// use a Grid as a Mesh.
 func (g *Grid) Bind(ctx context.Context, s Setup, p *Problem, at, times []float64) (Path, error) {
 	return bindGrid(ctx, g, s, p, at, times)
 }

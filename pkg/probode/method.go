@@ -63,7 +63,7 @@ type Stepper interface {
 
 // A Rememberer is a Stepper that stores values from earlier steps, as the Stepper of a
 // multistep method does. A Stepper that is not a Rememberer is assumed to use no earlier
-// steps, so that it can continue at any grid point.
+// steps, and can therefore continue at any grid point.
 type Rememberer interface {
 	Stepper
 	// Memory returns the length of the slice that Save fills.

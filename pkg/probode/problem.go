@@ -12,7 +12,7 @@ import (
 //
 //	x′(t) = f(t, x; θ),   x(t₀) = x₀(θ),   t ∈ [t₀, t₁],
 //
-// for a state x ∈ ℝᵈ. The functions of a Problem take θ as an argument, so the Problem
+// for a state x ∈ ℝᵈ. The functions of a Problem take θ as an argument, and the Problem
 // stores nothing between calls. Any number of goroutines can use one Problem at the same
 // time if its functions may be called concurrently.
 //
@@ -77,8 +77,8 @@ type Problem struct {
 	Span [2]float64
 
 	// Events lists, in any order, the moments at which the state jumps or f changes its
-	// form. F is never called with the time of an event: where a step begins or ends at
-	// an event, F is called one ulp inside the step.
+	// form. F is never called with the time of an event: if a step begins or ends at an
+	// event, F is called one ulp inside the step.
 	Events []Event
 
 	// Hybrid, if not nil, is another form of this problem, for a function f that jumps
@@ -108,7 +108,7 @@ type Problem struct {
 
 	// States and Params name the components of x and θ; nil stands for x1, x2, … and
 	// theta1, theta2, …. The unit of a state, if it has one, is written in brackets after
-	// its name.
+	// the name of the state.
 	States, Params []string
 
 	// TimeUnit is the unit of t for the axes of figures; it may be empty.

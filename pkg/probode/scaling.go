@@ -11,8 +11,8 @@ type Scaling int
 const (
 	// ScaleDefault means ScaleLocal on grids for which the local errors are stored. A
 	// grid stores local errors if it comes from an error-controlled solve or from a Setup
-	// with ScaleLocal. On all other grids the local errors are unknown, and ScaleDefault
-	// means ScaleStep.
+	// with ScaleLocal. On grids without stored local errors, ScaleDefault means
+	// ScaleStep.
 	ScaleDefault Scaling = iota
 	// ScaleStep uses the method's own noise, with the scale √α h^p, as in [T18].
 	ScaleStep

@@ -1,7 +1,7 @@
 // Command observatory applies every method to every problem at several step sizes or
-// tolerances. The command measures the error and the cost of each solution. The command
-// also checks whether the calibrated spread is as large as the errors at parameter values
-// that were not used for the calibration.
+// tolerances. The command measures the error and the cost of each solution. At parameter
+// values that were not used for the calibration, the command checks whether the
+// calibrated spread is as large as the errors.
 //
 //	go run ./reproduce/observatory [-quick] [-out DIR] [-only cells|answers|page] [-seed N] [-paths N] [-workers N]
 //

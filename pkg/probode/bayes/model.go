@@ -22,8 +22,7 @@ type Model struct {
 }
 
 // A Posterior consists of a Model, the Setup that solves its equations, and the settings
-// of the inference. A Posterior is plain data: to obtain a different one, copy it and
-// change a field.
+// of the inference. To obtain a different Posterior, change a field of a copy.
 type Posterior struct {
 	Model
 	probode.Setup

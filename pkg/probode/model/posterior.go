@@ -30,11 +30,11 @@ import (
 // the error control is 10⁻⁶. To see the effect of another solver, change Method, Mesh and
 // Alpha.
 //
-// A noise formula that is neither a number nor a parameter, such as 0.1 + 0.05 x, has a
-// column of its own in Observe. All data in this column are NaN. Measurements at a steady
-// state form a separate experiment, which begins in that state. All steady states,
-// including those of preequilibration, are computed by an accurate solver, so they
-// contain neither the error nor the noise of Method.
+// Observe computes an additional column for each noise formula that is neither a number
+// nor a parameter, such as 0.1 + 0.05 x. All data in an additional column are NaN.
+// Measurements at a steady state form a separate experiment, which begins in that state.
+// All steady states, including those of preequilibration, are computed by an accurate
+// solver, so they contain neither the error nor the noise of Method.
 //
 // It is an error if no parameter is estimated, or if there are no data. It is also an
 // error if an estimated parameter has neither a prior nor bounds, or if a parameter that

@@ -27,7 +27,7 @@ type ProfileLikelihood struct {
 	// Lower and Upper are the ends of the confidence interval. An end is open if the
 	// profile stays above the threshold up to the bound of the parameter. If a parameter
 	// has no bound, a default bound is used. On a logarithmic scale, the default bounds
-	// are the value at the optimum times 10¹⁰ and 10⁻¹⁰. On the linear scale, the
+	// are 10⁻¹⁰ and 10¹⁰ times the value at the optimum. On the linear scale, the
 	// distance between a default bound and the optimum is ten times a typical change of
 	// the parameter. If an end is open, the data do not bound the parameter on that side.
 	// If Err is not nil, a closed end may merely be the point at which the computation of

@@ -148,7 +148,8 @@ func (n *Node) Substitute(by map[string]*Node) *Node {
 }
 
 // Equal reports whether n and m are the same expression: the same operators in the same
-// order on the same numbers and names. The expressions are not simplified first.
+// order on the same numbers and names. Equal does not simplify the expressions before the
+// comparison.
 func (n *Node) Equal(m *Node) bool {
 	if n == m {
 		return true
