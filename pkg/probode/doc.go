@@ -58,7 +58,7 @@
 // # Differences from the paper
 //
 // To make a step cheap, the paper [T18] linearises f at the current state (adams.Moulton
-// with Linearize: Current). This linearisation limits the order to 2. By default,
+// with Linearize: Current). The linearisation limits the order to 2. By default,
 // adams.Moulton solves the implicit equation by Newton's method, and its order is s+1.
 // The command reproduce writes a report on all differences from the paper, with the
 // evidence for each of them.

@@ -34,10 +34,9 @@ type Settings struct {
 	// Times are the grid points at which the ensemble is summarised, in increasing order;
 	// nil means all of them.
 	Times []float64
-	// Quantiles are levels in (0, 1). For each time in Times and each of these levels,
-	// the quantile of the paths is computed. With up to 4096 paths, the results are
-	// sample quantiles; with more paths, they come from a histogram with 4096 bins: see
-	// Ensemble.Quantile.
+	// Quantiles are levels in (0, 1). For each time in Times and each level, the quantile
+	// of the paths is computed. With up to 4096 paths, the results are sample quantiles;
+	// with more paths, they come from a histogram with 4096 bins: see Ensemble.Quantile.
 	Quantiles []float64
 	// If KeepPaths is true, the Ensemble contains the states of all paths at Times. If
 	// KeepPaths is false, the memory in use does not grow with the number of paths.
@@ -62,9 +61,9 @@ type Ensemble struct {
 	Mean, SD [][]float64
 	// Quantile[q] belongs to level Settings.Quantiles[q]. With more than 4096 paths,
 	// quantiles are interpolated in a histogram with 4096 bins. The histogram spans twice
-	// the range of the first 4096 paths. Interpolation adds an error to the Monte Carlo
-	// error. This error is less than the width of one bin, which is 1/2048 of the range
-	// of the first 4096 paths.
+	// the range of the first 4096 paths. The interpolation adds an error to the Monte
+	// Carlo error. The interpolation error is less than the width of one bin, which is
+	// 1/2048 of the range of the first 4096 paths.
 	Quantile [][][]float64
 	// Deterministic is the classical solution, ξ = 0.
 	Deterministic [][]float64

@@ -26,10 +26,10 @@ type Event struct {
 	// event is the time at which Trigger becomes positive along the numerical solution:
 	// see Adaptive. Only Adaptive and reference.Accurate can solve a problem that has an
 	// event with a Trigger. Trigger must be a continuous function of all its arguments.
-	// If Trigger is positive only within a single step, the event may be missed. To be
-	// detected, Trigger must have a single maximum in this step, and the maximum must
-	// exceed the error of the solution. To make sure that a Trigger is detected even if
-	// it is positive only briefly, set an upper bound on the step length.
+	// If Trigger is positive only within a single step, the event may be missed. The
+	// event is detected only if Trigger has a single maximum in this step, and this
+	// maximum exceeds the error of the solution. To make sure that a Trigger is detected
+	// even if it is positive only briefly, set an upper bound on the step length.
 	Trigger func(t float64, x, theta []float64) float64
 
 	// If AtStart is true and Trigger is positive at the start of the span, the event also

@@ -15,7 +15,7 @@ import (
 // A Grid holds the times at which a problem is solved, t₀ ≤ … ≤ t_N. Events divide the
 // grid into segments. At an event two neighbouring grid points have the same time: the
 // first holds the state before the event, and the second the state after it. The step
-// between these two points has length zero and represents the event.
+// between the two points of an event has length zero and represents the event.
 //
 // If event times depend on θ, the grid points move with the event times. The number of
 // points in a segment and their relative positions do not depend on θ, so the numerical
@@ -423,8 +423,8 @@ func (g *Grid) Place(i int) float64 {
 	return s.frac[i-s.from]
 }
 
-// End returns the time at which F is evaluated to obtain f at the end of step i. This
-// time is t[i+1] or, if an event takes place at t[i+1], the floating-point number just
+// End returns the time at which F is evaluated to obtain f at the end of step i. The
+// result is t[i+1] or, if an event takes place at t[i+1], the floating-point number just
 // before t[i+1].
 func (g *Grid) End(i int) float64 {
 	if g.Grows() {

@@ -22,7 +22,7 @@ import (
 //
 //	Z(t) = Σⱼ wⱼ(t) Zⱼ,   wⱼ(t) = ∏_{m≠j} (t − t_m)/(t_j − t_m),
 //
-// through q+2 neighbouring grid points, where q = Method.Order(). About half of these
+// through q+2 neighbouring grid points, where q = Method.Order(). About half of the
 // points lie before t and the others after t, except near the ends of a segment. The
 // interpolation adds an error of O(h^{q+2}) to the O(h^q) error of the method, and does
 // not evaluate f. At a time within 10⁻⁹ h of a grid point, the value is the state at that
@@ -153,8 +153,8 @@ func (p *Interpolator) Row(dst, z []float64, n int) {
 }
 
 // Last returns the index of the last grid point that is used for the time with index n.
-// Row can be called once the path has been computed up to this grid point, which may lie
-// a few steps after the requested time.
+// Row can be called once the path has been computed up to the grid point Last(n), which
+// may lie a few steps after the requested time.
 func (p *Interpolator) Last(n int) int { return p.first[n] + max(0, len(p.weights[n])-1) }
 
 // If event times depend on θ, grid points move, and states at fixed times change with

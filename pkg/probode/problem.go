@@ -55,8 +55,8 @@ type Problem struct {
 	// Pullback is used instead of FJ and FTheta to compute gradients of functions of a
 	// path: see Solver.Gradient. If there are many parameters, Pullback takes much less
 	// time than filling and multiplying the matrices ∂f/∂x and ∂f/∂θ. A Pullback that
-	// cannot compute the derivatives must return NaN and add nothing; FJ and FTheta are
-	// then used instead.
+	// cannot compute the derivatives must return NaN and add nothing; in this case FJ and
+	// FTheta are used instead.
 	Pullback func(dx, dtheta, lambda []float64, t float64, x, theta []float64) (dt float64)
 
 	// X0 is the initial state; its length is the dimension d.
@@ -102,8 +102,8 @@ type Problem struct {
 	Autonomous bool
 
 	// Noiseless lists the components of the state, counted from 0, for which f is always
-	// 0. These components change only at Events. Every method computes these components
-	// exactly, so they have no noise.
+	// 0. Noiseless components change only at Events. Every method computes Noiseless
+	// components exactly, so they have no noise.
 	Noiseless []int
 
 	// States and Params name the components of x and θ; nil stands for x1, x2, … and

@@ -53,7 +53,7 @@ type Solver struct {
 // NewSolver returns a Solver for p with the method m on the grid g. The argument `alpha`
 // ≥ 0 is the noise scale, which multiplies the variance of the noise. NewSolver compares
 // FJ and Band with F at the start, and returns an error if FJ or Band is wrong. The
-// Solver repeats this check along its first path.
+// Solver repeats the comparison along its first path.
 func NewSolver(p *Problem, m Method, g *Grid, alpha float64) (*Solver, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err

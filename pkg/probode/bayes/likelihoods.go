@@ -12,8 +12,8 @@ import (
 // observations are independent, given the path and θ.
 type Likelihood interface {
 	// Own returns the numbers other than m on which the distribution depends, such as a
-	// standard deviation. Each of these numbers is either known or a parameter of the
-	// model. Every call of Own returns the same numbers.
+	// standard deviation. Each number that Own returns is either known or a parameter of
+	// the model. Every call of Own returns the same numbers.
 	Own() []Value
 	// LogProb returns the log density of y given m, including constants. If y is a
 	// count, LogProb returns the log probability. The result is −Inf if y is impossible,
@@ -266,7 +266,7 @@ func (Binomial) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 }
 
 // A Describer is a Likelihood with a description of its observations and of the numbers
-// that Own returns. With this description, the package can find mistakes in a model and
+// that Own returns. The description helps the package to find mistakes in a model and to
 // write more specific reports. All likelihoods of this package are Describers.
 type Describer interface {
 	Likelihood

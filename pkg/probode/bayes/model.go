@@ -75,10 +75,10 @@ type Experiment struct {
 	Problem *probode.Problem
 
 	// Params[k] is the name of element k of Problem.Theta. If the model has a parameter
-	// with this name, element k has the value of that parameter. Otherwise element k
-	// keeps its known value from Problem.Theta. If Params is nil, Problem.ParamName
-	// gives the names. The name "-" marks an element that has no effect on the solution.
-	// To infer initial values, see probode.Problem.UnknownStart.
+	// with the name Params[k], element k has the value of that parameter. Otherwise
+	// element k keeps its known value from Problem.Theta. If Params is nil,
+	// Problem.ParamName gives the names. The name "-" marks an element that has no effect
+	// on the solution. To infer initial values, see probode.Problem.UnknownStart.
 	Params []string
 
 	// Data are the observations. The observation times need not be grid points: between

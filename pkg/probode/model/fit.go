@@ -82,10 +82,10 @@ func (o *Optimum) value() float64 { return o.LogLikelihood + o.LogPrior }
 //
 // Each search uses Fisher scoring in a trust region, with exact derivatives: see
 // shape.Ascent. A search changes each parameter on its own scale and within its bounds.
-// All searches begin with the solver tolerance in the settings. A search that ends less
-// than 20 below the best value continues with tighter tolerances, so that its optimum is
-// accurate. The expansions of the log-likelihood include the kinks that Laplace errors
-// cause.
+// All searches begin with the solver tolerance in the settings. If the value at the end
+// of a search is less than 20 below the best value, the search continues with tighter
+// tolerances, so that the optimum is accurate. The expansions of the log-likelihood
+// include the kinks that Laplace errors cause.
 //
 // For every second point of the sample, four further points are drawn independently, and
 // the search begins at the best of the five points. If the likelihood cannot be computed

@@ -229,12 +229,12 @@ func (l *LogLikelihood) Nominal() []float64 { return l.p.Nominal() }
 // is true. The argument `theta` holds the values of all parameters on the linear scale, in
 // the order of File.Params.
 //
-// At differentiates the numerical solution on a fixed grid exactly, so the error of the
-// gradient is about as large as that of the solution. If the time of an event or a switch
-// depends on parameters, the gradient takes this dependence into account. If a
-// measurement is made at exactly the time of an event, and this time depends on
-// parameters, the gradient is a one-sided derivative: it is valid for changes of the
-// parameters that move the event to an earlier time.
+// The method At differentiates the numerical solution on a fixed grid exactly, so the
+// error of the gradient is about as large as that of the solution. If the time of an
+// event or a switch depends on parameters, the gradient takes this dependence into
+// account. If a measurement is made at exactly the time of an event, and this time
+// depends on parameters, the gradient is a one-sided derivative: it is valid for changes
+// of the parameters that move the event to an earlier time.
 //
 // It is an error if the solver fails, or if the model defines no density for a
 // measurement, for example because the noise is not positive.

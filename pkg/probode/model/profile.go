@@ -476,9 +476,9 @@ func byValue(a, b ProfilePoint) int { return cmp.Compare(a.Value, b.Value) }
 
 // Within returns the points at which the log-likelihood is at least the threshold,
 // including those in Elsewhere. Each point consists of the values of all parameters. The
-// range of a prediction over these points is a confidence band for the prediction. The
-// band is approximate, because Profiles computes profiles of the parameters, not of the
-// prediction.
+// range of a prediction over the points that Within returns is a confidence band for the
+// prediction. The band is approximate, because Profiles computes profiles of the
+// parameters, not of the prediction.
 func (p *ProfileLikelihoods) Within() [][]float64 {
 	list := [][]float64{p.Best.Theta}
 	for _, q := range p.ByName {

@@ -40,9 +40,9 @@
 // replaced by 1, because 0/0 may be a mistake in the model. Numbers are combined into one
 // number only if the result neither overflows nor underflows. Powers x^a x^b are combined
 // only if a and b are positive whole numbers. Brackets in sums and products are kept,
-// unless terms or factors inside and outside the brackets can be combined. Combining
-// terms or factors changes intermediate results, so it may cause or prevent an overflow
-// or underflow.
+// unless terms or factors inside and outside the brackets can be combined. When terms or
+// factors are combined, intermediate results change, so that an overflow or underflow may
+// appear or disappear.
 package expr
 
 import (

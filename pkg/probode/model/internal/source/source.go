@@ -60,9 +60,9 @@ type Files struct {
 // Dir returns the files of a folder on disk. The user gives the name of the first file.
 // The names of all other files are read from the model itself, so a downloaded model
 // could make the program open the user's private files. If the argument `outside` is
-// false, all files except the first must therefore be inside the folder, and so must the
-// targets of symbolic links. An error about a file outside the folder contains no text
-// from this file.
+// false, all files except the first must be inside the folder, and so must the targets of
+// symbolic links. An error about a file outside the folder contains no text from this
+// file.
 func Dir(dir string, outside bool) *Files {
 	f := &Files{}
 	f.open = func(name string) (r io.ReadCloser, quiet bool, err error) {
