@@ -5,12 +5,13 @@
 //
 // The command writes four files to the folder that the flag -out gives. The file
 // playground.js is the script of the page. The file program.js contains the worker and
-// the compressed WebAssembly program. It is a script, because a browser can load a script
-// even if the page was opened from a local file. The file index.html is a page with all
-// figures. The fourth file is a copy of ECharts, which environment/lab has fetched. If
-// environment/lab has not fetched ECharts, the page loads it from a CDN. The files depend
-// only on the sources and the version of Go. If the sources and the version of Go have
-// not changed, the program is not compressed again.
+// the compressed WebAssembly program. The WebAssembly program is stored in a script,
+// because a page that was opened from a local file can load scripts but no WebAssembly
+// files. The file index.html is a page with all figures. The fourth file is a copy of
+// ECharts, which environment/lab has fetched. If environment/lab has not fetched ECharts,
+// the page loads it from a CDN. The files depend only on the sources and the version of
+// Go. If the sources and the version of Go have not changed, the program is not
+// compressed again.
 package main
 
 import (

@@ -1,12 +1,11 @@
-// Command release builds the archives of a release, one for each system and one with the
-// playground, and a file with their checksums:
+// Command release builds the archives of a release and a file with their checksums:
 //
 //	go run ./environment/release [-out environment/out/release] [-targets linux/amd64,...]
 //
-// The version number is taken from the first heading of CHANGELOG.md, and is written
-// nowhere else. To release a commit, tag it with the version number. The archives depend
-// only on the sources and the version of Go, and not on the folder, the time or the
-// machine.
+// There is one archive for each system, and one with the playground. The version number
+// is taken from the first heading of CHANGELOG.md, and is written nowhere else. To
+// release a commit, tag it with the version number. The archives depend only on the
+// sources and the version of Go, and not on the folder, the time or the machine.
 package main
 
 import (

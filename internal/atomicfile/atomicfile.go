@@ -18,9 +18,9 @@ import (
 // the old file, followed by a dot, digits and .tmp.
 //
 // If `path` is a link, Write replaces the file to which it points. If `path` is
-// /dev/null, a terminal, or a pipe that has a reader, Write writes directly to it. Write
-// also writes directly to a file that is the standard output or the standard error of the
-// process, such as /dev/stdout.
+// /dev/null, a terminal, or a pipe from which a process reads, the content is written
+// directly to `path`. If `path` names the standard output or the standard error of the
+// process, as /dev/stdout does, the content is written directly to this output.
 func Write(path string, write func(io.Writer) error) error {
 	info, err := os.Stat(path)
 	if err == nil {
@@ -91,8 +91,8 @@ func finish(path string, tmp *os.File, write func(io.Writer) error) error {
 	return err
 }
 
-// Rename renames a closed file or a directory, and leaves it in the same parent
-// directory. If a file with the new name exists, Rename replaces it.
+// Rename changes the name of a closed file or of a directory; the parent directory must
+// stay the same. If a file with the new name exists, Rename replaces it.
 func Rename(from, to string) error {
 	if err := rename(from, to); err != nil {
 		return err

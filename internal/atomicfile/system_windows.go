@@ -21,6 +21,6 @@ func rename(from, to string) error {
 	}
 }
 
-// SyncDir does nothing. Windows records changes to folders in a journal, and has no call
-// that waits until these changes are on the disk.
+// SyncDir does nothing, because Windows has no call that waits until a change to a folder
+// is on the disk. Windows records such changes in a journal.
 func SyncDir(string) error { return nil }

@@ -16,10 +16,10 @@ import (
 	"github.com/probode/probode/internal/atomicfile"
 )
 
-// Main calls the function run() with the arguments of the command line and with a context
-// that the first interrupt cancels. If run() returns an error, Main prints the name of
-// the program and the error, and ends the program with status 1, or 130 after an
-// interrupt. A request for help is not an error.
+// Main calls the function run() with the command-line arguments and a context. The first
+// interrupt cancels this context. If run() returns an error, Main prints the name of the
+// program and the error, and ends the program with status 1, or 130 after an interrupt. A
+// request for help is not an error.
 func Main(name string, run func(ctx context.Context, args []string) error) {
 	ctx, stop := Interruptible()
 	defer stop()
@@ -32,8 +32,8 @@ func Main(name string, run func(ctx context.Context, args []string) error) {
 	}
 }
 
-// Interruptible returns a context that the first interrupt cancels. An interrupt is
-// Ctrl-C, the signal SIGTERM, or the signal SIGHUP that the process receives when the
+// Interruptible returns a context that is cancelled by the first interrupt. An interrupt
+// is Ctrl-C, the signal SIGTERM, or the signal SIGHUP that the process receives when the
 // terminal is closed. A second interrupt ends the process at once.
 func Interruptible() (context.Context, context.CancelFunc) {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
@@ -45,9 +45,9 @@ func Interruptible() (context.Context, context.CancelFunc) {
 	return ctx, stop
 }
 
-// Parse parses the arguments `args`, which may contain only flags. For -h it prints the
-// usage to the output of `flags` and returns flag.ErrHelp. For any other error, the
-// message is a single line that lists the flags.
+// Parse parses the arguments `args`, which may contain only flags. If -h is among the
+// arguments, Parse prints the usage to the output of `flags` and returns flag.ErrHelp.
+// The message of any error other than flag.ErrHelp is a single line that lists the flags.
 func Parse(flags *flag.FlagSet, args []string) error {
 	out, usage := flags.Output(), flags.Usage
 	flags.SetOutput(io.Discard)

@@ -13,8 +13,8 @@ import (
 // adaptive solver whenever the likelihood is evaluated. The solution meets the tolerance
 // at every θ, but is discontinuous at every θ at which a step changes from accepted to
 // rejected. Adaptive cannot add noise to the solution: the number of steps changes with
-// θ, but ξ has a fixed length. If the solution must be smooth in θ or have noise, use
-// Frozen instead.
+// θ, but ξ has a fixed length. If the solution must be smooth in θ, or must include
+// noise, use Frozen instead.
 //
 // Adaptive finds the times of events that have a Trigger. If a Trigger becomes positive
 // within a step, the step is repeated with other lengths until it ends just after the

@@ -23,20 +23,21 @@ import (
 // for the normal variates of step i [HNW93, §II.6; Griewank & Walther 2008, §3]. These
 // formulas give the exact gradient of the numerical solution.
 
-// A Reverser is a Stepper that computes gradients. If a Stepper is not a Reverser,
-// gradients with respect to θ are computed from the derivatives of the path with respect
-// to each parameter, and gradients with respect to ξ are not available.
+// A Reverser is a Stepper that computes gradients. Without a Reverser, the gradient with
+// respect to θ is computed from the derivatives of the path with respect to each
+// parameter. The gradient with respect to ξ is available only with a Reverser.
 type Reverser interface {
 	Stepper
 	// Reverse propagates gradients back through step i, which leads from the state x to
 	// the state `next`. The arguments `theta`, `xi` and `scale` must be those with which
-	// the step was computed. The field a.Next holds the gradient with respect
-	// to the next state. Reverse adds its contributions to the other gradients in `a`. For each
-	// segment, the method Start is called at the beginning of the segment, and then
-	// Reverse is called for each step, from the last to the first. A multistep method
-	// keeps the gradients with respect to earlier states, or to earlier values of f,
-	// until Reverse reaches the steps that computed these states or values. If a Reverser
-	// wraps a Stepper that is not a Reverser, Reverse returns errors.ErrUnsupported.
+	// the step was computed. The field a.Next holds the gradient with respect to the next
+	// state. Reverse adds the contributions of the step to the gradients in the other
+	// fields of `a`. Reverse is called for the steps of a segment in reverse order, from
+	// the last to the first. Before Reverse is called for any step of a segment, Start is
+	// called for the first grid point of the segment. A multistep method keeps the
+	// gradients with respect to earlier states, or to earlier values of f, until Reverse
+	// reaches the steps that computed these states or values. If a Reverser wraps a
+	// Stepper that is not a Reverser, Reverse returns errors.ErrUnsupported.
 	Reverse(a *Adjoint, i int, x, next, theta, xi, scale []float64) error
 }
 
@@ -50,18 +51,20 @@ type Gradient struct {
 // Gradient computes the gradient of a function of the path z and stores it in g. The
 // argument w holds the derivatives of the function with respect to the states of the
 // path, and has the same length as z. Solve must have computed the path z for θ and ξ. If
-// event times depend on θ, z holds the states at grid points that move with θ.
+// event times depend on θ, the grid points move with θ, and z holds the states at the
+// moved points.
 //
 // Computing the gradient requires one backward pass through the steps, for any number of
 // parameters. With Problem.Pullback, or with FJ and FTheta, the gradient is exact up to
 // rounding, except for a few derivatives that are computed by central differences with a
 // relative error of 10⁻¹⁰. Central differences are used for the derivatives of event
-// times, of jumps without JumpPullback, and of Start without StartTheta. Central
-// differences also give ∂f/∂t if event times depend on θ, and the derivatives of the
-// Jacobian if the noise depends on the Jacobian. Without FJ, each evaluation of f in a
-// step requires 2d further evaluations of F. Without FTheta, each evaluation of f
-// requires 2p more. The intermediate results of the steps are not stored, so memory is
-// needed only for z and w.
+// times, of jumps without JumpPullback, and of Start without StartTheta. If event times
+// depend on θ, ∂f/∂t is computed by central differences. If the noise depends on the
+// Jacobian, the derivatives of the Jacobian are computed by central differences, too.
+// Without FJ, each evaluation of f in a step requires 2d further evaluations of F.
+// Without FTheta, each evaluation of f in a step requires 2p further evaluations of F.
+// The intermediate results of the steps are not stored, so memory is needed only for z
+// and w.
 //
 // If the method is not a Reverser, Gradient computes the derivatives of the path with
 // respect to each parameter, as SolveTangents does. If the method is not a Reverser and
@@ -425,11 +428,12 @@ func (r *reverseRun) each(dtheta, theta []float64, value func() float64) {
 // Reversible is a Path that can compute gradients of functions of its states.
 type Reversible interface {
 	Path
-	// Gradient computes the gradient of Σₙ wₙᵀxₙ and stores it in g. Here xₙ is the state
-	// at time n that the last call of States computed for theta and xi, and wₙ is the
-	// corresponding part of w. If w is the gradient of a function with respect to the
-	// states, g is the gradient of that function with respect to θ and ξ. The error is
-	// errors.ErrUnsupported if the states cannot be differentiated.
+	// Gradient computes the gradient of Σₙ wₙᵀxₙ and stores it in g. The vector xₙ is the
+	// state at the time with index n, and wₙ is the corresponding part of w. The last
+	// call of States must have computed the states for the same theta and xi. If w is the
+	// gradient of a function with respect to the states, g is the gradient of that
+	// function with respect to θ and ξ. The error is errors.ErrUnsupported if the states
+	// cannot be differentiated.
 	Gradient(ctx context.Context, g *Gradient, w, theta, xi []float64) error
 }
 

@@ -118,11 +118,12 @@ func (p *Problem) checkAt(t float64, x, theta []float64) error {
 	return p.checkBand(t, x, theta)
 }
 
-// CheckJacobian compares FJ at (t, x, θ) with F and with central differences of F.
-// CheckJacobian returns an error if an entry disagrees by more than 10⁻³ times the
-// largest entry of its row. The error names the entry that disagrees most. Central
-// differences are accurate to about 10⁻⁶, so an entry that disagrees by more than 10⁻³ is
-// wrong. If FJ is nil, CheckJacobian returns nil.
+// CheckJacobian compares FJ at (t, x, θ) with F and with finite differences of F.
+// CheckJacobian returns an error if an entry differs from the central, the left and the
+// right difference by more than 10⁻³ times the largest entry of its row. The error names
+// the entry that disagrees most. Central differences are accurate to about 10⁻⁶, so an
+// entry that disagrees by more than 10⁻³ is wrong. If FJ is nil, CheckJacobian returns
+// nil.
 func (p *Problem) CheckJacobian(t float64, x, theta []float64) error {
 	if p.FJ == nil || p.CheckDense(2) != nil { // a method that uses FJ reports that
 		return nil

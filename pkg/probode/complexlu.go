@@ -6,8 +6,8 @@ import (
 )
 
 // A ComplexLU holds the factors of P(cI − J) = LU for a complex c and a real J. An
-// implicit Runge–Kutta method needs these factors for each conjugate pair of eigenvalues
-// of its coefficient matrix [Hairer & Wanner 1996, §IV.8].
+// implicit Runge–Kutta method needs a ComplexLU for each conjugate pair of eigenvalues of
+// its coefficient matrix [Hairer & Wanner 1996, §IV.8].
 type ComplexLU struct {
 	d, low, up int // for a banded J, up includes the diagonals that row exchanges may fill
 	banded     bool

@@ -8,9 +8,9 @@ import (
 )
 
 // A Differentiator gives the derivative of f at a point along directions in (t, x, θ).
-// The derivative is computed with Problem.FJ and Problem.FTheta if they exist, and
-// otherwise with one difference of F for each direction. A Differentiator has a
-// workspace, so each goroutine needs a Differentiator of its own.
+// The derivative is computed with Problem.FJ and Problem.FTheta. If one of these
+// functions is missing, a difference of F is computed for each direction. A
+// Differentiator has a workspace, so each goroutine needs a Differentiator of its own.
 type Differentiator struct {
 	p      *Problem
 	lin    *Linearizer // nil if differences of F include x
@@ -27,8 +27,9 @@ type Differentiator struct {
 }
 
 // NewDifferentiator returns a Differentiator of p. If p has no FJ, the argument
-// `jacobian` says whether to compute the Jacobian by differences at each point. Implicit
-// methods need the Jacobian for their steps anyway.
+// `jacobian` says whether to compute the Jacobian by differences at each point. For an
+// implicit method `jacobian` should be true, because the steps of the method need the
+// Jacobian.
 func NewDifferentiator(p *Problem, jacobian bool) *Differentiator {
 	d, n := p.Dim(), len(p.Theta)
 	e := &Differentiator{p: p}

@@ -1,12 +1,13 @@
-// Package probode solves ordinary differential equations with integrators whose numerical
-// error is part of the result: they give not one solution but a distribution over
-// solutions, about as wide as the error of the method.
+// Package probode solves ordinary differential equations with probabilistic integrators.
+// A probabilistic integrator returns not a single solution but a distribution over
+// solutions. If the noise scale is calibrated, the spread of this distribution is about
+// as large as the error of the method.
 //
 // The package implements the implicit probabilistic integrators of Teymur, Lie, Sullivan
 // & Calderhead [T18], which are of Adams–Moulton type. The package also implements the
 // explicit integrators of Conrad et al. [C16] and Teymur et al. [T16]. A numerical path
 // is a deterministic function Z(θ, ξ) of the parameters θ and of standard normal variates
-// ξ; ξ = 0 is the classical method. A Solver computes the path Z(θ, ξ).
+// ξ; ξ = 0 gives the classical method. A Solver computes the path Z(θ, ξ).
 //
 // # Where to start
 //
@@ -28,12 +29,12 @@
 // adams.Moulton{} is the backward Euler method, for problems that may be stiff.
 // adams.Moulton{Steps: 1} is the trapezoidal rule, which has order 2 and is still
 // A-stable. A larger value of Steps gives a higher order but a smaller region of
-// stability. The steps of adams.Bashforth and RungeKutta cost less than those of
-// adams.Moulton, but are suitable only for problems that are not stiff. Package methods
-// contains Radau and BDF for stiff problems, Gauss for mechanical systems, and methods
-// with random time steps. Package filter contains Gaussian filters. The page
-// docs/choosing-a-method.md compares all these methods, and docs/adding-a-method.md shows
-// how to write a method of your own.
+// stability. A step of adams.Bashforth or RungeKutta costs less than a step of
+// adams.Moulton, but these methods are suitable only for problems that are not stiff.
+// Package methods contains Radau and BDF for stiff problems, Gauss for mechanical
+// systems, and methods with random time steps. Package filter contains Gaussian filters.
+// The page docs/choosing-a-method.md compares all these methods, and
+// docs/adding-a-method.md shows how to write a method of your own.
 //
 // A Mesh determines the steps: steps of equal size (Uniform), steps that end at the
 // observation times (Through), or the steps of one error-controlled run (Frozen).
@@ -57,7 +58,7 @@
 // # Differences from the paper
 //
 // To make a step cheap, the paper [T18] linearises f at the current state (adams.Moulton
-// with Linearize: Current). This linearisation limits the order to 2. By default,
+// with Linearize: Current). The linearisation limits the order to 2. By default,
 // adams.Moulton solves the implicit equation by Newton's method, and its order is s+1.
 // The command reproduce writes a report on all differences from the paper, with the
 // evidence for each of them.

@@ -21,8 +21,8 @@ type Settings struct {
 	StepSize float64
 	// Mesh, if not nil, generates the grid and takes the place of StepSize.
 	Mesh Mesh
-	// Scaling says how the size of the noise depends on the step; zero stands for the
-	// default for the grid.
+	// Scaling says how the size of the noise depends on the step; the zero value is
+	// ScaleDefault.
 	Scaling Scaling
 	// Alpha ≥ 0 is the noise scale; it multiplies the variance of the noise. Package
 	// calibrate finds a suitable value of Alpha.
@@ -34,8 +34,8 @@ type Settings struct {
 	// Times are the grid points at which the ensemble is summarised, in increasing order;
 	// nil means all of them.
 	Times []float64
-	// Quantiles are levels in (0, 1). The quantiles of the paths at these levels are
-	// computed at each of Times. With up to 4096 paths, the results are sample quantiles;
+	// Quantiles are levels in (0, 1). For each time in Times and each level, the quantile
+	// of the paths is computed. With up to 4096 paths, the results are sample quantiles;
 	// with more paths, they come from a histogram with 4096 bins: see Ensemble.Quantile.
 	Quantiles []float64
 	// If KeepPaths is true, the Ensemble contains the states of all paths at Times. If
@@ -59,11 +59,11 @@ type Ensemble struct {
 	T []float64
 	// Mean and SD are the sample mean and standard deviation of the paths.
 	Mean, SD [][]float64
-	// Quantile[q] belongs to level Settings.Quantiles[q]. With more than 4096 paths, the
-	// quantile is interpolated in a histogram with 4096 bins, which spans twice the range
-	// of the first 4096 paths. Interpolation adds an error to the Monte Carlo error. This
-	// error is less than the width of one bin, which is 1/2048 of the range of the first
-	// 4096 paths.
+	// Quantile[q] belongs to level Settings.Quantiles[q]. With more than 4096 paths,
+	// quantiles are interpolated in a histogram with 4096 bins. The histogram spans twice
+	// the range of the first 4096 paths. The interpolation adds an error to the Monte
+	// Carlo error. The interpolation error is less than the width of one bin, which is
+	// 1/2048 of the range of the first 4096 paths.
 	Quantile [][][]float64
 	// Deterministic is the classical solution, ξ = 0.
 	Deterministic [][]float64
@@ -71,17 +71,18 @@ type Ensemble struct {
 	// failed. Paths is set only if Settings.KeepPaths is true.
 	Paths [][]float64
 	// N is the number of paths from which the moments are computed. Failed is the number
-	// of paths that could not be computed and are left out, and Failure is the error of
-	// the first path that failed.
+	// of paths that could not be computed and are left out. Failure is the error of the
+	// first path that failed.
 	N, Failed int
 	Failure   error
 }
 
 // Integrate computes an ensemble of n paths of p with method m on all cores.
 //
-// Paths that fail are left out and counted in the result. Integrate returns an error if
-// all paths fail, or if the classical solution fails. If ctx is done before all paths are
-// complete, Integrate returns the error of ctx and an Ensemble of the completed paths.
+// Paths that fail are left out, and the result contains their number. Integrate returns
+// an error if all paths fail, or if the classical solution fails. If ctx is done before
+// all paths are complete, Integrate returns the error of ctx and an Ensemble of the
+// completed paths.
 func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*Ensemble, error) {
 	if err := s.check(ctx, p, n); err != nil {
 		return nil, err
@@ -334,8 +335,8 @@ func series(rows []float64, d int) [][]float64 {
 // index of the goroutine. Ordered calls the function commit() with one result after
 // another, in the order of i, so that sums do not depend on the number of workers. At any
 // time, only a few results are waiting to be committed. If ctx is done, Ordered starts no
-// more work, commits the results of the work in progress, and returns the cause. If
-// work() or commit() panics, or if work() ends its goroutine, Ordered stops with an
+// more work, commits the results of the work in progress, and returns context.Cause(ctx).
+// If work() or commit() panics, or if work() ends its goroutine, Ordered stops with an
 // error. After a panic, the error is a [*PanicError].
 func Ordered[T any](ctx context.Context, n, workers int, work func(w, i int) T, commit func(T)) error {
 	type item struct {

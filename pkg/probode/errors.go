@@ -29,8 +29,8 @@ var (
 	ErrStretched = errors.New("the event times are too far from those for which the grid was made: make the grid at another θ, or with smaller steps")
 )
 
-// A PanicError says that a function supplied by the user, such as a function of the
-// problem, a likelihood or a progress hook, panicked. The message of a PanicError is one
+// A PanicError reports a panic in a function that the user supplied, such as a function
+// of the problem, a likelihood or a progress hook. The message of a PanicError is one
 // line. Stack has the full stack trace; use [errors.As] to get the PanicError.
 type PanicError struct {
 	Value any

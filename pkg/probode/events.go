@@ -13,22 +13,23 @@ type Event struct {
 	// Name appears in messages; it may be empty.
 	Name string
 
-	// Time is the time of the event. If When is not nil, it returns the time of the event
-	// for the given θ, and Time is ignored. An example is a dose with an unknown lag. The
-	// function When must be continuous in θ. An event outside the span is ignored.
+	// Time is the time of the event. If When is not nil, the time of the event is
+	// When(θ), and the field Time is ignored. For example, the time of a dose with an
+	// unknown lag depends on θ. The function When must be continuous in θ. An event
+	// outside the span is ignored.
 	Time float64
 	When func(theta []float64) float64
 
 	// Trigger, if not nil, takes the place of Time and When. The event happens whenever
 	// Trigger passes from a value ≤ 0 to a value > 0. For example, the event with the
-	// Trigger 1 − x[0] happens when x[0] falls below 1. The time of the event is computed
-	// from the numerical solution, and is exact for this solution up to rounding: see
-	// Adaptive. Only Adaptive and reference.Accurate can solve a problem that has an
+	// Trigger 1 − x[0] happens when x[0] falls below 1. Up to rounding, the time of the
+	// event is the time at which Trigger becomes positive along the numerical solution:
+	// see Adaptive. Only Adaptive and reference.Accurate can solve a problem that has an
 	// event with a Trigger. Trigger must be a continuous function of all its arguments.
-	// If Trigger is positive only briefly, within a single step, the event is detected
-	// only if Trigger has a single maximum in this step and the maximum exceeds the error
-	// of the solution. To make sure that a Trigger is detected even if it is positive
-	// only briefly, set an upper bound on the step length.
+	// If Trigger is positive only within a single step, the event may be missed. The
+	// event is detected only if Trigger has a single maximum in this step, and this
+	// maximum exceeds the error of the solution. To make sure that a Trigger is detected
+	// even if it is positive only briefly, set an upper bound on the step length.
 	Trigger func(t float64, x, theta []float64) float64
 
 	// If AtStart is true and Trigger is positive at the start of the span, the event also
@@ -41,11 +42,11 @@ type Event struct {
 	Jump func(x []float64, t float64, theta []float64)
 
 	// JumpPullback, if not nil, propagates the gradient λ of a function back through the
-	// jump. JumpPullback overwrites `lambda`, the gradient with respect to the state
-	// after the jump, with the gradient with respect to the state x before the jump.
-	// JumpPullback adds the gradient with respect to θ to `dtheta`, and returns the
-	// derivative with respect to t. Without JumpPullback, the gradient of a function of a
-	// path requires 2(d+p) calls of Jump for each event.
+	// jump. On entry `lambda` is the gradient with respect to the state after the jump.
+	// JumpPullback replaces this gradient by the gradient with respect to the state x
+	// before the jump. JumpPullback adds the gradient with respect to θ to `dtheta`, and
+	// returns the derivative with respect to t. Without JumpPullback, the gradient of a
+	// function of a path requires 2(d+p) calls of Jump for each event.
 	JumpPullback func(lambda, dtheta, x []float64, t float64, theta []float64) (dt float64)
 
 	// If SeenAfter is true, an observation at the time of the event shows the state after

@@ -15,7 +15,7 @@ import (
 // A Grid holds the times at which a problem is solved, t₀ ≤ … ≤ t_N. Events divide the
 // grid into segments. At an event two neighbouring grid points have the same time: the
 // first holds the state before the event, and the second the state after it. The step
-// between these two points has length zero and represents the event.
+// between the two points of an event has length zero and represents the event.
 //
 // If event times depend on θ, the grid points move with the event times. The number of
 // points in a segment and their relative positions do not depend on θ, so the numerical
@@ -68,9 +68,9 @@ func NewGrid(p *Problem, theta, times []float64) (*Grid, error) {
 	})
 }
 
-// UniformGrid returns the grid of equal steps between events: each segment is divided
-// into the fewest equal steps of length at most h. UniformGrid returns an error if h is
-// longer than the span.
+// UniformGrid returns a grid in which each segment between events is divided into the
+// smallest number of equal steps of length at most h. UniformGrid returns an error if h
+// is longer than the span.
 func UniformGrid(p *Problem, theta []float64, h float64) (*Grid, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -306,7 +306,7 @@ func (g *Grid) H(i int) float64 {
 	return g.t[i+1] - g.t[i]
 }
 
-// Uniform returns the step size, and whether g is a uniform grid without events.
+// Uniform returns the step size, and reports whether g is a uniform grid without events.
 func (g *Grid) Uniform() (h float64, ok bool) { return g.h, g.h > 0 }
 
 // String says how the steps were chosen.
@@ -413,8 +413,8 @@ func (g *Grid) Grows() bool { return len(g.seg) == 0 }
 
 // Place returns the position of grid point i. If no event time depends on θ, the position
 // is the time t[i]. If an event time depends on θ, the position is 0 at the beginning of
-// the segment and 1 at its end. Within a segment, the ratio of two step lengths, computed
-// from these positions, is the same for all θ, to the last bit.
+// the segment and 1 at its end. Within a segment, ratios of step lengths that are
+// computed from these positions are exactly the same for all θ.
 func (g *Grid) Place(i int) float64 {
 	if !g.moving {
 		return g.t[i]
@@ -423,8 +423,8 @@ func (g *Grid) Place(i int) float64 {
 	return s.frac[i-s.from]
 }
 
-// End returns the time at which F is evaluated to obtain f at the end of step i. This
-// time is t[i+1] or, if an event takes place at t[i+1], the floating-point number just
+// End returns the time at which F is evaluated to obtain f at the end of step i. The
+// result is t[i+1] or, if an event takes place at t[i+1], the floating-point number just
 // before t[i+1].
 func (g *Grid) End(i int) float64 {
 	if g.Grows() {

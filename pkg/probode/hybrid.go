@@ -19,8 +19,9 @@ import (
 // BindHybrid returns a Path that computes the solution of p by solving the problem
 // p.Hybrid. The function bind() must return a Path for the problem q and the tolerance t,
 // and this Path must be able to solve problems with Triggers. For some values of θ there
-// may be infinitely many events, as in a model of a thermostat without hysteresis. For
-// these values the Path solves p itself, and provides no derivatives.
+// may be infinitely many events, as in a model of a thermostat without hysteresis. If
+// there are infinitely many events, the Path solves p without p.Hybrid, and provides no
+// derivatives.
 func (p *Problem) BindHybrid(t Tolerance, bind func(q *Problem, t Tolerance) (Path, error)) (Path, error) {
 	plain, hybrid := *p, *p.Hybrid
 	plain.Hybrid = nil
@@ -139,8 +140,7 @@ type holdableHybrid struct{ hybridPath }
 
 func (h *holdableHybrid) Clone() Path { return &holdableHybrid{h.clone()} }
 
-// Hold returns a Path with derivatives or, if events follow one another without end, a
-// Path without derivatives.
+// Hold returns a Path that provides derivatives, unless there are infinitely many events.
 func (h *holdableHybrid) Hold(ctx context.Context, theta []float64) (path Path, err error) {
 	cause := h.cause
 	if h.path != nil {

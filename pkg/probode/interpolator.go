@@ -22,7 +22,7 @@ import (
 //
 //	Z(t) = Σⱼ wⱼ(t) Zⱼ,   wⱼ(t) = ∏_{m≠j} (t − t_m)/(t_j − t_m),
 //
-// through q+2 neighbouring grid points, where q = Method.Order(). About half of these
+// through q+2 neighbouring grid points, where q = Method.Order(). About half of the
 // points lie before t and the others after t, except near the ends of a segment. The
 // interpolation adds an error of O(h^{q+2}) to the O(h^q) error of the method, and does
 // not evaluate f. At a time within 10⁻⁹ h of a grid point, the value is the state at that
@@ -43,7 +43,7 @@ import (
 // An Interpolator is valid only for the grid of its Solver. If event times do not depend
 // on θ, an Interpolator never changes, and all clones of its Solver and any number of
 // goroutines can share it. If event times depend on θ, an Interpolator can be used only
-// with its own Solver, and only after a solve.
+// for the path that its own Solver computed last.
 type Interpolator struct {
 	g       *Grid
 	d       int
@@ -118,9 +118,9 @@ func (p *Interpolator) place(n int) {
 	p.first[n], p.weights[n] = first, w
 }
 
-// At writes the values of the path z at each of the times to dst in row-major order:
-// dst[n*d+k] is component k at the time with index n. The method At panics if the length
-// of an argument is wrong.
+// At interpolates the path z at all times of the Interpolator. The values are written to
+// dst in row-major order: dst[n*d+k] is component k at the time with index n. The method
+// At panics if the length of an argument is wrong.
 func (p *Interpolator) At(dst, z []float64) {
 	if len(dst) != len(p.first)*p.d {
 		panic(fmt.Sprintf("probode: dst has length %d: want %d·%d, for all times and components", len(dst), len(p.first), p.d))
@@ -153,8 +153,8 @@ func (p *Interpolator) Row(dst, z []float64, n int) {
 }
 
 // Last returns the index of the last grid point that is used for the time with index n.
-// Row can be called once the path has been computed up to this grid point, which may lie
-// a few steps after the requested time.
+// Row can be called once the path has been computed up to the grid point Last(n), which
+// may lie a few steps after the requested time.
 func (p *Interpolator) Last(n int) int { return p.first[n] + max(0, len(p.weights[n])-1) }
 
 // If event times depend on θ, grid points move, and states at fixed times change with

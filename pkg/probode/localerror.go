@@ -143,9 +143,9 @@ func (s *Solver) localErrors(theta []float64) ([]float64, error) {
 }
 
 // Strain returns the largest local error of the classical path at θ, divided by the
-// tolerance of the run that made the grid. If the result is far above one, the grid,
-// which was made at another θ, is too coarse at this θ. Strain returns an error if the
-// grid does not come from an error-controlled run.
+// tolerance of the run that made the grid. If the result is far above one, the steps of
+// the grid are too long for this θ. Strain returns an error if the grid does not come
+// from an error-controlled run.
 func (s *Solver) Strain(theta []float64) (float64, error) {
 	if s.g.tol == nil {
 		return 0, fmt.Errorf("%s: the steps of the grid (%v) were not chosen for a tolerance", s.p.Title(), s.g)

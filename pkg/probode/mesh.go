@@ -6,9 +6,9 @@ import (
 	"fmt"
 )
 
-// Uniform is the Mesh with steps of size h. The time between two events is divided into
-// the smallest number of equal steps whose length is at most h. So the span need not be a
-// multiple of h. States at the observation times are interpolated; if there are few steps
+// Uniform is the Mesh with steps of size h. The span need not be a multiple of h: the
+// time between two events is divided into the smallest number of equal steps whose length
+// is at most h. States at the observation times are interpolated; if there are few steps
 // between events, use Through instead. Grid.String gives the actual size of the steps.
 type Uniform float64
 
@@ -123,8 +123,8 @@ func (f Frozen) run(ctx context.Context, p *Problem, m Method, theta, times []fl
 	return g, nil
 }
 
-// Bind returns a Path that solves p on the grid g. Because of this method, a Grid can be
-// used as a Mesh.
+// Bind returns a Path that solves p on the grid g. The method Bind makes it possible to
+// use a Grid as a Mesh.
 func (g *Grid) Bind(ctx context.Context, s Setup, p *Problem, at, times []float64) (Path, error) {
 	return bindGrid(ctx, g, s, p, at, times)
 }

@@ -63,13 +63,12 @@ type Stepper interface {
 
 // A Rememberer is a Stepper that stores values from earlier steps, as the Stepper of a
 // multistep method does. A Stepper that is not a Rememberer is assumed to use no earlier
-// steps, so that it can continue at any grid point.
+// steps, and can therefore continue at any grid point.
 type Rememberer interface {
 	Stepper
 	// Memory returns the length of the slice that Save fills.
 	Memory() int
-	// Save writes everything on which later steps depend, apart from the arguments of
-	// Step.
+	// Save writes to dst all stored values on which later steps depend.
 	Save(dst []float64)
 	// Restore reads what Save has written, so that the Stepper can continue at grid point
 	// i.
@@ -82,8 +81,8 @@ type Rememberer interface {
 type Estimator interface {
 	Stepper
 	// LocalError writes to dst an estimate of the error of each component in the last
-	// step. This step, step i, was taken without noise, from the state x to the state
-	// `next`.
+	// step. The last step was step i, which led from the state x to the state `next`
+	// without noise.
 	LocalError(dst []float64, i int, x, next, theta []float64) error
 }
 
@@ -98,11 +97,11 @@ type Chooser interface {
 	// Choose is called after step i, which began in the state given to Step and ended in
 	// the state `next`. The argument `size` is the local error of the step in units of
 	// the tolerance. If `size` is at most 1, the step is accepted. If `size` is +Inf, the
-	// step failed. The function units() expresses any other estimate of the local error
-	// in units of the tolerance. Choose returns the recommended length of the next step,
-	// or of the next attempt at a rejected step, divided by the length of this step.
-	// After a failed step the result is ignored, and the step is repeated with an eighth
-	// of its length.
+	// step failed. The function units() converts any estimate of the local errors to
+	// units of the tolerance. Choose recommends a length for the next step or, if step i
+	// is rejected, for the next attempt. The result is this length divided by the length
+	// of step i. After a failed step the result is ignored, and the step is repeated with
+	// an eighth of its length.
 	Choose(i int, size float64, next []float64, units func(local []float64) float64) (factor float64)
 	// Chosen returns the order of the last step, or 0 if the method has only one order.
 	Chosen() int

@@ -17,8 +17,8 @@ import (
 // Each block of this size has its own random stream.
 const noiseBlock = 256
 
-// DrawNoise fills xi with the standard normal variates of the path with the given number.
-// The values of xi[0], xi[1], … depend on `seed` and `path`, but not on the length of xi.
+// DrawNoise fills xi with the standard normal variates of path number `path`. The values
+// of xi[0], xi[1], … depend on `seed` and `path`, but not on the length of xi.
 func DrawNoise(xi []float64, seed, path uint64) {
 	var source normal.Source
 	for from := 0; from < len(xi); from += noiseBlock {

@@ -14,10 +14,10 @@ import (
 // Gridded.
 type Path interface {
 	// States computes the states at the times that were passed to Bind, and writes them
-	// to dst in row-major order: dst[n*d+k] is component k at time n. The argument `xi`,
-	// of length NoiseLen, holds the standard normal variates ξ of the noise; nil stands
-	// for ξ = 0, the classical solution. If the solve fails, or if ctx is done before the
-	// solve is complete, States returns the error.
+	// to dst in row-major order: dst[n*d+k] is component k at the time with index n. The
+	// argument `xi`, of length NoiseLen, holds the standard normal variates ξ of the
+	// noise; nil stands for ξ = 0, the classical solution. If the solve fails, or if ctx
+	// is done before the solve is complete, States returns the error.
 	States(ctx context.Context, dst, theta, xi []float64) error
 
 	// NoiseLen returns the length of ξ, which is 0 if there is no noise.
@@ -51,8 +51,8 @@ type Holdable interface {
 	Hold(ctx context.Context, theta []float64) (Path, error)
 }
 
-// Gridded is a Path on a grid. The Solver of a Gridded can compute the path in pieces, as
-// in a particle filter.
+// Gridded is a Path on a grid. The method Solver gives access to the Solver of the Path,
+// for example to compute the path in pieces in a particle filter.
 type Gridded interface {
 	Path
 	// Solver returns the Solver that computes the Path. If the grid of the Path moves

@@ -12,13 +12,13 @@ import (
 //
 //	x′(t) = f(t, x; θ),   x(t₀) = x₀(θ),   t ∈ [t₀, t₁],
 //
-// for a state x ∈ ℝᵈ. The functions of a Problem take θ as an argument, so the Problem
+// for a state x ∈ ℝᵈ. The functions of a Problem take θ as an argument, and the Problem
 // stores nothing between calls. Any number of goroutines can use one Problem at the same
 // time if its functions may be called concurrently.
 //
-// Grids and Solvers keep a pointer to their Problem, so do not change a Problem after a
-// Grid or a Solver has been made for it; change a copy instead. Note that a copy shares
-// the elements of Events, X0 and Theta with the original Problem.
+// Do not change a Problem after a Grid or a Solver has been made for it, because Grids
+// and Solvers keep a pointer to their Problem. Change a copy of the Problem instead. Note
+// that a copy shares the elements of Events, X0 and Theta with the original Problem.
 type Problem struct {
 	// Name appears in messages and figures.
 	Name string
@@ -55,8 +55,8 @@ type Problem struct {
 	// Pullback is used instead of FJ and FTheta to compute gradients of functions of a
 	// path: see Solver.Gradient. If there are many parameters, Pullback takes much less
 	// time than filling and multiplying the matrices ∂f/∂x and ∂f/∂θ. A Pullback that
-	// cannot compute the derivatives must return NaN and add nothing; FJ and FTheta are
-	// then used instead.
+	// cannot compute the derivatives must return NaN and add nothing; in this case FJ and
+	// FTheta are used instead.
 	Pullback func(dx, dtheta, lambda []float64, t float64, x, theta []float64) (dt float64)
 
 	// X0 is the initial state; its length is the dimension d.
@@ -77,8 +77,8 @@ type Problem struct {
 	Span [2]float64
 
 	// Events lists, in any order, the moments at which the state jumps or f changes its
-	// form. F is never called with the time of an event: where a step begins or ends at
-	// an event, F is called one ulp inside the step.
+	// form. F is never called with the time of an event: if a step begins or ends at an
+	// event, F is called one ulp inside the step.
 	Events []Event
 
 	// Hybrid, if not nil, is another form of this problem, for a function f that jumps
@@ -93,22 +93,22 @@ type Problem struct {
 	// Theta is nil for a problem without parameters.
 	Theta []float64
 
-	// Band, if not nil, says that the Jacobian is banded. An implicit step then costs
-	// O(d kl (kl+ku)) instead of O(d³).
+	// Band, if not nil, says that the Jacobian is banded. If Band is set, an implicit
+	// step costs O(d kl (kl+ku)) instead of O(d³).
 	Band *Bandwidth
 
-	// Autonomous says that f does not depend on t. Setting this field saves an implicit
-	// multistep method one evaluation of f in each step.
+	// Autonomous says that f does not depend on t. If Autonomous is true, an implicit
+	// multistep method needs one fewer evaluation of f per step.
 	Autonomous bool
 
 	// Noiseless lists the components of the state, counted from 0, for which f is always
-	// 0. These components change only at Events. Every method computes these components
-	// exactly, so they have no noise.
+	// 0. Noiseless components change only at Events. Every method computes Noiseless
+	// components exactly, so they have no noise.
 	Noiseless []int
 
 	// States and Params name the components of x and θ; nil stands for x1, x2, … and
 	// theta1, theta2, …. The unit of a state, if it has one, is written in brackets after
-	// its name.
+	// the name of the state.
 	States, Params []string
 
 	// TimeUnit is the unit of t for the axes of figures; it may be empty.
@@ -157,12 +157,12 @@ func (p *Problem) Initial(dst, theta []float64) {
 //
 //	θ′ = (θ, x₀ₖ, …).
 //
-// The initial values can then be inferred like any other parameter. The nominal values of
+// UnknownStart makes it possible to infer initial values from data. The nominal values of
 // the additional parameters are the initial values of p. The name of an additional
 // parameter is the name of the state followed by 0: hare0 for hare, x1_0 for x1. If the
-// name of the state contains a unit, the unit is omitted. The functions of p are called
-// with θ, not with θ′. UnknownStart panics if a component does not exist, or if p already
-// has a parameter with the name of an additional parameter.
+// name of the state contains a unit, the unit is omitted. The functions of p do not
+// receive the additional parameters. UnknownStart panics if a component does not exist,
+// or if p already has a parameter with the name of an additional parameter.
 func (p *Problem) UnknownStart(components ...int) *Problem {
 	if len(components) == 0 {
 		components = make([]int, p.Dim())
@@ -289,7 +289,7 @@ func (p *Problem) Title() string {
 }
 
 // Parameters returns a copy of the given θ, or of Theta if the given θ is nil. It is an
-// error if the length is wrong or a component is not a finite number.
+// error if θ has the wrong length, or if a component of θ is not a finite number.
 func (p *Problem) Parameters(given []float64) ([]float64, error) {
 	if given == nil {
 		given = p.Theta

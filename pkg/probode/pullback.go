@@ -10,7 +10,7 @@ import (
 // An Adjoint holds the gradient of a function of a path with respect to everything that a
 // step depends on. The field `Next` holds the gradient with respect to the state at the
 // end of the step. A Reverser reads `Next`, and adds the contributions of the step to the
-// other gradients.
+// gradients in the other fields.
 type Adjoint struct {
 	Next []float64 // with respect to the state at the end of the step
 
@@ -35,8 +35,8 @@ type Adjoint struct {
 // with the auxiliary problem.
 func NewAdjoint(p *Problem) *Adjoint { return &Adjoint{field: newFieldAdjoint(p)} }
 
-// Noise adds the contributions of a step to Xi and Scale. The step must add the noise
-// `scale` × ξ to the next state.
+// Noise updates the gradients Xi and Scale for a step that adds the noise `scale` × ξ to
+// the next state.
 func (a *Adjoint) Noise(xi, scale []float64) {
 	for k, v := range xi {
 		a.Xi[k] += scale[k] * a.Next[k]

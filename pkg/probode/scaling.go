@@ -9,9 +9,10 @@ import (
 type Scaling int
 
 const (
-	// ScaleDefault means ScaleLocal on grids for which the local errors are stored. These
-	// local errors come from an error-controlled solve or from a Setup with ScaleLocal.
-	// On all other grids the local errors are unknown, and ScaleDefault means ScaleStep.
+	// ScaleDefault means ScaleLocal on grids for which the local errors are stored. A
+	// grid stores local errors if it comes from an error-controlled solve or from a Setup
+	// with ScaleLocal. On grids without stored local errors, ScaleDefault means
+	// ScaleStep.
 	ScaleDefault Scaling = iota
 	// ScaleStep uses the method's own noise, with the scale √α h^p, as in [T18].
 	ScaleStep
@@ -53,7 +54,8 @@ func (s *Solver) SetAlpha(alpha float64) {
 
 // SetScaling changes how the size of the noise depends on the step. If scaling is
 // ScaleLocal and no local errors are stored in the grid, SetScaling estimates these
-// errors along the classical path at θ. The estimate requires solves, which may fail.
+// errors along the classical path at θ. The estimation of local errors requires several
+// solves, and SetScaling returns an error if one of them fails.
 func (s *Solver) SetScaling(scaling Scaling, theta []float64) error {
 	if scaling == ScaleDefault {
 		scaling = s.byDefault()
@@ -80,8 +82,7 @@ func (s *Solver) SetScaling(scaling Scaling, theta []float64) error {
 	return nil
 }
 
-// Scaling returns the Scaling of the noise, which says how the size of the noise depends
-// on the step. The result is never ScaleDefault.
+// Scaling returns the Scaling that s uses: ScaleStep or ScaleLocal.
 func (s *Solver) Scaling() Scaling {
 	if s.scaling == ScaleLocal {
 		return ScaleLocal

@@ -9,7 +9,7 @@ import (
 )
 
 // A Setup says how a problem is solved: by which method, on which mesh, and with how much
-// noise. To get a different Setup, copy a Setup and change a field of the copy.
+// noise.
 type Setup struct {
 	Method Method
 
@@ -30,9 +30,9 @@ type Setup struct {
 // Equal reports whether s and t solve every problem in the same way.
 func (s Setup) Equal(t Setup) bool { return reflect.DeepEqual(s, t) }
 
-// Or returns a copy of s. If the Method or the Mesh of s is missing, the copy has the
-// Method or the Mesh of t. If the mesh needs no Method, the Method of t is not copied.
-// Alpha and Scaling remain those of s.
+// Or returns a copy of s in which a missing Method or Mesh is replaced by that of t. If
+// the mesh needs no Method, the Method of t is not copied. Alpha and Scaling remain those
+// of s.
 func (s Setup) Or(t Setup) Setup {
 	if s.Mesh == nil {
 		s.Mesh = t.Mesh
@@ -188,8 +188,8 @@ type Mesh interface {
 	// Bind prepares to solve p with s. The argument `times` holds the times at which
 	// states are needed; if the mesh has a grid, nil stands for all grid points. The
 	// argument `at` is the θ at which the grid is frozen and local errors are measured;
-	// nil stands for the nominal θ. Bind performs expensive preparations once; other
-	// goroutines use clones of the result.
+	// nil stands for the nominal θ. Bind can be slow, so call it once, and give every
+	// other goroutine a clone of the Path.
 	Bind(ctx context.Context, s Setup, p *Problem, at, times []float64) (Path, error)
 
 	// String describes the mesh in a few words, such as "h = 0.1".

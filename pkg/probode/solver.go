@@ -53,7 +53,7 @@ type Solver struct {
 // NewSolver returns a Solver for p with the method m on the grid g. The argument `alpha`
 // ≥ 0 is the noise scale, which multiplies the variance of the noise. NewSolver compares
 // FJ and Band with F at the start, and returns an error if FJ or Band is wrong. The
-// Solver repeats this check along its first path.
+// Solver repeats the comparison along its first path.
 func NewSolver(p *Problem, m Method, g *Grid, alpha float64) (*Solver, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func (s *Solver) on(g *Grid) (err error) {
 }
 
 // Clone returns an independent Solver of the same problem, method, grid and noise. If s
-// is bound to a context, the end of that context also stops the clone.
+// is bound to a context, the clone is bound to the same context.
 func (s *Solver) Clone() *Solver {
 	c := *s
 	c.tangents, c.reverse = nil, nil
@@ -164,10 +164,10 @@ func (s *Solver) MemoryLen() int {
 	return 0
 }
 
-// Bind makes all later solves by s stop soon after ctx is done, and return the error of
-// ctx. Solvers that are cloned from s after Bind also obey ctx. The function release()
-// restores the earlier context; if Bind is called several times, the release functions
-// must be called in reverse order.
+// Bind binds s to ctx. Once ctx is done, every solve by s stops soon and returns the
+// error of ctx. Solvers that are cloned from s after Bind also obey ctx. The function
+// release() restores the earlier context; if Bind is called several times, the release
+// functions must be called in reverse order.
 func (s *Solver) Bind(ctx context.Context) (release func()) {
 	before, cause := s.stop, s.cause
 	stop, end := progress.NewStop(ctx)
@@ -201,8 +201,9 @@ func (s *Solver) Solve(z, theta, xi []float64) error {
 // about earlier steps. On entry `memory` must describe the steps before t_from, unless
 // `from` is 0. On return `memory` describes the steps before t_to. A path that is
 // computed in pieces equals the path of Solve bit for bit. In a particle filter, for
-// example, each call of SolveFrom may continue a different path. Errors and panics are as
-// for Solve.
+// example, each call of SolveFrom may continue a different path. SolveFrom returns an
+// error in the same cases as Solve, and panics if an argument has the wrong length or is
+// out of range.
 func (s *Solver) SolveFrom(z, memory, theta, xi []float64, from, to int) error {
 	if from < 0 || from > to || to > s.Steps() {
 		panic(fmt.Sprintf("probode: the arguments from and to are %d and %d: want 0 ≤ from ≤ to ≤ %d", from, to, s.Steps()))
@@ -213,8 +214,8 @@ func (s *Solver) SolveFrom(z, memory, theta, xi []float64, from, to int) error {
 	return s.run(z, memory, theta, xi, from, to)
 }
 
-// SolvePath draws ξ for the path with the given number, stores ξ in xi, and computes the
-// path. The same values of `seed` and `path` always give the same path.
+// SolvePath draws ξ for path number `path`, stores ξ in xi, and computes the path. The
+// same values of `seed` and `path` always give the same path.
 func (s *Solver) SolvePath(z, theta, xi []float64, seed, path uint64) error {
 	if len(xi) != s.NoiseLen() {
 		panic(fmt.Sprintf("probode: xi has length %d: want N·n = %d", len(xi), s.NoiseLen()))
@@ -223,10 +224,10 @@ func (s *Solver) SolvePath(z, theta, xi []float64, seed, path uint64) error {
 	return s.Solve(z, theta, xi)
 }
 
-// Stepper prepares the Stepper of s for step i of the path z, and returns this Stepper.
-// The result `scale` holds the scales of the normal variates of the step. Stepper reads
-// the rows of z only up to row i. The Stepper is useful for the study of single steps.
-// Stepper panics if step i is the jump at an event.
+// Stepper returns the Stepper of s, ready to take step i of the path z. The result
+// `scale` holds the scales of the normal variates of the step. Stepper reads the rows of
+// z only up to row i. The Stepper is useful for the study of single steps. Stepper panics
+// if step i is the jump at an event.
 func (s *Solver) Stepper(i int, z, theta []float64) (step Stepper, scale []float64, err error) {
 	if i < 0 || i >= s.Steps() {
 		panic(fmt.Sprintf("probode: the index of the step is %d: want an index in [0, %d)", i, s.Steps()))

@@ -14,15 +14,16 @@ import (
 // such as a likelihood, therefore follows from the derivative of the path. This
 // derivative is computed along with the path, step by step.
 
-// A Differentiable is a Stepper that computes the derivative of its steps. For any other
-// Stepper, derivatives are central differences of whole paths.
+// A Differentiable is a Stepper that computes the derivative of its steps. If a Stepper
+// is not Differentiable, derivatives are computed by central differences of whole paths.
 type Differentiable interface {
 	Stepper
 	// Differentiate computes the derivative of `next` along the directions in t, and
 	// writes it to dnext as a row-major M×d matrix. The argument `next` holds the result
 	// of Step for the same x, θ and noise. When derivatives are computed, every call of
-	// Step is followed by a call of Differentiate. If a Stepper wraps another one that is
-	// not Differentiable, Differentiate returns errors.ErrUnsupported.
+	// Step is followed by a call of Differentiate. If a Stepper wraps another Stepper,
+	// and the wrapped Stepper is not Differentiable, Differentiate returns
+	// errors.ErrUnsupported.
 	Differentiate(dnext []float64, i int, x, next, theta, xi, scale []float64, t *Tangents) error
 }
 
@@ -72,13 +73,13 @@ func (t *Tangents) AddNoise(dst []float64, m int, xi []float64) {
 //
 // With Problem.FJ and Problem.FTheta the derivative is exact up to rounding. If FJ or
 // FTheta is missing, differences of F are used instead, and the relative error is about
-// 10⁻⁷. Each direction costs about as much as one more solve: it takes one additional
-// evaluation of F for every evaluation in the step, or none if FTheta is set. If Z itself
-// depends on the Jacobian, as the noise of adams.Moulton does, each direction also takes
-// two evaluations of FJ, and costs about as much as three solves. If d = 2, Solve is
-// especially fast; relative to a solve, each direction costs about four times as much as
-// in other dimensions. If the method is not Differentiable, the derivative in each
-// direction is a central difference of two solves.
+// 10⁻⁷. Each direction costs about as much as one more solve. If FJ or FTheta is missing,
+// each direction requires up to one additional evaluation of F for each evaluation in a
+// step. If Z itself depends on the Jacobian, as the noise of adams.Moulton does, each
+// direction also takes two evaluations of FJ, and costs about as much as three solves.
+// For d = 2, a direction costs about four times as many solves as in other dimensions,
+// because Solve is especially fast for d = 2. If the method is not Differentiable, the
+// derivative in each direction is a central difference of two solves.
 func (s *Solver) SolveTangents(z, dz, theta, dtheta, xi []float64) error {
 	p, m := len(s.p.Theta), 0
 	if p > 0 {
@@ -124,9 +125,9 @@ func (s *Solver) differences(z, dz, theta, dtheta, xi []float64, m int) error {
 	return err
 }
 
-// Differences computes the derivatives that Tangential describes. The derivatives are
-// central differences of the function states(), which computes the states for θ and
-// writes them to dst.
+// Differences computes states and their derivatives, as the method Tangents of a Path
+// does. The derivatives are central differences of the function states(), which computes
+// the states for θ and writes them to dst.
 func Differences(dst, ddst, theta, dtheta []float64, states func(dst, theta []float64) error) error {
 	p := len(theta)
 	at, left := make([]float64, p), make([]float64, len(dst))

@@ -17,9 +17,8 @@ type Tolerance struct {
 	// typical size is 1/1000 of the largest magnitude that the component has had so far,
 	// but at least 10⁻⁶ of the largest magnitude that any component has had. A component
 	// that never reaches 10⁻⁶ of the largest magnitude, such as a trace substance, needs
-	// its own value of Absolute. If the initial state is zero, a typical size is
-	// estimated in the first step from the size that the state would reach over the whole
-	// span at its initial rate of change.
+	// its own value of Absolute. If the initial state is zero, the rate of change in the
+	// first step is extrapolated over the whole span to estimate a typical size.
 	Absolute []float64
 }
 

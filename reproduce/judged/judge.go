@@ -71,9 +71,10 @@ type byMethod struct {
 	Enough, SmallD float64
 	Why            string `json:",omitempty"`
 
-	// Elsewhere counts the end points of other searches at which D is below smallD. For
-	// this count, D is computed at the tolerance Enough or, if Enough is zero, at SmallD.
-	// Ends is the number of end points of other searches that were examined.
+	// Elsewhere is the number of other searches for which D at the end point is below the
+	// constant smallD. D at an end point is computed with the tolerance Enough or, if
+	// Enough is zero, with the tolerance SmallD. Ends is the number of end points of
+	// other searches that were examined.
 	Elsewhere, Ends int
 }
 

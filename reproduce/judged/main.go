@@ -5,9 +5,10 @@
 //
 //	go run ./reproduce/judged -petab DIR [-out DIR] [-limit 5m] [-only NAME,NAME] [-page]
 //
-// The command writes OUT/NAME.json for each problem, OUT/judged.csv, a table in
-// OUT/judged.md, and OUT/judged.html, a page that needs no other files. A problem that
-// already has a JSON file is skipped, so that an interrupted run can be continued.
+// The command writes the results for each problem to OUT/NAME.json, and the results for
+// all problems to OUT/judged.csv. The file OUT/judged.md contains a table, and
+// OUT/judged.html is a page that needs no other files. A problem that already has a JSON
+// file is skipped, so that an interrupted run can be continued.
 package main
 
 import (

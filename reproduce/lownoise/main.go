@@ -8,8 +8,8 @@
 // The model is that of FitzHugh and Nagumo, with 40 observations of both components up to
 // t = 20. The measurement errors have a standard deviation of 0.05. For each data set, a
 // starting point is drawn from log-normal distributions around the true parameters, with
-// standard deviations of 0.5 on the log scale. All searches begin at this point, except
-// those that begin at the true parameters. The table shows the standard deviations of the
+// standard deviations of 0.5 on the log scale. Each search begins either at this starting
+// point or at the true parameters. The table shows the standard deviations of the
 // estimates, both in absolute terms and relative to those of the search that starts at
 // the true parameters.
 package main

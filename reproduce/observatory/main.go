@@ -1,16 +1,16 @@
 // Command observatory applies every method to every problem at several step sizes or
-// tolerances. The command measures the error and the cost of each solution. The command
-// also checks whether the calibrated spread is as large as the errors at parameter values
-// that were not used for the calibration.
+// tolerances. The command measures the error and the cost of each solution. At parameter
+// values that were not used for the calibration, the command checks whether the
+// calibrated spread is as large as the errors.
 //
 //	go run ./reproduce/observatory [-quick] [-out DIR] [-only cells|answers|page] [-seed N] [-paths N] [-workers N]
 //
 // A cell is a combination of a method, a problem, and a step size or tolerance. A rule
-// determines how the noise is calibrated. The program writes DIR/cells.csv with a row for
-// each rule in each cell, DIR/summary.csv with a row for each cell, and DIR/answers.csv
-// with a row for each posterior, remedy and step size. The program also writes
-// DIR/observatory.html, a page that needs no other files. The program skips results that
-// the files already contain, so an interrupted run can be continued.
+// determines how the noise is calibrated. The file DIR/cells.csv has a row for each rule
+// in each cell, and DIR/summary.csv has a row for each cell. The file DIR/answers.csv has
+// a row for each combination of a posterior, a remedy and a step size. The file
+// DIR/observatory.html is a page that needs no other files. The program skips results
+// that the files already contain, so an interrupted run can be continued.
 package main
 
 import (

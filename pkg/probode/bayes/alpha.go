@@ -14,8 +14,8 @@ import (
 // posterior.
 type CalibratedAlpha struct {
 	// Alpha is α*, and SE is the standard error of α*. If there are several experiments,
-	// each is calibrated separately, and α* is the geometric mean of their values,
-	// because a setup has only one α.
+	// α is calibrated for each of them. A Setup has only one α, so α* is the geometric
+	// mean of the calibrated values of all experiments.
 	Alpha, SE float64
 
 	// Experiments holds the calibration for each experiment.

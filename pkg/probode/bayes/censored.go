@@ -19,9 +19,9 @@ type Cumulative interface {
 var _ = []Cumulative{Gaussian{}, LogNormal{}, Laplace{}, StudentT{}}
 
 // Censored is the Likelihood of measurements with a lower limit of quantification. The
-// field Of gives the distribution of the measured quantity Y. If Y is above Limit, its
-// value y = Y is observed. If Y is at most Limit, its value is unknown, and any y ≤ Limit
-// in the data stands for the event Y ≤ Limit:
+// field Of gives the distribution of the measured quantity Y. If Y is above Limit, the
+// observation is y = Y. If Y is at most Limit, its value is unknown, and any y ≤ Limit in
+// the data stands for the event Y ≤ Limit:
 //
 //	p(y | m) = p_Of(y | m)        for y > Limit
 //	p(y | m) = P_Of(Y ≤ Limit)    for y ≤ Limit   [Tobin 1958]

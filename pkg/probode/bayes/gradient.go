@@ -20,15 +20,15 @@ import (
 // with respect to the states (see Experiment.ObserveSlopes). The third is the derivative
 // of the states with respect to θ and ξ.
 
-// Gradient does the same as LogPosterior, and also computes derivatives: those with
-// respect to u are written to du, and those with respect to ξ are written to dxi, which
-// may be nil. As in LogPosterior, the density of ξ is not included.
+// Gradient returns the same value as LogPosterior. The derivatives with respect to u are
+// written to du, and those with respect to ξ to dxi, which may be nil. As in
+// LogPosterior, the density of ξ is not included.
 //
 // At a kink of the likelihood the derivative is the mean of the two one-sided
 // derivatives. If the log density is −∞ or an error occurs, du and dxi are zero. The
-// error is errors.ErrUnsupported if the path has no derivatives. For example, the path of
-// reference.Accurate has no derivatives. A path whose steps are chosen anew at every θ
-// has derivatives only between a call of Hold and its release.
+// error is errors.ErrUnsupported if the path has no derivatives, as with
+// reference.Accurate. A path whose steps are chosen anew at every θ has derivatives only
+// between a call of Hold and its release.
 func (e *Density) Gradient(du, dxi, u, xi []float64) (float64, error) {
 	clear(du)
 	clear(dxi)
@@ -46,9 +46,9 @@ func (e *Density) Gradient(du, dxi, u, xi []float64) (float64, error) {
 	return lp + ll, nil
 }
 
-// LikelihoodGradient does the same as LogLikelihood, and also computes derivatives:
-// those with respect to θ are written to dtheta, and those with respect to ξ are written
-// to dxi, which may be nil. Kinks and errors are treated as in Gradient.
+// LikelihoodGradient returns the same value as LogLikelihood. The derivatives with
+// respect to θ are written to dtheta, and those with respect to ξ to dxi, which may be
+// nil. Kinks and errors are treated as in Gradient.
 func (e *Density) LikelihoodGradient(dtheta, dxi, theta, xi []float64) (float64, error) {
 	if len(dtheta) != len(e.p.Params) || dxi != nil && len(dxi) != e.noise {
 		panic(fmt.Sprintf("bayes: dtheta and dxi have lengths %d and %d: want %d and %d, or nil for dxi", len(dtheta), len(dxi), len(e.p.Params), e.noise))

@@ -12,8 +12,8 @@ import (
 // observations are independent, given the path and θ.
 type Likelihood interface {
 	// Own returns the numbers other than m on which the distribution depends, such as a
-	// standard deviation. Each of these numbers is either known or a parameter of the
-	// model. Every call of Own returns the same numbers.
+	// standard deviation. Each number that Own returns is either known or a parameter of
+	// the model. Every call of Own returns the same numbers.
 	Own() []Value
 	// LogProb returns the log density of y given m, including constants. If y is a
 	// count, LogProb returns the log probability. The result is −Inf if y is impossible,
@@ -44,8 +44,8 @@ func (Gaussian) LogProb(y, m float64, own []float64) float64 {
 	return -0.5*r*r - math.Log(own[0]) - logSqrt2Pi
 }
 
-// Rand returns a draw from N(m, σ²), or NaN if σ is not a finite number > 0 or m is not
-// finite.
+// Rand returns a draw from N(m, σ²). The result is NaN if σ is not positive, or if m or σ
+// is not finite.
 func (Gaussian) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 	if !located(m, own[0]) {
 		return math.NaN()
@@ -71,7 +71,7 @@ func (LogNormal) LogProb(y, m float64, own []float64) float64 {
 	return -0.5*r*r - math.Log(own[0]) - math.Log(y) - logSqrt2Pi
 }
 
-// Rand returns a draw of y, or NaN if m or σ is not a finite number > 0.
+// Rand returns a draw of y, or NaN unless both m and σ are positive and finite.
 func (LogNormal) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 	if !(m > 0 && located(m, own[0])) {
 		return math.NaN()
@@ -95,7 +95,8 @@ func (Laplace) LogProb(y, m float64, own []float64) float64 {
 	return -math.Log(2*own[0]) - math.Abs(y-m)/own[0]
 }
 
-// Rand returns a draw of y, or NaN if b is not a finite number > 0 or m is not finite.
+// Rand returns a draw of y. The result is NaN if b is not positive, or if m or b is not
+// finite.
 func (Laplace) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 	if !located(m, own[0]) {
 		return math.NaN()
@@ -133,7 +134,8 @@ func (StudentT) LogProb(y, m float64, own []float64) float64 {
 	return logRise(nu/2, 0.5) - logSqrt2Pi - math.Log(sigma) - 0.5*(nu+1)*math.Log1p(r*r/nu)
 }
 
-// Rand returns a draw of y, or NaN if ν or σ is not a finite number > 0 or m is not finite.
+// Rand returns a draw of y. The result is NaN if ν or σ is not positive, or if m, ν or σ
+// is not finite.
 func (StudentT) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 	if !(located(m, own[0]) && located(m, own[1])) {
 		return math.NaN()
@@ -208,8 +210,9 @@ func (NegativeBinomial) LogProb(y, m float64, own []float64) float64 {
 	return y*math.Log(m) - c + logRise(phi, y) - (y+phi)*math.Log1p(m/phi)
 }
 
-// Rand returns a draw of y, or NaN if m < 0 or if φ is not a finite number > 0. Rand
-// draws from a Poisson distribution whose mean is a draw from a gamma distribution.
+// Rand returns a draw of y. The result is NaN if m < 0 or φ ≤ 0, or if m or φ is not
+// finite. Rand draws from a Poisson distribution whose mean is a draw from a gamma
+// distribution.
 func (NegativeBinomial) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 	switch {
 	case !(m >= 0) || !located(m, own[0]):
@@ -263,7 +266,7 @@ func (Binomial) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 }
 
 // A Describer is a Likelihood with a description of its observations and of the numbers
-// that Own returns. With this description, the package can find mistakes in a model and
+// that Own returns. The description helps the package to find mistakes in a model and to
 // write more specific reports. All likelihoods of this package are Describers.
 type Describer interface {
 	Likelihood

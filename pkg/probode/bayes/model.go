@@ -12,30 +12,29 @@ import (
 // A Model consists of the parameters θ with their priors, and of the experiments whose
 // data are used to infer θ. The fields of the model refer to parameters by name.
 type Model struct {
-	// Params are the parameters θ, in the same order as in the draws; an empty list that
-	// is not nil means a model without unknown parameters.
+	// Params are the parameters θ, in the same order as in the draws. For a model without
+	// unknown parameters, Params must be empty but not nil.
 	Params []Param
 
-	// Experiments are the data sets with the equations that explain them. Two experiments
-	// that use the same parameter name share that parameter.
+	// Experiments are the data sets, each with the differential equation that models it.
+	// Two experiments that use the same parameter name share that parameter.
 	Experiments []Experiment
 }
 
 // A Posterior consists of a Model, the Setup that solves its equations, and the settings
-// of the inference. A Posterior is plain data: to obtain a different one, copy it and
-// change a field.
+// of the inference. To obtain a different Posterior, change a field of a copy.
 type Posterior struct {
 	Model
 	probode.Setup
 
-	// AlphaParam, if not empty, is the name of a parameter that serves as the noise scale
-	// α and has a prior; Setup.Alpha is then ignored.
+	// AlphaParam, if not empty, is the name of the parameter that is used as the noise
+	// scale α. If AlphaParam is set, Setup.Alpha is ignored.
 	AlphaParam string
 
-	// GridAt is a value of θ, in the order of Params. At GridAt, the grids of a Frozen
-	// mesh are made, and the local errors for ScaleLocal are measured. The same grids and
-	// local errors are used for all θ and ξ. If GridAt is nil, the nominal values of the
-	// problems are used.
+	// GridAt is the θ for which the grids of a Frozen mesh are made and the local errors
+	// for ScaleLocal are measured. The elements of GridAt are in the order of Params. The
+	// same grids and local errors are used for all θ and ξ. If GridAt is nil, the nominal
+	// values of the problems are used.
 	GridAt []float64
 
 	// Modes are the modes of the deterministic posterior, found by modes.Find. If Modes
@@ -58,16 +57,17 @@ type Param struct {
 
 	// If Natural is true, proposals are made on the parameter's own scale, and proposals
 	// outside the support are rejected. If Natural is false, which is the default, a
-	// parameter with bounds is transformed to an unconstrained scale: the logarithm of
-	// the distance from its only bound, or the logit of its relative position between two
-	// bounds. For a parameter between two positive bounds, the relative position of its
-	// logarithm may be used instead. The logarithmic scale is used if the median of the
-	// prior is nearer to the middle of the range on this scale than on the natural scale.
-	// The choice of scale does not change the distribution of the draws.
+	// parameter with bounds is transformed to an unconstrained scale. With one bound, the
+	// transformed value is the logarithm of the distance from the bound. With two bounds,
+	// the transformed value is the logit of the relative position between the bounds. If
+	// both bounds are positive, the relative position may be measured on a logarithmic
+	// scale. The logarithmic scale is used if the median of the prior is nearer to the
+	// middle of the range on this scale than on the natural scale. The choice of scale
+	// does not change the distribution of the draws.
 	Natural bool
 }
 
-// An Experiment is a data set with the equation that explains it.
+// An Experiment is a data set with the differential equation that models it.
 type Experiment struct {
 	// Name is used in error messages; it may be empty.
 	Name string
@@ -75,10 +75,10 @@ type Experiment struct {
 	Problem *probode.Problem
 
 	// Params[k] is the name of element k of Problem.Theta. If the model has a parameter
-	// with this name, element k has the value of that parameter. Otherwise element k
-	// keeps its known value from Problem.Theta. If Params is nil, Problem.ParamName
-	// gives the names. The name "-" marks an element that has no effect on the solution.
-	// To infer initial values, see probode.Problem.UnknownStart.
+	// with the name Params[k], element k has the value of that parameter. Otherwise
+	// element k keeps its known value from Problem.Theta. If Params is nil,
+	// Problem.ParamName gives the names. The name "-" marks an element that has no effect
+	// on the solution. To infer initial values, see probode.Problem.UnknownStart.
 	Params []string
 
 	// Data are the observations. The observation times need not be grid points: between

@@ -13,8 +13,9 @@ import (
 // times and with the same missing values. The parameters of the simulation are drawn from
 // the prior. Simulate also returns the draw of the parameters, and the log likelihood at
 // this draw. The argument `noisy` says whether the solver's noise is part of the model
-// that generates the data. Simulate returns an error if the equations cannot be solved at
-// this draw, or if the distribution of the data is undefined there.
+// that generates the data. Simulate returns an error if the equations cannot be solved
+// with the drawn parameters, or if these parameters do not define a distribution of the
+// data.
 func Simulate(ctx context.Context, p *Posterior, noisy bool, rng *rand.Rand) (q *Posterior, theta []float64, ll float64, err error) {
 	e, err := NewDensity(ctx, p)
 	if err != nil {

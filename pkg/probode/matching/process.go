@@ -42,14 +42,14 @@ type Settings struct {
 //
 // Given x, the derivative of the process has the distribution N(D x, K), with D = C′C⁻¹
 // and K = C″ − C′C⁻¹C′ᵀ + γI. The differential equation is treated as one more datum,
-// which says that this derivative is equal to f. Up to a constant, the log density of the
-// posterior is
+// which says that the derivative of the process is equal to f. Up to a constant, the log
+// density of the posterior is
 //
 //	log p(θ, ξ | Y) = log p(Y | x, θ) + log p(θ) − ½|ξ|² − ½(f(x, θ) − Dx)ᵀ K⁻¹ (f(x, θ) − Dx)/β.
 //
 // Any sampler of (θ, ξ) can draw from this posterior. The posterior uses an extended
 // Problem, whose state vector consists of the states of the model and of one scaled
-// residual for each state. The observed value of each residual is zero. This posterior
+// residual for each state. The observed value of each residual is zero. The posterior
 // does not impose the condition that x begins at the initial state of the problem.
 func GaussianProcess(m bayes.Model, s Settings) (*bayes.Posterior, error) {
 	x, err := single(m)

@@ -18,9 +18,9 @@ import (
 // Sample draws θ from a posterior that GaussianProcess has returned. Sample updates θ and
 // ξ jointly by mcmc.NUTS, with a metric based on the Fisher information. The chains begin
 // at draws of θ from the prior and at ξ = 0, unless s.Start is set. The points that
-// s.Start returns must be on the unconstrained scale, and contain both θ and ξ. A zero
-// s.BurnIn means 600 iterations. The result includes the quantities of
-// mcmc.NUTSQuantities, so that Chains.Warnings reports divergent paths.
+// s.Start returns must be on the unconstrained scale, and contain both θ and ξ. If
+// s.BurnIn is zero, the burn-in takes 600 iterations. The result includes the quantities
+// of mcmc.NUTSQuantities, so that Chains.Warnings reports divergent paths.
 func Sample(ctx context.Context, p *bayes.Posterior, s mcmc.Settings) (*mcmc.Chains, error) {
 	if _, ok := p.Setup.Mesh.(process); !ok {
 		return nil, fmt.Errorf("matching: the mesh of the posterior is %v: want a posterior that was made by GaussianProcess", p.Setup.Mesh)

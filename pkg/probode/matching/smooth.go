@@ -25,8 +25,8 @@ type SmoothSettings struct {
 
 	// Pieces is the number of cubic pieces of the spline between consecutive observation
 	// times. Zero means 4. With a large λ and too few pieces, θ is biased, because the
-	// spline cannot follow the solution. Compare the result with that for twice as many
-	// pieces.
+	// spline cannot follow the solution. To find out whether there are enough pieces,
+	// double Pieces and compare the results.
 	Pieces int
 
 	// Start is the θ at which the search begins; nil means the θ of the problem.
@@ -36,9 +36,8 @@ type SmoothSettings struct {
 // A Smoothing is the result of Smooth.
 type Smoothing struct {
 	Theta []float64
-	// Misfit is the sum of the squared standardised residuals: each residual, a datum
-	// minus the spline, is divided by the standard deviation of the datum before it is
-	// squared.
+	// Misfit is Σ (y − x(t))²/σ², where y is a datum at time t, σ is its standard
+	// deviation, and x is the spline.
 	Misfit float64
 
 	spline *spline

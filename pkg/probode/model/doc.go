@@ -6,8 +6,7 @@
 // conditions and data. [File.Instances] returns the equations of every model under every
 // condition in the data. The equations consist of right-hand sides, initial values,
 // events and, for each row of data, one formula for the prediction and one for the noise.
-// All of these are expressions that contain only the time, states, and the parameters of
-// the file.
+// The equations contain only the time, states, and the parameters of the file.
 //
 // Load never ignores a part of a file that could change a likelihood. If a file
 // contradicts itself or uses a feature that this package does not support, Load fails
@@ -32,7 +31,7 @@
 // state that is set by the condition of the experiment starts from the value in this
 // condition, not from its steady-state value.
 //
-// The log-likelihood of a row is the log density of the measurement y itself, not of its
+// The log-likelihood of a measurement y is the log density of y itself, not of its
 // transformed value. For example, with Scale log10 and noise σ, the distribution of log10
 // of y is centred at log10 of Formula, and has standard deviation or scale σ. With Scale
 // log10, the density of y is therefore the density of log10 of y divided by y ln 10.

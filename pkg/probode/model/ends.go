@@ -43,7 +43,7 @@ func ReadEnds(r io.Reader) ([]End, error) {
 // LogLikelihood.At expects. The keys of `values` are the names of parameters. If `values`
 // lacks a parameter that is not estimated, Theta uses the nominal value of this
 // parameter. It is an error if the value of an estimated parameter is missing, or if a
-// name is not the name of a parameter.
+// key of `values` is not the name of a parameter.
 func (p *File) Theta(values map[string]float64) ([]float64, error) {
 	theta := make([]float64, len(p.Params))
 	for i, q := range p.Params {

@@ -17,8 +17,8 @@ import (
 
 // WritePEtab writes p as a PEtab 1 problem into the folder dir, which it creates if
 // necessary. The problem consists of a YAML file, a model in SBML, and the tables of
-// parameters, observables, conditions and measurements. WritePEtab returns the path of
-// the YAML file, which begins with dir.
+// parameters, observables, conditions and measurements. The returned path of the YAML
+// file begins with dir.
 //
 // It is an error if p contains something that PEtab cannot express: a start time other
 // than 0; a distribution or a prior that is not in PEtab; an estimated parameter that a

@@ -48,8 +48,8 @@ type Optimum struct {
 	// by the size of a typical change of this parameter. The gradient is that of the
 	// log-likelihood or, if Map is set, of the log posterior density. If Theta lies on a
 	// bound, Slope ignores components of the gradient that point beyond this bound. If
-	// some measurements have Laplace errors, Slope is instead the value of Left divided
-	// by the distance between Theta and the maximum of the expansion.
+	// some measurements have Laplace errors, Slope is Left divided by the distance
+	// between Theta and the maximum of the expansion.
 	Slope float64
 	// Left is an estimate of how much the objective could still increase. The estimate
 	// comes from an expansion of the objective around Theta. Kinks is the number of
@@ -82,19 +82,19 @@ func (o *Optimum) value() float64 { return o.LogLikelihood + o.LogPrior }
 //
 // Each search uses Fisher scoring in a trust region, with exact derivatives: see
 // shape.Ascent. A search changes each parameter on its own scale and within its bounds.
-// All searches begin with the solver tolerance in the settings. Searches that end with
-// nearly the best value continue with a tighter tolerance, so that the optimum is
-// accurate. The expansions of the log-likelihood include the kinks that Laplace errors
-// cause.
+// All searches begin with the solver tolerance in the settings. If the value at the end
+// of a search is less than 20 below the best value, the search continues with tighter
+// tolerances, so that the optimum is accurate. The expansions of the log-likelihood
+// include the kinks that Laplace errors cause.
 //
-// Every second point of the sample is compared with four more points, which are drawn
-// independently, and the search begins at the best of the five. If the likelihood cannot
-// be computed at any of these points, more points are drawn, up to a total of 25. During
-// a search the log-likelihood is taken to be −∞ wherever it cannot be computed.
+// For every second point of the sample, four further points are drawn independently, and
+// the search begins at the best of the five points. If the likelihood cannot be computed
+// at any of these points, more points are drawn, up to a total of 25. During a search the
+// log-likelihood is taken to be −∞ wherever it cannot be computed.
 //
 // If ctx is done, Fit returns the results so far and the error of ctx. If a search is
 // stopped, its result is the last point that it reached, with the likelihood at this
-// point. If no point was reached, the Err of the search is the error of ctx.
+// point. If no point was reached, the field Err of the Optimum is the error of ctx.
 //
 // Source for Fisher scoring: Osborne (1992), International Statistical Review 60, 99.
 func (p *File) Fit(ctx context.Context, s FitSettings) ([]Optimum, error) {

@@ -5,7 +5,7 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
 )
 
-// An Instance, called an experiment for short, is a model under one condition. If the
+// An Instance is a model under one condition; it is also called an experiment. If the
 // data require it, the model is first preequilibrated under another condition.
 //
 // The expressions of an Instance may contain the time ([expr.Time]), the IDs of the

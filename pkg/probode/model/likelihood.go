@@ -20,10 +20,10 @@ import (
 // prevent that.
 type LikelihoodSettings struct {
 	// Tolerance is the tolerance of error-controlled solves. The zero value means that
-	// the tolerance is chosen automatically. For each experiment, the relative tolerance
-	// starts at 10⁻⁵. The tolerance is then repeatedly divided by 16, until the error of
-	// the experiment's log-likelihood is at most 10⁻⁷ divided by the number of
-	// experiments, or until rounding errors dominate. The error is estimated by a quarter
+	// the tolerance is chosen automatically. For each experiment, the first relative
+	// tolerance is 10⁻⁵. The tolerance is then repeatedly divided by 16, until the error
+	// of the experiment's log-likelihood is at most 10⁻⁷ divided by the number of
+	// experiments, or until rounding errors dominate. The error is estimated as a quarter
 	// of the last change of the log-likelihood. The estimate is conservative: the error
 	// decreases at least in proportion to the tolerance, so the remaining error is at
 	// most about 1/15 of the last change.
@@ -74,8 +74,8 @@ type steps struct {
 	most int
 }
 
-// Bind calls the Bind method of an Adaptive mesh. For the largest step of the mesh, see
-// LikelihoodSettings.MaxStep.
+// Bind returns a Path with the steps of an Adaptive mesh. LikelihoodSettings.MaxStep
+// describes the upper bound on the step length.
 func (m steps) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at, times []float64) (probode.Path, error) {
 	a := probode.Adaptive{Tolerance: m.Tolerance, Max: m.max, MaxSteps: cmp.Or(m.most, 1e6)}
 	switch {
@@ -141,8 +141,8 @@ type InstanceValue struct {
 
 	// Simulated contains the value of the formula for each row of data. Noise contains
 	// the standard deviation, or the scale, of the distribution of each measurement. The
-	// elements of Simulated and Noise are sorted by time; measurements at the same time
-	// are in the order of the file.
+	// elements of Simulated and Noise are sorted by time. Measurements at the same time
+	// are in the same order as in the file.
 	Simulated, Noise []float64
 
 	gradient []float64 // by parameter of the part
@@ -229,15 +229,15 @@ func (l *LogLikelihood) Nominal() []float64 { return l.p.Nominal() }
 // is true. The argument `theta` holds the values of all parameters on the linear scale, in
 // the order of File.Params.
 //
-// The gradient is the exact gradient of the numerical solution on a fixed grid, so its
-// error is about as large as the error of the solution. If the time of an event or a
-// switch depends on parameters, the gradient takes this dependence into account. If a
-// measurement is made at exactly the time of an event, and this time depends on
-// parameters, the gradient is a one-sided derivative: it is valid for changes of the
-// parameters that move the event to an earlier time.
+// The method At differentiates the numerical solution on a fixed grid exactly, so the
+// error of the gradient is about as large as that of the solution. If the time of an
+// event or a switch depends on parameters, the gradient takes this dependence into
+// account. If a measurement is made at exactly the time of an event, and this time
+// depends on parameters, the gradient is a one-sided derivative: it is valid for changes
+// of the parameters that move the event to an earlier time.
 //
-// It is an error if the model defines no density for a measurement, for example because
-// the noise is not positive, or if the solver fails.
+// It is an error if the solver fails, or if the model defines no density for a
+// measurement, for example because the noise is not positive.
 func (l *LogLikelihood) At(ctx context.Context, theta []float64, gradient bool) (*Evaluation, error) {
 	if len(theta) != len(l.p.Params) {
 		return nil, fmt.Errorf("found %d values: want %d, one for each parameter", len(theta), len(l.p.Params))

@@ -14,8 +14,8 @@ import (
 
 // Load reads a YAML file, and all files that this file names. The YAML file is a model
 // file or a PEtab problem; Load determines the kind of the file from its contents. Load
-// fails if the files use a feature that is not supported. Therefore [File.Instances]
-// cannot fail for a File that Load has returned.
+// fails if the files use a feature that is not supported. Load checks all features in
+// advance, so [File.Instances] cannot fail for a File that Load has returned.
 //
 // All files must be in the folder of the YAML file or in folders inside it. The error is
 // a [*source.Error], which contains the name of the file and the line number.

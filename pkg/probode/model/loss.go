@@ -18,19 +18,19 @@ type Loss struct {
 	//	D² = Σ ((g(f) − g(f₀))/σ)².
 	//
 	// To first order, the settings change the estimate of each parameter by at most D
-	// posterior standard deviations, or by at most √2 D if the noise is estimated (see
-	// package certify).
+	// posterior standard deviations. If the noise is estimated, the bound is √2 D: see
+	// package certify.
 	D float64
 
 	Err error // error of a failed solve with these settings, for example because of too many steps
 }
 
-// Losses computes the accurate log-likelihood at theta, and compares it with the
-// log-likelihood under each element of the argument `settings`. The argument `theta` has
-// the same form as in LogLikelihood.At. It is an error if the accurate log-likelihood
-// cannot be computed, or if any of the settings are invalid. If ctx is done after the
-// accurate log-likelihood has been computed, Losses returns the losses so far and the
-// error of ctx.
+// Losses computes the accurate log-likelihood at theta. For each element of `settings`,
+// Losses also computes the log-likelihood with these settings, and compares it with the
+// accurate one. The argument `theta` has the same form as in LogLikelihood.At. It is an
+// error if the accurate log-likelihood cannot be computed, or if any of the settings are
+// invalid. If ctx is done after the accurate log-likelihood has been computed, Losses
+// returns the losses so far and the error of ctx.
 func (p *File) Losses(ctx context.Context, theta []float64, settings []LikelihoodSettings) (*Evaluation, []Loss, error) {
 	l, err := p.LogLikelihood(LikelihoodSettings{})
 	if err != nil {

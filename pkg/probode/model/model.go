@@ -18,8 +18,8 @@ type File struct {
 	Files    []string // the files that were read, if they are on disk
 }
 
-// A Model is a system of ordinary differential equations with its observables, the
-// conditions under which it was observed, and the measurements.
+// A Model is a system of ordinary differential equations with its observables, conditions
+// and measurements.
 //
 // Formulas may contain the time, the IDs of states, constants and assignments of the
 // model, and the IDs of parameters of the file. For each condition, File.Instances
@@ -35,8 +35,9 @@ type Model struct {
 	timeName string // the name of the time in the model file
 }
 
-// A Parameter is a parameter of a File. A parameter may be estimated or known. All values
-// are on the linear scale, whatever Scale is.
+// A Parameter is a number that the models of a File share, and that is either known or
+// estimated. Nominal, Lower and Upper are on the linear scale, even if Scale is
+// logarithmic.
 type Parameter struct {
 	ID, name     string
 	Nominal      float64 // NaN if the file gives none

@@ -10,14 +10,14 @@ import (
 )
 
 // Observables returns a function at(), which computes the observed quantities of an
-// experiment of p from time, state, and θ. The elements of θ are the same as in the
-// method ODE. The function at() computes each distinct formula in the rows of data once,
-// and writes one value into dst for each element of `names`. The function allocates no
-// memory, and any number of goroutines may call it at the same time. Each name is the ID
-// of an observable. If the rows of an observable have different parameters, the
-// observable has several formulas: the second formula is named ID_2, the third ID_3, and
-// so on. Some formulas contain parameters that only rows of data specify. If the
-// experiment has no data, at() omits the observables with such formulas.
+// experiment of p from time, state, and θ. The vector θ is the same as in the problem
+// that the method ODE returns. The function at() writes one value to dst for each element
+// of `names`. A formula that occurs in several rows of data is computed only once. The
+// function allocates no memory, and any number of goroutines may call it at the same
+// time. Each name is the ID of an observable. If the rows of an observable have different
+// parameters, the observable has several formulas: the second formula is named ID_2, the
+// third ID_3, and so on. Some formulas contain parameters that only rows of data specify.
+// If the experiment has no data, at() omits the observables with such formulas.
 func (p *File) Observables(e *Instance) (names []string, at func(dst []float64, t float64, x, theta []float64), err error) {
 	formulas := []*expr.Node{}
 	count := map[string]int{}

@@ -30,11 +30,11 @@ import (
 // the error control is 10⁻⁶. To see the effect of another solver, change Method, Mesh and
 // Alpha.
 //
-// A noise formula that is neither a number nor a parameter, such as 0.1 + 0.05 x, has a
-// column of its own in Observe. All data in this column are NaN. Measurements at a steady
-// state form a separate experiment, which begins in that state. All steady states,
-// including those of preequilibration, are computed by an accurate solver, so they
-// contain neither the error nor the noise of Method.
+// Observe computes an additional column for each noise formula that is neither a number
+// nor a parameter, such as 0.1 + 0.05 x. All data in an additional column are NaN.
+// Measurements at a steady state form a separate experiment, which begins in that state.
+// All steady states, including those of preequilibration, are computed by an accurate
+// solver, so they contain neither the error nor the noise of Method.
 //
 // It is an error if no parameter is estimated, or if there are no data. It is also an
 // error if an estimated parameter has neither a prior nor bounds, or if a parameter that
@@ -91,8 +91,8 @@ func (p *File) estimated() (list []int) {
 // estimated parameters. As in LogLikelihood.At, theta contains the values of all
 // parameters on the linear scale. Many published optima lie on the edge of the support of
 // a prior. Many samplers work on an unbounded scale, on which the edge of the support is
-// infinitely far away. Point therefore moves a value into the support if the value lies
-// on the edge or outside. The new distance from the edge is 10⁻⁹ times the width of the
+// infinitely far away. Point moves values that lie on the edge of the support, or outside
+// it, into the support. The new distance from the edge is 10⁻⁹ times the width of the
 // support. The distance and the width are measured on the scale of the parameter or, if
 // the lower edge of the support is not positive, on the linear scale.
 func (p *File) Point(theta []float64) ([]float64, error) { return p.inside(theta, 0, 1e-9) }

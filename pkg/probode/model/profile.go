@@ -27,9 +27,9 @@ type ProfileLikelihood struct {
 	// Lower and Upper are the ends of the confidence interval. An end is open if the
 	// profile stays above the threshold up to the bound of the parameter. If a parameter
 	// has no bound, a default bound is used. On a logarithmic scale, the default bounds
-	// are the value at the optimum times 10¹⁰ and 10⁻¹⁰. On the linear scale, the
+	// are 10⁻¹⁰ and 10¹⁰ times the value at the optimum. On the linear scale, the
 	// distance between a default bound and the optimum is ten times a typical change of
-	// the parameter. If an end is open, the data do not limit the parameter on that side.
+	// the parameter. If an end is open, the data do not bound the parameter on that side.
 	// If Err is not nil, a closed end may merely be the point at which the computation of
 	// the profile stopped.
 	Lower, Upper         float64
@@ -68,14 +68,14 @@ type ProfileLikelihoods struct {
 // optimum that Fit has found. The argument `level` is the confidence level of the
 // intervals. The settings s have the same meaning as for Fit; the fields Starts and
 // `From` are not used. If a better point is found on a profile, a new search begins at
-// this point, and the profiles are computed again, at most ten times. If a better point
-// is still found on a profile after the last repetition, this profile is incomplete.
+// this point, and the profiles are computed again, at most ten times. If the last
+// repetition still finds a better point on a profile, this profile is incomplete.
 //
 // Each profile is computed outwards from the best optimum, until the likelihood has
-// fallen below the threshold. To find a second, higher ridge of the likelihood, the
-// profile is also computed from the end points of other searches within the interval. The
-// end points of the other searches, and the profiles of the other parameters, show
-// whether the likelihood exceeds the threshold outside the interval.
+// fallen below the threshold. To find a second ridge on which the likelihood is higher,
+// the profile is also computed from end points of other searches that lie within the
+// interval. The end points of the other searches, and the profiles of the other
+// parameters, show whether the likelihood exceeds the threshold outside the interval.
 //
 // At each point of a profile, the log-likelihood is maximised over the other parameters
 // with an estimated error of less than 0.02. The ends of the intervals are computed by
@@ -476,9 +476,9 @@ func byValue(a, b ProfilePoint) int { return cmp.Compare(a.Value, b.Value) }
 
 // Within returns the points at which the log-likelihood is at least the threshold,
 // including those in Elsewhere. Each point consists of the values of all parameters. The
-// range of a prediction over these points is a confidence band for the prediction. The
-// band is approximate, because Profiles computes profiles of the parameters, not of the
-// prediction.
+// range of a prediction over the points that Within returns is a confidence band for the
+// prediction. The band is approximate, because Profiles computes profiles of the
+// parameters, not of the prediction.
 func (p *ProfileLikelihoods) Within() [][]float64 {
 	list := [][]float64{p.Best.Theta}
 	for _, q := range p.ByName {

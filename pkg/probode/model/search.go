@@ -338,7 +338,7 @@ func (f *search) refine(a *shape.Ascent) error {
 // byProblem is a Mesh with its own tolerance for each problem.
 type byProblem map[*probode.Problem]steps
 
-// Bind calls the Bind method of the underlying mesh for p.
+// Bind returns a Path with the steps of the mesh for p.
 func (b byProblem) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at, times []float64) (probode.Path, error) {
 	return b[p].Bind(ctx, s, p, at, times)
 }

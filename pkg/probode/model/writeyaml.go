@@ -17,7 +17,7 @@ import (
 
 // WriteYAML writes p, for example a PEtab problem, as a model file with a table of data.
 // WriteYAML writes the files to the folder dir, and creates the folder if necessary. The
-// function returns the path of the model file, which begins with dir.
+// returned path of the model file begins with dir.
 //
 // It is an error if a model file cannot express something in p: several models; an event
 // that happens after a measurement at the same time; a constant whose initial value

@@ -49,9 +49,9 @@ type Constant struct {
 	Value *expr.Node // nil if conditions or the parameter table must give it
 	Where source.Where
 
-	// Kept is true for a species that no reaction, rule or event changes. A value that
-	// the condition of a preequilibration gives to such a species remains valid in the
-	// experiment, unless the condition of the experiment sets the species too.
+	// Kept is true for a species that no reaction, rule or event changes. If the
+	// condition of a preequilibration sets such a species, the species keeps its value in
+	// the experiment, unless the condition of the experiment also sets it.
 	Kept bool
 
 	// If the field Size is true, the constant is the size of a compartment. The size of
@@ -73,8 +73,8 @@ type Event struct {
 	ID   string
 	Time *expr.Node // nil if there is a Trigger
 	// The field Trigger is a condition: the event happens when this condition becomes
-	// true. If the field `Early` is equal to the constant Late, and the condition is true
-	// at the start, the event happens at the start.
+	// true. If the condition is already true at the start, the event happens there only
+	// if the field `Early` has the value Late.
 	Trigger *expr.Node
 	Early   Early
 	After   bool

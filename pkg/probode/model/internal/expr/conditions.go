@@ -6,11 +6,11 @@ import (
 )
 
 // Conditions returns a list of comparisons, without repetitions. The expressions may have
-// a kink or a jump where one of these comparisons changes between true and false. The
-// list consists of the comparisons in piecewise expressions, and of those that describe
-// the kinks and jumps of functions: a <= b for min and max, x >= 0 for abs and sign, and
-// sin(πx) >= 0 for floor and ceil. For quotient and rem the comparison is sin(πx) >= 0,
-// where x is the quotient. Everywhere else the expressions are smooth.
+// a kink or a jump where one of the comparisons changes between true and false. The list
+// contains the comparisons in piecewise expressions. The list also contains comparisons
+// that describe the kinks and jumps of functions: a <= b for min and max, x >= 0 for abs
+// and sign, and sin(πx) >= 0 for floor and ceil. For quotient and rem the comparison is
+// sin(πx) >= 0, where x is the quotient. Everywhere else the expressions are smooth.
 func Conditions(of ...*Node) []*Node {
 	p := newPool()
 	var list []*Node
@@ -68,8 +68,8 @@ func Comparisons(of ...*Node) []*Node {
 	return list
 }
 
-// Replace replaces every node that is a key of the map by the value of this key, and
-// returns the resulting expressions.
+// Replace returns the expressions in the slice `in`, with each node that is a key of the
+// map `by` replaced by the value of this key.
 func Replace(in []*Node, by map[*Node]*Node) []*Node {
 	return rebuildAll(in, func(m *Node, args []*Node) *Node {
 		if to := by[m]; to != nil {
@@ -94,12 +94,12 @@ func (n *Node) Linear(name string) (a, b *Node, ok bool) {
 	return a, b, !uses(b)
 }
 
-// Margin returns an expression that is positive exactly where the condition n is true.
-// The expression is continuous, except for a tiny jump where the two sides of ≥ or ≤ are
-// equal: there its value is the smallest positive floating-point number instead of 0.
-// Margin reports false for =, ≠ and xor, and for comparisons with functions that jump,
-// such as floor. Margin splits a comparison that contains a piecewise expression into one
-// comparison for each piece.
+// Margin returns an expression that is positive exactly where the condition n is true. If
+// the two sides of ≥ or ≤ are equal, the value is the smallest positive floating-point
+// number instead of 0. Apart from this tiny jump, the expression is continuous. The
+// second result is false if n contains =, ≠ or xor, or a comparison with a function that
+// jumps, such as floor. Margin splits a comparison that contains a piecewise expression
+// into one comparison for each piece.
 func (n *Node) Margin() (*Node, bool) { return n.margin(false) }
 
 // The method margin() returns the Margin of n or, if the argument `not` is true, the

@@ -2,7 +2,7 @@ package expr
 
 import "math"
 
-// Diff returns the exact derivative of n with respect to a name, simplified. The
+// Diff returns the exact derivative of n with respect to a name, in simplified form. The
 // documentation of the package describes the values at kinks. Diff panics if n is a
 // condition or a lambda, or calls a function that has not been expanded.
 func (n *Node) Diff(name string) *Node {
@@ -41,11 +41,11 @@ func Jacobian(fs []*Node, names []string) [][]*Node {
 // Gradient returns the derivatives of the sum Σ wᵢ fᵢ with respect to each of the names.
 // The argument `weights` contains the names of the wᵢ. A derivative is nil if it is
 // always zero. Gradient uses reverse accumulation: the derivative of the sum with respect
-// to each subexpression is computed only once. Therefore, for any number of names,
-// computing all derivatives takes only a few times as many operations as computing the
-// sum [Griewank & Walther 2008, §3.2]. If piecewise expressions are nested deeply, a
-// derivative may be NaN wherever the derivative of an inactive piece is NaN. Gradient
-// panics in the same cases as [Node.Diff].
+// to each subexpression is computed only once. For any number of names, the computation
+// of all derivatives takes only a few times as many operations as the computation of the
+// sum [Griewank & Walther 2008, §3.2]. In deeply nested piecewise expressions, an
+// inactive piece whose derivative is NaN may make the result NaN. Gradient panics in the
+// same cases as [Node.Diff].
 func Gradient(fs []*Node, weights, names []string) []*Node {
 	p := newPool()
 	simple := p.simplify(fs...)

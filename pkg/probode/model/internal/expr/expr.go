@@ -3,11 +3,11 @@
 // exactly. The package also writes expressions as text, MathML, LaTeX and Go, and
 // compiles them to programs, which allocate no memory when they run.
 //
-// The value of an expression is a number, or true or false if the expression is a
-// condition. It is an error to use a condition in place of a number, or a number in place
-// of a condition. Expressions may share parts; every operation except printing visits a
-// shared part only once. Only the parsers are recursive, and their depth is limited, so
-// large or deeply nested expressions cannot exhaust the stack.
+// The value of an expression is a number; the value of a condition is true or false. It
+// is an error to use a condition in place of a number, or a number in place of a
+// condition. Expressions may share parts; every operation except printing visits a shared
+// part only once. Only the parsers are recursive, and their depth is limited, so large or
+// deeply nested expressions cannot exhaust the stack.
 //
 // # Derivatives
 //
@@ -40,9 +40,9 @@
 // replaced by 1, because 0/0 may be a mistake in the model. Numbers are combined into one
 // number only if the result neither overflows nor underflows. Powers x^a x^b are combined
 // only if a and b are positive whole numbers. Brackets in sums and products are kept,
-// unless terms or factors inside and outside the brackets can be combined. Combining
-// terms or factors changes intermediate results, so it may cause or prevent an overflow
-// or underflow.
+// unless terms or factors inside and outside the brackets can be combined. When terms or
+// factors are combined, intermediate results change, so that an overflow or underflow may
+// appear or disappear.
 package expr
 
 import (
@@ -73,10 +73,10 @@ func apply(name string, args ...*Node) (*Node, error) {
 	return b.apply(name, args)
 }
 
-// Constant returns the value of the constant with the given name: pi, e, exponentiale, or
-// avogadro, whose value is that of the SBML specification. A model may use the name of a
-// constant for a quantity of its own, for example for a parameter e. [Compile] therefore
-// replaces the name of a constant by its value only if the name is not an input.
+// Constant returns the value of the constant with the given name: pi, e, exponentiale or
+// avogadro. The value of avogadro is the one in the SBML specification. A model may use
+// the name of a constant for a quantity of its own, for example for a parameter e.
+// [Compile] replaces the name of a constant by its value, unless the name is an input.
 func Constant(name string) (float64, bool) {
 	switch name {
 	case "pi":
@@ -148,7 +148,8 @@ func (n *Node) Substitute(by map[string]*Node) *Node {
 }
 
 // Equal reports whether n and m are the same expression: the same operators in the same
-// order on the same numbers and names. The expressions are not simplified first.
+// order on the same numbers and names. Equal does not simplify the expressions before the
+// comparison.
 func (n *Node) Equal(m *Node) bool {
 	if n == m {
 		return true

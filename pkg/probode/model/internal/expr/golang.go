@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// An Assignment is a statement in generated Go code: it assigns the expression in the
-// field Value to the variable or slice element in the field `To`, for example to dst[3].
+// An Assignment is a statement in generated Go code. The field `To` is the variable or
+// slice element, such as dst[3], to which the expression in the field Value is assigned.
 type Assignment struct {
 	To    string
 	Value *Node

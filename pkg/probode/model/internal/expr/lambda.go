@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// Lambda returns a node for a function that a model defines: a body with named
-// parameters. It is an error if a parameter is empty, contains a space or appears twice.
+// Lambda returns a node for a function that a model defines. The function consists of a
+// body with named parameters. It is an error if a parameter name is empty, contains a
+// space or appears twice.
 func Lambda(params []string, body *Node) (*Node, error) {
 	for i, p := range params {
 		if p == "" || len(strings.Fields(p)) != 1 || strings.Fields(p)[0] != p {

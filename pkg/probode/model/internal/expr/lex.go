@@ -60,7 +60,7 @@ func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 func isDigit(c byte) bool  { return '0' <= c && c <= '9' }
 func isWord(c byte) bool   { return isLetter(c) || isDigit(c) }
 
-// IsID reports whether s consists of letters, digits and underscores and does not begin
+// IsID reports whether s consists of letters, digits and underscores, and does not begin
 // with a digit.
 func IsID(s string) bool {
 	return s != "" && isLetter(s[0]) && skip(s, 0, isWord) == len(s)

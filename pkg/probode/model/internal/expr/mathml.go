@@ -28,9 +28,9 @@ const MathMLSpace = "http://www.w3.org/1998/Math/MathML"
 // [Node.Lambda] returns the parameters and the body of a lambda. Calls to functions that
 // the model defines are kept until [Node.Expand] replaces them. The symbol "time" becomes
 // [Time], the symbol "avogadro" becomes Avogadro's number, and an identifier "time"
-// becomes [NamedTime]. If e contains a delay, a rateOf, or an element that SBML does not
-// allow, the error names this element. The error message is a single line, which begins
-// with the line and column of the element in the file.
+// becomes [NamedTime]. If e contains the function delay or rateOf, or an element that
+// SBML does not allow, the error names this function or element. The error message is a
+// single line, which begins with the line and column of the element in the file.
 func ParseMathML(e *tree.Element) (n *Node, err error) {
 	defer catch(&err)
 	m := &mathML{}

@@ -38,7 +38,8 @@ func boolean(v bool) *Node {
 
 // Sym returns a Node for the given name, such as the name of a parameter. The name must
 // stand for a number, not for a condition. Sym panics if the name is empty or contains a
-// backquote. Backquotes are reserved: String uses them to enclose unusual names.
+// backquote. Backquotes are reserved for String, which encloses unusual names in
+// backquotes.
 func Sym(name string) *Node {
 	if name == "" || strings.Contains(name, "`") {
 		panic(fmt.Sprintf("expr: the name of a symbol is %q: want a name that is not empty and has no backquotes", name))

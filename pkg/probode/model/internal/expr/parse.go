@@ -23,8 +23,8 @@ import (
 // It is an error to call a function that is neither in the table above nor named in the
 // argument `functions`. Calls to functions that the model defines remain in the parsed
 // expression until [Node.Expand] replaces these calls. Names such as time and t have no
-// special meaning here; for pi and e see [Constant]. The error is a [*SyntaxError] with a
-// message of one line.
+// special meaning for Parse. For the names pi and e, see [Constant]. The error is a
+// [*SyntaxError] with a message of one line.
 func Parse(src string, functions ...string) (n *Node, err error) {
 	defer catch(&err)
 	p := &parser{src: src, functions: functions}

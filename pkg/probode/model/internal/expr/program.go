@@ -11,9 +11,9 @@ import (
 // Program: see [Program.Clone].
 //
 // All pieces of a piecewise expression are computed, and one of them is chosen; the other
-// pieces do not affect the value, even if they are NaN. A product is rounded before it is
-// added to another number, even on processors that could fuse the two operations.
-// Therefore the results are the same on all processors.
+// pieces do not affect the value, even if they are NaN. So that the results are the same
+// on all processors, a product is rounded before it is added to another number, even on
+// processors that could fuse the two operations.
 type Program struct {
 	line straightLine
 	runs []run
@@ -163,8 +163,8 @@ func (s *straightLine) fuse() {
 }
 
 // Eval reads the inputs from the slice `in`, and writes the outputs to the slice `dst`.
-// The slices `in` and `dst` may share memory. Eval panics unless their lengths are the
-// numbers of inputs and outputs.
+// The slices `in` and `dst` may share memory. Eval panics if the length of `in` is not
+// the number of inputs, or if the length of `dst` is not the number of outputs.
 func (p *Program) Eval(dst, in []float64) {
 	if len(in) != p.line.inputs || len(dst) != len(p.line.outputs) {
 		panic(fmt.Sprintf("expr: the program has %d inputs and %d outputs: want %d and %d", len(in), len(dst), p.line.inputs, len(p.line.outputs)))

@@ -17,8 +17,8 @@ type Parameter struct {
 }
 
 // Write converts equations, and the parameters that they contain, to SBML Level 3 Version
-// 2. States become species with rate rules, in a compartment of size 1; constants and
-// parameters become parameters.
+// 2. States become species with rate rules in a compartment of size 1. Constants and
+// parameters become SBML parameters.
 func Write(m *equations.Equations, params []Parameter) []byte {
 	ids := map[string]bool{}
 	for _, q := range params {

@@ -35,9 +35,10 @@ func (s *File) NumberOrID(line int, what, v string) *expr.Node {
 // number is removed, because the message of this package already gives the line.
 var atLine = regexp.MustCompile(`^line \d+, (column \d+: )`)
 
-// FailMath stops reading because of the error err in a formula. If the formula uses a
-// delay or a rateOf, which are not supported, the error names this feature. The argument
-// `what` describes the formula in the error message, and may be empty.
+// FailMath stops reading because a formula contains a mistake, which err describes. If
+// the formula uses the unsupported function delay or rateOf, the field Feature of the
+// resulting error names this function. The argument `what` describes the formula in the
+// error message, and may be empty.
 func (s *File) FailMath(line int, what string, err error) {
 	msg := atLine.ReplaceAllString(err.Error(), "$1")
 	if what != "" {

@@ -24,7 +24,8 @@ type Error struct {
 	Line int    // counted from 1; 0 if the error is about the file as a whole
 
 	// Feature names the unsupported feature that the file uses, such as "delay" or
-	// "algebraicRule". Feature is empty if the error is a mistake in the file.
+	// "algebraicRule". Feature is empty if the file contains a mistake rather than an
+	// unsupported feature.
 	Feature string
 
 	Msg string // one line
@@ -58,10 +59,10 @@ type Files struct {
 
 // Dir returns the files of a folder on disk. The user gives the name of the first file.
 // The names of all other files are read from the model itself, so a downloaded model
-// could make the program open the user's private files. To prevent this, all files except
-// the first must be inside the folder, even after symbolic links are followed, unless the
-// argument `outside` is true. An error about a file outside the folder contains no text
-// from this file.
+// could make the program open the user's private files. If the argument `outside` is
+// false, all files except the first must be inside the folder, and so must the targets of
+// symbolic links. An error about a file outside the folder contains no text from this
+// file.
 func Dir(dir string, outside bool) *Files {
 	f := &Files{}
 	f.open = func(name string) (r io.ReadCloser, quiet bool, err error) {

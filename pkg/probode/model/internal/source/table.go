@@ -23,7 +23,7 @@ type Table struct {
 	index map[string]int
 }
 
-// A Row is a row of a table.
+// A Row holds the cells of one table row and its line number in the file.
 type Row struct {
 	Line  int
 	Cells []string // fewer than columns if the line ends early
@@ -223,7 +223,8 @@ func (r Row) ID(column string) string {
 	return id
 }
 
-// TSV returns rows as text, with tabs between the cells. Each cell is on one line.
+// TSV returns rows as text, with tabs between the cells. Line breaks within a cell are
+// replaced by spaces.
 func TSV(rows [][]string) []byte {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b) // to memory, where writing cannot fail

@@ -12,8 +12,8 @@ import (
 )
 
 // A Node is a value in a YAML file, with its line number. Aliases are replaced by the
-// values that they stand for. A scalar is kept as text. The code that reads a field
-// decides what a scalar such as y, no or 1e5 means; the YAML decoder does not.
+// values that they stand for. A scalar is kept as text. The code that reads a field, not
+// the YAML decoder, decides what a scalar such as y, no or 1e5 means.
 type Node struct {
 	File *File
 	Line int
@@ -206,8 +206,9 @@ func (n *Node) FileName() string {
 	return n.Text
 }
 
-// FileNames returns the names of the files in a list, which is under the given key. It is an
-// error if a file is listed twice, because the data in this file would be counted twice.
+// FileNames returns the file names in `list`. The argument `key` is the key of this list,
+// and appears in error messages. It is an error if a file is listed twice, because the
+// data in this file would be counted twice.
 func (n *Node) FileNames(key string, list []*Node) []string {
 	var names []string
 	for _, one := range list {

@@ -12,7 +12,7 @@ import (
 	"github.com/probode/probode/pkg/internal/text"
 )
 
-// An Element is an XML element.
+// An Element is an XML element with its attributes, its text and its children.
 type Element struct {
 	Space, Name  string
 	Attr         []xml.Attr
@@ -156,7 +156,7 @@ func (e *Element) First(name string) *Element {
 	return nil
 }
 
-// Escape returns s as text in XML.
+// Escape returns s with the special characters of XML, such as <, escaped.
 func Escape(s string) string {
 	var b strings.Builder
 	xml.EscapeText(&b, []byte(s)) // a strings.Builder returns no errors
