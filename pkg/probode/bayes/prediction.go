@@ -19,16 +19,17 @@ type Prediction struct {
 	T     []float64 // the times, increasing
 	Names []string  // names of the columns of the data; may be nil
 
-	// Fit[i][n][k] is the expected value of column k at time n in draw i, including the
-	// error of the solver. Y[i][n][k] is a new observation, which includes a measurement
-	// error.
+	// Fit[i][n][k] is the expected value of column k at time n in draw i, computed from
+	// the numerical solution. Y[i][n][k] is a new observation, which includes a
+	// measurement error.
 	Fit, Y [][][]float64
 }
 
 // Quantiles returns a quantile of the new observations of column k for each time. The
 // argument `prob` is the level of the quantile, such as 0.5 for the median. An
-// observation is NaN if its expected value does not define an error distribution.
-// Observations that are NaN are left out; if none remain, the quantile is NaN.
+// observation is NaN if the distribution of the errors does not allow its expected value,
+// such as a negative mean of a Poisson distribution. Observations that are NaN are left
+// out; if none remain, the quantile is NaN.
 func (q *Prediction) Quantiles(k int, prob float64) []float64 {
 	draws := q.Y
 	if len(draws) == 0 {

@@ -53,8 +53,8 @@ func (a *Ascent) bent(f Function, d []float64, damping float64) []float64 {
 
 // Toward moves coordinate k by h, and moves the other coordinates so that the quadratic
 // term of the expansion lowers the log density as little as possible. Toward returns the
-// new point, and the log density that the expansion predicts there. If f is a Bender, the
-// point is also corrected for the curvature of the ridge. If the derivatives cannot be
+// new point, and the log density that the expansion predicts there. If f is a Bender,
+// Toward also takes the curvature of the ridge into account. If the derivatives cannot be
 // computed, x is nil. If the log density has kinks, only coordinate k is moved.
 func (a *Ascent) Toward(f Function, k int, h float64) (x []float64, value float64) {
 	const least = 1e-2 // damping that does not matter where standard deviations are below 10
