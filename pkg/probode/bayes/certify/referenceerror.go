@@ -18,10 +18,10 @@ import (
 // equal steps detect short pulses of f that error control may step over at any tolerance.
 
 const (
-	// ManySteps is the number of equal steps into which the longest time span is divided
-	// for a solution that checks the reference. The solver evaluates f at both ends and
-	// in the middle of each step, so it notices every pulse of f that lasts for at least
-	// half a step.
+	// ManySteps is the number of equal steps over the longest time span, in a second
+	// solution that is used to check the reference. The solver evaluates f at both ends
+	// and in the middle of each step, so it notices every pulse of f that lasts for at
+	// least half a step.
 	ManySteps = 1 << 16
 	// manyRounded is the relative error that rounding may cause over ManySteps steps.
 	manyRounded = ManySteps * 0x1p-52

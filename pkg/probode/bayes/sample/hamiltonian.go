@@ -34,8 +34,9 @@ import (
 // no gradient with respect to ξ, or if the noise hardly widens the posterior of θ. If
 // PCNWithinGibbs is used, a note says so.
 //
-// Stationary distribution: p(θ, ξ | Y). Cost: three to six gradients for each draw, or one
-// solve for most draws if the approximation is good. The zero value is ready for use.
+// Stationary distribution: p(θ, ξ | Y). Cost: three to six gradients for each draw; if
+// the approximation is good, most draws need one solve and no gradient. The zero value is
+// ready for use.
 type Hamiltonian struct {
 	gaussian *gaussian // found by Prepare
 }
@@ -51,7 +52,7 @@ func (Hamiltonian) Target() Target { return Target{Distribution: Joint, Reweight
 // of parameters, because the shape of the posterior near the mode is known.
 func (Hamiltonian) BurnIn(int) int { return 300 }
 
-// Prepare searches for the Gaussian approximation.
+// Prepare computes the Gaussian approximation of the posterior.
 func (s Hamiltonian) Prepare(ctx context.Context, d *bayes.Density, modes func() (*bayes.Modes, error)) (Sampler, []string, error) {
 	instead := func(why string) (Sampler, []string, error) {
 		sampler, notes, err := PCNWithinGibbs{}.Prepare(ctx, d, modes)
