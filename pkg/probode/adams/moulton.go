@@ -343,8 +343,8 @@ func (a *moulton) iterate(next, theta []float64) error {
 }
 
 // LocalError compares the result of the step with that of the implicit Adams method of
-// the next higher order. In the first few steps, the comparison is with two steps of half
-// the length.
+// the next higher order. In the first few steps, LocalError compares the result with that
+// of two half steps.
 func (a *moulton) LocalError(dst []float64, i int, x, next, theta []float64) error {
 	if i-a.begin < a.steps {
 		if a.steps <= 1 {
@@ -515,8 +515,8 @@ func newReverseMoulton(a *moulton) *reverseMoulton {
 
 // Reverse propagates gradients back through the step, in which the linear equation Γu = w
 // is solved. If λ is the gradient with respect to the solution u, then μ = Γ⁻ᵀλ is the
-// gradient with respect to w. For constant μ and u, the scalar −μᵀΓu has the same
-// gradient with respect to Γ.
+// gradient with respect to w. The gradient with respect to Γ is −μuᵀ, which is the
+// gradient of −μᵀΓu for constant μ and u.
 func (a *moulton) Reverse(to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) error {
 	a.reverse()
 	if a.transpose == nil {

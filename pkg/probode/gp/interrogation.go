@@ -14,11 +14,10 @@ import (
 //
 //	Z_{n+1} = z₀ + Σⱼ w_{nj} f(tⱼ, Zⱼ) + √α h^{3/2} c_n ξ_n,   j ≤ n.
 //
-// The software of Chkrebtii et al. uses the same formula for the next state. Algorithm 1
-// of [C16] can also be read differently: each value of f has an error with the variance
-// of its prediction. With such errors and with ℓ proportional to h, the path does not
-// converge as h → 0, because the predictions of x′ remain biased towards zero, the prior
-// mean.
+// The software of Chkrebtii et al. uses the same formula for the next state. In another
+// reading of Algorithm 1 of [C16], each value of f has an error with the variance of its
+// prediction. With such errors and with ℓ proportional to h, the path does not converge
+// as h → 0, because the predictions of x′ remain biased towards zero, the prior mean.
 //
 // Algorithm 2 of [C16], a sampler that draws θ and a new path together, corresponds to
 // sample.PseudoMarginal with one particle.

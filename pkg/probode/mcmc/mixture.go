@@ -58,7 +58,7 @@ import (
 type AdaptiveMixture struct {
 	// Mean and Cov are guesses of the mean and covariance of the target, such as a mode
 	// and the covariance of the Gaussian approximation at this mode. If Mean is nil, the
-	// mean is unknown. A nil Cov stands for the unit matrix.
+	// mean is taken as unknown. A nil Cov stands for the unit matrix.
 	Mean []float64
 	Cov  mat.Symmetric
 }

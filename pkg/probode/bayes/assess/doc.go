@@ -1,10 +1,11 @@
 // Package assess measures how the error of a solver changes a posterior.
 //
 // Run takes a list of step sizes or tolerances, called the ladder. For each step size or
-// tolerance, Run samples a bayes.Posterior twice: once as if the solver were exact, and
-// once with the solver's error in the model. Run compares both results with the reference
-// posterior, which is computed with an accurate solver, and reaches a verdict for each
-// step. Package certify bounds the effect of the solver's error without sampling.
+// tolerance, Run draws from a bayes.Posterior twice: once as if the solver were exact,
+// and once with the solver's error in the model. Run compares both results with the
+// reference posterior, which is computed with an accurate solver, and reaches a verdict
+// for each step. Package certify bounds the effect of the solver's error without
+// sampling.
 //
 // # Gradients
 //
@@ -23,21 +24,22 @@
 //
 // # Tolerances
 //
-// With Settings.Tolerances, the solver chooses its steps anew at every θ, as adaptive
-// solvers usually do when they are used in a likelihood. Under error control, the log
-// likelihood jumps where a step changes from accepted to rejected; Report.Profile shows
-// these jumps. One of the remedies is to choose the steps only once, at the mode, which
-// gives a smooth likelihood. With explicit methods, using such frozen steps costs less
-// than choosing the steps anew at every θ.
+// With Settings.Tolerances, the solver chooses its steps separately for every θ, as
+// adaptive solvers usually do when they are used in a likelihood. Under error control,
+// the log likelihood jumps where a step changes from accepted to rejected; Report.Profile
+// shows these jumps. One of the remedies is to choose the steps only once, at the mode,
+// which gives a smooth likelihood. With explicit methods, using such frozen steps costs
+// less than choosing the steps for every θ.
 //
 // # Remedies
 //
-// Report.Remedies lists what could be done about the solver's error. The effect and the
-// cost of each remedy are measured on the given model. The remedies are a smaller step or
-// tolerance, another solver, frozen steps, reweighting, noise in the model, and delayed
-// acceptance. In delayed acceptance, the coarse solver screens the proposals for a finer
-// or an accurate solver. The report recommends the cheapest remedy that brings the effect
-// of the solver's error below the threshold. Noise in the model is not recommended if it
-// gives worse results than ignoring the error. Noise in the model often makes the results
-// worse, because noise with mean zero does not correct a systematic error.
+// Report.Remedies lists ways to reduce the effect of the solver's error. The effect and
+// the cost of each remedy are measured on the given model. The remedies are a smaller
+// step or tolerance, another solver, frozen steps, reweighting, noise in the model, and
+// delayed acceptance. In delayed acceptance, the coarse solver screens the proposals for
+// a finer or an accurate solver. The report recommends the cheapest remedy that brings
+// the effect of the solver's error below the threshold. Noise in the model is not
+// recommended if it gives worse results than ignoring the error. Noise in the model often
+// makes the results worse, because noise with mean zero does not correct a systematic
+// error.
 package assess

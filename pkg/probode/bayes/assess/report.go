@@ -12,8 +12,8 @@ import (
 )
 
 // A Report is the result of Run. After an interruption, a Report holds the results so
-// far. Claims holds the verdict, one row for each number that is compared with a limit.
-// The rows are computed from the other fields of the Report.
+// far. Claims holds the verdict, with one row for each number that is compared with a
+// limit. The rows are computed from the other fields of the Report.
 type Report struct {
 	Model     string // the names of the problems
 	Method    string
@@ -74,8 +74,8 @@ type AccurateMarginal struct {
 	Name string
 
 	// Median holds the median and half the width of the central 68 % interval. Mean holds
-	// the mean and the standard deviation. For a normal distribution, Median and Mean are
-	// equal.
+	// the mean and the standard deviation. For a normal distribution, both have the same
+	// centre and spread.
 	Median, Mean CenterSpread
 
 	// HeavyTails is true if the tails are too heavy for a meaningful mean and standard

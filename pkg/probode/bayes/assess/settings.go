@@ -65,7 +65,7 @@ type Settings struct {
 	MaxDraws int
 	MaxTime  time.Duration
 
-	// From, if not nil, lists the only points at which searches for modes begin, such as
+	// If From is not nil, searches for modes begin only at the points in From, such as
 	// the end points of a fit. Each point has a value for every parameter. A mode that no
 	// search from these points reaches is found only if a chain enters it.
 	From [][]float64

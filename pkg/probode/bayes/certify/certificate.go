@@ -29,8 +29,8 @@ import "github.com/probode/probode/pkg/probode"
 //
 // The solver's error in G also moves the mode, by an amount that is proportional to the
 // residuals of the data. Averaged over data sets, the shift due to the error in G is
-// zero. The bound includes the shift due to the error in G only if the residuals are too
-// large for the assumed measurement errors.
+// zero. If the residuals are too large for the assumed measurement errors, the bound
+// includes the shift due to the error in G.
 //
 // The quantities D and Δu are computed at the mode. Away from the mode, the two setups
 // are compared along lines and at draws from the prior. If the difference between the

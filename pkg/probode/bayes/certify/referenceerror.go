@@ -109,9 +109,8 @@ func (x *evaluator) discrepancy(expected, finer, theta []float64, rounding float
 	return shape.Discrepancy(x.surface.DataAt(finer, theta), expected, finer, rounding)
 }
 
-// Sufficient searches for a smaller tolerance or step size than that of s. With this
-// tolerance or step size, the error measured by OwnError must be at most `limit` at all
-// points.
+// Sufficient reduces the tolerance or step size of s, at most eight times, until the
+// error measured by OwnError is at most `limit` at all points.
 func Sufficient(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [][]float64, limit float64, workers int) (enough probode.Setup, found bool, err error) {
 	for range 8 {
 		if a, ok := s.Mesh.(reference.Accurate); ok {

@@ -3,12 +3,12 @@
 // the Fenrir or the DALTON method (see filter.Marginal).
 //
 // The result is a bayes.Posterior without noise, so it can be used with fits, samplers
-// and Laplace approximations. A path of this posterior does not contain states of the
-// equation, but the mean and the standard deviation of the predictive distribution of
-// each observation. For log-normal errors, the path contains the median of the
-// observation and the standard deviation of its logarithm. This posterior cannot be used
-// with another Setup. To compare the filter with another solver, compare the posterior
-// distributions of the parameters.
+// and Laplace approximations. A path of this posterior contains the mean and the standard
+// deviation of the predictive distribution of each observation, and no states of the
+// equation. For log-normal errors, the path contains the median of the observation and
+// the standard deviation of its logarithm. This posterior cannot be used with another
+// Setup. To compare the filter with another solver, compare the posterior distributions
+// of the parameters.
 package marginal
 
 import (

@@ -56,7 +56,7 @@ type PseudoMarginal struct {
 
 	// Correlation is the correlation ρ, in [0, 1), between the random numbers of
 	// successive estimates. If Correlation is positive, the standard normal numbers U in
-	// the estimate are not drawn anew for θ′ but only perturbed,
+	// the estimate are not drawn again for θ′, but only perturbed,
 	//
 	//	U′ = ρ U + √(1−ρ²) ε,   ε ~ N(0, I),
 	//

@@ -172,12 +172,13 @@ func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accu
 // they represent the posterior computed with an accurate solver (see Reweight).
 //
 // Distribution of the weighted draws: p₀(θ | Y) with the accurate solver, if k̂ shows
-// that the weights can be trusted. Cost: the cost of Sampler plus one accurate solve for
-// each distinct θ among the kept draws; these solves use all cores. Use Reweighted if the
-// accurate solver is too slow for a whole chain, and the error of the coarse solver is
-// small. After the run, k̂ shows whether this error was small enough. After the run a
-// short search, which begins at 60 draws from the prior, looks for modes of the accurate
-// posterior. If a mode contains far too few of the draws, a note names this mode.
+// that the weights can be trusted. Cost: the cost of Sampler, and one accurate solve for
+// each distinct θ among the kept draws. The accurate solves use all cores. Use Reweighted
+// if the accurate solver is too slow for a whole chain, and the error of the coarse
+// solver is small. After the run, k̂ shows whether this error was small enough. After the
+// run a short search, which begins at 60 draws from the prior, looks for modes of the
+// accurate posterior. If a mode contains far too few of the draws, a note names this
+// mode.
 type Reweighted struct {
 	// Sampler is the sampler that makes the draws; nil stands for Deterministic.
 	Sampler Sampler

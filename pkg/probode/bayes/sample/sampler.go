@@ -55,7 +55,7 @@ type Target struct {
 type TargetDistribution int
 
 const (
-	// NoTarget says that the distribution is unknown or depends on the proposal.
+	// NoTarget means that the distribution is unknown or depends on the proposal.
 	NoTarget TargetDistribution = iota
 	// Joint is p(θ, ξ | Y), in which the error of the solver is part of the model.
 	Joint

@@ -11,9 +11,9 @@ type Result struct {
 	Sampler sample.Sampler
 
 	// Names are the names of the ranked quantities: the parameters and log_lik, which is
-	// log p(Y | Z(θ, ξ)). The quantity log_lik depends on the data: with the parameters
-	// alone, a sampler that ignores the data and draws from the prior would pass the test
-	// [Modrák et al. 2023].
+	// log p(Y | Z(θ, ξ)). The quantity log_lik is needed because it depends on the data:
+	// without it, a sampler that ignores the data and draws from the prior would pass the
+	// test [Modrák et al. 2023].
 	Names []string
 
 	// Draws is L. Ranks[k][i] is the rank, from 0 to L, of quantity k in data set i.
