@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// A Mode is a local maximum of the density of a posterior without noise (ξ = 0), on the
-// unconstrained scale, together with the Gaussian approximation at this maximum.
+// A Mode is a local maximum of a posterior density without noise (ξ = 0), on the
+// unconstrained scale, with the Gaussian approximation at this maximum.
 type Mode struct {
 	Theta []float64 // the mode on the natural scale
 	LogP  float64   // log density on the unconstrained scale
@@ -55,8 +55,8 @@ type Modes struct {
 	// was zero or the end point had a negligible mass.
 	Ends []int
 
-	// Tried is the number of draws from the prior at which the density was evaluated, and
-	// Solved is the number of those draws at which the density was positive.
+	// Tried is the number of draws from the prior at which the density was evaluated.
+	// Solved is the number of these draws at which the density was positive.
 	Tried, Solved int
 
 	// Work is the cost of the search: the number of steps of the solvers, divided by the
@@ -83,9 +83,9 @@ func (m *Modes) Thetas(least float64) (out [][]float64) {
 
 // Missed describes in words which modes the search may have missed. If there are several
 // modes, the text gives the number of those that only one search found. A mode is found
-// reliably only if a sufficient fraction of the searches ends in it; the text gives this
-// fraction. If the equations could be solved at fewer than half of the draws from the
-// prior, the text says so.
+// reliably only if a sufficient fraction of the searches ends in it; the text gives the
+// required fraction. If the equations could be solved at fewer than half of the draws
+// from the prior, the text says so.
 func (m *Modes) Missed() string {
 	out := fmt.Sprintf("%d searches found %d modes; the number of modes found only once is %d", m.Searches, len(m.Modes), m.Once)
 	if len(m.Modes) == 1 {
@@ -96,7 +96,7 @@ func (m *Modes) Missed() string {
 
 // Unnoticed returns the text of Missed without the numbers of searches and modes. A mode
 // is found reliably only if a sufficient fraction of the searches ends in it; the text
-// gives this fraction. If many modes were found only once, the text estimates the
+// gives the required fraction. If many modes were found only once, the text estimates the
 // fraction of further searches that would end in new modes.
 func (m *Modes) Unnoticed() string {
 	out := ""

@@ -10,11 +10,11 @@ import (
 )
 
 // Block is the solver of Hennig and Hauberg [HH14], which is based on an idea of Skilling
-// [S91]. The mean of the process is computed at all grid points of a segment together, so
-// that its derivative at each of these points is equal to f evaluated at the mean. Block
-// is therefore a collocation method, in which the value of f at a grid point also affects
-// earlier states. The equations for the mean are solved by repeated sweeps over the grid.
-// A path is the mean plus a joint Gaussian draw:
+// [S91]. The mean of the process is computed at all grid points of a segment together. At
+// each of these points, the derivative of the mean is equal to f evaluated at the mean.
+// Block is therefore a collocation method, in which the value of f at a grid point also
+// affects earlier states. The equations for the mean are solved by repeated sweeps over
+// the grid. A path is the mean plus a joint Gaussian draw:
 //
 //	Zᵢ = m(tᵢ) + √α h^{3/2} Σⱼ Lᵢⱼ ξⱼ,   j < i.
 //

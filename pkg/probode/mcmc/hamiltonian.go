@@ -35,13 +35,13 @@ import (
 // approximation, a path of one step is enough. A nearly independent draw then requires
 // one evaluation of the gradient, whereas NUTS requires seven or more.
 //
-// Without the updates of p by ∇φ, the path is a rotation, which needs no gradient: a
-// preconditioned Crank–Nicolson move about the approximation [Rudolf & Sprungk 2018]. A
-// chain that uses only rotations gets stuck in the tails, where rotations are rarely
-// accepted. If Learned is not zero, some iterations use a rotation, and the others use a
-// path with gradients. The fraction of iterations with a rotation equals the mean
-// acceptance probability of rotations in the last part of the burn-in, but is at most
-// 0.9.
+// Without the updates of p by ∇φ, the path is a rotation, which needs no gradient. Such a
+// rotation is a preconditioned Crank–Nicolson move about the approximation [Rudolf &
+// Sprungk 2018]. A chain that uses only rotations gets stuck in the tails, where
+// rotations are rarely accepted. If Learned is not zero, some iterations use a rotation,
+// and the others use a path with gradients. The fraction of iterations with a rotation
+// equals the mean acceptance probability of rotations in the last part of the burn-in,
+// but is at most 0.9.
 //
 // The kernel learns only during the burn-in. The step length is tuned by stochastic
 // approximation [Robbins & Monro 1951]. If the target is far from its Gaussian

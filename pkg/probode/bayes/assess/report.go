@@ -111,7 +111,7 @@ type Rung struct {
 	// result.
 	Certificate *certify.Certificate
 
-	// Deterministic is the inference that treats the solver as exact; Probabilistic is
+	// Deterministic is the inference that treats the solver as exact. Probabilistic is
 	// the inference with the solver's error in the model. If an inference was not run,
 	// its field is nil.
 	Deterministic, Probabilistic *Inference

@@ -16,8 +16,8 @@ import (
 type EnoughSettings struct {
 	Settings
 
-	// Threshold is the size below which a shift is taken to be negligible, in standard
-	// deviations of the Gaussian approximation at the mode; zero means 0.1.
+	// Threshold is the size below which a shift is taken to be negligible. The unit is
+	// the standard deviation of the Gaussian approximation at the mode. Zero means 0.1.
 	Threshold float64
 
 	// If Strict is true, not only the shifts but also the discrepancy D must be below the
@@ -79,9 +79,9 @@ type Level struct {
 // The search starts with a step size of one fifth of the shortest time span, or with a
 // tolerance of 0.1. The search then repeatedly divides the step size by 2, or the
 // tolerance by √10. A smaller step size or tolerance does not always give a smaller
-// error, so the search stops only when three successive step sizes or tolerances are
-// small enough. Finally, the search tries values between the largest sufficient value and
-// the smallest insufficient one.
+// error. The search therefore stops only when three successive step sizes or tolerances
+// are small enough. Finally, the search tries values between the largest sufficient value
+// and the smallest insufficient one.
 func LargestEnough(ctx context.Context, p *bayes.Posterior, s EnoughSettings) (*Enough, error) {
 	if !(s.Threshold >= 0) || s.Number < 0 {
 		panic(fmt.Sprintf("certify: EnoughSettings.Threshold is %g and EnoughSettings.Number is %d: want numbers ≥ 0", s.Threshold, s.Number))

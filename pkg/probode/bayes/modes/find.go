@@ -24,7 +24,7 @@ import (
 
 // Find searches for the modes of the posterior without solver noise (ξ = 0). Find returns
 // an error if the density is zero at all draws from the prior and at all points of
-// s.From; the error says why the density is zero at the first draw. Find panics if the
+// s.From. The error says why the density is zero at the first draw. Find panics if the
 // length of a point in s.From differs from the number of parameters.
 //
 // The posterior may have modes that the search has not found; see the method Missed of

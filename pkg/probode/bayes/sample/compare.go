@@ -48,10 +48,10 @@ type Measurement struct {
 // A Comparison holds the results of several samplers.
 type Comparison []Measurement
 
-// Compare draws from p with each of the samplers in turn, with the same settings. The
-// seed is the same for all samplers, so they also have the same starting points and the
-// same random numbers for the proposals of θ. The results contain the work per draw and
-// the effective number of draws.
+// Compare draws from p with each of the samplers in turn, with the same settings. All
+// samplers use the same seed, and therefore the same starting points and the same random
+// numbers for the proposals of θ. The results contain the work per draw and the effective
+// number of draws.
 //
 // The samplers need not draw from the same distribution; the documentation of each
 // sampler states its stationary distribution. An error message names the sampler that

@@ -37,14 +37,13 @@ import (
 // nearly all moves into a region with considerable posterior probability. The first stage
 // rejects all moves into a region in which it cannot solve the equations, or in which its
 // density is close to zero. A chain never enters a region that the first stage rejects,
-// and the draws do not show that this region exists. The sampler therefore checks the
-// first stage. The second stage examines some of the moves that the first stage rejects:
-// one in two during burn-in, and one in sixteen later. Let a be the probability with
-// which plain Metropolis accepts a move. The move counts as lost if the two stages accept
-// it with a probability below a/10. If more than one in 200 of the moves that plain
-// Metropolis would accept are lost, the chain continues with only the second stage. A
-// note in Chains.Notes then gives the iteration at which the first stage was switched
-// off.
+// and the draws do not show that this region exists. As a check, the second stage also
+// examines some of the moves that the first stage rejects: one in two during burn-in, and
+// one in sixteen later. Let a be the probability with which plain Metropolis accepts a
+// move. The move counts as lost if the two stages accept it with a probability below
+// a/10. If more than one in 200 of the moves that plain Metropolis would accept are lost,
+// the chain continues with only the second stage. A note in Chains.Notes gives the
+// iteration at which the first stage was switched off.
 //
 // Cost: each draw needs one solve of the first stage. A solve of the second stage is
 // needed if the first stage accepts the move, or if the move is checked.

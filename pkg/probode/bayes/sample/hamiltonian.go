@@ -29,10 +29,10 @@ import (
 // v in the informed directions have the distribution N(0, I). A Gaussian approximation of
 // the posterior of (θ, v), found by Fisher scoring, determines the scales of the moves.
 //
-// The draws are correct even if the approximation is poor. PCNWithinGibbs is used instead
-// if there is no approximation, if there are several modes, if the path of the solver has
-// no gradient with respect to ξ, or if the noise hardly widens the posterior of θ. If
-// PCNWithinGibbs is used, a note says so.
+// The draws are correct even if the approximation is poor. Hamiltonian is replaced by
+// PCNWithinGibbs if there is no approximation, if there are several modes, if the path of
+// the solver has no gradient with respect to ξ, or if the noise hardly widens the
+// posterior of θ. If PCNWithinGibbs is used, a note says so.
 //
 // Stationary distribution: p(θ, ξ | Y). Cost: three to six gradients for each draw; if
 // the approximation is good, most draws need one solve and no gradient. The zero value is

@@ -33,9 +33,9 @@ import (
 // Cost: with P particles, each draw needs P solves and P × N × d standard normal numbers.
 // PseudoMarginal is useful as an independent check of PCNWithinGibbs. If joint moves do
 // not help and the noise of the solver is large compared with the measurement errors,
-// PseudoMarginal can replace PCNWithinGibbs. If the variance of log p̂ depends strongly
-// on θ, for example because σ is unknown and small, a chain sometimes gets stuck at a θ
-// at which the estimate of the likelihood is far too high. Check R̂, and increase
+// PseudoMarginal can replace PCNWithinGibbs. The variance of log p̂ may depend strongly
+// on θ, for example because σ is unknown and small. A chain then sometimes gets stuck at
+// a θ at which the estimate of the likelihood is far too high. Check R̂, and increase
 // Particles if R̂ is not close to one.
 //
 // A path consists of pieces, each from one datum to the next. Stats.Latent.Accepted is
@@ -64,7 +64,7 @@ type PseudoMarginal struct {
 	// fewer paths are enough [Deligiannidis, Doucet & Pitt 2018]. If Correlation is
 	// positive and Particles is zero, the number of paths is chosen so that the mean
 	// squared change in log p̂ is 3. The closer ρ is to one, the more slowly U changes.
-	// On the FitzHugh–Nagumo problem, values of ρ from 0.8 to 0.9 were best; with ρ =
+	// On the FitzHugh–Nagumo problem, values of ρ from 0.8 to 0.9 were best. With ρ =
 	// 0.99 few paths are enough, but the chains must be long. Each chain stores U, which
 	// consists of Particles × N × d numbers. The particles are sorted before resampling.
 	Correlation float64

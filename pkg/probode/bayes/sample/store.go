@@ -17,10 +17,10 @@ import (
 )
 
 // Store makes the same draws as Run, bit for bit, and writes them to files in the folder
-// `dir`. The documentation of store.Run describes the files, and explains how to resume a
-// run that was stopped or killed, how to extend a finished run, and how to distribute a
-// study over many machines. The function store.Read reads the draws in the form that
-// Predict and LogPredictive need.
+// `dir`. The documentation of store.Run describes the files. The same documentation
+// explains how to resume a run that was stopped or killed, how to extend a finished run,
+// and how to distribute a study over many machines. The function store.Read reads the
+// draws in the form that Predict and LogPredictive need.
 //
 // The files contain a description of the run: the method, the step, α, the priors, the
 // equations, the likelihoods, the data, the sampler with its settings, and the starting

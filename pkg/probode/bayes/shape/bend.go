@@ -94,8 +94,8 @@ func (a *Ascent) Toward(f Function, k int, h float64) (x []float64, value float6
 
 // Nonlinear returns the vector −Jᵀ I r″ that the method Bend of a Bender must return. The
 // last call of Expand must have been at x. The second derivatives r″ are computed from
-// the locations at x + hd with h = 0.1, or with h = 0.01 if the density cannot be
-// evaluated at x + 0.1d.
+// the locations at x + hd, with h = 0.1. If the density cannot be evaluated at x + 0.1d,
+// h is 0.01.
 func (s *Surface) Nonlinear(x, d []float64) []float64 {
 	for _, h := range []float64{0.1, 0.01} {
 		to := slices.Clone(x)

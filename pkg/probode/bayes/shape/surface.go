@@ -26,10 +26,10 @@ import (
 // In a model with many experiments, a change of one coordinate requires new solves only
 // for the experiments whose equations depend on this coordinate. A change in the size of
 // the measurement errors requires no new solve. If J is computed by finite differences,
-// it is corrected after each step of an ascent, so that it agrees with the observed
-// change of the locations in this step [Broyden 1965]. The correction needs no solve. The
-// Jacobian of each experiment is corrected separately, and only for the coordinates on
-// which the experiment depends [Schubert 1970].
+// each step of an ascent corrects J to agree with the observed change of the locations
+// [Broyden 1965]. The correction needs no solve. The Jacobian of each experiment is
+// corrected separately, and only for the coordinates on which the experiment depends
+// [Schubert 1970].
 type Surface struct {
 	// Low and High are the bounds of the coordinates. The bounds are ±∞ for all
 	// coordinates except the parameters on their natural scale (see Param.Natural).
