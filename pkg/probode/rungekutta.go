@@ -291,7 +291,7 @@ func terms(a []float64, h float64) (list []term) {
 	return list
 }
 
-// Runs reports whether Run can be used, which requires a uniform grid.
+// Runs reports whether Run can be used: the grid must be uniform.
 func (r *rungeKutta) Runs() bool { return r.g.h > 0 }
 
 // Run takes several steps of one segment.

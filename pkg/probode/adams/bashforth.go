@@ -19,7 +19,8 @@ import (
 // are small compared with the shortest time scale of the problem. A larger s requires
 // smaller steps.
 type Bashforth struct {
-	// Steps is s, from 1 to 5. Zero means 1, which is the forward Euler method.
+	// Steps is the number s of steps, from 1 to 5. Zero means 1, which is the forward
+	// Euler method.
 	Steps int
 }
 
@@ -79,7 +80,7 @@ func (a *bashforth) LocalError(dst []float64, i int, x, next, theta []float64) e
 	return a.versus(a.higher, dst, i, x, next, theta)
 }
 
-// Runs reports whether Run can be used, which requires a uniform grid.
+// Runs reports whether Run can be used: the grid must be uniform.
 func (a *bashforth) Runs() bool {
 	_, uniform := a.g.Uniform()
 	return uniform

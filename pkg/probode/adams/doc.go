@@ -1,7 +1,7 @@
 // Package adams contains two probabilistic Adams methods: Moulton, which is implicit
-// [T18, §2], and Bashforth, which is explicit [T16; T18, §2.3]. Of package probode, both
-// methods use only exported names, as methods written by users do. The documentation of
-// package probode gives the full references.
+// [T18, §2], and Bashforth, which is explicit [T16; T18, §2.3]. Both methods use only
+// exported names of package probode, like a method written by a user. The documentation
+// of package probode gives the full references.
 //
 // The methods run on uniform and on nonuniform grids. The classical Runge–Kutta method is
 // used for the first steps of a path, and for the first steps after an event.

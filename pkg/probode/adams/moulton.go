@@ -9,8 +9,8 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// Moulton is the implicit s-step Adams method, of order s+1, in which the residual of the
-// implicit equation is Gaussian instead of zero. With the residual
+// Moulton is the implicit s-step Adams method, of order s+1, with a Gaussian residual in
+// the implicit equation. With the residual
 //
 //	r(z) = β₋₁⁻¹ (h⁻¹(z − Zᵢ) − Σ_{j=0}^{s−1} β_j F_{i−j}) − f(t_{i+1}, z)
 //
@@ -23,7 +23,8 @@ import (
 // where Linearize determines the mean μ. The zero value is the backward Euler method,
 // whose implicit equation is solved by Newton's method.
 type Moulton struct {
-	// Steps is s, from 0 to 4: 0 gives backward Euler, and 1 gives the trapezoidal rule.
+	// Steps is the number s of steps, from 0 to 4: 0 gives backward Euler, and 1 gives
+	// the trapezoidal rule.
 	Steps int
 
 	// Linearize says how the implicit equation r(z) = 0 is solved.
@@ -47,10 +48,10 @@ type Linearization int
 const (
 	// Newton solves the equation by Newton's method, starting at Zᵢ. The matrices Γ and J
 	// in the covariance of the noise are evaluated at Zᵢ. Newton is the default because
-	// only Newton has order s+1 for every s and is also stable on stiff problems: Current
-	// has a lower order for s ≥ 2. Predictor linearises at the state that an explicit
-	// step predicts, and is not stable on stiff problems. Newton costs two to three times
-	// as much as Current or Predictor.
+	// it is the only choice with order s+1 for every s that is also stable on stiff
+	// problems. Current has a lower order for s ≥ 2. Predictor linearises at the state
+	// that an explicit step predicts, and is not stable on stiff problems. Newton costs
+	// two to three times as much as Current or Predictor.
 	Newton Linearization = iota
 
 	// Current linearises f once in each step, at Zᵢ, as in [T18, §2.4]. The remainder of
@@ -342,8 +343,8 @@ func (a *moulton) iterate(next, theta []float64) error {
 }
 
 // LocalError compares the result of the step with that of the implicit Adams method of
-// the next higher order. In the first few steps, LocalError instead compares the result
-// with that of two steps of half the length.
+// the next higher order. In the first few steps, LocalError compares the result with that
+// of two half steps.
 func (a *moulton) LocalError(dst []float64, i int, x, next, theta []float64) error {
 	if i-a.begin < a.steps {
 		if a.steps <= 1 {
@@ -512,10 +513,10 @@ func newReverseMoulton(a *moulton) *reverseMoulton {
 	return b
 }
 
-// Reverse propagates gradients back through the step, which solves the linear equation Γu
-// = w. If λ is the gradient with respect to the solution u, then μ = Γ⁻ᵀλ is the gradient
-// with respect to w. The gradient with respect to Γ is that of the scalar −μᵀΓu, in which
-// μ and u are held constant.
+// Reverse propagates gradients back through the step, in which the linear equation Γu = w
+// is solved. If λ is the gradient with respect to the solution u, then μ = Γ⁻ᵀλ is the
+// gradient with respect to w. The gradient with respect to Γ is −μuᵀ, which is the
+// gradient of −μᵀΓu for constant μ and u.
 func (a *moulton) Reverse(to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) error {
 	a.reverse()
 	if a.transpose == nil {

@@ -65,11 +65,10 @@ func (r *Part) Cells() []Cell {
 	return out
 }
 
-// Locations appends to dst the locations of each data value, which are the numbers on
-// which its distribution depends. The first location is the expected value. Parameters
-// of the model and expected values of other columns are further locations if the
-// likelihood depends on them. The locations have the values with which the log
-// likelihood was last evaluated.
+// Locations appends to dst the locations of each data value: the numbers that determine
+// its distribution. The first location is the expected value. Parameters of the model and
+// expected values of other columns are further locations if the likelihood depends on
+// them. The locations are those of the last evaluation of the log likelihood.
 func (r *Part) Locations(dst []float64) []float64 {
 	c := len(r.errors)
 	for n := range r.x.Data.T {
@@ -86,9 +85,10 @@ func (r *Part) Locations(dst []float64) []float64 {
 	return dst
 }
 
-// Depends reports whether the locations depend on parameter k, and whether the equations
-// have to be solved again when this parameter changes. The argument `noisy` says whether α
-// scales any component of ξ, so that a change in α changes the solution.
+// Depends describes the effect of parameter k: `any` is true if the locations depend on
+// this parameter, and `solved` is true if the equations must be solved again when it
+// changes. The argument `noisy` says whether α scales any component of ξ, so that a
+// change in α changes the solution.
 func (r *Part) Depends(k int, noisy bool) (any, solved bool) {
 	solved = slices.Contains(r.param, k) || noisy && k == r.e.alpha
 	own := slices.ContainsFunc(r.errors, func(l columnErrors) bool { return slices.Contains(l.param, k) })
@@ -96,10 +96,10 @@ func (r *Part) Depends(k int, noisy bool) (any, solved bool) {
 }
 
 // Score computes the derivatives of the log density and stores them in `cells`. The
-// derivatives are computed at the values that the locations had in the last evaluation of
-// the log likelihood. If the Fisher information has no closed form, it is estimated by
-// the mean of the squared score of simulated data values. The argument `draws` is the
-// number of simulated values.
+// derivatives are computed at the locations of the last evaluation of the log likelihood.
+// If the Fisher information has no closed form, it is estimated by the mean of the
+// squared score of simulated data values. The argument `draws` is the number of simulated
+// values.
 func (r *Part) Score(cells []Cell, draws int, rng *rand.Rand) {
 	c := len(r.errors)
 	for n, row := range r.x.Data.Y {

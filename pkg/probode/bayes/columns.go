@@ -53,10 +53,10 @@ func (p *Posterior) columnOf(x *Experiment, v Value) int {
 	return slices.Index(x.Data.Names, v.Name)
 }
 
-// Spreads returns the parameters that determine the size of the measurement errors, and
-// can therefore absorb the solver's error. The map contains 1 for a parameter if a larger
-// value means larger measurement errors, and −1 if a larger value means smaller errors.
-// Spreads ignores a likelihood that is not a Describer.
+// Spreads returns the parameters that determine the size of the measurement errors. Such
+// parameters can absorb the solver's error. The map contains 1 for a parameter if a
+// larger value means larger measurement errors, and −1 if a larger value means smaller
+// errors. Spreads ignores a likelihood that is not a Describer.
 func (p *Posterior) Spreads() map[string]float64 {
 	out := map[string]float64{}
 	for i := range p.Experiments {

@@ -15,7 +15,7 @@ import (
 	"unicode/utf8"
 )
 
-// Data are observations at increasing times.
+// Data holds the observations of an experiment, ordered by time.
 type Data struct {
 	// T are the times.
 	T []float64
@@ -23,7 +23,8 @@ type Data struct {
 	Y [][]float64
 	// Names are the names of the columns of Y; they may be nil.
 	Names []string
-	// Time is the name of the time variable, for figures; empty means "t".
+	// Time is the name of the time variable in figures. If Time is empty, the name is
+	// "t".
 	Time string
 }
 

@@ -10,9 +10,9 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// A Density evaluates the density of a Posterior, with the solver of its Setup. A
-// Density holds a path for each experiment, the states of the last solve, and the
-// expected values of the data for these states. Only one goroutine may use a Density;
+// A Density evaluates the density of a Posterior with the solver of the Posterior's
+// Setup. A Density holds a path for each experiment, the states of the last solve, and
+// the expected values of the data for these states. Only one goroutine may use a Density;
 // see Clone. Evaluations on a fixed grid do not allocate memory.
 //
 // If a function of the model panics, the current solve and every later one fail: see Err.
@@ -43,7 +43,7 @@ type solveState struct {
 	work   int             // number of steps of the solvers
 }
 
-// A Part is the part of a Density that belongs to one experiment.
+// A Part of a Density evaluates the likelihood of one experiment.
 type Part struct {
 	e      *Density
 	number int // index of the experiment
@@ -113,8 +113,8 @@ func (e *Density) Slopes(dst, u []float64) {
 	}
 }
 
-// Unconstrain is the inverse of Constrain. It is an error if theta is not inside
-// the support of the prior.
+// Unconstrain is the inverse of Constrain. Unconstrain returns an error if an element of
+// theta is not inside the support of its prior.
 func (e *Density) Unconstrain(u, theta []float64) error {
 	for k, t := range e.transforms {
 		u[k] = t.from(theta[k])
@@ -138,10 +138,10 @@ func (e *Density) PriorQuantile(k int, prob float64) float64 {
 	return e.transforms[k].from(e.p.Params[k].Prior.Quantile(prob))
 }
 
-// LogLikelihood solves the equations for (θ, ξ) and returns log p(Y | Z(θ, ξ)); Expected
-// then returns the expected values of the data. The length of xi is NoiseLen; nil means ξ
-// = 0. If a solve fails, the log likelihood is −∞, and the returned error comes from the
-// solver.
+// LogLikelihood solves the equations for (θ, ξ) and returns log p(Y | Z(θ, ξ)). After the
+// call, Expected returns the expected values of the data. The length of xi is NoiseLen;
+// nil means ξ = 0. If a solve fails, the log likelihood is −∞, and the returned error
+// comes from the solver.
 func (e *Density) LogLikelihood(theta, xi []float64) (float64, error) {
 	return e.logLikelihood(e.parts, theta, xi, true)
 }
@@ -197,8 +197,9 @@ func (r *Part) describe(theta []float64) string {
 // panicked, Err returns nil.
 func (e *Density) Err() error { return e.fault }
 
-// Bind binds the density to ctx until release is called. While the density is bound,
-// every solve stops soon after ctx is done, and returns the error of ctx.
+// Bind binds the density to ctx until the returned function `release` is called. While
+// the density is bound, every solve stops soon after ctx is done, and returns the error
+// of ctx.
 func (e *Density) Bind(ctx context.Context) (release func()) {
 	before := e.ctx
 	e.ctx, e.broken = ctx, false
@@ -255,8 +256,8 @@ func (e *Density) States(i int) []float64 { return e.parts[i].state }
 
 // LogPosterior returns log p(Y | Z(θ, ξ)) + log p(u), where u are the unconstrained
 // parameters and p(u) is their prior density. The result does not include the density of
-// ξ, which is N(0, I). If the prior density is zero, the result is −∞ and nothing is
-// solved. If a solve fails, the error gives the reason.
+// ξ, which is N(0, I). If the prior density is zero, the result is −∞, and the equations
+// are not solved. If a solve fails, the error gives the reason.
 func (e *Density) LogPosterior(u, xi []float64) (float64, error) {
 	lp := e.Constrain(e.theta, u)
 	if math.IsInf(lp, -1) {
@@ -290,11 +291,11 @@ func (r *Part) now() probode.Path {
 	return r.path
 }
 
-// Hold makes each path a smooth function of θ around theta, until release is called. A
-// path whose steps are chosen anew at every θ is a discontinuous function of θ. For a
-// path whose steps are chosen anew at every θ, Hold fixes the steps, so that finite
-// differences around theta are differences of a smooth function. If the equations cannot
-// be solved at theta, the steps are not fixed.
+// Hold makes each path a smooth function of the parameters near theta, until the returned
+// function `release` is called. A path is a discontinuous function of θ if the solver
+// chooses the steps separately for every θ. Hold fixes the steps, so that finite
+// differences near theta approximate derivatives. If the equations cannot be solved at
+// theta, the steps are not fixed.
 func (e *Density) Hold(theta []float64) (release func()) {
 	var held []*Part
 	for _, r := range e.parts {

@@ -1,18 +1,18 @@
-// Package bayes describes the inference of the parameters of an ordinary differential
-// equation from data, with the error of the numerical solver as part of the model. Let
-// Z(θ, ξ) be the numerical solution, where ξ are standard normal variables that perturb
-// the steps of the solver. The joint distribution is
+// Package bayes defines posteriors of the parameters of an ordinary differential
+// equation, with the error of the numerical solver as part of the model. Let Z(θ, ξ) be
+// the numerical solution, where ξ are standard normal variables that perturb the steps of
+// the solver. The joint distribution is
 //
 //	p(θ, ξ | Y) ∝ p(Y | Z(θ, ξ)) p(θ) p(ξ)   [T18, equation 11]
 //
 // and the result of the inference is its marginal p(θ | Y).
 //
 // A Posterior has a Model and a Setup. The Model holds the parameters with their priors,
-// and one or more Experiments: an equation, its data, the observed functions of the
-// state, and the distribution of the errors. The Setup specifies how the equations are
-// solved. NewDensity returns the density, CalibrateAlpha calibrates the noise scale of
-// the solver, Predict draws new data, and Simulate generates data for tests. The other
-// steps of an inference are in separate packages:
+// and one or more Experiments. Each Experiment holds an equation, its data, the observed
+// functions of the state, and the distributions of the observations. The Setup specifies
+// how the equations are solved. NewDensity returns the density, CalibrateAlpha calibrates
+// the noise scale of the solver, Predict draws new data, and Simulate generates data for
+// tests. The other steps of an inference are in separate packages:
 //
 //	bayes/modes    searches for the modes of a posterior
 //	bayes/sample   draws from it with one of several samplers
@@ -26,14 +26,13 @@
 //
 // For a solver that cannot be made more accurate, the paper [T18] proposes to infer θ and
 // ξ jointly from p(θ, ξ | Y). A larger uncertainty about the numerical solution gives a
-// wider posterior of θ, and a wider distribution of the path. The noise does not remove
-// an error that always has the same sign. Package bayes/cases contains eight complete
-// models. With steps so large that the solver's error matters, noise in the model reduces
-// the bias of the most biased parameter for only one of the eight models
-// (docs/why-noise-does-not-help.md). Three other remedies bring the result closer to the
-// posterior under the exact solution: a smaller step, another method, and reweighting of
-// the draws with an accurate solver. They usually also cost less. Package assess measures
-// which remedy is best for a given model.
+// wider posterior of θ, and a wider distribution of the path. Noise with mean zero does
+// not correct a systematic error of the solver. Package bayes/cases contains eight
+// complete models. With large steps, noise in the model reduces the largest bias in only
+// one of the eight models (docs/why-noise-does-not-help.md). Three other remedies bring
+// the result closer to the posterior under the exact solution: a smaller step, another
+// method, and reweighting of the draws with an accurate solver. They usually also cost
+// less. Package assess recommends a remedy for a given model.
 //
 // # References
 //

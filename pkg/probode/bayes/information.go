@@ -82,8 +82,8 @@ func (StudentT) Information(dst []float64, _ float64, own []float64) bool {
 //	Σ_{j≥0} P(y > j)/(φ + j)² − m/(φ(φ + m))
 //
 // for φ [Lawless 1987]. The element for φ is NaN if the sum over j would need more than
-// 10⁴ terms. The element for φ is also NaN if this sum and the term after it nearly
-// cancel, because rounding errors would then dominate the result.
+// 10⁴ terms. The element for φ is also NaN if m/(φ(φ + m)) is so close to the sum that
+// rounding errors dominate the difference.
 func (NegativeBinomial) Information(dst []float64, m float64, own []float64) bool {
 	phi := own[0]
 	if !(m > 0 && phi > 0) || math.IsInf(m, 1) {

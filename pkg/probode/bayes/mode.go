@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// A Mode is a local maximum of the density of a posterior without noise (ξ = 0), on the
-// unconstrained scale, together with the Gaussian approximation at this maximum.
+// A Mode is a local maximum of a posterior density without noise (ξ = 0), on the
+// unconstrained scale, with the Gaussian approximation at this maximum.
 type Mode struct {
 	Theta []float64 // the mode on the natural scale
 	LogP  float64   // log density on the unconstrained scale
@@ -17,7 +17,7 @@ type Mode struct {
 	// U is the mode on the unconstrained scale. Cov is the inverse of the matrix of
 	// second derivatives of −log density at U. Cov is nil if this matrix of second
 	// derivatives is not positive definite, or if the standard deviation in some
-	// direction is above ten on the unconstrained scale. If Cov is nil, the mode lies on
+	// direction is above 10 (on the unconstrained scale). If Cov is nil, the mode lies on
 	// the boundary of the parameter space, or the data do not determine all parameters.
 	// If the density has kinks (see Kinked), it may have no second derivatives at U, and
 	// the Fisher information is used instead.
@@ -39,9 +39,9 @@ type Mode struct {
 }
 
 // Modes are the distinct points at which searches ended, beginning with the one that has
-// the largest mass. Two end points count as one mode if, on a straight or bent line
-// between them, the density never falls below e^−½ times the lower of the densities at
-// the two points. End points with a negligible mass are left out.
+// the largest mass. Two end points count as one mode if the density does not fall far
+// between them: on a straight or bent line, it stays above e^−½ times the lower of the
+// two densities. End points with a negligible mass are left out.
 type Modes struct {
 	Modes []*Mode
 
@@ -55,8 +55,8 @@ type Modes struct {
 	// was zero or the end point had a negligible mass.
 	Ends []int
 
-	// Tried is the number of draws from the prior at which the density was evaluated, and
-	// Solved is the number of those draws at which the density was positive.
+	// Tried is the number of draws from the prior at which the density was evaluated.
+	// Solved is the number of these draws at which the density was positive.
 	Tried, Solved int
 
 	// Work is the cost of the search: the number of steps of the solvers, divided by the
@@ -70,8 +70,8 @@ func (m *Modes) Highest() *Mode {
 	return slices.MaxFunc(m.Modes, func(a, b *Mode) int { return cmp.Compare(a.LogP, b.LogP) })
 }
 
-// Thetas returns the first mode, and all other modes whose Mass is above `least`, on the
-// natural scale. A negative number means all modes.
+// Thetas returns the parameters, on the natural scale, of the first mode and of all other
+// modes whose Mass is above `least`. If `least` is negative, Thetas returns all modes.
 func (m *Modes) Thetas(least float64) (out [][]float64) {
 	for i, k := range m.Modes {
 		if i == 0 || k.Mass > least {
@@ -83,9 +83,9 @@ func (m *Modes) Thetas(least float64) (out [][]float64) {
 
 // Missed describes in words which modes the search may have missed. If there are several
 // modes, the text gives the number of those that only one search found. A mode is found
-// reliably only if a sufficient fraction of the searches ends in it; the text gives this
-// fraction. If the equations could be solved at fewer than half of the draws from the
-// prior, the text says so.
+// reliably only if a sufficient fraction of the searches ends in it; the text gives the
+// required fraction. If the equations could be solved at fewer than half of the draws
+// from the prior, the text says so.
 func (m *Modes) Missed() string {
 	out := fmt.Sprintf("%d searches found %d modes; the number of modes found only once is %d", m.Searches, len(m.Modes), m.Once)
 	if len(m.Modes) == 1 {
@@ -96,8 +96,8 @@ func (m *Modes) Missed() string {
 
 // Unnoticed returns the text of Missed without the numbers of searches and modes. A mode
 // is found reliably only if a sufficient fraction of the searches ends in it; the text
-// gives this fraction. If many modes were found only once, the text also says what
-// fraction of additional searches would end in other modes.
+// gives the required fraction. If many modes were found only once, the text estimates the
+// fraction of further searches that would end in new modes.
 func (m *Modes) Unnoticed() string {
 	out := ""
 	if 10*m.Once > m.Searches && m.Searches > 1 {

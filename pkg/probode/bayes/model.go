@@ -84,17 +84,17 @@ type Experiment struct {
 	// Data are the observations. The observation times need not be grid points: between
 	// grid points the path is interpolated, with an error smaller than that of the method
 	// (see probode.Interpolator). NaN marks a missing value. Missing values do not
-	// contribute to the likelihood, but Predict also predicts them.
+	// contribute to the likelihood. Predict returns draws of the missing values, too.
 	Data *Data
 
 	// Observe computes the expected value of each column of the data, and writes it to
-	// dst. The arguments of Observe are the time t, the state x, and the parameters
-	// theta of the model in the order of Posterior.Params. Observe must be a pure
-	// function. If Observe is nil, each column contains observations of the state
-	// component with the same name. If no column has the name of a component, there must
-	// be as many columns as components, and column k contains observations of component
-	// k. If the columns or the components have no names, column k also contains
-	// observations of component k, but there may be fewer columns than components.
+	// dst. The arguments of Observe are the time t, the state x, and the parameters theta
+	// of the model in the order of Posterior.Params. Observe must be a pure function. If
+	// Observe is nil, each column contains observations of the state component with the
+	// same name. If no column has the name of a component, there must be as many columns
+	// as components, and column k contains observations of component k. If the columns or
+	// the components have no names, column k contains observations of component k, and
+	// there may be fewer columns than components.
 	Observe func(dst []float64, t float64, x, theta []float64)
 
 	// ObserveSlopes, if not nil, writes the derivatives of Observe to dst. All elements
@@ -104,8 +104,9 @@ type Experiment struct {
 	// Observe.
 	ObserveSlopes func(dst []float64, t float64, x, theta []float64)
 
-	// Errors are the distributions of the observations: one for each column of the data,
-	// or a single distribution for all columns.
+	// Errors holds the distributions of the observations given their expected values.
+	// There is one distribution for each column of the data, or a single one for all
+	// columns.
 	Errors []Likelihood
 }
 
@@ -191,9 +192,9 @@ func (p *Posterior) named(name string) bool {
 	return false
 }
 
-// Held returns a text that lists, for all problems, the elements of θ that are not
-// parameters of the model. Elements that are not parameters are fixed at their nominal
-// values. If all elements of θ are parameters of the model, Held returns "".
+// Held returns a text that lists the elements of θ that are not parameters of the model,
+// with their values. Elements that are not parameters are fixed at their nominal values.
+// If all elements of θ are parameters of the model, Held returns "".
 func (p *Posterior) Held() string {
 	var all []string
 	where := map[string][]string{} // the experiments in which an element has its value
@@ -253,8 +254,8 @@ func (x *Experiment) param(k int) string {
 }
 
 // Describe returns a description of the model as key–value pairs. Two runs with different
-// descriptions have different models. The description does not say what the functions of
-// the model compute.
+// descriptions have different models. Two models with the same description can differ in
+// their functions, such as Problem.F.
 func (p *Posterior) Describe() [][2]string {
 	step := p.Mesh.String()
 	if h, ok := p.Mesh.(probode.Uniform); ok {

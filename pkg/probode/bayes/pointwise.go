@@ -8,9 +8,9 @@ import (
 
 // This file computes the log probability of each data value.
 
-// Explain returns the reason why the posterior density at (θ, ξ) is not a positive
-// number: the error of a failed solve, or the first data value whose log probability is
-// not finite. Explain returns nil if the density is positive.
+// Explain returns the reason why the log likelihood at (θ, ξ) is not finite: the error of
+// a failed solve, or the first data value whose log probability is not finite. Explain
+// returns nil if the log likelihood is finite.
 func (e *Density) Explain(theta, xi []float64) error {
 	for _, r := range e.parts {
 		var err error
@@ -111,9 +111,9 @@ func (e *Density) Quantities() []string {
 }
 
 // Generate writes, for a draw of θ, its log density, the expected values of the data, and
-// the log probability of each value that is not missing. If dst has more elements than
-// Quantities has names, Generate leaves room for the statistics of a sampler directly
-// after the log density.
+// the log probability of each value that is not missing. If dst is longer than
+// Quantities, the elements directly after the log density are left free for the
+// statistics of a sampler.
 func (e *Density) Generate(dst []float64, logp float64, theta, expected []float64) {
 	dst[0] = logp
 	rest := dst[e.statistics(len(dst)):]

@@ -25,13 +25,12 @@ import (
 // At the observation times, the result has one draw for each draw in `chains`, because
 // `chains` contains the expected values at these times. For other times, Predict solves
 // the equations again for up to 1000 of the draws, with the Setup of p and without noise
-// (ξ = 0). The new solutions also give expected values at the observation times, and
-// Predict returns an error if they differ from the values stored in `chains`. If the
-// draws were made with another Setup s, such as that of an accurate solver, pass
-// p.SolvedBy(s) instead of p. If the noise of the solver is part of the model, the stored
-// expected values cannot be reproduced, because ξ is not stored. To predict at other
-// times with solver noise in the model, add these times to the data before sampling, as
-// rows in which all values are NaN.
+// (ξ = 0). Predict returns an error if the new solutions do not reproduce the stored
+// expected values at the observation times. If the draws were made with another Setup s,
+// such as that of an accurate solver, pass p.SolvedBy(s) instead of p. If the noise of
+// the solver is part of the model, the stored expected values cannot be reproduced,
+// because ξ is not stored. To predict at other times with solver noise in the model, add
+// these times to the data before sampling, as rows in which all values are NaN.
 func Predict(ctx context.Context, p *Posterior, chains *mcmc.Chains, times []float64, seed uint64) ([]*Prediction, error) {
 	e, err := NewDensity(ctx, p)
 	if err != nil {

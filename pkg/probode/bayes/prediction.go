@@ -19,16 +19,17 @@ type Prediction struct {
 	T     []float64 // the times, increasing
 	Names []string  // names of the columns of the data; may be nil
 
-	// Fit[i][n][k] is the expected value of column k at time n in draw i, including the
-	// error of the solver. Y[i][n][k] is a new observation, which includes a measurement
-	// error.
+	// Fit[i][n][k] is the expected value of column k at time n in draw i, computed from
+	// the numerical solution. Y[i][n][k] is a new observation, which includes a
+	// measurement error.
 	Fit, Y [][][]float64
 }
 
 // Quantiles returns a quantile of the new observations of column k for each time. The
-// argument `prob` is the level of the quantile, such as 0.5 for the median. An
-// observation is NaN if its expected value does not define an error distribution.
-// Observations that are NaN are left out; if none remain, the quantile is NaN.
+// argument `prob` is the level of the quantile, such as 0.5 for the median. A new
+// observation is NaN if its expected value is not allowed, such as a negative mean of a
+// Poisson distribution. Observations that are NaN are left out; if none remain, the
+// quantile is NaN.
 func (q *Prediction) Quantiles(k int, prob float64) []float64 {
 	draws := q.Y
 	if len(draws) == 0 {
@@ -111,8 +112,9 @@ func Resample(chains *mcmc.Chains, n int, rng *rand.Rand) []int {
 
 // FineTimes returns times for a figure that shows a prediction both at the observation
 // times and between them. The result contains 201 equally spaced times over the spans of
-// all experiments, the observation times, and a time just before and just after every
-// event without a Trigger. If the time of an event depends on θ, the θ in GridAt is used.
+// all experiments, and the observation times. For every event without a Trigger, the
+// result also contains a time just before and a time just after the event. If the time of
+// an event depends on θ, the θ in GridAt is used.
 func (p *Posterior) FineTimes() []float64 {
 	const steps = 200
 	from, to := math.Inf(1), math.Inf(-1)

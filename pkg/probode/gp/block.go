@@ -10,11 +10,11 @@ import (
 )
 
 // Block is the solver of Hennig and Hauberg [HH14], which is based on an idea of Skilling
-// [S91]. The mean of the process is computed at all grid points of a segment together, so
-// that its derivative at each of these points is equal to f evaluated at the mean. This
-// is a collocation method, in which the value of f at a grid point also affects earlier
-// states. The equations for the mean are solved by repeated sweeps over the grid. A path
-// is the mean plus a joint Gaussian draw:
+// [S91]. The mean of the process is computed at all grid points of a segment together. At
+// each of these points, the derivative of the mean is equal to f evaluated at the mean.
+// Block is therefore a collocation method, in which the value of f at a grid point also
+// affects earlier states. The equations for the mean are solved by repeated sweeps over
+// the grid. A path is the mean plus a joint Gaussian draw:
 //
 //	Zᵢ = m(tᵢ) + √α h^{3/2} Σⱼ Lᵢⱼ ξⱼ,   j < i.
 //
@@ -22,7 +22,7 @@ import (
 // not depend on the problem.
 type Block struct {
 	// Length is the length scale ℓ in steps, from 0.5 to 1.5; zero means 1. A larger ℓ
-	// makes the error smaller, but the sweeps then converge only with smaller steps.
+	// makes the error smaller, but requires smaller steps for the sweeps to converge.
 	Length float64
 }
 
@@ -30,8 +30,8 @@ func (m Block) String() string { return describe("block", m.Length) }
 
 // Order returns 1, the order of convergence as h → 0. On the oscillator x″ = sin 2t − x
 // of [C16], the errors at t = 10 are .0037, .0025, .0014 and .0008 for h = .2, .1, .05
-// and .025. For large steps the error is not yet proportional to h, and an estimate of
-// the local error obtained by halving the step is too small.
+// and .025. For large steps the error is not yet proportional to h, and step halving
+// underestimates the local error.
 func (Block) Order() int { return 1 }
 
 func (Block) Noise(d int) probode.Noise { return probode.Noise{Normals: d, Exponent: 1.5} }
@@ -141,7 +141,7 @@ func (s *block) Step(dst []float64, i int, _, _, xi, scale []float64) error {
 	return nil
 }
 
-// Memory, Save and Restore treat the mean of the process as one of the stored values.
+// Memory, Save and Restore include the mean of the process.
 func (s *block) Memory() int { return 2*s.stepper.Memory() - 1 - s.d }
 
 func (s *block) Save(dst []float64) {

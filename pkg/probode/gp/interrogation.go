@@ -14,18 +14,17 @@ import (
 //
 //	Z_{n+1} = z₀ + Σⱼ w_{nj} f(tⱼ, Zⱼ) + √α h^{3/2} c_n ξ_n,   j ≤ n.
 //
-// The software of Chkrebtii et al. uses the same formula for the next state. Algorithm 1
-// of [C16] can also be read differently: each value of f has an error, whose variance is
-// that of the prediction of this value. With such errors and with ℓ proportional to h,
-// the path does not converge as h → 0, because the predictions of x′ remain biased
-// towards zero, the prior mean.
+// The software of Chkrebtii et al. uses the same formula for the next state. In another
+// reading of Algorithm 1 of [C16], each value of f has an error with the variance of its
+// prediction. With such errors and with ℓ proportional to h, the path does not converge
+// as h → 0, because the predictions of x′ remain biased towards zero, the prior mean.
 //
 // Algorithm 2 of [C16], a sampler that draws θ and a new path together, corresponds to
 // sample.PseudoMarginal with one particle.
 type Interrogation struct {
 	// Length is the length scale ℓ in steps, from 0.5 to 1.5; zero means 1. The choice λ
-	// = h in [C16] corresponds to ℓ = √2. A larger ℓ makes the error smaller, but the
-	// paths are then stable only with smaller steps.
+	// = h in [C16] corresponds to ℓ = √2. A larger ℓ makes the error smaller, but
+	// requires smaller steps for the paths to be stable.
 	Length float64
 }
 

@@ -34,7 +34,7 @@ import (
 // (2001) prove this for bounded densities with bounded support. If exact invariance
 // matters, set StopAfter to the length of the burn-in.
 //
-// The zero value is ready to use for coordinates whose scales are about one.
+// The zero value is ready to use for coordinates with standard deviations of about one.
 type AdaptiveMetropolis struct {
 	// Scale contains a guess for the standard deviation of each coordinate of the target.
 	// Every guess must be positive. Nil means 1 for all. A guess that is too low is

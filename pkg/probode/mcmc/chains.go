@@ -6,8 +6,8 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// Chains holds the draws of a run. A value of this type can also be made from draws of
-// another program: the methods need only the fields Names and Draws.
+// Chains holds the draws of a run. The draws of another program can also be stored in
+// Chains: the methods need only the fields Names and Draws.
 type Chains struct {
 	// Names are the names of the parameters.
 	Names []string
@@ -35,7 +35,7 @@ type Chains struct {
 	LogWeights [][]float64
 	KHat       float64
 
-	// Meta describes the run, for draws that were read from files: see mcmc/store.
+	// Meta describes the run if the draws were read from files: see mcmc/store.
 	Meta []Field
 
 	// Notes are sentences about the run, for example about the starting points of the

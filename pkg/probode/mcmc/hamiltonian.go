@@ -11,8 +11,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Hamiltonian is a Hamiltonian Monte Carlo kernel for nearly Gaussian targets, such as
-// posteriors given a large amount of data, in any number of dimensions. Mean and
+// Hamiltonian is a Hamiltonian Monte Carlo kernel for nearly Gaussian targets in any
+// number of dimensions, such as posteriors given a large amount of data. Mean and
 // Information give a Gaussian approximation of the first len(Mean) coordinates. The other
 // coordinates, for example random numbers about which the data say little, are nearly
 // independent and N(0, 1).
@@ -32,21 +32,21 @@ import (
 // therefore do not reduce the acceptance rate [Beskos, Pinski, Sanz-Serna & Stuart 2011;
 // Shahbaba et al. 2014]. Each path turns (z, p) by about a right angle, because
 // successive draws are then least correlated. If the target is close to its Gaussian
-// approximation, a path of one step is enough, and a nearly independent draw requires one
-// evaluation of the gradient; NUTS requires seven or more.
+// approximation, a path of one step is enough. A nearly independent draw then requires
+// one evaluation of the gradient, whereas NUTS requires seven or more.
 //
-// Without the updates of p by ∇φ, the path is a rotation, which needs no gradient: a
-// preconditioned Crank–Nicolson move about the approximation [Rudolf & Sprungk 2018]. A
-// chain that uses only rotations gets stuck in the tails, where rotations are rarely
-// accepted. If Learned is not zero, some iterations use a rotation, and the others use a
-// path with gradients. The fraction of iterations with a rotation equals the mean
-// acceptance probability of rotations in the last part of the burn-in, but is at most
-// 0.9.
+// Without the updates of p by ∇φ, the path is a rotation, which needs no gradient. Such a
+// rotation is a preconditioned Crank–Nicolson move about the approximation [Rudolf &
+// Sprungk 2018]. A chain that uses only rotations gets stuck in the tails, where
+// rotations are rarely accepted. If Learned is not zero, some iterations use a rotation,
+// and the others use a path with gradients. The fraction of iterations with a rotation
+// equals the mean acceptance probability of rotations in the last part of the burn-in,
+// but is at most 0.9.
 //
 // The kernel learns only during the burn-in. The step length is tuned by stochastic
 // approximation [Robbins & Monro 1951]. If the target is far from its Gaussian
-// approximation, the steps become short or few moves are accepted, and NUTS is better.
-// Apart from calls of Target, an iteration allocates no memory.
+// approximation, the steps become short or few moves are accepted. For such targets, NUTS
+// is better. Apart from calls of Target, an iteration allocates no memory.
 type Hamiltonian struct {
 	// Target is the log density, with respect to Lebesgue measure for the first len(Mean)
 	// coordinates and with respect to N(0, I) for the others. If the argument `grad` is
@@ -129,7 +129,7 @@ func (t *tuning) leaps(fewest int) int {
 	return best
 }
 
-// Init places the chain at a copy of x, and resets everything that the kernel has
+// Init places the chain at a copy of x, and discards everything that the kernel has
 // learned.
 func (k *Hamiltonian) Init(x []float64, rng *rand.Rand) error {
 	d := len(k.Mean)

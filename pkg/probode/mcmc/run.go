@@ -17,8 +17,8 @@ import (
 // function kernel() once for each chain, in order, and then runs the chains in parallel.
 // Each chain draws its starting point and its moves from its own stream of random
 // numbers, keyed by (Seed, chain). The same settings always give the same draws, bit for
-// bit, with any number of workers. The draws of a chain do not depend on which other
-// chains belong to the run.
+// bit, with any number of workers. The draws of a chain do not depend on the other chains
+// of the run.
 //
 // If ctx is done before the run has finished, Run returns ctx.Err() and the draws so far.
 // The chains of an interrupted run are cut to the length of the shortest chain, which may

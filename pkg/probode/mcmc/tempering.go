@@ -15,14 +15,14 @@ import (
 //
 //	base + β rest,   1 = β₁ > β₂ > … > βₙ = 0.
 //
-// In each iteration the replica at β = 1, whose points are the draws, makes n/2
-// Metropolis moves, and each of the others makes one. If the target has a single mode,
-// the moves at β = 1 alone determine how correlated the draws are. After the Metropolis
-// moves, pairs of neighbouring replicas may swap their points: the pairs (1, 2), (3, 4),
-// … in one iteration, and the pairs (2, 3), (4, 5), … in the next. Replicas i and i + 1
-// swap their points with probability min(1, exp((βᵢ − βᵢ₊₁)(restᵢ₊₁ − restᵢ))). If a mode
-// is found at a small β, a point in this mode can thus reach β = 1 [Geyer 1991; Okabe et
-// al. 2001]. The position of the kernel is the point at β = 1.
+// In each iteration, the replica at β = 1 makes n/2 Metropolis moves, and every other
+// replica makes one. The points of the replica at β = 1 are the draws. If the target has
+// a single mode, the moves at β = 1 alone determine how correlated the draws are. After
+// the Metropolis moves, pairs of neighbouring replicas may swap their points: the pairs
+// (1, 2), (3, 4), … in one iteration, and the pairs (2, 3), (4, 5), … in the next.
+// Replicas i and i + 1 swap their points with probability min(1, exp((βᵢ − βᵢ₊₁)(restᵢ₊₁
+// − restᵢ))). By swaps, a point in a mode that was found at a small β can reach β = 1
+// [Geyer 1991; Okabe et al. 2001]. The position of the kernel is the point at β = 1.
 //
 // In the first half of the burn-in, the values of β are adjusted so that all pairs of
 // neighbouring replicas swap their points about equally often [Syed et al. 2022]. The
@@ -74,7 +74,7 @@ var _ Kernel = (*Tempering)(nil)
 const firstBeta = 1e-3
 
 // Init places the replicas with the larger values of β at x. The other replicas start at
-// random draws or, if Draw is nil, at x as well.
+// draws from the function Draw or, if Draw is nil, at x.
 func (k *Tempering) Init(x []float64, rng *rand.Rand) error {
 	rule, n, d := k.Proposal, k.Temperatures, len(x)
 	if rule == nil {
@@ -231,8 +231,7 @@ func (k *Tempering) respace() {
 // contains the mean probability of a swap for each pair of neighbouring temperatures,
 // beginning at β = 1. The result `trips` is the number of times that a point moved from β
 // = 0 to β = 1. If the swaps of a pair are almost never accepted, or if no point has
-// moved from β = 0 to β = 1, then modes that are found only at small β are missing from
-// the draws.
+// moved from β = 0 to β = 1, the draws may lack modes that are found only at small β.
 func (k *Tempering) Swaps() (rates []float64, trips int) {
 	for i, n := range k.tries {
 		rates = append(rates, k.swaps[i]/n)

@@ -1,44 +1,45 @@
 // Package assess measures how the error of a solver changes a posterior.
 //
 // Run takes a list of step sizes or tolerances, called the ladder. For each step size or
-// tolerance, Run samples a bayes.Posterior twice: once as if the solver were exact, and
-// once with the solver's error in the model. Run compares both results with the reference
-// posterior, which is computed with an accurate solver, and reaches a verdict for each
-// step. Package certify bounds the effect of the solver's error without sampling.
+// tolerance, Run draws from a bayes.Posterior twice: once as if the solver were exact,
+// and once with the solver's error in the model. Run compares both results with the
+// reference posterior, which is computed with an accurate solver, and reaches a verdict
+// for each step. Package certify bounds the effect of the solver's error without
+// sampling.
 //
 // # Gradients
 //
 // For some posteriors a random-walk sampler takes too long. If sample.Choose recommends a
 // sampler that uses gradients, Run draws from the accurate posterior only, and reweights
-// the draws for each step size or tolerance. With weights, the draws represent the
-// posterior computed with the step; without weights, they represent the accurate
-// posterior. A thousand effective draws are usually enough for a verdict. Reweighting
-// fails if the posterior computed with a step is too far from the accurate posterior, or
-// if it has modes that the accurate posterior does not have. If reweighting fails for a
-// step, Run also draws from the posterior computed with this step. For a step at which
-// reweighting succeeds, Run tries neither noise in the model nor any remedies. If no
-// sampler is fast enough for the accurate posterior, Run compares log likelihoods at the
-// points that a random walk visits, and from them bounds the effect of the solver's
-// error: see Bound.
+// the draws for each step size or tolerance. The weighted draws represent the posterior
+// computed with the step, and the unweighted draws represent the accurate posterior. A
+// thousand effective draws are usually enough for a verdict. Reweighting fails if the
+// posterior computed with a step is too far from the accurate posterior, or has modes
+// that the accurate posterior does not have. If reweighting fails for a step, Run also
+// draws from the posterior computed with this step. For a step at which reweighting
+// succeeds, Run tries neither noise in the model nor any remedies. If no sampler is fast
+// enough for the accurate posterior, Run compares log likelihoods at the points that a
+// random walk visits. This comparison gives a bound on the effect of the solver's error:
+// see Bound.
 //
 // # Tolerances
 //
-// With Settings.Tolerances, the solver chooses its steps anew at every θ, as adaptive
-// solvers usually do when they are used in a likelihood. Under error control, the log
-// likelihood jumps where a step changes from accepted to rejected; Report.Profile shows
-// these jumps. One of the remedies is to choose the steps only once, at the mode, which
-// gives a smooth likelihood. With explicit methods, using such frozen steps costs less
-// than choosing the steps anew at every θ.
+// With Settings.Tolerances, the solver chooses its steps separately for every θ, as
+// adaptive solvers usually do when they are used in a likelihood. Under error control,
+// the log likelihood jumps where a step changes from accepted to rejected; Report.Profile
+// shows these jumps. One of the remedies is to choose the steps only once, at the mode,
+// which gives a smooth likelihood. With explicit methods, using such frozen steps costs
+// less than choosing the steps for every θ.
 //
 // # Remedies
 //
-// Report.Remedies lists what could be done about the solver's error. The effect and the
-// cost of each remedy are measured on the given model. The remedies are a smaller step or
-// tolerance, another solver, frozen steps, reweighting, noise in the model, and delayed
-// acceptance, in which the coarse solver screens the proposals for a finer or an accurate
-// solver. The report recommends the cheapest remedy that brings the effect of the
-// solver's error below the threshold. Noise in the model is not recommended if it gives
-// worse results than ignoring the error. Noise in the model often makes the results
-// worse, because noise with mean zero does not undo an error that always has the same
-// sign.
+// Report.Remedies lists ways to reduce the effect of the solver's error. The effect and
+// the cost of each remedy are measured on the given model. The remedies are a smaller
+// step or tolerance, another solver, frozen steps, reweighting, noise in the model, and
+// delayed acceptance. In delayed acceptance, the coarse solver screens the proposals for
+// a finer or an accurate solver. The report recommends the cheapest remedy that brings
+// the effect of the solver's error below the threshold. Noise in the model is not
+// recommended if it gives worse results than ignoring the error. Noise in the model often
+// makes the results worse, because noise with mean zero does not correct a systematic
+// error.
 package assess

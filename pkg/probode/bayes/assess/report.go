@@ -12,8 +12,8 @@ import (
 )
 
 // A Report is the result of Run. After an interruption, a Report holds the results so
-// far. A Report contains only plain data. Claims holds the verdict, one row for each
-// number that is compared with a limit. The rows are derived from the other fields.
+// far. Claims holds the verdict, with one row for each number that is compared with a
+// limit. The rows are computed from the other fields of the Report.
 type Report struct {
 	Model     string // the names of the problems
 	Method    string
@@ -21,7 +21,8 @@ type Report struct {
 	Threshold float64
 
 	// Confidence is the confidence level of the verdict on each number. There are at most
-	// Looks interim analyses, which share the error probability; see Settings.Auto.
+	// Looks interim analyses, among which the error probability is divided; see
+	// Settings.Auto.
 	Confidence float64
 	Looks      int
 
@@ -36,8 +37,8 @@ type Report struct {
 	ReferenceSolver, ReferenceBy string
 	ReferenceModes               []ModeShare
 
-	// Steps are the rungs of the ladder, beginning with the largest step or tolerance.
-	// Asked[i] is the index in Steps of the i-th requested step.
+	// Steps holds the results for each step size or tolerance, beginning with the
+	// largest. Asked[i] is the index in Steps of the i-th requested step.
 	Steps []Rung
 	Asked []int
 
@@ -49,8 +50,8 @@ type Report struct {
 	// Unseen has a 5 % chance of containing no draws, even if the chains move freely
 	// between modes. Such a mode would not move medians and central intervals, but it
 	// could move means and standard deviations. Unseen is NaN if it is not known. The
-	// chains may not reach a distant mode; Unsearched says in words which modes the
-	// search for modes of the reference posterior may have missed.
+	// chains may not reach a distant mode. Unsearched describes the modes that the search
+	// for modes of the reference posterior may have missed.
 	Unseen     float64
 	Unsearched string
 
@@ -73,8 +74,8 @@ type AccurateMarginal struct {
 	Name string
 
 	// Median holds the median and half the width of the central 68 % interval. Mean holds
-	// the mean and the standard deviation. For a normal distribution, Median and Mean are
-	// equal.
+	// the mean and the standard deviation. For a normal distribution, both have the same
+	// centre and spread.
 	Median, Mean CenterSpread
 
 	// HeavyTails is true if the tails are too heavy for a meaningful mean and standard
@@ -90,7 +91,7 @@ type CenterSpread struct {
 	Spread, SpreadSE float64
 }
 
-// A Rung is a step or tolerance of the ladder, with its results.
+// A Rung holds the results for one step size or tolerance.
 type Rung struct {
 	// StepSize is the size of equal steps. StepSize is zero if the steps are chosen by
 	// error control with the given Tolerance.
@@ -110,9 +111,9 @@ type Rung struct {
 	// result.
 	Certificate *certify.Certificate
 
-	// Deterministic is the inference that treats the solver as exact; Probabilistic is
-	// the inference with the solver's error in the model. Each of the two fields is nil
-	// if its inference was not run.
+	// Deterministic is the inference that treats the solver as exact. Probabilistic is
+	// the inference with the solver's error in the model. If an inference was not run,
+	// its field is nil.
 	Deterministic, Probabilistic *Inference
 
 	// Bound holds upper bounds on the effect of the error if the accurate posterior could
@@ -121,8 +122,8 @@ type Rung struct {
 }
 
 // Size returns the step size or, under error control, the relative tolerance. If the
-// relative tolerance is zero, Size returns the largest absolute tolerance. The rungs of
-// the ladder are ordered by Size.
+// relative tolerance is zero, Size returns the largest absolute tolerance. The elements
+// of Report.Steps are ordered by Size.
 func (st Rung) Size() float64 {
 	switch t := st.Tolerance; {
 	case st.StepSize > 0:
@@ -134,7 +135,7 @@ func (st Rung) Size() float64 {
 	}
 }
 
-// String returns the setting of the rung, such as h = 0.5 or rtol = 1e-05.
+// String returns the step size or tolerance as text, such as h = 0.5 or rtol = 1e-05.
 func (st Rung) String() string {
 	if st.StepSize > 0 {
 		return fmt.Sprintf("h = %.4g", st.StepSize)
@@ -148,8 +149,8 @@ func (st *Rung) runs() []*Inference {
 	return slices.DeleteFunc([]*Inference{st.Deterministic, st.Probabilistic}, func(inf *Inference) bool { return inf == nil })
 }
 
-// Sampled reports whether the posterior was sampled for at least one step. Without
-// sampling, there are no biases to plot.
+// Sampled reports whether the posterior was sampled for at least one step. If no
+// posterior was sampled, the report contains no biases.
 func (a *Report) Sampled() bool {
 	return slices.ContainsFunc(a.Steps, func(st Rung) bool { return len(st.runs()) > 0 })
 }
@@ -202,8 +203,8 @@ type Inference struct {
 	// divided by Seconds.
 	ESSPerSecond float64
 
-	// Replaced is the name of the sampler if the sampler draws from another posterior
-	// (see sample.Replacer). Otherwise Replaced is empty.
+	// Replaced is the name of the sampler, if it draws from another posterior (see
+	// sample.Replacer). Otherwise Replaced is empty.
 	Replaced string
 }
 
@@ -215,9 +216,9 @@ type Effect struct {
 	Median Shift // of the median and of half the width of the central 68 % interval
 	Mean   Shift // of the mean and the standard deviation; NaN if the tails are too heavy
 
-	// Within holds the effects inside each mode that has at least a twentieth of the mass
-	// of the reference posterior, if there are at least two such modes. The unit of an
-	// effect is the accurate spread inside its mode.
+	// If the reference posterior has several modes with at least a twentieth of its mass
+	// each, Within holds the effects inside each of these modes. The unit of an effect is
+	// the spread of the accurate posterior inside the mode.
 	Within []Effect
 
 	// Verdict says whether the error of the median or of the central interval matters,
@@ -245,9 +246,9 @@ type Shift struct {
 }
 
 const (
-	// Undecided means that there is no verdict. The Monte Carlo error is too large, or it
-	// is unknown. It is unknown if the chains have not mixed, or if the accurate
-	// posterior is not known.
+	// Undecided means that there is no verdict. The Monte Carlo error is too large or
+	// unknown. The Monte Carlo error is unknown if the chains have not mixed, or if the
+	// accurate posterior is not known.
 	Undecided Verdict = iota
 	// Negligible means that the confidence interval of the error lies below the
 	// threshold.
@@ -277,14 +278,14 @@ type Remedy struct {
 	// for modes and the burn-in. Seconds is NaN if the time is not known.
 	Seconds float64
 
-	// Reaches is true if the error is known to be below the threshold, and if the other
-	// checks of the draws find nothing wrong.
+	// Reaches is true if the remaining error is known to be below the threshold, and if
+	// the draws pass the other checks.
 	Reaches bool
 
 	// Recommended is true for the cheapest remedy whose field Reaches is true.
 	Recommended bool
 
-	// Note contains a further remark about the remedy, for example "undecided".
+	// Note is a remark about the result, for example "undecided".
 	Note string
 }
 
@@ -305,8 +306,9 @@ type Claim struct {
 	Sentence string
 }
 
-// Claim returns the first row of the given kind, step and run. The arguments `step` and `run`
-// may be empty. If there is no such row, the numbers in the result are NaN.
+// Claim returns the first row of the given kind, step and run. The arguments `step` and
+// `run` are empty for rows that belong to no step or run. If there is no such row, the
+// numbers in the result are NaN.
 func (a *Report) Claim(kind, step, run string) Claim {
 	for _, c := range a.Claims {
 		if c.Kind == kind && c.Step == step && c.Run == run {
@@ -331,21 +333,21 @@ func (a *Report) Warnings() (all []string) {
 func (a *Report) controlled() bool { return len(a.Steps) > 0 && a.Steps[0].StepSize == 0 }
 
 // A Bound holds upper bounds on the effect of the solver's error on a posterior that
-// could not be sampled. The bounds hold for every distribution of the posterior mass over
+// could not be sampled. The bounds hold however the posterior mass is distributed over
 // the points that the chains have reached. The bounds do not cover the few points outside
 // Range.
 type Bound struct {
 	Points int     // different points at which the log likelihoods were compared
 	RHat   float64 // the largest R̂ of the chains, far above 1 if they have not mixed
-	// Whole is the range, over all points, of the log likelihood computed with the step
-	// minus the log likelihood of the reference. Range leaves out the smallest 0.1 % and
-	// the largest 0.1 % of the differences.
+	// At each point, the log likelihood of the reference is subtracted from that of the
+	// step. Whole is the range of these differences. Range leaves out the smallest 0.1 %
+	// and the largest 0.1 % of the differences.
 	Range, Whole [2]float64
-	// Verdict is Negligible if the bounds are within the threshold and Whole is shorter
-	// than 1. In addition, there must be at least fifty points at which the reference is
-	// accurate, both posteriors must have the same modes, and there must be a
-	// certificate. Otherwise Verdict is Undecided. The certificate is needed because
-	// chains that hardly move explore only a small region.
+	// Verdict is Negligible if the bounds are within the threshold and the length of
+	// Whole is below 1. In addition, there must be at least fifty points at which the
+	// reference is accurate, both posteriors must have the same modes, and there must be
+	// a certificate. Otherwise Verdict is Undecided. A certificate is needed because the
+	// chains may have explored only a small region.
 	Verdict Verdict
 }
 

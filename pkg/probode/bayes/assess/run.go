@@ -19,7 +19,7 @@ import (
 // Run finds out whether the numerical error of p.Method matters for the posterior, and
 // which step size is small enough. Run compares three posteriors: the deterministic
 // posterior, in which the solver is taken as exact; the posterior with the solver's error
-// in the model; and the accurate posterior. At each step of the ladder, Run
+// in the model; and the accurate posterior. For each step size or tolerance, Run
 //
 //   - finds the modes of the deterministic posterior, and calibrates α at one of them and
 //     at three draws, unless α is a parameter, which is then sampled;

@@ -17,15 +17,15 @@ import (
 
 // Settings holds the options of Run. The zero value is ready for use.
 type Settings struct {
-	// Steps are the step sizes to assess, in any order. Nil means four step sizes: that
-	// of the Posterior, and a half, a quarter and an eighth of it.
+	// Steps are the step sizes to assess, in any order. Nil means four step sizes: the
+	// step size h of the Posterior, h/2, h/4 and h/8.
 	Steps []float64
 
 	// Tolerances, which can be given instead of Steps, are the tolerances to assess. With
-	// a tolerance, the method of the Posterior chooses its steps anew at every θ, as in
-	// most likelihoods that use an adaptive solver. For inference with noise in the
-	// model, and for some of the remedies, the steps are chosen only once, at the mode,
-	// and used for every θ.
+	// a tolerance, the method of the Posterior chooses its steps for every θ separately,
+	// as is usual for adaptive solvers. For inference with noise in the model, and for
+	// some of the remedies, the steps are chosen only once, at the mode, and used for
+	// every θ.
 	Tolerances []probode.Tolerance
 
 	// Sampler is the sampler for inference with a model that includes the solver's error; nil
@@ -34,9 +34,10 @@ type Settings struct {
 
 	// Threshold is the limit below which an error does not matter. For each parameter,
 	// the error of the centre must be less than Threshold times the accurate spread, and
-	// the spread must be within a factor of 1 + Threshold of the accurate spread. The
-	// limit applies to the median and half the width of the central 68 % interval, and
-	// also to the mean and the standard deviation. Zero means 0.1.
+	// the spread must differ from the accurate spread by a factor of less than 1 +
+	// Threshold. The centre and the spread are the median and half the width of the
+	// central 68 % interval; the limit also applies to the mean and the standard
+	// deviation. Zero means 0.1.
 	Threshold float64
 
 	// Confidence, in [0.5, 1), is the confidence level of the interval for each bias and
@@ -45,25 +46,26 @@ type Settings struct {
 	// Negligible and Matters each have probability (1 − Confidence)/2.
 	Confidence float64
 
-	// If Auto is true and there are too few draws for a verdict on some step, the chains
-	// of deterministic inference are continued. MaxDraws and MaxTime limit the number of
-	// added draws. With Auto, there are up to four interim analyses, which share the
-	// error probability.
+	// If Auto is true, Run continues the chains of the deterministic inference at each
+	// step for which there are too few draws for a verdict. MaxDraws and MaxTime limit
+	// the number of added draws. With Auto, there are up to four interim analyses, among
+	// which the error probability is divided.
 	Auto bool
 
 	// MaxDraws is the budget of Auto, in draws per chain. Zero means eight times as many
 	// draws as a run without Auto makes. MaxTime, if positive, limits the time for
 	// sampling, counted from the beginning of Run. If a posterior cannot be sampled
-	// within MaxTime, only a Bound can lead to a verdict on it, and Run adds no further
-	// draws for the other posteriors. MaxTime does not limit the searches for modes, nor
-	// the computation of certificates. If MaxTime is set, the results depend on the speed
-	// of the machine. If MaxTime is zero, only the sampling of the first posterior has a
-	// time limit, which is four minutes. The limit of four minutes applies if Auto is
-	// true, or if sample.Choose finds that a random walk would be too slow.
+	// within MaxTime, Run adds no further draws for the other posteriors. Only a Bound
+	// can then lead to a verdict on the posterior that was not sampled. MaxTime does not
+	// limit the searches for modes or the computation of certificates. If MaxTime is set,
+	// the results depend on the speed of the machine. If MaxTime is zero, there is a
+	// limit of four minutes for sampling the first posterior, and no limit for the
+	// others. The limit of four minutes applies if Auto is true, or if sample.Choose
+	// finds that a random walk would be too slow.
 	MaxDraws int
 	MaxTime  time.Duration
 
-	// From, if not nil, lists the only points at which searches for modes begin, such as
+	// If From is not nil, searches for modes begin only at the points in From, such as
 	// the end points of a fit. Each point has a value for every parameter. A mode that no
 	// search from these points reaches is found only if a chain enters it.
 	From [][]float64
@@ -87,8 +89,8 @@ type Settings struct {
 	// 400 paths are used.
 	Calibrate calibrate.Settings
 
-	// Progress, if not nil, is called from time to time with the number of completed
-	// pieces of work, the total number of pieces, and a description of the current piece.
+	// Progress, if not nil, is called from time to time. Its arguments are the number of
+	// completed tasks, the total number of tasks, and a description of the current task.
 	Progress func(done, total int, doing string)
 }
 

@@ -16,9 +16,9 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// A TextTable has a header, rows with one cell per column, and notes below them. A table
-// may also consist only of notes. Left lists the columns that contain words; all other
-// columns contain numbers.
+// A TextTable has a header, rows with one cell per column, and notes below them. Some
+// tables have only notes. Left lists the columns that contain words; all other columns
+// contain numbers.
 type TextTable struct {
 	Name   string // "modes", "steps", "alpha", "median", "interval", "bias", "sd", "accurate" or "remedies"
 	Header []string

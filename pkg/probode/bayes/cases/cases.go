@@ -1,6 +1,6 @@
 // Package cases holds complete models with embedded data. Some of the models come from
-// publications, and serve as examples and for comparison. The other models are hard for
-// solvers or samplers. See Names and Named.
+// publications and are used as examples and for comparisons. The other models are hard
+// for solvers or samplers. See Names and Named.
 package cases
 
 import (

@@ -12,7 +12,7 @@ import "github.com/probode/probode/pkg/probode"
 //	D² = δᵀWδ,   Δu = −C GᵀWδ,   C⁻¹ = GᵀWG + precision of the prior.
 //
 // To first order, both the mode and the mean of the posterior move by Δu. Since C GᵀWG C
-// ≼ C, no parameter moves by more than D standard deviations, or √2 D if the likelihood
+// ≼ C, every parameter moves by at most D standard deviations, or √2 D if the likelihood
 // has unknown parameters of its own, such as σ. The bound is larger if the data can
 // hardly distinguish the effect of a parameter of the likelihood from the effects of the
 // other parameters. The standard deviations are those of the Gaussian with covariance C
@@ -21,20 +21,21 @@ import "github.com/probode/probode/pkg/probode"
 // Suppose that the log density of the data has kinks, as with Laplace errors. For a datum
 // close to its kink, the solver's error moves the posterior more than the Fisher
 // information suggests; for other data, it moves the posterior less. If there are kinks,
-// the W in the formula for Δu contains the second derivatives of the negative log density
-// of each datum, averaged over the posterior. The bound assumes the worst case, in which
-// the solver's error affects only the data to which the posterior is most sensitive. In
-// this worst case, the bound is about ¾ (n/p)^¼ D for n data values and p parameters.
+// the matrix W in the formula for Δu contains the second derivatives of the negative log
+// density of each datum, averaged over the posterior. The bound assumes the worst case,
+// in which the solver's error affects only the data to which the posterior is most
+// sensitive. In this worst case, the bound is about ¾ (n/p)^¼ D for n data values and p
+// parameters.
 //
 // The solver's error in G also moves the mode, by an amount that is proportional to the
 // residuals of the data. Averaged over data sets, the shift due to the error in G is
-// zero. The bound includes the shift due to the error in G only if the residuals are too
-// large for the assumed measurement errors.
+// zero. If the residuals are too large for the assumed measurement errors, the bound
+// includes the shift due to the error in G.
 //
 // The quantities D and Δu are computed at the mode. Away from the mode, the two setups
-// are compared along lines and at draws from the prior. If the means of the two densities
-// differ by clearly more than the bound computed at the mode, their difference replaces
-// the bound.
+// are compared along lines and at draws from the prior. If the difference between the
+// means of the two densities clearly exceeds the bound at the mode, this difference
+// replaces the bound.
 //
 // Each of the two setups predicts a distribution of the data. The total variation
 // distance between these two distributions is 2Φ(D/2) − 1, and the Kullback–Leibler
@@ -82,10 +83,10 @@ type AtMode struct {
 	Misfit float64
 
 	// If Bound comes from a comparison away from the mode, Where is the point at which
-	// the densities differ most. Otherwise Where is nil. To compute Differ, the log
-	// density at Where is measured from its value at the mode. Differ is the result for
-	// Setup minus the result for the reference. Differ is −∞ if only the Setup fails at
-	// this point, and +∞ if only the reference fails.
+	// the densities differ most. Otherwise Where is nil. Let Δ be the log density at
+	// Where minus the log density at the mode. Differ is Δ for Setup minus Δ for the
+	// reference. Differ is −∞ if only the Setup fails at this point, and +∞ if only the
+	// reference fails.
 	Where  []float64
 	Differ float64
 
@@ -98,11 +99,11 @@ type AtMode struct {
 	// OwnD measures the error of the reference itself: it is the discrepancy D between
 	// the reference and a more accurate solution. For reference.Accurate, the more
 	// accurate solution has a tolerance a thousand times smaller. For other references,
-	// the more accurate solution has a tolerance a hundred times smaller or, with equal
-	// steps, a step size ten times smaller. The reference may step over a pulse of f. If
-	// a solution with many equal steps shows such a pulse, OwnD is at least the
-	// discrepancy D between the reference and that solution. OwnD is NaN if the more
-	// accurate solution cannot be computed.
+	// the tolerance is a hundred times smaller, or the step size is ten times smaller if
+	// the steps are equal. The reference may step over a pulse of f. If a solution with
+	// many equal steps shows such a pulse, OwnD is at least the discrepancy D between the
+	// reference and that solution. OwnD is NaN if the more accurate solution cannot be
+	// computed.
 	OwnD float64
 
 	// Found says whether Theta is a mode. If Found is false, the climb ended before it

@@ -16,12 +16,12 @@ import (
 type EnoughSettings struct {
 	Settings
 
-	// Threshold is the size below which a shift is taken to be negligible, in standard
-	// deviations of the Gaussian approximation at the mode; zero means 0.1.
+	// Threshold is the size below which a shift is taken to be negligible. The unit is
+	// the standard deviation of the Gaussian approximation at the mode. Zero means 0.1.
 	Threshold float64
 
-	// If Strict is true, a step size or tolerance counts as small enough only if the
-	// shifts and also the discrepancy D are below the threshold.
+	// If Strict is true, not only the shifts but also the discrepancy D must be below the
+	// threshold.
 	Strict bool
 
 	// Number is the number of draws from the Gaussian approximations at the modes of the
@@ -33,7 +33,7 @@ type EnoughSettings struct {
 type Enough struct {
 	// Found says whether a sufficiently small step size or tolerance was found. Setup
 	// describes in words the setup with the largest step size or tolerance that is small
-	// enough, and At holds the effects of this setup.
+	// enough. At holds the effects of this setup.
 	Found bool
 	Setup string
 	At    Level
@@ -72,17 +72,16 @@ type Level struct {
 // When the tolerance changes, the ratio of the absolute to the relative tolerance stays
 // the same.
 //
-// If the settings contain no modes, LargestEnough then searches for modes of the
-// posterior computed with the step size or tolerance that it has found. If this
-// posterior has a mode that the reference posterior does not have, the step size or
-// tolerance is rejected.
+// If the settings contain no modes, LargestEnough searches for the modes of the posterior
+// computed with the resulting step size or tolerance. If this posterior has a mode that
+// the reference posterior does not have, the step size or tolerance is rejected.
 //
 // The search starts with a step size of one fifth of the shortest time span, or with a
 // tolerance of 0.1. The search then repeatedly divides the step size by 2, or the
 // tolerance by √10. A smaller step size or tolerance does not always give a smaller
-// error, so the search stops only when three successive step sizes or tolerances are
-// small enough. Finally, the search tries values between the largest of the three
-// successful values and the smallest value that was too large.
+// error. The search therefore stops only when three successive step sizes or tolerances
+// are small enough. Finally, the search tries values between the largest sufficient value
+// and the smallest insufficient one.
 func LargestEnough(ctx context.Context, p *bayes.Posterior, s EnoughSettings) (*Enough, error) {
 	if !(s.Threshold >= 0) || s.Number < 0 {
 		panic(fmt.Sprintf("certify: EnoughSettings.Threshold is %g and EnoughSettings.Number is %d: want numbers ≥ 0", s.Threshold, s.Number))

@@ -7,8 +7,8 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// Certificates holds the certificates of several setups for one model, so that they can
-// be displayed together.
+// Certificates is a collection of certificates of several setups for one model, to be
+// displayed together.
 type Certificates struct {
 	Model     string
 	Threshold float64

@@ -46,8 +46,8 @@ type anchor struct {
 }
 
 // New returns a Certifier for p; the Certifier contains no modes yet. The reference
-// solves the equations of p with the given Setup; a zero Setup means reference.Accurate.
-// The Certifier uses ctx for all later computations.
+// solves the equations of p with the Setup `by`. If `by` is the zero Setup,
+// reference.Accurate is used. The Certifier uses ctx for all later computations.
 func New(ctx context.Context, p *bayes.Posterior, by probode.Setup) (*Certifier, error) {
 	if ctx == nil {
 		return nil, errors.New("certify: the context is nil")
@@ -125,8 +125,8 @@ func (c *Certifier) search(coarse probode.Setup, seed uint64) ([][]float64, erro
 	return append(from, c.found...), failed
 }
 
-// AddMode climbs from a point to a mode of the reference posterior, and adds this mode
-// to c unless it is already there.
+// AddMode climbs from a point to a mode of the reference posterior, and adds this mode to
+// c unless c already contains it.
 func (c *Certifier) AddMode(from []float64) {
 	m := c.reach(from)
 	if m.at == nil {

@@ -13,10 +13,10 @@ import (
 )
 
 // A Profile holds the log likelihoods under several setups as functions of one parameter,
-// with the other parameters fixed. If error control chooses the steps anew at every θ,
-// the log likelihood jumps wherever a step changes from accepted to rejected. The size of
-// a jump depends on the tolerance. A Markov chain or an optimiser can get trapped between
-// two jumps.
+// with the other parameters fixed. If error control chooses the steps separately for
+// every θ, the log likelihood jumps wherever a step changes from accepted to rejected.
+// The size of a jump depends on the tolerance. A Markov chain or an optimiser can get
+// trapped between two jumps.
 type Profile struct {
 	Param  string
 	X      []float64

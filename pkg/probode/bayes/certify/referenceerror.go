@@ -18,10 +18,10 @@ import (
 // equal steps detect short pulses of f that error control may step over at any tolerance.
 
 const (
-	// ManySteps is the number of equal steps into which the longest time span is divided
-	// for a solution that checks the reference. The solver evaluates f at both ends and
-	// in the middle of each step, so it notices every pulse of f that lasts for at least
-	// half a step.
+	// ManySteps is the number of equal steps over the longest time span, in a second
+	// solution that is used to check the reference. The solver evaluates f at both ends
+	// and in the middle of each step, so it notices every pulse of f that lasts for at
+	// least half a step.
 	ManySteps = 1 << 16
 	// manyRounded is the relative error that rounding may cause over ManySteps steps.
 	manyRounded = ManySteps * 0x1p-52
@@ -109,9 +109,8 @@ func (x *evaluator) discrepancy(expected, finer, theta []float64, rounding float
 	return shape.Discrepancy(x.surface.DataAt(finer, theta), expected, finer, rounding)
 }
 
-// Sufficient searches for a smaller tolerance or step size than that of s. With this
-// tolerance or step size, the error measured by OwnError must be at most `limit` at all
-// points.
+// Sufficient reduces the tolerance or step size of s, at most eight times, until the
+// error measured by OwnError is at most `limit` at all points.
 func Sufficient(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [][]float64, limit float64, workers int) (enough probode.Setup, found bool, err error) {
 	for range 8 {
 		if a, ok := s.Mesh.(reference.Accurate); ok {

@@ -22,9 +22,9 @@ type Settings struct {
 	Modes [][]float64
 
 	// If NoClimb is true, the points in Modes are used as they are, which saves the cost
-	// of climbing to a mode. If the gradient and the curvatures at a point show that the
-	// point is farther from a mode than a typical draw from the posterior, the
-	// computation fails at this point.
+	// of climbing to a mode. The computation fails at a point that is farther from a mode
+	// than a typical draw from the posterior, according to the gradient and the
+	// curvatures at the point.
 	NoClimb bool
 
 	Seed uint64 // seed of the search for modes
@@ -32,10 +32,10 @@ type Settings struct {
 
 // Run compares the Setup of p with the reference at the modes of the posterior. After the
 // search for modes, the reference solver runs a few dozen times for each mode. For d
-// parameters, the comparison away from the mode takes at most 50 + 20 d solves with the
-// two setups together. If the computation fails at a mode, the AtMode for this mode
-// contains the error message. Run returns an error if there is a mistake in the model or
-// the settings, or if ctx is done.
+// parameters, the comparison away from the mode takes at most 50 + 20 d solves, counting
+// both setups. If the computation fails at a mode, the AtMode for this mode contains the
+// error message. Run returns an error if there is a mistake in the model or the settings,
+// or if ctx is done.
 func Run(ctx context.Context, p *bayes.Posterior, s Settings) (*Certificate, error) {
 	all, err := Each(ctx, p, []probode.Setup{{}}, s)
 	if err != nil {

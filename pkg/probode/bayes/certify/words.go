@@ -12,8 +12,8 @@ import (
 
 // The functions in this file write the sentences and tables of certificates.
 
-// String returns the answer for the first setup that is certified, and a table of all
-// setups. If no setup is certified, String returns the answer for the last setup.
+// String returns the text of Answer for the first certified setup, and a table of all
+// setups. If no setup is certified, the text is for the last setup.
 func (c Certificates) String() string {
 	var b strings.Builder
 	if len(c.All) > 0 {
@@ -38,7 +38,8 @@ func (c Certificates) String() string {
 	return b.String()
 }
 
-// String returns the answer, and a table of all step sizes or tolerances that were tried.
+// String returns a text with the result of the search, and a table of all step sizes or
+// tolerances that were tried.
 func (e *Enough) String() string {
 	var b strings.Builder
 	if e.Found {

@@ -1,15 +1,14 @@
-// Package marginal constructs posteriors in which the uncertain solution of the
-// differential equation is integrated out: a Gaussian filter computes the likelihood by
+// Package marginal constructs posteriors from which the uncertain solution of the
+// differential equation is integrated out. A Gaussian filter computes the likelihood by
 // the Fenrir or the DALTON method (see filter.Marginal).
 //
 // The result is a bayes.Posterior without noise, so it can be used with fits, samplers
-// and Laplace approximations. The data of this posterior are the observations. Instead
-// of states of the equation, a path of this posterior contains the mean and the standard
-// deviation of the predictive distribution of each observation. For log-normal errors,
-// the path contains the median of the observation and the standard deviation of its
-// logarithm. This posterior cannot be used with another Setup. To compare solvers,
-// compare the distributions of the parameters under this posterior and under the
-// original posterior.
+// and Laplace approximations. A path of this posterior contains the mean and the standard
+// deviation of the predictive distribution of each observation, and no states of the
+// equation. For log-normal errors, the path contains the median of the observation and
+// the standard deviation of its logarithm. This posterior cannot be used with another
+// Setup. To compare the filter with another solver, compare the posterior distributions
+// of the parameters.
 package marginal
 
 import (
@@ -144,15 +143,15 @@ func (term) Slope(dst []float64, _, _ float64, _ []float64) {
 	dst[0] = 1
 }
 
-// Describe returns a description that lists no parameters. As the likelihood does not
-// depend on y, the description sets y to 0.
+// Describe returns a description without parameters. As the likelihood does not depend on
+// y, the description sets y to 0.
 func (t term) Describe() bayes.Description { return bayes.Description{Of: t, Y: "0"} }
 
-// Rand returns NaN, because this likelihood does not describe an observation.
+// Rand returns NaN, because this likelihood is not the distribution of an observation.
 func (term) Rand(_ float64, _ []float64, _ *rand.Rand) float64 { return math.NaN() }
 
-// Information sets the Fisher information to 0, because this likelihood does not describe
-// an observation.
+// Information sets the Fisher information to 0, because this likelihood is not the
+// distribution of an observation.
 func (term) Information(dst []float64, _ float64, _ []float64) bool {
 	dst[0] = 0
 	return true
@@ -175,7 +174,7 @@ func (m *mesh) String() string {
 	return fmt.Sprintf("Fenrir, κ² = %v, %v", m.Diffusion, m.Mesh)
 }
 
-// Bind builds the grid for the experiment that p represents. If the grid depends on the
+// Bind builds the grid for the experiment with the problem p. If the grid depends on the
 // parameters of the model, `at` gives their values.
 func (m *mesh) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at, times []float64) (probode.Path, error) {
 	ek, ok := s.Method.(filter.EK)
@@ -277,8 +276,8 @@ func (p *path) follow(ctx context.Context, theta []float64) error {
 }
 
 // States writes the predictive means and the predictive standard deviations at each time
-// to dst. For DALTON, States also writes the remaining term of the log likelihood, and
-// repeats this term at each time.
+// to dst. For DALTON, States also writes the remaining term of the log likelihood; the
+// same term is written at each time.
 func (p *path) States(ctx context.Context, dst, theta, _ []float64) error {
 	alpha := p.Diffusion.Value
 	if p.diffusion >= 0 {

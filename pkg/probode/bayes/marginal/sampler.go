@@ -17,8 +17,8 @@ import (
 
 // Integrated is a sample.Sampler that draws from the result of Posterior by the
 // Metropolis algorithm. Integrated can be used with any posterior whose method is a
-// filter.EK. The noise scale α of the posterior is used as the diffusion κ². It can be a
-// known number, for example a calibrated one, or a parameter with a prior.
+// filter.EK. The noise scale α of the posterior is used as the diffusion κ². This α can
+// be a known number, such as a calibrated one, or a parameter with a prior.
 //
 // Stationary distribution: p(θ | Y). Each draw requires one evaluation of the log
 // likelihood.
@@ -68,9 +68,9 @@ func (s Integrated) Replace(ctx context.Context, p *bayes.Posterior) (*bayes.Pos
 	return q, nil
 }
 
-// Prepare adds a note if the size of the measurement errors is an unknown parameter. If
-// the size of these errors is unknown and the steps are large, the solution may follow
-// the noise of the data, so that the measurement errors seem much smaller than they are.
+// Prepare adds a note if the size of the measurement errors is an unknown parameter. With
+// large steps, the solution may follow the random errors of the data, and the size of the
+// measurement errors is then underestimated.
 func (s Integrated) Prepare(_ context.Context, d *bayes.Density, _ func() (*bayes.Modes, error)) (sample.Sampler, []string, error) {
 	m, ok := d.Posterior().Mesh.(*mesh)
 	if !ok {

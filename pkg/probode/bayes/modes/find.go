@@ -22,9 +22,9 @@ import (
 // the end points are new. End points that are not separated by a barrier count as one
 // mode.
 
-// Find searches for the modes of the posterior with ξ = 0, without solver noise. Find
-// returns an error if the density is zero at all draws from the prior and at all points
-// of s.From; the error says why the density is zero at the first draw. Find panics if the
+// Find searches for the modes of the posterior without solver noise (ξ = 0). Find returns
+// an error if the density is zero at all draws from the prior and at all points of
+// s.From. The error says why the density is zero at the first draw. Find panics if the
 // length of a point in s.From differs from the number of parameters.
 //
 // The posterior may have modes that the search has not found; see the method Missed of

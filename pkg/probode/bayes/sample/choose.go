@@ -37,12 +37,13 @@ const (
 // with an accurate solver at the modes and around them. With up to 15 parameters, Choose
 // also compares the solvers far from the modes, at points where the posterior density is
 // not negligible. The choice of the sampler depends on the number of modes, on whether
-// they are nearly Gaussian, and on whether the solver provides derivatives. The search
-// for modes begins at the points in the argument `from`. If `from` is nil and there are
-// up to 15 parameters, the search begins at draws from the prior. With more parameters,
-// the search begins at a single point: the nominal point or, if there is none, the
-// medians of the priors. A search from a single point may miss other modes, and the field
-// Why of the Plan says so. Choose uses only the fields Chains, Seed and Workers of s.
+// the posterior is nearly Gaussian around each mode, and on whether the solver provides
+// derivatives. The search for modes begins at the points in the argument `from`. If
+// `from` is nil and there are up to 15 parameters, the search begins at draws from the
+// prior. With more parameters, the search begins at a single point: the nominal point or,
+// if there is none, the medians of the priors. A search from a single point may miss
+// other modes, and the field Why of the Plan says so. Choose uses only the fields Chains,
+// Seed and Workers of s.
 //
 // The choice depends only on p, on the given points, and on s.Seed, so a resumed run
 // makes the same choice.
@@ -186,10 +187,10 @@ func fitting(ctx context.Context, q *bayes.Posterior, seed uint64) (Sampler, str
 	return SplitHMC{}, fmt.Sprintf("there are %d parameters, gradients are available, and the posterior is nearly Gaussian (the effective sample size of draws from the approximation is %.0f %% of the number of draws)", d, 100*share), nil
 }
 
-// Check compares the solver of the plan with an accurate solver at some of the last
-// draws. Check describes the result in a sentence, which begins with "caution" if the
-// error is large enough to matter. Check returns "" if there are no draws, or if the
-// sampler uses an accurate solver of its own.
+// Check compares the solver of the plan with an accurate solver at up to 20 draws, which
+// are spread evenly over the chains. Check describes the result in a sentence, which
+// begins with "caution" if the error is large enough to matter. Check returns "" if there
+// are no draws, or if the sampler uses an accurate solver of its own.
 func (p *Plan) Check(ctx context.Context, chains *mcmc.Chains) (string, error) {
 	all := chains.Pooled()
 	if t := p.Sampler.Target(); t.Distribution != Classical || len(all) == 0 {

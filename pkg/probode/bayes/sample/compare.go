@@ -25,22 +25,21 @@ type Measurement struct {
 	// Solves does not include the solves that compute weights.
 	Solves float64
 
-	// Summary is the summary of Chains, and ESS is the smallest bulk effective sample
-	// size of any parameter.
+	// Summary describes the draws in Chains, and ESS is the smallest bulk effective
+	// sample size of any parameter.
 	Summary diag.Summary
 	ESS     float64
 
-	// Work is the work of the whole run except for the search for modes, and Prepared is
-	// the work of that search. The unit of Work and Prepared is the work of solving all
-	// equations once.
+	// Work measures the work of the whole run without the search for modes, and Prepared
+	// measures the work of that search. The unit of Work and Prepared is the work of
+	// solving all equations once.
 	Work, Prepared float64
 
 	// Seconds is the duration of the whole run with the available workers: preparation,
-	// burn-in, and draws. The preparation finds modes and starting points. If the
-	// Posterior already had its Modes, Seconds includes the time of the search that found
-	// them. Preparation is the duration of the preparation. Drawing is the part of
-	// Seconds that is proportional to the number of draws. If the run is repeated, only
-	// Seconds, Preparation and Drawing change.
+	// burn-in, and draws. If the Posterior already had its Modes, Seconds includes the
+	// time of the search that found them. Preparation is the time for finding modes and
+	// starting points. Drawing is the part of Seconds that is proportional to the number
+	// of draws. If the run is repeated, only Seconds, Preparation and Drawing change.
 	Seconds, Preparation, Drawing float64
 
 	job *job // the job that made it, for More
@@ -49,14 +48,14 @@ type Measurement struct {
 // A Comparison holds the results of several samplers.
 type Comparison []Measurement
 
-// Compare draws from p with each of the samplers in turn, with the same settings. The
-// seed is the same for all samplers, so they also have the same starting points and the
-// same random numbers for the proposals of θ. The results contain the work per draw and
-// the effective number of draws.
+// Compare draws from p with each of the samplers in turn, with the same settings. All
+// samplers use the same seed, and therefore the same starting points and the same random
+// numbers for the proposals of θ. The results contain the work per draw and the effective
+// number of draws.
 //
 // The samplers need not draw from the same distribution; the documentation of each
-// sampler states its stationary distribution. An error names the sampler in which it
-// occurred. If a sampler fails, Compare also returns the results of the earlier samplers.
+// sampler states its stationary distribution. An error message names the sampler that
+// failed. If a sampler fails, Compare also returns the results of the earlier samplers.
 func Compare(ctx context.Context, p *bayes.Posterior, samplers []Sampler, s mcmc.Settings) (Comparison, error) {
 	var out Comparison
 	for _, sampler := range samplers {
@@ -81,7 +80,7 @@ func Measure(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Se
 
 // More continues the same chains until each has the given number of draws, and returns
 // all draws, beginning with the earlier ones. A single run with as many draws would give
-// the same result. More does not change r, but must not be called on r again.
+// the same result. More does not change r, but can be called on r only once.
 func (r Measurement) More(ctx context.Context, draws int) (Measurement, error) {
 	if r.job == nil {
 		return r, errors.New("sample: Measurement.More can continue only a Measurement that Measure returned")

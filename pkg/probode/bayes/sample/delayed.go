@@ -11,11 +11,11 @@ import (
 )
 
 // DelayedAcceptance updates θ with the Metropolis algorithm in two stages, each with its
-// own Setup. The second setup determines the stationary distribution. Apart from a few
-// checks, the equations are solved with the second setup only for moves that the first,
-// cheaper stage has accepted [Christen & Fox 2005]. The first stage predicts the data at
-// θ′ with its own solution. To correct this prediction, the first stage adds the
-// difference between the predictions of the two stages at the current θ,
+// own Setup. The second setup determines the stationary distribution. The equations are
+// solved with the second setup only for moves that the first, cheaper stage has accepted
+// [Christen & Fox 2005], and for a few checks. The first stage predicts the data at θ′
+// with its own solution. To correct this prediction, the first stage adds the difference
+// between the predictions of the two stages at the current θ,
 //
 //	m*(θ′) = m̃(θ′) + m(θ, ξ) − m̃(θ),
 //
@@ -33,31 +33,31 @@ import (
 //
 // Stationary distribution: exactly p₀(θ | Y) with the second setup. With Noise, the
 // stationary distribution is p(θ, ξ | Y): θ is moved with ξ fixed, and ξ is moved by pCN
-// as in PCNWithinGibbs. In practice the chain does not converge if the first stage
-// rejects nearly all moves to some region although the second stage would accept them.
-// The first stage rejects all moves into a region in which it cannot solve the equations,
-// or in which its density is close to zero. A chain never enters a region that the first
-// stage rejects, and the draws do not show that this region exists. The sampler therefore
-// checks the first stage. The second stage examines some of the moves that the first
-// stage rejects: one in two during burn-in, and one in sixteen later. A move counts as
-// lost if its acceptance probability in the two stages is less than a tenth of that in
-// the plain Metropolis algorithm. If more than one in 200 of the moves that plain
-// Metropolis would accept are lost, the chain continues with only the second stage. A
-// note in Chains.Notes then gives the iteration at which the first stage was switched
-// off.
+// as in PCNWithinGibbs. In practice, a chain does not converge if the first stage rejects
+// nearly all moves into a region with considerable posterior probability. The first stage
+// rejects all moves into a region in which it cannot solve the equations, or in which its
+// density is close to zero. A chain never enters a region that the first stage rejects,
+// and the draws do not show that this region exists. As a check, the second stage also
+// examines some of the moves that the first stage rejects: one in two during burn-in, and
+// one in sixteen later. Let a be the probability with which plain Metropolis accepts a
+// move. The move counts as lost if the two stages accept it with a probability below
+// a/10. If more than one in 200 of the moves that plain Metropolis would accept are lost,
+// the chain continues with only the second stage. A note in Chains.Notes gives the
+// iteration at which the first stage was switched off.
 //
-// Cost: one solve of the first stage for each draw, and one solve of the second stage for
-// each move that the first stage accepts or that is checked. DelayedAcceptance accepts
-// fewer moves than Deterministic, because the first stage rejects some moves that the
-// second stage would accept. If the error of the first stage varies greatly over the
-// posterior, a chain may stay for a long time at a θ with a low density. If R̂ is large
-// because chains stay at one θ for a long time, use a smaller step for the first stage. A
-// note in Chains.Notes gives the number of solves of the second stage that were saved.
-// Many solves are saved if only a few moves are accepted, as is usual for a random walk
-// in many dimensions or in a curved posterior. In a nearly Gaussian posterior, about half
-// of the default proposals are accepted, and at most half of the solves are saved. For
-// such a posterior, Deterministic is equally efficient. With Noise, each move of ξ also
-// needs one solve of the second stage.
+// Cost: each draw needs one solve of the first stage. A solve of the second stage is
+// needed if the first stage accepts the move, or if the move is checked.
+// DelayedAcceptance accepts fewer moves than Deterministic, because the first stage
+// rejects some moves that the second stage would accept. If the error of the first stage
+// varies greatly over the posterior, a chain may stay for a long time at a θ with a low
+// density. If R̂ is large because chains stay at one θ for a long time, use a smaller
+// step for the first stage. A note in Chains.Notes gives the fraction of the moves of θ
+// for which no solve of the second stage was needed. Many solves are saved if only a few
+// moves are accepted, as is usual for a random walk in many dimensions or in a curved
+// posterior. In a nearly Gaussian posterior, about half of the default proposals are
+// accepted, and at most half of the solves are saved. For such a posterior, Deterministic
+// is equally efficient. With Noise, each move of ξ also needs one solve of the second
+// stage.
 type DelayedAcceptance struct {
 	// First is the setup of the first stage. If First.Method or First.Mesh is nil, that
 	// of the posterior is used. If Second is given, the zero value of First stands for
@@ -65,8 +65,8 @@ type DelayedAcceptance struct {
 	// posterior's setup with steps twice as long.
 	First probode.Setup
 
-	// Second is the setup of the second stage, such as the one from reference.Accurate;
-	// the zero value stands for the setup of the posterior. If Second is given, the
+	// Second is the setup of the second stage. The zero value stands for the setup of the
+	// posterior; for an accurate solver, use reference.Accurate. If Second is given, the
 	// chains start at the modes of the posterior computed with Second, and Noise is
 	// ignored.
 	Second probode.Setup

@@ -29,13 +29,14 @@ import (
 // v in the informed directions have the distribution N(0, I). A Gaussian approximation of
 // the posterior of (θ, v), found by Fisher scoring, determines the scales of the moves.
 //
-// The draws are correct even if the approximation is poor. PCNWithinGibbs is used instead
-// if there is no approximation, if there are several modes, if the path of the solver has
-// no gradient with respect to ξ, or if the noise hardly widens the posterior of θ. If
-// PCNWithinGibbs is used, a note says so.
+// The draws are correct even if the approximation is poor. Hamiltonian is replaced by
+// PCNWithinGibbs if there is no approximation, if there are several modes, if the path of
+// the solver has no gradient with respect to ξ, or if the noise hardly widens the
+// posterior of θ. If PCNWithinGibbs is used, a note says so.
 //
-// Stationary distribution: p(θ, ξ | Y). Cost: three to six gradients for each draw, or one
-// solve for most draws if the approximation is good. The zero value is ready for use.
+// Stationary distribution: p(θ, ξ | Y). Cost: three to six gradients for each draw; if
+// the approximation is good, most draws need one solve and no gradient. The zero value is
+// ready for use.
 type Hamiltonian struct {
 	gaussian *gaussian // found by Prepare
 }
@@ -51,7 +52,7 @@ func (Hamiltonian) Target() Target { return Target{Distribution: Joint, Reweight
 // of parameters, because the shape of the posterior near the mode is known.
 func (Hamiltonian) BurnIn(int) int { return 300 }
 
-// Prepare searches for the Gaussian approximation.
+// Prepare computes the Gaussian approximation of the posterior.
 func (s Hamiltonian) Prepare(ctx context.Context, d *bayes.Density, modes func() (*bayes.Modes, error)) (Sampler, []string, error) {
 	instead := func(why string) (Sampler, []string, error) {
 		sampler, notes, err := PCNWithinGibbs{}.Prepare(ctx, d, modes)

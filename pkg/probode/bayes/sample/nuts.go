@@ -20,13 +20,12 @@ import (
 // solution, ξ = 0.
 //
 // The path of the solver must have derivatives. On a fixed grid these derivatives are
-// obtained by differentiating the equations of the steps. If the steps are chosen anew at
-// every θ, the gradient is computed as if the steps chosen at this θ were fixed.
+// obtained by differentiating the equations of the steps. If the solver chooses the steps
+// for every θ separately, the gradient is that for fixed steps.
 //
-// Stationary distribution: p₀(θ | Y). Cost: several leapfrog steps for each draw; each
-// step needs a solution and its gradient. The draws are nearly independent. NUTS is the
-// cheapest sampler for more than about ten parameters, and for strongly correlated
-// parameters.
+// Stationary distribution: p₀(θ | Y). Cost: several leapfrog steps for each draw, each
+// with one solve and one gradient. The draws are nearly independent. NUTS is the cheapest
+// sampler for more than about ten parameters, and for strongly correlated parameters.
 type NUTS struct {
 	// Accept is the mean probability of acceptance for which the step size is tuned; zero
 	// means 0.8.
@@ -75,7 +74,7 @@ func gradient(e *bayes.Density, theta, grad, dxi, u, xi []float64) (float64, err
 	return e.Gradient(grad, dxi, u, xi)
 }
 
-// Prepare computes the first mass matrix from the shape of the posterior at the highest
+// Prepare computes the initial mass matrix from the shape of the posterior at the highest
 // mode. In a hierarchical model the mode is far from most of the mass. After each window
 // of the burn-in, a new mass matrix is therefore computed from the Fisher information at
 // the mean of the draws in this window.

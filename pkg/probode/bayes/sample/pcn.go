@@ -20,12 +20,13 @@ import (
 // The move of ξ is a preconditioned Crank–Nicolson (pCN) move, which is reversible for
 // p(ξ) = N(0, I) for any number of solver steps [Cotter et al. 2013].
 //
-// If the noise of the solver is large, alternating moves of θ and ξ mix slowly, because
-// the data determine θ only together with ξ. In every second iteration, a joint move of θ
-// and ξ replaces the move of ξ. For the joint move, time is divided into blocks, and ξ is
-// summed over each block. The sums v are scaled so that their prior distribution is N(0,
-// I). The joint move is a Crank–Nicolson move that is reversible for N(m, C), a Gaussian
-// approximation of the posterior of (θ, v) with θ on the unconstrained scale,
+// If the noise of the solver is large, alternating moves of θ and ξ mix slowly, because θ
+// and ξ are strongly dependent under the posterior. In every second iteration, a joint
+// move of θ and ξ replaces the move of ξ. For the joint move, time is divided into
+// blocks, and ξ is summed over each block. The sums v are scaled so that their prior
+// distribution is N(0, I). The joint move is a Crank–Nicolson move that is reversible for
+// N(m, C), a Gaussian approximation of the posterior of (θ, v) with θ on the
+// unconstrained scale,
 //
 //	(θ, v)′ = m + √(1−b²) ((θ, v) − m) + b C^½ z,
 //	ξ′ = √(1−b²) ξ + b η  for the part of ξ that v does not determine,
@@ -63,7 +64,7 @@ func (s PCNWithinGibbs) Check(d *bayes.Density) error { return noisy(s, d) }
 // Target returns p(θ, ξ | Y).
 func (s PCNWithinGibbs) Target() Target { return Target{Distribution: Joint, Reweightable: true} }
 
-// Prepare searches for the Gaussian approximation that is needed for joint moves.
+// Prepare computes the Gaussian approximation for the joint moves.
 func (s PCNWithinGibbs) Prepare(ctx context.Context, d *bayes.Density, modes func() (*bayes.Modes, error)) (Sampler, []string, error) {
 	e, p := d.Clone(), d.Posterior()
 	defer e.Bind(ctx)()

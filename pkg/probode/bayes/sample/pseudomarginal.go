@@ -19,11 +19,11 @@ import (
 //
 // and keeps p̂(Y | θ) until the next move is accepted [Beaumont 2003, Andrieu & Roberts
 // 2009]. The estimate comes from a bootstrap particle filter, which advances paths from
-// one datum to the next and resamples them there [Gordon, Salmond & Smith 1993, Andrieu,
-// Doucet & Holenstein 2010]. If there are several experiments, the likelihood of each is
-// estimated separately, and the estimates are multiplied. If the solver fails on the way
-// to the next datum, the path has weight zero. A move to θ′ fails only if the solver
-// fails on all paths to the same datum.
+// one datum to the next and resamples them at each datum [Gordon, Salmond & Smith 1993,
+// Andrieu, Doucet & Holenstein 2010]. If there are several experiments, the likelihood of
+// each is estimated separately, and the estimates are multiplied. If the solver fails on
+// the way to the next datum, the path has weight zero. A move to θ′ fails only if no path
+// reaches the next datum.
 //
 // Stationary distribution: exactly p(θ | Y), for any number of paths. The quantities
 // y_hat and log_lik are computed from one path Z, chosen with a probability proportional
@@ -33,14 +33,14 @@ import (
 // Cost: with P particles, each draw needs P solves and P × N × d standard normal numbers.
 // PseudoMarginal is useful as an independent check of PCNWithinGibbs. If joint moves do
 // not help and the noise of the solver is large compared with the measurement errors,
-// PseudoMarginal can replace PCNWithinGibbs. If the variance of log p̂ depends strongly
-// on θ, for example because σ is unknown and small, a chain sometimes gets stuck at a θ
-// at which the estimate of the likelihood is far too high. Check R̂, and increase
+// PseudoMarginal can replace PCNWithinGibbs. The variance of log p̂ may depend strongly
+// on θ, for example because σ is unknown and small. A chain then sometimes gets stuck at
+// a θ at which the estimate of the likelihood is far too high. Check R̂, and increase
 // Particles if R̂ is not close to one.
 //
 // A path consists of pieces, each from one datum to the next. Stats.Latent.Accepted is
 // the number of pieces that could be computed, and Stats.Latent.Failed is the number of
-// pieces that could not.
+// pieces in which the solver failed.
 type PseudoMarginal struct {
 	// Proposal is the rule that proposes moves of θ; nil stands for a rule that needs no
 	// tuning.
@@ -56,17 +56,17 @@ type PseudoMarginal struct {
 
 	// Correlation is the correlation ρ, in [0, 1), between the random numbers of
 	// successive estimates. If Correlation is positive, the standard normal numbers U in
-	// the estimate are not drawn anew for θ′ but only perturbed,
+	// the estimate are not drawn again for θ′, but only perturbed,
 	//
 	//	U′ = ρ U + √(1−ρ²) ε,   ε ~ N(0, I),
 	//
 	// so that the errors of the two estimates nearly cancel in the acceptance ratio, and
 	// fewer paths are enough [Deligiannidis, Doucet & Pitt 2018]. If Correlation is
-	// positive and Particles is zero, the number of paths is chosen so that half the mean
-	// squared change in log p̂ is 1.5. The closer ρ is to one, the more slowly U changes.
-	// On the FitzHugh–Nagumo problem, values of ρ from 0.8 to 0.9 were best; with ρ =
+	// positive and Particles is zero, the number of paths is chosen so that the mean
+	// squared change in log p̂ is 3. The closer ρ is to one, the more slowly U changes.
+	// On the FitzHugh–Nagumo problem, values of ρ from 0.8 to 0.9 were best. With ρ =
 	// 0.99 few paths are enough, but the chains must be long. Each chain stores U, which
-	// consists of Particles × N × d numbers, and sorts the particles before resampling.
+	// consists of Particles × N × d numbers. The particles are sorted before resampling.
 	Correlation float64
 }
 

@@ -16,9 +16,9 @@ import (
 // probability that a move from (θ, ξ) is accepted. The values of θ right after each
 // accepted move form a Markov chain, and ν is its invariant distribution. The stationary
 // distribution depends on the proposal q, and is neither p(θ, ξ | Y) nor the cut
-// posterior ∫ p(θ | ξ, Y) p(ξ) dξ. Always publish the proposal together with the
-// results. Cost: one solve for each draw, and for each accepted move another solve and a
-// new ξ. Use RedrawOnAccept to reproduce the results of that paper; for inference, use
+// posterior ∫ p(θ | ξ, Y) p(ξ) dξ. Always publish the proposal together with the results.
+// Cost: one solve for each draw, and another solve and a new ξ for each accepted move.
+// Use RedrawOnAccept to reproduce the results of Teymur et al. (2018); for inference, use
 // PCNWithinGibbs.
 type RedrawOnAccept struct {
 	// Proposal is the rule that proposes moves of θ; nil stands for a rule that needs no

@@ -32,10 +32,11 @@ import (
 // excludes RedrawOnAccept and ExpectedLikelihood. The weights vary more if the noise of
 // the solver is part of the model.
 //
-// The result contains LogWeights, KHat, and the quantities of the accurate solution. The
-// draws are not copied: the result and the argument `chains` use the same slices. If the
-// accurate solver fails at a draw, the weight of this draw is zero, and a note says how
-// many such draws there are. Summaries, Predict and LogPredictive use the weights.
+// The result contains LogWeights, KHat, and the quantities computed with the accurate
+// solver. The draws are not copied: the result and the argument `chains` use the same
+// slices. If the accurate solver fails at a draw, the weight of this draw is zero, and a
+// note says how many such draws there are. Summaries, Predict and LogPredictive use the
+// weights.
 //
 // The argument `accurate` is the setup of the accurate solver (see Posterior.SolvedBy);
 // the zero value stands for reference.Accurate. The argument `workers` is the number of
@@ -45,8 +46,8 @@ import (
 // Reweight returns an error if the chains do not belong to p, if they already have
 // weights, or if the accurate solver fails at all draws. If ctx is cancelled before all
 // weights are computed, the error is ctx.Err(), and all chains are shortened to the same
-// number of draws. This number is the largest for which every remaining draw has a
-// weight.
+// number of draws. Every remaining draw has a weight, and the chains are as long as this
+// allows.
 func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accurate probode.Setup, workers int) (*mcmc.Chains, error) {
 	if ctx == nil || p == nil || chains == nil {
 		return nil, errors.New("sample: an argument of Reweight is nil: want a context, a Posterior and Chains")
@@ -171,12 +172,13 @@ func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accu
 // they represent the posterior computed with an accurate solver (see Reweight).
 //
 // Distribution of the weighted draws: p₀(θ | Y) with the accurate solver, if k̂ shows
-// that the weights can be trusted. Cost: the cost of Sampler plus one accurate solve for
-// each distinct θ among the kept draws; these solves use all cores. Use Reweighted if the
-// accurate solver is too slow for a whole chain and the coarse solver is nearly accurate
-// enough; k̂ shows whether the coarse solver was accurate enough. After the run a short
-// search, which begins at 60 draws from the prior, looks for modes of the accurate
-// posterior. If a mode contains far too few of the draws, a note names this mode.
+// that the weights can be trusted. Cost: the cost of Sampler, and one accurate solve for
+// each distinct θ among the kept draws. The accurate solves use all cores. Use Reweighted
+// if the accurate solver is too slow for a whole chain, and the error of the coarse
+// solver is small. After the run, k̂ shows whether this error was small enough. After the
+// run a short search, which begins at 60 draws from the prior, looks for modes of the
+// accurate posterior. If a mode contains far too few of the draws, a note names this
+// mode.
 type Reweighted struct {
 	// Sampler is the sampler that makes the draws; nil stands for Deterministic.
 	Sampler Sampler

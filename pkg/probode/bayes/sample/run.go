@@ -31,12 +31,12 @@ import (
 // at draws from the prior if no mode is found. A note in Chains.Notes says where the
 // chains start. To start at draws from the prior even if modes can be found, let s.Start
 // call Posterior.DrawPrior. A zero s.BurnIn means 1000 iterations plus 250 for each
-// parameter. The names of the parameters are those in p. A move to a θ at which the
-// equations cannot be solved is rejected and counted as failed.
+// parameter. The field s.Names is ignored: the parameters have the names in p. A move to
+// a θ at which the equations cannot be solved is rejected and counted as failed.
 //
-// If two samplers have the same seed, they use the same starting points. In each chain
-// they also use the same random numbers for proposing and accepting moves of θ. The
-// random numbers for ξ come from a separate stream.
+// Two samplers with the same seed use the same starting points and, in each chain, the
+// same random numbers for proposing and accepting moves of θ. The random numbers for ξ
+// come from a separate stream.
 //
 // Run returns an error if p is invalid, if no chain can start, if ctx is cancelled, or if
 // a function of the model or the sampler panics. If ctx is cancelled or a function
@@ -393,8 +393,8 @@ func (k *guard) recovered() {
 	}
 }
 
-// Init places the kernel at x. If a solve was interrupted, Init returns the reason for
-// the interruption, because the error of the kernel says only that x was refused.
+// Init starts the chain at x. If a solve was interrupted, Init returns the reason for the
+// interruption, because the kernel says only that it cannot start at x.
 func (k *guard) Init(x []float64, rng *rand.Rand) error {
 	defer k.recovered()
 	err := k.Kernel.Init(x, rng)
@@ -412,7 +412,7 @@ func (k *guard) Step(rng *rand.Rand) {
 // Interrupted reports whether an iteration was stopped.
 func (k *guard) Interrupted() bool { return k.d.Interrupted() || k.Err() != nil }
 
-// Generate writes the quantities that the kernel generates at its current position.
+// Generate writes the quantities that the kernel computes at its current position.
 func (k *guard) Generate(dst []float64) {
 	defer k.recovered()
 	k.Kernel.(mcmc.Generator).Generate(dst)

@@ -21,15 +21,15 @@ type Sampler interface {
 	// Target describes the distribution of the draws.
 	Target() Target
 
-	// Check returns an error if a setting is not allowed, or if the sampler cannot be used
-	// for d.
+	// Check returns an error if a setting is not allowed, or if the sampler cannot draw
+	// from the posterior of d.
 	Check(d *bayes.Density) error
 
 	// Kernel returns the kernel of one chain. No other code uses the density d after this
 	// call. The argument `rule` proposes moves of θ on the unconstrained scale. If the
-	// Sampler is a Proposer with a rule of its own, `rule` is this rule, and otherwise a
-	// rule without tuning parameters. A kernel may tune itself only in the first `burnIn`
-	// iterations.
+	// Sampler is a Proposer with a rule of its own, `rule` is this rule; otherwise `rule`
+	// is a rule without tuning parameters. A kernel may tune itself only in the first
+	// `burnIn` iterations.
 	//
 	// In the methods Init and Position of the kernel, θ is on the natural scale, and its
 	// elements are in the order of Posterior.Params. The kernel must also be an
@@ -41,7 +41,7 @@ type Sampler interface {
 type Target struct {
 	Distribution TargetDistribution
 
-	// Reweightable says that the draws can be reweighted to represent the posterior
+	// Reweightable is true if the draws can be reweighted to represent the posterior
 	// computed with another solver. Reweighting is possible if a path Z and its log
 	// likelihood are stored with each draw of θ, and (θ, Z) is a draw from p(θ, Z | Y).
 	// With ξ = 0, Z is the classical solution at θ.
@@ -51,11 +51,11 @@ type Target struct {
 	Setup probode.Setup
 }
 
-// TargetDistribution is the distribution of a Target.
+// A TargetDistribution says from which distribution a sampler draws.
 type TargetDistribution int
 
 const (
-	// NoTarget says that the distribution is unknown or depends on the proposal.
+	// NoTarget means that the distribution is unknown or depends on the proposal.
 	NoTarget TargetDistribution = iota
 	// Joint is p(θ, ξ | Y), in which the error of the solver is part of the model.
 	Joint
@@ -100,9 +100,9 @@ type Proposer interface {
 // chains.
 type Preparer interface {
 	Sampler
-	// Prepare returns the sampler whose kernels will run, and notes for the user. The
-	// kernels get clones of the density d. The function modes() searches for the modes of
-	// the deterministic posterior, or returns the modes if they are already known.
+	// Prepare returns the sampler whose kernels will run, and notes for the user. Each
+	// kernel uses a clone of the density d. The function modes() searches for the modes
+	// of the deterministic posterior, or returns the modes if they are already known.
 	Prepare(ctx context.Context, d *bayes.Density, modes func() (*bayes.Modes, error)) (Sampler, []string, error)
 }
 
@@ -112,7 +112,7 @@ type Preparer interface {
 // posterior that the user gave.
 type Replacer interface {
 	Sampler
-	// Replace returns the posterior from which the sampler draws instead of p.
+	// Replace returns the posterior that the sampler uses in place of p.
 	Replace(ctx context.Context, p *bayes.Posterior) (*bayes.Posterior, error)
 }
 
@@ -137,11 +137,11 @@ type Learner interface {
 	BurnIn(parameters int) int
 }
 
-// Tuned is a kernel that reports a value that it has tuned.
+// Tuned is a kernel that tunes a quantity and reports its value.
 type Tuned interface {
 	mcmc.Kernel
 	// Tuned returns the name of the tuned quantity, and its value in this chain. A note
-	// of the run gives the name and the values from all chains.
+	// of the run gives the name of the quantity and its values in all chains.
 	Tuned() (what, value string)
 }
 

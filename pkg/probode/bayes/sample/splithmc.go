@@ -16,9 +16,9 @@ import (
 // mcmc.Hamiltonian). Like NUTS, SplitHMC needs the gradient of the log density on the
 // unconstrained scale, computed with the classical solution, ξ = 0.
 //
-// Stationary distribution: p₀(θ | Y). Cost: if the posterior is nearly Gaussian, the draws
-// are nearly independent, and each draw needs one or two solutions with their gradients.
-// If the posterior is not nearly Gaussian, NUTS is more efficient.
+// Stationary distribution: p₀(θ | Y). Cost: if the posterior is nearly Gaussian, the
+// draws are nearly independent, and each draw needs one or two solves with a gradient. If
+// the posterior is not nearly Gaussian, NUTS is more efficient.
 type SplitHMC struct {
 	// The field `mean` is the highest mode, and the field `precision` is the precision
 	// matrix of the Gaussian approximation there. Prepare sets both fields.

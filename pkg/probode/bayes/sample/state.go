@@ -177,7 +177,7 @@ func (s *state) Generate(dst []float64) {
 	s.e.Generate(dst, s.logPrior+s.ll, s.theta, s.fit)
 }
 
-// State writes the state of the chain to the archive, or reads it from there.
+// State writes the state of the chain to the archive, or reads it from the archive.
 func (s *state) State(a *mcmc.Archive) {
 	a.Floats(s.u)
 	a.Floats(s.theta)

@@ -17,21 +17,21 @@ import (
 )
 
 // Store makes the same draws as Run, bit for bit, and writes them to files in the folder
-// `dir`. The documentation of store.Run describes the files, and explains how to resume a
-// run that was stopped or killed, how to extend a finished run, and how to distribute a
-// study over many machines. The function store.Read reads the draws in the form that
-// Predict and LogPredictive need.
+// `dir`. The documentation of store.Run describes the files. The same documentation
+// explains how to resume a run that was stopped or killed, how to extend a finished run,
+// and how to distribute a study over many machines. The function store.Read reads the
+// draws in the form that Predict and LogPredictive need.
 //
 // The files contain a description of the run: the method, the step, α, the priors, the
 // equations, the likelihoods, the data, the sampler with its settings, and the starting
 // points of the chains. The files also contain log_density, which is a hash of the
 // densities of the model at some points. With this hash, Store detects differences that
 // the description does not show, such as a different Problem.F. Store returns an error if
-// the description or log_density differs from that in the files in `dir`. When a chain is
-// resumed, its log density must be the same, bit for bit, as when the state of the chain
-// was saved. If the last iterations of the chain have to be repeated, they must lead to
-// the same draw. In the files, the description of the run is followed by the fields of
-// o.Meta.
+// the files in `dir` have a different description or log_density. A chain can be resumed
+// only if its log density is the same, bit for bit, as when the state of the chain was
+// saved. The last iterations before an interruption may have to be repeated, and must
+// lead to the same draw as before. In the files, the description of the run is followed
+// by the fields of o.Meta.
 //
 // All chains of a study must be drawn on the same kind of processor. If two processors
 // compute exp or a fused multiply-add in different ways, their results differ in the last
@@ -163,7 +163,8 @@ func (k *streamed) Evaluate() []float64 {
 	return slices.Clone(k.densities[:])
 }
 
-// Notes returns a note with the value that the kernel has tuned.
+// Notes returns a note with the name and the value of the quantity that the kernel has
+// tuned.
 func (k *streamed) Notes() []string {
 	if what, value := k.guard.tuned(); what != "" {
 		return []string{what + ": " + value}

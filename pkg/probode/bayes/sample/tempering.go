@@ -15,11 +15,12 @@ import (
 // mcmc.Tempering). The equations are solved without noise, ξ = 0. Each chain has one
 // replica for each inverse temperature β, with the density p(θ) p(Y | θ)^β.
 //
-// Stationary distribution: p₀(θ | Y). Cost: 42 solves for each draw with ten temperatures.
-// For each draw, the replica at β = 1 makes fifteen moves, and each of the nine other
-// replicas makes three. Successive iterations of mcmc.Tempering differ little, so only
-// every third of them gives a draw. Use Tempering if the posterior has several modes or
-// has ridges along which other samplers move too slowly, or to check other samplers.
+// Stationary distribution: p₀(θ | Y). Cost: 42 solves for each draw with ten
+// temperatures. For each draw, the replica at β = 1 makes fifteen moves, and each of the
+// nine other replicas makes three. Successive iterations of mcmc.Tempering differ little,
+// so only every third of them gives a draw. Use Tempering for a posterior with several
+// modes, for a posterior with ridges along which other samplers move too slowly, or to
+// check other samplers.
 type Tempering struct {
 	// Temperatures is the number of temperatures. Zero means 10.
 	Temperatures int
@@ -112,15 +113,15 @@ func (n *natural) init(x []float64, rng *rand.Rand, init func(u []float64, rng *
 	return fmt.Errorf("sample: a chain cannot start at %.4g: %w", x, err)
 }
 
-// Position returns θ. The first coordinates of the other kernel are θ on the unconstrained
-// scale.
+// Position returns θ. The first coordinates of the kernel `unconstrained` are θ on the
+// unconstrained scale.
 func (n *natural) Position() []float64 {
 	n.e.Constrain(n.theta, n.unconstrained.Position()[:len(n.theta)])
 	return n.theta
 }
 
-// Generate writes the quantities that Density.Generate computes, and the statistics of the
-// other kernel if it has any.
+// Generate writes the quantities that Density.Generate computes, and the statistics of
+// the kernel `unconstrained`, if it has any.
 func (n *natural) Generate(dst []float64) {
 	theta := n.Position()
 	n.e.LogLikelihood(theta, nil) // it was solved before, so there is no error
@@ -144,8 +145,8 @@ func (k *tempering) Step(rng *rand.Rand) {
 }
 
 // Tuned reports the mean probability of a swap for each pair of neighbouring
-// temperatures. Tuned also reports how many times a point has moved from the prior to
-// the posterior.
+// temperatures. Tuned also reports how many points have moved from the prior (β = 0) to
+// the posterior (β = 1).
 func (k *tempering) Tuned() (what, value string) {
 	rates, trips := k.kernel.Swaps()
 	var all []string

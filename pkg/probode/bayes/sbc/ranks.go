@@ -11,8 +11,9 @@ type Result struct {
 	Sampler sample.Sampler
 
 	// Names are the names of the ranked quantities: the parameters and log_lik, which is
-	// log p(Y | Z(θ, ξ)). If no quantity depended on the data, a sampler that ignores the
-	// data and draws from the prior would pass the test [Modrák et al. 2023].
+	// log p(Y | Z(θ, ξ)). The quantity log_lik is needed because it depends on the data:
+	// without it, a sampler that ignores the data and draws from the prior would pass the
+	// test [Modrák et al. 2023].
 	Names []string
 
 	// Draws is L. Ranks[k][i] is the rank, from 0 to L, of quantity k in data set i.
@@ -20,18 +21,17 @@ type Result struct {
 	Ranks [][]int
 
 	// Redrawn is the number of draws of θ that were replaced because the equations could
-	// not be solved at θ, or because the simulated data were impossible. Short is the
-	// number of data sets whose chain did not reach the required effective sample size.
+	// not be solved or no data could be simulated at θ. Short is the number of data sets
+	// whose chain did not reach the required effective sample size.
 	Redrawn, Short int
 }
 
 // Histogram returns, for each of the L+1 ranks, the number of data sets in which quantity
-// k has that rank. Histogram also returns the limits lo and hi of a simultaneous band.
-// If the ranks are uniform, all counts lie between lo and hi with the given probability,
-// or with a slightly larger one, since counts are whole numbers. A hump in the middle
-// means that the spread of the draws is too large. High counts at both ends mean that
-// the spread is too small. A histogram that slopes to one side means that the draws are
-// biased.
+// k has that rank. Histogram also returns the limits lo and hi of a simultaneous band. If
+// the ranks are uniform, all counts lie between lo and hi with at least the given
+// probability. A hump in the middle means that the spread of the draws is too large. High
+// counts at both ends mean that the spread is too small. A histogram that slopes to one
+// side means that the draws are biased.
 //
 // The band is a pointwise binomial interval with equal tails. The interval is just wide
 // enough to contain all counts with the given joint probability. This probability is
@@ -56,12 +56,11 @@ func (r *Result) Histogram(k int, probability float64) (counts []int, lo, hi int
 //
 //	F(z) − z,   F(z) = share of ranks < z (L+1)
 //
-// If the ranks are uniform, all differences lie between lo and hi with the given
-// probability. The probability may be slightly larger, because ranks are whole numbers.
-// Small systematic deviations are easier to see in the differences than in a histogram.
-// If the curve is an arch above zero, the draws tend to be larger than the true θ. If the
-// curve rises in the middle, the spread of the draws is too large; if it falls in the
-// middle, their spread is too small.
+// If the ranks are uniform, all differences lie between lo and hi with at least the given
+// probability. Small systematic deviations are easier to see in the differences than in a
+// histogram. If the curve forms an arch above zero, the draws tend to be larger than the
+// true θ. If the curve rises in the middle, the spread of the draws is too large; if it
+// falls in the middle, their spread is too small.
 //
 // The bands follow Säilynoja, Bürkner & Vehtari (2022), and are computed in the same way
 // as the band of Histogram.
@@ -94,12 +93,12 @@ func widest(probability float64, joint func(level float64) float64) float64 {
 	return a
 }
 
-// P returns the p-value of a test that the ranks of quantity k are uniform. The test
-// statistic is the smallest pointwise two-sided tail probability of the cumulative counts
-// of the ranks. The p-value is the probability that uniform ranks give a test statistic
-// at most as large as the observed one. The p-value is exact for independent draws. A
-// p-value below about 10⁻⁴ means that the sampler is wrong, or that its draws are too
-// strongly correlated.
+// P returns the p-value of a test that the ranks of quantity k are uniform. Each value of
+// the empirical distribution function of the ranks has a two-sided tail probability, and
+// the test statistic is the smallest of these. The p-value is the probability that
+// uniform ranks give a test statistic at most as large as the observed one. The p-value
+// is exact for independent draws. A p-value below about 10⁻⁴ means that the sampler is
+// wrong, or that its draws are too strongly correlated.
 func (r *Result) P(k int) float64 {
 	n, c := len(r.Ranks[k]), r.cumulated(k)
 	dist := newBinomial(n)

@@ -25,14 +25,13 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// Settings holds the settings of simulation-based calibration. The zero value is ready
-// for use.
+// Settings holds the options of Run. The zero value is ready for use.
 type Settings struct {
 	// Sets is the number of data sets. Zero means 200.
 	Sets int
 
-	// Ranks is L, the number of posterior draws among which θ is ranked. Zero
-	// means 19, for 20 ranks.
+	// Ranks is L, the number of posterior draws among which θ is ranked. Zero means 19,
+	// which gives 20 possible ranks.
 	Ranks int
 
 	// BurnIn is the number of iterations that are discarded at the start of each chain.
@@ -56,15 +55,15 @@ type Settings struct {
 	Progress func(done, total int)
 }
 
-// Run checks a sampler by simulation-based calibration [Talts et al. 2018]. For each
-// data set, Run draws θ from the priors of p, and data from the model, with the same
-// times and missing values as the data of p. Run then draws from the posterior with the
-// sampler, and ranks θ among these draws.
+// Run checks a sampler by simulation-based calibration [Talts et al. 2018]. For each data
+// set, Run draws θ from the priors of p, and then simulates data with the same times and
+// missing values as the data of p. Run then draws from the posterior with the sampler,
+// and ranks θ among these draws.
 //
 // The data come from the model whose posterior the sampler claims to sample. This model
-// usually contains the numerical solution with the solver's noise. For Deterministic,
-// and for DelayedAcceptance without Noise, the model contains the classical solution.
-// For Reweighted, it contains the accurate solution. The draws of Reweighted are
+// usually contains the numerical solution with the solver's noise. For Deterministic, and
+// for DelayedAcceptance without Noise, the model contains the classical solution. For
+// Reweighted, the model contains the accurate solution. The draws of Reweighted are
 // resampled in proportion to their weights.
 //
 // For each data set, Run draws one chain, which starts at the θ that generated the data.

@@ -20,7 +20,7 @@ type Adjuster interface {
 // the curvature. Each step goes to the maximum of a quadratic expansion, subject to the
 // bounds. The length of a step is at most Radius. After a step, Function.Follow corrects
 // the derivatives if it can. The derivatives are computed again if Follow cannot correct
-// them, or if the corrected derivatives predicted the last rise badly.
+// them, or if the prediction of the last rise with corrected derivatives was poor.
 //
 // If the log density has kinks, a step goes to the maximum of an expansion that contains
 // the kinks. The modes of a density with kinks usually lie at kinks, just as a sample
@@ -63,8 +63,8 @@ func (s *Surface) Ascent(x []float64, value float64) Ascent {
 	return Ascent{Point: Point{X: x, Value: value}, Low: s.Low, High: s.High, Unit: s.unit, Tolerance: 5e-4}
 }
 
-// Step takes one step uphill. If a step does not increase the function, a shorter step is
-// tried.
+// Step takes one step uphill. If the value of the function does not increase, Step tries
+// a shorter step.
 func (a *Ascent) Step(f Function) {
 	const (
 		shortest   = 1e-9
@@ -317,7 +317,7 @@ func (a *Ascent) damped(curvature *mat.SymDense, g []float64, negative, radius f
 // the largest component of the gradient in absolute value. If X has reached a bound,
 // components of the gradient that point beyond this bound are ignored. If the density has
 // kinks, the slope is the predicted rise divided by the distance to the predicted
-// maximum; a distance below 10⁻⁶ counts as 10⁻⁶.
+// maximum. Distances below 10⁻⁶ are replaced by 10⁻⁶.
 func (a *Ascent) Left(radius float64) (rise, slope float64) {
 	const near = 1e-9 // of a bound
 	d, rise := a.Within(radius)

@@ -53,8 +53,8 @@ func (a *Ascent) bent(f Function, d []float64, damping float64) []float64 {
 
 // Toward moves coordinate k by h, and moves the other coordinates so that the quadratic
 // term of the expansion lowers the log density as little as possible. Toward returns the
-// new point, and the log density that the expansion predicts there. If f is a Bender, the
-// point is also corrected for the curvature of the ridge. If the derivatives cannot be
+// new point, and the log density that the expansion predicts there. If f is a Bender,
+// Toward also takes the curvature of the ridge into account. If the derivatives cannot be
 // computed, x is nil. If the log density has kinks, only coordinate k is moved.
 func (a *Ascent) Toward(f Function, k int, h float64) (x []float64, value float64) {
 	const least = 1e-2 // damping that does not matter where standard deviations are below 10
@@ -94,8 +94,8 @@ func (a *Ascent) Toward(f Function, k int, h float64) (x []float64, value float6
 
 // Nonlinear returns the vector −Jᵀ I r″ that the method Bend of a Bender must return. The
 // last call of Expand must have been at x. The second derivatives r″ are computed from
-// the locations at x + hd with h = 0.1, or with h = 0.01 if the density cannot be
-// evaluated at x + 0.1d.
+// the locations at x + hd, with h = 0.1. If the density cannot be evaluated at x + 0.1d,
+// h is 0.01.
 func (s *Surface) Nonlinear(x, d []float64) []float64 {
 	for _, h := range []float64{0.1, 0.01} {
 		to := slices.Clone(x)

@@ -8,9 +8,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Expand computes the derivatives at p.X. If the solver chooses its steps anew at every
-// θ, the density is discontinuous in θ. Expand therefore uses the steps chosen at p.X for
-// all evaluations.
+// Expand computes the derivatives at p.X. If the solver chooses its steps separately for
+// every θ, the density is discontinuous in θ. Expand therefore uses the steps chosen at
+// p.X for all evaluations.
 func (s *Surface) Expand(p *Point) bool {
 	if math.IsInf(s.place(p.X), 0) {
 		return false

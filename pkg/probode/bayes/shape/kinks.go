@@ -141,9 +141,9 @@ func (p *Point) walls(down *mat.VecDense, h *mat.SymDense, low, high []float64) 
 	return us, js
 }
 
-// Flatten changes p so that steps stay in the plane through X with the given unit normal.
-// In the direction of the normal, Flatten sets the slope of p to zero, and makes the
-// curvature very large.
+// Flatten changes p so that steps from X are perpendicular to `normal`, which is a unit
+// vector. In the direction of the normal, Flatten sets the slope of p to zero, and makes
+// the curvature very large.
 func (p *Point) Flatten(normal []float64) {
 	n := mat.NewVecDense(len(normal), normal)
 	for _, v := range p.J {

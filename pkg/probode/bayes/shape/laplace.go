@@ -24,22 +24,22 @@ const laplaceStep = 0.01
 // direction is regarded as having no curvature.
 const flat = 10
 
-// Laplace returns the covariance `cov` of the Gaussian approximation at the mode p.X. The
-// matrix `cov` is the inverse of the matrix of second derivatives of −log density at the
-// mode, or nil if the second derivatives are not positive definite. If `cov` is not nil,
-// the result `shape` is equal to `cov`. If `cov` is nil, `shape` is a covariance matrix
-// that is computed from corrected curvatures. Curvatures of the wrong sign are replaced
-// by their absolute values. Along an axis without curvature, the standard deviation is
-// set to the constant `flat`. Both `cov` and `shape` are nil if the density is not finite
-// around the mode.
+// Laplace returns the covariance `cov` of the Gaussian approximation at the mode p.X. Let
+// H be the matrix of second derivatives of −log density at the mode. If H is positive
+// definite, `cov` is the inverse of H; otherwise `cov` is nil. If H is positive definite,
+// the result `shape` is equal to `cov`. Otherwise `shape` is a covariance matrix that is
+// computed from corrected curvatures. Curvatures of the wrong sign are replaced by their
+// absolute values. Along an axis without curvature, the standard deviation is set to the
+// constant `flat`. Both `cov` and `shape` are nil if the density is not finite around the
+// mode.
 //
 // The function values() evaluates the log density at many points at once, and returns −∞
 // for points where the density cannot be computed. The function gradients() returns the
 // gradients of the log density at many points, or NaN at points without a gradient. If
 // `gradients` is nil, Laplace uses only the function values(). If the density has kinks,
-// it has no second derivatives, and the Fisher information replaces them. Over a distance
-// of one standard deviation, many kinks together have about the same effect as a
-// curvature equal to the Fisher information.
+// it has no second derivatives, and the Fisher information replaces them. The sum of many
+// kinks is nearly quadratic over a distance of one standard deviation, with a curvature
+// equal to the Fisher information.
 func (p *Point) Laplace(values func([][]float64) ([]float64, error), gradients func([][]float64) ([][]float64, error)) (cov, shape *mat.SymDense, err error) {
 	if p.U != nil {
 		cov, shape = laplace(func(points [][]float64) []float64 {

@@ -20,25 +20,25 @@ import (
 //
 // J is computed from derivatives of the path if ∂f/∂θ is known, and otherwise from
 // differences between solutions. An accurate solver provides no derivatives of its
-// solutions. They are computed with an adaptive Radau method if this method predicts
-// nearly the same data as the accurate solver.
+// solutions. Derivatives for an accurate solver are computed with an adaptive Radau
+// method, if this method predicts nearly the same data.
 //
 // In a model with many experiments, a change of one coordinate requires new solves only
 // for the experiments whose equations depend on this coordinate. A change in the size of
 // the measurement errors requires no new solve. If J is computed by finite differences,
-// it is corrected after each step of an ascent, so that it agrees with the observed
-// change of the locations in this step [Broyden 1965]. The correction needs no solve. The
-// Jacobian of each experiment is corrected separately, and only for the coordinates on
-// which the experiment depends [Schubert 1970].
+// each step of an ascent corrects J to agree with the observed change of the locations
+// [Broyden 1965]. The correction needs no solve. The Jacobian of each experiment is
+// corrected separately, and only for the coordinates on which the experiment depends
+// [Schubert 1970].
 type Surface struct {
-	// Low and High are the bounds of the coordinates. The bounds of a coordinate are ±∞
-	// unless the coordinate is a parameter on its natural scale (see Param.Natural).
+	// Low and High are the bounds of the coordinates. The bounds are ±∞ for all
+	// coordinates except the parameters on their natural scale (see Param.Natural).
 	Low, High []float64
 
 	// Steps are the increments used in finite differences, one for each coordinate.
-	// NewSurface sets the increments of the parameters to 10⁻⁵ times the interquartile
-	// ranges of their priors, because the posterior may be much narrower than the prior.
-	// For the sums of ξ over blocks, NewSurface sets the increments to 10⁻³.
+	// NewSurface sets the increment for a parameter to 10⁻⁵ times the interquartile range
+	// of its prior; the factor is small because the posterior may be much narrower than
+	// the prior. For the sums of ξ over blocks, NewSurface sets the increments to 10⁻³.
 	Steps []float64
 
 	// Forward selects one-sided differences, which need half as many solves but give only

@@ -14,7 +14,7 @@ import (
 // below this bound.
 const lentError = 0.01
 
-// Lender is the setup that provides derivatives if the accurate solver provides none.
+// Lender is a setup whose derivatives are used if the accurate solver provides none.
 var Lender = probode.Setup{Method: methods.Radau{}, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-6}, MaxSteps: 20000}}
 
 // The method along() computes the locations at x, and obtains their derivatives from the

@@ -1,5 +1,5 @@
-// Command unroll writes the code of the loops over the steps of Adams–Moulton methods in
-// one, two and three dimensions, and the code of the reverse pass through a step that is
+// Command unroll writes the loops over the steps of Adams–Moulton methods in one, two and
+// three dimensions. The command also writes the reverse pass through a step that is
 // linearised at the current state. In the generated loops, every element of a vector or
 // matrix is a local variable. The directive go:generate in package adams runs this
 // command.
