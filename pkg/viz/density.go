@@ -42,8 +42,8 @@ func Contours(x, y Axis, truth []float64, samples ...Points) (Panel, error) {
 }
 
 // Densities returns a panel that compares samples of one quantity, X, by their kernel
-// density estimates. If the argument `truth` is not nil, it must hold the true value as its
-// only element, which is drawn as a dashed black line.
+// density estimates. If the argument `truth` is not nil, its only element must be the
+// true value, which is drawn as a dashed black line.
 func Densities(x Axis, truth []float64, samples ...Points) (Panel, error) {
 	if truth != nil && len(truth) != 1 {
 		panic(fmt.Sprintf("viz: %d true values of one quantity", len(truth)))

@@ -11,7 +11,7 @@ import (
 
 // Settings holds the options of Run and Score.
 type Settings struct {
-	// StepSize is h, for a uniform grid.
+	// StepSize is the step size h of a uniform grid.
 	StepSize float64
 	// Mesh, if not nil, generates the grid and takes the place of StepSize.
 	Mesh probode.Mesh
@@ -81,8 +81,7 @@ type NoiseScale struct {
 	// Alpha is α*. SE is the Monte Carlo standard error of α*, computed by the jackknife
 	// over groups of paths. SE is NaN if a path cannot be computed at a scale close to
 	// α*. The scale α* is valid only for this problem, this θ and these units of the
-	// state: if the state is ten times as large in other units, α* is a hundred times as
-	// large.
+	// state: a change of units that multiplies the state by 10 multiplies α* by 100.
 	Alpha, SE float64
 	// Scaling says how the noise with the scale α* depends on the step. Scaling is never
 	// ScaleDefault: see Settings.
@@ -104,8 +103,8 @@ type NoiseScale struct {
 	Warnings []string
 }
 
-// Settings returns a copy of s whose fields Scaling and Alpha are set to those of c. The
-// method sets both fields because a value of α has no meaning without its scaling.
+// Settings returns a copy of s with the fields Scaling and Alpha of c. The method sets
+// both fields because a value of α has no meaning without its scaling.
 func (c *NoiseScale) Settings(s probode.Settings) probode.Settings {
 	s.Scaling, s.Alpha = c.Scaling, c.Alpha
 	return s

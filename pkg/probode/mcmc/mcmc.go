@@ -1,5 +1,5 @@
-// Package mcmc draws from a probability density that is known up to a constant, by
-// Markov chain Monte Carlo.
+// Package mcmc uses Markov chain Monte Carlo to draw from a probability density that is
+// known up to a constant.
 //
 // The package has two parts, transitions and chains, each of which can be used without
 // the other:
@@ -143,8 +143,9 @@ type Kernel interface {
 	// Stats returns the counts of moves since Init.
 	Stats() Stats
 
-	// State writes everything that Step and Position depend on, or reads it back into a
-	// kernel made with the same arguments. State is called between iterations.
+	// State stores everything that Step and Position depend on in the Archive `a`. If `a`
+	// is open for reading, State instead restores these values, in a kernel made with the
+	// same arguments. State is called between iterations.
 	State(a *Archive)
 }
 
@@ -171,8 +172,8 @@ type Rule interface {
 	New(d, burnIn int) Proposal
 }
 
-// A Proposal proposes the moves of one chain. The moves follow a Rule, and may be adapted
-// to the earlier positions of that chain.
+// A Proposal proposes the moves of one chain. A Proposal may adapt the moves to the
+// earlier positions of that chain.
 type Proposal interface {
 	// Propose sets dst to the result of a random move from x; it does not change x.
 	// Propose returns log q(x | dst) − log q(dst | x), which is zero for a symmetric
@@ -186,7 +187,8 @@ type Proposal interface {
 	// position for several iterations, Observe receives this position several times.
 	Observe(x []float64, probability float64)
 
-	// State writes everything that the proposal has learned, or reads it back.
+	// State stores everything that the proposal has learned in the Archive `a`. If `a` is
+	// open for reading, State instead restores these values.
 	State(a *Archive)
 }
 

@@ -20,9 +20,10 @@ import (
 // coefficients are computed from the actual step lengths (variable coefficients); past
 // states are not interpolated to equally spaced times. CVODE, LSODA and ode15s, with
 // which many published models were fitted, also use backward differentiation formulas.
-// CVODE, LSODA and ode15s choose the step length by slightly different rules, and stop
-// Newton's iteration when its error is below a fraction of the tolerance. BDF solves the
-// equation of each step up to rounding errors, so that Z is a smooth function of (θ, ξ).
+// The rules by which CVODE, LSODA and ode15s choose the step length differ slightly from
+// those of BDF. CVODE, LSODA and ode15s stop Newton's iteration when its error is below a
+// fraction of the tolerance. BDF solves the equation of each step up to rounding errors,
+// so that Z is a smooth function of (θ, ξ).
 //
 // Orders 1 and 2 are A-stable. Orders 3, 4 and 5 damp components whose eigenvalues lie
 // within 86°, 73° and 52° of the negative real axis, respectively. At some step sizes,
@@ -490,7 +491,7 @@ func (b *bdf) Recall(from, i int, z, _ []float64) {
 	}
 }
 
-// Implicit writes the equation of step i to s.
+// Implicit sets s to the equation of step i.
 func (b *bdf) Implicit(s *probode.ImplicitStep, i int, x, theta []float64) error {
 	b.last = i
 	copy(b.row(i), x)

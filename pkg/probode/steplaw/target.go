@@ -1,6 +1,6 @@
 // Package steplaw computes the exact distribution of the state after one step of an
-// implicit Adams method, given the states before it. Exact draws whole paths; a Law
-// describes a single step.
+// implicit Adams method, given the states before it. The type Exact draws whole paths,
+// and the type Law describes a single step.
 //
 // The residual r of the implicit equation has a Gaussian density, but r is not linear in
 // the state, so the distribution of the state is not Gaussian. Let J, Γ and μ be defined

@@ -39,7 +39,7 @@ import (
 // Functions such as [plots.Pairs] return a figure and an error; to show such a figure,
 // write Show(Must(plots.Pairs(…))). Show prints no computing times, so that the output is
 // the same when the cell runs again. If a graphic cannot be drawn, the cell ends with an
-// error; Show panics if a value has a type that is not listed here.
+// error. Show panics if a value has a type that is not listed here.
 func Show(values ...any) {
 	for _, v := range values {
 		switch v := v.(type) {
