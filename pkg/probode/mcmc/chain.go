@@ -41,8 +41,8 @@ type Sink interface {
 	// kernel generated for it. Both slices are valid only during the call.
 	Keep(x, generated []float64)
 
-	// Turn is called every few milliseconds, between two iterations, and when the chain
-	// is finished. If Turn returns false, all chains stop.
+	// Turn is called between two iterations, every few milliseconds, and at the end of
+	// the chain. If Turn returns false, all chains stop.
 	Turn(c *Chain, finished bool) bool
 }
 
@@ -124,10 +124,10 @@ func (c *Chain) State(a *Archive) {
 }
 
 // TurnState returns an earlier state of the chain, as written by State. If the chain has
-// completed all its iterations, the result is the state before the last iteration.
-// Otherwise the result is the state at the beginning of the last turn. A turn is the
-// group of iterations between two calls of Sink.Turn. The result is nil if there has been
-// no turn. The bytes are valid until the next turn.
+// completed all its iterations, the result is the state before the last iteration. If the
+// chain has iterations left, the result is the state at the beginning of the last turn. A
+// turn is the group of iterations between two calls of Sink.Turn. The result is nil if
+// there has been no turn. The bytes are valid until the next turn.
 func (c *Chain) TurnState() []byte { return c.turn }
 
 // Replay runs iterations until the chain has completed the given number. Replay keeps no

@@ -78,8 +78,8 @@ import (
 // be evaluated is also rejected. Such moves are counted separately, as failed, because
 // they may keep the chain out of a region that has posterior mass.
 //
-// A LogDensity must neither change nor keep x. Chains run at the same time, so a
-// LogDensity that owns a workspace can be used by only one chain.
+// A LogDensity must not change x or keep a reference to x. Chains run at the same time,
+// so a LogDensity that owns a workspace can be used by only one chain.
 type LogDensity func(x []float64) (logDensity float64, err error)
 
 // A GradientDensity is a LogDensity that also writes its gradient to grad. The rules for
@@ -124,9 +124,9 @@ func startError(x []float64, logp float64, err error) error {
 }
 
 // A Kernel stores the position of one chain and performs its random moves. Each move
-// leaves the target distribution invariant. A kernel may store more than the position,
-// such as latent variables, a density or an adapted proposal. A kernel need not be safe
-// for concurrent use.
+// leaves the target distribution invariant. In addition to the position, a kernel may
+// store latent variables, a density or an adapted proposal. A kernel need not be safe for
+// concurrent use.
 type Kernel interface {
 	// Init places the chain at a copy of x, sets all counts to zero, and draws latent
 	// variables from rng. Init returns an error if the density at x is zero or cannot be

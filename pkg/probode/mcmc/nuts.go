@@ -97,8 +97,8 @@ const (
 	soonDepth  = 6    // the largest number of doublings before the first window or, with CovAt, before the end of the last
 )
 
-// NUTSQuantities returns the names of the quantities that a NUTS kernel generates, for
-// Settings.Generated. They are those of CmdStan:
+// NUTSQuantities returns the names of the quantities that a NUTS kernel generates. Set
+// Settings.Generated to these names to keep the quantities. The names are those of CmdStan:
 //
 //	accept_stat__   mean probability of acceptance along the path
 //	stepsize__      length of the leapfrog steps

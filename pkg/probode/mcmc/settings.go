@@ -10,7 +10,7 @@ import (
 )
 
 // Settings determine how many chains are run, where they start, and how many iterations
-// they perform. All fields except Start may be left at zero, which gives the defaults.
+// they perform. All fields except Start may be zero, which means the default value.
 type Settings struct {
 	// Draws is the number of draws kept from each chain. Zero means 1000.
 	Draws int
@@ -47,11 +47,11 @@ type Settings struct {
 
 	// If MinESS is positive, the chains run until the bulk effective sample size of all
 	// chains together is at least MinESS for every parameter. The effective sample size
-	// is computed whenever the number of draws per chain reaches a multiple of Draws.
-	// Therefore the result does not depend on the number of workers. If a run stops as
-	// soon as the estimated effective sample size is large enough, the estimate is a
-	// little too large, especially if it is recomputed often. To keep this bias small,
-	// set Draws to a few hundred.
+	// is computed whenever the number of draws per chain reaches a multiple of Draws, so
+	// the result does not depend on the number of workers. If a run stops as soon as the
+	// estimated effective sample size is large enough, the estimate is a little too
+	// large, especially if it is recomputed often. To keep this bias small, set Draws to
+	// a few hundred.
 	MinESS float64
 
 	// MaxDraws is the maximum number of draws per chain: a run of this length ends even

@@ -464,9 +464,9 @@ func (b *bdf) estimate(dst []float64, i, k int, next []float64) {
 	}
 }
 
-// Memory returns the number of values that Save stores: the grid point at which the
-// segment began, and the states that the next step needs for the predictor and for the
-// choice of a higher order.
+// Memory returns the number of values that Save stores. Save stores the grid point at
+// which the segment began, and the states that the next step needs for the predictor and
+// for the choice of a higher order.
 func (b *bdf) Memory() int { return 1 + b.method.top()*b.d }
 
 func (b *bdf) Save(dst []float64) {

@@ -1,5 +1,5 @@
-// Package reference computes accurate solutions, with conservative estimates of their
-// errors, to which other solutions can be compared.
+// Package reference computes accurate solutions for comparison with other solutions, and
+// conservative estimates of the errors.
 package reference
 
 import (

@@ -21,8 +21,8 @@ import (
 //
 // Chains are shown as a table with the mean of each parameter, its Monte Carlo error, the
 // standard deviation, the 95 % interval, the effective sample sizes and R̂. The warnings
-// and the notes of the run follow below the table. If there are no warnings, a line says
-// so.
+// and the notes of the run are shown below the table. If there are no warnings, a line
+// says so.
 //
 // A comparison of samplers is shown as a table. The table contains the cost of each
 // sampler and its results for every parameter, but no computing times.

@@ -23,8 +23,8 @@ import (
 // reliable. For a larger k̂, a reliable standard error requires an enormous S.
 //
 // If a chain stayed at the same position for several iterations, the draws at this
-// position have equal weights. By this definition of the tail, equal weights are either
-// all in the tail or all outside it. The fit shrinks k̂ a little towards ½.
+// position have equal weights. The tail is defined so that equal weights are either all
+// in it or all outside it. The fit shrinks k̂ a little towards ½.
 //
 // The slice logw holds the logarithms of the raw weights up to a constant. An element of
 // −Inf or NaN stands for a weight of zero. The smoothed log weights are in the same order

@@ -26,8 +26,8 @@ type Surface struct {
 // The matrix Σ̂ is the covariance of the sample. The formula is Scott's rule along the
 // principal axes of the sample (Scott, Multivariate Density Estimation, 1992, §6.3). The
 // factor f multiplies the width of the kernels; f = 0 means 1. The n draws of a Markov
-// chain contain less information than n independent draws. Therefore the estimate with f
-// = 1 is too rough for a Markov chain; f > 1 makes it smoother.
+// chain contain less information than n independent draws. For a Markov chain the
+// estimate with f = 1 is therefore too rough; a larger f makes the estimate smoother.
 //
 // The grid has m × m points, where m = 0 means 128, and extends four standard deviations
 // of the kernel beyond the sample, so that it contains almost all of the mass. Plane
