@@ -39,9 +39,9 @@ type Settings struct {
 	// Workers is the number of goroutines; zero means the number of cores. The number of
 	// goroutines does not change the result.
 	Workers int
-	// Progress, if not nil, is called with the number of evaluations of the score done so
-	// far, and an upper bound on their total number. The bound increases if α* is outside
-	// [1e-6, 1e6].
+	// Progress, if not nil, is called with the number of score evaluations so far and an
+	// upper bound on their total number. The bound increases if α* is outside [1e-6,
+	// 1e6].
 	Progress func(done, total int)
 }
 
@@ -99,7 +99,7 @@ type NoiseScale struct {
 	// MeanSquare and of both shares.
 	MeanSquare float64
 	Within     [2]float64
-	// Warnings are sentences that a user should read before trusting α*.
+	// Warnings describe problems that a user should know about before trusting α*.
 	Warnings []string
 }
 

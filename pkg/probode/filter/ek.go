@@ -52,7 +52,7 @@ const (
 type EK struct {
 	// Q is the order of the prior and of the method, from 1 to 11.
 	Q int
-	// Jacobian is Full for EK1, Zero for EK0, or Cubature.
+	// Jacobian is Full, which gives EK1, Zero, which gives EK0, or Cubature.
 	Jacobian Jacobian
 
 	// The state is divided into blocks of Width neighbouring components. The filter uses

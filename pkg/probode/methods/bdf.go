@@ -37,9 +37,9 @@ import (
 //
 // With Steps = k ≥ 2 the first k steps of a segment are taken by Radau5, whose error is
 // smaller than that of the steps that follow. If a step is more than 1 + √2 times as long
-// as the previous step, Radau5 takes k steps, beginning with the longer one. BDF2 would
-// be unstable if the step length kept growing by such factors. With Steps = 0 and error
-// control, each segment begins with order 1, as in CVODE, LSODA and ode15s.
+// as the previous step, Radau5 takes k steps, beginning with this long step. BDF2 would
+// be unstable if the step length kept growing by factors of more than 1 + √2. With Steps
+// = 0 and error control, each segment begins with order 1, as in CVODE, LSODA and ode15s.
 //
 // # Noise
 //

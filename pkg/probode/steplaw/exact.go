@@ -49,9 +49,9 @@ import (
 //
 // If det J = 0, H has no inverse, and the error is ErrSingularH. If the density cannot be
 // normalised, the exact distribution does not exist, and the error is ErrImproper. The
-// mean of the exact distribution is not the root of r. Newton and Current have the same
-// exact distribution, because they evaluate J at the same state; only the start of the
-// chain differs. With Newton, the mean of the Gaussian approximation has an error of
+// mean of the exact distribution differs from the root of r. Newton and Current have the
+// same exact distribution, because they evaluate J at the same state; only the start of
+// the chain differs. With Newton, the mean of the Gaussian approximation has an error of
 // O(h^{s+5/2}) standard deviations. With Current, the mean has an error of O(h^{3/2−s})
 // standard deviations. For s ≥ 2, this error grows as h decreases. The first steps of a
 // multistep method are taken by Method itself.

@@ -22,8 +22,8 @@ type Law struct {
 	T float64   // tᵢ, the beginning of the step
 	Z []float64 // Zᵢ
 
-	// Mean and Cov are μ and LLᵀ of the Gaussian approximation. For a single noise scale,
-	// LLᵀ is α h^{2s+1} Γ⁻¹JJᵀΓ⁻ᵀ [T18, §2.4].
+	// Mean and Cov are the mean μ and the covariance LLᵀ of the Gaussian approximation.
+	// For a single noise scale, LLᵀ is α h^{2s+1} Γ⁻¹JJᵀΓ⁻ᵀ [T18, §2.4].
 	Mean []float64
 	Cov  *mat.SymDense
 

@@ -58,9 +58,9 @@ type Options struct {
 // Until a chain is finished, its draws are in a file such as chain-1.csv.part. The file
 // chain-1.state holds everything that is needed to continue the chain. This file is saved
 // at intervals of Options.Checkpoint and when ctx is done. If ctx is done before all
-// chains that the call runs are finished, Run returns ctx.Err(); otherwise it returns
-// nil. If all chains were finished before the call, Run returns at once. The process that
-// runs the chain holds a lock on chain-1.lock.
+// chains of this call are finished, Run returns ctx.Err(); otherwise it returns nil. If
+// all chains were finished before the call, Run returns at once. The process that runs
+// the chain holds a lock on chain-1.lock.
 //
 // If Draws is larger than when the run in dir was started, Run extends that run, whether
 // or not it is finished: Run adds the missing draws, and the files become those of a run

@@ -29,11 +29,11 @@ type Surface struct {
 // chain contain less information than n independent draws. For a Markov chain the
 // estimate with f = 1 is therefore too rough; a larger f makes the estimate smoother.
 //
-// The grid has m × m points, where m = 0 means 128, and extends four standard deviations
-// of the kernel beyond the sample, so that it contains almost all of the mass. Plane
-// panics if x and y differ in length, or if f or m is negative. Plane returns an error if
-// there are fewer than three points, if a value is not finite, or if all points lie on
-// one line.
+// The grid has m × m points, where m = 0 means 128. The grid extends four standard
+// deviations of the kernel beyond the sample, so that it contains almost all of the mass.
+// Plane panics if x and y differ in length, or if f or m is negative. Plane returns an
+// error if there are fewer than three points, if a value is not finite, or if all points
+// lie on one line.
 func Plane(x, y []float64, f float64, m int) (Surface, error) {
 	if len(x) != len(y) || f < 0 || m < 0 {
 		panic(fmt.Sprintf("kde: %d values of x, %d of y, a factor of %v and %d points: want as many values of y as of x, and a factor and a number of points ≥ 0", len(x), len(y), f, m))
