@@ -129,8 +129,8 @@ func (v *interactive) VisitSeriesOpt(charts.MultiSeries) any { return v.series }
 func (v *interactive) VisitDataZooms([]opts.DataZoom) any    { return v.zooms }
 func (v *interactive) VisitLegendOpt(opts.Legend) any        { return v.legends }
 
-// VisitToolbox replaces the toolbox of go-echarts, which hides the zoom tool by setting
-// its icon to null.
+// VisitToolbox replaces the toolbox options of go-echarts, because these options hide the
+// zoom tool by setting its icon to null.
 func (v *interactive) VisitToolbox(opts.Toolbox) any {
 	return map[string]any{
 		"right": margin, "top": 4, "itemSize": 13,

@@ -11,11 +11,11 @@ import (
 )
 
 // Contours returns a panel that compares samples of two quantities, X and Y, by the
-// contours of their kernel density estimates: the inner contour encloses 50 % of the
-// probability, and the fainter outer one encloses 90 %. If the argument `truth` is not nil,
-// it must hold the two true values, which are drawn as dashed black lines. Contours
-// returns an error if a sample has fewer than three draws or if all its draws lie on one
-// line. Only the names and coordinates of the samples are used.
+// contours of their kernel density estimates. The inner contour encloses 50 % of the
+// probability, and the fainter outer contour encloses 90 %. If the argument `truth` is
+// not nil, it must hold the two true values, which are drawn as dashed black lines.
+// Contours returns an error if a sample has fewer than three draws or if all its draws
+// lie on one line. Only the names and coordinates of the samples are used.
 func Contours(x, y Axis, truth []float64, samples ...Points) (Panel, error) {
 	if truth != nil && len(truth) != 2 {
 		panic(fmt.Sprintf("viz: %d true values of two quantities", len(truth)))
@@ -42,8 +42,8 @@ func Contours(x, y Axis, truth []float64, samples ...Points) (Panel, error) {
 }
 
 // Densities returns a panel that compares samples of one quantity, X, by their kernel
-// density estimates. If the argument `truth` is not nil, it must hold the true value as its
-// only element, which is drawn as a dashed black line.
+// density estimates. If the argument `truth` is not nil, its only element must be the
+// true value, which is drawn as a dashed black line.
 func Densities(x Axis, truth []float64, samples ...Points) (Panel, error) {
 	if truth != nil && len(truth) != 1 {
 		panic(fmt.Sprintf("viz: %d true values of one quantity", len(truth)))

@@ -19,7 +19,7 @@ type Figure struct {
 	Columns int
 
 	// Width and Height are in CSS pixels. A Width of zero means 900, about the width of a
-	// notebook; a Height of zero means a height that suits the number of rows.
+	// notebook. A Height of zero means a height that suits the number of rows.
 	Width, Height int
 }
 
@@ -66,9 +66,8 @@ type look struct {
 	area   bool
 }
 
-// Line is one polyline, or several polylines that are separated by NaN. Several polylines
-// are drawn on top of each other, so that translucent paths look darker where they are
-// denser.
+// Line is one polyline, or several polylines that are separated by NaN. If the line is
+// translucent, regions in which many polylines overlap look darker.
 type Line struct {
 	Name    string
 	X, Y    []float64 // of the same length
@@ -157,7 +156,8 @@ var (
 
 // Palette holds the colours that layers without a Color get in turn: blue, vermillion,
 // green, purple, orange and sky blue. Black is reserved for reference lines and reference
-// solutions, and the yellow of Okabe and Ito is too faint on a white background.
+// solutions. The yellow of Okabe and Ito is left out, because it is too faint on a white
+// background.
 var Palette = [...]color.NRGBA{Blue, Vermillion,
 	{0x00, 0x9e, 0x73, 0xff}, {0xcc, 0x79, 0xa7, 0xff}, {0xe6, 0x9f, 0x00, 0xff}, {0x56, 0xb4, 0xe9, 0xff}}
 

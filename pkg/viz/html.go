@@ -27,13 +27,13 @@ var loader = strings.ReplaceAll(regexp.MustCompile(`(?m)^[ \t]*(//.*)?\n?`).Repl
 // disabled, or if ECharts fails or cannot be loaded, the page continues to show the
 // picture.
 //
-// If the page has already loaded ECharts, the loaded copy is used. Otherwise, if the page
-// has set the global JavaScript variable probodeECharts, ECharts is loaded from the
-// address in this variable. If the address is a path such as lib/echarts.js, without a
-// leading slash or dot, the path is relative to the root of the Jupyter server. If the
-// page has not set probodeECharts, ECharts is loaded from a public CDN. If the page uses
-// RequireJS, ECharts is loaded with RequireJS. ECharts is loaded only once per page,
-// however many fragments the page contains.
+// If the page has already loaded ECharts, the loaded copy is used. If the page has not
+// loaded ECharts but has set the global JavaScript variable probodeECharts, ECharts is
+// loaded from the address in this variable. If the address is a path such as
+// lib/echarts.js, without a leading slash or dot, the path is relative to the root of the
+// Jupyter server. If the page has not set probodeECharts, ECharts is loaded from a public
+// CDN. If the page uses RequireJS, ECharts is loaded with RequireJS. ECharts is loaded
+// only once per page, however many fragments the page contains.
 //
 // The fragment contains only one copy of the picture and one copy of the data of the
 // chart. The data are compressed; browsers released since 2023 can decompress them, and

@@ -19,8 +19,8 @@ import (
 // because most printers and many screens have a higher resolution than CSS pixels.
 const dpi = 120
 
-// PNG draws the graphic as a PNG picture with at most 32 colours. The picture has five
-// pixels for every four CSS pixels of the width and the height of the figure.
+// PNG draws the graphic as a PNG picture with at most 32 colours. In both directions, one
+// CSS pixel of the figure corresponds to 1.25 pixels of the picture.
 func PNG(g Graphic) ([]byte, error) {
 	p, err := shown(g)
 	if err != nil {

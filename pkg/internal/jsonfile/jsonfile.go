@@ -1,5 +1,5 @@
 // Package jsonfile writes results as JSON for other programs. The names are written in
-// the order given, and a number that is not finite is written as null.
+// the order given. A number that is not finite is written as null.
 package jsonfile
 
 import (
@@ -63,7 +63,7 @@ func List(n int, of func(i int) Object) []Object {
 	return out
 }
 
-// OrNull returns v or, if v is zero, nil, which is written as null.
+// OrNull returns v, or nil if v is zero. The value nil is written as null.
 func OrNull[T comparable](v T) any {
 	var zero T
 	if v == zero {

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Of writes a value in full, much as it would appear in a Go program. A pointer is
-// written as the value to which it points, unexported fields are included, maps are
+// Of returns the full text of a value, much as it would appear in a Go program. A pointer
+// is written as the value to which it points, unexported fields are included, maps are
 // sorted, and numbers have all their digits. The text of a value is the same in every
 // process, so programs can compare settings by comparing their texts. For a function, the
 // text is its name, so two closures made from the same function literal have the same

@@ -65,8 +65,8 @@ func (m *Vector) SD() []float64 {
 	return out
 }
 
-// Matrix holds the running mean of vectors of dimension d, and the sum of the
-// outer products of their deviations from it.
+// Matrix holds the running mean of vectors of dimension d, and the sum of the outer
+// products of the deviations from this mean.
 type Matrix struct {
 	N       float64
 	Mean    []float64

@@ -90,9 +90,9 @@ func NewLine(w io.Writer) *Line {
 // Show displays the state of the computation; the argument `elapsed` is the time since its
 // beginning.
 //
-// A line that is wider than the terminal is cut off; if it were wrapped, the next call
-// would erase only its last row. Show turns wrapping on again after each write, so that
-// the terminal still wraps lines if the process is killed.
+// A line that is wider than the terminal is cut off, because the next call would erase
+// only the last row of a wrapped line. Show turns wrapping on again after each write, so
+// that the terminal still wraps lines if the process is killed.
 func (l *Line) Show(elapsed time.Duration, state string) {
 	switch {
 	case l.terminal:

@@ -14,8 +14,8 @@ import (
 // user's input.
 const clipped = 80
 
-// Clip returns s in a form that is safe in a message: printable (see [Printable]), and
-// cut off after 80 characters, with … at the end.
+// Clip makes s safe for a message. Clip returns at most 80 characters of s, in printable
+// form (see [Printable]), followed by … if s is longer.
 func Clip(s string) string {
 	n := 0
 	for i := range s {

@@ -19,11 +19,11 @@ import (
 // Run finds α* for the problem p and the method m. If the indicator or the classical
 // solution fails, or if ctx is done, Run returns an error that wraps the cause.
 //
-// Run costs less than ten ensembles of Settings.Paths paths. Up to half a gigabyte of
-// standard normal numbers are drawn once and kept in memory; all others are drawn again
-// whenever they are needed. A tenth of the paths, at most 100, is used to find the
-// neighbourhood of α*; all paths are then computed at about four values of α in this
-// neighbourhood.
+// Run takes less time than the computation of ten ensembles of Settings.Paths paths. Up
+// to half a gigabyte of standard normal numbers are drawn once and kept in memory; any
+// further numbers are drawn again whenever they are needed. A tenth of the paths, at most
+// 100, is used to find the neighbourhood of α*; all paths are then computed at about four
+// values of α in this neighbourhood.
 func Run(ctx context.Context, p *probode.Problem, m probode.Method, s Settings) (*NoiseScale, error) {
 	c, err := newCalibrator(ctx, p, m, s)
 	if err != nil {

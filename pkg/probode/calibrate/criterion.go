@@ -25,8 +25,8 @@ const (
 	// ScaleLocal the spread is as large as the error in every component: see the
 	// measurements in docs/calibration.md. If a few points with little noise determine
 	// α*, NoiseScale.SETime is large. If the error is large, the noise must also be
-	// large, and may move paths to states from which the solver cannot continue;
-	// NoiseScale.Warnings then says so.
+	// large. Large noise may move paths to states from which the solver cannot continue;
+	// NoiseScale.Warnings reports such failures.
 	LogScore Criterion = iota
 
 	// Bhattacharyya is the criterion used in [T18], after [C16, §3.1]: minus the distance

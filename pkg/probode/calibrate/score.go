@@ -18,9 +18,9 @@ import (
 // are computed from the same normal variates. The score compares the variances of the
 // ensembles with the squared error.
 
-// Score returns S(α) for each α in the argument `alphas`, computed from s.Paths paths. An
-// element of the result is −Inf if a path cannot be computed at its α or the ensemble has
-// no spread.
+// Score returns S(α) for each α in the argument `alphas`, computed from s.Paths paths.
+// The score is −Inf if a path cannot be computed with this α, or if the ensemble has no
+// spread.
 func Score(ctx context.Context, p *probode.Problem, m probode.Method, alphas []float64, s Settings) ([]float64, error) {
 	c, err := newCalibrator(ctx, p, m, s)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 
 // Settings holds the options of Run and Score.
 type Settings struct {
-	// StepSize is h, for a uniform grid.
+	// StepSize is the step size h of a uniform grid.
 	StepSize float64
 	// Mesh, if not nil, generates the grid and takes the place of StepSize.
 	Mesh probode.Mesh
@@ -39,9 +39,9 @@ type Settings struct {
 	// Workers is the number of goroutines; zero means the number of cores. The number of
 	// goroutines does not change the result.
 	Workers int
-	// Progress, if not nil, is called with the number of evaluations of the score done so
-	// far, and an upper bound on their total number. The bound increases if α* is outside
-	// [1e-6, 1e6].
+	// Progress, if not nil, is called with the number of score evaluations so far and an
+	// upper bound on their total number. The bound increases if α* is outside [1e-6,
+	// 1e6].
 	Progress func(done, total int)
 }
 
@@ -81,8 +81,7 @@ type NoiseScale struct {
 	// Alpha is α*. SE is the Monte Carlo standard error of α*, computed by the jackknife
 	// over groups of paths. SE is NaN if a path cannot be computed at a scale close to
 	// α*. The scale α* is valid only for this problem, this θ and these units of the
-	// state: if the state is ten times as large in other units, α* is a hundred times as
-	// large.
+	// state: a change of units that multiplies the state by 10 multiplies α* by 100.
 	Alpha, SE float64
 	// Scaling says how the noise with the scale α* depends on the step. Scaling is never
 	// ScaleDefault: see Settings.
@@ -100,12 +99,12 @@ type NoiseScale struct {
 	// MeanSquare and of both shares.
 	MeanSquare float64
 	Within     [2]float64
-	// Warnings are sentences that a user should read before trusting α*.
+	// Warnings describe problems that a user should know about before trusting α*.
 	Warnings []string
 }
 
-// Settings returns a copy of s whose fields Scaling and Alpha are set to those of c. The
-// method sets both fields because a value of α has no meaning without its scaling.
+// Settings returns a copy of s with the fields Scaling and Alpha of c. The method sets
+// both fields because a value of α has no meaning without its scaling.
 func (c *NoiseScale) Settings(s probode.Settings) probode.Settings {
 	s.Scaling, s.Alpha = c.Scaling, c.Alpha
 	return s

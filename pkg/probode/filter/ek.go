@@ -44,15 +44,15 @@ const (
 //
 // with the gain K of the filter and a factor L of Q = L Lᵀ. A path is the mean plus this
 // error. At every time the distribution of the paths therefore has exactly the same mean
-// and covariance as the filter with κ² = α. So a calibrated value of α, for example from
-// package calibrate, is also a calibrated value of the diffusion κ².
+// and covariance as the filter with κ² = α. Therefore the value of α that package
+// calibrate chooses is also a calibrated value of the diffusion κ².
 //
 // At an event each path is restarted from its own state. To compute distributions instead
 // of paths, use Solve.
 type EK struct {
 	// Q is the order of the prior and of the method, from 1 to 11.
 	Q int
-	// Jacobian is Full for EK1, Zero for EK0, or Cubature.
+	// Jacobian is Full, which gives EK1, Zero, which gives EK0, or Cubature.
 	Jacobian Jacobian
 
 	// The state is divided into blocks of Width neighbouring components. The filter uses
@@ -62,8 +62,7 @@ type EK struct {
 	// 0 means one block for all components or, if Jacobian is Zero, one block for each
 	// component. If an observation depends on several blocks, or the problem has events,
 	// the steps of Fenrir and DALTON cost as much as with a single block. If Jacobian is
-	// Cubature, Fenrir and DALTON always use a single block, and therefore all
-	// derivatives of f.
+	// Cubature, Fenrir and DALTON always use a single block for all components.
 	Width int
 
 	// If SecondOrder is true, the state is (x, x′): F writes x′ to the first half of its
@@ -96,8 +95,9 @@ func (m EK) order() int {
 	return 1
 }
 
-// Noise returns the number of normal variates in a step, q+1 for each component of the
-// process, and the exponent q + ½ of the step size in the noise.
+// Noise returns the number of normal variates in a step and the exponent of the step size
+// in the noise. A step has q+1 variates for each component of the process, and the
+// exponent is q + ½.
 func (m EK) Noise(d int) probode.Noise {
 	return probode.Noise{Normals: (m.Q + 1) * d / m.order(), Exponent: float64(m.Q) + 0.5}
 }

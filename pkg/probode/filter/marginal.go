@@ -66,8 +66,8 @@ type Marginal struct {
 }
 
 // NewMarginal returns a Marginal for c observed values at each of the given times, which
-// must be points of the grid g. If the time of an event depends on θ, so does the grid,
-// and Predict returns an error for any θ other than the one for which g was made.
+// must be points of the grid g. If the time of an event depends on θ, the grid g is valid
+// only for the θ for which it was made, and Predict returns an error for any other θ.
 func NewMarginal(p *probode.Problem, m EK, g *probode.Grid, times []float64, c int, dalton bool) (*Marginal, error) {
 	index, err := g.Index(times)
 	if err != nil {
@@ -105,11 +105,12 @@ func (m *Marginal) prepare(p *probode.Problem, g *probode.Grid) (err error) {
 // that the blocks are not independent given the data.
 var errCoupled = errors.New("an observation depends on several blocks")
 
-// For each time and value, Predict writes to dst the mean and the standard deviation of
-// the predictive distribution. The function look() writes to r the observations at the
-// time with index n, and describes their distribution for states near x. The log
-// likelihood is the sum of the log densities of all values that are not missing, plus the
-// result `extra`, which is zero for Fenrir. The argument `alpha` is the diffusion κ² > 0.
+// Predict computes the predictive distribution of each observed value at each time, and
+// writes its mean and its standard deviation to dst. The function look() writes to r the
+// observations at the time with index n, and describes their distribution for states near
+// x. The log likelihood is the sum of the log densities of all values that are not
+// missing, plus the result `extra`, which is zero for Fenrir. The argument `alpha` is the
+// diffusion κ² > 0.
 //
 // Only DALTON supports measurement errors that are not Gaussian. If the errors are not
 // Gaussian, look() describes a Gaussian approximation of these errors near the mode of

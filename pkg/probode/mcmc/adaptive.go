@@ -30,17 +30,17 @@ import (
 //
 // As long as the proposal adapts, the chain is not a Markov chain and does not leave the
 // target exactly invariant. Nevertheless, averages over the chain converge to the right
-// values, because Cₘ changes by only O(1/m) per iteration; Haario, Saksman and Tamminen
-// (2001) prove this for bounded densities with bounded support. If exact invariance
-// matters, set StopAfter to the length of the burn-in.
+// values, because Cₘ changes by only O(1/m) per iteration. Haario, Saksman and Tamminen
+// (2001) prove the convergence for bounded densities with bounded support. If exact
+// invariance matters, set StopAfter to the length of the burn-in.
 //
 // The zero value is ready to use for coordinates with standard deviations of about one.
 type AdaptiveMetropolis struct {
 	// Scale contains a guess for the standard deviation of each coordinate of the target.
 	// Every guess must be positive. Nil means 1 for all. A guess that is too low is
 	// better than one that is too high. If the first steps are too short, a chain can
-	// still learn the right scale. If they are too long, almost all of them are rejected,
-	// and the chain learns nothing.
+	// still learn the right scale. If the first steps are too long, almost all of them
+	// are rejected, and the chain learns nothing.
 	Scale []float64
 
 	// AdaptAfter is the number of iterations before the covariance is first adapted. Zero
@@ -167,8 +167,8 @@ func (p *adaptive) refactor() {
 	}
 }
 
-// State includes the Cholesky factor, because a factor of an earlier covariance cannot be
-// recomputed.
+// State includes the Cholesky factor. The factor may belong to an earlier covariance, so
+// it cannot be recomputed from the current one.
 func (p *adaptive) State(a *Archive) {
 	a.Int(&p.n)
 	a.Float(&p.seen.N)

@@ -12,10 +12,10 @@ import (
 	"github.com/probode/probode/pkg/internal/text"
 )
 
-// A Chain is one chain of a run: a kernel, its random numbers, and the number of
-// iterations completed. Run makes its own chains. A package that does not keep draws in
-// memory, such as mcmc/store, creates chains with NewChain, gives each a Sink, and runs
-// them with Advance.
+// A Chain consists of a kernel, its random numbers, and the number of iterations
+// completed. Run makes its own chains. A package that does not keep draws in memory, such
+// as mcmc/store, creates chains with NewChain, gives each a Sink, and runs them with
+// Advance.
 type Chain struct {
 	// Sink receives the draws. If Sink is nil, the draws are kept in memory.
 	Sink Sink
@@ -41,14 +41,14 @@ type Sink interface {
 	// kernel generated for it. Both slices are valid only during the call.
 	Keep(x, generated []float64)
 
-	// Turn is called every few milliseconds, between two iterations, and when the chain
-	// is finished. If Turn returns false, all chains stop.
+	// Turn is called between two iterations, every few milliseconds, and at the end of
+	// the chain. If Turn returns false, all chains stop.
 	Turn(c *Chain, finished bool) bool
 }
 
 // NewChain returns the chain with the given index, counted from 0, in a run with the
-// settings s, which must come from WithDefaults. The random numbers of the chain depend
-// only on (s.Seed, index).
+// settings s. These settings must come from WithDefaults. The random numbers of the chain
+// depend only on (s.Seed, index).
 func NewChain(index int, s Settings) *Chain {
 	source := stream(s.Seed, index)
 	c := &Chain{index: index, settings: s, source: source, rng: rand.New(source)}
@@ -87,10 +87,9 @@ func (c *Chain) Start(k Kernel) (err error) {
 	return fmt.Errorf("mcmc: no start was found for chain %d in %d tries; the last error: %w", c.index+1, startTries, err)
 }
 
-// Finished marks a chain as complete without starting it. Finished is called if an
-// earlier run completed all iterations of the chain. The arguments are the counts of the
-// moves during burn-in and after it. Advance runs no iterations of a chain that is marked
-// as complete.
+// Finished marks a chain as complete without starting it. Call Finished if an earlier run
+// completed all iterations of the chain. The arguments are the counts of the moves during
+// burn-in and after it. Advance runs no iterations of a chain that is marked as complete.
 func (c *Chain) Finished(burnIn, after Stats) {
 	c.iteration = c.settings.iterations(c.settings.Draws)
 	c.burnIn, c.after = burnIn, after
@@ -114,8 +113,9 @@ func (c *Chain) Recall(draw func() ([]float64, error)) error {
 	return err
 }
 
-// State writes everything that is needed to continue the chain, or reads it back. Before
-// it is read back, the chain must have been started with the same kind of kernel.
+// State stores everything that is needed to continue the chain in the Archive `a`. If `a`
+// is open for reading, State instead restores these values. Before State can restore a
+// chain, the chain must have been started with the same kind of kernel.
 func (c *Chain) State(a *Archive) {
 	a.Int(&c.iteration)
 	a.Stats(&c.burnIn)
@@ -124,14 +124,14 @@ func (c *Chain) State(a *Archive) {
 }
 
 // TurnState returns an earlier state of the chain, as written by State. If the chain has
-// completed all its iterations, the result is the state before the last iteration.
-// Otherwise the result is the state at the beginning of the last turn. A turn is the
-// group of iterations between two calls of Sink.Turn. The result is nil if there has been
-// no turn. The bytes are valid until the next turn.
+// completed all its iterations, the result is the state before the last iteration. If the
+// chain has iterations left, the result is the state at the beginning of the last turn. A
+// turn is the group of iterations between two calls of Sink.Turn. The result is nil if
+// there has been no turn. The bytes are valid until the next turn.
 func (c *Chain) TurnState() []byte { return c.turn }
 
 // Replay runs iterations until the chain has completed the given number. Replay keeps no
-// draws and calls no hook.
+// draws, and calls neither the Sink nor Progress.
 func (c *Chain) Replay(until int) {
 	for c.iteration < until && !c.Interrupted() {
 		c.step()

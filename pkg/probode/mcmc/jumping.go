@@ -21,8 +21,9 @@ import (
 // Tjelmeland & Hegstad 2001]. If the modes are nearly Gaussian, most leaps are accepted,
 // even in many dimensions. The move `draw` proposes a point that is independent of x, and
 // works even if the modes are not nearly Gaussian. All three moves are accepted or
-// rejected by the Metropolis–Hastings rule, so the wₖ, mₖ and Cₖ need not be exact.
-// During burn-in the sizes sⱼ are tuned to give an acceptance rate of 0.3.
+// rejected by the Metropolis–Hastings rule, so the weights, locations and covariances of
+// the modes need not be exact. During burn-in the sizes sⱼ are tuned to give an
+// acceptance rate of 0.3.
 type ModeJumping struct {
 	Modes []GaussianMode
 }

@@ -1,5 +1,5 @@
-// Package mcmc draws from a probability density that is known up to a constant, by
-// Markov chain Monte Carlo.
+// Package mcmc uses Markov chain Monte Carlo to draw from a probability density that is
+// known up to a constant.
 //
 // The package has two parts, transitions and chains, each of which can be used without
 // the other:
@@ -78,8 +78,8 @@ import (
 // be evaluated is also rejected. Such moves are counted separately, as failed, because
 // they may keep the chain out of a region that has posterior mass.
 //
-// A LogDensity must neither change nor keep x. Chains run at the same time, so a
-// LogDensity that owns a workspace can be used by only one chain.
+// A LogDensity must not change x or keep a reference to x. Chains run at the same time,
+// so a LogDensity that owns a workspace can be used by only one chain.
 type LogDensity func(x []float64) (logDensity float64, err error)
 
 // A GradientDensity is a LogDensity that also writes its gradient to grad. The rules for
@@ -124,9 +124,9 @@ func startError(x []float64, logp float64, err error) error {
 }
 
 // A Kernel stores the position of one chain and performs its random moves. Each move
-// leaves the target distribution invariant. A kernel may store more than the position,
-// such as latent variables, a density or an adapted proposal. A kernel need not be safe
-// for concurrent use.
+// leaves the target distribution invariant. In addition to the position, a kernel may
+// store latent variables, a density or an adapted proposal. A kernel need not be safe for
+// concurrent use.
 type Kernel interface {
 	// Init places the chain at a copy of x, sets all counts to zero, and draws latent
 	// variables from rng. Init returns an error if the density at x is zero or cannot be
@@ -143,8 +143,9 @@ type Kernel interface {
 	// Stats returns the counts of moves since Init.
 	Stats() Stats
 
-	// State writes everything that Step and Position depend on, or reads it back into a
-	// kernel made with the same arguments. State is called between iterations.
+	// State stores everything that Step and Position depend on in the Archive `a`. If `a`
+	// is open for reading, State instead restores these values, in a kernel made with the
+	// same arguments. State is called between iterations.
 	State(a *Archive)
 }
 
@@ -171,8 +172,8 @@ type Rule interface {
 	New(d, burnIn int) Proposal
 }
 
-// A Proposal proposes the moves of one chain. The moves follow a Rule, and may be adapted
-// to the earlier positions of that chain.
+// A Proposal proposes the moves of one chain. A Proposal may adapt the moves to the
+// earlier positions of that chain.
 type Proposal interface {
 	// Propose sets dst to the result of a random move from x; it does not change x.
 	// Propose returns log q(x | dst) − log q(dst | x), which is zero for a symmetric
@@ -186,7 +187,8 @@ type Proposal interface {
 	// position for several iterations, Observe receives this position several times.
 	Observe(x []float64, probability float64)
 
-	// State writes everything that the proposal has learned, or reads it back.
+	// State stores everything that the proposal has learned in the Archive `a`. If `a` is
+	// open for reading, State instead restores these values.
 	State(a *Archive)
 }
 

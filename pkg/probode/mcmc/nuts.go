@@ -10,9 +10,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// NUTS is the no-U-turn sampler. This kernel is suitable for many or strongly correlated
-// coordinates, provided that the target has a gradient. Each iteration draws a momentum p
-// ~ N(0, M), follows Hamilton's equations for
+// NUTS is the no-U-turn sampler. This kernel is suitable for targets that have a gradient
+// and many or strongly correlated coordinates. Each iteration draws a momentum p ~ N(0,
+// M), follows Hamilton's equations for
 //
 //	H(x, p) = −log π(x) + ½ pᵀ M⁻¹ p
 //
@@ -51,13 +51,13 @@ type NUTS struct {
 	Mean []float64
 	Cov  mat.Symmetric
 
-	// CovAt, if not nil, returns a guess of the covariance of the target from its shape
-	// near x, such as the inverse of the Fisher information at x. CovAt returns nil if it
-	// has no guess. CovAt is called at the mean of the draws of each window, because the
-	// shape at a mode can differ from the shape of the region that contains most of the
-	// probability mass. If CovAt returns a guess, the draws of the window are used only
-	// to correct this guess. If CovAt is given, the windows begin early, so that few
-	// paths are computed with a bad metric.
+	// CovAt, if not nil, returns a guess of the covariance of the target, such as the
+	// inverse of the Fisher information at x. The guess depends only on the shape of the
+	// target near x. CovAt returns nil if it has no guess. CovAt is called at the mean of
+	// the draws of each window, because the shape at a mode can differ from the shape of
+	// the region that contains most of the probability mass. If CovAt returns a guess,
+	// the draws of the window are used only to correct this guess. If CovAt is given, the
+	// windows begin early, so that few paths are computed before the first call of CovAt.
 	CovAt func(x []float64) mat.Symmetric
 
 	// Accept is the mean probability of acceptance to which the step size is tuned. Zero
@@ -97,8 +97,8 @@ const (
 	soonDepth  = 6    // the largest number of doublings before the first window or, with CovAt, before the end of the last
 )
 
-// NUTSQuantities returns the names of the quantities that a NUTS kernel generates, for
-// Settings.Generated. They are those of CmdStan:
+// NUTSQuantities returns the names of the quantities that a NUTS kernel generates. Set
+// Settings.Generated to these names to keep the quantities. The names are those of CmdStan:
 //
 //	accept_stat__   mean probability of acceptance along the path
 //	stepsize__      length of the leapfrog steps

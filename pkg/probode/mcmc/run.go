@@ -37,7 +37,7 @@ func Run(ctx context.Context, kernel func(chain int) Kernel, settings Settings) 
 	return r.Run(ctx)
 }
 
-// Running is a run that can be extended with more draws.
+// Running holds the state of a run, which can be extended with more draws.
 type Running struct {
 	s      Settings
 	chains []*Chain
@@ -176,11 +176,12 @@ func collect(chains []*Chain, s *Settings) *Chains {
 }
 
 // Advance runs the chains until they have completed all iterations of a run with the
-// settings s. Each chain must have been started, or marked as complete by Finished.
-// Advance reports whether all chains were complete before ctx was done or a Sink stopped
-// them. The argument `names` contains the names of the coordinates; a progress report
-// names the coordinate with the largest R̂. MinESS is ignored. If Progress, a kernel or a
-// Sink panics or calls runtime.Goexit, all chains stop and Advance returns an error.
+// settings s. Each chain must have been started, or marked as complete by Finished. The
+// result `complete` is false if a chain could not complete its iterations because ctx was
+// done or a Sink stopped the run. The argument `names` contains the names of the
+// coordinates; a progress report names the coordinate with the largest R̂. MinESS is
+// ignored. If Progress, a kernel or a Sink panics or calls runtime.Goexit, all chains
+// stop and Advance returns an error.
 func Advance(ctx context.Context, chains []*Chain, names []string, s Settings) (complete bool, err error) {
 	until := s.iterations(s.Draws)
 	report := newReporter(s.Progress, names, chains, until)

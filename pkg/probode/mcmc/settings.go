@@ -10,7 +10,7 @@ import (
 )
 
 // Settings determine how many chains are run, where they start, and how many iterations
-// they perform. All fields except Start may be left at zero, which gives the defaults.
+// they perform. All fields except Start may be zero, which means the default value.
 type Settings struct {
 	// Draws is the number of draws kept from each chain. Zero means 1000.
 	Draws int
@@ -47,16 +47,16 @@ type Settings struct {
 
 	// If MinESS is positive, the chains run until the bulk effective sample size of all
 	// chains together is at least MinESS for every parameter. The effective sample size
-	// is computed whenever the number of draws per chain reaches a multiple of Draws.
-	// Therefore the result does not depend on the number of workers. If a run stops as
-	// soon as the estimated effective sample size is large enough, the estimate is a
-	// little too large, especially if it is recomputed often. To keep this bias small,
-	// set Draws to a few hundred.
+	// is computed whenever the number of draws per chain reaches a multiple of Draws, so
+	// the result does not depend on the number of workers. If a run stops as soon as the
+	// estimated effective sample size is large enough, the estimate is a little too
+	// large, especially if it is recomputed often. To keep this bias small, set Draws to
+	// a few hundred.
 	MinESS float64
 
-	// MaxDraws is the number of draws per chain at which a run ends even if it has not
-	// reached MinESS. Zero means 100 times Draws. MaxDraws has no effect if MinESS is
-	// zero.
+	// MaxDraws is the maximum number of draws per chain: a run of this length ends even
+	// if it has not reached MinESS. Zero means 100 times Draws. MaxDraws has no effect if
+	// MinESS is zero.
 	MaxDraws int
 
 	// Only, if not nil, lists the indices of the chains to run in this call, each in [0,
@@ -64,15 +64,15 @@ type Settings struct {
 	// can be split over several machines.
 	Only []int
 
-	// Workers is the number of chains that run at the same time. Zero means one for each
-	// processor. The number of workers does not change the result.
+	// Workers is the number of chains that run at the same time. Zero means the number of
+	// processors. The number of workers does not change the result.
 	Workers int
 
 	// Progress, if not nil, is called about ten times a second and once at the end. The
 	// arguments of Progress are the number of iterations completed, the largest number
 	// that the run may need, and a line of text with rates and diagnostics. At the end of
-	// a complete run the first two arguments are equal. Calls do not overlap, and a chain
-	// may have to wait until a call returns.
+	// a complete run the first two arguments are equal. Only one call runs at a time, so
+	// a slow call can delay the chains.
 	Progress func(done, total int, doing string)
 }
 
@@ -136,7 +136,7 @@ func (s Settings) WithDefaults() (Settings, error) {
 }
 
 // MaxChains is the largest number of chains that is allowed. MaxChains is far larger than
-// any application needs, but small enough for a list of the chains to fit into memory.
+// any application needs, but a list of that many chains still fits into memory.
 const MaxChains = 1_000_000
 
 // The method iterations() returns the number of iterations after which a chain has n

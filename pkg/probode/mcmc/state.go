@@ -7,9 +7,9 @@ import (
 	"math/rand/v2"
 )
 
-// An Archive writes the state of a chain, or reads it back. A single method, State, both
-// writes and reads the variables of the state, so the order of the variables is always
-// the same:
+// An Archive writes the state of a chain to a slice of bytes, or reads the state from
+// such a slice. A single method, State, both writes and reads the variables of the state,
+// so the order of the variables is always the same:
 //
 //	func (k *kernel) State(a *Archive) {
 //		a.Floats(k.x)
@@ -34,8 +34,8 @@ func NewArchive(data []byte) *Archive { return &Archive{buf: data, reading: data
 // Bytes returns what was written.
 func (a *Archive) Bytes() []byte { return a.buf }
 
-// Err returns the error that occurred while reading, or nil. It is also an error if bytes
-// remain unread.
+// Err returns the error that occurred while reading, or nil. Err also returns an error if
+// some bytes have not been read.
 func (a *Archive) Err() error {
 	if a.err == nil && a.reading && len(a.buf) > 0 {
 		return fmt.Errorf("mcmc: the state was not written by this sampler: it is %d bytes too long", len(a.buf))
@@ -43,8 +43,8 @@ func (a *Archive) Err() error {
 	return a.err
 }
 
-// Reading reports whether the Archive is for reading. A State method calls Reading if
-// some variables are not stored but recomputed from the stored variables.
+// Reading reports whether the Archive is for reading. A State method can use Reading to
+// decide whether to recompute variables that are not stored.
 func (a *Archive) Reading() bool { return a.reading }
 
 // The method word() writes or reads 64 bits.

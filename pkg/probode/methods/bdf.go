@@ -20,9 +20,10 @@ import (
 // coefficients are computed from the actual step lengths (variable coefficients); past
 // states are not interpolated to equally spaced times. CVODE, LSODA and ode15s, with
 // which many published models were fitted, also use backward differentiation formulas.
-// CVODE, LSODA and ode15s choose the step length by slightly different rules, and stop
-// Newton's iteration when its error is below a fraction of the tolerance. BDF solves the
-// equation of each step up to rounding errors, so that Z is a smooth function of (θ, ξ).
+// The rules by which CVODE, LSODA and ode15s choose the step length differ slightly from
+// those of BDF. CVODE, LSODA and ode15s stop Newton's iteration when its error is below a
+// fraction of the tolerance. BDF solves the equation of each step up to rounding errors,
+// so that Z is a smooth function of (θ, ξ).
 //
 // Orders 1 and 2 are A-stable. Orders 3, 4 and 5 damp components whose eigenvalues lie
 // within 86°, 73° and 52° of the negative real axis, respectively. At some step sizes,
@@ -36,9 +37,9 @@ import (
 //
 // With Steps = k ≥ 2 the first k steps of a segment are taken by Radau5, whose error is
 // smaller than that of the steps that follow. If a step is more than 1 + √2 times as long
-// as the previous step, Radau5 takes k steps, beginning with the longer one. BDF2 would
-// be unstable if the step length kept growing by such factors. With Steps = 0 and error
-// control, each segment begins with order 1, as in CVODE, LSODA and ode15s.
+// as the previous step, Radau5 takes k steps, beginning with this long step. BDF2 would
+// be unstable if the step length kept growing by factors of more than 1 + √2. With Steps
+// = 0 and error control, each segment begins with order 1, as in CVODE, LSODA and ode15s.
 //
 // # Noise
 //
@@ -463,9 +464,9 @@ func (b *bdf) estimate(dst []float64, i, k int, next []float64) {
 	}
 }
 
-// Memory returns the number of values that Save stores: the grid point at which the
-// segment began, and the states that the next step needs for the predictor and for the
-// choice of a higher order.
+// Memory returns the number of values that Save stores. Save stores the grid point at
+// which the segment began, and the states that the next step needs for the predictor and
+// for the choice of a higher order.
 func (b *bdf) Memory() int { return 1 + b.method.top()*b.d }
 
 func (b *bdf) Save(dst []float64) {
@@ -490,7 +491,7 @@ func (b *bdf) Recall(from, i int, z, _ []float64) {
 	}
 }
 
-// Implicit writes the equation of step i to s.
+// Implicit sets s to the equation of step i.
 func (b *bdf) Implicit(s *probode.ImplicitStep, i int, x, theta []float64) error {
 	b.last = i
 	copy(b.row(i), x)

@@ -72,8 +72,8 @@ func variants() (list []namedMethod) {
 // Help describes in one line the names that Parse accepts.
 const Help = "ab1 to ab5, am0 to am4 (also with ,newton ,current or ,predictor), midpoint, heun3, rk4, dp5, gauss1, gauss2, radau3, radau5, bdf1 to bdf5, bdf (orders 1 to 5 by error control), ek0, ek1 and ckf (of order 3, or of order 1 to 11 as in ek1,5), interrogation and block (Gaussian processes), or random:NAME with the name of a one-step method"
 
-// Names returns the short names that Parse accepts, except for names with a linearisation
-// (for am0 to am4) or an order (for ek0, ek1 and ckf), and names of the form random:NAME.
+// Names returns the short names that Parse accepts. The list does not include names with
+// a comma, such as am1,current and ek1,5, or names of the form random:NAME.
 func Names() []string {
 	var names []string
 	for _, m := range plain() {

@@ -28,8 +28,9 @@ import (
 // component, which is small for damped components: see probode.ScaleLocal.
 //
 // The equations of the stages are solved up to rounding error, so that Z is a smooth
-// function of (θ, ξ). Under error control the error is estimated by an embedded formula
-// of lower order, filtered so that stiff components do not inflate it [HW96, §IV.8].
+// function of (θ, ξ). Under error control an embedded formula of lower order estimates
+// the error, and a linear filter damps the stiff components of this estimate [HW96,
+// §IV.8].
 type Radau struct {
 	// Stages is 2 or 3; zero means 3.
 	Stages int

@@ -18,9 +18,10 @@ import (
 // gives the classical method. The mean square order is min(p, q), and the weak order is
 // min(2p, q).
 //
-// Method computes every step of a path. If Method preserves linear invariants, quadratic
-// invariants or positivity, each path also preserves them, up to rounding errors. If
-// Method is symplectic, the energy is nearly preserved over long times.
+// Every step of a path is a step of the one-step method in the field Method. If Method
+// preserves linear invariants, quadratic invariants or positivity, each path also
+// preserves them, up to rounding errors. If Method is symplectic, the energy is nearly
+// preserved over long times.
 //
 // Method takes a step of length h for the vector field (H/h) f. If f does not depend on
 // t, such a step equals a step of length H for the vector field f. If f depends on t, f

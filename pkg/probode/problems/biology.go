@@ -10,8 +10,8 @@ import (
 //
 //	x′ = r x (1 − x/K),   x(t) = K / (1 + (K/x₀ − 1) e^{−rt}).
 //
-// The parameters are θ = (r, K) = (3, 1), the initial state is x(0) = 0.1, and
-// t ∈ [0, 2]. The equation has one dimension and a closed-form solution, so it is a good
+// The parameters are θ = (r, K) = (3, 1), the initial state is x(0) = 0.1, and t ∈ [0,
+// 2]. The equation is one-dimensional and has a closed-form solution, so it is a good
 // problem for studying errors.
 //
 // Source: Verhulst (1838), Correspondance mathématique et physique 10, 113.
@@ -46,10 +46,10 @@ func Logistic() *probode.Problem {
 //
 // The state RS is the complex of S and R, and P is the activated form of R. The
 // parameters are θ = (k₁, k₂, k₃, k₄, V, Kₘ) = (0.07, 0.6, 0.05, 0.3, 0.017, 0.3), the
-// initial state is (1, 0, 1, 0, 0), and t ∈ [0, 100]. R + RS + P is conserved. When a
-// complex reacts, its enzyme is lost, as in the paper cited below. The state is usually
-// observed with noise of standard deviation 0.01 at t = 0, 1, 2, 4, 5, 7, 10, 15, 20, 30,
-// 40, 50, 60, 80, 100.
+// initial state is (1, 0, 1, 0, 0), and t ∈ [0, 100]. R + RS + P is conserved. The
+// reaction that activates R also consumes the enzyme S, as in the paper cited below. The
+// state is usually observed with noise of standard deviation 0.01 at t = 0, 1, 2, 4, 5,
+// 7, 10, 15, 20, 30, 40, 50, 60, 80, 100.
 //
 // Source: Vyshemirsky & Girolami (2008), Bioinformatics 24, 833.
 func ProteinActivation() *probode.Problem {
@@ -148,8 +148,8 @@ func LotkaVolterra() *probode.Problem {
 	}
 }
 
-// LotkaVolterra20 returns the model of LotkaVolterra with θ = (0.5, 0.05, 0.5, 0.05),
-// the initial state (20, 20) and t ∈ [0, 20].
+// LotkaVolterra20 returns the Lotka–Volterra model with θ = (0.5, 0.05, 0.5, 0.05), the
+// initial state (20, 20) and t ∈ [0, 20].
 func LotkaVolterra20() *probode.Problem {
 	p := LotkaVolterra()
 	p.Name = "Lotka–Volterra (20, 20)"
@@ -216,12 +216,12 @@ func SIR() *probode.Problem {
 	}
 }
 
-// Influenza returns the model of SIR for an outbreak of influenza in a boarding school of
-// 763 boys, with θ = (β, γ) = (1.7, 0.5) per day, the initial state (762, 1, 0) on the
-// day before the first count, and t ∈ [0, 14] days. The data are the numbers of boys who
-// were ill in bed on days 1, …, 14. These counts are observations of the state I.
+// Influenza returns the SIR model of an outbreak of influenza in a boarding school of 763
+// boys. The parameters are θ = (β, γ) = (1.7, 0.5) per day, and t ∈ [0, 14] days. On the
+// day before the first count, the state is (762, 1, 0). The data are the numbers of boys
+// who were ill in bed on days 1, …, 14. These counts are observations of the state I.
 //
-// Source: Anonymous (1978), British Medical Journal 1, 587; as fitted by Grinsztajn,
+// Source: Anonymous (1978), British Medical Journal 1, 587; fitted by Grinsztajn,
 // Semenova, Margossian & Riou (2021), Statistics in Medicine 40, 6209.
 func Influenza() *probode.Problem {
 	p := SIR()

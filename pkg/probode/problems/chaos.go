@@ -12,7 +12,8 @@ import (
 //
 // The parameters are θ = (σ, ρ, β) = (10, 28, 8/3), the initial state is (−10, −1, 40),
 // and t ∈ [0, 20]. The model is chaotic: errors grow like e^{0.9t}, by a factor of 10⁸
-// over the span. An ensemble shows how long the solver can predict the state.
+// over the span. The spread of an ensemble shows how far ahead the solver can predict the
+// state.
 //
 // Source: Lorenz (1963), J. Atmospheric Sciences 20, 130.
 func Lorenz63() *probode.Problem {

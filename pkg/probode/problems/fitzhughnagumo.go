@@ -7,8 +7,8 @@ import "github.com/probode/probode/pkg/probode"
 //
 //	V′ = θ₃ (V − V³/3 + R),   R′ = −(V − θ₁ + θ₂ R)/θ₃.
 //
-// The parameters are θ = (0.2, 0.2, 3), the initial state is (V, R) = (−1, 1), and
-// t ∈ [0, 20]. This is the running example of Teymur et al. (2018), with the parameter
+// The parameters are θ = (0.2, 0.2, 3), the initial state is (V, R) = (−1, 1), and t ∈
+// [0, 20]. The model is the running example of Teymur et al. (2018), with the parameter
 // values of Ramsay et al. (2007). Other authors write −θ₂R in the second equation. The
 // solution alternates between slow stretches and fast jumps. The problem is mildly stiff
 // and not globally Lipschitz.

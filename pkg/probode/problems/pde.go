@@ -20,8 +20,8 @@ import (
 // discretised by central differences at n inner points xᵢ = i/(n+1). The state is u₁, v₁,
 // u₂, v₂, …, so that d = 2n and the Jacobian has two subdiagonals and two superdiagonals.
 // The parameters are θ = (A, B, α) = (1, 3, 1/50), the initial values are u = 1 + sin 2πx
-// and v = 3, and t ∈ [0, 10]. The stiffness grows like n², and the solution oscillates on
-// the time scale of the reaction. Brusselator panics for n < 2.
+// and v = 3, and t ∈ [0, 10]. The stiffness grows like n². The solution oscillates on the
+// time scale of the reaction. Brusselator panics for n < 2.
 //
 // Source: Hairer & Wanner, Solving Ordinary Differential Equations II,
 // IV.1 and IV.10 (BRUSS).

@@ -50,9 +50,9 @@ func VanDerPol(mu float64) *probode.Problem {
 //
 // The parameters are θ = (k₁, k₂, k₃) = (0.04, 3 × 10⁷, 10⁴), the initial state is (1, 0,
 // 0), and t ∈ [0, 10⁵]. The sum y₁ + y₂ + y₃ = 1 is conserved. The time scales range from
-// 10⁻⁴ to the length of the span. y₂ is about 10⁻⁵, so a large absolute tolerance does
-// not limit its error. If the computed y₂ falls below zero by more than a small amount,
-// the numerical solution diverges.
+// 10⁻⁴ to the length of the span. The component y₂ is about 10⁻⁵, so an absolute
+// tolerance of this size does not control its error. If the computed y₂ falls below zero
+// by more than a small amount, the numerical solution diverges.
 //
 // Source: Robertson (1966), in Walsh (ed.), Numerical Analysis: An
 // Introduction, 178; Hairer & Wanner, Solving Ordinary Differential Equations

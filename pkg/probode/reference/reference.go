@@ -1,5 +1,5 @@
-// Package reference computes accurate solutions, with conservative estimates of their
-// errors, to which other solutions can be compared.
+// Package reference computes accurate solutions for comparison with other solutions, and
+// conservative estimates of the errors.
 package reference
 
 import (
@@ -29,7 +29,7 @@ const (
 	loosest = 1e-3
 )
 
-// Settings are the settings of Solve. With the zero value, the solution has nearly full
+// Settings holds the options of Solve. With the zero value, the solution has nearly full
 // precision.
 type Settings struct {
 	// Tolerance is a bound on the estimated error of one step in each component. The zero
@@ -46,23 +46,23 @@ type Settings struct {
 	//	Error ≤ Absolute + Relative × |X|
 	//
 	// for all components and times. If Error remains above this bound, Solve returns an
-	// error. If Absolute is nil, the absolute tolerance of a component of X is
-	// Relative/1000 times its largest absolute value so far.
+	// error. If Absolute is nil, the absolute tolerance of a component is Relative/1000
+	// times the largest absolute value of this component so far.
 	Global bool
 
 	// MaxStep is the maximum length of a step; f is called at least once in every
 	// interval of length MaxStep/8. Zero means no maximum if the problem is Autonomous.
-	// If the problem is not Autonomous, zero means 1/128 of the span: f may contain
-	// pulses, and Solve detects a pulse whose length is at least 1/1000 of the span. The
-	// value math.Inf(1) means no maximum. Without a maximum Solve is faster, but may miss
-	// a short pulse in f if the beginning of the pulse is not an event.
+	// If the problem is not Autonomous, f may contain pulses, and zero means 1/128 of the
+	// span. With this value, Solve detects a pulse whose length is at least 1/1000 of the
+	// span. The value math.Inf(1) means no maximum. Without a maximum Solve is faster,
+	// but may miss a short pulse in f if the beginning of the pulse is not an event.
 	MaxStep float64
 
 	// Theta is θ; nil means Problem.Theta.
 	Theta []float64
 
-	// MaxSteps is the maximum number of steps between the start and the last time; for
-	// each requested time and each event, one more step is allowed. Zero means 1e6.
+	// MaxSteps is the maximum number of steps between the start and the last time. One
+	// more step is allowed for each requested time and each event. Zero means 1e6.
 	MaxSteps int
 
 	fixed family // for tests: the family of steps to use throughout

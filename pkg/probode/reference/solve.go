@@ -23,10 +23,10 @@ import (
 //	T_{j,k+1} = T_{j,k} + (T_{j,k} − T_{j−1,k}) / ((nⱼ/n_{j−k})² − 1)
 //
 // gains two orders with each column. In each step, Solve chooses the step length H and
-// the number of rows, which determines the order, so that the work is as small as
-// possible. For stiff problems Solve uses a linearly implicit rule, with Problem.FJ or
-// with finite differences of F. Solve tries the midpoint rule and the linearly implicit
-// rule to decide which of them needs less work.
+// the number of rows so that the work is as small as possible. The number of rows
+// determines the order. For stiff problems Solve uses a linearly implicit rule, with
+// Problem.FJ or with finite differences of F. Solve tries the midpoint rule and the
+// linearly implicit rule to decide which of them needs less work.
 //
 // # What the error estimate means, and what it does not mean
 //
@@ -41,9 +41,9 @@ import (
 // covers at least the last fifth of the time since t₀, and contains at least three of the
 // times at which the results are compared. In addition, the relative difference in each
 // component is raised to at least 0.3 times the largest relative difference in any
-// component. Therefore Error is usually far larger than the true error. Error exceeds the
-// true error even for problems that amplify errors. If no digit of X is correct, Error is
-// larger than X itself. At t₀ Error is zero.
+// component. Therefore Error is usually far larger than the true error, even for problems
+// that amplify errors. If no digit of X is correct, Error is larger than X itself. At t₀
+// Error is zero.
 //
 // Error is not a rigorous bound. A solver knows f only at the points at which it has
 // evaluated f. A pulse that begins and ends between two evaluations of f affects neither
@@ -51,11 +51,11 @@ import (
 // solution enters. A pulse in f(t) is found if it begins at t₀ or at an event, or if,
 // with the default MaxStep, its length is at least 1/1000 of the span. For shorter
 // pulses, declare their beginnings as Problem.Events, or set MaxStep to at most eight
-// times the length of the pulses. If f jumps at a time that is not an event, no step is
-// short enough for a tight tolerance, and Solve returns an error instead of guessing on
-// which side the solution continues. Error does not include errors in f itself, such as
-// those due to a formula in which nearly all digits cancel, a wrong value of Autonomous,
-// or a parameter that is not known exactly.
+// times the length of the pulses. If f jumps at a time that is not an event, no step
+// across the jump is short enough for a tight tolerance, and Solve returns an error.
+// Error does not include errors in f itself, such as those due to a formula in which
+// nearly all digits cancel, a wrong value of Autonomous, or a parameter that is not known
+// exactly.
 //
 // If an event has a Trigger, each integration locates the time of the event on its own
 // solution, up to rounding errors. Error also includes the effect of errors in the event

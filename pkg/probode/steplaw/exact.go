@@ -29,9 +29,9 @@ import (
 // Without any sweeps, the distribution of the chain would be the Gaussian approximation.
 // As the number of sweeps grows, the distribution of the chain tends to the exact
 // distribution. The default settings were tested with backward Euler and α = 0.2 in 32
-// single steps along a path of the FitzHugh–Nagumo problem. In each step, 10⁴ draws of V
-// were compared with quadrature; with so many draws, the Monte Carlo error of a
-// distribution function is about 0.017. At h = 0.1 and h = 0.2, the error of the
+// single steps along a path of the FitzHugh–Nagumo problem. In each step, 10⁴ draws of
+// the voltage V were compared with quadrature. With so many draws, the Monte Carlo error
+// of a distribution function is about 0.017. At h = 0.1 and h = 0.2, the error of the
 // distribution function of the draws is not larger than 0.017. The distribution function
 // of the Gaussian approximation is off by up to 0.43 at h = 0.1 and by up to 0.95 at h =
 // 0.2. At h = 0.3, the error of the Gaussian approximation is 0.18 (median over the
@@ -43,26 +43,28 @@ import (
 // the distribution of some steps has a distant region of small r, which contains one
 // percent of the mass but accounts for up to half of the variance. With the default
 // number of sweeps, the chain misses most of the distant region, and the variance of the
-// draws is too small by up to a half. With 1600 sweeps, the chain finds the region. In
-// one and two dimensions, compare the draws with the Moments of a Law, which are computed
-// without a Markov chain.
+// draws is too small by up to a half. With 1600 sweeps, the chain also finds the distant
+// region. In one and two dimensions, compare the draws with the Moments of a Law, which
+// are computed without a Markov chain.
 //
-// If det J = 0, the error is ErrSingularH, because the formula of the exact distribution
-// contains H⁻¹. If the density cannot be normalised, the exact distribution does not
-// exist, and the error is ErrImproper. The mean of the exact distribution is not the root
-// of r. Newton and Current have the same exact distribution, because they evaluate J at
-// the same state; only the start of the chain differs. With Newton, the mean of the
-// Gaussian approximation has an error of O(h^{s+5/2}) standard deviations. With Current,
-// the error is O(h^{3/2−s}) standard deviations, which grows as h decreases if s ≥ 2. The
-// first steps of a multistep method are taken by Method itself.
+// If det J = 0, H has no inverse, and the error is ErrSingularH. If the density cannot be
+// normalised, the exact distribution does not exist, and the error is ErrImproper. The
+// mean of the exact distribution differs from the root of r. Newton and Current have the
+// same exact distribution, because they evaluate J at the same state; only the start of
+// the chain differs. With Newton, the mean of the Gaussian approximation has an error of
+// O(h^{s+5/2}) standard deviations. With Current, the mean has an error of O(h^{3/2−s})
+// standard deviations. For s ≥ 2, this error grows as h decreases. The first steps of a
+// multistep method are taken by Method itself.
 //
-// A chain uses random numbers in addition to ξ, and the path is discontinuous where a
-// move changes from accepted to rejected. Inference needs paths that depend smoothly on θ
-// and ξ, so Exact only draws ensembles, and is not a probode.Method.
+// A chain uses random numbers in addition to ξ. The path jumps if a small change of θ or
+// ξ causes the chain to reject a move that it accepted before. Inference needs paths that
+// depend smoothly on θ and ξ. Therefore Exact can only draw ensembles, and does not
+// implement probode.Method.
 type Exact struct {
 	Method adams.Moulton
 
-	// Sweeps is the number of moves in a step; zero means 100.
+	// Sweeps is the number of moves of the Markov chain in each step of a path; zero
+	// means 100.
 	Sweeps int
 }
 

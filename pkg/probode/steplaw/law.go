@@ -22,8 +22,8 @@ type Law struct {
 	T float64   // tᵢ, the beginning of the step
 	Z []float64 // Zᵢ
 
-	// Mean and Cov are μ and LLᵀ of the Gaussian approximation. For a single noise scale,
-	// LLᵀ is α h^{2s+1} Γ⁻¹JJᵀΓ⁻ᵀ [T18, §2.4].
+	// Mean and Cov are the mean μ and the covariance LLᵀ of the Gaussian approximation.
+	// For a single noise scale, LLᵀ is α h^{2s+1} Γ⁻¹JJᵀΓ⁻ᵀ [T18, §2.4].
 	Mean []float64
 	Cov  *mat.SymDense
 
@@ -50,12 +50,13 @@ type Law struct {
 // are in rows 0, …, i of z. An s-step method reads at most the last s+1 rows.
 //
 // The method must be implicit, such as adams.Moulton. Step i must have noise scaled by
-// ScaleStep. Step i must not be an event or one of the first steps of a multistep method.
-// The error is a *probode.SolveError if Γ is singular or Newton's method does not
-// converge. New panics if a slice has the wrong length or if i is out of range.
+// ScaleStep. The length of step i must be positive: an event is stored as a step of
+// length zero. Step i must not be one of the first steps of a multistep method. The error
+// is a *probode.SolveError if Γ is singular or Newton's method does not converge. New
+// panics if a slice has the wrong length or if i is out of range.
 //
-// If J is singular, New returns no error, because the Gaussian approximation exists, but
-// Moments returns an error.
+// If J is singular, New returns no error, because the Gaussian approximation still
+// exists. Moments returns an error if J is singular.
 func New(s *probode.Solver, i int, z, theta []float64) (*Law, error) {
 	p, d := s.Problem(), s.Problem().Dim()
 	switch {

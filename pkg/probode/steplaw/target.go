@@ -1,6 +1,6 @@
 // Package steplaw computes the exact distribution of the state after one step of an
-// implicit Adams method, given the states before it. Exact draws whole paths; a Law
-// describes a single step.
+// implicit Adams method, given the states before it. The type Exact draws whole paths,
+// and the type Law describes a single step.
 //
 // The residual r of the implicit equation has a Gaussian density, but r is not linear in
 // the state, so the distribution of the state is not Gaussian. Let J, Γ and μ be defined
@@ -16,16 +16,16 @@
 //
 //	exp(−Φ(ζ)),   Φ(ζ) = ½‖u‖² − ½‖ζ‖².
 //
-// If r were linear, u would equal ζ, and Φ would be 0. Therefore Φ measures the effect of
-// the nonlinearity of r. The preconditioned Crank–Nicolson move is reversible with
-// respect to N(0, I), so it is accepted or rejected according to Φ alone [Cotter et al.
-// 2013; T18, §2.4].
+// If r were linear, u would equal ζ, and Φ would be 0, so Φ measures the effect of the
+// nonlinearity of r. The preconditioned Crank–Nicolson move is reversible with respect to
+// N(0, I), so it is accepted or rejected according to Φ alone [Cotter et al. 2013; T18,
+// §2.4].
 //
 // The Crank–Nicolson move works badly if the exact distribution has heavier tails than
-// the Gaussian approximation: e^{−Φ} is then not bounded, and far from the mean almost
-// every move towards the mean is rejected. The chain therefore alternates between
-// Crank–Nicolson moves and random walks. A random walk is accepted or rejected according
-// to ½‖u‖², and also works well with heavy tails.
+// the Gaussian approximation. Since e^{−Φ} is then not bounded, almost every move towards
+// the mean is rejected if the chain is far from the mean. The chain therefore alternates
+// between Crank–Nicolson moves and random walks. A random walk is accepted or rejected
+// according to ½‖u‖², and also works well with heavy tails.
 package steplaw
 
 import (

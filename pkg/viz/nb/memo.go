@@ -45,12 +45,13 @@ func init() {
 //
 // Memo uses a stored result only if the name, the value of `inputs` and the source code
 // are the same as when the result was computed. The source code includes compute(), the
-// declarations in the notebook that compute() uses, and this library. The variables of
-// the cell that compute() uses must be among the inputs, since Memo has no other access
-// to their values: Memo("fan", []any{h, alpha}, func() …). Inputs are compared as text.
-// If an input contains functions, Memo compares only their names. If the source code is
-// not available, as in a program built with -trimpath, Memo uses a hash of the running
-// program instead; only the same program can then read a stored result.
+// declarations in the notebook that compute() uses, and this library. If compute() uses
+// variables of the cell, they must be among the inputs, because Memo cannot find out
+// their values in any other way: Memo("fan", []any{h, alpha}, func() …). Inputs are
+// compared as text. If an input contains functions, Memo compares only their names. If
+// the source code is not available, as in a program built with -trimpath, Memo uses a
+// hash of the running program instead; only the same program can then read a stored
+// result.
 //
 // The argument `compute` must be a function literal or a declared function of the
 // notebook. Memo panics at once if `compute` is a method value such as m.Run, or an

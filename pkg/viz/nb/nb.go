@@ -32,8 +32,8 @@ const echarts = "environment/echarts/echarts.min.js"
 
 // Context returns the context of the cell. The context ends when the user interrupts the
 // cell; if the cell is still running five seconds later, the kernel kills it. If a
-// function of this library is called with this context and without a Progress hook, and
-// takes longer than a second, the cell shows a progress bar until the function returns.
+// function of this library is called with this context, and no Progress hook is set, the
+// cell shows a progress bar as soon as the function has taken a second.
 func Context() context.Context { return cell() }
 
 var cell = sync.OnceValue(func() context.Context {
@@ -43,9 +43,9 @@ var cell = sync.OnceValue(func() context.Context {
 })
 
 // If err is not nil, Check ends the cell and shows err as the message. If err was
-// returned by a computation that the user has interrupted, Check does not end the cell: a
-// line says that the following output is incomplete, and the cell continues with the
-// partial result.
+// returned by a computation that the user has interrupted, Check does not end the cell.
+// Instead, a line says that the following output is incomplete, and the cell continues
+// with the partial result.
 func Check(err error) {
 	closeBars()
 	if err == nil {

@@ -13,10 +13,11 @@ import (
 // this script, relative to the root of the Jupyter server.
 const liveFigures = "environment/playground/built/playground.js"
 
-// Play shows a live figure of package playground. The argument `values` sets controls of
-// the figure; all other controls have their default values. The figure is computed in the
-// browser, not in the kernel. If scripts are forbidden, as on GitHub, or if the program
-// is missing, the page shows the graphic in the argument `recorded`.
+// Play shows a live figure of package playground. The argument `values` contains the
+// values of some controls of the figure; all other controls have their default values.
+// The figure is computed in the browser, not in the kernel. If scripts are forbidden, as
+// on GitHub, or if the compiled playground is missing, the page shows the graphic in the
+// argument `recorded`.
 func Play(name string, values map[string]any, recorded viz.Graphic) {
 	figure, err := playground.Open(name)
 	Check(err)

@@ -11,8 +11,8 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// Truth returns the accurate solution of a problem at its nominal parameters, at times
-// with the spacing dt. An error ends the cell.
+// Truth returns the accurate solution of a problem for its nominal parameters. The times
+// of the solution are spaced dt apart. An error ends the cell.
 func Truth(p *probode.Problem, dt float64) *reference.Solution {
 	grid := Must(probode.UniformGrid(p, nil, dt))
 	times := slices.Compact(slices.Clone(grid.Times())) // at an event there are two

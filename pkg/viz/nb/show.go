@@ -21,8 +21,8 @@ import (
 //
 // Chains are shown as a table with the mean of each parameter, its Monte Carlo error, the
 // standard deviation, the 95 % interval, the effective sample sizes and R̂. The warnings
-// and the notes of the run follow below the table. If there are no warnings, a line says
-// so.
+// and the notes of the run are shown below the table. If there are no warnings, a line
+// says so.
 //
 // A comparison of samplers is shown as a table. The table contains the cost of each
 // sampler and its results for every parameter, but no computing times.
@@ -39,7 +39,7 @@ import (
 // Functions such as [plots.Pairs] return a figure and an error; to show such a figure,
 // write Show(Must(plots.Pairs(…))). Show prints no computing times, so that the output is
 // the same when the cell runs again. If a graphic cannot be drawn, the cell ends with an
-// error; Show panics if a value has a type that is not listed here.
+// error. Show panics if a value has a type that is not listed here.
 func Show(values ...any) {
 	for _, v := range values {
 		switch v := v.(type) {

@@ -65,8 +65,8 @@ func joined(x, y []float64) points {
 	return p
 }
 
-// MarshalJSON writes the points as 32-bit numbers in base64. The page reads them ten times
-// as fast as decimal numbers.
+// MarshalJSON writes the points as 32-bit numbers in base64. The page reads data in this
+// form ten times as fast as decimal numbers.
 func (p points) MarshalJSON() ([]byte, error) {
 	b := make([]byte, 0, 8*len(p))
 	for _, at := range p {

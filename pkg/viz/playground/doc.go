@@ -2,8 +2,8 @@
 // settings of a solver and sees the effect at once. The package draws nothing and does
 // not depend on a browser: a Figure turns the values of its controls into sentences and
 // descriptions of charts. The program in the folder wasm is this package compiled for
-// WebAssembly; the JavaScript of the page draws the charts and passes the values of the
-// controls to the program.
+// WebAssembly. The JavaScript of the page passes the values of the controls to this
+// program, and draws the charts.
 //
 // A WebAssembly program has only one thread, in which Go does not preempt a goroutine
 // that is computing. Figure.Advance therefore computes for a short time only, and is

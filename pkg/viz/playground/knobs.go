@@ -13,7 +13,7 @@ import (
 	"github.com/probode/probode/pkg/probode/methods"
 )
 
-// A Control describes one control of a figure, such as a slider, and holds its value.
+// A Control describes a slider or another control of a figure, and holds its value.
 type Control struct {
 	Name    string   `json:"name"`
 	Label   string   `json:"label"`

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A Page holds the open figures of a page.
+// A Page holds the figures that are open on a web page.
 type Page struct {
 	open map[int]*Figure
 }

@@ -24,7 +24,7 @@ func (v *View) draw(id, title string, height int, x, y Axis, series ...Series) {
 	v.Charts = append(v.Charts, Chart{ID: id, Title: title, Height: height, X: x, Y: y, Series: series})
 }
 
-// A Problem is a mistake in a text that the reader has entered. Line and Column are
+// A Problem describes a mistake in text that the reader has entered. Line and Column are
 // counted from 1; 0 means unknown.
 type Problem struct {
 	Line   int    `json:"line"`

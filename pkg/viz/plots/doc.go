@@ -9,5 +9,5 @@
 //	Assessment          the effect of the solver's error on a posterior
 //	Calibration         ranks of simulation-based calibration
 //
-// A figure is a value: you can change its title, panels and size before you show it.
+// You can change the title, panels and size of a figure before you show it.
 package plots

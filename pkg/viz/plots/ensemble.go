@@ -39,8 +39,8 @@ func Paths(e *probode.Ensemble, ref *reference.Solution, components ...int) viz.
 var shades = [3]color.NRGBA{{0x7f, 0xb4, 0xdb, 0xff}, {0xb0, 0xd2, 0xea, 0xff}, {0xdb, 0xea, 0xf6, 0xff}}
 
 // Bands draws the mean of an ensemble, with bands of one, two and three standard
-// deviations. Bands also draws the classical solution and the reference solution. The
-// panels are the same as those of Paths.
+// deviations. Bands also draws the classical solution and the reference solution. As in
+// Paths, there is a panel for each of the given components.
 func Bands(e *probode.Ensemble, ref *reference.Solution, components ...int) viz.Figure {
 	return panels(e, ref, components, func(k int) []viz.Layer {
 		mean, sd := e.Mean[k], e.SD[k]

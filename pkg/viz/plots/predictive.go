@@ -9,9 +9,9 @@ import (
 	"github.com/probode/probode/pkg/viz"
 )
 
-// Predictive draws the prediction of one experiment, with a panel for each column. A
-// panel shows the data, unless the argument `data` is nil. The panel also shows the
-// median of new observations, and the intervals that contain 50 % and 90 % of new
+// Predictive draws the prediction of one experiment, with a panel for each column of the
+// data. A panel shows the data, unless the argument `data` is nil. The panel also shows
+// the median of new observations, and the intervals that contain 50 % and 90 % of new
 // observations. New observations include measurement errors. If the prediction contains
 // only the observation times, the intervals are drawn as bars at these times. If the
 // prediction contains further times, such as those of Posterior.FineTimes, the intervals
@@ -94,7 +94,7 @@ func timeOf(data *bayes.Data) string {
 
 // Inside counts the observations that lie in the central prediction interval of the given
 // probability. Inside ignores observations at times that the prediction does not contain.
-// The second result is the number of observations that are not ignored.
+// The second result is the number of observations that were compared with the prediction.
 func Inside(q *bayes.Prediction, data *bayes.Data, probability float64) (inside, of int) {
 	tail := (1 - probability) / 2
 	for k := range data.Y[0] {

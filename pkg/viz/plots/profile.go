@@ -10,9 +10,9 @@ import (
 
 // LogLikelihoodProfile returns a figure that plots the log likelihood against one
 // parameter, for each of several setups. The upper panel shows the log likelihood. The
-// last setup is the reference. The lower panel shows the differences between the log
-// likelihoods and that of the reference, so that jumps can be seen. Each difference is
-// shifted by a constant, so that it is zero in the middle of the parameter range.
+// last setup is the reference. The lower panel shows the log likelihood of each setup
+// minus the log likelihood of the reference, so that jumps can be seen. Each difference
+// is shifted by a constant, so that it is zero in the middle of the parameter range.
 func LogLikelihoodProfile(p *certify.Profile) viz.Figure {
 	x := viz.Axis{Label: p.Param}
 	all := viz.Panel{Title: "log likelihood", X: x, Y: viz.Axis{Label: "log p(Y | θ)"}}

@@ -14,8 +14,8 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// A Noise computes u and its derivatives for the steps of one Stepper. It shares J, the
-// value of f at the same point, and the factors of Γ with this Stepper.
+// A Noise computes u and its derivatives for the steps of one Stepper. The Noise and the
+// Stepper share J, the value of f at the same point, and the factors of Γ.
 type Noise struct {
 	U  []float64 // u
 	Mu []float64 // Γ⁻ᵀλ: see Transposed
@@ -97,8 +97,8 @@ func (n *Noise) Transposed(inv, t float64, x, theta, lambda []float64) error {
 	return nil
 }
 
-// Prepare does the same as Transposed for the gradient with respect to the next state,
-// and also computes u.
+// Prepare calls Transposed with the gradient with respect to the next state, and also
+// computes u.
 func (n *Noise) Prepare(a *probode.Adjoint, inv, t float64, x, theta, xi, scale []float64) error {
 	if err := n.Transposed(inv, t, x, theta, a.Next); err != nil {
 		return err
@@ -112,8 +112,8 @@ func (n *Noise) Prepare(a *probode.Adjoint, inv, t float64, x, theta, xi, scale 
 }
 
 // Reverse propagates gradients back through the noise. Prepare must have been called
-// before. Of the gradient with respect to the length of the step, the part that comes from
-// `inv` is missing: the caller must add it.
+// before. The gradient with respect to the step length does not include the part that
+// comes from `inv`: the caller must add this part.
 func (n *Noise) Reverse(a *probode.Adjoint, t float64, x, theta, xi, scale []float64) {
 	a.SecondField(a.X, n.none, n.Mu, n.v, t, 1, x, theta)
 	n.ReverseNormals(a, xi, scale)

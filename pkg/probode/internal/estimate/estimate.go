@@ -12,17 +12,17 @@
 //	quantiles  (½ − 1{y ≤ q½})/f(q½)          (I(p₊) − I(p₋))/2s,  I(p) = (p − 1{y ≤ q_p})/f(q_p)
 //	moments    y − m                          ½ ((y − m)²/v − 1)
 //
-// with p± = Φ(±1). So the error of a median depends on the effective sample size of the
-// indicator 1{y ≤ q}. The density f at a quantile is estimated by a difference quotient
-// of nearby quantiles, with the bandwidth of Bofinger (1975).
+// with p± = Φ(±1). For example, the error of a median depends on the effective sample
+// size of the indicator 1{y ≤ q}. The density f at a quantile is estimated by a
+// difference quotient of nearby quantiles, with the bandwidth of Bofinger (1975).
 //
 // If the level of a quantile falls into a gap between two modes, the quantile is not a
 // smooth function of means. For example, a few draws decide in which of two symmetric
-// modes the median lies. Let e be the standard error of the level p. Therefore a second
-// difference quotient is computed from the quantiles at p ± z e, with z between about 2
-// and 3. If the two difference quotients differ by more than a factor of two, the second
-// one is used. So a gap between modes increases the standard error of the quantile only
-// if it is at a level between p − 3e and p + 3e.
+// modes the median lies. Therefore a second difference quotient is computed from the
+// quantiles at p ± z e, where e is the standard error of the level p, and z is between
+// about 2 and 3. If the two difference quotients differ by more than a factor of two, the
+// second one is used. So a gap between modes increases the standard error of the quantile
+// only if the level of the gap lies between p − 3e and p + 3e.
 //
 // If only a subset of the draws is used, the influence function is zero for all other
 // draws. For draws in the subset, the influence function is divided by the size of the
@@ -262,25 +262,27 @@ func (by Measure) part(x, w, in [][]float64) (summary, func(c, k int) (center, l
 	}
 }
 
-// Apply returns the centre and the spread of the draws x[c][k] for which in[c][k] is 1.
+// Apply returns the centre and the spread of the draws that `in` selects: in[c][k] is 1
+// if x[c][k] is used, and 0 otherwise.
 func (by Measure) Apply(x, in [][]float64) Value {
 	s, influence := by.part(x, nil, in)
 	center, log := stretches(x, influence, len(x[0]))
 	return Value{s.center, meanSE(center), s.spread, s.spread * meanSE(log)}
 }
 
-// Jumps reports whether the median or an end of the central 68 % interval of the draws
-// x[c][k] for which in[c][k] is 1 lies in a gap within the error of its level. More draws
-// do not make the error of such a quantile smaller.
+// Jumps reports whether the median or an end of the central 68 % interval of the selected
+// draws may lie in a gap between modes. The quantile function jumps at such a gap, and
+// more draws do not make the error of the quantile smaller. The argument `in` selects the
+// draws as in Apply.
 func Jumps(x, in [][]float64) bool {
 	s, _ := Quantiles.part(x, nil, in)
 	return s.jumps || s.stretches
 }
 
-// Stretches divides each chain of x into n parts and uses only the draws x[c][k] for
-// which in[c][k] is 1. Stretches returns two numbers for each part. To first order, the
-// mean of the first numbers over all parts is the error of the centre, and the mean of
-// the second numbers is the error of the logarithm of the spread.
+// Stretches divides each chain of x into n parts, and uses only the draws that `in`
+// selects. Stretches returns two numbers for each part. To first order, the mean of the
+// first numbers over all parts is the error of the centre, and the mean of the second
+// numbers is the error of the logarithm of the spread.
 func (by Measure) Stretches(x, in [][]float64, n int) (center, log [][]float64) {
 	_, influence := by.part(x, nil, in)
 	return stretches(x, influence, n)
@@ -308,13 +310,12 @@ func stretches(x [][]float64, influence func(c, k int) (center, log float64), n 
 }
 
 // Weighed compares the draws x with the same draws under weights w, whose mean is 1. Only
-// the draws x[c][k] with in[c][k] = 1 are used. Weighed returns the difference of the
-// centres, in units of the parameter, and the ratio of the spreads. Let φ and ψ be the
-// influence functions of the centre and of the logarithm of the spread, and let φ_w and
-// ψ_w be those for the weighted draws. Then the standard error of the difference of the
-// centres is equal to the standard error of the mean of φ − w φ_w. The relative standard
-// error of the ratio of the spreads is equal to the standard error of the mean of ψ − w
-// ψ_w.
+// the draws that `in` selects are used. Weighed returns the difference of the centres, in
+// units of the parameter, and the ratio of the spreads. Let φ and ψ be the influence
+// functions of the centre and of the logarithm of the spread, and let φ_w and ψ_w be
+// those for the weighted draws. Then the standard error of the difference of the centres
+// is equal to the standard error of the mean of φ − w φ_w. The relative standard error of
+// the ratio of the spreads is equal to the standard error of the mean of ψ − w ψ_w.
 //
 // Weighed also estimates the centre and the spread of the accurate posterior, which the
 // weighted draws represent. The first estimate of the centre is all.Center, the centre of

@@ -1,7 +1,7 @@
 // Filterbench solves the FitzHugh–Nagumo equations with Gaussian filters for
-// environment/bench_filters.py, which compares the results and the times with those of
-// other programs. Filterbench reads one request per line from standard input, as JSON,
-// and answers each request with one line.
+// environment/bench_filters.py, which compares the results and the computing times with
+// those of other programs. Filterbench reads one request per line from standard input, as
+// JSON, and answers each request with one line.
 package main
 
 import (

@@ -1,7 +1,7 @@
 // Likelihoodbench computes log-likelihoods and gradients for
-// environment/bench_roadrunner.py, which compares the times with those of another
-// program. Likelihoodbench reads one request per line from standard input, as JSON, and
-// answers each request with one line.
+// environment/bench_roadrunner.py, which compares the computing times with those of
+// another program. Likelihoodbench reads one request per line from standard input, as
+// JSON, and answers each request with one line.
 package main
 
 import (

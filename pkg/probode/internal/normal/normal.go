@@ -4,9 +4,9 @@
 //
 // The noise is drawn again whenever a path is computed, so fast draws are important. In
 // math/rand/v2 most of the cost of a draw is an interface call for each word. To avoid
-// interface calls, this package has its own implementation of the generator, PCG-DXSM
-// with 128 bits of state [O'Neill 2014], and of the ziggurat method with 128 strips
-// [Marsaglia & Tsang 2000].
+// interface calls, this package implements the generator and the ziggurat method itself.
+// The generator is PCG-DXSM with 128 bits of state [O'Neill 2014]. The ziggurat method
+// has 128 strips [Marsaglia & Tsang 2000].
 package normal
 
 import (

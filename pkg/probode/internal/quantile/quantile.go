@@ -2,11 +2,11 @@
 // each element. For example, each vector may be a path of an ensemble, whose elements are
 // the states at all requested times.
 //
-// If there are at most Exact vectors, the results are sample quantiles. If there are more
-// vectors, the quantiles of each element are computed from a histogram, to limit the use
-// of memory. The histogram spans twice the range of the first Exact vectors. The elements
-// are divided into tiles of the size of a cache line, which several workers process
-// independently. The result does not depend on the number of workers.
+// If the number of vectors is at most Exact, the results are sample quantiles. If there
+// are more vectors, the quantiles of each element are computed from a histogram, to limit
+// the use of memory. The histogram spans twice the range of the first Exact vectors. The
+// elements are divided into tiles of the size of a cache line, which several workers
+// process independently. The result does not depend on the number of workers.
 package quantile
 
 import (
@@ -62,9 +62,9 @@ func (s *Sketch) Add(row []float64) {
 // quantiles are NaN if there are no vectors. Suppose that there are n ≤ Exact vectors,
 // and let y[0] ≤ … ≤ y[n−1] be the sorted values of an element. The quantile of level p
 // is y[p(n−1)]. If p(n−1) is not a whole number, the quantile is interpolated linearly
-// between the two nearest of these values. With more than Exact vectors, the quantile is
-// interpolated within a bin of the histogram, and is NaN if the range of the values
-// exceeds 1e308.
+// between the two nearest of these values. If the number of vectors exceeds Exact, the
+// quantile is interpolated within a bin of the histogram, and is NaN if the range of the
+// values exceeds 1e308.
 func (s *Sketch) Quantiles() [][]float64 {
 	out := make([][]float64, len(s.levels))
 	for l := range out {

@@ -151,8 +151,8 @@ func (c *column) pick(values []float64, ranks []int, first int, found []float64,
 const (
 	// Exact is the largest number of vectors for which quantiles are exact.
 	Exact = 4096
-	// Bins is the number of bins of a histogram; two more bins count the values outside
-	// of the range of the histogram.
+	// Bins is the number of bins of a histogram; two more bins count the values below and
+	// above the range of the histogram.
 	Bins = 4096
 
 	tile  = 8   // elements that a worker takes at a time, one cache line of a row

@@ -115,14 +115,15 @@ type Step struct {
 	X, Y  []float64 // the states at A and B
 	Theta []float64
 	F     func(dst []float64, t float64, x, theta []float64) // the right-hand side
-	// To takes the step from A to t and returns the state at t. A call may overwrite Y.
+	// To repeats the step from A, but ends the step at t, and returns the state at t. A
+	// call may overwrite Y.
 	To func(t float64) ([]float64, error)
 }
 
-// Find returns the time in a step at which a condition that was false becomes true, and
-// takes the step again so that it ends at this time. The condition is true at this time,
-// and still false a few floating-point numbers earlier. If no condition becomes true, the
-// result `ok` is false, and the step still ends at B.
+// Find finds the time in a step at which a condition becomes true, and repeats the step
+// so that the step ends at this time. The condition is true at this time, and still false
+// a few floating-point numbers earlier. If no condition becomes true, the result `ok` is
+// false, and the step still ends at B.
 func (w *Watch) Find(s Step) (at float64, ok bool, err error) {
 	end, ok, err := w.within(s.A, s.B, s.Y, s.Theta)
 	if !ok && err == nil {

@@ -16,11 +16,11 @@ import (
 //	τ = 1 + 2 Σ ρₜ,  t = 1, 2, …
 //
 // where ρₜ is the autocorrelation at lag t, and the sum is truncated at the end of
-// Geyer's initial monotone sequence. Disagreement between the chains counts as
-// correlation within the chains. The result is at most S log₁₀ S, a limit that draws with
-// negative autocorrelations can reach. If all draws are equal, the result is S, as in
-// ArviZ. The result is NaN if the chains have fewer than four draws, or if any draw is
-// not finite.
+// Geyer's initial monotone sequence. If the chains disagree, the autocorrelations ρₜ are
+// larger, and the result is smaller. The result is at most S log₁₀ S, a limit that draws
+// with negative autocorrelations can reach. If all draws are equal, the result is S, as
+// in ArviZ. The result is NaN if the chains have fewer than four draws each, or if any
+// draw is not finite.
 func BulkESS(x [][]float64) float64 {
 	if !usable(x) {
 		return math.NaN()
@@ -33,7 +33,7 @@ func BulkESS(x [][]float64) float64 {
 // indicator of a draw is 1 if the draw is at most the quantile, and 0 if it is larger. If
 // all indicators are equal, for example because the quantile is the largest draw, the
 // effective sample size is the number of draws, as in ArviZ. The result is NaN if the
-// chains have fewer than four draws, or if any draw is not finite.
+// chains have fewer than four draws each, or if any draw is not finite.
 func tailESS(x [][]float64) float64 {
 	if !usable(x) {
 		return math.NaN()

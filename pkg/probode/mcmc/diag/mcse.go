@@ -13,8 +13,8 @@ import (
 //
 // The effective sample size is that of the draws themselves, not of their ranks. The
 // result has no meaning for a distribution without a finite variance. If all draws are
-// equal, the result is zero. The result is NaN if the chains have fewer than four draws,
-// or if any draw is not finite.
+// equal, the result is zero. The result is NaN if the chains have fewer than four draws
+// each, or if any draw is not finite.
 func MCSEMean(x [][]float64) float64 {
 	if !usable(x) {
 		return math.NaN()
@@ -29,8 +29,8 @@ func MCSEMean(x [][]float64) float64 {
 //	√( var(s) / ESS(s) / mean(s) ) / 2
 //
 // The result has no meaning for a distribution without a finite fourth moment. The result
-// is NaN if the chains have fewer than four draws, if any draw is not finite, or if all
-// draws are equal.
+// is NaN if the chains have fewer than four draws each, if any draw is not finite, or if
+// all draws are equal.
 func MCSESD(x [][]float64) float64 {
 	if !usable(x) {
 		return math.NaN()

@@ -22,9 +22,9 @@ import (
 // If k̂ is at most KHatLimit, the standard error of the mean of S weighted draws is
 // reliable. For a larger k̂, a reliable standard error requires an enormous S.
 //
-// A position at which the chain stayed for several iterations has several equal weights.
-// By this definition of the tail, equal weights are either all in the tail or all outside
-// it. The fit shrinks k̂ a little towards ½.
+// If a chain stayed at the same position for several iterations, the draws at this
+// position have equal weights. The tail is defined so that equal weights are either all
+// in it or all outside it. The fit shrinks k̂ a little towards ½.
 //
 // The slice logw holds the logarithms of the raw weights up to a constant. An element of
 // −Inf or NaN stands for a weight of zero. The smoothed log weights are in the same order

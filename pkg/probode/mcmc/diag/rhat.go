@@ -15,9 +15,10 @@ import (
 // The first value is computed from the normal scores of the draws, and the second one
 // from the normal scores of their distances from the median. Here W is the mean of the
 // variances within half-chains, and B/n is the variance of the means of the half-chains.
-// R̂ is near 1 for chains that have mixed; Vehtari et al. ask for less than 1.01. R̂ is
-// +Inf if every half-chain is constant but the constants differ. R̂ is NaN if the chains
-// have fewer than four draws, if any draw is not finite, or if all draws are equal.
+// R̂ is near 1 for chains that have mixed; Vehtari et al. recommend a limit of 1.01. R̂
+// is +Inf if every half-chain is constant but the constants differ. R̂ is NaN if the
+// chains have fewer than four draws each, if any draw is not finite, or if all draws are
+// equal.
 func RHat(x [][]float64) float64 {
 	if !usable(x) {
 		return math.NaN()

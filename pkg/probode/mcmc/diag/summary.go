@@ -39,7 +39,8 @@ type Summary []Marginal
 // Likewise, MCSESD is the standard error of the mean of the S terms S wₖ ((xₖ − mean)²/sd
 // − sd)/2. Both standard errors account for the weights and for the autocorrelation of
 // the draws. The effective sample sizes are those of the unweighted draws times Kish's
-// factor. R̂ ignores the weights: it measures how well the chains have mixed.
+// factor. R̂ ignores the weights, because it measures only how well the chains have
+// mixed.
 func Summarize(names []string, draws [][][]float64, logWeights [][]float64) Summary {
 	weights, kish := weights(logWeights)
 	out := make(Summary, len(names))

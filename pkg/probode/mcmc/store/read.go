@@ -142,10 +142,10 @@ func (s *set) makers() string {
 	return "chains were begun by different builds: " + strings.Join(parts, "; ")
 }
 
-// Read reads the draws that Run has written to dir: those of all chains or, if indices
-// are given, those of the chains with these indices, which begin with 0. Read returns an
-// error and no draws if one of these chains is missing or not finished, if a file is
-// damaged, or if the files are not from the same run.
+// Read reads the draws that Run has written to dir. If indices are given, counted from 0,
+// Read reads only the chains with these indices. Read returns an error and no draws if a
+// chain is missing or not finished, if a file is damaged, or if the files are not from
+// the same run.
 //
 // The names of the parameters and quantities are those that were passed to Run;
 // quantities whose names end in __ come first. The field Meta holds Options.Meta without
@@ -224,12 +224,12 @@ func Length(dir string) int {
 	return longest
 }
 
-// Merge collects the chains that one run has written to several directories, for example
-// because every chain ran on a different machine, and copies them to dst. The files are
-// copied unchanged, together with the states from which the study can be extended. Merge
-// creates dst if necessary. Chains that are already in dst count as part of the run.
-// Merge returns an error and copies nothing if a chain is missing, if a file is damaged,
-// or if the files are not from the same run.
+// Merge copies the chains of one run from several directories to dst, for example if each
+// chain ran on a different machine. The files are copied unchanged, together with the
+// states from which the study can be extended. Merge creates dst if necessary. Chains
+// that are already in dst count as part of the run. Merge returns an error and copies
+// nothing if a chain is missing, if a file is damaged, or if the files are not from the
+// same run.
 func Merge(dst string, src ...string) error {
 	dirs := slices.Clone(src)
 	if _, err := os.Stat(dst); err == nil {

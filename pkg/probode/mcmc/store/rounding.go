@@ -34,7 +34,7 @@ func isMaker(key string) bool {
 	return key == "probode" || key == "go" || key == "arch" || key == "rounding"
 }
 
-// String returns a description of the program that made the files, for messages.
+// String describes the program that made the files, for use in messages.
 func (m maker) String() string {
 	return fmt.Sprintf("probode %s, %s, %s, rounding %s", m[0].Value, m[1].Value, m[2].Value, m[3].Value)
 }

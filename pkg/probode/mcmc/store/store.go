@@ -1,5 +1,5 @@
-// Package store keeps the draws of Markov chains in files. A run can therefore be
-// stopped, killed, moved to another machine, resumed and extended.
+// Package store keeps the draws of Markov chains in files, so that a run can be stopped,
+// killed, moved to another machine, resumed and extended.
 //
 // [Run] writes the draws to a directory, [Merge] collects chains from several
 // directories, and [Read] reads the draws. The files have the format of CmdStan, which
@@ -18,12 +18,12 @@ import (
 // Options determine what Run writes in addition to the draws, and how often it saves the
 // state.
 type Options struct {
-	// Meta describes the model and other information that users of the draws should have.
-	// Each field becomes a comment line in the files, of the form "# key = value"; ArviZ
-	// lists these lines among the attributes of the data. A key consists of letters,
-	// digits and _, and differs from the keys that Run writes itself. A value is one line
-	// without control characters. The key "note", which may occur several times, is for
-	// whole sentences: Read returns them as Chains.Notes.
+	// Meta contains information for users of the draws, such as a description of the
+	// model. Each field becomes a comment line in the files, of the form "# key = value";
+	// ArviZ lists these lines among the attributes of the data. A key consists of
+	// letters, digits and _, and differs from the keys that Run writes itself. A value is
+	// one line without control characters. The key "note", which may occur several times,
+	// is for whole sentences: Read returns them as Chains.Notes.
 	//
 	// A chain is resumed only if Meta has not changed.
 	Meta []mcmc.Field
@@ -58,24 +58,24 @@ type Options struct {
 // Until a chain is finished, its draws are in a file such as chain-1.csv.part. The file
 // chain-1.state holds everything that is needed to continue the chain. This file is saved
 // at intervals of Options.Checkpoint and when ctx is done. If ctx is done before all
-// chains that the call runs are finished, Run returns ctx.Err(); otherwise it returns
-// nil. If all chains were finished before the call, Run returns at once. The process that
-// runs the chain holds a lock on chain-1.lock.
+// chains of this call are finished, Run returns ctx.Err(); otherwise it returns nil. If
+// all chains were finished before the call, Run returns at once. The process that runs
+// the chain holds a lock on chain-1.lock.
 //
-// If Draws is larger than in the run in dir, Run extends that run, whether or not it is
-// finished: Run adds the missing draws, and the files become those of a run with the new
-// number of draws.
+// If Draws is larger than when the run in dir was started, Run extends that run, whether
+// or not it is finished: Run adds the missing draws, and the files become those of a run
+// with the new number of draws.
 //
 // Run refuses to continue, and changes nothing, if a file is damaged, has another version
 // of the format or does not belong to this package. Run also refuses to continue if the
 // draws in dir were made with other settings, names or fields of Meta, or if another
 // process is working on a chain. Before Run resumes a chain, it computes the log density
-// again (see [Evaluator]) and repeats the last few iterations before the save. The chain
-// continues only if the results agree, bit for bit, with the saved log density and the
-// saved state. A new version of the program can therefore resume a chain begun by an
-// earlier version, provided that both versions compute the same numbers. If a new version
-// resumes a chain, a note in the file names this version. If the numbers differ, Run
-// returns an error, which says whether rounding can explain the difference.
+// again (see [Evaluator]) and repeats the last few iterations before the state was saved.
+// The chain continues only if the results agree, bit for bit, with the saved log density
+// and the saved state. A new version of the program can therefore resume a chain begun by
+// an earlier version, provided that both versions compute the same numbers. If a new
+// version resumes a chain, a note in the file names this version. If the results do not
+// agree, Run returns an error, which says whether rounding can explain the difference.
 //
 // Run returns an error if no suitable starting point is found for a chain, if a file
 // cannot be written, or if a setting is out of range. Everything that was saved before

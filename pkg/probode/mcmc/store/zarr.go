@@ -25,13 +25,13 @@ import (
 //	arviz.from_zarr("lynx.zarr")
 //
 // The group "posterior" holds the parameters and the generated quantities. The group
-// "sample_stats" holds the quantities whose names end in __. In the store, their names do
-// not have this suffix. The group "log_likelihood" holds the quantities log_lik.1,
-// log_lik.2 and so on, if there are any. Every variable has the dimensions chain and
-// draw, and one further dimension for each of its indices. Names are changed in the same
-// way as the names of columns: see Run. A variable whose name was changed has its
-// original name in the attribute long_name. Numbers are stored in 64 bits, neither
-// rounded nor compressed.
+// "sample_stats" holds the quantities whose names end in __. WriteZarr removes the suffix
+// __ from the names of these quantities. The group "log_likelihood" holds the quantities
+// log_lik.1, log_lik.2 and so on, if there are any. Every variable has the dimensions
+// chain and draw, and one further dimension for each of its indices. Names are changed in
+// the same way as the column names in the files of Run. A variable whose name was changed
+// has its original name in the attribute long_name. Numbers are stored in 64 bits,
+// neither rounded nor compressed.
 //
 // The folder appears only once it has been written completely. WriteZarr replaces an
 // existing folder only if WriteZarr itself wrote that folder, and otherwise returns an

@@ -26,14 +26,14 @@ type Surface struct {
 // The matrix Σ̂ is the covariance of the sample. The formula is Scott's rule along the
 // principal axes of the sample (Scott, Multivariate Density Estimation, 1992, §6.3). The
 // factor f multiplies the width of the kernels; f = 0 means 1. The n draws of a Markov
-// chain contain less information than n independent draws. Therefore the estimate with f
-// = 1 is too rough for a Markov chain; f > 1 makes it smoother.
+// chain contain less information than n independent draws. For a Markov chain the
+// estimate with f = 1 is therefore too rough; a larger f makes the estimate smoother.
 //
-// The grid has m × m points, where m = 0 means 128, and extends four standard deviations
-// of the kernel beyond the sample, so that it contains almost all of the mass. Plane
-// panics if x and y differ in length, or if f or m is negative. Plane returns an error if
-// there are fewer than three points, if a value is not finite, or if all points lie on
-// one line.
+// The grid has m × m points, where m = 0 means 128. The grid extends four standard
+// deviations of the kernel beyond the sample, so that it contains almost all of the mass.
+// Plane panics if x and y differ in length, or if f or m is negative. Plane returns an
+// error if there are fewer than three points, if a value is not finite, or if all points
+// lie on one line.
 func Plane(x, y []float64, f float64, m int) (Surface, error) {
 	if len(x) != len(y) || f < 0 || m < 0 {
 		panic(fmt.Sprintf("kde: x has length %d, y has length %d, the factor is %v, and the number of points is %d: want equal lengths, and a factor and a number of points ≥ 0", len(x), len(y), f, m))
