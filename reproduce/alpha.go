@@ -124,7 +124,7 @@ The same ξ is used for all α; ± is the Monte Carlo standard error. Points whe
 }
 
 // paletteOffset returns the index in the palette at which the colours for the methods in
-// a panel begin. The three explicit methods come first in the figure.
+// a panel begin. The first three colours belong to the three explicit methods.
 func paletteOffset(lin string) int {
 	if lin == "none" {
 		return 0
@@ -183,9 +183,8 @@ func alphaCurveSection(s *study, sec *section, tables []*table) {
 						top = v
 					}
 				}
-				// The score is a sum over the grid. The score is divided by the number of
-				// grid points, so that curves for different step sizes can be compared on
-				// one axis.
+				// The score is a sum over all grid points. Division by the number of grid
+				// points makes the curves for different step sizes comparable.
 				n := 20 / number(h)
 				for i := range y {
 					y[i] = (y[i] - top) / n

@@ -101,8 +101,8 @@ func computeFig2(ctx context.Context, s *study) error {
 					for i := range n {
 						d := kept[(i+1)*len(kept)/n-1]
 						// Rounding to five decimal places halves the size of the file.
-						// Even two decimal places would be enough to resolve the width of
-						// the posterior.
+						// The posterior is so wide that even two decimal places would be
+						// enough.
 						draws.add(m.name, scheme.String(), h, chain+1, i+1, short(d[0]), short(d[1]), short(d[2]))
 					}
 				}
@@ -110,9 +110,10 @@ func computeFig2(ctx context.Context, s *study) error {
 		}
 	}
 
-	// Run the scheme of the appendix with two other, non-adaptive proposals: one with
-	// steps of the initial length, and one with steps 30 times shorter. Run the correct
-	// scheme as well, for comparison.
+	// The scheme of the appendix is run again with two proposals that are not adapted.
+	// The steps of the first proposal have the initial length. The steps of the second
+	// proposal are shorter by a factor of 30. For comparison, the correct scheme is run
+	// with the same proposals.
 	for _, scale := range []float64{1, 1. / 30} {
 		fixed := mcmc.AdaptiveMetropolis{AdaptAfter: -1}
 		for _, v := range proposal.Scale {
@@ -228,8 +229,8 @@ func limits(x []float64) (lo, hi float64) {
 	return lo - margin, hi + margin
 }
 
-// The function intervals() draws the values in the table `fig2`, with a row of panels for
-// each method and a column for each parameter.
+// The function intervals() draws the posterior intervals in the table `fig2`. Each method
+// has a row of panels, and each parameter has a column of panels.
 func intervals(t *table, titles map[string]string) viz.Figure {
 	f := viz.Figure{Title: "Posteriors against the step size", Columns: 3, Width: 1100, Height: 620}
 	truth := map[string]float64{"theta1": 0.2, "theta2": 0.2, "theta3": 3}

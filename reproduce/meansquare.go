@@ -46,8 +46,8 @@ func computeMeanSquare(ctx context.Context, s *study) error {
 	return s.save(t)
 }
 
-// meanSquareError estimates E max_i ‖Z_i − x(t_i)‖² and its standard error from n paths;
-// it returns NaN if a path diverges, because the mean does not exist in this case.
+// meanSquareError estimates E max_i ‖Z_i − x(t_i)‖² and its standard error from n paths.
+// If a path diverges, both results are NaN.
 func meanSquareError(ctx context.Context, solver *probode.Solver, ref []float64, factor, n int, s *study) (ms, se float64, err error) {
 	type block struct{ sum, sum2 float64 }
 	const size = 8

@@ -53,8 +53,9 @@ func computeOrders(ctx context.Context, s *study) error {
 	return s.save(t)
 }
 
-// maxError returns max_i ‖Z_i − x(t_i)‖ for a path with two components. In each interval
-// of the grid of the path, the reference solution has `factor` intervals.
+// maxError returns max_i ‖Z_i − x(t_i)‖ for a path with two components. The reference
+// solution is given on a finer grid, in which each step of the path is divided into
+// `factor` steps.
 func maxError(z, ref []float64, factor int) float64 {
 	var worst float64
 	for i := 0; 2*i < len(z); i++ {

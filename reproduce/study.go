@@ -20,8 +20,8 @@ type experiment struct {
 	section func(s *study, sec *section, tables []*table) // made from the files; fig1 draws its paths again from the seed
 }
 
-// A study is one run of the program: its settings, and the results that several
-// experiments use.
+// A study holds the settings of one run of the program, and the data and models that
+// several experiments use.
 type study struct {
 	seed       uint64
 	quick      bool

@@ -139,7 +139,8 @@ func playground(ctx context.Context) ([]file, error) {
 		folder+"echarts.min.js", folder+"echarts-LICENSE", folder+"echarts-NOTICE", "LICENSE")
 }
 
-// The function read() reads files from the checkout and appends them to the list.
+// The function read() reads the files at the given paths, and appends them to the
+// argument `files`.
 func read(files []file, paths ...string) ([]file, error) {
 	for _, path := range paths {
 		data, err := os.ReadFile(path)
@@ -152,10 +153,10 @@ func read(files []file, paths ...string) ([]file, error) {
 }
 
 // The function build() compiles the program for an operating system and a processor
-// architecture, and returns it. The program contains neither the paths of source files
-// nor information about the checkout, so that every machine builds the same program. The
-// program is compiled for the oldest processor that Go supports, so that every build
-// rounds floating-point numbers in the same way.
+// architecture, and returns the executable file. The program contains neither the paths
+// of source files nor information about the checkout, so that every machine builds the
+// same program. The program is compiled for the oldest processor that Go supports, so
+// that every build rounds floating-point numbers in the same way.
 func build(ctx context.Context, version, system, arch string) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "probode-release-")
 	if err != nil {

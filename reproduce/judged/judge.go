@@ -43,8 +43,7 @@ const (
 	accurate = 1e-3
 )
 
-// A result holds everything that was computed about a problem. Values that could not be
-// computed are missing.
+// A result holds the values that could be computed for a problem.
 type result struct {
 	Name                                         string
 	States, Parameters, Measurements, Conditions int
@@ -264,9 +263,9 @@ func (b *byMethod) unused() bool {
 	return len(b.Losses) > 0 && !slices.ContainsFunc(b.Losses, func(l loss) bool { return l.Failed != "" || l.D != 0 })
 }
 
-// The method certify() searches for the loosest tolerance that is certified, among those
-// at which D is below the threshold. The search stops when the fraction `until` of the
-// time budget has been used.
+// The method certify() searches for the loosest tolerance that can be certified. It tries
+// only tolerances at which D is below the threshold. The search stops when the fraction
+// `until` of the time budget has been used.
 func (b *byMethod) certify(p *model.File, theta []float64, clock *budget, until float64) {
 	ctx, cancel := clock.until(until)
 	defer cancel()
@@ -330,8 +329,9 @@ func certificate(ctx context.Context, p *bayes.Posterior, name string, tolerance
 	return fmt.Sprintf("at %.0e the bound is %.2g", tolerance, m.Bound)
 }
 
-// For a tolerance that is sufficient at the best point, the method elsewhere() counts the
-// other end points at which D is also small enough.
+// The method elsewhere() computes D at the other end points, with the tolerance that is
+// sufficient at the best point. The method counts the end points at which D is small
+// enough.
 func (b *byMethod) elsewhere(p *model.File, points [][]float64, clock *budget) {
 	tolerance := cmp.Or(b.Enough, b.SmallD)
 	if tolerance == 0 {
@@ -350,8 +350,8 @@ func (b *byMethod) elsewhere(p *model.File, points [][]float64, clock *budget) {
 	}
 }
 
-// The function why() returns the reason for the error err. If ctx has ended, this reason
-// is the cause of the cancellation; otherwise the reason is the first line of the message
+// The function why() returns the reason for the error err. If ctx has ended, the reason
+// is the cause of the cancellation. Otherwise the reason is the first line of the message
 // of err.
 func why(ctx context.Context, err error) string {
 	if ctx.Err() != nil {

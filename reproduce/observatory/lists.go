@@ -9,8 +9,8 @@ import (
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
-// This file lists the methods, problems and rules of the study. Every method, problem and
-// rule in these lists appears in all tables and figures.
+// This file lists the methods, problems and rules of the study. The tables and figures
+// cover every method, problem and rule in these lists.
 
 // An entrant is a method, together with the kind of grid on which the method is tested.
 type entrant struct {
@@ -41,7 +41,7 @@ func (e *entrant) method() probode.Method {
 	return m
 }
 
-// A subject is a problem and its kind.
+// A subject is a test problem. The field `kind` describes the behaviour of its solution.
 type subject struct {
 	kind string
 	name string // "" for the name of the problem

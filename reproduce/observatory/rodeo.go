@@ -66,8 +66,8 @@ func seirah() *probode.Problem {
 	}
 }
 
-// P and M are measured alternately. So the function everySecond() removes the values of M
-// at the first, third, … time, and those of P at the second, fourth, … time.
+// P and M are measured alternately. The function everySecond() removes the values of M at
+// the first, third, … time, and those of P at the second, fourth, … time.
 func everySecond(of func(*bayes.Data) *bayes.Posterior) func(*bayes.Data) *bayes.Posterior {
 	return func(data *bayes.Data) *bayes.Posterior {
 		for i, y := range data.Y {
@@ -78,8 +78,8 @@ func everySecond(of func(*bayes.Data) *bayes.Posterior) func(*bayes.Data) *bayes
 }
 
 // The list `ofRodeo` contains an inference problem for each of these three models. The
-// parameters have log-normal priors around the true values, and initial values that may
-// be negative have normal priors. The priors are narrower than those that the authors
+// parameters have log-normal priors around their true values. An initial value that can
+// be negative has a normal prior. The priors are narrower than those that the authors
 // use, because the chains are short here.
 var ofRodeo = []question{
 	{name: "rodeo: FitzHugh–Nagumo", truth: longFitzHughNagumo, times: append([]float64{0}, every(1, 40)...), step: 0.1,
