@@ -52,10 +52,10 @@ func endless(err error) (e *trigger.EndlessError) {
 	return e
 }
 
-// If a solve of the Hybrid fails with the error e, the problem itself is solved. The
-// argument err is the error of this second solve. The function because() returns an error
-// that names both reasons. If err is nil, or says that a context has ended, the result is
-// err.
+// If a solve of Problem.Hybrid fails with the error e, the original problem is solved.
+// The argument err is the error of the solve of the original problem. The function
+// because() combines the two errors. If err is nil, or says that a context has ended, the
+// result is err.
 func because(err error, e *trigger.EndlessError) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -102,8 +102,8 @@ func (h *hybridPath) wide(dst []float64) []float64 {
 	return h.states
 }
 
-// At each time, the slice `from` contains a state with h.all components. The method
-// narrow() copies the first d components to dst.
+// The slice `from` contains states with h.all components. The method narrow() copies the
+// first d components of each state to dst.
 func (h *hybridPath) narrow(dst, from []float64) {
 	for n := range len(dst) / h.d {
 		copy(row(dst, n, h.d), row(from, n, h.all)[:h.d])

@@ -157,15 +157,16 @@ func (p *Interpolator) Row(dst, z []float64, n int) {
 // a few steps after the requested time.
 func (p *Interpolator) Last(n int) int { return p.first[n] + max(0, len(p.weights[n])-1) }
 
-// If event times depend on θ, grid points move, and states at fixed times change with
-// them. Let P be the polynomial through the points (t_j, Z_j). The derivative of P(t)
-// with respect to t_j is −P′(t_j) w_j(t). This formula holds because the derivative is a
-// polynomial in t that is equal to −P′(t_j) at t_j, and zero at the other points.
+// If event times depend on θ, the grid points move with θ. This movement changes the
+// interpolated states at fixed times. Let P be the polynomial through the points (t_j,
+// Z_j). The derivative of P(t) with respect to t_j is −P′(t_j) w_j(t). This formula holds
+// because the derivative is a polynomial in t that is equal to −P′(t_j) at t_j, and zero
+// at the other points.
 
-// The function still() subtracts from ddst the part that is due to the movement of the
-// points. Before the call, ddst holds the derivatives of the states at moving points;
-// after it, the derivatives at fixed times. The argument `dt` holds the derivatives of the
-// times of all grid points.
+// The function still() removes the effect of moving grid points from ddst. Before the
+// call, ddst holds the derivatives of the states at moving points; after it, the
+// derivatives at fixed times. The argument `dt` holds the derivatives of the times of all
+// grid points.
 func (p *Interpolator) still(ddst, z, dt []float64) {
 	rate := make([]float64, p.d)
 	for n := range p.first {
@@ -191,8 +192,8 @@ func (p *Interpolator) each(n int, do func(i int, w float64)) {
 
 // The method scatter() applies the transposes of the linear maps that are defined by At()
 // and still(). The argument w is a gradient with respect to the states at all times. The
-// method adds the corresponding gradient with respect to the path z to dz and, unless dt
-// is nil, the gradient with respect to the grid times to dt.
+// method adds the corresponding gradient with respect to the path z to dz. If dt is not
+// nil, the method also adds the gradient with respect to the grid times to dt.
 func (p *Interpolator) scatter(dz, dt, w, z []float64) {
 	if dt != nil && p.slope == nil {
 		p.slope = make([]float64, p.d)

@@ -61,9 +61,9 @@ type doubled struct {
 
 // The type `doubling` estimates the local errors of a method on the grid g. Each step is
 // compared with two steps of half the length. The resulting estimates have the same order
-// as the method. The estimate from an embedded formula has a lower order, so it can be
-// used to choose steps but not to scale noise. On the FitzHugh–Nagumo problem, for
-// example, the embedded estimate of Radau5 is fifty times too large at a tolerance of
+// as the method. An embedded formula gives an estimate of lower order, which is good
+// enough for choosing steps but not for scaling noise. On the FitzHugh–Nagumo problem,
+// for example, the embedded estimate of Radau5 is fifty times too large at a tolerance of
 // 10⁻³, and 300 times too large at 10⁻⁵.
 type doubling struct {
 	g    *Grid

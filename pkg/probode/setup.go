@@ -50,7 +50,7 @@ func (s Setup) NeedsMethod() bool {
 	return !ok || m.NeedsMethod()
 }
 
-// A gridder is a Mesh that has a grid.
+// A gridder is a Mesh whose grid can be computed by the method grid().
 type gridder interface {
 	Mesh
 	grid(ctx context.Context, p *Problem, m Method, theta, times []float64) (*Grid, error)

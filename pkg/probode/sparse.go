@@ -88,8 +88,8 @@ func crowded(a []float64, limit int) bool {
 	return n > limit
 }
 
-// factorizeSparse does the same as factorizeDense. The matrix and the pattern are those
-// that the method read() has stored.
+// factorizeSparse does the same as factorizeDense, for the matrix and the pattern that
+// the method read() has stored.
 func (f *LU) factorizeSparse() bool {
 	d, a, w := f.d, f.a, f.words
 	for k := range d {

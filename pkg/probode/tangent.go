@@ -151,8 +151,8 @@ func Differences(dst, ddst, theta, dtheta []float64, states func(dst, theta []fl
 	return states(dst, theta)
 }
 
-// reachOf returns the number r such that the largest relative change of a component is
-// 100 % in a step from theta to theta + r × along.
+// reachOf returns a number r: in a step from theta to theta + r × along, the largest
+// relative change of a component is 100 %.
 func reachOf(theta, along []float64) float64 {
 	var most float64
 	for k, v := range along {
@@ -266,7 +266,8 @@ func (w *tangentRun) step(i, seg int, x, next, theta, xi []float64) error {
 	}
 	var scale []float64
 	if s.scaling == ScaleLocal {
-		// The numerical method is differentiated at the state before the noise is added.
+		// The noise is subtracted, because the step is differentiated at the state
+		// without noise.
 		if xi != nil {
 			copy(w.x, next)
 			for k, v := range xi {

@@ -99,14 +99,15 @@ func (t Tolerance) worst(local, x, next, peak []float64, part float64) float64 {
 	worst, top := 0., vector.MaxAbs(peak)
 	if top == 0 {
 		// If the state is zero at the beginning of a step, the relative error of the step
-		// may be the same for every length of the step. An example is x′ = t⁵. The error
-		// is then compared with the size that the state would reach over the whole span.
+		// may be the same for every length of the step. An example is x′ = t⁵. If the
+		// state is zero, the error of the step is compared with the size that the state
+		// would reach over the whole span.
 		top = min(vector.MaxAbs(next)/part, math.MaxFloat64)
 	}
 	top = max(top, vector.MaxAbs(next))
 	for k, e := range local {
-		// Comparisons are much faster than the built-in function max, which treats NaN
-		// and −0 separately.
+		// The built-in function max would be much slower than these comparisons, because
+		// it treats NaN and −0 separately.
 		r := math.Abs(e) / t.size(k, x[k], next[k], peak[k], top)
 		if !(r <= worst) {
 			if worst = r; e != e {
