@@ -49,8 +49,8 @@ type system struct {
 	events  []equations.Event // Time contains parameters only, Jumps also time and states
 
 	// The field `switches` holds formulas for the times at which a condition in the
-	// right-hand sides changes. The formulas contain only parameters. No step of the
-	// solver should cross one of these times.
+	// right-hand sides changes. The formulas contain only parameters. The solver should
+	// end a step at each of these times.
 	switches []*expr.Node
 }
 
@@ -69,8 +69,8 @@ type increase struct {
 	formula *expr.Node
 }
 
-// The type `lowering` contains the equations of a model under one condition while the
-// method lower() derives these equations.
+// The type `lowering` holds the intermediate results of the method lower() for one
+// condition.
 type lowering struct {
 	*index
 	system
