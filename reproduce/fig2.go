@@ -17,7 +17,8 @@ import (
 )
 
 // The experiment `fig2` makes figure 2, which shows the posterior of (θ2, θ3) for the two
-// Euler methods, each in its classical and its probabilistic form, at four step sizes.
+// Euler methods. Each method is used in its classical and in its probabilistic form, at
+// four step sizes.
 var fig2 = experiment{
 	name: "fig2", title: "Figure 2: posteriors", tables: []string{"fig2", "fig2_draws", "fig2_proposal"},
 	compute: computeFig2, section: fig2Section,

@@ -94,9 +94,9 @@ for Adams–Bashforth of s steps it is 2s.`)
 			}
 			h, ms := g.floats("h"), g.floats("ms_error")
 			// The slope is computed from the errors at the smallest step size and at a
-			// step size four times as large. At such small step sizes, the slope is close
-			// to its limit. The factor of four between the step sizes keeps the Monte
-			// Carlo error of the slope small.
+			// step size four times as large. At small step sizes, the slope is close to
+			// its limit. The factor of four between the step sizes keeps the Monte Carlo
+			// error of the slope small.
 			k := len(ms) - 1
 			slope := math.Log(ms[k-2]/ms[k]) / math.Log(h[k-2]/h[k])
 			slopes[m+lin] = slope

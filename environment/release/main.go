@@ -74,7 +74,7 @@ func versionOf(changelog string) (string, error) {
 	return string(found[1]), nil
 }
 
-// The function release() builds the archives and their checksums.
+// The function release() builds the archives and computes their checksums.
 func release(ctx context.Context, version, out string, targets []string) error {
 	for _, t := range targets {
 		if !slices.Contains(everywhere, t) {
@@ -180,8 +180,8 @@ type file struct {
 	mode int64
 }
 
-// The variable `epoch` is the modification time of every file in an archive, the earliest
-// that zip can store.
+// The variable `epoch` is the modification time of every file in an archive. It is the
+// earliest time that the zip format can store.
 var epoch = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func tarball(folder string, files []file) ([]byte, error) {

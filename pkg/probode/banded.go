@@ -83,9 +83,9 @@ func (f *LU) solveBanded(b []float64) {
 
 // Diffusion in one dimension with one or two components leads to matrices with at most
 // two diagonals on either side of the main diagonal. The factorisation of such a matrix
-// keeps the current rows in registers. Step k uses three rows. Two of them come from step
-// k−1 and have elements in the columns k … k+3. The third is row k+2 of cI − J, which has
-// elements in the columns k … k+4. The pivot row is divided by its pivot, so that the
+// keeps the current rows in registers. Step k uses three rows. Two rows come from step
+// k−1 and have elements in the columns k … k+3. The third row is row k+2 of cI − J, which
+// has elements in the columns k … k+4. The pivot row is divided by its pivot, so that the
 // critical path of a solve contains only one multiplication and one subtraction for each
 // row. Row k of the storage is
 //

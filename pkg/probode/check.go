@@ -197,8 +197,8 @@ func (p *Problem) CheckJacobian(t float64, x, theta []float64) error {
 // checkBand computes dense one-sided differences at (t, x, θ), and looks for entries
 // outside the declared band.
 //
-// In more than 400 dimensions, the dense matrix would cost too much. Instead, checkBand
-// increments a few components of x, and checks that f changes only within the band.
+// In more than 400 dimensions, the dense matrix would cost too much, so checkBand
+// increments only a few components of x and checks that f changes only within the band.
 func (p *Problem) checkBand(t float64, x, theta []float64) error {
 	if p.Band == nil {
 		return nil

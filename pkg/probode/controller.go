@@ -226,8 +226,9 @@ func (c *controller) notice() {
 // The method first() returns the length of the first step. This length is a hundredth of
 // the time in which the state would double at its present rate of change [HNW93, §II.4].
 // The norms of the state and of its derivative are computed in units of the tolerance. If
-// f depends on t, and changes suddenly during such a step, the first step is shorter.
-// There must be no event between the current time and the time in the argument `end`.
+// f depends on t, and changes suddenly before the end of the first step, a shorter length
+// is chosen. There must be no event between the current time and the time in the argument
+// `end`.
 func (c *controller) first(end float64) float64 {
 	span, t := c.p.Span[1]-c.p.Span[0], c.g.t[len(c.g.t)-1]
 	c.p.F(c.next, t, c.x, c.theta)

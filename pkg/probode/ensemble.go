@@ -352,7 +352,7 @@ func Ordered[T any](ctx context.Context, n, workers int, work func(w, i int) T, 
 		defer close(tickets)
 		for i := range n {
 			// If both cases of a select statement are ready, Go chooses one of them at
-			// random. For this reason the context is checked before the select statement.
+			// random, so a check of the context must come first.
 			if inner.Err() != nil {
 				return
 			}

@@ -7,15 +7,15 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// Between the grid points a path is the polynomial through neighbouring points. With q+1
-// points, where q is the order of the method, the O(h^{q+1}) error of the interpolation
-// decreases faster than the O(h^q) error at the grid points. But the error constants of
-// Runge–Kutta methods are so small that, with steps of practical size, the error of the
-// interpolation would dominate. With one more point, the error of the interpolation is
-// small enough for all methods up to order 4. A path then has the order of its method at
-// every time, and steps need not end at the observation times. Hermite interpolation
-// needs fewer points, but needs f at each of them. On a stiff problem, a small error of
-// the state causes a large error of f.
+// Between grid points, a path is interpolated by a polynomial through neighbouring grid
+// points. With q+1 points, where q is the order of the method, the O(h^{q+1}) error of
+// the interpolation decreases faster than the O(h^q) error at the grid points. But the
+// error constants of Runge–Kutta methods are so small that, with steps of practical size,
+// the error of the interpolation would dominate. With one more point, the error of the
+// interpolation is small enough for all methods up to order 4. A path then has the order
+// of its method at every time, and steps need not end at the observation times. Hermite
+// interpolation needs fewer points, but needs f at each of them. On a stiff problem, a
+// small error of the state causes a large error of f.
 
 // An Interpolator computes the states of paths at given times, which need not be grid
 // points. The value of an Interpolator at time t is the Lagrange polynomial
@@ -214,8 +214,8 @@ func (p *Interpolator) scatter(dz, dt, w, z []float64) {
 }
 
 // The method rate() writes P′(tᵢ) = Σ_j (Z_j − Zᵢ) ℓ_j′(tᵢ) to dst, where P is the
-// polynomial that is used at the time with index n. If that time coincides with grid
-// point i, P is the polynomial that is used in the neighbourhood of that point.
+// polynomial that is used at the time with index n. If the time with index n coincides
+// with grid point i, P is the polynomial that is used near this grid point.
 func (p *Interpolator) rate(dst, z []float64, n, i int) {
 	seg := &p.g.seg[p.g.segment(i)]
 	degree := min(p.degree, seg.to-seg.from)

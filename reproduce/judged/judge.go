@@ -88,8 +88,8 @@ type budget struct {
 	begin, limit time.Duration
 }
 
-// errTime is the reason for cancelling a context when its budget of processor time is
-// used up.
+// If the budget of processor time is used up, the context is cancelled with the reason
+// errTime.
 var errTime = errors.New("not done in time")
 
 // The method until() returns a context that ends when the given fraction of the time is
@@ -263,9 +263,9 @@ func (b *byMethod) unused() bool {
 	return len(b.Losses) > 0 && !slices.ContainsFunc(b.Losses, func(l loss) bool { return l.Failed != "" || l.D != 0 })
 }
 
-// The method certify() searches for the loosest tolerance that can be certified. It tries
-// only tolerances at which D is below the threshold. The search stops when the fraction
-// `until` of the time budget has been used.
+// The method certify() searches for the loosest tolerance that can be certified. The
+// method tries only tolerances at which D is below the threshold. The search stops when
+// the fraction `until` of the time budget has been used.
 func (b *byMethod) certify(p *model.File, theta []float64, clock *budget, until float64) {
 	ctx, cancel := clock.until(until)
 	defer cancel()

@@ -210,7 +210,7 @@ func (o *observatory) answersPart(answers []answer) (string, error) {
 	return p.String(), p.Err
 }
 
-// cellsTable lists the cells, with the verdicts on the rule that is shown.
+// cellsTable lists the cells, with an assessment of the rule that the page shows.
 func cellsTable(rows []row) string {
 	var lines [][]string
 	for i := range rows {

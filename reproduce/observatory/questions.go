@@ -26,7 +26,7 @@ type question struct {
 	name string
 	// The function make() returns the model for given data. The data are simulated at the
 	// given times from the problem that the function truth() returns. The function
-	// observe() draws an observation of a state.
+	// observe() draws the measurements at one time, for the state x.
 	make    func(data *bayes.Data) *bayes.Posterior
 	truth   func() *probode.Problem
 	times   []float64

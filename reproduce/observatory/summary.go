@@ -6,7 +6,7 @@ import (
 )
 
 // A brief is the row of the summary for one cell. The row contains the results of the
-// classical method. It also assesses two rules: the rule that the page shows for the
+// classical method. The row also assesses two rules: the rule that the page shows for the
 // method, and the rule of the paper.
 type brief struct {
 	solved

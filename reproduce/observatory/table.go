@@ -167,7 +167,7 @@ func (l *ledger[T]) add(rows ...T) error {
 }
 
 // For each row, the function place() returns a list of numbers. The method arrange()
-// sorts the rows by these lists. Rows whose list contains a negative number are removed.
+// sorts the rows by these lists. A row is removed if its list contains a negative number.
 func (l *ledger[T]) arrange(place func(*T) []float64) error {
 	l.rows = slices.DeleteFunc(l.rows, func(r T) bool { return slices.Min(place(&r)) < 0 })
 	slices.SortStableFunc(l.rows, func(a, b T) int { return slices.Compare(place(&a), place(&b)) })

@@ -63,8 +63,8 @@ func newTruth(ctx context.Context, s *subject, others int, seed uint64) (*truth,
 
 // The method coarsest() finds the smallest number of steps, among the numbers 20 × 2ⁿ,
 // with which the trapezoidal rule (AM1) is accurate enough. The root mean square error
-// must be at most 10 %, relative to the size of each component. Grids with twice and four
-// times this number of steps are also used.
+// must be at most 10 %, relative to the size of each component. The study also uses grids
+// with two and four times as many steps.
 func (t *truth) coarsest() error {
 	const most = 20 << 9
 	for n := observed; n <= most; n *= 2 {

@@ -126,8 +126,8 @@ func (l *lowering) observable(d *Observation) *observable {
 		out.formula = l.increase(o.id, out.formula, d).Simplify()
 		f = out.formula
 	}
-	// If the formula of the noise contains the ID of the observable, the ID stands for the
-	// formula of the observable, unless the model itself defines that ID.
+	// In the formula of the noise, the ID of the observable stands for the formula of the
+	// observable, unless the model itself defines this ID.
 	if !l.isModels(o.id) {
 		by[o.id] = f
 	}

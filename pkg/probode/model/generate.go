@@ -184,10 +184,10 @@ func (g *generator) jump(b *strings.Builder, jumps []equations.Jump) {
 
 // The method gradient() returns statements that differentiate a weighted sum of
 // expressions. The statements add the derivatives with respect to the parameters to the
-// slice dtheta. They add the derivatives with respect to the states to another slice,
-// whose name is the argument `dx`. The statements return the derivative with respect to
-// t. If the argument `check` is true and a derivative is NaN, the statements add nothing
-// and return NaN.
+// slice dtheta. The argument `dx` is the name of the slice to which the statements add
+// the derivatives with respect to the states. The statements return the derivative with
+// respect to t. If the argument `check` is true and a derivative is NaN, the statements
+// add nothing and return NaN.
 func (g *generator) gradient(of []*expr.Node, weight, dx string, check bool) string {
 	inputs, to := []string{expr.Time}, []string{"t"}
 	for i, id := range g.s.states {

@@ -42,8 +42,8 @@ type system struct {
 	states []string
 
 	// The field `initial` contains formulas for the values at the start. If there is a
-	// preequilibration, a state in one of these formulas stands for its value in the
-	// steady state.
+	// preequilibration, the name of a state in these formulas means the value of this
+	// state in the steady state.
 	initial []*expr.Node
 	rates   []*expr.Node
 	events  []equations.Event // Time contains parameters only, Jumps also time and states

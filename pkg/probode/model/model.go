@@ -166,8 +166,8 @@ func builtIn(name string) bool {
 }
 
 // The function numbers() lists the formulas for the parameters of a distribution, except
-// its location. The formulas have the order of the method Own of [bayes.Likelihood].
-// Formulas that are nil are omitted.
+// its location. The formulas are in the same order as the results of the method Own of
+// [bayes.Likelihood]. Formulas that are nil are omitted.
 func numbers(freedom, noise *expr.Node) []*expr.Node {
 	return slices.DeleteFunc([]*expr.Node{freedom, noise}, func(n *expr.Node) bool { return n == nil })
 }

@@ -19,9 +19,9 @@ import (
 )
 
 // A steadyFinder finds the steady state that the solution of a problem approaches from
-// its initial state. It also computes the derivatives of the steady state with respect to
-// θ. The steadyFinder stores the last result, because many solves need the steady state
-// at the same θ. Any number of goroutines may use a steadyFinder.
+// its initial state. A steadyFinder also computes the derivatives of the steady state
+// with respect to θ. The steadyFinder stores the last result, because many solves need
+// the steady state at the same θ. Any number of goroutines may use a steadyFinder.
 type steadyFinder struct {
 	q     *probode.Problem
 	along []int // elements of θ on which the states depend
