@@ -25,7 +25,7 @@ var fig2 = experiment{
 }
 
 // The appendix of the paper does not state the proposal distribution, although the
-// proposal affects the distribution from which the scheme samples. Here the proposal is a
+// proposal affects the distribution from which the scheme samples. This program uses a
 // Gaussian random walk. For the first 1000 iterations, the covariance of the proposal is
 // (2.38²/3) diag(.02, .07, .05)². In later iterations, the covariance of the proposal is
 // (2.38²/3) (C + 1e-8 I), where C is the sample covariance of the chain so far. C is

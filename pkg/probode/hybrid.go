@@ -10,7 +10,7 @@ import (
 )
 
 // Suppose that f jumps when a state crosses a threshold, for example because a rate is
-// larger above the threshold. If a solver steps across such a jump, the derivatives of
+// larger above the threshold. If a solver steps across a jump of f, the derivatives of
 // the computed states do not include the effect of θ on the time of the jump. In
 // Problem.Hybrid each condition for a jump is represented by an additional state, which
 // is 1 where the condition is true, and 0 elsewhere. Events with a Trigger set the value

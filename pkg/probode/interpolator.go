@@ -9,13 +9,13 @@ import (
 
 // Between grid points, a path is interpolated by a polynomial through neighbouring grid
 // points. With q+1 points, where q is the order of the method, the O(h^{q+1}) error of
-// the interpolation decreases faster than the O(h^q) error at the grid points. But the
-// error constants of Runge–Kutta methods are so small that, with steps of practical size,
-// the error of the interpolation would dominate. With one more point, the error of the
-// interpolation is small enough for all methods up to order 4. A path then has the order
-// of its method at every time, and steps need not end at the observation times. Hermite
-// interpolation needs fewer points, but needs f at each of them. On a stiff problem, a
-// small error of the state causes a large error of f.
+// the interpolation decreases faster than the O(h^q) error at the grid points. The error
+// constants of Runge–Kutta methods are so small, however, that the error of this
+// interpolation would dominate at practical step sizes. With one more point, the error of
+// the interpolation is small enough for all methods up to order 4. With this
+// interpolation, a path has the order of its method at every time. Steps need not end at
+// the observation times. Hermite interpolation needs fewer points, but needs f at each of
+// them. On a stiff problem, a small error of the state causes a large error of f.
 
 // An Interpolator computes the states of paths at given times, which need not be grid
 // points. The value of an Interpolator at time t is the Lagrange polynomial
@@ -98,9 +98,9 @@ func (p *Interpolator) place(n int) {
 		i++
 	}
 	degree := min(p.degree, last-from)
-	// About half of the points lie before t, and the others after it. The unit of time is
-	// the length of the step that contains t. To avoid cancellation if t is much larger
-	// than h, times are measured from the nearest grid point.
+	// About half of the interpolation points lie before t, and the others after t. The
+	// unit of time is the length of the step that contains t. To avoid cancellation if t
+	// is much larger than h, times are measured from the nearest grid point.
 	h := g.H(max(from, min(i, last-1)))
 	u := (t - g.t[i]) / h
 	first := min(max(from, i+int(math.Round(min(max(u, -1), 1)-float64(degree)/2))), last-degree)

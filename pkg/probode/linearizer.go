@@ -72,8 +72,8 @@ func (q *differencer) jacobian(m *Matrix, t float64, x, theta []float64, central
 	if central {
 		eps = cbrtEps
 	}
-	// A component that happens to be zero still needs an increment of a size that suits
-	// the state.
+	// The increment of a component that is zero should suit the size of the other
+	// components.
 	floor := cmp.Or(1e-3*vector.MaxAbs(x), 1)
 	floor = max(floor, 0x1p-900) // smaller increments have no accurate digits
 	for j := range x {

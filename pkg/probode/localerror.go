@@ -12,9 +12,9 @@ type localizer interface {
 }
 
 // newLocalizer returns an estimator of the local errors of a stepper on the grid g. If
-// the stepper is an Estimator, newLocalizer returns the stepper itself. Otherwise
-// newLocalizer returns a value of the type `doubling`, unless the stepper uses values
-// from earlier steps.
+// the stepper is an Estimator, newLocalizer returns the stepper itself. For other
+// steppers, newLocalizer returns a value of the type `doubling`. If such a stepper uses
+// values from earlier steps, newLocalizer returns an error.
 func newLocalizer(p *Problem, m Method, g *Grid, step Stepper) (localizer, error) {
 	if e, ok := step.(Estimator); ok {
 		return e, nil

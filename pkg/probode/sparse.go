@@ -6,7 +6,7 @@ import (
 )
 
 // Large Jacobians consist mostly of zeros even if they are not banded. In the Lorenz 96
-// model, for example, only four of the forty elements of a row are nonzero. For such
+// model, for example, only four of the forty elements of a row are nonzero. For sparse
 // Jacobians, Gaussian elimination spends most of its time searching for nonzero elements.
 // To avoid this search, a pattern has one bit for each element, which is set if the
 // element may be nonzero. The bits of row i of the factors are in rows[i*words:], and the

@@ -11,8 +11,8 @@ import (
 
 // The code in this file computes the derivative of a path. For fixed ξ and a fixed grid,
 // the path Z(θ, ξ) is a smooth function of θ. The gradient of a function of the path,
-// such as a likelihood, therefore follows from the derivative of the path. This
-// derivative is computed along with the path, step by step.
+// such as a likelihood, follows from the derivative of the path. This derivative is
+// computed along with the path, step by step.
 
 // A Differentiable is a Stepper that computes the derivative of its steps. For any other
 // Stepper, derivatives are central differences of whole paths.

@@ -41,8 +41,8 @@ func (t Tolerance) check(d int) error {
 	return nil
 }
 
-// wide returns a tolerance for a problem of dimension d. The first components of this
-// problem are those of the original problem, for which the tolerance is t. The additional
+// wide extends the tolerance t of a problem to a larger problem of dimension d. The first
+// components of the larger problem are those of the original problem. The additional
 // components are constant between events.
 func (t Tolerance) wide(d int) Tolerance {
 	if len(t.Absolute) > 1 {

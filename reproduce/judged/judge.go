@@ -157,10 +157,11 @@ func judge(ctx context.Context, file string, limit time.Duration) *result {
 	return r
 }
 
-// The method search() returns the best point, and those end points of other searches at
-// which the log-likelihood is close to that at the best point. The first search starts at
-// theta, and the others start at random points. An end point counts as better than theta
-// only if its log-likelihood is higher by more than the constant `same`.
+// The method search() returns the best point. The second result contains the end points
+// of other searches whose log-likelihood is close to the best log-likelihood. The first
+// search starts at theta, and the others start at random points. An end point counts as
+// better than theta only if its log-likelihood is higher by more than the constant
+// `same`.
 func (r *result) search(p *model.File, theta []float64, clock *budget) [][]float64 {
 	ctx, cancel := clock.until(0.5)
 	defer cancel()

@@ -174,7 +174,7 @@ func unreached(rows []row) string {
 }
 
 // answersPart returns the part of the page that shows how the errors of solvers change
-// posteriors. This part is empty if there are no answers.
+// posteriors. Without answers, this part of the page is empty.
 func (o *observatory) answersPart(answers []answer) (string, error) {
 	if len(answers) == 0 {
 		return "", nil

@@ -79,8 +79,8 @@ func everySecond(of func(*bayes.Data) *bayes.Posterior) func(*bayes.Data) *bayes
 
 // The list `ofRodeo` contains an inference problem for each of these three models. The
 // parameters have log-normal priors around their true values. An initial value that can
-// be negative has a normal prior. The priors are narrower than those that the authors
-// use, because the chains are short here.
+// be negative has a normal prior. The priors are narrower than those of Wu and Lysy,
+// because this study uses short chains.
 var ofRodeo = []question{
 	{name: "rodeo: FitzHugh–Nagumo", truth: longFitzHughNagumo, times: append([]float64{0}, every(1, 40)...), step: 0.1,
 		observe: gaussian(math.Sqrt(0.005), 0, 1),

@@ -16,7 +16,7 @@ type Instance struct {
 	preequilibration string // "" if there is none
 
 	// The field `pre` is nil or a system for the preequilibration. The system for the
-	// preequilibration runs from its initial values to its steady state before the other
+	// preequilibration runs from its initial values to its steady state before the main
 	// system starts. The preequilibration does not depend on time and has no events.
 	// Instances with the same preequilibration share one pointer.
 	pre *system

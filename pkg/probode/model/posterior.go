@@ -108,7 +108,8 @@ func (p *File) Start(theta []float64) ([]float64, error) { return p.inside(theta
 // parameters. If the support of the prior has a finite width, a value that is outside the
 // support or too close to an edge is moved inside. A value is too close if its distance
 // from the edge is at most the argument `near`. The argument `edge` is the distance of a
-// moved value from the edge. Both distances are fractions of the width of the support.
+// moved value from the edge. The arguments `near` and `edge` are fractions of the width
+// of the support.
 func (p *File) inside(theta []float64, near, edge float64) ([]float64, error) {
 	if len(theta) != len(p.Params) {
 		return nil, fmt.Errorf("found %d values: want %d, one for each parameter", len(theta), len(p.Params))

@@ -258,9 +258,9 @@ type side struct {
 
 // The method side() computes the profile of coordinate k in one direction, until the
 // profile is below the threshold. At each point, the expansion of the log-likelihood
-// predicts the next point, and then the log-likelihood is maximised over the other
-// coordinates. The drop is the maximum of the log-likelihood minus its value on the
-// profile. For a Gaussian likelihood, the square root of the drop is linear in the
+// predicts the next point. From the predicted point, the log-likelihood is maximised over
+// the other coordinates. The drop is the maximum of the log-likelihood minus its value on
+// the profile. For a Gaussian likelihood, the square root of the drop is linear in the
 // coordinate. The length of a step is chosen so that this square root rises by a fifth of
 // the square root of the threshold. The argument `below` says how far the log-likelihood
 // at the point `from` is below the best log-likelihood.

@@ -150,8 +150,8 @@ func (f *search) Expand(p *shape.Point) bool {
 	return true
 }
 
-// The method coordinates() converts coordinates of the search to those of the surface.
-// The coordinates of the surface are values on the linear scale or their natural
+// The method coordinates() converts coordinates of the search to coordinates of the
+// surface. The coordinates of the surface are values on the linear scale or their natural
 // logarithms.
 func (f *search) coordinates(x []float64) []float64 {
 	u := slices.Clone(x)
@@ -202,8 +202,8 @@ func (f *search) rough(e *end) {
 
 // The method begin() sets the point at which the search begins. Every second search with
 // a random start begins at the best of several points. A single point may lie in a large
-// region in which the likelihood is almost constant, and a search cannot leave such a
-// region. For example, suppose that the observable is an unknown factor times a state of
+// region in which the likelihood is almost constant, and from which a search cannot
+// escape. For example, suppose that the observable is an unknown factor times a state of
 // an oscillator. At parameters for which the state does not oscillate, the best factor is
 // often zero. The choice of the best of several points favours broad local optima. The
 // remaining searches therefore begin at e.from. If necessary, begin() tries up to 25

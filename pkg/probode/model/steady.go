@@ -125,9 +125,9 @@ func (r *steadyFinder) find(theta []float64, slopes bool) (x, slope []float64, e
 	}
 }
 
-// The function lastSwitch() returns the time of the last event of q before the time
-// `end`, for the parameters θ, or −Inf if there is no such event. Events with triggers
-// are ignored, because a state at rest triggers no events.
+// For the parameters θ, the function lastSwitch() returns the time of the last event of q
+// before the time `end`. The result is −Inf if there is no such event. Events with
+// triggers are ignored, because a state at rest triggers no events.
 func lastSwitch(q *probode.Problem, theta []float64, end float64) float64 {
 	last := math.Inf(-1)
 	for _, e := range q.Events {

@@ -113,8 +113,8 @@ func (w *writer) list(name string, l list) {
 	w.line("</%s>", name)
 }
 
-// The method math() returns a formula as MathML. A name that the model does not define
-// stands for a constant such as pi, which becomes a number.
+// The method math() returns a formula as MathML. A name that the model does not define is
+// a constant such as pi, and is written as a number.
 func (w *writer) math(n *expr.Node) string {
 	by := map[string]*expr.Node{}
 	for _, name := range n.Symbols() {
