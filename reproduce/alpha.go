@@ -123,8 +123,8 @@ The same ξ is used for all α; ± is the Monte Carlo standard error. Points whe
 			at("AM0", "newton"), at("AM1", "newton"), at("AM2", "newton"), fmt.Sprintf("%.1f", number(t.where("AB2", "none", mid).rows[0][3])/.1)), false)
 }
 
-// paletteOffset returns the index in the palette at which the colours for the methods in
-// a panel begin. The first three colours belong to the three explicit methods.
+// paletteOffset returns the index of the first colour for the methods in a panel. The
+// first three colours belong to the three explicit methods.
 func paletteOffset(lin string) int {
 	if lin == "none" {
 		return 0

@@ -77,8 +77,8 @@ func addEnsemble(t *table, e *probode.Ensemble, ref []float64, key ...any) {
 	}
 }
 
-// ensembleOf reads an ensemble, without its paths, and the reference solution from the
-// rows of a table.
+// ensembleOf reads an ensemble and the reference solution from the rows of a table. The
+// paths of the ensemble are not in the table.
 func ensembleOf(t *table) (*probode.Ensemble, *reference.Solution) {
 	names := t.distinct("component")
 	e := &probode.Ensemble{Problem: &probode.Problem{States: names, X0: make([]float64, len(names))}}

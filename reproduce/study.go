@@ -53,8 +53,8 @@ func (s *study) dataName() string {
 	return html.EscapeString(s.dataFile)
 }
 
-// The method flags() returns the flags whose values differ from the defaults, so that the
-// command that is printed in the report reproduces the numbers.
+// The method flags() returns the flags whose values differ from the defaults. The report
+// prints a command with these flags, which reproduces the numbers.
 func (s *study) flags() string {
 	var b strings.Builder
 	if s.seed != 1 {

@@ -12,9 +12,9 @@ import (
 // Suppose that f jumps when a state crosses a threshold, for example because a rate is
 // larger above the threshold. If a solver steps across a jump of f, the derivatives of
 // the computed states do not include the effect of θ on the time of the jump. In
-// Problem.Hybrid each condition for a jump is represented by an additional state, which
-// is 1 where the condition is true, and 0 elsewhere. Events with a Trigger set the value
-// of this state. Between two events f is smooth.
+// Problem.Hybrid, an additional state represents each condition that makes f jump. This
+// state is 1 where the condition is true, and 0 elsewhere. Events with a Trigger set the
+// value of this state. Between two events f is smooth.
 
 // BindHybrid returns a Path that computes the solution of p by solving the problem
 // p.Hybrid. The function bind() must return a Path for the problem q and the tolerance t,

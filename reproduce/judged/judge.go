@@ -299,8 +299,8 @@ func (b *byMethod) certify(p *model.File, theta []float64, clock *budget, until 
 	}
 }
 
-// notNear is the reason that is given if a tolerance is not certified because the best
-// point is not near a mode.
+// If a tolerance is not certified because the best point is not near a mode, the reason
+// is notNear.
 const notNear = "the best point is not near a mode of the posterior"
 
 // The function certificate() returns the reason why a tolerance is not certified, or ""

@@ -86,7 +86,7 @@ func (o *observatory) answerAll(ctx context.Context, answers *ledger[answer]) er
 }
 
 // The method answer() computes the missing answers to one question. The accurate
-// posterior is sampled before the first of these answers is computed.
+// posterior is sampled before the first answer is computed.
 func (o *observatory) answer(ctx context.Context, q *question, answers *ledger[answer]) error {
 	var accurate *mcmc.Chains
 	var fine *bayes.Posterior

@@ -16,8 +16,8 @@ import (
 	"github.com/probode/probode/pkg/probode/calibrate"
 )
 
-// The type `solved` describes a cell and its classical solution. A cell stands for one
-// method on one problem at one step size or tolerance. Missing numbers are NaN.
+// The type `solved` describes a cell and its classical solution. A cell is a combination
+// of a method, a problem, and a step size or tolerance. Missing numbers are NaN.
 type solved struct {
 	Problem     string  `csv:"problem"`
 	Kind        string  `csv:"kind"`
@@ -121,7 +121,7 @@ func (o *observatory) observe(ctx context.Context, cells *ledger[row]) error {
 	})
 }
 
-// A cell stands for one method on one problem at one step size or tolerance.
+// A cell is a combination of a method, a problem, and a step size or tolerance.
 type cell struct {
 	o       *observatory
 	t       *truth
@@ -238,8 +238,8 @@ func (c *cell) cost(out *row, m probode.Method, mesh probode.Mesh) error {
 		return err
 	}
 	out.Seconds = math.Inf(1)
-	// The time is the shortest of several runs, because other programs may slow down a
-	// run, and because the first run is slower.
+	// The time is the shortest of several runs, because the first run is slower, and
+	// other programs may slow down a run.
 	for spent, n := 0., 0; n < 4 || n < 200 && spent < 0.02; n++ {
 		begin := time.Now()
 		if err := solve(); err != nil {

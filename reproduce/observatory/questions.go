@@ -71,9 +71,9 @@ func seen(p *probode.Problem, sd float64, states ...int) bayes.Experiment {
 }
 
 // The function inferred() returns a model in which all parameters of an experiment are
-// unknown, with log-normal priors of the given relative width around their values. The
-// priors of the last parameters are normal, with the standard deviation `width`; the
-// argument `normal` is the number of these parameters.
+// unknown. The parameters have log-normal priors around their values, with the given
+// relative width. The priors of the last parameters are normal, with the standard
+// deviation `width`; the argument `normal` is the number of these parameters.
 func inferred(x bayes.Experiment, width float64, normal int) func(*bayes.Data) *bayes.Posterior {
 	return func(data *bayes.Data) *bayes.Posterior {
 		x.Data = data
@@ -109,7 +109,8 @@ func oscillator() *probode.Problem {
 	return p
 }
 
-// ofCase returns a function that makes the posterior of the named case for given data.
+// ofCase returns a function that makes the posterior of the case with the given name, for
+// given data.
 func ofCase(name string) func(*bayes.Data) *bayes.Posterior {
 	c, err := cases.Named(name)
 	if err != nil {

@@ -135,9 +135,9 @@ func (b *box) logPrior(v float64) float64 {
 	return b.prior.Of.LogProb(b.prior.On.of(v))
 }
 
-// The method steep() returns the amount by which a coordinate of the surface changes if
-// the corresponding coordinate of the search changes by 1. The coordinate of the surface
-// is the value on the linear scale or its natural logarithm.
+// The method steep() returns the derivative of a coordinate of the surface with respect
+// to the corresponding coordinate of the search. The coordinate of the surface is the
+// value on the linear scale or its natural logarithm.
 func (b *box) steep() float64 {
 	if b.scale == Log10 {
 		return math.Ln10 * b.unit

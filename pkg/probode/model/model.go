@@ -69,9 +69,9 @@ type observable struct {
 	// there is no limit: see [bayes.Censored].
 	limit *expr.Node
 
-	// The field `increase` is true if the value that is measured is a difference: the
-	// value of the formula minus its value at the previous measurement of the observable.
-	// For the first measurement, the value at the start is subtracted.
+	// The field `increase` is true if an increase is measured: the value of the formula
+	// minus its value at the previous measurement of the observable. For the first
+	// measurement, the value at the start is subtracted.
 	increase bool
 
 	// The measurement and the formula are both transformed to the scale in the field

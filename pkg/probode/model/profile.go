@@ -133,9 +133,9 @@ func (p *File) Profiles(ctx context.Context, ends []Optimum, level float64, s Fi
 }
 
 // The method sides() computes both sides of each profile, until ctx is done. The argument
-// `from` contains the coordinates of the optimum. If the argument `restart` is true and a
-// point on a profile has a higher log-likelihood than the optimum, the method returns a
-// *higherError, and some sides may be missing.
+// `from` contains the coordinates of the optimum. If the argument `restart` is true, the
+// method stops when a point on a profile has a higher log-likelihood than the optimum.
+// The error is then a *higherError, and some sides may be missing.
 func (f *fitting) sides(ctx context.Context, from []float64, threshold float64, restart bool) ([]side, error) {
 	sides := make([]side, 2*len(f.free))
 	for i := range sides {
@@ -261,9 +261,9 @@ type side struct {
 // predicts the next point. From the predicted point, the log-likelihood is maximised over
 // the other coordinates. The drop is the maximum of the log-likelihood minus its value on
 // the profile. For a Gaussian likelihood, the square root of the drop is linear in the
-// coordinate. The length of a step is chosen so that this square root rises by a fifth of
-// the square root of the threshold. The argument `below` says how far the log-likelihood
-// at the point `from` is below the best log-likelihood.
+// coordinate. The length of a step is chosen so that the square root of the drop
+// increases by a fifth of the square root of the threshold. The argument `below` says how
+// far the log-likelihood at the point `from` is below the best log-likelihood.
 func (f *search) side(from []float64, k int, sign, threshold, below float64) side {
 	const (
 		farthest  = 10 // units from the optimum, if there is no bound

@@ -126,7 +126,7 @@ func (w *writer) math(n *expr.Node) string {
 }
 
 // The method events() writes the events. The trigger of an event with a known time is
-// written so that triggerTime obtains the same time from it.
+// written so that triggerTime can recover the time exactly.
 func (w *writer) events(events []equations.Event) list {
 	var l list
 	for i, e := range events {
