@@ -157,11 +157,11 @@ func judge(ctx context.Context, file string, limit time.Duration) *result {
 	return r
 }
 
-// The method search() returns the best point. The second result contains the end points
-// of other searches whose log-likelihood is close to the best log-likelihood. The first
-// search starts at theta, and the others start at random points. An end point counts as
-// better than theta only if its log-likelihood is higher by more than the constant
-// `same`.
+// The method search() returns a list of points. The first point is the best one. The
+// other points are end points of searches, with a log-likelihood close to that of the
+// best point. The first search starts at theta, and the others start at random points. An
+// end point counts as better than theta only if its log-likelihood is higher by more than
+// the constant `same`.
 func (r *result) search(p *model.File, theta []float64, clock *budget) [][]float64 {
 	ctx, cancel := clock.until(0.5)
 	defer cancel()
