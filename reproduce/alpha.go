@@ -123,8 +123,8 @@ The same ξ is used for all α; ± is the Monte Carlo standard error. Points whe
 			at("AM0", "newton"), at("AM1", "newton"), at("AM2", "newton"), fmt.Sprintf("%.1f", number(t.where("AB2", "none", mid).rows[0][3])/.1)), false)
 }
 
-// paletteOffset returns the index in the palette at which the colours for the methods in
-// a panel begin. The three explicit methods come first in the figure.
+// paletteOffset returns the index of the first colour for the methods in a panel. The
+// first three colours belong to the three explicit methods.
 func paletteOffset(lin string) int {
 	if lin == "none" {
 		return 0
@@ -183,9 +183,8 @@ func alphaCurveSection(s *study, sec *section, tables []*table) {
 						top = v
 					}
 				}
-				// The score is a sum over the grid. The score is divided by the number of
-				// grid points, so that curves for different step sizes can be compared on
-				// one axis.
+				// The score is a sum over all grid points. Division by the number of grid
+				// points makes the curves for different step sizes comparable.
 				n := 20 / number(h)
 				for i := range y {
 					y[i] = (y[i] - top) / n

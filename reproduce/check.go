@@ -13,8 +13,8 @@ import (
 )
 
 // The folder `expected` contains the results of a full run with seed 1. The file
-// tolerances.csv in the same folder states the largest allowed difference between these
-// results and those of another run, and gives the reason.
+// tolerances.csv in the folder `expected` states how much the results of another run may
+// differ, and why.
 //
 //go:embed expected
 var expectedFiles embed.FS
@@ -27,8 +27,8 @@ type rule struct {
 	tolerance, quick float64
 }
 
-// The method check() compares the tables of the run with the expected tables, prints the
-// rows that differ, and returns an error if there are such rows.
+// The method check() compares the tables of the run with the expected tables, and prints
+// the rows that differ. If there are such rows, check() returns an error.
 func (s *study) check() error {
 	spec, err := expected("tolerances")
 	if err != nil {

@@ -38,9 +38,10 @@ func computeFig1(ctx context.Context, s *study) error {
 	t := &table{name: "fig1", header: []string{"t", "component", "mean", "sd", "deterministic", "reference"}}
 	addEnsemble(t, e, ref)
 
-	// In this second ensemble, each step is drawn from its exact distribution, which the
-	// Gaussian distribution approximates. The column `departure` contains the difference
-	// between the two distributions in the step that begins at t.
+	// The steps of this second ensemble are drawn from their exact distributions, and not
+	// from Gaussian approximations. For the step that begins at t, the column `departure`
+	// measures the difference between the exact distribution and its Gaussian
+	// approximation.
 	drawn, err := steplaw.Exact{Method: backwardEuler}.Draw(ctx, e.Problem, 200, steplaw.Settings{
 		Mesh: probode.Uniform(0.1), Alpha: 0.2, Seed: s.seed, Workers: s.workers,
 	})
@@ -76,8 +77,8 @@ func addEnsemble(t *table, e *probode.Ensemble, ref []float64, key ...any) {
 	}
 }
 
-// ensembleOf reads an ensemble, without its paths, and the reference solution from the
-// rows of a table.
+// ensembleOf reads an ensemble and the reference solution from the rows of a table. The
+// paths of the ensemble are not in the table.
 func ensembleOf(t *table) (*probode.Ensemble, *reference.Solution) {
 	names := t.distinct("component")
 	e := &probode.Ensemble{Problem: &probode.Problem{States: names, X0: make([]float64, len(names))}}
@@ -98,8 +99,8 @@ func ensembleOf(t *table) (*probode.Ensemble, *reference.Solution) {
 	return e, ref
 }
 
-// fig1Figure draws a row of panels with n paths and, below them, a row with the means and
-// bands in the table.
+// fig1Figure draws two rows of panels. The first row shows n paths. The second row shows
+// the means and the bands in the table.
 func (s *study) fig1Figure(t *table, n int) (viz.Figure, error) {
 	e, ref := ensembleOf(t)
 	// The file of the table does not contain the paths, but the same seed reproduces

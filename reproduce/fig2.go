@@ -17,14 +17,15 @@ import (
 )
 
 // The experiment `fig2` makes figure 2, which shows the posterior of (θ2, θ3) for the two
-// Euler methods, each in its classical and its probabilistic form, at four step sizes.
+// Euler methods. Each method is used in its classical and in its probabilistic form, at
+// four step sizes.
 var fig2 = experiment{
 	name: "fig2", title: "Figure 2: posteriors", tables: []string{"fig2", "fig2_draws", "fig2_proposal"},
 	compute: computeFig2, section: fig2Section,
 }
 
 // The appendix of the paper does not state the proposal distribution, although the
-// proposal affects the distribution from which the scheme samples. Here the proposal is a
+// proposal affects the distribution from which the scheme samples. This program uses a
 // Gaussian random walk. For the first 1000 iterations, the covariance of the proposal is
 // (2.38²/3) diag(.02, .07, .05)². In later iterations, the covariance of the proposal is
 // (2.38²/3) (C + 1e-8 I), where C is the sample covariance of the chain so far. C is
@@ -101,8 +102,8 @@ func computeFig2(ctx context.Context, s *study) error {
 					for i := range n {
 						d := kept[(i+1)*len(kept)/n-1]
 						// Rounding to five decimal places halves the size of the file.
-						// Even two decimal places would be enough to resolve the width of
-						// the posterior.
+						// The posterior is so wide that even two decimal places would be
+						// enough.
 						draws.add(m.name, scheme.String(), h, chain+1, i+1, short(d[0]), short(d[1]), short(d[2]))
 					}
 				}
@@ -110,9 +111,10 @@ func computeFig2(ctx context.Context, s *study) error {
 		}
 	}
 
-	// Run the scheme of the appendix with two other, non-adaptive proposals: one with
-	// steps of the initial length, and one with steps 30 times shorter. Run the correct
-	// scheme as well, for comparison.
+	// The scheme of the appendix is run again with two proposals that are not adapted.
+	// The steps of the first proposal have the initial length. The steps of the second
+	// proposal are shorter by a factor of 30. For comparison, the correct scheme is run
+	// with the same proposals.
 	for _, scale := range []float64{1, 1. / 30} {
 		fixed := mcmc.AdaptiveMetropolis{AdaptAfter: -1}
 		for _, v := range proposal.Scale {
@@ -228,8 +230,8 @@ func limits(x []float64) (lo, hi float64) {
 	return lo - margin, hi + margin
 }
 
-// The function intervals() draws the values in the table `fig2`, with a row of panels for
-// each method and a column for each parameter.
+// The function intervals() draws the posterior intervals in the table `fig2`. Each method
+// has a row of panels, and each parameter has a column of panels.
 func intervals(t *table, titles map[string]string) viz.Figure {
 	f := viz.Figure{Title: "Posteriors against the step size", Columns: 3, Width: 1100, Height: 620}
 	truth := map[string]float64{"theta1": 0.2, "theta2": 0.2, "theta3": 3}

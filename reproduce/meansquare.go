@@ -46,8 +46,8 @@ func computeMeanSquare(ctx context.Context, s *study) error {
 	return s.save(t)
 }
 
-// meanSquareError estimates E max_i ‖Z_i − x(t_i)‖² and its standard error from n paths;
-// it returns NaN if a path diverges, because the mean does not exist in this case.
+// meanSquareError estimates E max_i ‖Z_i − x(t_i)‖² and its standard error from n paths.
+// If a path diverges, both results are NaN.
 func meanSquareError(ctx context.Context, solver *probode.Solver, ref []float64, factor, n int, s *study) (ms, se float64, err error) {
 	type block struct{ sum, sum2 float64 }
 	const size = 8
@@ -94,9 +94,9 @@ for Adams–Bashforth of s steps it is 2s.`)
 			}
 			h, ms := g.floats("h"), g.floats("ms_error")
 			// The slope is computed from the errors at the smallest step size and at a
-			// step size four times as large. At such small step sizes, the slope is close
-			// to its limit. The factor of four between the step sizes keeps the Monte
-			// Carlo error of the slope small.
+			// step size four times as large. At small step sizes, the slope is close to
+			// its limit. The factor of four between the step sizes keeps the Monte Carlo
+			// error of the slope small.
 			k := len(ms) - 1
 			slope := math.Log(ms[k-2]/ms[k]) / math.Log(h[k-2]/h[k])
 			slopes[m+lin] = slope

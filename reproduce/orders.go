@@ -11,8 +11,8 @@ import (
 
 // The experiment `orders` determines the order of the classical methods (ξ = 0) from
 // their errors at several step sizes. The paper says that linearising f at the current
-// state does not impact the global convergence (§2.4). If this is true, AM-s has the
-// order s+1.
+// state does not impact the global convergence (§2.4). If this statement of the paper is
+// true, AM-s has the order s+1.
 var orders = experiment{
 	name: "orders", title: "Order of the classical methods", tables: []string{"orders"},
 	compute: computeOrders, section: ordersSection,
@@ -53,8 +53,9 @@ func computeOrders(ctx context.Context, s *study) error {
 	return s.save(t)
 }
 
-// maxError returns max_i ‖Z_i − x(t_i)‖ for a path with two components. In each interval
-// of the grid of the path, the reference solution has `factor` intervals.
+// maxError returns max_i ‖Z_i − x(t_i)‖ for a path with two components. The reference
+// solution is given on a finer grid, in which each step of the path is divided into
+// `factor` steps.
 func maxError(z, ref []float64, factor int) float64 {
 	var worst float64
 	for i := 0; 2*i < len(z); i++ {
@@ -101,8 +102,8 @@ Part (iii) of the theorem promises the rate of the deterministic method. Section
 	f := groupPanels(t, "max_error", "max error", map[string][]float64{"none": {1, 3, 5}, "current": {1, 2}, "predictor": {1, 3, 5}, "newton": {1, 3, 5}})
 	f.Title = "Error of the classical methods, FitzHugh–Nagumo"
 	sec.Figure(f, "The Adams–Moulton method of s steps has order min(s+1, 2) if it is linearised at the current state, so all curves with s ≥ 1 have slope 2. The method has order s+1 if it is linearised at the Adams–Bashforth predictor or solved by Newton's method. Because of rounding, the errors do not fall below about 1e-14.")
-	// The order is determined at step sizes for which the leading term dominates the
-	// error and the error is still far above the rounding error.
+	// The order is determined at step sizes that are small enough for the leading term to
+	// dominate the error, and large enough for rounding errors to be negligible.
 	rows := [][]string{}
 	for _, m := range t.distinct("method") {
 		for _, lin := range []string{"none", "current", "predictor", "newton"} {

@@ -36,8 +36,8 @@ func (s *section) missing(t *table, column, why string) {
 	}
 }
 
-// The method claim() adds a statement from the paper, and the result by which the
-// statement is tested.
+// The method claim() adds a statement from the paper, together with the result that
+// confirms or contradicts it.
 func (s *section) claim(paper, here string, holds bool) {
 	verdict := "bad"
 	if holds {

@@ -66,8 +66,8 @@ func (s *study) eachStep(all []setup, do func(u setup, h float64) error) error {
 	return nil
 }
 
-// These are the two first-order methods of the paper, which have the names forward-euler
-// and backward-euler in fig2.csv.
+// The first-order methods of the paper are called forward-euler and backward-euler in
+// fig2.csv.
 var (
 	forwardEuler  = adams.Bashforth{Steps: 1}
 	backwardEuler = adams.Moulton{Steps: 0, Linearize: adams.Current}

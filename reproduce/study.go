@@ -20,8 +20,8 @@ type experiment struct {
 	section func(s *study, sec *section, tables []*table) // made from the files; fig1 draws its paths again from the seed
 }
 
-// A study is one run of the program: its settings, and the results that several
-// experiments use.
+// A study holds the settings of one run of the program, and the data and models that
+// several experiments use.
 type study struct {
 	seed       uint64
 	quick      bool
@@ -53,8 +53,8 @@ func (s *study) dataName() string {
 	return html.EscapeString(s.dataFile)
 }
 
-// The method flags() returns the flags whose values differ from the defaults, so that the
-// command that is printed in the report reproduces the numbers.
+// The method flags() returns the flags whose values differ from the defaults. The report
+// prints a command with these flags, which reproduces the numbers.
 func (s *study) flags() string {
 	var b strings.Builder
 	if s.seed != 1 {

@@ -105,8 +105,8 @@ func number(cell string) float64 {
 	return v
 }
 
-// The function cell() formats a number as it appears in tables, so that it can be used to
-// look up rows.
+// The function cell() formats a number in the same way as the method add(). The result
+// can be passed to the method where().
 func cell(v float64) string { return strconv.FormatFloat(v, 'g', 8, 64) }
 
 // The method save() writes the table to the output directory.

@@ -60,7 +60,7 @@ func build(out string) error {
 	if err != nil {
 		return err
 	}
-	// This script loads ECharts with the same code as the figures of package viz.
+	// The code that loads ECharts is the same as in the figures of package viz.
 	script := `window.probodeECharts = window.probodeECharts || document.currentScript.src.replace(/[^/]*$/, "echarts.min.js");` + "\n" +
 		texts["loader.js"] + strings.Replace(texts["playground.js"], `"STYLES"`, string(style), 1)
 	var boxes strings.Builder
@@ -128,7 +128,7 @@ func program(path, worker string) error {
 // packages inlining is turned off, which makes the compressed program a tenth smaller.
 var hot = []string{"github.com/probode/probode/pkg/probode", "github.com/probode/probode/pkg/probode/adams"}
 
-// The function compiled() compiles the program and returns it. The compiled program
+// The function compiled() compiles the program to WebAssembly. The compiled program
 // contains no paths of source files and no information about the checkout.
 func compiled() ([]byte, error) {
 	dir, err := os.MkdirTemp("", "probode-playground-")

@@ -73,7 +73,7 @@ func versionOf(changelog string) (string, error) {
 	return string(found[1]), nil
 }
 
-// The function release() builds the archives and their checksums.
+// The function release() builds the archives and computes their checksums.
 func release(ctx context.Context, version, out string, targets []string) error {
 	for _, t := range targets {
 		if !slices.Contains(everywhere, t) {
@@ -138,7 +138,8 @@ func playground(ctx context.Context) ([]file, error) {
 		folder+"echarts.min.js", folder+"echarts-LICENSE", folder+"echarts-NOTICE", "LICENSE")
 }
 
-// The function read() reads files from the checkout and appends them to the list.
+// The function read() reads the files at the given paths, and appends them to the
+// argument `files`.
 func read(files []file, paths ...string) ([]file, error) {
 	for _, path := range paths {
 		data, err := os.ReadFile(path)
@@ -151,10 +152,10 @@ func read(files []file, paths ...string) ([]file, error) {
 }
 
 // The function build() compiles the program for an operating system and a processor
-// architecture, and returns it. The program contains neither the paths of source files
-// nor information about the checkout, so that every machine builds the same program. The
-// program is compiled for the oldest processor that Go supports, so that every build
-// rounds floating-point numbers in the same way.
+// architecture, and returns the executable file. The program contains neither the paths
+// of source files nor information about the checkout, so that every machine builds the
+// same program. The program is compiled for the oldest processor that Go supports, so
+// that every build rounds floating-point numbers in the same way.
 func build(ctx context.Context, version, system, arch string) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "probode-release-")
 	if err != nil {
@@ -178,8 +179,8 @@ type file struct {
 	mode int64
 }
 
-// The variable `epoch` is the modification time of every file in an archive, the earliest
-// that zip can store.
+// The variable `epoch` is the modification time of every file in an archive. It is the
+// earliest time that the zip format can store.
 var epoch = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func tarball(folder string, files []file) ([]byte, error) {

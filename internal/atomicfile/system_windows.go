@@ -8,8 +8,8 @@ import (
 )
 
 // If another program has the file open, rename keeps trying for up to two seconds.
-// Windows neither moves nor replaces a file that another program, such as a virus
-// scanner, has open, and such programs rarely keep a file open for long.
+// Windows neither moves nor replaces a file that another program has open. Virus
+// scanners, for example, open the files of other programs, but only for a short time.
 func rename(from, to string) error {
 	const sharingViolation = syscall.Errno(32)
 	for wait := time.Millisecond; ; wait *= 2 {

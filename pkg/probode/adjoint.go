@@ -74,8 +74,9 @@ func (s *Solver) Gradient(g *Gradient, w, z, theta, xi []float64) error {
 }
 
 // The method gradient() does the same as the method Gradient, but for a function that
-// also depends on the times of the grid points. The argument `times` is the gradient of
-// the function with respect to the times of the grid points, or nil.
+// also depends on the times of the grid points. The argument `times` holds the
+// derivatives of the function with respect to the times of the grid points; it may be
+// nil.
 func (s *Solver) gradient(g *Gradient, w, times, z, theta, xi []float64) error {
 	if len(w) != s.PathLen() || len(z) != len(w) || len(g.Theta) != len(s.p.Theta) || len(theta) != len(g.Theta) {
 		panic(fmt.Sprintf("probode: w has length %d and z has length %d: want %d; θ has length %d and its gradient has length %d: want %d", len(w), len(z), s.PathLen(), len(theta), len(g.Theta), len(s.p.Theta)))
@@ -130,7 +131,7 @@ func (s *Solver) forwardGradient(g *Gradient, w, times, z, theta, xi []float64) 
 	return s.eventGradient(g.Theta, times, theta)
 }
 
-// eventGradient adds the contributions of the grid times to dtheta.
+// eventGradient adds the effect of moving grid points to the gradient dtheta.
 func (s *Solver) eventGradient(dtheta, times, theta []float64) error {
 	if times == nil {
 		return nil
@@ -297,8 +298,8 @@ func (r *reverseRun) step(g *Gradient, i, j int, z, theta, xi []float64) error {
 	return nil
 }
 
-// The method ends() adds the gradients with respect to the times at which a segment begins
-// and ends.
+// The method ends() adds to r.marks the derivatives with respect to the times at which a
+// segment begins and ends.
 func (r *reverseRun) ends(j int, from, to float64) {
 	if j > 0 {
 		r.marks[j-1] += from
@@ -308,7 +309,8 @@ func (r *reverseRun) ends(j int, from, to float64) {
 	}
 }
 
-// The method pass() adds the gradients with respect to the grid times within a segment.
+// The method pass() converts derivatives with respect to the grid times in a segment to
+// derivatives with respect to the two ends of the segment.
 func (r *reverseRun) pass(j int, times []float64) {
 	part := &r.s.g.seg[j]
 	for i, a := range part.frac {
@@ -318,8 +320,8 @@ func (r *reverseRun) pass(j int, times []float64) {
 }
 
 // The method jump() propagates gradients back through the jump of event j. The argument x
-// is the state before the event. If the event has no JumpPullback, central differences
-// are used instead.
+// is the state before the event. If the event has no JumpPullback, the method uses
+// central differences.
 func (r *reverseRun) jump(j int, x, theta []float64) {
 	s := r.s
 	e := s.g.events[j]
@@ -402,7 +404,7 @@ func (r *reverseRun) start(theta []float64) {
 	})
 }
 
-// The method when() adds the contributions of event times to dtheta.
+// The method when() adds the effect of moving event times to the gradient dtheta.
 func (r *reverseRun) when(dtheta, theta []float64) {
 	for j, e := range r.s.g.events {
 		if c := r.marks[j]; c != 0 && e.event.When != nil && e.inside {

@@ -3,8 +3,8 @@ package probode
 import "math"
 
 // factorizeBanded does the same as factorizeDense for a matrix in band storage. Each row
-// of the storage has f.low extra elements on the right, which are filled by row
-// exchanges: element (i, j) is a[i*stride + j−i+low].
+// of the storage has f.low extra elements on the right, which row exchanges fill. Element
+// (i, j) is a[i*stride + j−i+low].
 func (f *LU) factorizeBanded(c float64, j *Matrix) bool {
 	d, w, low, a := f.d, f.stride, f.low, f.a
 	clear(a)
@@ -83,10 +83,11 @@ func (f *LU) solveBanded(b []float64) {
 
 // Diffusion in one dimension with one or two components leads to matrices with at most
 // two diagonals on either side of the main diagonal. The factorisation of such a matrix
-// keeps the current rows in registers. Step k uses three rows: two from step k−1, with
-// elements in the columns k … k+3, and row k+2 of cI − J, with elements in k … k+4. The
-// pivot row is divided by its pivot, so that the critical path of a solve contains only
-// one multiplication and one subtraction for each row. Row k of the storage is
+// keeps the current rows in registers. Step k uses three rows. Two rows come from step
+// k−1 and have elements in the columns k … k+3. The third row is row k+2 of cI − J, which
+// has elements in the columns k … k+4. The pivot row is divided by its pivot, so that the
+// critical path of a solve contains only one multiplication and one subtraction for each
+// row. Row k of the storage is
 //
 //	1/pivot, the four elements to its right divided by the pivot, two multipliers.
 const narrowStride = 7

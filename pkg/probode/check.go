@@ -9,11 +9,12 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// The fields of a Problem must be consistent: FJ must return the Jacobian of F, Pullback
-// must agree with this Jacobian, no entry may lie outside Band, f may not depend on t if
-// Autonomous is set, f must be 0 for the components in Noiseless, and F must set every
-// element of dst. These conditions are checked at the initial state, and at a few points
-// of the first path that a Solver computes. Later paths are not checked.
+// The fields of a Problem must be consistent. FJ must return the Jacobian of F, and
+// Pullback must agree with this Jacobian. The Jacobian must have no nonzero entry outside
+// Band. If Autonomous is set, f must not depend on t. For the components in Noiseless, f
+// must be 0. F must set every element of dst. These conditions are checked at the initial
+// state, and at a few points of the first path that a Solver computes. Later paths are
+// not checked.
 
 // The method fits() returns an error if a path does not fit in memory.
 func (p *Problem) fits(g *Grid, n Noise) error {
@@ -139,10 +140,10 @@ func (p *Problem) CheckJacobian(t float64, x, theta []float64) error {
 			return fmt.Errorf("%s: FJ gives f[%d] = %g where F gives %g, at t = %g, x = %s", p.Title(), i, f[i], fx[i], t, text.Vector(x))
 		}
 	}
-	// At a kink of f, only one-sided differences give the Jacobian, and agreement with
-	// the left or with the right difference is enough. The differences need large
-	// increments if the terms of f cancel, but very small ones if a component is zero. So
-	// an entry is reported as wrong only if it disagrees with every kind of difference.
+	// At a kink of f, an entry of the Jacobian may be equal to either the left or the
+	// right derivative. The differences need large increments if the terms of f cancel,
+	// but very small ones if a component is zero. Several kinds of differences are
+	// computed, and an entry is reported as wrong only if it agrees with none of them.
 	fd := p.NewJacobian()
 	diff := newDifferencer(p)
 	rounding := 4 * epsilon // of f, which would be mistaken for a wrong entry with very small increments
@@ -197,8 +198,8 @@ func (p *Problem) CheckJacobian(t float64, x, theta []float64) error {
 // checkBand computes dense one-sided differences at (t, x, θ), and looks for entries
 // outside the declared band.
 //
-// In more than a few hundred dimensions the dense matrix would cost too much. checkBand
-// then increments a few components of x, and checks that f changes only within the band.
+// In more than 400 dimensions, the dense matrix would cost too much, so checkBand
+// increments only a few components of x and checks that f changes only within the band.
 func (p *Problem) checkBand(t float64, x, theta []float64) error {
 	if p.Band == nil {
 		return nil

@@ -170,8 +170,8 @@ func (c *controller) happen(cause int) error {
 }
 
 // The method locate() reports whether a trigger becomes true in step i, which has just
-// been taken. If so, the step is repeated so that it ends where a trigger first becomes
-// true.
+// been taken. If a trigger becomes true, locate() repeats the step so that it ends at the
+// time at which the first trigger becomes true.
 func (c *controller) locate(i int) (bool, error) {
 	restore := func() {
 		if r, ok := c.step.(Rememberer); ok {
@@ -189,9 +189,10 @@ func (c *controller) locate(i int) (bool, error) {
 	return ok, err
 }
 
-// The method grid() returns the grid of the last run for p at θ. If the run located no
-// events, p is the problem of the run and θ are its parameters. Otherwise p is a copy of
-// the problem in which the times of the located events are known parameters.
+// The method grid() returns the grid of the last run, for the problem p and the
+// parameters theta. If the problem of the run has triggers, p is the copy of the problem
+// that the method located() returns. The parameters of this copy include the times of the
+// located events. If there are no triggers, p is the problem of the run.
 func (c *controller) grid(p *Problem, theta []float64) (*Grid, error) {
 	g, err := NewGrid(p, theta, slices.Clone(c.times))
 	if err != nil {
@@ -225,8 +226,9 @@ func (c *controller) notice() {
 // The method first() returns the length of the first step. This length is a hundredth of
 // the time in which the state would double at its present rate of change [HNW93, §II.4].
 // The norms of the state and of its derivative are computed in units of the tolerance. If
-// f(t, x) changes within that time because of its dependence on t, the step is shorter.
-// There must be no event between the current time and the time in the argument `end`.
+// f depends on t, and changes suddenly before the end of the first step, a shorter length
+// is chosen. There must be no event between the current time and the time in the argument
+// `end`.
 func (c *controller) first(end float64) float64 {
 	span, t := c.p.Span[1]-c.p.Span[0], c.g.t[len(c.g.t)-1]
 	c.p.F(c.next, t, c.x, c.theta)

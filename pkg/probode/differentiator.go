@@ -77,7 +77,7 @@ func (e *Differentiator) At(t float64, x, theta, f []float64) {
 	}
 }
 
-// timeSlope writes ∂f/∂t to dst. The argument f is a workspace.
+// timeSlope writes ∂f/∂t to dst. The contents of the slice f are overwritten.
 func (p *Problem) timeSlope(dst, f []float64, t float64, x, theta []float64) {
 	clear(dst)
 	p.timeDifference(cbrtEps, t, func(c, t float64) {
@@ -122,8 +122,9 @@ func (e *Differentiator) Jacobian() *Matrix { return e.jac }
 // Along writes to dst the derivative of f in the direction (dt, dx, dtheta) of (t, x, θ).
 func (e *Differentiator) Along(dst, dx, dtheta []float64, dt float64) {
 	// An increment of ε^{1/2} balances the truncation error and the rounding error. If
-	// only θ changes, a larger increment is better, because f is linear in most
-	// parameters, and is often a small difference of large terms.
+	// only θ changes, a larger increment is better. The truncation error is small,
+	// because f is linear in most parameters. The rounding error can be large, because f
+	// is often a small difference of large terms.
 	eps := 0x1p-26
 	clear(dst)
 	if e.jac != nil {

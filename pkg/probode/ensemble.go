@@ -352,9 +352,8 @@ func Ordered[T any](ctx context.Context, n, workers int, work func(w, i int) T, 
 	go func() {
 		defer close(tickets)
 		for i := range n {
-			// If the context has ended and there is room, both cases of the select
-			// statement are ready, and it chooses one at random. So check the context
-			// first.
+			// If both cases of a select statement are ready, Go chooses one of them at
+			// random, so a check of the context must come first.
 			if inner.Err() != nil {
 				return
 			}

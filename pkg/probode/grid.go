@@ -357,8 +357,8 @@ func (g *Grid) Index(times []float64) ([]int, error) {
 }
 
 // A time is regarded as equal to grid point i if its distance from this point is at most
-// the result of near(). The result of near() is 10⁻⁹ of a step, plus an allowance for
-// four rounding errors.
+// the result of near(). The result of near() is 10⁻⁹ times the step length, plus four
+// times the rounding error of the time.
 func (g *Grid) near(i int) float64 {
 	h := math.Inf(1)
 	for j := max(0, i-1); j <= min(i, len(g.t)-2); j++ {
@@ -507,7 +507,8 @@ func (g *Grid) move(theta []float64) error {
 	return nil
 }
 
-// The method clone() returns a copy that can be moved to another θ independently.
+// The method clone() returns a copy of the grid. If the copy is moved to another θ, the
+// original does not change.
 func (g *Grid) clone() *Grid {
 	if !g.moving {
 		return g

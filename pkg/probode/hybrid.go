@@ -10,11 +10,11 @@ import (
 )
 
 // Suppose that f jumps when a state crosses a threshold, for example because a rate is
-// larger above the threshold. If a solver steps across such a jump, the derivatives of
+// larger above the threshold. If a solver steps across a jump of f, the derivatives of
 // the computed states do not include the effect of θ on the time of the jump. In
-// Problem.Hybrid each condition for a jump is represented by an additional state, which
-// is 1 where the condition is true, and 0 elsewhere. Events with a Trigger set the value
-// of this state. Between two events f is smooth.
+// Problem.Hybrid, an additional state represents each condition that makes f jump. This
+// state is 1 where the condition is true, and 0 elsewhere. Events with a Trigger set the
+// value of this state. Between two events f is smooth.
 
 // BindHybrid returns a Path that computes the solution of p by solving the problem
 // p.Hybrid. The function bind() must return a Path for the problem q and the tolerance t,
@@ -53,10 +53,10 @@ func endless(err error) (e *trigger.EndlessError) {
 	return e
 }
 
-// If a solve of the Hybrid fails with the error e, the problem itself is solved. The
-// argument err is the error of this second solve. The function because() returns an error
-// that names both reasons. If err is nil, or says that a context has ended, the result is
-// err.
+// If a solve of Problem.Hybrid fails with the error e, the original problem is solved.
+// The argument err is the error of the solve of the original problem. The function
+// because() combines the two errors. If err is nil, or says that a context has ended, the
+// result is err.
 func because(err error, e *trigger.EndlessError) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -103,8 +103,8 @@ func (h *hybridPath) wide(dst []float64) []float64 {
 	return h.states
 }
 
-// At each time, the slice `from` contains a state with h.all components. The method
-// narrow() copies the first d components to dst.
+// The slice `from` contains states with h.all components. The method narrow() copies the
+// first d components of each state to dst.
 func (h *hybridPath) narrow(dst, from []float64) {
 	for n := range len(dst) / h.d {
 		copy(row(dst, n, h.d), row(from, n, h.all)[:h.d])

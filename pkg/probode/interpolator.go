@@ -7,15 +7,15 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// Between the grid points a path is the polynomial through neighbouring points. With q+1
-// points, where q is the order of the method, the O(h^{q+1}) error of the interpolation
-// decreases faster than the O(h^q) error at the grid points. But the error constants of
-// Runge–Kutta methods are so small that, with steps of practical size, the error of the
-// interpolation would dominate. With one more point, the error of the interpolation is
-// small enough for all methods up to order 4. A path then has the order of its method at
-// every time, and steps need not end at the observation times. Hermite interpolation
-// needs fewer points, but needs f at each of them. On a stiff problem, a small error of
-// the state causes a large error of f.
+// Between grid points, a path is interpolated by a polynomial through neighbouring grid
+// points. With q+1 points, where q is the order of the method, the O(h^{q+1}) error of
+// the interpolation decreases faster than the O(h^q) error at the grid points. The error
+// constants of Runge–Kutta methods are so small, however, that the error of this
+// interpolation would dominate at practical step sizes. With one more point, the error of
+// the interpolation is small enough for all methods up to order 4. With this
+// interpolation, a path has the order of its method at every time. Steps need not end at
+// the observation times. Hermite interpolation needs fewer points, but needs f at each of
+// them. On a stiff problem, a small error of the state causes a large error of f.
 
 // An Interpolator computes the states of paths at given times, which need not be grid
 // points. The value of an Interpolator at time t is the Lagrange polynomial
@@ -98,9 +98,9 @@ func (p *Interpolator) place(n int) {
 		i++
 	}
 	degree := min(p.degree, last-from)
-	// About half of the points lie before t, and the others after it. The unit of time is
-	// the length of the step that contains t. To avoid cancellation if t is much larger
-	// than h, times are measured from the nearest grid point.
+	// About half of the interpolation points lie before t, and the others after t. The
+	// unit of time is the length of the step that contains t. To avoid cancellation if t
+	// is much larger than h, times are measured from the nearest grid point.
 	h := g.H(max(from, min(i, last-1)))
 	u := (t - g.t[i]) / h
 	first := min(max(from, i+int(math.Round(min(max(u, -1), 1)-float64(degree)/2))), last-degree)
@@ -157,15 +157,16 @@ func (p *Interpolator) Row(dst, z []float64, n int) {
 // may lie a few steps after the requested time.
 func (p *Interpolator) Last(n int) int { return p.first[n] + max(0, len(p.weights[n])-1) }
 
-// If event times depend on θ, grid points move, and states at fixed times change with
-// them. Let P be the polynomial through the points (t_j, Z_j). The derivative of P(t)
-// with respect to t_j is −P′(t_j) w_j(t). This formula holds because the derivative is a
-// polynomial in t that is equal to −P′(t_j) at t_j, and zero at the other points.
+// If event times depend on θ, the grid points move with θ. This movement changes the
+// interpolated states at fixed times. Let P be the polynomial through the points (t_j,
+// Z_j). The derivative of P(t) with respect to t_j is −P′(t_j) w_j(t). This formula holds
+// because the derivative is a polynomial in t that is equal to −P′(t_j) at t_j, and zero
+// at the other points.
 
-// The function still() subtracts from ddst the part that is due to the movement of the
-// points. Before the call, ddst holds the derivatives of the states at moving points;
-// after it, the derivatives at fixed times. The argument `dt` holds the derivatives of the
-// times of all grid points.
+// The function still() removes the effect of moving grid points from ddst. Before the
+// call, ddst holds the derivatives of the states at moving points; after it, the
+// derivatives at fixed times. The argument `dt` holds the derivatives of the times of all
+// grid points.
 func (p *Interpolator) still(ddst, z, dt []float64) {
 	rate := make([]float64, p.d)
 	for n := range p.first {
@@ -191,8 +192,8 @@ func (p *Interpolator) each(n int, do func(i int, w float64)) {
 
 // The method scatter() applies the transposes of the linear maps that are defined by At()
 // and still(). The argument w is a gradient with respect to the states at all times. The
-// method adds the corresponding gradient with respect to the path z to dz and, unless dt
-// is nil, the gradient with respect to the grid times to dt.
+// method adds the corresponding gradient with respect to the path z to dz. If dt is not
+// nil, the method also adds the gradient with respect to the grid times to dt.
 func (p *Interpolator) scatter(dz, dt, w, z []float64) {
 	if dt != nil && p.slope == nil {
 		p.slope = make([]float64, p.d)
@@ -213,8 +214,8 @@ func (p *Interpolator) scatter(dz, dt, w, z []float64) {
 }
 
 // The method rate() writes P′(tᵢ) = Σ_j (Z_j − Zᵢ) ℓ_j′(tᵢ) to dst, where P is the
-// polynomial that is used at the time with index n. If that time coincides with grid
-// point i, P is the polynomial that is used in the neighbourhood of that point.
+// polynomial that is used at the time with index n. If the time with index n coincides
+// with grid point i, P is the polynomial that is used near this grid point.
 func (p *Interpolator) rate(dst, z []float64, n, i int) {
 	seg := &p.g.seg[p.g.segment(i)]
 	degree := min(p.degree, seg.to-seg.from)

@@ -40,9 +40,9 @@ func (e *Linearizer) FJ(f []float64, m *Matrix, t float64, x, theta []float64) {
 func (e *Linearizer) Exact() bool { return e.diff == nil }
 
 // A differencer computes Jacobians by finite differences of F without allocating memory.
-// For a banded Jacobian it increments several components of x at once, namely those whose
-// columns share no row, so that kl+ku+1 evaluations of F are enough for any d (Curtis,
-// Powell & Reid 1974).
+// If the Jacobian is banded, the differencer increments several components of x at once
+// whose columns have no row in common. With this method, kl+ku+1 increments are enough
+// for any d (Curtis, Powell & Reid 1974).
 type differencer struct {
 	p          *Problem
 	x, f0, f1  []float64
@@ -63,17 +63,17 @@ func newDifferencer(p *Problem) *differencer {
 }
 
 // The method jacobian() fills m with ∂f/∂x at (t, x, θ) by forward or central
-// differences. The increment balances the truncation error and the rounding error: it is
-// the absolute value of the component times ε^{1/2} for forward and ε^{1/3} for central
-// differences.
+// differences. The increment balances the truncation error and the rounding error. It is
+// the absolute value of the component times ε^{1/2} for forward differences, and times
+// ε^{1/3} for central differences.
 func (q *differencer) jacobian(m *Matrix, t float64, x, theta []float64, central bool) {
 	const sqrtEps, cbrtEps = 1.4901161193847656e-08, 6.055454452393343e-06
 	eps := sqrtEps
 	if central {
 		eps = cbrtEps
 	}
-	// A component that happens to be zero still needs an increment of a size that suits
-	// the state.
+	// The increment of a component that is zero should suit the size of the other
+	// components.
 	floor := cmp.Or(1e-3*vector.MaxAbs(x), 1)
 	floor = max(floor, 0x1p-900) // smaller increments have no accurate digits
 	for j := range x {

@@ -12,9 +12,9 @@ type localizer interface {
 }
 
 // newLocalizer returns an estimator of the local errors of a stepper on the grid g. If
-// the stepper is an Estimator, newLocalizer returns the stepper itself. Otherwise
-// newLocalizer returns a value of the type `doubling`, unless the stepper uses values
-// from earlier steps.
+// the stepper is an Estimator, newLocalizer returns the stepper itself. For other
+// steppers, newLocalizer returns a value of the type `doubling`. If such a stepper uses
+// values from earlier steps, newLocalizer returns an error.
 func newLocalizer(p *Problem, m Method, g *Grid, step Stepper) (localizer, error) {
 	if e, ok := step.(Estimator); ok {
 		return e, nil
@@ -61,9 +61,9 @@ type doubled struct {
 
 // The type `doubling` estimates the local errors of a method on the grid g. Each step is
 // compared with two steps of half the length. The resulting estimates have the same order
-// as the method. The estimate from an embedded formula has a lower order, so it can be
-// used to choose steps but not to scale noise. On the FitzHugh–Nagumo problem, for
-// example, the embedded estimate of Radau5 is fifty times too large at a tolerance of
+// as the method. An embedded formula gives an estimate of lower order, which is good
+// enough for choosing steps but not for scaling noise. On the FitzHugh–Nagumo problem,
+// for example, the embedded estimate of Radau5 is fifty times too large at a tolerance of
 // 10⁻³, and 300 times too large at 10⁻⁵.
 type doubling struct {
 	g    *Grid

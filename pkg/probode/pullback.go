@@ -223,10 +223,10 @@ func (e *fieldAdjoint) parameters(dtheta, lambda []float64, t float64, x, theta 
 }
 
 // The method at() returns λᵀf for the parameters theta1, and the time at which f was
-// evaluated. If an end of the segment depends on θ, f is not evaluated at t, but at the
-// time whose relative position in the shifted segment is the same as that of t in the
-// original segment. Both times are on the same side of every event, so a condition on t
-// in F has the same value at both.
+// evaluated. If an end of the segment depends on θ, f is evaluated at a shifted time.
+// This time has the same relative position in the shifted segment as t has in the
+// original segment. The time t and the shifted time are on the same side of every event,
+// so a condition on t in F has the same value at both times.
 func (e *fieldAdjoint) at(lambda []float64, t float64, x []float64) (v, at float64) {
 	w := e.p.window
 	if w == nil {

@@ -281,7 +281,7 @@ type term struct {
 	c     float64 // times h
 }
 
-// The function terms() returns the coefficients that are not zero, times h.
+// The function terms() multiplies the coefficients by h, and omits those that are zero.
 func terms(a []float64, h float64) (list []term) {
 	for m, c := range a {
 		if c != 0 {

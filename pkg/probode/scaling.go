@@ -19,12 +19,12 @@ const (
 	// ScaleLocal adds √α l √N ξ to each component of the state after each of the N steps.
 	// Here l is the size of the local error of this component in this step. The local
 	// errors are those of the classical path, for the θ with which the Solver was made.
-	// The noise is thus the same multiple of the local error in each step. With α = 1,
-	// the standard deviation of the sum of the noise over all steps is at least the sum
-	// of the sizes of the local errors. ScaleLocal works for any method, and α has no
-	// unit. The spread of paths with ScaleLocal agrees better with the actual errors than
-	// the spread of paths with ScaleStep: see docs/calibration.md. ScaleLocal costs three
-	// classical solves before the first path.
+	// The standard deviation of the noise is the same multiple of the local error in each
+	// step. With α = 1, the standard deviation of the sum of the noise over all steps is
+	// at least the sum of the sizes of the local errors. ScaleLocal works for any method,
+	// and α has no unit. The spread of paths with ScaleLocal agrees better with the
+	// actual errors than the spread of paths with ScaleStep: see docs/calibration.md.
+	// ScaleLocal costs three classical solves before the first path.
 	ScaleLocal
 )
 

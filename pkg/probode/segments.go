@@ -8,9 +8,10 @@ import (
 
 // The method segmented() returns a copy of p whose functions are never called with the
 // time of an event. The argument `now` is a pointer to the segment of the current step.
-// If the step begins or ends at an event, t is moved by one ulp into this segment, so
-// that a condition such as t < 5 in F is evaluated on the side on which the step lies.
-// With this copy, the methods need no special code for conditions on t in F.
+// An event time at which a step begins or ends is replaced by the nearest floating-point
+// number inside the segment. A condition in F such as t < 5 is thus evaluated on the
+// correct side of the event. With this copy, the methods need no special code for
+// conditions on t in F.
 func (p *Problem) segmented(now *segment) *Problem {
 	q := *p
 	q.window = &window{now, len(p.Theta)}

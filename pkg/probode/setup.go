@@ -50,7 +50,7 @@ func (s Setup) NeedsMethod() bool {
 	return !ok || m.NeedsMethod()
 }
 
-// A gridder is a Mesh that has a grid.
+// A gridder is a Mesh whose grid can be computed by the method grid().
 type gridder interface {
 	Mesh
 	grid(ctx context.Context, p *Problem, m Method, theta, times []float64) (*Grid, error)
@@ -121,7 +121,8 @@ func bindGrid(ctx context.Context, m gridder, s Setup, p *Problem, at, times []f
 
 // The function measured() returns a grid that also contains the local errors of the
 // classical path at θ. If g already contains local errors, the function returns g.
-// Otherwise the function solves the equations, and returns an error if this fails.
+// Otherwise the function solves the equations to compute local errors. The function
+// returns an error if the solve fails.
 func measured(ctx context.Context, p *Problem, m Method, g *Grid, theta []float64) (*Grid, error) {
 	if g.local != nil {
 		return g, nil

@@ -5,7 +5,8 @@ import "math"
 // In up to four dimensions the cost of an elimination is mainly the latency of its
 // successive divisions. A formula for the inverse needs only one or two successive
 // divisions. The formula is as accurate as elimination unless the terms of a determinant
-// nearly cancel; in that case the caller uses elimination with pivoting.
+// nearly cancel. If the terms nearly cancel, elimination with pivoting is used instead of
+// the formula.
 
 // The constant `cancels` is the smallest allowed ratio of a determinant to the sum of the
 // magnitudes of its terms. With this limit, at most seven of the 53 bits of the
@@ -34,7 +35,8 @@ func inverse2(inv *[4]float64, c float64, j *[4]float64) bool {
 // elimination would not be much more accurate than Inverse3.
 func Inverse3(c, j00, j01, j02, j10, j11, j12, j20, j21, j22 float64) (b00, b01, b02, b10, b11, b12, b20, b21, b22 float64, ok bool) {
 	a00, a11, a22 := c-j00, c-j11, c-j22
-	// The signs of two off-diagonal elements cancel in a product.
+	// The off-diagonal elements of cI − J have minus signs, which cancel in a product of
+	// two elements.
 	p0, q0 := a11*a22, j12*j21
 	p1, q1 := j12*j20, -j10*a22
 	p2, q2 := j10*j21, -a11*j20

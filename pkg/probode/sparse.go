@@ -6,7 +6,7 @@ import (
 )
 
 // Large Jacobians consist mostly of zeros even if they are not banded. In the Lorenz 96
-// model, for example, only four of the forty elements of a row are nonzero. For such
+// model, for example, only four of the forty elements of a row are nonzero. For sparse
 // Jacobians, Gaussian elimination spends most of its time searching for nonzero elements.
 // To avoid this search, a pattern has one bit for each element, which is set if the
 // element may be nonzero. The bits of row i of the factors are in rows[i*words:], and the
@@ -88,8 +88,8 @@ func crowded(a []float64, limit int) bool {
 	return n > limit
 }
 
-// factorizeSparse does the same as factorizeDense. The matrix and the pattern are those
-// that the method read() has stored.
+// factorizeSparse does the same as factorizeDense, for the matrix and the pattern that
+// the method read() has stored.
 func (f *LU) factorizeSparse() bool {
 	d, a, w := f.d, f.a, f.words
 	for k := range d {

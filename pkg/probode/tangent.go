@@ -11,8 +11,8 @@ import (
 
 // The code in this file computes the derivative of a path. For fixed ξ and a fixed grid,
 // the path Z(θ, ξ) is a smooth function of θ. The gradient of a function of the path,
-// such as a likelihood, therefore follows from the derivative of the path. This
-// derivative is computed along with the path, step by step.
+// such as a likelihood, follows from the derivative of the path. This derivative is
+// computed along with the path, step by step.
 
 // A Differentiable is a Stepper that computes the derivative of its steps. If a Stepper
 // is not Differentiable, derivatives are computed by central differences of whole paths.
@@ -152,8 +152,8 @@ func Differences(dst, ddst, theta, dtheta []float64, states func(dst, theta []fl
 	return states(dst, theta)
 }
 
-// reachOf returns the number r such that the largest relative change of a component is
-// 100 % in a step from theta to theta + r × along.
+// reachOf returns a number r: in a step from theta to theta + r × along, the largest
+// relative change of a component is 100 %.
 func reachOf(theta, along []float64) float64 {
 	var most float64
 	for k, v := range along {
@@ -267,7 +267,8 @@ func (w *tangentRun) step(i, seg int, x, next, theta, xi []float64) error {
 	}
 	var scale []float64
 	if s.scaling == ScaleLocal {
-		// The numerical method is differentiated at the state before the noise is added.
+		// The noise is subtracted, because the step is differentiated at the state
+		// without noise.
 		if xi != nil {
 			copy(w.x, next)
 			for k, v := range xi {

@@ -40,8 +40,8 @@ func (t Tolerance) check(d int) error {
 	return nil
 }
 
-// wide returns a tolerance for a problem of dimension d. The first components of this
-// problem are those of the original problem, for which the tolerance is t. The additional
+// wide extends the tolerance t of a problem to a larger problem of dimension d. The first
+// components of the larger problem are those of the original problem. The additional
 // components are constant between events.
 func (t Tolerance) wide(d int) Tolerance {
 	if len(t.Absolute) > 1 {
@@ -98,14 +98,15 @@ func (t Tolerance) worst(local, x, next, peak []float64, part float64) float64 {
 	worst, top := 0., vector.MaxAbs(peak)
 	if top == 0 {
 		// If the state is zero at the beginning of a step, the relative error of the step
-		// may be the same for every length of the step. An example is x′ = t⁵. The error
-		// is then compared with the size that the state would reach over the whole span.
+		// may be the same for every length of the step. An example is x′ = t⁵. If the
+		// state is zero, the error of the step is compared with the size that the state
+		// would reach over the whole span.
 		top = min(vector.MaxAbs(next)/part, math.MaxFloat64)
 	}
 	top = max(top, vector.MaxAbs(next))
 	for k, e := range local {
-		// Comparisons are much faster than the built-in function max, which treats NaN
-		// and −0 separately.
+		// The built-in function max would be much slower than these comparisons, because
+		// it treats NaN and −0 separately.
 		r := math.Abs(e) / t.size(k, x[k], next[k], peak[k], top)
 		if !(r <= worst) {
 			if worst = r; e != e {

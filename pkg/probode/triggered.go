@@ -13,27 +13,28 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// errOtherEvents says that the events at this θ differ from those at the θ of Hold.
+// errOtherEvents is returned if the events at the current θ differ from the events at the
+// θ that was passed to Hold.
 var errOtherEvents = errors.New("the events differ from those at the θ for which the steps were chosen: call Hold at this θ")
 
-// The code in this file computes the derivative of a path of a problem with triggers. The
-// times τ of the events that a run has located become additional parameters of a problem
-// whose events are at these times. On a grid that moves with these times, the states are
-// a smooth function of (θ, τ). For each θ, the times τ solve the equations
+// The code in this file computes the derivative of a path of a problem with triggers. A
+// run locates the times τ of the events. These times become additional parameters of a
+// new problem, whose events are at the times τ. On a grid that moves with these times,
+// the states are a smooth function of (θ, τ). For each θ, the times τ solve the equations
 //
 //	gₙ(τₙ, x(τₙ; θ, τ), θ) = 0,   n = 1, 2, …
 //
 // Here gₙ is the trigger of event n, and x(τₙ) is the numerical solution just before this
 // event. The n-th equation depends only on the times up to τₙ, so the derivative of the
-// equations with respect to τ is a lower triangular matrix. The states and their
-// derivatives, including the jumps of the derivatives at the events, are those of the
-// numerical solution on that grid.
+// equations with respect to τ is a lower triangular matrix. The derivatives are those of
+// the numerical solution on the moving grid, and include the jumps at the events.
 
-// The method located() returns a copy of p in which the events with triggers happen as
-// they did in a run. If an event happened because its trigger crossed zero, the time of
-// the event is an additional parameter of the copy. The additional parameters follow the
-// parameters of p. The method located() also returns the list of these events. For event
-// n of the copy, which[n] lists the triggers that become positive at this event.
+// The method located() returns a copy of p in which the events with triggers happen at
+// the same times as in a run. If an event happened because its trigger crossed zero, the
+// time of the event is an additional parameter of the copy. The additional parameters
+// follow the parameters of p. The method located() also returns the list of these events.
+// For event n of the copy, which[n] lists the triggers that become positive at this
+// event.
 func (p *Problem) located(fired []trigger.Firing) (q *Problem, crossings []trigger.Firing, which map[int][]int) {
 	var names []string
 	var times []float64
@@ -88,8 +89,8 @@ func (p *Problem) located(fired []trigger.Firing) (q *Problem, crossings []trigg
 	return q, crossings, which
 }
 
-// The function joined() returns functions that apply the jumps of all events, one after
-// the other, and that pull gradients back through them.
+// The function joined() returns two functions. The first applies the jumps of all events
+// one after the other, and the second pulls gradients back through these jumps.
 func joined(all []Event) (jump func(x []float64, t float64, theta []float64), pullback func(lambda, dtheta, x []float64, t float64, theta []float64) float64) {
 	all = slices.DeleteFunc(all, func(e Event) bool { return e.Jump == nil })
 	jump = func(x []float64, t float64, theta []float64) {

@@ -43,8 +43,7 @@ const (
 	accurate = 1e-3
 )
 
-// A result holds everything that was computed about a problem. Values that could not be
-// computed are missing.
+// A result holds the values that could be computed for a problem.
 type result struct {
 	Name                                         string
 	States, Parameters, Measurements, Conditions int
@@ -90,8 +89,8 @@ type budget struct {
 	begin, limit time.Duration
 }
 
-// errTime is the reason for cancelling a context when its budget of processor time is
-// used up.
+// If the budget of processor time is used up, the context is cancelled with the reason
+// errTime.
 var errTime = errors.New("not done in time")
 
 // The method until() returns a context that ends when the given fraction of the time is
@@ -159,10 +158,11 @@ func judge(ctx context.Context, file string, limit time.Duration) *result {
 	return r
 }
 
-// The method search() returns the best point, and those end points of other searches at
-// which the log-likelihood is close to that at the best point. The first search starts at
-// theta, and the others start at random points. An end point counts as better than theta
-// only if its log-likelihood is higher by more than the constant `same`.
+// The method search() returns a list of points. The first point is the best one. The
+// other points are end points of searches, with a log-likelihood close to that of the
+// best point. The first search starts at theta, and the others start at random points. An
+// end point counts as better than theta only if its log-likelihood is higher by more than
+// the constant `same`.
 func (r *result) search(p *model.File, theta []float64, clock *budget) [][]float64 {
 	ctx, cancel := clock.until(0.5)
 	defer cancel()
@@ -265,9 +265,9 @@ func (b *byMethod) unused() bool {
 	return len(b.Losses) > 0 && !slices.ContainsFunc(b.Losses, func(l loss) bool { return l.Failed != "" || l.D != 0 })
 }
 
-// The method certify() searches for the loosest tolerance that is certified, among those
-// at which D is below the threshold. The search stops when the fraction `until` of the
-// time budget has been used.
+// The method certify() searches for the loosest tolerance that can be certified. The
+// method tries only tolerances at which D is below the threshold. The search stops when
+// the fraction `until` of the time budget has been used.
 func (b *byMethod) certify(p *model.File, theta []float64, clock *budget, until float64) {
 	ctx, cancel := clock.until(until)
 	defer cancel()
@@ -300,8 +300,8 @@ func (b *byMethod) certify(p *model.File, theta []float64, clock *budget, until 
 	}
 }
 
-// notNear is the reason that is given if a tolerance is not certified because the best
-// point is not near a mode.
+// If a tolerance is not certified because the best point is not near a mode, the reason
+// is notNear.
 const notNear = "the best point is not near a mode of the posterior"
 
 // The function certificate() returns the reason why a tolerance is not certified, or ""
@@ -331,8 +331,9 @@ func certificate(ctx context.Context, p *bayes.Posterior, name string, tolerance
 	return fmt.Sprintf("at %.0e the bound is %.2g", tolerance, m.Bound)
 }
 
-// For a tolerance that is sufficient at the best point, the method elsewhere() counts the
-// other end points at which D is also small enough.
+// The method elsewhere() computes D at the other end points, with the tolerance that is
+// sufficient at the best point. The method counts the end points at which D is small
+// enough.
 func (b *byMethod) elsewhere(p *model.File, points [][]float64, clock *budget) {
 	tolerance := cmp.Or(b.Enough, b.SmallD)
 	if tolerance == 0 {
@@ -351,8 +352,8 @@ func (b *byMethod) elsewhere(p *model.File, points [][]float64, clock *budget) {
 	}
 }
 
-// The function why() returns the reason for the error err. If ctx has ended, this reason
-// is the cause of the cancellation; otherwise the reason is the first line of the message
+// The function why() returns the reason for the error err. If ctx has ended, the reason
+// is the cause of the cancellation. Otherwise the reason is the first line of the message
 // of err.
 func why(ctx context.Context, err error) string {
 	if ctx.Err() != nil {

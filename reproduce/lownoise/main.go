@@ -62,7 +62,7 @@ const (
 	apart = 6    // a search that ends more than this number of sds from the truth is stuck
 )
 
-// A study holds the estimates of each search for each data set.
+// A study holds the estimates that each search found for each data set.
 type study struct {
 	truth     []float64
 	searches  []search
@@ -82,7 +82,7 @@ type search struct {
 }
 
 // The variable `falling` is a schedule of diffusion tempering [Beck et al. 2024]. The
-// value of κ² that fits the solution best is about 10⁴.
+// best value of κ² for the solution of this problem is about 10⁴.
 var falling = []float64{1e12, 1e10, 1e8, 1e6}
 
 // The variable `searches` holds the searches in the order of the rows of the table.
@@ -132,8 +132,8 @@ func compute(ctx context.Context, searches []search, sets int, seed uint64) (*st
 	return s, nil
 }
 
-// The function model() returns the model of the data. The priors are so wide that they
-// have almost no effect on the estimates.
+// The function model() returns a model with Gaussian errors and log-normal priors. The
+// priors are so wide that they have almost no effect on the estimates.
 func model(p *probode.Problem, data *bayes.Data) bayes.Model {
 	m := bayes.Model{Experiments: []bayes.Experiment{{Problem: p, Data: data, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(noise)}}}}}
 	for _, name := range p.Params {
@@ -193,12 +193,11 @@ func climb(ctx context.Context, p *bayes.Posterior, from []float64) ([]float64, 
 	return theta, nil
 }
 
-// The method spread() returns the standard deviation of the logarithm of each estimated
-// parameter over the data sets in which search i did not get stuck. The second result is
-// the number of data sets in which the search got stuck. A search counts as stuck if it
-// failed. If limits are given, a search also counts as stuck if the logarithm of a
-// parameter differs from that of the true value by more than the limit for this
-// parameter.
+// The method spread() computes the standard deviation of the logarithm of each estimated
+// parameter over the data sets. Data sets in which search i got stuck are left out. The
+// second result is the number of data sets in which the search got stuck. A search counts
+// as stuck if it failed. If limits are given, a search also counts as stuck if the error
+// in the logarithm of a parameter is larger than the limit for this parameter.
 func (s *study) spread(i int, limit []float64) (sd []float64, stuck int) {
 	logs := make([][]float64, len(s.truth))
 	for _, found := range s.estimates[i] {

@@ -15,8 +15,8 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// The functions in this file measure how much posteriors change if they are computed with
-// a coarse solver instead of an accurate one, and how much computation the coarse solver
+// The functions in this file measure how much a posterior changes if a coarse solver
+// replaces an accurate solver. They also measure how much computation the coarse solver
 // saves.
 
 // An answer is a row of the table answers.csv, for one posterior, one remedy and one step
@@ -86,7 +86,7 @@ func (o *observatory) answerAll(ctx context.Context, answers *ledger[answer]) er
 }
 
 // The method answer() computes the missing answers to one question. The accurate
-// posterior is sampled before the first of these answers is computed.
+// posterior is sampled before the first answer is computed.
 func (o *observatory) answer(ctx context.Context, q *question, answers *ledger[answer]) error {
 	var accurate *mcmc.Chains
 	var fine *bayes.Posterior

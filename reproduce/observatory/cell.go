@@ -16,8 +16,8 @@ import (
 	"github.com/probode/probode/pkg/probode/calibrate"
 )
 
-// The type `solved` describes a cell and its classical solution. A cell stands for one
-// method on one problem at one step size or tolerance. Missing numbers are NaN.
+// The type `solved` describes a cell and its classical solution. A cell is a combination
+// of a method, a problem, and a step size or tolerance. Missing numbers are NaN.
 type solved struct {
 	Problem     string  `csv:"problem"`
 	Kind        string  `csv:"kind"`
@@ -32,8 +32,8 @@ type solved struct {
 	Alpha       float64 `csv:"alpha"`
 }
 
-// A spread holds measures of how well a stated standard deviation describes the errors at
-// other parameter values.
+// A spread compares stated standard deviations with the errors at values of θ that were
+// not used for the calibration.
 type spread struct {
 	Square   float64    `csv:"mean_square"` // of the standardised error
 	Within   [2]float64 `csv:"within_1sd within_2sd"`
@@ -66,11 +66,11 @@ func (r *row) key() string { return strings.Join([]string{r.Problem, r.Method, r
 // The method cell() returns a name for the cell to which the row belongs.
 func (r *row) cell() string { return r.Problem + " " + r.Method + " " + r.Size }
 
-// The method judged() reports whether the row contains a verdict on its rule.
+// The method judged() reports whether the rule of the row was assessed.
 func (r *row) judged() bool { return r.Status == "ok" && r.Rule != "none" && r.Points > 0 }
 
-// The method components() returns the mean squared errors of those components for which
-// they are known.
+// For each component, the method components() returns the mean square of the standardised
+// errors. Unknown values are omitted.
 func (r *row) components() []float64 {
 	var out []float64
 	for s := range strings.SplitSeq(r.Each, ";") {
@@ -121,7 +121,7 @@ func (o *observatory) observe(ctx context.Context, cells *ledger[row]) error {
 	})
 }
 
-// A cell stands for one method on one problem at one step size or tolerance.
+// A cell is a combination of a method, a problem, and a step size or tolerance.
 type cell struct {
 	o       *observatory
 	t       *truth
@@ -218,8 +218,8 @@ func (c *cell) cost(out *row, m probode.Method, mesh probode.Mesh) error {
 	z := make([]float64, s.PathLen())
 	theta := slices.Clone(p.Theta)
 	// If θ has not changed since the last solve, some methods, such as gp.Block, return a
-	// stored solution. To count the evaluations of a complete solve, every call of
-	// solve() uses a different θ.
+	// stored solution. Every call of solve() uses a different θ, so that the evaluations
+	// of a complete solve are counted.
 	solve := func() error {
 		for k, v := range theta {
 			theta[k] = math.Nextafter(v, math.Inf(1))
@@ -238,8 +238,8 @@ func (c *cell) cost(out *row, m probode.Method, mesh probode.Mesh) error {
 		return err
 	}
 	out.Seconds = math.Inf(1)
-	// The time is the shortest of several runs, because other programs may slow down a
-	// run, and because the first run is slower.
+	// The time is the shortest of several runs, because the first run is slower, and
+	// other programs may slow down a run.
 	for spent, n := 0., 0; n < 4 || n < 200 && spent < 0.02; n++ {
 		begin := time.Now()
 		if err := solve(); err != nil {
@@ -286,8 +286,8 @@ func (c *cell) calibrated(ctx context.Context, m probode.Method, mesh probode.Me
 			failed++
 			continue
 		}
-		// A multistep method takes its first steps with another method. For all rules,
-		// the times during these first steps are therefore left out.
+		// A multistep method takes its first steps with another method. No rule is
+		// assessed at the times of these steps.
 		first := 0
 		for start := e.Grid.Times()[m.Noise(t.p.Dim()).Quiet]; first < len(t.times) && t.times[first] <= start; first++ {
 		}

@@ -7,8 +7,8 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// The functions in this file assess how well a calibrated spread describes the errors at
-// other parameter values.
+// The functions in this file assess calibrated noise. These functions compare the spread
+// of the paths with the errors at values of θ that were not used for the calibration.
 
 // A verdict holds the results of a comparison of one or more ensembles with accurate
 // solutions.

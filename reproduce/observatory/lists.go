@@ -9,8 +9,8 @@ import (
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
-// This file lists the methods, problems and rules of the study. Every method, problem and
-// rule in these lists appears in all tables and figures.
+// This file lists the methods, problems and rules of the study. The tables and figures
+// cover every method, problem and rule in these lists.
 
 // An entrant is a method, together with the kind of grid on which the method is tested.
 type entrant struct {
@@ -41,7 +41,7 @@ func (e *entrant) method() probode.Method {
 	return m
 }
 
-// A subject is a problem and its kind.
+// A subject is a test problem. The field `kind` describes the behaviour of its solution.
 type subject struct {
 	kind string
 	name string // "" for the name of the problem
@@ -116,10 +116,10 @@ var rules = []rule{
 	{name: recommended, rule: calibrate.LogScore, scaling: probode.ScaleLocal},
 }
 
-// The function shown() returns the name of the rule whose verdicts the page shows for a
-// method. For most methods, shown() returns the recommended rule, which uses estimates of
-// local errors. For a method without such estimates, shown() returns the rule "log", in
-// which the noise depends on the step size.
+// For a given method, the function shown() returns the name of the rule whose results the
+// page shows. For most methods, shown() returns the recommended rule, which uses
+// estimates of local errors. For a method that does not estimate local errors, shown()
+// returns the rule "log", in which the noise depends on the step size.
 func shown(method string) string {
 	i := slices.IndexFunc(entrants, func(e entrant) bool { return e.name == method })
 	if i >= 0 && entrants[i].blind {

@@ -2,7 +2,7 @@ package main
 
 import "sync"
 
-// An observatory is one run of the program.
+// An observatory holds the settings of one run of the program.
 type observatory struct {
 	subjects []subject
 	entrants []entrant

@@ -104,8 +104,8 @@ func rulesTable(standings []standing) string {
 }
 
 // The function honesty() draws two panels with a curve for each rule. The left panel
-// shows the coverage. The right panel shows the root mean squares of the standardised
-// errors in the cells of the rule, sorted by size.
+// shows the coverage. The right panel shows the root mean square of the standardised
+// errors in each cell, in increasing order.
 func honesty(standings []standing) (string, error) {
 	coverage := viz.Panel{Title: "coverage, all cells", X: viz.Axis{Label: "stated", Min: 0.4, Max: 1}, Y: viz.Axis{Label: "observed at other parameters", Min: 0.2, Max: 1}}
 	square := viz.Panel{Title: "standardised error, sorted", X: viz.Axis{Label: "share of cells", Min: 0, Max: 1}, Y: viz.Axis{Label: "root mean square (1 is honest)", Log: true, Min: 0.03, Max: 40}}
@@ -130,8 +130,8 @@ func honesty(standings []standing) (string, error) {
 	return p.String(), p.Err
 }
 
-// The page shows one rule for each method. If the verdict on this rule is missing or bad
-// in a cell, the function unreached() lists the cell and the reason.
+// For each method, the page shows the results of one rule. The function unreached() lists
+// the cells in which the result of this rule is missing or bad, and the reasons.
 func unreached(rows []row) string {
 	var reasons []string
 	cells := map[string][]string{}
@@ -174,7 +174,7 @@ func unreached(rows []row) string {
 }
 
 // answersPart returns the part of the page that shows how the errors of solvers change
-// posteriors. This part is empty if there are no answers.
+// posteriors. Without answers, this part of the page is empty.
 func (o *observatory) answersPart(answers []answer) (string, error) {
 	if len(answers) == 0 {
 		return "", nil
@@ -210,7 +210,7 @@ func (o *observatory) answersPart(answers []answer) (string, error) {
 	return p.String(), p.Err
 }
 
-// cellsTable lists the cells, with the verdicts on the rule that is shown.
+// cellsTable lists the cells, with an assessment of the rule that the page shows.
 func cellsTable(rows []row) string {
 	var lines [][]string
 	for i := range rows {

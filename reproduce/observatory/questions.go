@@ -20,13 +20,13 @@ import (
 // This file defines the posteriors and the samplers of the study. The data are simulated
 // from an accurate solution with known parameters.
 
-// A question consists of a posterior that can be computed accurately, and of a coarse
-// step size at which the remedies are compared.
+// A question is a posterior, together with the coarsest step size at which the remedies
+// are compared. The posterior can be computed accurately.
 type question struct {
 	name string
 	// The function make() returns the model for given data. The data are simulated at the
 	// given times from the problem that the function truth() returns. The function
-	// observe() draws an observation of a state.
+	// observe() draws the measurements at one time, for the state x.
 	make    func(data *bayes.Data) *bayes.Posterior
 	truth   func() *probode.Problem
 	times   []float64
@@ -71,9 +71,9 @@ func seen(p *probode.Problem, sd float64, states ...int) bayes.Experiment {
 }
 
 // The function inferred() returns a model in which all parameters of an experiment are
-// unknown, with log-normal priors of the given relative width around their values. The
-// last `normal` parameters are an exception: their priors are normal, with the standard
-// deviation `width`.
+// unknown. The parameters have log-normal priors around their values, with the given
+// relative width. The priors of the last parameters are normal, with the standard
+// deviation `width`; the argument `normal` is the number of these parameters.
 func inferred(x bayes.Experiment, width float64, normal int) func(*bayes.Data) *bayes.Posterior {
 	return func(data *bayes.Data) *bayes.Posterior {
 		x.Data = data
@@ -109,7 +109,8 @@ func oscillator() *probode.Problem {
 	return p
 }
 
-// ofCase returns a function that makes the posterior of the named case for given data.
+// ofCase returns a function that makes the posterior of the case with the given name, for
+// given data.
 func ofCase(name string) func(*bayes.Data) *bayes.Posterior {
 	c, err := cases.Named(name)
 	if err != nil {
@@ -143,8 +144,8 @@ var questions = append([]question{
 		times: []float64{0, 1, 2, 4, 5, 7, 10, 15, 20, 30, 40, 50, 60, 80, 100}, observe: gaussian(0.01, 0, 1, 2, 3, 4), step: 2},
 }, ofRodeo...)
 
-// The method model() returns the posterior of the question q for its simulated data,
-// computed with RK4 at a small step size.
+// The method model() simulates the data of the question q, and returns the posterior. The
+// posterior is computed with RK4 at a small step size.
 func (q *question) model(ctx context.Context, seed uint64) (*bayes.Posterior, error) {
 	p := q.truth()
 	x, err := reference.Solve(ctx, p, q.times, reference.Settings{Tolerance: probode.Tolerance{Relative: 1e-12}})
@@ -161,8 +162,8 @@ func (q *question) model(ctx context.Context, seed uint64) (*bayes.Posterior, er
 	return m, nil
 }
 
-// A remedy is a method for sampling the posterior in spite of a coarse step size. It
-// consists of a sampler and, for some remedies, of noise in the solver.
+// A remedy is a method for sampling the posterior in spite of a coarse step size. Every
+// remedy has a sampler, and some remedies also use noise in the solver.
 type remedy struct {
 	name   string
 	noise  *rule          // the rule that chooses α; nil for no noise

@@ -14,11 +14,10 @@ import (
 
 // Wu and Lysy demonstrate their package rodeo on three problems (AISTATS 2024, and the
 // paper that accompanies the package). This file defines these problems. The data are
-// simulated anew. The authors find that their posteriors are accurate with step sizes of
-// 0.05, 0.75 minutes and 0.1 days, respectively. Each problem is solved here with three
-// step sizes. For the first two problems, the middle step size is that of the authors.
-// For the third problem, the step size of the authors lies between the two smallest step
-// sizes.
+// simulated anew. For the three problems, the authors find accurate posteriors with step
+// sizes of 0.05, 0.75 minutes and 0.1 days. Each problem is solved here with three step
+// sizes. For the first two problems, the middle step size is that of the authors. For the
+// third problem, the step size of the authors lies between the two smallest step sizes.
 
 // rodeoFilter is the filter that rodeo uses: an EK1 that uses only the diagonal of the
 // Jacobian.
@@ -66,8 +65,8 @@ func seirah() *probode.Problem {
 	}
 }
 
-// P and M are measured alternately. So the function everySecond() removes the values of M
-// at the first, third, … time, and those of P at the second, fourth, … time.
+// P and M are measured alternately. The function everySecond() removes the values of M at
+// the first, third, … time, and those of P at the second, fourth, … time.
 func everySecond(of func(*bayes.Data) *bayes.Posterior) func(*bayes.Data) *bayes.Posterior {
 	return func(data *bayes.Data) *bayes.Posterior {
 		for i, y := range data.Y {
@@ -77,10 +76,10 @@ func everySecond(of func(*bayes.Data) *bayes.Posterior) func(*bayes.Data) *bayes
 	}
 }
 
-// The list `ofRodeo` contains an inference problem for each of these three models. The
-// parameters have log-normal priors around the true values, and initial values that may
-// be negative have normal priors. The priors are narrower than those that the authors
-// use, because the chains are short here.
+// The list `ofRodeo` contains an inference problem for each of the three models. The
+// parameters have log-normal priors around their true values. An initial value that can
+// be negative has a normal prior. The priors are narrower than those of Wu and Lysy,
+// because this study uses short chains.
 var ofRodeo = []question{
 	{name: "rodeo: FitzHugh–Nagumo", truth: longFitzHughNagumo, times: append([]float64{0}, every(1, 40)...), step: 0.1,
 		observe: gaussian(math.Sqrt(0.005), 0, 1),

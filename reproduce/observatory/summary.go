@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// A brief is the row that describes a cell in the summary. The row describes the
-// classical solution, and contains two verdicts: on the rule that the page shows for the
-// method, and on the rule of the paper.
+// A brief is the row of the summary for one cell. The row contains the results of the
+// classical method. The row also assesses two rules: the rule that the page shows for the
+// method, and the rule of the paper.
 type brief struct {
 	solved
 	Spread spread `csv:""`

@@ -16,13 +16,13 @@ import (
 	"github.com/probode/probode/internal/shell"
 )
 
-// The type of a row is a struct. The tag `csv` of a field contains the name of its
-// column. If the field is an array, the tag contains the names of its columns. If a field
-// is itself a struct, each field of this inner struct has a column, and the name of the
-// column begins with the tag of the outer field.
+// A row of a table is stored in a struct. The tag `csv` of a field contains the name of
+// its column. If the field is an array, the tag contains the names of its columns. If a
+// field is itself a struct, its tag is the prefix of the column names of the inner
+// fields.
 
-// The function places() returns the names of the columns of a row, and the fields that
-// hold their values.
+// The function places() returns the names of the columns of a row, and the corresponding
+// fields.
 func places(row reflect.Value, prefix string) (names []string, at []reflect.Value) {
 	for i := range row.NumField() {
 		field, tag := row.Field(i), row.Type().Field(i).Tag.Get("csv")
@@ -81,7 +81,7 @@ func record[T any](row *T, digits int) []string {
 }
 
 // The function decode() reads rows that were written by encode(). The function returns an
-// error if the columns differ.
+// error if the columns of the file are not those of the type T.
 func decode[T any](data []byte) ([]T, error) {
 	records, err := csv.NewReader(bytes.NewReader(data)).ReadAll()
 	if err != nil {
@@ -166,8 +166,8 @@ func (l *ledger[T]) add(rows ...T) error {
 	return l.save()
 }
 
-// The method arrange() sorts the rows by the numbers that the function place() returns
-// for a row. Rows for which one of these numbers is negative are removed.
+// For each row, the function place() returns a list of numbers. The method arrange()
+// sorts the rows by these lists. A row is removed if its list contains a negative number.
 func (l *ledger[T]) arrange(place func(*T) []float64) error {
 	l.rows = slices.DeleteFunc(l.rows, func(r T) bool { return slices.Min(place(&r)) < 0 })
 	slices.SortStableFunc(l.rows, func(a, b T) int { return slices.Compare(place(&a), place(&b)) })

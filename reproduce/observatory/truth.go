@@ -61,10 +61,10 @@ func newTruth(ctx context.Context, s *subject, others int, seed uint64) (*truth,
 	return t, t.coarsest()
 }
 
-// The method coarsest() tries the numbers of steps 20 × 2ⁿ and finds the smallest
-// sufficient number. A number of steps is sufficient if the trapezoidal rule (AM1) has a
-// root mean square error of at most 10 %, relative to the size of each component. Grids
-// with twice and four times this number of steps are also used.
+// The method coarsest() finds the smallest number of steps, among the numbers 20 × 2ⁿ,
+// with which the trapezoidal rule (AM1) is accurate enough. The root mean square error
+// must be at most 10 %, relative to the size of each component. The study also uses grids
+// with two and four times as many steps.
 func (t *truth) coarsest() error {
 	const most = 20 << 9
 	for n := observed; n <= most; n *= 2 {
@@ -80,7 +80,8 @@ func (t *truth) coarsest() error {
 	return fmt.Errorf("%s: the error of AM1 is above 10 %% even with %d steps: use a shorter span", t.p.Name, most)
 }
 
-// The method solver() returns a solver without noise on a grid that contains the times.
+// The method solver() returns a solver without noise, on a grid that contains the times
+// of the accurate solutions.
 func (t *truth) solver(p *probode.Problem, m probode.Method, mesh probode.Mesh) (*probode.Solver, error) {
 	g, err := probode.Setup{Method: m, Mesh: mesh}.Grid(context.Background(), t.p, t.p.Theta, t.times)
 	if err != nil {

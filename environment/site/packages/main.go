@@ -44,8 +44,8 @@ type listed struct {
 	Module                             struct{ Path string }
 }
 
-// The patterns in the variable `course` match the packages of this repository. A reader
-// may have added other packages at the top level of the checkout, such as the program
+// The patterns in the variable `course` match the packages of this repository. The top
+// level of the checkout may contain packages that a user has added, such as the program
 // euler from the README.
 var course = []string{"./pkg/...", "./internal/...", "./reproduce/...", "./environment/..."}
 

@@ -202,13 +202,14 @@ func (w *writer) examples(all []*doc.Example) {
 	}
 }
 
-// If the example needs other declarations, exampleSource returns the whole program.
-// Otherwise exampleSource returns only the statements of the example function.
+// If the example needs declarations outside its own function, exampleSource returns the
+// whole program. Otherwise exampleSource returns only the statements of the example
+// function.
 func (w *writer) exampleSource(e *doc.Example) string {
 	var node any = &printer.CommentedNode{Node: e.Code, Comments: e.Comments}
 	body := true
 	if e.Play != nil {
-		// A whole-file example may need the other declarations in its file.
+		// The example may need functions, types or variables that its file declares.
 		for _, d := range e.Play.Decls {
 			if f, ok := d.(*ast.FuncDecl); ok && f.Name.Name != "main" {
 				node, body = e.Play, false

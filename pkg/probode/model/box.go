@@ -59,8 +59,8 @@ func newBox(q *Parameter, withPrior bool) (box, error) {
 	case q.Scale == Log:
 		b.unit = math.Ln10
 	case q.Scale == Lin && width > 0 && !math.IsInf(width, 1):
-		// The nominal value does not show how much the parameter varies: the nominal
-		// value of a parameter with a standard normal prior, for example, is 0.
+		// The unit is derived from the width of the prior and not from the nominal value,
+		// which may be 0.
 		b.unit = width / 4
 	case q.Scale == Lin && b.span > 0:
 		b.unit = b.span / 4
@@ -84,8 +84,9 @@ func newBox(q *Parameter, withPrior bool) (box, error) {
 func (q *Parameter) Distinct(a, b float64) bool {
 	least := 0.01 * math.Max(math.Abs(a), math.Abs(b))
 	if q.Scale == Lin {
-		// An optimum may be zero. The ends of two searches differ by at most 0.003 standard
-		// deviations, because the predicted rise at an optimum is at most 10⁻⁶.
+		// An optimum may be zero. The predicted rise at the end of a search is at most
+		// 10⁻⁶, so the end is within 0.0015 standard deviations of the optimum. The ends
+		// of two searches therefore differ by at most 0.003 standard deviations.
 		box, _ := newBox(q, false)
 		least = math.Max(least, 3e-3*box.unit)
 	}
@@ -94,8 +95,8 @@ func (q *Parameter) Distinct(a, b float64) bool {
 
 // The method at() returns a coordinate of a starting point: the u-quantile of the
 // distribution from which starting points are drawn. If the parameter has two finite
-// bounds, the result lies slightly inside them; otherwise a value beyond an end of the
-// range is reflected at this end.
+// bounds, the result lies slightly inside them. If the parameter does not have two finite
+// bounds, a value outside its range is reflected at the nearer end of the range.
 func (b *box) at(u float64) float64 {
 	v := b.from + b.span*u
 	if f := familyNamed(b.start.Type); f.name != "" {
@@ -135,9 +136,9 @@ func (b *box) logPrior(v float64) float64 {
 	return b.prior.Of.LogProb(b.prior.On.of(v))
 }
 
-// The method steep() returns the amount by which a coordinate of the surface changes if
-// the corresponding coordinate of the search changes by 1. The coordinate of the surface
-// is the value on the linear scale or its natural logarithm.
+// The method steep() returns the derivative of a coordinate of the surface with respect
+// to the corresponding coordinate of the search. The coordinate of the surface is the
+// value on the linear scale or its natural logarithm.
 func (b *box) steep() float64 {
 	if b.scale == Log10 {
 		return math.Ln10 * b.unit

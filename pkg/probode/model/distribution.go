@@ -55,8 +55,8 @@ func (d noiseDistribution) likelihood(on Scale, own []bayes.Value) bayes.Likelih
 	return scaled{of, on}
 }
 
-// The method known() returns the likelihood without names for its parameters. The caller
-// passes the values of these parameters.
+// The method known() returns a likelihood to which the caller passes the values of the
+// parameters.
 func (o *observable) known() bayes.SlopedLikelihood {
 	return o.likelihood(make([]bayes.Value, 2)).(bayes.SlopedLikelihood)
 }
@@ -164,8 +164,8 @@ func (s Scale) linear(u float64) float64 {
 }
 
 // The method slope() returns the derivative of the value on the linear scale with respect
-// to the value on the scale s. The derivative is taken where the value on the linear
-// scale is v.
+// to the value on the scale s. The argument v is the point on the linear scale at which
+// the derivative is evaluated.
 func (s Scale) slope(v float64) float64 {
 	switch s {
 	case Log:

@@ -112,8 +112,8 @@ func (r *modelReader) dose(n *source.Node, m *Model) {
 }
 
 // checkFixed reports an error if a formula in r.fixed depends on the time or on a state,
-// directly or through assignments. Other methods check the formulas for the times of
-// events.
+// directly or through assignments. The formulas for the times of events are checked
+// elsewhere.
 func (r *modelReader) checkFixed(m *Model) {
 	varies := map[string]bool{expr.Time: true}
 	for _, s := range m.States {

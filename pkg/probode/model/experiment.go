@@ -108,8 +108,8 @@ func (l *lowering) row(index int) row {
 	return row{l.lowered[key], d.Time, d.Value, index}
 }
 
-// The method observable() returns the observable of a measurement with formulas in terms of
-// time, states and parameters.
+// The method observable() returns a copy of the observable of a measurement. The formulas
+// of the copy contain only time, states and parameters.
 func (l *lowering) observable(d *Observation) *observable {
 	o := l.observables[d.Observable]
 	if o == nil {
@@ -126,8 +126,8 @@ func (l *lowering) observable(d *Observation) *observable {
 		out.formula = l.increase(o.id, out.formula, d).Simplify()
 		f = out.formula
 	}
-	// If the formula of the noise contains the ID of the observable, the ID stands for the
-	// formula of the observable, unless the model itself defines that ID.
+	// In the formula of the noise, the ID of the observable stands for the formula of the
+	// observable, unless the model itself defines this ID.
 	if !l.isModels(o.id) {
 		by[o.id] = f
 	}
@@ -145,8 +145,8 @@ func (l *lowering) observable(d *Observation) *observable {
 	return &out
 }
 
-// The method timeless() reports an error if the formulas of an observable that is
-// measured at the steady state depend on time.
+// The method timeless() reports an error if an observable is measured at the steady
+// state, but its formulas depend on time.
 func (l *lowering) timeless(r row, d *Observation) {
 	for _, n := range r.formulas() {
 		if slices.Contains(n.Symbols(), expr.Time) {

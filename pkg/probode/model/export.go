@@ -205,8 +205,8 @@ func (m *Model) dataRows(column string, values []float64) []byte {
 	return source.TSV(rows)
 }
 
-// onlyCondition is the ID of the only condition in the PEtab problem that is written for
-// a model without conditions.
+// If a model has no conditions, the PEtab problem has one condition with the ID
+// onlyCondition.
 const onlyCondition = "condition1"
 
 func overrideText(list []*expr.Node) string {
@@ -251,8 +251,8 @@ func (p *File) tableParams() (map[string]bool, error) {
 	return in, nil
 }
 
-// modelParams returns the parameters that occur in the formulas of the model, and those
-// that its conditions set.
+// modelParams returns the parameters that occur in the formulas of the model or are set
+// by its conditions.
 func (m *Model) modelParams(params []Parameter) (list []sbml.Parameter) {
 	bare := *m
 	bare.observables, bare.Data = nil, nil

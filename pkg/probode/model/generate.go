@@ -184,9 +184,10 @@ func (g *generator) jump(b *strings.Builder, jumps []equations.Jump) {
 
 // The method gradient() returns statements that differentiate a weighted sum of
 // expressions. The statements add the derivatives with respect to the parameters to the
-// slice dtheta, and those with respect to the states to the slice whose name is the
-// argument `dx`. The statements return the derivative with respect to t. If the argument
-// `check` is true and a derivative is NaN, the statements add nothing and return NaN.
+// slice dtheta. The argument `dx` is the name of the slice to which the statements add
+// the derivatives with respect to the states. The statements return the derivative with
+// respect to t. If the argument `check` is true and a derivative is NaN, the statements
+// add nothing and return NaN.
 func (g *generator) gradient(of []*expr.Node, weight, dx string, check bool) string {
 	inputs, to := []string{expr.Time}, []string{"t"}
 	for i, id := range g.s.states {
@@ -226,9 +227,9 @@ func vector(to string, values []*expr.Node) (list []expr.Assignment) {
 	return list
 }
 
-// The function matrix() returns the assignments of the entries of a matrix. An entry that is
-// nil, which means that it is always zero, is omitted. The function place() returns the index
-// of an entry.
+// The function matrix() returns an assignment for each entry of a matrix that is not nil.
+// Entries that are nil are always zero. The function place() returns the index of entry
+// (i, j).
 func matrix(to string, rows [][]*expr.Node, place func(i, j int) int) (list []expr.Assignment) {
 	for i, row := range rows {
 		for j, n := range row {

@@ -8,13 +8,14 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
 )
 
-// A measured increase, such as the cases since the last report, is the difference between
-// the value of a formula at a measurement and its value at the previous measurement, or
-// at the start if there is no previous measurement. An additional state holds the
-// previous value. This state is constant between measurements, and an event just after
-// each measurement sets it to the value of the formula. If the model has events, another
-// event stores the value of the formula at the start. It follows all other events at the
-// start, so a dose at that time does not count as part of the first increase.
+// A measured increase, such as the number of cases since the last report, is the
+// difference of two values of a formula. From the value at each measurement, the value at
+// the previous measurement is subtracted. For the first measurement, the value at the
+// start is subtracted. An additional state holds the previous value. This state is
+// constant between measurements, and an event just after each measurement sets it to the
+// value of the formula. If the model has events, another event stores the value of the
+// formula at the start. This additional event follows all other events at the start, so
+// that a dose at the start does not count as part of the first increase.
 
 // The method increase() replaces a formula by its increase since the previous
 // measurement.

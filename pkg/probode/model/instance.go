@@ -16,7 +16,7 @@ type Instance struct {
 	preequilibration string // "" if there is none
 
 	// The field `pre` is nil or a system for the preequilibration. The system for the
-	// preequilibration runs from its initial values to its steady state before the other
+	// preequilibration runs from its initial values to its steady state before the main
 	// system starts. The preequilibration does not depend on time and has no events.
 	// Instances with the same preequilibration share one pointer.
 	pre *system
@@ -42,15 +42,15 @@ type system struct {
 	states []string
 
 	// The field `initial` contains formulas for the values at the start. If there is a
-	// preequilibration, a state in one of these formulas stands for its value in the
-	// steady state.
+	// preequilibration, the name of a state in these formulas means the value of this
+	// state in the steady state.
 	initial []*expr.Node
 	rates   []*expr.Node
 	events  []equations.Event // Time contains parameters only, Jumps also time and states
 
 	// The field `switches` holds formulas for the times at which a condition in the
-	// right-hand sides changes. The formulas contain only parameters. No step of the
-	// solver should cross one of these times.
+	// right-hand sides changes. The formulas contain only parameters. The solver should
+	// end a step at each of these times.
 	switches []*expr.Node
 }
 
@@ -69,8 +69,8 @@ type increase struct {
 	formula *expr.Node
 }
 
-// The type `lowering` contains the equations of a model under one condition while the
-// method lower() derives these equations.
+// The type `lowering` holds the intermediate results of the method lower() for one
+// condition.
 type lowering struct {
 	*index
 	system

@@ -325,8 +325,8 @@ func (l *LogLikelihood) given() bool {
 }
 
 // The method experiment() returns the contribution of a part to the log-likelihood. The
-// method uses the tolerance in the settings or, if the settings specify no tolerance, a
-// tolerance that is small enough for the default accuracy.
+// method uses the tolerance in the settings. If the settings specify no tolerance, the
+// method chooses a tolerance that is small enough for the default accuracy.
 func (l *LogLikelihood) experiment(ctx context.Context, q *part, theta []float64, gradient bool) (InstanceValue, error) {
 	const (
 		first, factor = 1e-5, 16

@@ -77,9 +77,9 @@ func (ix *index) lower(c, pre *condition) *lowering {
 	return l
 }
 
-// sameSizes reports an error if the size of a compartment changes after preequilibration,
-// because no specification defines whether the amounts or the concentrations stay the
-// same in this case.
+// sameSizes reports an error if the size of a compartment changes after preequilibration.
+// No specification defines whether such a change preserves the amounts or the
+// concentrations.
 func (ix *index) sameSizes(pre, c *condition) {
 	sizes := map[string]*expr.Node{}
 	for _, s := range pre.set {

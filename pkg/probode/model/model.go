@@ -58,21 +58,21 @@ const (
 	Log10 Scale = "log10"
 )
 
-// An observable is a quantity of a model that can be measured, and the distribution of
-// its measurements.
+// An observable describes a quantity of a model that can be measured, and the
+// distribution of its measurements.
 type observable struct {
 	id, name string
 	formula  *expr.Node
 	noise    *expr.Node // see noiseDistribution; nil for Poisson
 	freedom  *expr.Node // see noiseDistribution; nil for all but Student
 
-	// The field `limit` is a number, the lower limit of quantification: see
-	// [bayes.Censored]. The field is nil if there is no such limit.
+	// The field `limit` holds the lower limit of quantification as a number, or nil if
+	// there is no limit: see [bayes.Censored].
 	limit *expr.Node
 
-	// The field `increase` is true if the value that is measured is a difference: the
-	// value of the formula minus its value at the previous measurement of the observable.
-	// For the first measurement, the value at the start is subtracted.
+	// The field `increase` is true if an increase is measured: the value of the formula
+	// minus its value at the previous measurement of the observable. For the first
+	// measurement, the value at the start is subtracted.
 	increase bool
 
 	// The measurement and the formula are both transformed to the scale in the field
@@ -104,9 +104,10 @@ type Observation struct {
 	Time                        float64 // +Inf: at the steady state
 	Value                       float64
 
-	// The elements of observableParams are the values of the placeholders
-	// observableParameter1_… and so on in the formulas of the observable. The elements of
-	// noiseParams are the values of the placeholders noiseParameter1_… and so on.
+	// The field observableParams holds the values of the placeholders
+	// observableParameter1_…, observableParameter2_… and so on. The field noiseParams
+	// holds the values of the placeholders noiseParameter1_…, noiseParameter2_… and so
+	// on.
 	observableParams, noiseParams []*expr.Node
 
 	dataset, replicate string // may be empty
@@ -165,9 +166,9 @@ func builtIn(name string) bool {
 	return ok || name == expr.Time
 }
 
-// The function numbers() lists the formulas for the parameters of a distribution, without
-// its location. The order is that of the field Own of [bayes.Likelihood]. Formulas that
-// are nil are omitted.
+// The function numbers() lists the formulas for the parameters of a distribution, except
+// its location. The formulas are in the same order as the results of the method Own of
+// [bayes.Likelihood]. Formulas that are nil are omitted.
 func numbers(freedom, noise *expr.Node) []*expr.Node {
 	return slices.DeleteFunc([]*expr.Node{freedom, noise}, func(n *expr.Node) bool { return n == nil })
 }

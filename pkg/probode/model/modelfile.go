@@ -13,8 +13,8 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// modelFile reads a model file. The format is that of yaml2sbml, with additional keys
-// such as `name`, `data` and `events`. MODELFILE.md, in the folder of this package,
+// modelFile reads a model file. Model files have the format of yaml2sbml, with additional
+// keys such as `name`, `data` and `events`. MODELFILE.md, in the folder of this package,
 // describes the format.
 func (f *files) modelFile(s *source.File, y *source.Node) *File {
 	y.Mapping("the file", "name", "time", "parameters", "odes", "assignments", "functions", "observables", "conditions", "events", "doses", "data")

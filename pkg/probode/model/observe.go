@@ -44,8 +44,8 @@ func (p *File) Observables(e *Instance) (names []string, at func(dst []float64, 
 }
 
 // The method unmeasured() adds the formulas of the observables of a model without data.
-// To express these formulas in terms of states and parameters, the method makes a row of
-// data for each observable.
+// To express these formulas in terms of states and parameters, the method adds an
+// artificial measurement of each observable.
 func (p *File) unmeasured(e *Instance, add func(id string, n *expr.Node)) (err error) {
 	defer source.Catch(&err)
 	m := *e.model

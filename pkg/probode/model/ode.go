@@ -81,7 +81,7 @@ func (p *File) Nominal() []float64 {
 }
 
 // The method complete() returns an error if a parameter that is used has no finite value.
-// All other values that are not finite are set to 0.
+// Values of unused parameters are set to 0 if they are not finite.
 func (p *File) complete(theta []float64) error {
 	var used map[string]bool
 	for i, v := range theta {
@@ -206,8 +206,8 @@ func (c *compiledInstance) system(s *system) *probode.Problem {
 
 // The function pullback() returns a function for the field Pullback of the problem q. The
 // argument `inputs` names the variables on which the rates depend. The new function
-// returns NaN if any derivative is NaN, even if the NaN comes from a branch of a formula
-// that is not active.
+// returns NaN if any derivative is NaN. The NaN may come from an inactive branch of a
+// formula.
 func pullback(q *probode.Problem, inputs []string, rates []*expr.Node) func(dx, dtheta, lambda []float64, t float64, x, theta []float64) float64 {
 	gradient := gradientOf(inputs, rates, q.Params...)
 	return func(dx, dtheta, lambda []float64, t float64, x, theta []float64) (dt float64) {
@@ -232,8 +232,8 @@ func gradientOf(inputs []string, of []*expr.Node, held ...string) func() *scatte
 	return lazily(slices.Concat(inputs, weights), nil, gradient, func(_, j int) int { return j }, held...)
 }
 
-// weightName is the prefix of the name of each weight. Other names do not contain spaces,
-// so they differ from the names of the weights.
+// weightName is the prefix of the name of each weight. No other name begins with this
+// prefix.
 const weightName = "weight "
 
 // The function weights() returns the names of n weights.
@@ -456,7 +456,8 @@ type machine struct {
 
 // newProgram compiles expressions. The argument `held` lists the names of parameters that
 // often keep their values between two evaluations. newProgram panics if the expressions
-// cannot be compiled: those of an Instance contain only the time, states and parameters.
+// cannot be compiled. The expressions of an Instance can always be compiled, because they
+// contain only the time, states and parameters.
 func newProgram(inputs []string, outputs []*expr.Node, held ...string) *program {
 	c, err := expr.Compile(inputs, outputs, held...)
 	if err != nil {
@@ -471,8 +472,8 @@ func newProgram(inputs []string, outputs []*expr.Node, held ...string) *program 
 
 // The method take() gets a machine from the pool, evaluates the program on this machine,
 // and returns the machine, which holds the outputs. The caller must put the machine back
-// into the pool. If theta has more elements than the program has inputs for parameters,
-// the surplus elements at the end of theta are ignored.
+// into the pool. If theta has more elements than the program has parameters, the last
+// elements are ignored.
 func (p *program) take(t float64, x, theta []float64) *machine {
 	m := p.pool.Get().(*machine)
 	m.in[0] = t
@@ -496,10 +497,10 @@ type scatter struct {
 	place []int
 }
 
-// The function lazily() returns a function that compiles a vector and a matrix when they are
-// first needed. Many solves do not need the derivatives: explicit methods, for example, never
-// need the Jacobian. Compiling those of a large model takes time, and they can be its longest
-// programs.
+// The function lazily() returns a function that compiles a vector and a matrix when they
+// are first needed. Many solves do not need the derivatives: explicit methods, for
+// example, never need the Jacobian. For a large model, the programs for the derivatives
+// can be long and take time to compile.
 func lazily(inputs []string, vector []*expr.Node, matrix func() [][]*expr.Node, place func(i, j int) int, held ...string) func() *scatter {
 	return sync.OnceValue(func() *scatter {
 		s := &scatter{first: len(vector)}

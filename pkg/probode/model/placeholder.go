@@ -21,8 +21,8 @@ func isPlaceholder(name, observable string) bool {
 // parameter of a row.
 func placeholder(prefix string, n int, id string) string { return prefix + strconv.Itoa(n) + "_" + id }
 
-// The function placeholders() adds to a map the values of placeholders, which have names
-// such as observableParameter1_id.
+// The function placeholders() adds the values of placeholders to a map. Placeholders have
+// names such as observableParameter1_id.
 func placeholders(by map[string]*expr.Node, prefix, id string, values []*expr.Node) {
 	for i, v := range values {
 		by[placeholder(prefix, i+1, id)] = v

@@ -107,8 +107,9 @@ func (p *File) Start(theta []float64) ([]float64, error) { return p.inside(theta
 // The method inside() returns those elements of theta that belong to estimated
 // parameters. If the support of the prior has a finite width, a value that is outside the
 // support or too close to an edge is moved inside. A value is too close if its distance
-// from the edge is at most the argument `near`; it is then moved to the distance `edge`.
-// Both distances are fractions of the width of the support.
+// from the edge is at most the argument `near`. The argument `edge` is the distance of a
+// moved value from the edge. The arguments `near` and `edge` are fractions of the width
+// of the support.
 func (p *File) inside(theta []float64, near, edge float64) ([]float64, error) {
 	if len(theta) != len(p.Params) {
 		return nil, fmt.Errorf("found %d values: want %d, one for each parameter", len(theta), len(p.Params))
@@ -146,17 +147,17 @@ func (p *File) inside(theta []float64, near, edge float64) ([]float64, error) {
 	return point, nil
 }
 
-// A place belongs to a row of the data. The field `at` is the position of the expected
-// value of the row in the list of all expected values, which comprises all experiments
-// that the method observed() returns. The field `own` says how the parameters of the
-// distribution are obtained.
+// A place says where the expected value of a row of the data is stored. The field `at` is
+// an index in the list of expected values, which comprises all experiments that the
+// method observed() returns. The field `own` says how the parameters of the distribution
+// are obtained.
 type place struct {
 	at  int           // position of its expected value
 	own []paramSource // parameters of its distribution
 }
 
 // A paramSource says how the value of a parameter of a distribution is obtained. The
-// parameter is either a known value or one of the expected values.
+// value is either known or equal to one of the expected values.
 type paramSource struct {
 	value float64
 	at    int // position among the expected values; −1 if the value is known
@@ -168,12 +169,13 @@ type paramSource struct {
 // indices are in the argument `free` are unknown; theta contains the values of the other
 // parameters. The result `places` contains the place of each row of the experiment.
 //
-// If the argument `likelihood` is true, there is a column for each unknown parameter of a
-// distribution, including those that are parameters of the model. The value of the
-// parameter can be read from this column. If `likelihood` is true, the problems have only
-// those parameters on which the states depend.
+// If the argument `likelihood` is true, each unknown parameter of a distribution has a
+// column, even if it is a parameter of the model. The value of the parameter can be read
+// from this column. If `likelihood` is true, the problems have only those parameters on
+// which the states depend.
 func (p *File) observed(c *compiledInstance, theta []float64, free []int, likelihood bool) (list []bayes.Experiment, places []place) {
-	// Rows are sorted by time, so rows at the steady state are last.
+	// Rows are sorted by time. The time of a steady state is +Inf, so rows at the steady
+	// state are last.
 	rows := c.e.rows
 	n := len(rows)
 	for n > 0 && math.IsInf(rows[n-1].time, 1) {
@@ -237,8 +239,8 @@ type writer struct {
 	x        bayes.Experiment
 }
 
-// A column belongs either to measurements with the same formula and the same noise, or to
-// a parameter of the distribution of such measurements.
+// Measurements with the same formula and the same noise share a column. A parameter of a
+// distribution can also have a column.
 type column struct {
 	row     *row // nil for a parameter
 	formula *expr.Node
@@ -352,8 +354,8 @@ func (noNoise) Own() []bayes.Value                                { return nil }
 func (noNoise) LogProb(_, _ float64, _ []float64) float64         { return math.NaN() }
 func (noNoise) Rand(m float64, _ []float64, _ *rand.Rand) float64 { return m }
 
-// The names of columns that hold the noise or the degrees of freedom of another column
-// begin with noiseOf or freedomOf.
+// If a column holds the noise of another column, its name begins with noiseOf. If a
+// column holds the degrees of freedom, its name begins with freedomOf.
 const (
 	noiseOf   = "noise of "
 	freedomOf = "degrees of freedom of "
@@ -362,7 +364,7 @@ const (
 // The method errors() returns the distribution of the measurement in row r, which belongs
 // to the column with the given name. A parameter of the distribution needs its own column
 // unless it is known or is a parameter of the model. The method also returns the names
-// and the formulas of these columns.
+// and the formulas of the columns for parameters.
 func (w *writer) errors(r *row, name string) (of bayes.Likelihood, columns []string, formulas []*expr.Node) {
 	number := func(n *expr.Node, column string) bayes.Value {
 		n = n.Substitute(w.known).Simplify()

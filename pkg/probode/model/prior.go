@@ -221,8 +221,9 @@ func (p *Parameter) Distribution() (bayes.Distribution, error) {
 	return d.plain(), nil
 }
 
-// If d is a log-normal distribution, or equal to the distribution in the field `Of`, the
-// method plain() returns this distribution, whose type is simpler.
+// If d is a log-normal distribution, the method plain() returns it as a distuv.LogNormal.
+// If d is equal to the distribution in the field `Of`, the method plain() returns that
+// distribution.
 func (d scalePrior) plain() bayes.Distribution {
 	if n, is := d.Of.(distuv.Normal); is && d.On == Log && d.Min <= 0 && math.IsInf(d.Max, 1) {
 		return distuv.LogNormal{Mu: n.Mu, Sigma: n.Sigma}

@@ -133,9 +133,9 @@ func (p *File) Profiles(ctx context.Context, ends []Optimum, level float64, s Fi
 }
 
 // The method sides() computes both sides of each profile, until ctx is done. The argument
-// `from` contains the coordinates of the optimum. If the argument `restart` is true and a
-// point on a profile has a higher log-likelihood than the optimum, the method returns a
-// *higherError, and some sides may be missing.
+// `from` contains the coordinates of the optimum. If the argument `restart` is true, the
+// method stops when a point on a profile has a higher log-likelihood than the optimum.
+// The error is then a *higherError, and some sides may be missing.
 func (f *fitting) sides(ctx context.Context, from []float64, threshold float64, restart bool) ([]side, error) {
 	sides := make([]side, 2*len(f.free))
 	for i := range sides {
@@ -151,12 +151,12 @@ func (f *fitting) sides(ctx context.Context, from []float64, threshold float64, 
 }
 
 // The method extend() computes the profiles again, starting from the end points of other
-// searches. If the likelihood has two ridges, the profile is the maximum over both, but a
-// profile that is computed from the best optimum stays on the ridge of this optimum. For
-// each closed end of an interval, extend() chooses the end point of a search that lies
-// within the interval and is nearest to this end. From this point extend() computes the
-// profile in the direction of the end. If the profile is still above the threshold at the
-// end of the interval, the interval is extended.
+// searches. A profile that is computed from the best optimum stays on the ridge of this
+// optimum. If the likelihood has a second ridge, the profile may be too low. If an
+// interval is closed on one side, extend() considers the points inside the interval at
+// which other searches ended. extend() chooses the point nearest to the end of the
+// interval, and computes the profile outwards from this point. If the new profile is
+// still above the threshold at the end of the interval, the interval is extended.
 func (f *fitting) extend(ctx context.Context, sides []side, from []float64, best Optimum, ends []Optimum, threshold float64) error {
 	const (
 		rounds = 3
@@ -206,8 +206,8 @@ func (f *fitting) extend(ctx context.Context, sides []side, from []float64, best
 	return nil
 }
 
-// The method join() extends the side s to the end of the side t, if this end is farther
-// from the optimum.
+// If the side t ends farther from the optimum than the side s, the method join() extends
+// s to the end of t.
 func (s *side) join(t side, k int, sign float64) {
 	if !(sign*(t.end-s.end) > 0) {
 		return
@@ -250,20 +250,20 @@ type side struct {
 	end  float64 // of the interval, a coordinate
 	open bool
 	err  error
-	// The method extend() computes the profile again from the end points of other
-	// searches. The field `begun` is the distance of the last such point from the
-	// optimum.
+	// The method extend() computes the profile again from points at which other searches
+	// ended. The field `begun` is the distance between the optimum and the last point
+	// that extend() used.
 	begun float64
 }
 
 // The method side() computes the profile of coordinate k in one direction, until the
 // profile is below the threshold. At each point, the expansion of the log-likelihood
-// predicts the next point, and then the log-likelihood is maximised over the other
-// coordinates. The drop is the maximum of the log-likelihood minus its value on the
-// profile. For a Gaussian likelihood, the square root of the drop is linear in the
-// coordinate. The length of a step is chosen so that this square root rises by a fifth of
-// the square root of the threshold. The argument `below` says how far the log-likelihood
-// at the point `from` is below the best log-likelihood.
+// predicts the next point. From the predicted point, the log-likelihood is maximised over
+// the other coordinates. The drop is the maximum of the log-likelihood minus its value on
+// the profile. For a Gaussian likelihood, the square root of the drop is linear in the
+// coordinate. The length of a step is chosen so that the square root of the drop
+// increases by a fifth of the square root of the threshold. The argument `below` says how
+// far the log-likelihood at the point `from` is below the best log-likelihood.
 func (f *search) side(from []float64, k int, sign, threshold, below float64) side {
 	const (
 		farthest  = 10 // units from the optimum, if there is no bound
@@ -337,9 +337,9 @@ func (f *search) side(from []float64, k int, sign, threshold, below float64) sid
 // `inside` and `outside`. The method adds the points that it computes to s. The square
 // root of the drop is interpolated, because it is linear for a Gaussian likelihood. For
 // other likelihoods a single interpolation can be inaccurate, for example where the drop
-// levels off just below the threshold. Therefore the bracket is reduced until a point has
-// a log-likelihood close to the threshold, or until the log-likelihood cannot be
-// maximised over the other coordinates.
+// levels off just below the threshold. The bracket is reduced until the log-likelihood at
+// a point is close to the threshold. The method also stops if the log-likelihood cannot
+// be maximised over the other coordinates.
 func (f *search) crossing(s *side, inside, outside *shape.Ascent, k int, base, goal, tolerance float64) float64 {
 	const (
 		most = 20  // points

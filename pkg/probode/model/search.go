@@ -34,10 +34,10 @@ const (
 	// below fineRise. A search has converged if Optimum.Left is at most the constant
 	// `short` and Optimum.Slope is at most flatSlope.
 	rise, fineRise, short, flatSlope = 1e-4, 1e-9, 1e-6, 1e-2
-	// A search is refined only if it ended less than `reach` below the best
-	// log-likelihood. If it ended more than nearBest below the best log-likelihood, only
-	// `few` further iterations are made. A few iterations are enough at an optimum, but
-	// not on a long ridge.
+	// A search is refined only if its log-likelihood is less than `reach` below the best
+	// one. If the difference is larger than nearBest, the constant `few` limits the
+	// number of further iterations. A few iterations are enough at an optimum, but not on
+	// a long ridge.
 	nearBest, few, reach = 2, 20, 20
 	// A measurement counts as equal to the value of the model if the absolute residual is
 	// less than the noise scale times the constant `met`.
@@ -74,8 +74,9 @@ func (f *fitting) search(ctx context.Context) (*search, error) {
 	return s, nil
 }
 
-// The method solved() prepares the search for the given mesh, and reports whether this
-// succeeded. The argument x is the point at which the equations are solved first.
+// The method solved() prepares the search for the given mesh, and reports whether the
+// preparation succeeded. The argument x is the point at which the equations are solved
+// first.
 func (f *search) solved(mesh probode.Mesh, x []float64) bool {
 	p := f.posterior
 	p.Mesh, p.GridAt = mesh, f.linear(x)
@@ -149,8 +150,8 @@ func (f *search) Expand(p *shape.Point) bool {
 	return true
 }
 
-// The method coordinates() converts coordinates of the search to those of the surface.
-// The coordinates of the surface are values on the linear scale or their natural
+// The method coordinates() converts coordinates of the search to coordinates of the
+// surface. The coordinates of the surface are values on the linear scale or their natural
 // logarithms.
 func (f *search) coordinates(x []float64) []float64 {
 	u := slices.Clone(x)
@@ -201,12 +202,12 @@ func (f *search) rough(e *end) {
 
 // The method begin() sets the point at which the search begins. Every second search with
 // a random start begins at the best of several points. A single point may lie in a large
-// region in which the likelihood is almost constant, and a search cannot leave such a
-// region. For example, if an oscillator is measured with an unknown scale factor, the
-// best scale factor is often zero wherever the solution does not oscillate. The other
-// searches begin at e.from, because the choice of the best of several points favours
-// broad local optima. If the likelihood cannot be computed at any of these points,
-// begin() draws more points.
+// region in which the likelihood is almost constant, and from which a search cannot
+// escape. For example, suppose that the observable is an unknown factor times a state of
+// an oscillator. At parameters for which the state does not oscillate, the best factor is
+// often zero. The choice of the best of several points favours broad local optima. The
+// remaining searches therefore begin at e.from. If necessary, begin() tries up to 25
+// points until it finds one at which the likelihood can be computed.
 func (f *search) begin(e *end) error {
 	const most = 25
 	points := 1
@@ -316,8 +317,8 @@ func (f *search) finish(e *end, below float64) {
 	}
 }
 
-// The method refine() tightens the tolerances as far as is necessary for an accurate
-// optimum near the current point. The search then continues with the new tolerances.
+// The method refine() chooses tolerances that are tight enough for an accurate optimum
+// near the current point. The search then continues with the new tolerances.
 func (f *search) refine(a *shape.Ascent) error {
 	v, err := f.fine.At(f.ctx, f.all(a.X), false)
 	if err != nil {

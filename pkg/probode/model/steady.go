@@ -19,9 +19,9 @@ import (
 )
 
 // A steadyFinder finds the steady state that the solution of a problem approaches from
-// its initial state, and the derivatives of the steady state with respect to θ. The
-// steadyFinder stores the last result, because many solves need the steady state at the
-// same θ. Any number of goroutines may use a steadyFinder.
+// its initial state. A steadyFinder also computes the derivatives of the steady state
+// with respect to θ. The steadyFinder stores the last result, because many solves need
+// the steady state at the same θ. Any number of goroutines may use a steadyFinder.
 type steadyFinder struct {
 	q     *probode.Problem
 	along []int // elements of θ on which the states depend
@@ -125,9 +125,9 @@ func (r *steadyFinder) find(theta []float64, slopes bool) (x, slope []float64, e
 	}
 }
 
-// The function lastSwitch() returns the time of the last event of q before the time
-// `end`, for the parameters θ, or −Inf if there is no such event. Events with triggers
-// are ignored, because a state at rest triggers no events.
+// For the parameters θ, the function lastSwitch() returns the time of the last event of q
+// before the time `end`. The result is −Inf if there is no such event. Events with
+// triggers are ignored, because a state at rest triggers no events.
 func lastSwitch(q *probode.Problem, theta []float64, end float64) float64 {
 	last := math.Inf(-1)
 	for _, e := range q.Events {

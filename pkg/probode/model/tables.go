@@ -121,8 +121,8 @@ func readScale(s *source.File, line int, what, v string) Scale {
 	return ""
 }
 
-// checkParams reports an error if a parameter cannot be used or estimated, and adds a
-// warning for each nominal value that is outside its estimation bounds.
+// checkParams reports an error if a parameter cannot be used or estimated. It also adds a
+// warning for each nominal value that lies outside the bounds for estimation.
 func (f *files) checkParams(list []Parameter) {
 	first := map[string]source.Where{}
 	for _, p := range list {

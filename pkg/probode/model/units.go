@@ -7,10 +7,10 @@ import (
 )
 
 // checkUnits reports an error if a sum, a comparison, a min or a max combines states with
-// different units, or if an initial value or an event sets a state to a value with a
-// different unit. checkUnits also reports an error if the rates of two states with
-// different units contain the same term. An example is a flow that leaves a state in
-// people and enters a state in mol.
+// different units. An initial value, or a value that an event sets, must have the unit of
+// the state. checkUnits also reports an error if the rates of two states with different
+// units contain the same term. An example is a flow from a state that is measured in
+// people to a state that is measured in mol.
 //
 // Units are compared as words, so mg and g are different. A sum of mg and g is a mistake,
 // because formulas use the numbers without their units. The unit of a product counts as

@@ -205,7 +205,7 @@ func (w *yamlWriter) file(name string) ([]byte, error) {
 }
 
 // The method constants() converts the constants of the model to parameters and
-// assignments. The method returns an error if a model file cannot express something in
+// assignments. The method returns an error if a model file cannot express some part of
 // the model.
 func (w *yamlWriter) constants() error {
 	m := w.m

@@ -42,8 +42,7 @@ func powerBy[T any](x T, e float64, one T, do func(c code, operands ...T) T) (v 
 	return v, true
 }
 
-// powNumber returns x^e for a constant exponent, computed by the same operations as in a
-// Program.
+// powNumber computes x^e for a constant exponent, with the same operations as a Program.
 func powNumber(x, e float64) float64 {
 	v, ok := powerBy(x, e, 1, func(c code, v ...float64) float64 {
 		switch c {

@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// printMost is the length in bytes at which printed text is truncated. The text of an
-// expression with shared parts can be far larger than the expression itself, because it
-// repeats these parts.
+// printMost is the length in bytes at which printed text is truncated. The text repeats
+// each shared part of an expression, so it can be far larger than the expression itself.
 const printMost = 1 << 24
 
 // String returns the text of n. [Parse] converts this text back to n, if the names of all
@@ -23,8 +22,9 @@ func (n *Node) String() string {
 	return write(textStyle{}, n)
 }
 
-// A style is an output format. The style splits a node into pieces of text and arguments. The
-// method level() returns the precedence level of the outermost operator of a node.
+// A style is an output format. The method layout() writes a node as a sequence of texts
+// and arguments. The method level() returns the precedence level of the outermost
+// operator of a node.
 type style interface {
 	layout(n *Node, out *layout)
 	level(n *Node) int
@@ -32,8 +32,8 @@ type style interface {
 }
 
 // A layout collects the pieces of text and the arguments of one node. An argument is
-// enclosed in brackets if its operator binds more loosely than its position in the node
-// requires.
+// written in brackets if its operator does not bind tightly enough for its position in
+// the node.
 type layout struct{ items []item }
 
 type item struct {

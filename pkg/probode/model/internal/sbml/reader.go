@@ -121,8 +121,9 @@ func (s *reader) entity(id string) *tree.Element {
 	return nil
 }
 
-// setBy adds a rule or initial assignment to the map under the ID of the element that it
-// sets. It is an error if the map already has a rule or initial assignment for this ID.
+// setBy adds a rule or initial assignment to the map `into`. The key is the ID of the
+// element whose value is set. It is an error if the map already has a rule or initial
+// assignment for this ID.
 func (s *reader) setBy(into map[string]*tree.Element, e *tree.Element, attr string) {
 	id := e.Get(attr)
 	if s.entity(id) == nil {

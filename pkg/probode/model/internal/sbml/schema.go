@@ -75,8 +75,8 @@ eventAssignment: variable: math`, "\n") {
 }()
 
 // The method known() reports an error if the file contains an element or attribute that
-// is not in the SBML core, or a second element where SBML allows only one. The method
-// also reports an error if the file uses an SBML package and declares it as required. The
+// is not in the SBML core, or two elements where SBML allows only one. The method also
+// reports an error if the file uses an SBML package and declares it as required. The
 // method removes elements of other packages.
 func (s *reader) known(root *tree.Element) {
 	required := map[string]bool{}

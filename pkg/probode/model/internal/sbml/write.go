@@ -113,8 +113,8 @@ func (w *writer) list(name string, l list) {
 	w.line("</%s>", name)
 }
 
-// The method math() returns a formula as MathML. A name that the model does not define
-// stands for a constant such as pi, which becomes a number.
+// The method math() returns a formula as MathML. A name that the model does not define is
+// a constant such as pi, and is written as a number.
 func (w *writer) math(n *expr.Node) string {
 	by := map[string]*expr.Node{}
 	for _, name := range n.Symbols() {
@@ -126,7 +126,7 @@ func (w *writer) math(n *expr.Node) string {
 }
 
 // The method events() writes the events. The trigger of an event with a known time is
-// written so that triggerTime obtains the same time from it.
+// written so that triggerTime can recover the time exactly.
 func (w *writer) events(events []equations.Event) list {
 	var l list
 	for i, e := range events {

@@ -94,8 +94,8 @@ func (s *File) Table(comment rune) *Table {
 		if len(cells) > len(t.Columns) {
 			s.Failf(line, "%d cells: the header has %d columns", len(cells), len(t.Columns))
 		}
-		// Short rows are not padded. If the header has many columns, padded rows would
-		// take up a lot of memory.
+		// Short rows are not filled up with empty cells, because this would take up a lot
+		// of memory if the header has many columns.
 		if total += len(cells); total > maxCells {
 			s.Failf(line, "the table has too many cells: want at most %d", maxCells)
 		}
