@@ -103,11 +103,3 @@ func (m *Model) observableIDs() (ids []string) {
 	}
 	return ids
 }
-
-func (m *Model) observablesByID() map[string]*observable {
-	by := map[string]*observable{}
-	for i := range m.observables {
-		by[m.observables[i].id] = &m.observables[i]
-	}
-	return by
-}

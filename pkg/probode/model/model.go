@@ -83,6 +83,14 @@ type observable struct {
 	where        source.Where
 }
 
+func (m *Model) observablesByID() map[string]*observable {
+	by := map[string]*observable{}
+	for i := range m.observables {
+		by[m.observables[i].id] = &m.observables[i]
+	}
+	return by
+}
+
 // A condition sets constants, parameters and initial values.
 type condition struct {
 	id, name string

@@ -76,17 +76,6 @@ func (j *judge) judge(d *draws) {
 	}
 }
 
-// The function worse() returns the more serious of two verdicts.
-func worse(v, w Verdict) Verdict {
-	switch {
-	case v == Matters || w == Matters:
-		return Matters
-	case v == Undecided || w == Undecided:
-		return Undecided
-	}
-	return Negligible
-}
-
 // The method known() reports whether the standard errors of quantity k can be trusted. If
 // the chains have not mixed, neither the accurate centre nor the accurate spread is
 // known.

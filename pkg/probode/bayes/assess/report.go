@@ -289,6 +289,17 @@ type Remedy struct {
 	Note string
 }
 
+// The function worse() returns the more serious of two verdicts.
+func worse(v, w Verdict) Verdict {
+	switch {
+	case v == Matters || w == Matters:
+		return Matters
+	case v == Undecided || w == Undecided:
+		return Undecided
+	}
+	return Negligible
+}
+
 // A Claim is a row of the verdict: a number, its error, and the limit with which it was
 // compared.
 type Claim struct {
