@@ -146,8 +146,8 @@ func (l *learner) add(n int, z []float64) bool {
 
 // The method apply() computes a new covariance for the whitening, and begins the next
 // window. The new covariance lies between the old one and the covariance of the draws in
-// the window. If the function covAt() returns a covariance at the mean of the window, it
-// takes the place of the old one.
+// the window. If the function covAt() returns a covariance at the mean of the window,
+// this covariance replaces the old one.
 //
 // The covariance estimated from a window of n draws is poor unless n is much larger than
 // the dimension d. The estimated covariance is therefore shrunk before it is used. The
