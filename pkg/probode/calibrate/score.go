@@ -295,7 +295,7 @@ func (c *calibrator) leaveOut(groups []moments.Vector, out int) []float64 {
 }
 
 // The method thin() returns a number n. Standard errors are computed only from every n-th
-// point in the score. At most about four thousand points remain; points that are close
+// point in the score. At most about four thousand points remain. Points that are close
 // together in time add little information.
 func (c *calibrator) thin() int {
 	n := (len(c.used) + 3999) / 4000

@@ -153,8 +153,8 @@ func (s *sampling) usable(d *draws) bool {
 }
 
 // The method tails() returns the weighted draws of parameter k, in which draws with
-// almost no weight are replaced by the median. The tails of the result are then those of
-// the accurate posterior, without the phantom modes of the posterior at step h.
+// almost no weight are replaced by the median. The result then has the tails of the
+// accurate posterior, without the phantom modes of the posterior at step h.
 func (d *draws) tails(k int) [][]float64 {
 	const least = 0.01 // of the mean weight
 	x := d.few.Parameter(k)
