@@ -14,7 +14,7 @@ import (
 // nanoseconds, and passing vectors to functions would take longer than the arithmetic. In
 // at most three dimensions, the loops therefore keep all numbers in local variables
 // between two calls of FJ. These loops perform the same operations as the code in
-// moulton.go, in the same order, so both produce bitwise identical paths.
+// moulton.go, in the same order, so the paths are bitwise identical.
 
 // Runs reports whether Run can be used. The grid must be uniform, the problem must have
 // few dimensions and a dense FJ, and Linearize must not be Predictor.

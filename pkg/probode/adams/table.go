@@ -81,8 +81,8 @@ func segments(g *probode.Grid) (list []segment) {
 	return list
 }
 
-// evenAt reports whether step i and all earlier steps whose values of f it uses have the
-// same length. The steps before the grid point with the index `first` are ignored.
+// evenAt reports whether the formula for step i covers only steps of the same length. The
+// steps before the grid point with the index `first` are ignored.
 func (c *table) evenAt(i, first int) bool {
 	h := c.g.Place(i+1) - c.g.Place(i)
 	for j := max(first, i-c.n+1); j < i; j++ {

@@ -132,11 +132,12 @@ func (c *calibrator) solveOn(ctx context.Context, p *probode.Problem, m probode.
 	return c.solver.MoveTo(c.theta)
 }
 
-// The method choose() finds the points that enter the score, and the errors there. Points
-// with very small errors are left out. The score depends on ratios, so a few points at
-// which an error crosses zero or a state has decayed could otherwise determine α*. Points
-// at which the error is not known to within 1 % are left out as well. The initial point
-// and the start-up are left out because they have no noise.
+// The method choose() selects the points for the score, and stores the errors at these
+// points. Points with very small errors are left out, because the score depends on
+// ratios, and a few such points could determine α*. Errors are very small where they
+// cross zero, or where the state has decayed. Points at which the error is not known to
+// within 1 % are left out as well. The initial point and the start-up are left out
+// because they have no noise.
 func (c *calibrator) choose(est *Errors) {
 	components := c.s.Components
 	if components == nil {
@@ -150,7 +151,8 @@ func (c *calibrator) choose(est *Errors) {
 		largest[i%c.d] = max(largest[i%c.d], math.Abs(v))
 	}
 	// A multistep method starts with steps of another method. With ScaleLocal these steps
-	// also have noise, but its size says nothing about the noise of the later steps.
+	// also have noise, but the size of this noise says nothing about the noise of the
+	// later steps.
 	quiet := c.solver.Method().Noise(c.d).Quiet
 	quiet = max(c.solver.Startup(), min(quiet, c.solver.Steps()-1))
 	for i := quiet + 1; i <= c.solver.Steps(); i++ {
@@ -240,8 +242,8 @@ type evaluation struct {
 	score float64   // −Inf if not ok or if there is no spread
 	width float64   // see Criterion.match; 1 if not ok
 	logv  []float64 // logarithms of the variances at the used points
-	// The slice without[g] holds the logarithms of the variances at every n-th point,
-	// computed without the paths of group g. The number n is the result of
+	// For each group of paths, the field `without` holds the logarithms of the variances
+	// at every n-th point, computed without this group. The number n is the result of
 	// calibrator.thin. The field `without` is set only if the ensemble consists of all
 	// paths.
 	without [][]float64
@@ -293,7 +295,7 @@ func (c *calibrator) leaveOut(groups []moments.Vector, out int) []float64 {
 }
 
 // The method thin() returns a number n. Standard errors are computed only from every n-th
-// point in the score. At most about four thousand points remain; points that are close
+// point in the score. At most about four thousand points remain. Points that are close
 // together in time add little information.
 func (c *calibrator) thin() int {
 	n := (len(c.used) + 3999) / 4000

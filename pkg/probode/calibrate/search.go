@@ -84,8 +84,8 @@ type optimum struct {
 }
 
 // A parabola interpolates the logarithms of the variances as functions of log α. The
-// parabola passes through the three values at −δ, 0 and δ. Beyond these points the
-// parabola continues as a straight line.
+// parabola passes through the three values at −δ, 0 and δ. Outside the interval [−δ, δ]
+// the parabola is replaced by the straight line through the two nearest values.
 type parabola struct {
 	delta            float64
 	left, mid, right []float64
@@ -193,12 +193,13 @@ func (c *calibrator) maximum(reach, tol float64, set func(at float64, logv []flo
 // The method errors() returns two standard errors of log α*, one from the jackknife over
 // groups of paths and one from the jackknife over ten blocks of time. These errors are
 // computed from the variances at three values of log α that are `delta` apart. Each group
-// or block is left out in turn, and the optimum is searched for again. The optimum is not
-// computed as the vertex of a parabola through the score, because this vertex may lie
-// anywhere if the score is flat or has kinks, for example if a few paths are far from the
-// others. If a group of paths is left out, the search covers only a factor of about two
-// in α. An omitted block of time may contain nearly all of the error, and α* may then
-// change by orders of magnitude, so the search then covers a wider range.
+// or block is left out in turn, and the optimum is computed again by a search. The vertex
+// of a parabola through the score would not be a reliable optimum: if the score is flat
+// or has kinks, the vertex may lie anywhere. For example, the score may have kinks if a
+// few paths are far from the others. If a group of paths is left out, the search covers
+// only a factor of about two in α. If a block of time is left out, the search covers a
+// wider range: the block may contain nearly all of the error, so that α* changes by
+// orders of magnitude.
 func (c *calibrator) errors(delta float64, left, mid, right evaluation) (paths, time float64) {
 	const reach, far, tol = 0.8, 12, 1e-3
 	thin := c.thin()

@@ -39,8 +39,8 @@ const (
 	maxLength = 1.5  // with 1.75 and more, paths of Interrogation grow without bound
 )
 
-// A regression conditions the process with α = 1 on its derivatives at the times τ. The
-// times τ are measured in steps from the start of the segment.
+// A value of the type `regression` conditions the process with α = 1 on its derivatives
+// at the times τ. The times τ are measured in steps from the start of the segment.
 type regression struct {
 	length float64
 	tau    []float64
@@ -86,9 +86,9 @@ func (r *regression) states(t, u float64) float64 {
 	return r.primitive(t) + r.primitive(u) - r.primitive(t-u) - r.primitive(0)
 }
 
-// The method observe() conditions the process on one more derivative: the derivative at
-// the next of the times τ. The covariances with derivatives more than nine length scales
-// away are smaller than the rounding error, and are left out.
+// The method observe() conditions the process on the derivative at the next of the times
+// τ. The covariances with derivatives more than nine length scales away are smaller than
+// the rounding error, and are left out.
 func (r *regression) observe() {
 	n := len(r.chol)
 	var c []float64
@@ -134,8 +134,8 @@ func (r *regression) weights(c []float64) []float64 {
 type cholesky [][]float64
 
 // The method add() appends a row to the Cholesky factor for one more random variable. The
-// new variable has the variance v; its covariances with the variables just before it are
-// c. The conditional variance of the new variable is kept above the rounding error.
+// new variable has the variance v; its covariances with the last len(c) variables are c.
+// The conditional variance of the new variable is kept above the rounding error.
 func (l cholesky) add(c []float64, v float64) cholesky {
 	first := len(l) - len(c)
 	for i := range c {
@@ -154,8 +154,8 @@ func (l cholesky) forward(v []float64) {
 	}
 }
 
-// The type `stepper` holds the data that both solvers store for a segment: the initial
-// state and one vector for each grid point.
+// The type `stepper` holds the data that Interrogation and Block store for a segment: the
+// initial state and one vector for each grid point.
 type stepper struct {
 	p      *probode.Problem
 	g      *probode.Grid

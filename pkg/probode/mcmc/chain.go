@@ -238,8 +238,8 @@ func appendRow(rows, row []float64) []float64 {
 	return append(rows, row...)
 }
 
-// beginTurn records the current state of the chain. The iterations of the turn can be
-// repeated from the recorded state.
+// beginTurn records the state of the chain at the beginning of a turn, so that the
+// iterations of the turn can be repeated from this state.
 func (c *Chain) beginTurn() {
 	if c.Sink != nil {
 		a := Archive{buf: c.turn[:0]}
@@ -248,8 +248,8 @@ func (c *Chain) beginTurn() {
 	}
 }
 
-// recordLength is the largest number of draws per chain that are used for the R̂ in a
-// progress report. It is even: see add.
+// recordLength is the largest number of draws of a chain from which a progress report
+// computes R̂. It is even: see add.
 const recordLength = 1000
 
 // A record holds at most recordLength evenly spaced draws of one chain. If the record is

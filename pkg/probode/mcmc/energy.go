@@ -82,7 +82,8 @@ func (h hamiltonian) String() string {
 	return fmt.Sprintf("NUTS: %.3g leapfrog steps per draw, mean acceptance %.2f, %d divergent paths, E-BFMI at least %.2f", h.leaps, h.accept, h.divergent, h.bfmi)
 }
 
-// The method warn() passes each warning that follows from the summary to its argument.
+// The method warn() calls the given function for each warning that follows from the
+// summary.
 func (h hamiltonian) warn(warn func(string, ...any)) {
 	if h.divergent > 0 {
 		warn("%d of %d paths were divergent: the leapfrog steps are too long for a narrow part of the posterior, which the draws may not represent; increase Accept, use more informative priors, or reparametrise, for example with a non-centred parametrisation of a hierarchical model", h.divergent, h.draws)

@@ -113,7 +113,7 @@ func (t *tuning) update(accept, longest float64) {
 // The method leaps() returns the number of steps for which a path is most efficient. This
 // number lies between the argument `fewest` and the constant `mostLeaps`. The standard
 // deviation σ of ΔH is proportional to the square of the step length, and the mean
-// probability a of acceptance is erfc(σ/√8) [Beskos, Pillai, Roberts, Sanz-Serna & Stuart
+// acceptance probability a is erfc(σ/√8) [Beskos, Pillai, Roberts, Sanz-Serna & Stuart
 // 2013]. The cost of a path is proportional to the number of steps. The effective sample
 // size is assumed to be proportional to a³, not to a: if few paths are accepted, the
 // accepted ones rarely lead out of a tail.

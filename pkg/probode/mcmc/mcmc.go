@@ -101,8 +101,8 @@ func checked(logp float64, err error) (float64, error) {
 	return logp, nil
 }
 
-// The method checked() calls f. The result is NaN and an error if the value or the
-// gradient could not be evaluated.
+// The method checked() calls f. If the value or the gradient could not be evaluated, the
+// results are NaN and an error.
 func (f GradientDensity) checked(grad, x []float64) (float64, error) {
 	logp, err := checked(f(grad, x))
 	if sum := floats.Sum(grad); math.IsInf(logp, -1) || !math.IsNaN(sum) && !math.IsInf(sum, 0) {

@@ -283,10 +283,11 @@ func (p *mixture) learn() {
 	n := last.N + this.N
 	cov := mat.NewSymDense(d, nil)
 	// The size of a line move with the acceptance rate 0.44 is about 2.38 times the
-	// conditional standard deviation of a Gaussian target. The mean of the log sizes over
-	// all lines is used with full weight. The deviation of the log size of one line from
-	// this mean has a weight that grows with the number of moves tried along that line;
-	// otherwise the noise in about twenty sizes would spoil a good estimate of the shape.
+	// conditional standard deviation of a Gaussian target. The log size of each line is
+	// the sum of two terms: the mean over all lines, and a deviation from this mean. The
+	// mean is used unchanged. The deviation is multiplied by a weight that grows with the
+	// number of moves tried along the line. Without this weight, the noise in the sizes
+	// would spoil a good estimate of the shape.
 	before := make([]float64, d)
 	var common float64
 	for _, l := range p.logLine {

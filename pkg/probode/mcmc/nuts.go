@@ -295,7 +295,8 @@ func (k *NUTS) Step(rng *rand.Rand) {
 	k.adapt()
 }
 
-// The method count() adds the iteration to the counts.
+// The method count() updates the numbers of proposed, accepted and failed moves after an
+// iteration.
 func (k *NUTS) count(moved bool) {
 	k.stats.Proposed++
 	if moved {

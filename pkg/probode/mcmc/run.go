@@ -87,9 +87,10 @@ func (r *Running) Extend(ctx context.Context, draws int) (*Chains, error) {
 	return r.until(ctx, draws, draws)
 }
 
-// The method until() advances each chain until it has n draws. Afterwards s.Draws draws
-// are added to each chain again and again, until the effective sample size is at least
-// MinESS or the number of draws per chain is equal to the argument `limit`.
+// The method until() advances each chain until it has n draws. Afterwards the method
+// repeatedly adds s.Draws draws to each chain. It stops when the effective sample size is
+// at least MinESS, or when the number of draws in each chain reaches the argument
+// `limit`.
 func (r *Running) until(ctx context.Context, n, limit int) (*Chains, error) {
 	s, chains := &r.s, r.chains
 	if dim := len(s.Names); len(chains) > 0 && chains[0].Sink == nil {
@@ -192,7 +193,7 @@ func Advance(ctx context.Context, chains []*Chain, names []string, s Settings) (
 }
 
 // The function advance() runs all chains up to the given number of iterations, and
-// reports whether they reached it before ctx was done.
+// reports whether they reached this number before the context ctx ended.
 //
 // The chains take turns of a few milliseconds, so that the chains of an interrupted run
 // have about the same length even with fewer workers than chains. At the end of its turn

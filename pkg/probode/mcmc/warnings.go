@@ -128,7 +128,7 @@ func (c *Chains) warnings(summary diag.Summary) []string {
 }
 
 // warnModes warns about chains whose log density is far below that of the best chain. The
-// result has one element for each chain, which is true if warnModes warns about this
+// result has one element for each chain; the element is true if warnModes warns about the
 // chain.
 func (c *Chains) warnModes(warn func(string, ...any)) []bool {
 	elsewhere := make([]bool, len(c.Draws))

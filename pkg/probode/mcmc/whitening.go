@@ -146,14 +146,14 @@ func (l *learner) add(n int, z []float64) bool {
 
 // The method apply() computes a new covariance for the whitening, and begins the next
 // window. The new covariance lies between the old one and the covariance of the draws in
-// the window. If the function covAt() returns a covariance at the mean of the window, it
-// takes the place of the old one.
+// the window. If the function covAt() returns a covariance at the mean of the window,
+// this covariance replaces the old one.
 //
 // The covariance estimated from a window of n draws is poor unless n is much larger than
 // the dimension d. The estimated covariance is therefore shrunk before it is used. The
 // logarithms of the scales of the whitened draws are multiplied by n/(n + 5), and their
-// correlations by n/(n + d(d+1)/2 + 5). A shape that was already right therefore remains
-// nearly right.
+// correlations by n/(n + d(d+1)/2 + 5). If the shape was already right, it therefore
+// remains nearly right.
 func (l *learner) apply(w *whitening, covAt func(x []float64) mat.Symmetric) {
 	d := len(w.mean)
 	shift := make([]float64, d)

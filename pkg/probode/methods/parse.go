@@ -16,9 +16,9 @@ type namedMethod struct {
 	method probode.Method
 }
 
-// The function plain() returns the methods that Names lists. The list is made by a
-// function, as in variants(), so that the linker can leave the methods out of a program
-// that does not call Parse.
+// The function plain() returns the methods that Names lists. The list is not a variable
+// but the result of a function, as in variants(), so that the linker can leave the
+// methods out of a program that does not call Parse.
 func plain() []namedMethod {
 	return []namedMethod{
 		{"ab1", adams.Bashforth{Steps: 1}},

@@ -39,7 +39,7 @@ func (t *tally) merge(o *tally) {
 
 // For each step, the method departure() returns the difference between the exact
 // distribution and its Gaussian approximation. The documentation of Draws defines this
-// difference. The result is NaN (0/0) for a step that was not drawn with a chain.
+// difference. If no chain was run for a step, the result for this step is NaN (0/0).
 func (t *tally) departure() []float64 {
 	out := make([]float64, len(t.states))
 	d := len(t.sum) / len(t.states)

@@ -132,14 +132,15 @@ func newSeries(d, n int) [][]float64 {
 	return s
 }
 
-// A drawer draws paths on one goroutine.
+// A value of the type `drawer` draws paths on one goroutine.
 type drawer struct {
 	solver  *probode.Solver
 	sampler *sampler
 	z, xi   []float64
 }
 
-// The method drawers() returns at most as many drawers as there are blocks of paths.
+// The method drawers() returns a drawer for each worker, but never more than one for each
+// block of paths.
 func (m Exact) drawers(ctx context.Context, p *probode.Problem, s Settings, blocks int) ([]*drawer, error) {
 	g, err := probode.Setup{Method: m.Method, Mesh: s.Mesh}.Grid(ctx, p, nil, nil)
 	if err != nil {
@@ -150,8 +151,7 @@ func (m Exact) drawers(ctx context.Context, p *probode.Problem, s Settings, bloc
 	if err != nil {
 		return nil, err
 	}
-	// The exact distribution is defined only for the noise of the implicit method itself,
-	// scaled by ScaleStep.
+	// The exact distribution is defined only for noise that is scaled by ScaleStep.
 	if err := solver.SetScaling(probode.ScaleStep, p.Theta); err != nil {
 		return nil, err
 	}

@@ -75,8 +75,8 @@ func (m Exact) String() string {
 	return strings.TrimSuffix(m.Method.String(), ")") + ", exact)"
 }
 
-// A method creates a stepper for each worker. The field `sampler` holds the last of these
-// steppers.
+// A value of the type `method` creates a stepper for each worker. The field `sampler`
+// holds the last of these steppers.
 type method struct {
 	Exact
 	sampler *sampler
@@ -138,8 +138,8 @@ type sampler struct {
 	tally       *tally // of the current block of paths
 }
 
-// The random stream of the chain has the second key exactKey, so that it differs from the
-// streams of ξ, whose second keys are the numbers of blocks.
+// The chain uses the random stream with the second key exactKey. This key differs from
+// the second keys of the streams of ξ, which are the numbers of blocks.
 const exactKey = math.MaxUint64
 
 // The method begin() prepares the sampler for the path with the given number. The steps
@@ -205,8 +205,8 @@ func (x *sampler) draw(next []float64, i int, xi []float64) error {
 const mostSearched = 256
 
 // The method searches() reports whether the method search() has to check step i of path
-// 0. If there are more than mostSearched steps, only mostSearched evenly spaced steps are
-// checked; otherwise all steps are checked.
+// 0. All steps are checked if there are at most mostSearched steps. Otherwise
+// mostSearched evenly spaced steps are checked.
 func (x *sampler) searches(i int) bool {
 	m, steps := i-x.quiet, x.g.Steps()-x.quiet
 	n := min(mostSearched, steps)

@@ -56,11 +56,11 @@ type target struct {
 	negJ   *probode.LU     // factors of −J = 0 × I − J
 	pivots *elimination    // of −J
 
-	// Φ is not computed from r, because r is a small difference of terms of size z/h.
-	// Instead, Φ is computed from the remainder of the linearisation about the point
-	// `base`. The rounding errors of r could be larger than the noise of a high-order
-	// method with small steps. The field `fbase` is f(t_{i+1}, base) + r(μ), where r(μ)
-	// is zero unless Newton's iteration ended early.
+	// Φ is not computed from r, because r is a small difference between large terms of
+	// size z/h. Instead, Φ is computed from the remainder of the linearisation about the
+	// point `base`. The rounding errors of r could be larger than the noise of a
+	// high-order method with small steps. The field `fbase` is f(t_{i+1}, base) + r(μ),
+	// where r(μ) is zero unless Newton's iteration ended early.
 	base, fbase []float64
 
 	z, u []float64 // from the last call of phi
@@ -140,8 +140,7 @@ func (g *target) place(dst, zeta []float64) {
 	}
 }
 
-// The method phi() returns Φ(ζ), or +Inf where f is not finite, and leaves the state in
-// g.z.
+// The method phi() returns Φ(ζ), or +Inf if f is not finite, and stores the state in g.z.
 //
 // Since r(z) = Γ(z−μ) − (f(z) − f(b) − J(z−b) − r(μ)), u is ζ − δ with Sδ = J⁻¹(f(z) −
 // f(b) − r(μ)) − (z−b), and Φ = ½‖δ‖² − ζᵀδ.

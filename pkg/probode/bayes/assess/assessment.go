@@ -35,7 +35,7 @@ type trial struct {
 	run        *draws
 }
 
-// A scale holds the noise scale α for one step.
+// A scale holds the noise scale of one step, and the results of its calibration.
 type scale struct {
 	alpha    float64                // α of the probabilistic inference, NaN if there is none
 	star     *bayes.CalibratedAlpha // calibrated at the mode; nil if it was not calibrated

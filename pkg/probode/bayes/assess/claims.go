@@ -10,10 +10,10 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// The type `rows` holds the claims of a report.
+// The type `rows` is a list of the claims in a report, one per row.
 type rows []Claim
 
-// The method number() adds a row with a number for which there is no limit.
+// The method number() adds a row with a number but without a limit.
 func (r *rows) number(kind, step, run string, value, se float64) {
 	r.check(Claim{Kind: kind, Step: step, Run: run, Value: value, SE: se, Limit: math.NaN(), Verdict: Negligible}, "")
 }
@@ -40,7 +40,7 @@ func (r *rows) check(c Claim, sentence string) {
 	*r = append(*r, c)
 }
 
-// The method claims() builds the rows of the verdict.
+// The method claims() returns all claims in the report.
 func (a *assessment) claims(j *judge) []Claim {
 	r := &rows{}
 	r.limit("interim analyses", "", "", float64(a.looked), float64(a.out.Looks), true, "")
@@ -124,8 +124,8 @@ func (a *assessment) claimEffects(r *rows) {
 
 // The method against() returns a sentence about a result of the assessment that
 // contradicts the certificate of step i, or "" if there is no such result. The assessment
-// can contradict the certificate because the assessment also uses draws, and because it
-// searches for modes with more solvers than the certificate does.
+// may reveal an error that the certificate does not show: the assessment also uses draws,
+// and searches for modes with more solvers.
 func (a *assessment) against(i int) string {
 	st := &a.out.Steps[i]
 	for _, m := range st.Modes {
@@ -374,9 +374,9 @@ func (a *assessment) claimSigma(r *rows) {
 	}
 }
 
-// The function nominal() returns the order that a user of the method expects, and advice
-// on what to do if the actual order is lower. For example, an Adams–Moulton method has a
-// lower order if it is linearised at the current state.
+// The function nominal() returns the nominal order of a method, and advice on what to do
+// if the actual order is lower. For example, an Adams–Moulton method has a lower order if
+// it is linearised at the current state.
 func nominal(m probode.Method) (order int, remedy string) {
 	if n, ok := m.(interface{ Nominal() (int, string) }); ok {
 		return n.Nominal()

@@ -34,9 +34,10 @@ type draws struct {
 	estimates [measures][]CenterSpread
 	sound     []bool
 	gaps      []bool // by quantity: see Effect.Gap
-	// The field `visited` holds the share of the draws in each of the paired modes, and
-	// visitedReference holds the share in each mode of the reference posterior. The
-	// fields `visited` and `visitedReference` are nil if the shares are not known.
+	// The field `visited` holds the share of the draws in each mode listed in the field
+	// `pair`. The field visitedReference holds the share of the draws in each mode of the
+	// reference posterior. The fields `visited` and `visitedReference` are nil if the
+	// shares are not known.
 	visited, visitedReference []float64
 
 	result sample.Measurement
@@ -45,17 +46,18 @@ type draws struct {
 	few    *mcmc.Chains // evenly spaced draws at which the equations are solved accurately
 
 	// The weighted draws represent the posterior computed with the setup in the field
-	// `to`. If `shared` is true, the field `to` is the setup of a step of the ladder (see
-	// sampling.weighted). Otherwise the field `to` is the setup of the reference.
+	// `to`. If `shared` is true, the weighted draws represent the posterior at a step of
+	// the ladder (see sampling.weighted). Otherwise they represent the reference
+	// posterior.
 	to     probode.Setup
 	shared bool
 
 	// The field `raw` holds the log weights that have been computed for the draws in the
 	// field `few`. The field `weights` holds the smoothed weights, whose mean is 1. The
-	// fields `raw` and `weights` are nil until the weights are computed. Two kinds of
-	// estimates follow from the weights: the field `shifts` describes the solver's
-	// effects, and the field `accurate` describes the accurate posterior. The fields
-	// `shifts` and `accurate` are indexed by measure and quantity.
+	// fields `raw` and `weights` are nil until the weights are computed. The weights lead
+	// to two kinds of estimates: the field `shifts` holds the effects of the solver's
+	// error, and the field `accurate` holds the centres and the spreads of the accurate
+	// posterior. The fields `shifts` and `accurate` are indexed by measure and quantity.
 	raw, weights [][]float64
 	khat, limit  float64 // k̂ of the weights, and the largest k̂ that can be trusted
 	missed       float64 // approximate share of the reference posterior that the weighted draws do not reach
@@ -184,9 +186,9 @@ func (s *sampling) take(d *draws, r sample.Measurement) error {
 	c := r.Chains
 	d.result, d.all = r, c
 	s.summarise(d, r)
-	// The number of weighted draws is proportional to the number of all draws. So when
-	// draws are added, the spacing of the weighted draws stays the same, and the draws
-	// that already have weights come first.
+	// The number of weighted draws is proportional to the number of all draws. So the
+	// spacing of the weighted draws stays the same when draws are added. In each chain of
+	// d.few, the draws that already have weights come first.
 	n := min(d.first, max(8, s.s.Weighed/len(c.Draws))) * (len(c.Draws[0]) / d.first)
 	d.few = fewer(c, n)
 	if len(s.quantities) > len(s.assessed) {

@@ -50,7 +50,7 @@ func (a *Report) WriteJSON(w io.Writer) error {
 
 // judgedBy returns the centre and the spread that are called mean and sd in the JSON
 // output. judgedBy also says whether these two numbers are moments or quantiles. If the
-// tails are too heavy for moments, quantiles are used.
+// tails are heavy, the two numbers are computed from quantiles.
 func (q *AccurateMarginal) judgedBy() (string, CenterSpread) {
 	if q.HeavyTails {
 		return "quantiles", q.Median
@@ -84,7 +84,8 @@ func (a *Report) jsonStep(i int) object {
 		"certificate", certificate, "cost", object{"classical", st.Deterministic.jsonCost(), "noisy", st.Probabilistic.jsonCost()}}
 }
 
-// jsonModes returns the modes of a posterior, whose masses sum to 1.
+// jsonModes returns the modes of a posterior, and scales their masses so that they sum to
+// 1.
 func (a *Report) jsonModes(modes []ModeShare) []object {
 	var sum float64
 	for _, m := range modes {

@@ -41,10 +41,10 @@ func (j *judge) judge(d *draws) {
 			known[k%n] = known[k%n] && ok
 			continue
 		}
-		// If a mode without draws could move the mean or the sd too far, the draws allow
-		// no verdict on the mean and the sd. If the posterior of the run, or the
-		// accurate posterior, has a known mode without draws, the shifts of the mean and
-		// the sd are not even estimated.
+		// If a known mode of the run's own posterior, or of the accurate posterior, contains
+		// no draws and would move the mean or the sd too far, the shifts of the mean and
+		// the sd are set to NaN. If an undetected mode could move the mean or the sd too
+		// far, the verdict on them cannot be Negligible.
 		switch {
 		case j.y == nil:
 		case j.y.meanless(j.sampling, k) || j.empty(d.pair.modes, d.visited, j.y, k).size > unvisitedSize:
@@ -188,12 +188,12 @@ func (e Effect) more(threshold, z float64) float64 {
 }
 
 // The method needed() returns the number of draws that each chain needs for a verdict on
-// all parameters, if the estimates do not change. If the estimated effects on some
+// all parameters, if the estimates do not change. One parameter with an effect above the
+// threshold is enough for the verdict Matters. So if the estimated effects on some
 // parameters exceed the threshold, the result is the smallest number of draws that any of
-// these parameters needs, since one such parameter is enough for the verdict Matters. If
-// no estimated effect exceeds the threshold, the result is the largest number of draws
-// that any parameter needs. The result is NaN if there is already a verdict, and +Inf if
-// it is not known how many draws would lead to a verdict.
+// these parameters needs. Otherwise the result is the largest number of draws that any
+// parameter needs. The result is NaN if there is already a verdict, and +Inf if it is not
+// known how many draws would lead to a verdict.
 func (inf *Inference) needed(threshold float64) float64 {
 	if inf.Verdict != Undecided {
 		return math.NaN()

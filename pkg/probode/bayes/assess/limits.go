@@ -2,8 +2,8 @@ package assess
 
 // These constants are the limits that determine verdicts.
 const (
-	// In remarks other than verdicts, an effect counts as detected if it is at least
-	// `decisive` times as large as its Monte Carlo standard error.
+	// For notes on remedies and for warnings about α and σ, an interval extends
+	// `decisive` Monte Carlo standard errors to either side of the estimate.
 	decisive = 2
 	// Standard errors are not trusted if R̂ is above the constant `mixed`, or if the
 	// number of effective draws is below the constant `fewest`.
@@ -22,14 +22,14 @@ const (
 	// A mode is listed if its mass is above the value of the constant `listed`. If the
 	// mass of a mode is above the constant `minor`, the share of the draws in this mode
 	// is checked. If a mode with a mass above wrongMass exists in only one of the two
-	// posteriors, the posteriors count as different for any threshold. A mode with a mass
-	// below rightMass cannot move a median or a central interval far enough to matter. If
-	// the mass is between rightMass and wrongMass, there is no verdict, because a verdict
+	// posteriors, the verdict is Matters for any threshold. A mode with a mass below
+	// rightMass cannot move a median or a central interval far enough to matter. If the
+	// mass is between rightMass and wrongMass, there is no verdict, because a verdict
 	// could depend on the Monte Carlo error of the mass.
 	listed, minor        = 1e-4, 0.01
 	rightMass, wrongMass = 0.005, 0.02
-	// The constant `counterpart` is the smallest mass that a counterpart of a mode must
-	// have, as a fraction of the mass of that mode.
+	// A mode counts as a phantom or as missed if its counterpart has less than this
+	// fraction of its mass.
 	counterpart = 0.1
 	// A part of the posterior is judged separately if its share of the mass is at least
 	// judgedPart. A smaller part would have too few draws, but the certificate still
@@ -50,11 +50,11 @@ const (
 	// mass, its sd becomes 2 % smaller.
 	mostMissed = 0.005
 
-	// alphaSteps is the largest factor by which α* may differ between neighbouring steps,
-	// and alphaTheta is the largest factor by which α* may differ between the mode and a
-	// draw from the posterior. The noise is proportional to the square root of α.
+	// Between neighbouring steps, α* may differ by a factor of at most alphaSteps.
+	// Between the mode and a draw from the posterior, α* may differ by a factor of at
+	// most alphaTheta. The noise is proportional to the square root of α.
 	alphaSteps, alphaTheta = 2, 4
-	// If the relative error of a solution is above roughPath, its observed order of
+	// If the relative error of a solution is above roughPath, the observed order of
 	// convergence has no meaning. If the relative error is below smallestPath, rounding
 	// errors may distort the observed order.
 	roughPath, smallestPath = 0.1, 1e-8

@@ -57,9 +57,9 @@ func findModes(w *work, pl *plan) (*found, error) {
 		}
 		w.advance(1)
 	}
-	// At the modes of the reference posterior a coarse solver may be so inaccurate that
-	// its posterior lacks all of them but one. So the reference posterior is searched as
-	// thoroughly as the others.
+	// The posterior computed with a coarse solver may have only one of the modes of the
+	// reference posterior. So the search for modes of the reference posterior is as
+	// thorough as the search at each step.
 	if m, err := modes.Find(w.saying("modes, reference"), pl.p.SolvedBy(pl.s.Accurate), pl.search(f.known)); err == nil {
 		f.reference = m
 		f.known = append(f.known, m.Thetas(tiny)...)
@@ -177,8 +177,8 @@ func verdictOnModes(modes []ModeShare) Verdict {
 	return v
 }
 
-// verdictOnMass returns the verdict that follows from a mode that only one of two
-// posteriors has, if the mass of the mode lies between the two given values.
+// verdictOnMass judges a mode that only one of two posteriors has. The mass of this mode
+// lies between the arguments `least` and `most`.
 func verdictOnMass(least, most float64) Verdict {
 	switch {
 	case most < rightMass:
@@ -189,9 +189,9 @@ func verdictOnMass(least, most float64) Verdict {
 	return Undecided
 }
 
-// The method verdictOnShares() returns the verdict that follows from the shares of the
-// draws d of a noisy posterior in two kinds of modes: the phantoms of the deterministic
-// posterior at the same step, and the modes of the reference posterior.
+// The method verdictOnShares() judges a noisy posterior by the shares of its draws d in
+// two kinds of modes: the phantoms of the deterministic posterior at the same step, and
+// the modes of the reference posterior.
 func (s *sampling) verdictOnShares(d *draws) Verdict {
 	v := Negligible
 	for k, share := range d.visited {

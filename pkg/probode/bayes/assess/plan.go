@@ -90,9 +90,9 @@ func newPlan(p *bayes.Posterior, s Settings) (*plan, error) {
 	return pl, pl.checkReplaced()
 }
 
-// checkReplaced returns an error if the sampler is a sample.Replacer that cannot replace
-// the posterior at one of the steps. Without this check the run would fail only after a
-// long time.
+// If the sampler is a sample.Replacer, checkReplaced returns an error unless the sampler
+// can replace the posterior at every step. Without this check the run would fail only
+// after a long time.
 func (pl *plan) checkReplaced() error {
 	r, ok := pl.s.Sampler.(sample.Replacer)
 	if !ok {
@@ -181,7 +181,7 @@ func (pl *plan) by(s probode.Setup) *bayes.Posterior {
 	return &q
 }
 
-// The posterior returned by the method of() serves the deterministic inference at step i.
+// The method of() returns the posterior computed with the setup of step i.
 func (pl *plan) of(i int) *bayes.Posterior { return pl.by(pl.ladder[i].setup) }
 
 // The method frozen() returns the posterior for the deterministic inference at step i.

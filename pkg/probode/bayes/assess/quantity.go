@@ -7,11 +7,11 @@ import (
 
 // The posterior of a parameter is judged by its centre and its spread. The main measures
 // are the median and half the width of the central 68 % interval. A mode with so little
-// mass that it contains no draws hardly changes the median or this interval. The second
-// measures are the mean and the standard deviation, which most papers report. For a
-// normal distribution the mean and the standard deviation are equal to the median and the
-// half-width. But a distant mode with a thousandth of the mass can change the mean and
-// the standard deviation.
+// mass that it contains no draws hardly changes the median or this interval. The
+// secondary measures are the mean and the standard deviation, which most papers report.
+// For a normal distribution the mean is equal to the median, and the standard deviation
+// is equal to the half-width of the interval. But a distant mode with a thousandth of the
+// mass can change the mean and the standard deviation.
 
 const (
 	byQuantiles = estimate.Quantiles
@@ -26,7 +26,8 @@ const (
 // The spread of a posterior with several modes is about as large as the distance between
 // the modes. In units of this spread, the shift of a mode may look negligible even if it
 // is many times the width of the mode. The draws that belong to one mode are called a
-// part. So each part is also judged separately, in units of its own spread.
+// part. Each part whose mass is at least judgedPart is also judged separately, in units
+// of its own spread.
 type quantity struct {
 	param int // index among all parameters
 	part  int // index of a mode of the reference posterior; −1 for the whole posterior

@@ -74,9 +74,10 @@ func (a *assessment) tryFrozen() {
 	}
 }
 
-// tryOthers finds, without sampling, the step or tolerance at which other methods would
-// be accurate enough. tryOthers then samples with those methods that may cost less than
-// sampling at the smallest step of the ladder.
+// tryOthers considers several other methods. For each of them, it finds the step or
+// tolerance at which the method would be accurate enough; this needs no sampling.
+// tryOthers then samples with the methods whose predicted cost is less than twice the
+// cost of sampling at the smallest step of the ladder.
 func (a *assessment) tryOthers() {
 	c, fine := a.certifier, a.runs[a.finest()]
 	if c == nil || c.Mode() == nil || fine == nil || math.IsNaN(fine.thousand()) {
@@ -196,8 +197,8 @@ func (j *judge) measured(t trial) Remedy {
 }
 
 // The method noise() returns the remedy of including noise in the model. The field
-// Reaches is true only if the error with noise is smaller than the error of the
-// deterministic inference at the same step.
+// Reaches is true only if inference with noise has a smaller error than inference without
+// noise at the same step.
 func (j *judge) noise(t trial, trusted *draws) Remedy {
 	r, noisy := j.measured(t), t.run.summed
 	least, _, x := j.span(noisy)
@@ -230,8 +231,8 @@ func (j *judge) span(inf *Inference) (least, most, size float64) {
 	return least, most, size
 }
 
-// The function unmeasured() returns the remedy of reweighting the draws made at level l,
-// without an estimate of its effect.
+// The function unmeasured() returns the remedy of reweighting the draws made at level l.
+// The effect and the cost of this remedy are set to NaN.
 func unmeasured(l *level) Remedy {
 	nan := math.NaN()
 	return Remedy{Kind: "reweighting", Name: "reweighting, " + l.String(), Bias: nan, BiasSE: nan, Ratio: nan, RatioSE: nan, Seconds: nan}

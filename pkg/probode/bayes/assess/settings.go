@@ -94,8 +94,8 @@ type Settings struct {
 	Progress func(done, total int, doing string)
 }
 
-// The method check() panics if a setting is out of range. If the mistake may be in the
-// user's data, check() returns an error instead.
+// The method check() panics if a number in the settings is out of range. For other
+// mistakes it returns an error, for example if both Steps and Tolerances are given.
 func (s *Settings) check(p *bayes.Posterior) error {
 	if !(s.Threshold >= 0) || math.IsInf(s.Threshold, 1) {
 		panic(fmt.Sprintf("assess: Settings.Threshold is %g: want a number > 0, or 0, which means 0.1", s.Threshold))

@@ -14,17 +14,17 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/estimate"
 )
 
-// The random walk of sample.Deterministic is too slow for some posteriors, and gradients
-// of a solver that chooses its steps anew at every θ are expensive. If a random walk is
-// too slow, the accurate posterior is sampled with gradients or by parallel tempering, on
-// a grid that is accurate enough. If the chosen sampler fails, a random walk is tried.
-// The solver then chooses its steps anew at every θ, because a grid that is accurate near
-// the modes may not be accurate elsewhere.
+// The random walk of sample.Deterministic is too slow for some posteriors. Gradients are
+// expensive if the solver chooses new steps at every θ. If a random walk is too slow, the
+// accurate posterior is sampled with gradients or by parallel tempering, on a grid that
+// is accurate enough. If the chosen sampler fails, a random walk is tried. The solver
+// then chooses its steps anew at every θ, because a grid that is accurate near the modes
+// may not be accurate elsewhere.
 //
 // For these draws two kinds of weights are computed: for the reference posterior, and for
-// the posterior at each step of the ladder. Since the same draws represent both
-// posteriors, the estimate of the difference between the posteriors has a smaller Monte
-// Carlo error than an estimate from two runs.
+// the posterior at each step of the ladder. The difference between the reference
+// posterior and the posterior at a step is estimated from the same draws, so its Monte
+// Carlo error is smaller than with draws from two runs.
 //
 // Weights contain no information about regions without draws. For example, if only the
 // posterior at one of the steps has a certain mode, the weights do not reveal this mode.

@@ -26,9 +26,9 @@ import (
 // between the means of two chains is subject to the Monte Carlo errors of both chains,
 // which would hide a small bias.
 
-// The method weigh() solves the equations accurately at each draw in d.few at which this
-// has not been done yet. From the weights, weigh() then estimates the accurate posterior
-// and the effects of the solver's error. If weigh() returns an error, k̂ is infinite.
+// The method weigh() solves the equations accurately at each draw in d.few that has no
+// weight yet. From the weights, weigh() then estimates the accurate posterior and the
+// effects of the solver's error. If weigh() returns an error, k̂ is infinite.
 func (s *sampling) weigh(d *draws) error {
 	begin := time.Now()
 	defer func() { s.weighing += time.Since(begin).Seconds() }()
@@ -153,8 +153,8 @@ func (s *sampling) usable(d *draws) bool {
 }
 
 // The method tails() returns the weighted draws of parameter k, in which draws with
-// almost no weight are replaced by the median. The tails of the result are then those of
-// the accurate posterior, without the phantom modes of the posterior at step h.
+// almost no weight are replaced by the median. The result then has the tails of the
+// accurate posterior, without the phantom modes of the posterior at step h.
 func (d *draws) tails(k int) [][]float64 {
 	const least = 0.01 // of the mean weight
 	x := d.few.Parameter(k)

@@ -14,7 +14,7 @@ import (
 
 // This file contains all the sentences that may appear in a report.
 
-// These constants are the sentences in the rows of the verdict.
+// These constants are the sentences of the claims in a report.
 const (
 	saidNoReference = "the accurate posterior is not known, because the reference solver fails at the draws: declare jumps of f as events, or choose another solver in Settings.Accurate"
 	saidKHat        = "the accurate posterior is not known, so no verdict is given: k̂ = %.2f for %s is above %.2f, the limit for this number of effective draws; add smaller steps, or use a method of higher order"
@@ -148,8 +148,7 @@ func (a *Report) Answer() string {
 	return b.String()
 }
 
-// The method bounded() reports whether the verdict follows from bounds, not from draws
-// that represent the posterior.
+// The method bounded() reports whether the verdict is based on bounds instead of draws.
 func (a *Report) bounded() bool {
 	st := a.Steps[len(a.Steps)-1]
 	return a.Largest > 0 && st.Deterministic == nil && st.Bound != nil
@@ -184,9 +183,10 @@ func (a *Report) doubt() string {
 	return ""
 }
 
-// sayCertificate writes the certificate of the largest step such that this step and all
-// smaller ones are certified. If even the smallest step is not certified, sayCertificate
-// writes the reason. sayCertificate writes nothing if there are no certificates.
+// sayCertificate finds the largest step that is certified together with all smaller
+// steps, and writes the certificate of this step. If even the smallest step is not
+// certified, sayCertificate writes the reason. sayCertificate writes nothing if there are
+// no certificates.
 func (a *Report) sayCertificate(b *strings.Builder) {
 	at := len(a.Steps) - 1
 	for i := at; i >= 0 && a.Claim("certificate", a.Steps[i].String(), "").Verdict == Negligible; i-- {
@@ -299,8 +299,8 @@ func (inf *Inference) sayNeeded(j int, name string) string {
 	return fmt.Sprintf("a verdict needs about %s draws from each chain; increase Settings.Weighed in proportion", twoDigits(e.Draws))
 }
 
-// sayMoments says what is known about means and standard deviations at the steps at which
-// the errors of medians and central intervals are negligible.
+// sayMoments says what is known about means and standard deviations. It considers only
+// steps at which the errors of medians and central intervals are negligible.
 func (a *Report) sayMoments(b *strings.Builder) {
 	var wrong, open, heavy []string
 	for _, q := range a.Params {

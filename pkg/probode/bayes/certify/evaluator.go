@@ -73,7 +73,7 @@ func (x *evaluator) at(theta []float64) (expected []float64, ll float64, err err
 	return expected, ll, nil
 }
 
-// logLikelihood returns the log likelihood at theta, or −∞ where the equations cannot be
+// logLikelihood returns the log likelihood at theta, or −∞ if the equations cannot be
 // solved. The equations are solved only once for each theta.
 func (x *evaluator) logLikelihood(theta []float64) float64 {
 	key := fmt.Sprint(theta)

@@ -53,8 +53,9 @@ func (l *expansion) shift(expected []float64) (d float64, shift []float64) {
 		delta := expected[o.At] - l.m[o.At]
 		w := o.Information
 		if o.Certain && delta != 0 {
-			// Under the reference this datum has probability one, so use the Fisher
-			// information at the values that the other solver predicts.
+			// At the reference this datum has probability one and contains no
+			// information. Use its Fisher information at the values that the other solver
+			// predicts.
 			if w = l.x.surface.DataAt(expected, l.theta)[i].Information; w == 0 {
 				w = math.Inf(1)
 			}

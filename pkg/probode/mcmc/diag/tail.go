@@ -71,10 +71,11 @@ func excess(sorted []float64, m int) []float64 {
 // [Vehtari et al. 2024].
 const heavy = 0.35
 
-// The constant `dominant` is the smallest share of the sum of squares that the farthest
-// draw of a heavy tail contributes. With a tail index of ½ the share of S draws is about
-// 1/(E log S), where E is a standard exponential variate: for 4000 draws it is below 0.02
-// in one case in 400. If bounds end a tail, k̂ may be large although no draw is far away.
+// Tails count as heavy only if the farthest draw contributes at least the share
+// `dominant` of the sum of squares. If the tail index is ½ and there are S draws, this
+// share is about 1/(E log S), where E is a standard exponential variate: for 4000 draws
+// the share is below 0.02 in one case in 400. If a bound cuts off a tail, k̂ may be large
+// although no draw is far away.
 const dominant = 0.02
 
 // HeavyTails reports whether the tails of the draws are so heavy that means and standard

@@ -225,7 +225,7 @@ func (f *file) known(in io.ReaderAt, size int64, row func(t *table, line []byte)
 // The method restore() resets a started chain to its saved state. The method also checks
 // that the program still computes the same chain: the log density at the saved position
 // must be the same, and repeating the last few iterations must lead to this position. If
-// ctx is done first, restore() returns ctx.Err().
+// the context ctx ends first, restore() returns ctx.Err().
 func (f *file) restore(ctx context.Context, here maker) error {
 	s, c := f.state, f.chain
 	give := func(state []byte) error {

@@ -87,8 +87,8 @@ func printable(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return !text.IsPrintable(r) }) < 0
 }
 
-// The function counts() returns the names of the counts of a chain, in the order of the
-// file, and pointers to these counts.
+// The function counts() returns the names of the counts of a chain, in the order in which
+// a file lists them, and pointers to these counts.
 func counts(burnIn, stats *mcmc.Stats) (keys []string, values []*int) {
 	for i, s := range []*mcmc.Stats{burnIn, stats} {
 		for j, m := range []*mcmc.Moves{&s.Moves, &s.Latent} {

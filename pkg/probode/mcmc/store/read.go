@@ -26,8 +26,9 @@ type set struct {
 	unfinished []string // the paths of the files of chains that are not finished
 }
 
-// The method addAll() adds the files of a directory that contain chains to collect. The
-// argument `row` is that of scan().
+// The method addAll() adds the files in a directory that hold finished chains. If s.only
+// is not empty, only the chains that it lists are added. The argument `row` is passed to
+// scan().
 func (s *set) addAll(dir string, row func(t *table, line []byte) error) error {
 	paths, err := chainFiles(dir, ".csv")
 	if err != nil {
@@ -253,8 +254,8 @@ func Merge(dst string, src ...string) error {
 		if filepath.Dir(path) == filepath.Clean(dst) {
 			continue
 		}
-		// The state is copied before the draws. If copying is interrupted between the
-		// two, dst contains a state without draws, which is harmless.
+		// The state is copied before the draws. If copying is interrupted after the
+		// state, dst contains a state without draws, which is harmless.
 		err := copyFile(statePath(chainPath(dst, k)), statePath(path))
 		if err == nil || errors.Is(err, fs.ErrNotExist) {
 			err = copyFile(chainPath(dst, k), path)

@@ -40,8 +40,8 @@ func (s *study) fields(chain int) []mcmc.Field {
 }
 
 // The function beginning() returns a hash of the first starting point that Start returns
-// for chain 1. The hash is compared because two runs with different starting points are
-// not the same run.
+// for chain 1. Files with different hashes belong to different runs, because their chains
+// began at different points.
 func beginning(s mcmc.Settings) string {
 	a := mcmc.NewArchive(nil)
 	a.Floats(s.Start(0, mcmc.NewChain(0, s).Random()))

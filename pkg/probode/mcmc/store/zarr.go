@@ -93,8 +93,8 @@ func WriteZarr(dir string, c *mcmc.Chains) (err error) {
 // madeBy is the attribute by which WriteZarr recognizes its own stores.
 var madeBy = map[string]any{"inference_library": "probode"}
 
-// ownZarr reports whether dir is a store that WriteZarr has written. If dir is a file or
-// a folder that is not such a store, ownZarr returns an error.
+// ownZarr reports whether dir is a store that WriteZarr has written. If dir is a file, or
+// a folder that WriteZarr has not written, ownZarr returns an error.
 func ownZarr(dir string) (bool, error) {
 	info, err := os.Lstat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
