@@ -23,8 +23,9 @@ import (
 //	hare0, lynx0 ~ LogNormal(log 10, 1)
 //	log y ~ N(log z, σ²), σ ~ LogNormal(−1, 1) for each species
 //
-// The observations include the counts of the first year. The solver, RK4 with ten steps
-// per year, is accurate. Choose a less accurate solver to see the effect of its error.
+// The numbers of pelts in the first year are observations of the initial values. The
+// solver, RK4 with ten steps per year, is accurate. Choose a less accurate solver to see
+// the effect of its error.
 //
 // Source: Carpenter (2018), Predator-Prey Population Dynamics: the
 // Lotka-Volterra model in Stan.

@@ -204,7 +204,8 @@ func climb(x *evaluator, u []float64) (l *expansion, found bool, err error) {
 	for c.Steps < 50 && !c.Done && x.ctx.Err() == nil {
 		c.Step(x.surface)
 	}
-	// The first tolerance is small enough if the metric used by the ascent is accurate.
+	// The second, smaller tolerance is needed only if the metric used by the ascent is
+	// inaccurate.
 	for _, tolerance := range []float64{1e-5, 5e-8} {
 		c.Finish(x.surface, tolerance)
 		if err := x.ctx.Err(); err != nil {

@@ -185,7 +185,7 @@ func (k *hamiltonian) noise(x []float64) {
 	}
 }
 
-// The other kernel calls the method target() through its field Target.
+// The kernel mcmc.Hamiltonian calls the method target() through its field Target.
 func (k *hamiltonian) target(grad, x []float64) (float64, error) {
 	d, n := len(k.theta), len(k.mean)
 	k.noise(x)

@@ -146,7 +146,8 @@ func (s *state) decide(logq float64, xi []float64, moves *mcmc.Moves, rng *rand.
 }
 
 // The method renew() evaluates the likelihood at the current θ again. If the likelihood
-// is zero or unknown there, the next move whose likelihood can be evaluated is accepted.
+// at the current θ is zero or unknown, the next move whose likelihood can be evaluated is
+// accepted.
 func (s *state) renew() {
 	ll, err := s.like(s.theta, nil)
 	if err != nil || math.IsNaN(ll) {

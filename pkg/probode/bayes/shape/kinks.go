@@ -19,10 +19,10 @@ const slack = 1e-2
 // from the kink.
 const sharpest = 1e-10
 
-// bentStep returns the step d to the maximum, within the bounds, of an expansion with
-// kinks. It also returns the rise that the expansion predicts. The diagonal of the matrix
-// Information, multiplied by the argument `damping`, is added to the curvature. The
-// result `ok` is false if a number is not finite.
+// bentStep maximises an expansion with kinks within the bounds, and returns the step d to
+// the maximum. It also returns the rise that the expansion predicts. To damp the step,
+// the diagonal of the matrix Information times the argument `damping` is added to the
+// curvature. The result `ok` is false if a number is not finite.
 //
 // The absolute values |r| are replaced by √(r² + ε²), and Newton's method follows the
 // maximum as ε shrinks. Each iteration linearises the equations λ √(r² + ε²) = r, in
