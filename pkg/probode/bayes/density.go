@@ -63,8 +63,8 @@ type Part struct {
 	differ *differ         // computes derivatives of Observe
 
 	// The field `done` is the channel Done() of the context to which the solver is bound.
-	// When this context ends, the method Solve stops, even if it is computing only a
-	// segment of a path.
+	// When this context ends, the method Solve stops, whether it is computing a whole
+	// path or only a segment.
 	done    <-chan struct{}
 	release func()
 }

@@ -168,7 +168,7 @@ func extremes(ctx context.Context, p *bayes.Posterior, found *bayes.Modes) (poin
 	return points, ctx.Err()
 }
 
-// The function around() sets u to a draw from a normal distribution with its centre at a
+// The function around() sets u to a draw from a normal distribution that is centred at a
 // mode. The covariance matrix of this distribution is the Shape of the mode times scale².
 // The result `square` is the squared Mahalanobis distance between the draw and the mode,
 // computed with this Shape. The result `ok` is false if the mode has no Shape.

@@ -184,8 +184,8 @@ const (
 	// 1/soonTested during burn-in, and 1/laterTested after burn-in.
 	soonTested, laterTested = 2, 16
 	// The first stage is kept as long as the field `lost` is at most mostLost times the
-	// field `plain`. The first stage is abandoned only after at least leastRefused lost
-	// moves.
+	// field `plain`. The first stage is abandoned only if the number of lost moves is at
+	// least leastRefused.
 	mostLost, leastRefused = 0.005, 3
 )
 

@@ -175,7 +175,8 @@ const grace = 100 * time.Millisecond
 
 // The method guarded() returns a context for the chains, which is cancelled when ctx is
 // cancelled or when a chain panics. The method also sets j.late, the context of the
-// solves. This context is cancelled later, after the time given by the constant `grace`.
+// solves. This context is cancelled later than the context for the chains; the constant
+// `grace` is the delay.
 func (j *job) guarded(ctx context.Context) (context.Context, func()) {
 	ctx, j.stop = context.WithCancelCause(ctx)
 	late, end := context.WithCancelCause(context.WithoutCancel(ctx))

@@ -76,7 +76,7 @@ func findModes(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.
 // user. If the highest mode has a Gaussian approximation, the chains start around the
 // modes. If the argument `loose` is true, it is enough that the highest mode has a Shape.
 // Otherwise the chains start at draws from the prior. A starting point near a mode is
-// chosen from the given number of candidates by importance resampling, so that it is
+// chosen from the given number of candidates by importance resampling. Such a point is
 // nearly a draw from the posterior. Without this resampling a chain could start far along
 // a ridge of the Gaussian approximation, where the posterior density is very low, and
 // from there move to a region with little mass.
