@@ -142,7 +142,8 @@ func (v *validator) experiment(x *Experiment) error {
 }
 
 // The method column() checks the likelihood of column k, and the parameters of this
-// likelihood. It also checks that the data are possible under this likelihood.
+// likelihood. The method column() also checks that the data are possible under this
+// likelihood.
 func (v *validator) column(x *Experiment, k int) error {
 	of := x.errors(k)
 	if c, is := of.(Censored); of == nil || is && c.Of == nil {

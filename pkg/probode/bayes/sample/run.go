@@ -254,10 +254,10 @@ func (j *job) run(ctx context.Context, draws int) (*mcmc.Chains, error) {
 }
 
 // The method visits() reports the share of the draws in each mode whose mass is above
-// leastMass. It warns about modes without draws. If the target is Classical, there is
-// also a warning about modes with far more or far fewer draws than their Gaussian
-// approximations predict. For other targets there is no such warning, because noise in
-// the model may shift modes or raise the density between the modes.
+// leastMass. The method visits() also warns about modes without draws. If the target is
+// Classical, there is also a warning about modes with far more or far fewer draws than
+// their Gaussian approximations predict. For other targets there is no such warning,
+// because noise in the model may shift modes or raise the density between the modes.
 func (j *job) visits(chains *mcmc.Chains) []string {
 	if j.modes == nil || len(heavy(j.modes)) < 2 {
 		return nil
@@ -368,8 +368,8 @@ func (j *job) solves() float64 {
 	return float64(steps) / float64(j.full)
 }
 
-// The type `guard` wraps a kernel. It recovers from panics in the functions of the model
-// and of the kernel, and discards an iteration that was stopped.
+// The type `guard` wraps a kernel. The guard recovers from panics in the functions of the
+// model and of the kernel, and discards an iteration that was stopped.
 type guard struct {
 	mcmc.Kernel
 	d    *bayes.Density

@@ -10,9 +10,9 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// The type `state` holds the position (θ, ξ) of a chain and the likelihood there. It has
-// all methods of an mcmc.Kernel except Step. It also has a method for the Metropolis move
-// of θ, which several samplers use.
+// The type `state` holds the position (θ, ξ) of a chain and the likelihood at this
+// position. A state has all methods of an mcmc.Kernel except Step. A state also has a
+// method for the Metropolis move of θ, which several samplers use.
 type state struct {
 	e            *bayes.Density
 	rule         mcmc.Rule
@@ -26,8 +26,8 @@ type state struct {
 	logPrior, ll float64   // log prior density of u; log likelihood
 	stats        mcmc.Stats
 
-	// The random numbers for moves of ξ come from a separate stream. So samplers that
-	// move ξ in different ways use the same random numbers for θ.
+	// The random numbers for moves of ξ come from a separate stream. Samplers that move ξ
+	// in different ways therefore use the same random numbers for θ.
 	source rand.PCG
 	latent *rand.Rand
 

@@ -162,9 +162,9 @@ func (l binomial) inside(ranks int, level float64) float64 {
 }
 
 // The method joint() considers n items, each of which falls into any of the bins with the
-// same probability. It returns the probability that for each i the number of items in
-// bins 0 to i lies within bounds(i, c), where c is the number of items in the bins before
-// i.
+// same probability. The method joint() returns the probability that for each i the number
+// of items in bins 0 to i lies within bounds(i, c), where c is the number of items in the
+// bins before i.
 func (l binomial) joint(bins int, bounds func(i, c int) (lo, hi int)) float64 {
 	n := len(l) - 1
 	p, next := make([]float64, n+1), make([]float64, n+1)

@@ -9,9 +9,9 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// The constant `slack` is the smallest damping if the density has kinks. It prevents
-// steps of more than ten standard deviations in directions in which the density has no
-// curvature.
+// The constant `slack` is the smallest damping if the density has kinks. This damping
+// prevents steps of more than ten standard deviations in directions in which the density
+// has no curvature.
 const slack = 1e-2
 
 // The constant `sharpest` is the final width of the hyperbolas that replace the absolute
