@@ -232,8 +232,8 @@ func (l *columnErrors) gradient(dst []float64, y, m, spread float64) bool {
 }
 
 // If the log density has a kink, the method bend() sets the fields that describe this
-// kink. The method bend() also replaces the score by the slope of the log density without
-// the kink.
+// kink. The method bend() also replaces the score by the slope of the smooth part of the
+// log density.
 func (c *Cell) bend(l *columnErrors, y, m, spread float64) {
 	by, ok := l.Likelihood.(Kinked)
 	if !ok {

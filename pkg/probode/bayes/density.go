@@ -63,8 +63,8 @@ type Part struct {
 	differ *differ         // computes derivatives of Observe
 
 	// The field `done` is the channel Done() of the context to which the solver is bound.
-	// When this context ends, the method Solve stops, even if it is computing only a
-	// segment of a path.
+	// When this context ends, the method Solve stops, whether it is computing a whole
+	// path or only a segment.
 	done    <-chan struct{}
 	release func()
 }
@@ -98,9 +98,9 @@ func (e *Density) Constrain(theta, u []float64) float64 {
 		// Far out in a tail, the sum can be −∞ + ∞, which is NaN. The sum is +∞ if θ was
 		// rounded to an end of the support where the density is infinite. For example, θ
 		// is rounded to the upper end of a bounded support for u > 37.4. A chain could
-		// never leave a point with an infinite density. With the value −∞ the chain
-		// never visits such a point. The probability mass within a relative distance of
-		// 1e-16 of the end is then lost (see Distribution.LogProb).
+		// never leave a point with an infinite density. To keep chains away from such
+		// points, the result is −∞. This ignores the probability mass within a relative
+		// distance of 1e-16 of an end of the support (see Distribution.LogProb).
 		return math.Inf(-1)
 	}
 	return lp

@@ -16,13 +16,14 @@ func newDiffer(columns int) *differ {
 	return &differ{up: new(), down: new(), last: new(), best: new(), kept: new()}
 }
 
-// The step of a difference is the constant `relative` times the size of the quantity that
-// is changed. The value of `relative` is the cube root of the relative rounding error.
+// The step of a finite difference is the constant `relative` times the size of the
+// quantity that is changed. The value of `relative` is the cube root of the relative
+// rounding error.
 const relative = 6e-6
 
 // The method central() computes the derivatives, at h = 0, of the values that move(y, h)
 // writes to y. The derivatives are stored in dst, at intervals of `stride` elements. The
-// argument `size` is the change of h that would change the values noticeably.
+// argument `size` is a value of h for which y changes noticeably.
 func (w *differ) central(dst []float64, stride int, size float64, move func(y []float64, h float64)) {
 	h := relative * size
 	move(w.up, h)
@@ -32,15 +33,15 @@ func (w *differ) central(dst []float64, stride int, size float64, move func(y []
 	}
 }
 
-// The method shrink() does the same as central() for a quantity that is much smaller than
-// other quantities of the same kind, for example a state component next to much larger
-// ones. The right step is not known in advance: it must be larger than the quantity if
-// this is only the rounding error of a sum, and smaller than the quantity if the function
-// Observe takes its logarithm. The method therefore tries smaller and smaller sizes. The
-// first size is 8 times the given one. Each further size is an eighth of the size before,
-// until the derivatives for two successive sizes agree. When they agree, the relative
-// error of the derivatives is about 1e-8. If the derivatives never agree, the method uses
-// the derivatives that changed least from one size to the next.
+// The method shrink() does the same as central() for a small quantity, such as a state
+// component that is much smaller than the other components. The right step is not known
+// in advance. If the quantity is only the rounding error of a sum, the step must be
+// larger than the quantity. If the function Observe takes the logarithm of the quantity,
+// the step must be smaller. The method therefore tries smaller and smaller sizes. The
+// first size is 8 times the argument `size`, and each further size is an eighth of the
+// previous one. The method stops when the derivatives for two successive sizes agree. The
+// relative error of these derivatives is about 1e-8. If the derivatives never agree, the
+// method uses the derivatives that changed least from one size to the next.
 func (w *differ) shrink(dst []float64, stride int, size float64, move func(y []float64, h float64)) {
 	const agree, most = 1e-6, 17
 	for k := range w.best { // nothing is known yet, and NaN agrees with nothing

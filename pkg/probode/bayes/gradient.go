@@ -116,9 +116,9 @@ func newBackward(r *Part, p int) *backwardPass {
 	return b
 }
 
-// The method differentiate() differentiates the log likelihood of the part. It adds the
-// derivatives with respect to θ to dtheta, writes the derivatives with respect to ξ to
-// back.Xi, and returns the log likelihood.
+// The method differentiate() differentiates the log likelihood of the part. The method
+// adds the derivatives with respect to θ to dtheta, writes the derivatives with respect
+// to ξ to back.Xi, and returns the log likelihood.
 func (r *Part) differentiate(dtheta, theta, xi []float64) (ll float64, err error) {
 	e, b := r.e, r.back
 	path, ok := r.now().(probode.Reversible)

@@ -323,8 +323,8 @@ func (b Binomial) Describe() Description {
 	return Description{b, []OwnNumber{{Name: "Trials", Whole: true}}, "a count: 0, 1, 2, … up to the number of trials"}
 }
 
-// The function description() returns the description of l, and reports whether it belongs
-// to l itself, rather than to an embedded likelihood.
+// The function description() returns the description of l. The result `ok` is false if l
+// has no description, or only the description of an embedded likelihood.
 func description(l Likelihood) (d Description, ok bool) {
 	if by, is := l.(Describer); is {
 		d = by.Describe()

@@ -141,7 +141,7 @@ func (p *Posterior) index(name string) int {
 	return slices.IndexFunc(p.Params, func(q Param) bool { return q.Name == name })
 }
 
-// The method pick() returns, for an experiment without a function Observe, the index of
+// For an experiment without a function Observe, the method pick() returns the index of
 // the state component that each column of the data contains.
 func (x *Experiment) pick() ([]int, error) {
 	columns, d := x.Data.columns(), x.Problem.Dim()
@@ -296,8 +296,8 @@ func (p *Posterior) Describe() [][2]string {
 	return out
 }
 
-// The method at() returns the θ at which the steps for the problem of x are chosen if the
-// mesh is of the type Frozen.
+// A mesh of the type Frozen chooses the steps for an experiment at one θ. The method at()
+// returns this θ for the experiment x.
 func (p *Posterior) at(x *Experiment) []float64 {
 	theta := slices.Clone(x.Problem.Theta)
 	for k := range theta {

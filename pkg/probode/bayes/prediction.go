@@ -146,8 +146,8 @@ func (p *Posterior) FineTimes() []float64 {
 }
 
 // atTimes returns a density for the same posterior, in which the data are replaced by
-// missing values at the given times. On a grid, the steps remain those that were chosen
-// for the real data.
+// missing values at the given times. On a grid, the steps that were chosen for the real
+// data are kept.
 func (e *Density) atTimes(ctx context.Context, times []float64) (*Density, error) {
 	q := *e.p
 	q.Experiments = slices.Clone(q.Experiments)

@@ -50,8 +50,8 @@ func Simulate(ctx context.Context, p *Posterior, noisy bool, rng *rand.Rand) (q 
 		data.Y = y
 		q.Experiments[i].Data = &data
 	}
-	// The density of the data must not be zero, because sbc.Run starts its chain at
-	// theta.
+	// The density of the data at theta must not be zero: sbc.Run starts its chain at
+	// theta, and a chain cannot start where the density is zero.
 	for i, r := range e.parts {
 		r.x = &q.Experiments[i]
 	}

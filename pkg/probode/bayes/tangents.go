@@ -77,9 +77,9 @@ func (r *Part) ofLocations(expected, dtheta []float64, m int) (out []float64) {
 }
 
 // The method tangents() writes the derivative of expected value i in direction k to
-// dst[i*m+k]. An error is stored in the field `err`, as by evaluate(). In the result of
-// Work(), each direction counts as one solution of every problem whose θ changes in that
-// direction.
+// dst[i*m+k]. Like evaluate(), the method tangents() stores an error in the field `err`.
+// In the result of Work(), each direction counts as one solution of every problem whose θ
+// changes in that direction.
 func (e *Density) tangents(dst, theta, dtheta []float64, m int) {
 	e.at = e.parts[0]
 	defer e.recovered(theta)

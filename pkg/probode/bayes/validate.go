@@ -142,7 +142,8 @@ func (v *validator) experiment(x *Experiment) error {
 }
 
 // The method column() checks the likelihood of column k, and the parameters of this
-// likelihood. It also checks that the data are possible under this likelihood.
+// likelihood. The method column() also checks that the data are possible under this
+// likelihood.
 func (v *validator) column(x *Experiment, k int) error {
 	of := x.errors(k)
 	if c, is := of.(Censored); of == nil || is && c.Of == nil {
@@ -173,8 +174,7 @@ func (v *validator) column(x *Experiment, k int) error {
 	if !described {
 		return nil
 	}
-	// Some parameters of the likelihood may have unknown values. For these, try a small
-	// and a large value.
+	// Try a small and a large value for the unknown parameters of the likelihood.
 	numbers := make([]float64, len(about.Own))
 	possible := func(y, m, unknown float64) bool {
 		for i, own := range of.Own() {
@@ -193,8 +193,8 @@ func (v *validator) column(x *Experiment, k int) error {
 	return nil
 }
 
-// checkMethod returns an error if a field of the method is out of range, such as a number
-// of steps that is too large. For such a method, package probode panics, because it
+// checkMethod returns an error if a field of the method is out of range, for example if
+// the number of steps is too large. Package probode panics in this case, because it
 // regards an invalid field as a programming error. The function checkMethod() returns an
 // error instead, because the user of a program may have entered the method.
 func checkMethod(m probode.Method) (err error) {

@@ -81,8 +81,8 @@ func GaussianProcess(m bayes.Model, s Settings) (*bayes.Posterior, error) {
 	}
 
 	// The additional points between the observation times are added to the data as rows
-	// of missing values. One further column for each component of the state contains
-	// zeros, which are the observed values of the residuals.
+	// of missing values. For each component of the state there is one additional column
+	// of zeros, which are the observed values of the residuals.
 	data := &bayes.Data{Time: x.Data.Time}
 	count := 0
 	for i, t := range x.Data.T {

@@ -162,7 +162,8 @@ func newSpline(x bayes.Experiment, s SmoothSettings) (*spline, error) {
 }
 
 // The method basis() uses the Cox–de Boor recursion to compute the four basis functions
-// that are not zero at t, their derivatives, and the index of the first of them.
+// that are not zero at t, their derivatives, and the index of the first of these
+// functions.
 func (q *spline) basis(t float64) (at int, b, db [4]float64) {
 	i, _ := slices.BinarySearch(q.knots, t)
 	for i = min(max(i, 4), len(q.knots)-4) - 1; i+5 < len(q.knots) && q.knots[i+1] <= t; i++ {

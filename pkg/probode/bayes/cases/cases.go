@@ -23,8 +23,9 @@ import (
 //	hare0, lynx0 ~ LogNormal(log 10, 1)
 //	log y ~ N(log z, σ²), σ ~ LogNormal(−1, 1) for each species
 //
-// The observations include the counts of the first year. The solver, RK4 with ten steps
-// per year, is accurate. Choose a less accurate solver to see the effect of its error.
+// The numbers of pelts in the first year are observations of the initial values. The
+// solver, RK4 with ten steps per year, is accurate. Choose a less accurate solver to see
+// the effect of its error.
 //
 // Source: Carpenter (2018), Predator-Prey Population Dynamics: the
 // Lotka-Volterra model in Stan.
@@ -96,9 +97,9 @@ func influenza(data *bayes.Data) *bayes.Posterior {
 
 // fitzHughNagumo returns the model of §3.2 of Teymur et al. (2018). The data have two
 // columns, V and R, both with Gaussian errors of variance 0.01. The prior is flat on (0,
-// 10)³, and samplers use the untransformed parameters, as Teymur et al. did. The solver
-// is the backward Euler method, linearised at the current state, with step size h = 0.05
-// and noise scale α = 0.2.
+// 10)³, and samplers work with the untransformed parameters, as in Teymur et al. (2018).
+// The solver is the backward Euler method, linearised at the current state, with step
+// size h = 0.05 and noise scale α = 0.2.
 func fitzHughNagumo(data *bayes.Data) *bayes.Posterior {
 	p := problems.FitzHughNagumo()
 	post := &bayes.Posterior{

@@ -13,11 +13,11 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/pieces"
 )
 
-// The functions in this file compare two setups away from a mode. The number D, computed
-// at a mode, describes the shift of the posterior if the difference between the expected
-// data of the two setups is the same at all likely parameter values. But if a solver is
-// unstable when a rate parameter is large, it cuts off the part of the posterior with
-// large rates, and computations at the mode cannot show this.
+// The functions in this file compare two setups away from a mode. The number D is
+// computed at a mode. It describes the shift of the posterior if the difference between
+// the expected data of the two setups is the same at all likely parameter values. But if
+// a solver is unstable when a rate parameter is large, it cuts off the part of the
+// posterior with large rates, and computations at the mode cannot show this.
 //
 // The densities under both setups are therefore evaluated along lines through the mode.
 // There is one line for each parameter. On each line one parameter varies, and the other
@@ -29,8 +29,8 @@ import (
 // mass. For d parameters, these comparisons need at most 50 + 20 d solves, counting both
 // setups.
 //
-// The likelihood is negligible at most of the draws from a wide prior, and at some of
-// them an accurate reference solver takes a minute. Therefore the cheaper setup
+// At most of the draws from a wide prior the likelihood is negligible. Nevertheless, an
+// accurate reference solver can take a minute at such a draw. Therefore the cheaper setup
 // shape.Lender is tried first, and the reference is used only where the density may not
 // be negligible.
 //

@@ -123,9 +123,9 @@ const (
 	// If the discrepancy D is below noDifference, the two setups are taken to differ only
 	// by rounding errors.
 	noDifference = 1e-12
-	// The constants `beyond` and `noticed` are limits for a shift that is found away from
-	// the mode. The shift replaces the bound if two conditions hold: it is at least
-	// `noticed`, and it is more than `beyond` times the bound.
+	// A certificate gives a bound on the shifts of the parameters. A shift that is found
+	// away from the mode replaces this bound if it is at least `noticed`, and more than
+	// `beyond` times the bound.
 	beyond, noticed = 1.5, 0.01
 	// Modes whose mass is at most the constant `minor` are ignored.
 	minor = 0.01

@@ -111,8 +111,8 @@ func (c *Certifier) search(coarse probode.Setup, seed uint64) ([][]float64, erro
 		from = found.Thetas(minor)
 	}
 	if _, ok := c.reference.Mesh.(reference.Accurate); ok && !c.searched {
-		// This search also starts from the modes that the cheaper search has found, so a
-		// small number of draws from the prior is enough.
+		// The search with the reference also starts from the modes that were found with
+		// the other Setup, so a small number of draws from the prior is enough.
 		by := modes.Settings{Seed: seed, From: from, Points: 60, Starts: 4}
 		if found, err := modes.Find(c.ctx, c.p.SolvedBy(c.reference), by); err == nil {
 			c.found = found.Thetas(minor)
@@ -204,7 +204,8 @@ func climb(x *evaluator, u []float64) (l *expansion, found bool, err error) {
 	for c.Steps < 50 && !c.Done && x.ctx.Err() == nil {
 		c.Step(x.surface)
 	}
-	// The first tolerance is small enough if the metric used by the ascent is accurate.
+	// The second, smaller tolerance is needed only if the metric used by the ascent is
+	// inaccurate.
 	for _, tolerance := range []float64{1e-5, 5e-8} {
 		c.Finish(x.surface, tolerance)
 		if err := x.ctx.Err(); err != nil {

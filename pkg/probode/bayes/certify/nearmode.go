@@ -17,9 +17,10 @@ const (
 	// steepestEdge is the largest permitted slope of the log density along a coordinate
 	// that expandNear does not test.
 	steepestEdge = 2
-	// If a change of one coordinate raises the log likelihood by more than muchLarger,
-	// the point is not near a mode. In a one-dimensional Gaussian, one draw in seventy
-	// has a log density more than muchLarger below the log density at the mode.
+	// The constant muchLarger is a difference of log likelihoods. If a change of one
+	// coordinate raises the log likelihood by more than this difference, the point is not
+	// near a mode. For a one-dimensional Gaussian, the log density at one draw in seventy
+	// is lower than at the mode by more than muchLarger.
 	muchLarger = 3
 )
 

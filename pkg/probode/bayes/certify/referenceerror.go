@@ -14,8 +14,8 @@ import (
 
 // The functions in this file measure the error of the reference itself. The function
 // OwnError compares the reference with a more accurate Setup. The function Unseen
-// compares the reference with a solution computed with many equal steps, because many
-// equal steps detect short pulses of f that error control may step over at any tolerance.
+// compares the reference with a solution computed with many equal steps. Such a solution
+// detects short pulses of f that error control may step over at any tolerance.
 
 const (
 	// ManySteps is the number of equal steps over the longest time span, in a second
@@ -64,10 +64,10 @@ func Unseen(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [][
 // equal steps if the reference has stepped over a pulse, and zero otherwise. The argument
 // `expected` holds the expected data computed in three ways: with the reference, with
 // many equal steps, and with a quarter as many equal steps. A jump of f causes an error
-// that is proportional to the step size. This error is four times as large with a quarter
-// of the steps, so these two solutions differ by three times the error of the more
-// accurate one. If the reference has stepped over a pulse, the differences do
-// not follow this pattern.
+// that is proportional to the step size. With a quarter of the steps, this error is four
+// times as large. Therefore the two solutions with equal steps differ by three times the
+// error of the more accurate one. If the reference has stepped over a pulse, the
+// differences do not follow this pattern.
 func steppedOver(many *evaluator, expected [][]float64, theta []float64) float64 {
 	d := many.discrepancy(expected[0], expected[1], theta, manyRounded)
 	if rest := many.discrepancy(expected[2], expected[1], theta, manyRounded); d > 0.6*rest {

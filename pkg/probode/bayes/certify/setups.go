@@ -73,8 +73,8 @@ func accurateTolerance(a reference.Accurate) float64 { return cmp.Or(a.Relative,
 
 // The function finer() returns a setup that is more accurate than s. The result is s with
 // a hundredth of the tolerance, s with a tenth of the step, or reference.Accurate. The
-// mesh reference.Accurate recomputes a doubtful solution with a hundredth of its
-// tolerance, so a more accurate solution requires a thousandth of the tolerance.
+// mesh reference.Accurate itself recomputes a doubtful solution with a hundredth of its
+// tolerance. For this mesh, finer() therefore uses a thousandth of the tolerance.
 func finer(s probode.Setup) probode.Setup {
 	if a, ok := s.Mesh.(reference.Accurate); ok {
 		tol := accurateTolerance(a)
@@ -114,8 +114,9 @@ func spans(p *bayes.Posterior) (shortest, longest float64) {
 	return shortest, longest
 }
 
-// The function describe() describes a Setup in words. If the description contains a
-// tolerance but not the word `frozen`, error control chooses the steps anew at every θ.
+// The function describe() describes a Setup in words. A description that contains a
+// tolerance, but not the word `frozen`, means that error control chooses the steps anew
+// at every θ.
 func describe(s probode.Setup) string {
 	var words []string
 	if s.Method != nil {

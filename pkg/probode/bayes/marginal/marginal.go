@@ -256,8 +256,8 @@ func (p *path) on(grid *probode.Grid) (*filter.Marginal, error) {
 }
 
 // The method follow() builds a grid if there is none, or if the time of an event has
-// changed. The points of the old grid would move with the event, so the observation times
-// would no longer be grid points.
+// changed. If the old grid were kept, its points would move with the event, and the
+// observation times would no longer be grid points.
 func (p *path) follow(ctx context.Context, theta []float64) error {
 	times := p.eventTimes(theta)
 	if p.of != nil && slices.Equal(times, p.events) {

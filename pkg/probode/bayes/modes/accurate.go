@@ -13,8 +13,9 @@ import (
 
 // A solution with an accurate solver can cost as much as twenty solutions with the
 // adaptive Radau method shape.Lender, and provides no derivatives. The posteriors with
-// these two solvers have nearly the same modes. So the search uses the Radau method, and
-// the accurate solver is used only to climb from the modes that were found.
+// these two solvers have nearly the same modes. The search therefore uses the Radau
+// method. The accurate solver is used only to climb from the modes that this search has
+// found.
 
 // findByLender does the same as find(), for a posterior with an accurate solver. If the
 // two solvers do not agree at the modes, or if the search with the Radau method fails,

@@ -32,8 +32,8 @@ func (q *search) climb(ctx context.Context, from, climbs, left []*climb) (ends [
 	planned, before := len(climbs), q.work()
 	group := max(6, planned/6)
 	// The searches may cost at most the given fraction of a sampling run. The function
-	// room() returns the number of searches that can still begin, but at most the size of
-	// a group.
+	// room() returns the number of searches that can still begin, up to the size of a
+	// group.
 	room := func(share float64) int {
 		if !q.free {
 			return group

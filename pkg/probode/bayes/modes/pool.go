@@ -82,8 +82,8 @@ func (q *search) each(ctx context.Context, n int, tell func(done, total int), do
 }
 
 // The method values() returns the log density at each of the points, or −∞ where it
-// cannot be computed. The function of() chooses the density that a worker evaluates. If
-// `of` is nil, each worker evaluates its own density.
+// cannot be computed. The argument `of` is a function that selects the density for a
+// worker. If `of` is nil, each worker evaluates its own density.
 func (q *search) values(ctx context.Context, points [][]float64, of func(e *bayes.Density) *bayes.Density) ([]float64, error) {
 	const piece = 8
 	out := make([]float64, len(points))
@@ -117,8 +117,8 @@ func (q *search) gradients(ctx context.Context, points [][]float64, of func(e *b
 	return out, err
 }
 
-// The method tell() returns a function that reports the progress of one of the three
-// stages of the function Find, or nil if there is no progress hook.
+// The function Find has three stages. The method tell() returns a function that reports
+// the progress of one of them. The result is nil if there is no progress hook.
 func (q *search) tell(part int, doing string) func(done, total int) {
 	if q.hook == nil {
 		return nil

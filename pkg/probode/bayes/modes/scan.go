@@ -24,9 +24,8 @@ var scanned = []float64{0.003, 0.03, 0.08, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0
 // The method scan() evaluates the density along each coordinate line through the highest
 // end point, unless this point has been scanned before. The method scan() returns new
 // searches, which begin at the highest summits separated from the end point by a valley.
-// The argument `most` limits the number of searches. If the density at a summit does not
-// exceed the highest density at the draws from the prior, the summit is left out, because
-// it is no better as a start than these draws.
+// The argument `most` limits the number of searches. A summit is left out if the density
+// at the best draw from the prior is at least as high.
 func (q *search) scan(ctx context.Context, ends []*climb, above float64, most int) ([]*climb, error) {
 	var end *climb
 	for _, c := range ends {

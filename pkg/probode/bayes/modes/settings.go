@@ -35,7 +35,8 @@ const (
 	// them is at least `barrier` lower than at either of the two.
 	barrier = 0.5
 	// An end point is kept only if its log density is within `lowest` of the log density
-	// at the highest end point. For log masses, which at first are known only roughly,
-	// the limit is larger by 4.
+	// at the highest end point. The log masses of end points are compared in the same
+	// way, but with a limit that is larger by 4, because they are known only roughly at
+	// first.
 	lowest = 14
 )

@@ -18,20 +18,20 @@ import (
 const (
 	// Let D be the norm of the vector of all prediction errors, each in units of the
 	// corresponding measurement error. To first order, these errors shift each parameter
-	// by at most D posterior standard deviations. A shift of 0.1 standard deviations
-	// matters. A solver is accurate enough if D is at most 0.01 at the modes, and at most
-	// 0.05 at draws from their Gaussian approximations.
+	// by at most D posterior standard deviations. A shift of 0.1 standard deviations is
+	// regarded as important. A solver is accurate enough if D is at most 0.01 at the
+	// modes, and at most 0.05 at draws from the Gaussian approximations at the modes.
 	mattersD = 0.1
 
 	nearDraws = 3  // draws around each mode at which solvers are compared
 	farDraws  = 20 // draws around each mode at which a solver must be stable
 )
 
-// accurateEnough returns p with the cheapest setup that is accurate enough. At the modes
-// D must be at most matters/10, and around the modes at most matters/2. At the points in
-// the argument `far` the solver must be stable. The second result describes the error in
-// words. If there is no such setup, the returned posterior is nil, and the description
-// says why.
+// accurateEnough returns p with the cheapest setup that is accurate enough. Let m be the
+// argument `matters`. D must be at most m/10 at the modes, and at most m/2 around the
+// modes. At the points in the argument `far` the solver must be stable. The second result
+// describes the error in words. If there is no such setup, the returned posterior is nil,
+// and the description says why.
 func accurateEnough(ctx context.Context, p *bayes.Posterior, found *bayes.Modes, matters float64, far [][]float64) (*bayes.Posterior, string, error) {
 	best := found.Highest()
 	if best.U == nil {
@@ -168,7 +168,7 @@ func extremes(ctx context.Context, p *bayes.Posterior, found *bayes.Modes) (poin
 	return points, ctx.Err()
 }
 
-// The function around() sets u to a draw from a normal distribution with its centre at a
+// The function around() sets u to a draw from a normal distribution that is centred at a
 // mode. The covariance matrix of this distribution is the Shape of the mode times scale².
 // The result `square` is the squared Mahalanobis distance between the draw and the mode,
 // computed with this Shape. The result `ok` is false if the mode has no Shape.

@@ -211,9 +211,9 @@ func (p *Plan) Check(ctx context.Context, chains *mcmc.Chains) (string, error) {
 }
 
 // The function errorAt() compares the solver of p with an accurate solver at n of the
-// draws, spread evenly over the chains. It returns the largest discrepancy D, and the
-// number of these draws at which the accurate solver failed. At such draws, the posterior
-// that belongs to the exact solution probably has no density.
+// draws, spread evenly over the chains. The function errorAt() returns the largest
+// discrepancy D, and the number of these draws at which the accurate solver failed. Where
+// the accurate solver fails, the exact posterior density is probably zero.
 func errorAt(ctx context.Context, p *bayes.Posterior, draws [][]float64, n int) (worst float64, failed int, err error) {
 	e, err := bayes.NewDensity(ctx, p)
 	if err != nil {

@@ -62,8 +62,8 @@ func climb(ctx context.Context, p *bayes.Posterior, from [][]float64) (*bayes.Mo
 }
 
 // The function ascend() climbs from theta to a mode, and returns the mode and the Fisher
-// information there. The equations are solved with a solver that is roughly accurate at
-// theta.
+// information at this mode. The equations are solved with a solver that is roughly
+// accurate at theta.
 func ascend(ctx context.Context, p *bayes.Posterior, theta []float64) (*bayes.Mode, *mat.SymDense, error) {
 	q, _, err := accurateEnough(ctx, p, &bayes.Modes{Modes: []*bayes.Mode{{Theta: theta, U: theta}}}, 10*mattersD, nil)
 	if err != nil {
@@ -97,9 +97,9 @@ func ascend(ctx context.Context, p *bayes.Posterior, theta []float64) (*bayes.Mo
 }
 
 // The function invert() sets the shape of a mode to the inverse of the Fisher information
-// there, and returns the logarithm of the determinant of the shape. If the standard
-// deviation in some direction is above widestSD, it is reduced to widestSD, and the field
-// Cov remains nil.
+// at this mode, and returns the logarithm of the determinant of the shape. If the
+// standard deviation in some direction is above widestSD, it is reduced to widestSD, and
+// the field Cov remains nil.
 func invert(m *bayes.Mode, information *mat.SymDense) (logDet float64) {
 	d := len(m.U)
 	var eigen mat.EigenSym

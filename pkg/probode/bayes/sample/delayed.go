@@ -169,11 +169,11 @@ type delayed struct {
 
 	// These fields are used to test the first stage. The field `plain` is the sum of the
 	// probabilities with which plain Metropolis would accept the moves. The field `lost`
-	// is the same sum over the lost moves only, and the field `refused` is the number of
-	// lost moves. A move is called lost if plain Metropolis would accept it with a
-	// probability p ≥ 0.01, but the two stages accept it with a probability of at most
-	// p/10. The field `alone` is the iteration at which the first stage was abandoned, or
-	// zero if the first stage is still used.
+	// is the sum of the same probabilities over the lost moves only, and the field
+	// `refused` is the number of lost moves. A move is called lost if plain Metropolis
+	// would accept it with a probability p ≥ 0.01, but the two stages accept it with a
+	// probability of at most p/10. The field `alone` is the iteration at which the first
+	// stage was abandoned, or zero if the first stage is still used.
 	plain, lost float64
 	refused     int
 	alone       int
@@ -184,8 +184,8 @@ const (
 	// 1/soonTested during burn-in, and 1/laterTested after burn-in.
 	soonTested, laterTested = 2, 16
 	// The first stage is kept as long as the field `lost` is at most mostLost times the
-	// field `plain`. The first stage is abandoned only after at least leastRefused lost
-	// moves.
+	// field `plain`. The first stage is abandoned only if the number of lost moves is at
+	// least leastRefused.
 	mostLost, leastRefused = 0.005, 3
 )
 
@@ -228,9 +228,9 @@ func (k *delayed) moveTheta(rng *rand.Rand) {
 	logq := s.walk.Propose(s.uNew, s.u, rng)
 	s.stats.Proposed++
 	// The variable `probability` is the probability of acceptance in the second stage, or
-	// zero if the first stage rejects the move. The expectation of `probability` is the
-	// probability that both stages accept the move, so `probability` is used to adapt the
-	// proposal.
+	// zero if the first stage rejects the move. The proposal is adapted by means of
+	// `probability`, whose expectation is the probability that both stages accept the
+	// move.
 	probability := 0.0
 	first := math.Inf(-1) // log a(θ, θ′)
 	lp := s.e.Constrain(s.thetaNew, s.uNew)

@@ -267,8 +267,8 @@ func (m *estimator) filtered(i int, theta, u []float64) (float64, []float64, err
 // The method resample() replaces the particles after stage g by the same number of
 // particles of equal weight. The resampling is systematic: particle j descends from the
 // particle at which the cumulative weight passes (v + j)/N. If the field `correlated` is
-// true, the particles are first sorted by their first component, so that after a slight
-// change of θ or U the new ancestor of a particle is close to the old one.
+// true, the particles are first sorted by their first component. After a slight change of
+// θ or U, the new ancestor of a particle is then close to the old one.
 func (m *estimator) resample(w *swarm, g int, v float64) {
 	to, d := w.stages[g].to, w.d
 	for j := range m.order {

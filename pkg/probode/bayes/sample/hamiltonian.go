@@ -93,10 +93,10 @@ func (s Hamiltonian) Prepare(ctx context.Context, d *bayes.Density, modes func()
 }
 
 // Moving θ and ξ together is worthwhile only if noise increases the variance of some
-// parameter by a factor of more than littleWider. With backward Euler on FitzHugh–Nagumo,
-// the largest factors at h = 0.05, 0.02 and 0.01 are 6.0, 2.3 and 1.3. The sampler
-// Hamiltonian generates 11, 2.5 and 1.1 times as many effective draws per second as
-// PCNWithinGibbs at h = 0.05, 0.02 and 0.01.
+// parameter by a factor that exceeds the constant littleWider. With backward Euler on
+// FitzHugh–Nagumo, the largest factors at h = 0.05, 0.02 and 0.01 are 6.0, 2.3 and 1.3.
+// The sampler Hamiltonian generates 11, 2.5 and 1.1 times as many effective draws per
+// second as PCNWithinGibbs at h = 0.05, 0.02 and 0.01.
 const littleWider = 1.2
 
 // mostInformed is the largest number of directions of ξ in a Gaussian approximation.
@@ -186,7 +186,7 @@ func (k *hamiltonian) noise(x []float64) {
 	}
 }
 
-// The other kernel calls the method target() through its field Target.
+// The kernel mcmc.Hamiltonian calls the method target() through its field Target.
 func (k *hamiltonian) target(grad, x []float64) (float64, error) {
 	d, n := len(k.theta), len(k.mean)
 	k.noise(x)

@@ -64,8 +64,9 @@ func findGaussian(ctx context.Context, e *bayes.Density, u []float64, blocks []s
 // The interface `both` is implemented by rules that propose joint moves of θ and ξ.
 type both interface {
 	// The method propose() draws a proposal given the current position (u, xi), and
-	// writes it to the arguments `uNew` and `next`. It returns log q of the reverse move
-	// minus log q of the move, plus the log ratio of the prior densities of ξ.
+	// writes it to the arguments `uNew` and `next`. The method propose() returns log q of
+	// the reverse move minus log q of the move, plus the log ratio of the prior densities
+	// of ξ.
 	propose(uNew, u, next, xi []float64, b float64, c chance, rng *rand.Rand) float64
 }
 

@@ -50,7 +50,8 @@ func (s NUTS) Check(d *bayes.Density) error {
 	return differentiable(s, d)
 }
 
-// The function differentiable() returns an error if the path of d has no derivatives.
+// The function differentiable() returns an error if the solver of d does not provide
+// derivatives with respect to θ.
 func differentiable(s Sampler, d *bayes.Density) error {
 	e := d.Clone()
 	u, grad := make([]float64, e.Dim()), make([]float64, e.Dim())
@@ -66,8 +67,8 @@ func differentiable(s Sampler, d *bayes.Density) error {
 
 // The function gradient() returns the log density at (u, xi), and writes the gradient
 // with respect to u to grad. Unless dxi is nil, the gradient with respect to ξ is written
-// to dxi. If the steps are chosen anew at every θ, they are chosen at u and held fixed
-// while the gradient is computed. The argument `theta` is workspace.
+// to dxi. If error control chooses the steps, the steps for u are held fixed while the
+// gradient is computed. The argument `theta` is workspace.
 func gradient(e *bayes.Density, theta, grad, dxi, u, xi []float64) (float64, error) {
 	e.Constrain(theta, u)
 	defer e.Hold(theta)()

@@ -49,8 +49,8 @@ func (k *redraw) Step(rng *rand.Rand) {
 	k.stats.Latent.Proposed++
 	ll, err := k.e.LogLikelihood(k.theta, k.xi)
 	if err != nil || math.IsNaN(ll) {
-		// In the notation of Teymur et al. (2018), φ[k+1,k+1] is now zero, so the next
-		// move whose likelihood can be evaluated is accepted.
+		// The likelihood, which is φ[k+1,k+1] in Teymur et al. (2018), is set to zero.
+		// The next move whose likelihood can be evaluated is therefore accepted.
 		k.stats.Latent.Failed++
 		k.ll = math.Inf(-1)
 		return

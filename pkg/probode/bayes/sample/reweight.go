@@ -132,8 +132,8 @@ func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accu
 	})
 	if err != nil {
 		// The slice `stays` holds the runs of equal draws, sorted by the index of their
-		// first draw. The equations have been solved for all runs before stays[done], so
-		// in every chain the draws with an index below n have weights.
+		// first draw. The equations have been solved for all runs before stays[done]. In
+		// every chain, the draws with an index below n therefore have weights.
 		n := stays[done].from
 		out.Draws = slices.Clone(out.Draws)
 		for c := range out.Draws {

@@ -175,7 +175,8 @@ const grace = 100 * time.Millisecond
 
 // The method guarded() returns a context for the chains, which is cancelled when ctx is
 // cancelled or when a chain panics. The method also sets j.late, the context of the
-// solves. This context is cancelled later, after the time given by the constant `grace`.
+// solves. This context is cancelled later than the context for the chains; the constant
+// `grace` is the delay.
 func (j *job) guarded(ctx context.Context) (context.Context, func()) {
 	ctx, j.stop = context.WithCancelCause(ctx)
 	late, end := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -253,10 +254,10 @@ func (j *job) run(ctx context.Context, draws int) (*mcmc.Chains, error) {
 }
 
 // The method visits() reports the share of the draws in each mode whose mass is above
-// leastMass. It warns about modes without draws. If the target is Classical, there is
-// also a warning about modes with far more or far fewer draws than their Gaussian
-// approximations predict. For other targets there is no such warning, because noise in
-// the model may shift modes or raise the density between the modes.
+// leastMass. The method visits() also warns about modes without draws. If the target is
+// Classical, there is also a warning about modes with far more or far fewer draws than
+// their Gaussian approximations predict. For other targets there is no such warning,
+// because noise in the model may shift modes or raise the density between the modes.
 func (j *job) visits(chains *mcmc.Chains) []string {
 	if j.modes == nil || len(heavy(j.modes)) < 2 {
 		return nil
@@ -367,8 +368,8 @@ func (j *job) solves() float64 {
 	return float64(steps) / float64(j.full)
 }
 
-// The type `guard` wraps a kernel. It recovers from panics in the functions of the model
-// and of the kernel, and discards an iteration that was stopped.
+// The type `guard` wraps a kernel. The guard recovers from panics in the functions of the
+// model and of the kernel, and discards an iteration that was stopped.
 type guard struct {
 	mcmc.Kernel
 	d    *bayes.Density

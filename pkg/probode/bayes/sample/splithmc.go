@@ -21,7 +21,7 @@ import (
 // the posterior is not nearly Gaussian, NUTS is more efficient.
 type SplitHMC struct {
 	// The field `mean` is the highest mode, and the field `precision` is the precision
-	// matrix of the Gaussian approximation there. Prepare sets both fields.
+	// matrix of the Gaussian approximation at this mode. Prepare sets both fields.
 	mean      []float64
 	precision *mat.SymDense
 }

@@ -63,8 +63,8 @@ func findModes(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.
 		found = &bayes.Modes{Modes: []*bayes.Mode{{}}} // the caller's starts may still work
 	}
 	// If the target is the posterior of an accurate solver, the chains start at the modes
-	// of that posterior. But if a Finisher reweights the draws, the chains are run with
-	// the Setup of p, and start at the modes of p.
+	// of that posterior. If a Finisher reweights the draws, however, the chains are run
+	// with the Setup of p, and start at the modes of p.
 	target := sampler.Target()
 	if _, weighs := sampler.(Finisher); target.Distribution == Accurate && !weighs {
 		return refined(ctx, p.SolvedBy(target.Setup), found, s)
@@ -74,12 +74,12 @@ func findModes(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.
 
 // The function starts() returns the starting points of the chains, and a note for the
 // user. If the highest mode has a Gaussian approximation, the chains start around the
-// modes. If the argument `loose` is true, the highest mode needs only a Shape. Otherwise
-// the chains start at draws from the prior. A starting point near a mode is chosen from
-// the given number of candidates by importance resampling, so that it is nearly a draw
-// from the posterior. Without this resampling a chain could start far along a ridge of
-// the Gaussian approximation, where the posterior density is very low, and from there
-// move to a region with little mass.
+// modes. If the argument `loose` is true, it is enough that the highest mode has a Shape.
+// Otherwise the chains start at draws from the prior. A starting point near a mode is
+// chosen from the given number of candidates by importance resampling. Such a point is
+// nearly a draw from the posterior. Without this resampling a chain could start far along
+// a ridge of the Gaussian approximation, where the posterior density is very low, and
+// from there move to a region with little mass.
 func starts(e *bayes.Density, found *bayes.Modes, chains, candidates int, loose bool) (start func(chain int, rng *rand.Rand) []float64, note string) {
 	p, heavy := e.Posterior(), heavy(found)
 	spread := 2.

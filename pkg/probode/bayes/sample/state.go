@@ -10,9 +10,9 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// The type `state` holds the position (θ, ξ) of a chain and the likelihood there. It has
-// all methods of an mcmc.Kernel except Step. It also has a method for the Metropolis move
-// of θ, which several samplers use.
+// The type `state` holds the position (θ, ξ) of a chain and the likelihood at this
+// position. A state has all methods of an mcmc.Kernel except Step. A state also has a
+// method for the Metropolis move of θ, which several samplers use.
 type state struct {
 	e            *bayes.Density
 	rule         mcmc.Rule
@@ -26,8 +26,8 @@ type state struct {
 	logPrior, ll float64   // log prior density of u; log likelihood
 	stats        mcmc.Stats
 
-	// The random numbers for moves of ξ come from a separate stream. So samplers that
-	// move ξ in different ways use the same random numbers for θ.
+	// The random numbers for moves of ξ come from a separate stream. Samplers that move ξ
+	// in different ways therefore use the same random numbers for θ.
 	source rand.PCG
 	latent *rand.Rand
 
@@ -146,7 +146,8 @@ func (s *state) decide(logq float64, xi []float64, moves *mcmc.Moves, rng *rand.
 }
 
 // The method renew() evaluates the likelihood at the current θ again. If the likelihood
-// is zero or unknown there, the next move whose likelihood can be evaluated is accepted.
+// at the current θ is zero or unknown, the next move whose likelihood can be evaluated is
+// accepted.
 func (s *state) renew() {
 	ll, err := s.like(s.theta, nil)
 	if err != nil || math.IsNaN(ll) {

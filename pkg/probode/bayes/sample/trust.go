@@ -24,10 +24,10 @@ import (
 // frozen at a mode may be unstable. If the method is unstable, the computed density may
 // vanish where the posterior has mass. The computed density may also have a phantom mode,
 // and all chains may end in this mode. In both cases R̂ is close to 1, and the draws do
-// not reveal the error. The certificate of package certify also compares the solvers far
-// from the modes. It may miss a region that holds only a small share of the prior mass,
-// such as the parameter values at which a solver steps over a pulse. If such a region
-// attracts the chains, a short run of the sampler finds it.
+// not reveal the error. Package certify also compares the solvers far from the modes. Its
+// certificate may miss a region that holds only a small share of the prior mass, such as
+// the parameter values at which a solver steps over a pulse. If such a region attracts
+// the chains, a short run of the sampler finds it.
 
 // The chosen solver is certified only if there are at most mostTrusted parameters,
 // because with d parameters a certificate takes 50 + 20 d solutions at each mode. With
@@ -111,8 +111,8 @@ func differs(ctx context.Context, q *bayes.Posterior, s mcmc.Settings) (string, 
 
 // The function pilot() runs the sampler briefly, and compares the solver of q with an
 // accurate solver at some of the draws. The result describes the largest error. The
-// result is empty if no error is too large, or if the sampler uses gradients, because
-// these samplers adapt too slowly for a short run.
+// result is empty if no error is too large. It is also empty if the sampler uses
+// gradients: such a sampler adapts too slowly for a short run.
 func pilot(ctx context.Context, q *bayes.Posterior, sampler Sampler, s mcmc.Settings) (string, error) {
 	const iterations, compared = 100, 40
 	switch sampler.(type) {

@@ -49,8 +49,8 @@ type Ascent struct {
 	// The field `rest` is an estimate of the matrix of negative second derivatives minus
 	// the Fisher information. This estimate is derived from changes in the gradient. The
 	// field `corrected` is true if the sum of the Fisher information and `rest` would
-	// have predicted the last rise better than the Fisher information alone. The next
-	// step is then computed from the sum, instead of from the Fisher information.
+	// have predicted the last rise better than the Fisher information alone. If
+	// `corrected` is true, the next step is computed from the sum.
 	rest      *mat.SymDense
 	corrected bool
 	from      []float64 // the last point, and the gradient there; nil at the first one
@@ -81,9 +81,8 @@ func (a *Ascent) Step(f Function) {
 		length := a.length(d)
 		a.Gain = rise
 		if rise <= a.Tolerance && length < 0.99*a.Radius || rise <= negligible*a.Tolerance || length == 0 {
-			// Near the maximum, errors in the gradient may dominate its changes, and the
-			// curvature learnt from them may then prevent the search from finding a
-			// further rise.
+			// Near the maximum, a change in the gradient may consist mainly of errors. A
+			// curvature that is estimated from such changes may prevent a further rise.
 			if a.fresh && !a.corrected {
 				break
 			}
@@ -147,8 +146,8 @@ func (a *Ascent) Finish(f Function, tolerance float64) {
 	}
 }
 
-// The method expand() computes the derivatives at X, and reports whether that is
-// possible.
+// The method expand() computes the derivatives at X, and reports whether it has
+// succeeded.
 func (a *Ascent) expand(f Function) bool {
 	a.Known = f.Expand(&a.Point)
 	a.fresh = a.Known
@@ -171,8 +170,8 @@ func (a *Ascent) move(f Function, to []float64, value, ratio float64) {
 	}
 	copy(a.X, to)
 	a.Value = value
-	// Derivatives are no longer valid if they predicted a much larger rise than the
-	// actual one.
+	// Corrected derivatives are discarded if the actual rise was less than a tenth of the
+	// predicted one.
 	a.Known = (a.fresh || ratio >= 0.1) && f.Follow(&a.Point, before)
 	if a.Known {
 		a.from = nil
@@ -303,8 +302,8 @@ func (a *Ascent) damped(curvature *mat.SymDense, g []float64, negative, radius f
 			break
 		}
 		if damping = math.Sqrt(least * most); most > 1e4*least {
-			// As the damping grows, the length of the step decreases at most about as
-			// fast as 1/damping.
+			// As the damping grows, the length of the step decreases no faster than about
+			// 1/damping.
 			damping = min(max(damping, least*10), most/10)
 		}
 	}

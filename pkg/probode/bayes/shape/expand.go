@@ -131,8 +131,8 @@ func (s *Surface) Follow(point *Point, from []float64) bool {
 	}
 	for i := range s.parts {
 		p := &s.parts[i]
-		// The length of the step is measured in the norm that the diagonal of the
-		// information matrix defines.
+		// The length of the step is measured in the norm defined by the diagonal of the
+		// information matrix.
 		w := len(p.cols)
 		weight := make([]float64, w)
 		var square float64
@@ -220,8 +220,8 @@ func (s *Surface) priors(x []float64) (slopes, curvatures []float64) {
 }
 
 // The method inform() sets dst to the Fisher information of the data, plus the curvatures
-// of the priors. If the argument `kinks` is false, the information on an expected value
-// is omitted if the log density has a kink there.
+// of the priors. If the argument `kinks` is false, data whose log density has a kink
+// contribute no information on their expected values.
 func (s *Surface) inform(dst *mat.SymDense, curvatures []float64, kinks bool) {
 	dst.Zero()
 	for i := range s.parts {

@@ -25,8 +25,7 @@ func Informed(e *bayes.Density, theta, xi []float64, most int) []Block {
 		times += len(x.Data.T)
 		components = max(components, x.Problem.Dim())
 	}
-	// If there would be too many directions, several observation times are treated as
-	// one.
+	// To limit the number of directions, several observation times may be treated as one.
 	together := (times*components + most - 1) / most
 	at := 0
 	for i := range e.Posterior().Experiments {
@@ -44,8 +43,8 @@ func Informed(e *bayes.Density, theta, xi []float64, most int) []Block {
 	return blocks
 }
 
-// partInformed returns the directions about which the data of one experiment contain
-// information. Its part of ξ begins at index `at`.
+// partInformed returns the directions of ξ about which the data of one experiment contain
+// information. The noise of this experiment begins at element `at` of xi.
 func partInformed(r *bayes.Part, x bayes.Experiment, theta, xi []float64, at, together int) (blocks []Block, err error) {
 	if r.Grid() == nil {
 		return nil, errors.ErrUnsupported
@@ -88,9 +87,9 @@ func partInformed(r *bayes.Part, x bayes.Experiment, theta, xi []float64, at, to
 	return blocks, nil
 }
 
-// The function span() returns an orthonormal basis of the column space of m. If the space
-// has more dimensions than the argument `most`, the basis spans only the directions with
-// the largest singular values.
+// The function span() returns an orthonormal basis of the column space of m. If the
+// dimension of the space exceeds the argument `most`, the basis spans only the directions
+// with the largest singular values.
 func span(m *mat.Dense, most int) (basis [][]float64) {
 	const negligible = 1e-6
 	var svd mat.SVD

@@ -9,9 +9,9 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// The constant `slack` is the smallest damping if the density has kinks. It prevents
-// steps of more than ten standard deviations in directions in which the density has no
-// curvature.
+// The constant `slack` is the smallest damping if the density has kinks. This damping
+// prevents steps of more than ten standard deviations in directions in which the density
+// has no curvature.
 const slack = 1e-2
 
 // The constant `sharpest` is the final width of the hyperbolas that replace the absolute
@@ -19,10 +19,10 @@ const slack = 1e-2
 // from the kink.
 const sharpest = 1e-10
 
-// bentStep returns the step d to the maximum, within the bounds, of an expansion with
-// kinks. It also returns the rise that the expansion predicts. The diagonal of the matrix
-// Information, multiplied by the argument `damping`, is added to the curvature. The
-// result `ok` is false if a number is not finite.
+// bentStep maximises an expansion with kinks within the bounds, and returns the step d to
+// the maximum. It also returns the rise that the expansion predicts. To damp the step,
+// the diagonal of the matrix Information times the argument `damping` is added to the
+// curvature. The result `ok` is false if a number is not finite.
 //
 // The absolute values |r| are replaced by √(r² + ε²), and Newton's method follows the
 // maximum as ε shrinks. Each iteration linearises the equations λ √(r² + ε²) = r, in

@@ -11,7 +11,7 @@ import (
 // of the posterior, with steps of laplaceStep standard deviations. On a ridge the
 // curvatures differ by many powers of ten, so differences along directions that are not
 // principal axes are too inaccurate. The largest curvature that contributes to a
-// difference determines the error of the difference, which must be small even in
+// difference determines the error of this difference. The error must be small even in
 // comparison with the smallest curvature. The error has two parts. The truncation error
 // is O(laplaceStep²) times the deviation of the density from a Gaussian. The rounding
 // error of the log density, about 1e-14 |f|, is divided by laplaceStep² = 1e-4.
@@ -118,10 +118,11 @@ func laplace(f func([][]float64) []float64, slopes func([][]float64) [][]float64
 		}
 		return out
 	}
-	// The function fits() reports whether an axis has the right length, given the second
-	// derivative of f along this axis. It also returns the factor by which the length
-	// should be multiplied. If the length is far too large or too small, a parabola is a
-	// poor approximation, so the factor is bounded.
+	// An axis has the right length if the second derivative of f along this axis is
+	// between ½ and 2 in absolute value. The function fits() reports whether that is the
+	// case, and returns the factor by which the length should be multiplied. If the
+	// length is far too large or too small, a parabola is a poor approximation, so the
+	// factor is bounded.
 	fits := func(v float64) (ok bool, by float64) {
 		v = math.Abs(v)
 		return v > 0.5 && v < 2, 1 / math.Sqrt(min(max(v, 0.01), 1e4))
@@ -263,7 +264,7 @@ func turns(slopes func([][]float64) [][]float64, u []float64, w *mat.Dense) *mat
 }
 
 // axesOf sets the columns of w to the principal axes of the covariance matrix whose
-// inverse is the argument `metric`, and reports whether that is possible.
+// inverse is the argument `metric`, and reports whether this has succeeded.
 func axesOf(w *mat.Dense, metric *mat.SymDense) bool {
 	var eigen mat.EigenSym
 	if !eigen.Factorize(metric, true) {

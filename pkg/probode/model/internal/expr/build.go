@@ -35,8 +35,8 @@ func kind(n *Node) string {
 	return "a number"
 }
 
-// If the argument `condition` is true, the function fits() reports whether n is a
-// condition, and otherwise whether n is a number. If n calls a function that the model
+// The function fits() reports whether n has the right type: a condition if the argument
+// `condition` is true, and a number otherwise. If n calls a function that the model
 // defines, fits() returns true, because the type of the call is not yet known.
 func fits(n *Node, condition bool) bool {
 	return n.op == opUser || n.op != opLambda && n.Boolean() == condition
@@ -160,8 +160,8 @@ func equality(o op) builder {
 func recip(a *Node) *Node { return node(opDiv, Num(1), a) }
 
 // The function log() builds the natural logarithm of its argument or, with two arguments,
-// the logarithm of the first argument to the base given by the second. PEtab uses the
-// same order; in the infix formulas of SBML, the base is the first argument.
+// the logarithm of the first argument to the base given by the second. In PEtab, too, the
+// base is the second argument of log; in the infix formulas of SBML, it is the first.
 func log(a []*Node) *Node {
 	if len(a) == 1 {
 		return node(opLn, a[0])

@@ -42,8 +42,8 @@ const (
 
 func (c code) isBool() bool { return codeLt <= c && c <= codeOr }
 
-// An instr is an instruction, which computes a value from the values with the numbers a,
-// b and c. Values are numbered in this order: inputs, constants, results of instructions.
+// An instr is an instruction. Its fields a, b and c are the numbers of its operands.
+// Inputs, constants and the results of instructions are numbered in this order.
 type instr struct {
 	code    code
 	a, b, c int32
@@ -73,10 +73,10 @@ type straightLine struct {
 // The method first() returns the number of the value that the first instruction computes.
 func (s *straightLine) first() int32 { return int32(s.inputs + len(s.consts)) }
 
-// The method arrange() puts those instructions that are listed in the argument `order` into
-// this order, drops all others, and numbers the values again. Before the call, the values
-// of instructions have the numbers from, from+1, and so on. A constant may have the number
-// −1−k; its new number is then consts[k].
+// The method arrange() puts those instructions that are listed in the argument `order`
+// into this order, drops all others, and numbers the values again. Before the call, the
+// results of the instructions have consecutive numbers, which begin at the argument
+// `from`. A constant may have the number −1−k; its new number is then consts[k].
 func (s *straightLine) arrange(order []int32, from int32, consts []int32) {
 	at := make([]int32, len(s.code))
 	for k, i := range order {

@@ -221,8 +221,9 @@ func (p *pool) chainRule(m *Node, d []*Node) *Node {
 
 // diffProduct returns the derivative of a product. The derivative is a sum over the
 // factors that are not constant; each term is the derivative of a factor times the other
-// factors. The terms share products of the first factors and products of the last
-// factors, so the derivative of a product of n factors takes O(n) operations.
+// factors. For each k, the product of the first k factors and the product of the last k
+// factors are computed only once. The derivative of a product of n factors therefore
+// takes O(n) operations.
 func (p *pool) diffProduct(a, d []*Node) *Node {
 	one := p.num(1)
 	right := make([]*Node, len(a)+1)
@@ -265,10 +266,11 @@ func (p *pool) diffPower(m *Node, d []*Node) *Node {
 	return p.add(terms...)
 }
 
-// The argument `product` is an inner derivative d times an outer slope, which can be
-// infinite or NaN where the function itself is finite. The method guard() returns
-// `product`, or 0 where d is 0 because a piece is constant. For example, `product` is 0 ×
-// ∞ for the function sqrt(max(0, x)) at x < 0.
+// The argument `product` is the derivative d of an inner function times the derivative of
+// an outer function. The derivative of the outer function can be infinite or NaN where
+// the outer function itself is finite. The method guard() returns 0 where the inner
+// function is constant (see the method vanishes), and `product` elsewhere. For example,
+// `product` is 0 × ∞ for the function sqrt(max(0, x)) at x < 0.
 func (p *pool) guard(d, product *Node) *Node {
 	if c := p.vanishes(d, 8); c.op != opBool || c.val != 0 {
 		return p.piecewise([]*Node{p.num(0), c, product})
@@ -276,10 +278,10 @@ func (p *pool) guard(d, product *Node) *Node {
 	return product
 }
 
-// The method vanishes() returns the condition under which d is 0 because an active piece
-// of d is the number 0. Zeros of d at single points do not count: for example, (x²)^¼ has
-// no slope at 0, although the inner derivative 2x is 0 there. The method examines only
-// the outermost levels of d.
+// The method vanishes() returns the condition under which d is 0 because the active piece
+// of a piecewise expression is the constant 0. Isolated zeros of d do not count: for
+// example, (x²)^¼ has no slope at 0, although the inner derivative 2x is 0 there. The
+// method examines only the outermost levels of d.
 func (p *pool) vanishes(d *Node, levels int) *Node {
 	never := p.bool(false)
 	if levels == 0 {

@@ -89,8 +89,8 @@ func Constant(name string) (float64, bool) {
 	return 0, false
 }
 
-// avogadro is Avogadro's number in the SBML specification. This value predates the SI
-// definition of 2019.
+// avogadro is the value of Avogadro's number that the SBML specification prescribes. This
+// value predates the SI definition of 2019.
 const avogadro = 6.02214179e23
 
 // Const returns the value of n if n simplifies to a number or a constant condition. The

@@ -2,14 +2,15 @@ package expr
 
 import "fmt"
 
-// A failure is the value with which the parsers, and Expand, panic at the first mistake.
-// Panics keep the code short, because each of the many checks needs only one line.
+// A failure is the value that the parsers and Expand pass to panic() at the first
+// mistake. Panics keep the code short, because each of the many checks needs only one
+// line.
 type failure struct{ error }
 
 func failf(format string, args ...any) { panic(failure{fmt.Errorf(format, args...)}) }
 
-// The function catch(), which must be deferred, recovers from such a panic and stores the
-// error in err.
+// The function catch(), which must be deferred, recovers from a panic with a failure, and
+// stores the error in err.
 func catch(err *error) {
 	switch f := recover().(type) {
 	case nil:

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// A lowering translates expressions to a straightLine. Until the method finish()
+// A lowering translates expressions into a straightLine. Until the method finish()
 // renumbers the values, constant k has the number −1−k.
 type lowering struct {
 	line   straightLine
@@ -14,7 +14,7 @@ type lowering struct {
 	value  map[*Node]int32
 }
 
-// The function lower() translates the expressions in the argument `outputs` to a
+// The function lower() translates the expressions in the argument `outputs` into a
 // straightLine. If a part of an expression cannot be evaluated, the error names this
 // part.
 func lower(inputs []string, outputs []*Node) (*straightLine, error) {
@@ -150,18 +150,19 @@ func (l *lowering) node(n *Node) int32 {
 	return v
 }
 
-// If there is an instruction whose operands are the arguments of an operator, codeOf holds
-// the code of this instruction, except for most functions of one number. If there are more
-// than two arguments, the instruction is applied from the left.
+// codeOf holds the code of the instruction that applies an operator to its arguments.
+// Most functions of one number are not listed: their code is codeFunc plus the op. If
+// there are more than two arguments, the instruction is applied repeatedly, from left to
+// right.
 var codeOf = [numOps]code{
 	opMul: codeMul, opDiv: codeDiv, opMin: codeMin, opMax: codeMax, opQuotient: codeQuotient, opRem: codeRem, opSqrt: codeSqrt,
 	opLt: codeLt, opLe: codeLe, opEq: codeEq, opNe: codeNe, opXor: codeNe, opNot: codeNot, opAnd: codeAnd, opOr: codeOr,
 }
 
-// The method pow() returns x^y. If y is a constant for which powNumber uses
-// multiplications, pow() emits the same multiplications; otherwise it emits a single
-// power instruction. Different powers of the same number share the repeated squares from
-// which they are computed.
+// The method pow() returns x^y. If y is a constant for which powNumber does not call
+// math.Pow, pow() emits the operations that powNumber performs. Otherwise it emits a
+// single power instruction. Different powers of the same number share the repeated
+// squares from which they are computed.
 func (l *lowering) pow(x, y int32) int32 {
 	if y >= 0 {
 		return l.emit(codePow, x, y)

@@ -48,7 +48,7 @@ type mathML struct{ depth, elements int }
 // formula would take minutes.
 const mostElements = 200_000
 
-// The function failAt() stops parsing because of a mistake in the element e.
+// The function failAt() reports a mistake in the element e, and stops parsing.
 func failAt(e *tree.Element, format string, args ...any) {
 	failf("line %d, column %d: %s", e.Line, e.Column, fmt.Sprintf(format, args...))
 }

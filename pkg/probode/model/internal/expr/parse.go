@@ -46,7 +46,7 @@ type parser struct {
 	depth     int
 }
 
-// The method failf() stops parsing because of a mistake at a position in the text.
+// The method failf() reports a mistake at a position in the text, and stops parsing.
 func (p *parser) failf(pos int, format string, args ...any) {
 	panic(failure{syntaxError(p.src, pos, format, args...)})
 }

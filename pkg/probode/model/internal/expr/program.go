@@ -89,9 +89,8 @@ func (p *Program) Clone() *Program {
 // Len returns the number of instructions.
 func (p *Program) Len() int { return len(p.line.code) }
 
-// The method fuse() merges an instruction whose result is used only once into the
-// instruction that uses the result, if there is an instruction code for both operations
-// together.
+// The method fuse() replaces two instructions by one if the result of the first is used
+// only by the second, and if there is a fused instruction for both operations.
 func (s *straightLine) fuse() {
 	first := s.first()
 	uses := make([]int, len(s.code))
@@ -108,8 +107,8 @@ func (s *straightLine) fuse() {
 	for _, o := range s.outputs {
 		use(o, 2) // an output is never fused
 	}
-	// The function only() returns the instruction that computes v, or nil if this
-	// instruction does not have the code c or if v is used more than once.
+	// The function only() returns the instruction that computes v if its code is c and v
+	// is used only once. Otherwise the function returns nil.
 	only := func(v int32, c code) *instr {
 		if v < first || uses[v-first] != 1 || s.code[v-first].code != c {
 			return nil
@@ -275,7 +274,7 @@ type run struct {
 
 // The method schedule() groups instructions with the same code. An instruction is ready
 // when its operands have been computed. The method schedule() takes all ready
-// instructions with one code, and also those that become ready in the meantime. Then the
+// instructions with one code, including those that become ready in the meantime. Then the
 // method continues with the code that has the most ready instructions, so the runs are
 // few and long. The instructions that are marked in the argument `early` come first; the
 // result `ahead` is the number of runs that they form.

@@ -74,9 +74,10 @@ func (p *pool) collect(terms []*Node) []term {
 }
 
 // The method add() returns the sum of terms, with equal terms combined. The brackets of a
-// term that is itself a sum are removed if terms can then be combined. Other brackets are
-// kept, because the author of the model may have used them for accuracy. The brackets of
-// the first term can always be removed, because a sum is computed from the left.
+// term that is itself a sum are removed if this allows terms to be combined. Other
+// brackets are kept, because the author of the model may have used them for accuracy. The
+// brackets of the first term can always be removed, because a sum is computed from the
+// left.
 func (p *pool) add(terms ...*Node) *Node {
 	var open, flat []*Node
 	for i, t := range terms {
