@@ -137,7 +137,8 @@ func (s *recording) decided() error {
 		}
 		lengths, squares = append(lengths, p.h), append(squares, square/math.Pow(p.h, float64(2*s.Q+1)))
 	}
-	// Half of the time span is covered by steps of at least this length.
+	// `half` is the median step length, weighted with the step lengths themselves: steps
+	// of at least this length cover half of the time span.
 	sorted := slices.Sorted(slices.Values(lengths))
 	half := stat.Quantile(0.5, stat.Empirical, sorted, sorted)
 	var short float64

@@ -29,8 +29,8 @@ type calibration struct {
 }
 
 // The type `comparison` holds the error and the standard deviation of the first component
-// over time, and the fractions of the errors of all components that are within one and
-// within two standard deviations.
+// over time. It also holds the fractions of errors, in all components, that are within
+// one and within two standard deviations.
 type comparison struct {
 	alpha     float64
 	error, sd []float64

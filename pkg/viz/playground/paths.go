@@ -47,9 +47,8 @@ type paths struct {
 	scale  *calibrate.NoiseScale
 }
 
-// The type `sized` holds the results for one step size. For each component, these are the
-// root mean square of the error over time, and that of the standard deviation of the
-// paths.
+// The type `sized` holds the results for one step size. For each component, it holds two
+// root mean squares over time: of the error, and of the standard deviation of the paths.
 type sized struct {
 	h         float64
 	error, sd []float64
