@@ -217,7 +217,8 @@ func logTicks(lo, hi float64, n int) []plot.Tick {
 	return ts
 }
 
-// The function number() formats the label v of a linear axis, which is a multiple of d.
+// The function number() formats a label of a linear axis. The value v of the label is a
+// multiple of d.
 func number(v, d float64) string {
 	if v == 0 || math.Abs(v) < 1e-9*d {
 		return "0"

@@ -15,8 +15,8 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// dpi is the resolution of PNG images. Most printers and many screens show more than the
-// 96 CSS pixels per inch, so this resolution makes pictures sharper.
+// dpi is the resolution of PNG images. CSS pixels have a resolution of 96 per inch, but
+// most printers and many screens can show more detail.
 const dpi = 120
 
 // PNG draws the graphic as a PNG picture with at most 32 colours. The picture has five

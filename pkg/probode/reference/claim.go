@@ -221,8 +221,8 @@ func (sol *Solution) global(ctx context.Context, p *probode.Problem, c *schedule
 			local.Relative = max(local.Relative, 1e-15)
 		}
 		if err := sol.twice(ctx, p, c, local); err != nil {
-			// The solution exists beyond the time at which this integration stopped,
-			// because an integration with larger tolerances has continued past it.
+			// An integration with larger tolerances has continued past the time at which
+			// this integration stopped, so the solution exists there.
 			if stuck := stuckError(""); before != nil && errors.As(err, &stuck) {
 				return before
 			}

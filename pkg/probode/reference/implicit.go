@@ -31,10 +31,10 @@ func (e *integration) newImplicit(run int) *rule {
 	return r
 }
 
-// implicitWork sets each element of `work` to the cost of a row whose number of substeps
-// is the corresponding element of n. The cost includes calls of f, the Jacobian,
-// factorisations and solves of linear systems. A call of f is assumed to cost ten
-// operations for each component.
+// implicitWork sets work[j] to the cost of a step that computes the rows 0, …, j of the
+// extrapolation scheme. Row j consists of n[j] substeps. The cost includes calls of f,
+// the Jacobian, factorisations and solves of linear systems. A call of f is assumed to
+// cost ten operations for each component.
 func (e *integration) implicitWork(work []float64, n []int) {
 	d := float64(e.p.Dim())
 	lower, upper := d-1, d-1

@@ -152,7 +152,7 @@ func (f *paths) compute(ctx context.Context) error {
 
 // The method errors() returns the errors of the classical solution, which are NaN as long
 // as the accurate solution is not known. The accurate solution is interpolated by cubic
-// polynomials that match its values and slopes at the grid points; with 4,800 intervals
+// polynomials that match its values and slopes at the grid points. With 4,800 intervals,
 // the interpolation error is smaller than any error that the chart shows.
 func (f *paths) errors(ens *probode.Ensemble) [][]float64 {
 	d := len(f.ode.X0)

@@ -30,7 +30,7 @@ const (
 
 const (
 	// If a condition repeatedly becomes true at intervals shorter than this fraction of
-	// the time span, these times are assumed to approach a limit.
+	// the time span, the times at which it becomes true are assumed to approach a limit.
 	close = 1e-10
 	// If `repeats` successive intervals are all shorter than this fraction, the run ends
 	// with an error.
