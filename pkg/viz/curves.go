@@ -36,9 +36,9 @@ func Curves(x, y Axis, slopes []float64, curves ...Line) Panel {
 	if x0 >= x1 {
 		return p
 	}
-	// All guides begin at one point, whose coordinates are the smallest x and half of the
-	// smallest y. The guides cover at most two decades of x, so that steep guides do not
-	// extend the y axis too far.
+	// All guides begin at the same point. Its coordinates are the smallest x and half of
+	// the smallest y. The guides cover at most two decades of x, so that steep guides do
+	// not extend the y axis too far.
 	end := min(x1, x0*100)
 	for _, s := range slopes {
 		p.Layers = append(p.Layers, Line{

@@ -260,9 +260,9 @@ func (r Guide) visit(f func(x, y float64)) {
 }
 
 // If a logarithmic axis cannot show a value, the method keep() replaces this value by
-// NaN. The second result is the number of points with such values. Infinite and extremely
-// large values are also replaced by NaN, which is thus the only special value that the
-// renderers have to handle.
+// NaN. The second result is the number of points that are lost for this reason. Infinite
+// and extremely large values are also replaced by NaN, which is thus the only special
+// value that the renderers have to handle.
 
 func (l Line) keep(xlog, ylog bool) (Layer, int) {
 	var dropped int

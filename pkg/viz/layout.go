@@ -110,8 +110,9 @@ func limit(ps []*page) error {
 					if !math.IsNaN(x) {
 						b.x0, b.x1 = min(b.x0, x), max(b.x1, x)
 					}
-					// A logarithmic axis cannot show the lower edge of a band or an error
-					// bar at 0, so this edge does not affect the limits of the axis.
+					// The lower end of a band or an error bar may be zero or negative. A
+					// logarithmic axis cannot show such a value, so its limits do not
+					// depend on it.
 					if !math.IsNaN(y) && !(ylog && (y <= 0 || band && y == math.SmallestNonzeroFloat64)) {
 						b.y0, b.y1 = min(b.y0, y), max(b.y1, y)
 					}

@@ -10,8 +10,8 @@ import (
 )
 
 // The function pack() writes the option of a chart in the form that the script of [HTML]
-// reads: lists of points become columns of differences, and the resulting text is
-// compressed without loss (deflate, in base64).
+// reads. Lists of points become columns of differences. The resulting text is compressed
+// with deflate and written in base64.
 //
 // If each row of a list has m elements, and each element is a multiple of 10⁻ᵏ or null,
 // the list is written in the following form:

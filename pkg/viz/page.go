@@ -106,8 +106,8 @@ func (a Axis) limits(lo, hi float64) (float64, float64) {
 }
 
 // sameValue is the relative difference below which the minimum and the maximum of the
-// data are treated as equal: the labels of an axis would need more than nine digits to
-// distinguish them.
+// data are treated as equal. To distinguish them, the labels of the axis would need more
+// than nine digits.
 const sameValue = 1e-9
 
 func widen(v float64, log bool) (float64, float64) {
@@ -174,8 +174,8 @@ func step(lo, hi float64, n int) float64 {
 	return 10 * unit
 }
 
-// The method ticks() returns the ticks of an axis from lo to hi, of which about n or
-// fewer are labelled. A logarithmic axis may also have unlabelled ticks between the
+// The method ticks() returns the ticks of an axis from lo to hi. At most about n of these
+// ticks have labels. A logarithmic axis may also have unlabelled ticks between the
 // labelled ones.
 func (a Axis) ticks(lo, hi float64, n int) []plot.Tick {
 	if a.Log && math.Log10(hi)-math.Log10(lo) >= 0.7 { // linear ticks suit a range shorter than from 1 to 5
@@ -217,7 +217,8 @@ func logTicks(lo, hi float64, n int) []plot.Tick {
 	return ts
 }
 
-// The function number() formats the label v of a linear axis, which is a multiple of d.
+// The function number() formats a label of a linear axis. The value v of the label is a
+// multiple of d.
 func number(v, d float64) string {
 	if v == 0 || math.Abs(v) < 1e-9*d {
 		return "0"

@@ -8,9 +8,9 @@ import (
 	"slices"
 )
 
-// Figures have few colours. At the edges of lines and letters there are many intermediate
-// shades, but the eye cannot distinguish these. Storing a picture with a palette reduces
-// its file size to a quarter.
+// Figures have few colours. The edges of lines and letters contain many intermediate
+// shades, which the eye cannot distinguish. Storing a picture with a palette reduces its
+// file size to a quarter.
 const (
 	paletteSize = 32
 	paletteStep = 28 // the least difference of two colours of a palette, in some channel
@@ -51,9 +51,10 @@ func quantized(img *image.RGBA) *image.Paletted {
 	return out
 }
 
-// The function nearest() returns the index of the colour of p that is nearest to c. If c
-// is a grey, only the greys of p are considered, and otherwise only the other colours of
-// p. If p has no such colour, all colours of p are considered.
+// The function nearest() returns the index of the colour of p that is nearest to c. For a
+// grey c, the function considers only the greys of p. For any other c, it considers only
+// the colours of p that are not grey. If p has no such colour, all colours of p are
+// considered.
 func nearest(p color.Palette, c color.RGBA) uint8 {
 	distance := func(q color.Color) int {
 		k := q.(color.RGBA)

@@ -15,8 +15,8 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// dpi is the resolution of PNG images. This resolution is 1.25 times that of CSS pixels,
-// because most printers and many screens have a higher resolution than CSS pixels.
+// dpi is the resolution of PNG images. CSS pixels have a resolution of 96 per inch, but
+// most printers and many screens can show more detail.
 const dpi = 120
 
 // PNG draws the graphic as a PNG picture with at most 32 colours. In both directions, one
@@ -112,8 +112,8 @@ func (k look) key(c draw.Canvas, at vg.Point) {
 	}
 }
 
-// The method solid() returns the colour for the legend, where even a single translucent
-// line of an ensemble must be visible.
+// The method solid() returns the colour for the legend. A translucent line becomes more
+// opaque, because the legend shows only one line of an ensemble.
 func (k look) solid() color.NRGBA {
 	n := color.NRGBAModel.Convert(k.color).(color.NRGBA)
 	if !k.area {
@@ -185,8 +185,8 @@ func (p *page) tiles(c draw.Canvas) (plots [][]*plot.Plot, canvases [][]draw.Can
 	return plots, canvases
 }
 
-// The method plot() returns panel i as a plot. The horizontal axis has about nx
-// labelled ticks or fewer, and the vertical axis about ny or fewer.
+// The method plot() returns panel i as a plot. The horizontal axis has at most about nx
+// labelled ticks, and the vertical axis at most about ny.
 func (p *page) plot(i, nx, ny int) *plot.Plot {
 	panel, lim := p.Panels[i], p.limits[i]
 	q := plot.New()
@@ -273,7 +273,8 @@ func (ls layers) labels(c draw.Canvas, p *plot.Plot) {
 	c.FillText(sty, vg.Point{X: c.Center().X, Y: c.Min.Y - p.X.Tick.Length - p.X.Tick.Label.Height("0") - 5*px}, ls.panel.X.Label)
 }
 
-// The method end() returns the last point of the line whose coordinates are not NaN.
+// The method end() returns the last point (x, y) of the line for which neither x nor y is
+// NaN.
 func (l Line) end() (x, y float64, ok bool) {
 	for i := len(l.X) - 1; i >= 0; i-- {
 		if !math.IsNaN(l.X[i]) && !math.IsNaN(l.Y[i]) {

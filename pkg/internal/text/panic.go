@@ -19,8 +19,8 @@ func Panic(value any, stack []byte) string {
 			function = line
 			continue
 		}
-		// Skip the frames of the runtime, which panics if an index is out of range or a
-		// divisor is zero.
+		// Skip the frames of the Go runtime, in which some panics begin: for example,
+		// those caused by a division by zero.
 		if strings.HasPrefix(function, "runtime.") {
 			continue
 		}

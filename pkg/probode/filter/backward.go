@@ -6,18 +6,18 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// If the equation holds at all grid points up to a given one, the solution at these
-// points is a Markov chain that runs backwards in time: given the solution at the next
-// point, the solution at each point has a Gaussian distribution. This chain is used for
-// smoothing, for draws and for the likelihood of Fenrir.
+// Suppose that the equation holds at all grid points up to a given one. Then the solution
+// at these points is a Markov chain that runs backwards in time: given the solution at
+// one point, the solution at the point before it has a Gaussian distribution. This chain
+// is used for smoothing, for draws and for the likelihood of Fenrir.
 //
 // The error at a grid point is a linear function of independent standard normal variates
 // u: see the type `block`. In each step, the variates before the step and those of the
 // noise form one vector, to which an orthogonal transformation is applied. Some of the
 // resulting variates are the normal variates after the step, some are determined by the
-// residual of the equation, and the others have no effect after the step. So the normal
-// variates before the step are a linear function of the resulting variates, and no matrix
-// has to be inverted.
+// residual of the equation, and the others have no effect after the step. The normal
+// variates before the step are therefore a linear function of the resulting variates, and
+// no matrix has to be inverted.
 
 // The method link() computes the link l for the step that the block b has just taken.
 func (b *block) link(l *link, before int) {

@@ -130,9 +130,9 @@ func (b *block) whiten(r []float64) {
 	}
 }
 
-// The method likeliest() returns the maximum-likelihood estimate of κ² from the residual
-// r of a step. The estimate assumes that the state at the beginning of the step is known
-// [S19]. The estimate is not divided by h^{2q+1}. The method likeliest() overwrites r.
+// The method likeliest() returns the maximum-likelihood estimate of κ² h^{2q+1} from the
+// residual r of a step of length h. The estimate assumes that the state at the beginning
+// of the step is known [S19]. The method likeliest() overwrites r.
 func (b *block) likeliest(r []float64) float64 {
 	n := len(b.z)
 	b.observe(b.fresh)

@@ -77,8 +77,8 @@ func (e *engine) pair(k int, s []float64, distance, t float64, theta []float64) 
 	var most float64
 	b, part := e.blocks[k], e.parts[k]
 	for j, c := range part {
-		// If x = 0, it gives no scale for a change of x, so the given distance is kept.
-		// If the distance is zero as well, the scale is 10⁻³.
+		// If x = 0, there is no scale for a change of x, and the given distance is kept.
+		// If this distance is zero, a scale of 10⁻³ is used.
 		if scale := reach(e.x, c); scale > 0 || distance == 0 {
 			most = max(most, math.Abs(s[j]*b.level(j, b.h))/cmp.Or(scale, 1e-3))
 		}

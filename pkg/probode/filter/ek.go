@@ -16,8 +16,8 @@ type Jacobian int
 const (
 	// Full uses ∂f/∂x at the predicted mean. Full gives EK1, the extended Kalman filter.
 	Full Jacobian = iota
-	// Zero does not use the Jacobian. Zero gives EK0, which is cheap, but not suited to
-	// stiff problems.
+	// Zero replaces the Jacobian by a zero matrix. This choice gives EK0, which is cheap,
+	// but not suited to stiff problems.
 	Zero
 	// Cubature uses the expectation of f under the prediction, and the linear regression
 	// of f on the state, as in the method of Kersting and Hennig [KH16]. The expectation

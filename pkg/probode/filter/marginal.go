@@ -180,8 +180,8 @@ func (m *Marginal) both(theta []float64, alpha float64, settled func(x []float64
 		return 0, fmt.Errorf("filter: with the diffusion %g, the squared residuals are %.2g in units of the diffusion, above the limit of %g, so rounding errors dominate the result of DALTON: use a larger diffusion, or Fenrir", alpha, square, limit)
 	}
 	extra -= floats.Sum(run.square)/alpha/2 + run.volume()
-	// If both filters used the same linearisation, no data could be more likely than data
-	// that are equal to their predictions. Because the linearisations differ, the
+	// If both filters used the same linearisation, no likelihood could exceed that of
+	// data that are equal to their predictions. Because the linearisations differ, the
 	// computed likelihood of the observed data may be slightly above this limit. If the
 	// computed likelihood is far above the limit, the first filter has diverged, and the
 	// result has no meaning.

@@ -19,9 +19,8 @@ type pass struct {
 	joint                 bool // all components are in one block
 	kept, linked          bool // the points are kept, with their links
 
-	// The function observe(), if not nil, is called when the filter has reached grid
-	// point i, and before the distribution at this point is stored. The argument x is the
-	// predicted state.
+	// The function observe(), if not nil, is called at each grid point i, before the
+	// distribution at this point is stored. The argument x is the predicted state.
 	observe func(run *recording, i int, x []float64) error
 
 	run *recording // made by Stepper

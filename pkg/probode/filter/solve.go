@@ -137,7 +137,8 @@ func (s *recording) decided() error {
 		}
 		lengths, squares = append(lengths, p.h), append(squares, square/math.Pow(p.h, float64(2*s.Q+1)))
 	}
-	// Half of the time span is covered by steps of at least this length.
+	// `half` is the median step length, weighted with the step lengths themselves: steps
+	// of at least this length cover half of the time span.
 	sorted := slices.Sorted(slices.Values(lengths))
 	half := stat.Quantile(0.5, stat.Empirical, sorted, sorted)
 	var short float64
@@ -204,8 +205,9 @@ func (s *Solution) describe() {
 
 // The method spread() writes the mean and the standard deviation of the components of the
 // state that belong to chain n. The mean and the standard deviation are computed from the
-// current distribution of the chain's block. The argument `of` is the distribution of the
-// normal variates of this block; if it is empty, the variates are standard normal.
+// current distribution of the chain's block. The argument `of` holds the distribution of
+// the normal variates of this block. If this argument is empty, the variates are standard
+// normal.
 func (s *Solution) spread(mean, sd []float64, n int, of belief) {
 	b := s.run.blocks[n]
 	for j, k := range s.run.parts[n] {

@@ -13,8 +13,8 @@ import (
 // order k as a polynomial in t, then f(t, x(t)) is known up to order k, and so x is known
 // up to order k+1. The coefficients of f along the polynomial are found by interpolation
 // at Chebyshev points of an interval around the start, so F may be any smooth function.
-// This interval is chosen so short that only rounding errors remain in the last
-// coefficients of the interpolation polynomial, but not much shorter than a step.
+// The interval is shortened until the last coefficients of the interpolation polynomial
+// contain only rounding errors.
 
 var errTaylor = errors.New("the function F has no Taylor series at this point: F must be smooth after the start and after each event")
 

@@ -358,12 +358,12 @@ func (b *bdf) equal() float64 {
 }
 
 // solveEquation sets z to Z_{i+1} − ψ without noise. The iteration starts from the value
-// extrapolated from past states, where the Jacobian is nearly the same as at the
-// solution. If this iteration fails, the iteration is repeated from the current state x.
-// The iteration also starts from x if a component of the extrapolated value and the same
-// component of x have opposite signs: for a component that cannot be negative, such as a
-// concentration, the equation may have a second, negative solution. In Robertson's
-// problem a path with a negative concentration diverges.
+// extrapolated from past states, because the Jacobian at this value is nearly the same as
+// at the solution. If the iteration fails, it starts again from the current state x. If a
+// component changes its sign between x and the extrapolated value, the iteration starts
+// from x at once. Otherwise it could converge to a second solution of the equation, in
+// which a concentration, for example, is negative. In Robertson's problem a path with a
+// negative concentration diverges.
 func (b *bdf) solveEquation(i int, x, theta []float64) error {
 	b.from = b.forecast(b.ahead, i, b.k+1)
 	same := true
@@ -431,8 +431,8 @@ func (b *bdf) LocalError(dst []float64, i int, x, next, theta []float64) error {
 }
 
 // The method doubled() uses step doubling to estimate the error of a starting step. The
-// embedded formula of Radau5 has only order 3, so its error estimate would exceed the
-// errors of all later steps. Noise scaled by this estimate would be too large.
+// embedded formula of Radau5 has only order 3, so its error estimate would be larger than
+// the error of any later step. Noise scaled by this estimate would be too large.
 func (b *bdf) doubled(dst []float64, i int, x, next, theta []float64) error {
 	if b.doubling == nil {
 		step, err := probode.Doubled{Method: Radau{}}.Stepper(b.p, b.g)

@@ -19,8 +19,8 @@ type fullNewton struct {
 	sort []float64
 }
 
-// The method newton() returns the fullNewton of s, which it creates at the first call, or
-// nil if the matrix of all stages does not fit in memory.
+// The method newton() returns the fullNewton of s, and creates it at the first call. The
+// result is nil if the matrix of all stages does not fit in memory.
 func (s *implicit) newton() *fullNewton {
 	n, d := s.table.stages, s.d
 	if s.full != nil || !s.jac.Banded && memory.Check("the matrix of all stages", n*d, n*d, 2) != nil {
@@ -130,10 +130,10 @@ func (e *fullNewton) iterate(s *implicit, z []float64) error {
 
 // The method undamped() makes at most the given number of undamped updates of z, and
 // reports whether they converge. Let r be the largest element of an update, divided by
-// the size of the largest component of the state. If r is at most the argument `noise`,
-// the updates count as converged as soon as an update is more than half as large as the
-// update before it. The updates use the factors of the argument `full` or, if it is nil,
-// those of s.
+// the size of the largest component of the state. An update is taken to be a rounding
+// error if r is at most the argument `noise` and the update is more than half as large as
+// the update before it. In this case the updates count as converged. The updates use the
+// factors of the argument `full` or, if it is nil, those of s.
 func (s *implicit) undamped(z []float64, most int, noise float64, full *fullNewton) bool {
 	const done = 1e-16 // as in iterate
 	before := 0.       // size of the previous update

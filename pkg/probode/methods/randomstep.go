@@ -88,8 +88,8 @@ func (m RandomStep) Stepper(p *probode.Problem, g *probode.Grid) (probode.Steppe
 	return s, nil
 }
 
-// The function scaled() returns the problem whose vector field is f multiplied by c,
-// where c is a further parameter after the parameters of p.
+// The function scaled() returns the problem whose vector field is f multiplied by a
+// factor c. This factor follows the parameters of p in the parameter vector.
 func scaled(p *probode.Problem) *probode.Problem {
 	q, n := *p, len(p.Theta)
 	q.Theta = append(append([]float64(nil), p.Theta...), 1)

@@ -222,14 +222,13 @@ func (s *implicit) collect(r, f, z []float64) {
 	}
 }
 
-// The method norms() returns two norms of the update u. For the first norm, each element
-// of u is divided by the size of the same component of the state. For the second norm,
-// each element is divided by the size of the largest component. Each norm is the largest
-// of these ratios.
+// The method norms() returns two norms of the update u. The first norm is the largest
+// ratio of an element of |u| to the size of the same component of the state. The second
+// norm is the largest element of |u|, divided by the size of the largest component.
 func (s *implicit) norms(u, z, x []float64) (each, all float64) {
 	top := 0x1p-940 // below this, rounding errors of numbers ten digits smaller underflow
-	// Comparisons are much faster than the function max(), which treats NaN and −0
-	// separately.
+	// The function max() would be much slower than these comparisons, because it treats
+	// NaN and −0 separately.
 	zLast, uLast := z[len(z)-len(x):], u[len(z)-len(x):]
 	for k, v := range x {
 		if a := math.Abs(v); a > top {

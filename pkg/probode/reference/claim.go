@@ -26,8 +26,8 @@ const (
 	// The constant `doubtStiff` replaces `doubt` for implicit steps. It is larger than
 	// `doubt`, because both integrations may suffer from order reduction.
 	doubtStiff = 30.0
-	// No component has a claimed relative error below the constant `share` times the
-	// largest claimed relative error of all components.
+	// The claimed relative error of each component is at least the constant `share` times
+	// that of any other component.
 	share = 0.3
 	// The constant `lost` is the relative difference above which the solution is taken to
 	// have no correct digit.
@@ -40,9 +40,9 @@ const (
 	// ignored.
 	faded = 1e-6
 	// The integration is divided into periods. A period that begins at t₀ + s ends at t₀
-	// + `longer` × s. The claimed error depends only on the differences in the current
-	// period and in the two periods before it, because the error may grow and decrease
-	// again during the integration.
+	// + `longer` × s. During the integration the error may grow and later decrease.
+	// Therefore the claimed error depends only on the differences in the current period
+	// and in the two periods before it.
 	longer = 1.15
 	// The integrations are compared at the requested times and at up to `checks` − 1
 	// additional times.
@@ -126,10 +126,11 @@ func (sol *Solution) twice(ctx context.Context, p *probode.Problem, c *schedule,
 }
 
 // The function claim() computes the claimed error of x by comparing x with the argument
-// `other`, and then overwrites `other` with the claimed error. A difference is small near
-// a time at which it changes sign. Therefore the claimed error is computed from all
-// recent differences in all components: no component is assumed to have a much smaller
-// relative error than the others. The argument `first` holds the initial state.
+// `other`, and then overwrites `other` with the claimed error. When the difference
+// between the two results changes sign, it is small for a moment, although the error may
+// be large. Therefore the claimed error is computed from all recent differences in all
+// components: no component is assumed to have a much smaller relative error than the
+// others. The argument `first` holds the initial state.
 func claim(c *schedule, s Settings, doubt float64, first, other, x []float64) {
 	if len(c.index) == 0 {
 		return
@@ -153,8 +154,8 @@ func claim(c *schedule, s Settings, doubt float64, first, other, x []float64) {
 			peak[k] = sizes.add(k, now)
 			ever[k] = max(ever[k], math.Abs(now))
 		}
-		// If a component has decayed, for example to 1e-200 or below its absolute
-		// tolerance, it may have no correct digit although the other components are
+		// A component that has decayed, for example to 1e-200 or to a value below its
+		// absolute tolerance, may have no correct digit although the other components are
 		// accurate.
 		var relative float64
 		for k, w := range worst {
@@ -220,8 +221,8 @@ func (sol *Solution) global(ctx context.Context, p *probode.Problem, c *schedule
 			local.Relative = max(local.Relative, 1e-15)
 		}
 		if err := sol.twice(ctx, p, c, local); err != nil {
-			// The solution exists beyond the time at which this integration stopped,
-			// because an integration with larger tolerances has continued past it.
+			// An integration with larger tolerances has continued past the time at which
+			// this integration stopped, so the solution exists there.
 			if stuck := stuckError(""); before != nil && errors.As(err, &stuck) {
 				return before
 			}

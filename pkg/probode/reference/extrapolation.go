@@ -82,8 +82,8 @@ func (e *integration) distance(j int, H, part float64) float64 {
 		} else if since := e.t - e.left[k] + H; since > 0 {
 			unit = max(unit, shortest*ulp(e.t)/since*size)
 		}
-		// Even in the shortest step, the relative error of the increment is not less than
-		// the working precision.
+		// The permitted error includes the rounding error of the increment, which even
+		// the shortest step cannot avoid.
 		dist = max(dist, err/(unit+0x1p-50*math.Abs(dx)+math.SmallestNonzeroFloat64))
 	}
 	return dist

@@ -7,9 +7,10 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// implicitSubsteps contains odd multiples of 2, so that infinitely stiff components have
-// the same sign in each row. The numbers of substeps increase faster than those of the
-// explicit rule, to keep the weights of the extrapolation small (Bader & Deuflhard 1983).
+// The elements of implicitSubsteps are odd multiples of 2, so that the result for an
+// infinitely stiff component has the same sign in every row. The numbers of substeps
+// increase faster than those of the explicit rule, to keep the weights of the
+// extrapolation small (Bader & Deuflhard 1983).
 var implicitSubsteps = []int{2, 6, 10, 14, 22, 34, 50, 74}
 
 // newImplicit returns the implicit rule, or nil if its matrices do not fit in memory.
@@ -30,10 +31,10 @@ func (e *integration) newImplicit(run int) *rule {
 	return r
 }
 
-// implicitWork sets each element of `work` to the cost of a row whose number of substeps
-// is the corresponding element of n. The cost includes calls of f, the Jacobian,
-// factorisations and solves of linear systems. A call of f is assumed to cost ten
-// operations for each component.
+// implicitWork sets work[j] to the cost of a step that computes the rows 0, …, j of the
+// extrapolation scheme. Row j consists of n[j] substeps. The cost includes calls of f,
+// the Jacobian, factorisations and solves of linear systems. A call of f is assumed to
+// cost ten operations for each component.
 func (e *integration) implicitWork(work []float64, n []int) {
 	d := float64(e.p.Dim())
 	lower, upper := d-1, d-1
@@ -59,16 +60,16 @@ func (e *integration) implicitWork(work []float64, n []int) {
 //	y_{i+1} − y_{i−1} = 2h f(tᵢ, yᵢ) + hJ (y_{i+1} − 2yᵢ + y_{i−1})
 //
 // Here J is ∂f/∂x at the beginning of the step. Like the midpoint rule, this rule is
-// symmetric in time, so its error has only even powers of h. The equations are solved for
-// the increments Δᵢ = y_{i+1} − yᵢ, where c = 1/h:
+// symmetric in time, so its error has only even powers of h. With c = 1/h, the increments
+// Δᵢ = y_{i+1} − yᵢ are computed from
 //
 //	Δ₀ = (cI − J)⁻¹ (f(t₀, y₀) + h ∂f/∂t)
 //	Δᵢ = Δ_{i−1} + 2 (cI − J)⁻¹ (f(tᵢ, yᵢ) − cΔ_{i−1})
 //
 // The result is the mean of y_{n−1} and y_{n+1}. In very stiff components, the rule gives
-// y_{i+1} ≈ −y_{i−1}, so the mean damps these components. The term ∂f/∂t arises from
-// treating t as one more component of the state; it need not be accurate. The method
-// solve() reports whether cI − J has an inverse.
+// y_{i+1} ≈ −y_{i−1}, so the mean damps these components. The term ∂f/∂t arises because t
+// is treated as one more component of the state. An approximation of ∂f/∂t is sufficient.
+// The method solve() reports whether cI − J has an inverse.
 func (r *rule) solve(e *integration, dst []float64, H float64, n int) bool {
 	h := H / float64(n)
 	c := 1 / h

@@ -12,9 +12,9 @@ import (
 
 // The problem is integrated twice, and the results are compared. The type `integration`
 // holds the data of one of the two integrations. It stores the state in twice the working
-// precision, as x + low. All other quantities are increments over a step, which are small
-// compared with x. Therefore even the accumulated rounding errors of many steps are not
-// larger than the rounding errors in the arguments of f.
+// precision, as x + low. All other computations use the increments over a step, which are
+// small compared with x. Therefore even the accumulated rounding errors of many steps are
+// not larger than the rounding errors in the arguments of f.
 type integration struct {
 	problem *probode.Problem // as it was given
 	p       *probode.Problem // the copy of problem that watch returns
@@ -152,10 +152,10 @@ func (e *integration) eval(f, dx []float64, dt float64) {
 // number.
 const epsilon = 0x1p-52
 
-// The constant `shortest` is a step length, in units in the last place of t. If a
-// component has been zero so far, steps up to this length are accepted with any increment
-// of the component. There are two reasons: the component has no size with which the error
-// could be compared, and the time of a kink or jump of f is not known more accurately.
+// If a component has been zero so far, any increment of this component is accepted in a
+// step of at most `shortest` units in the last place of t. The error of such an increment
+// cannot be judged: the component has no size with which the error could be compared, and
+// the time of a kink or jump of f is not known more accurately.
 const shortest = 16
 
 // The method leaves() reports whether component k has been zero so far and the step

@@ -20,7 +20,7 @@ type Accurate struct {
 	// Tolerance bounds the error of a step. If Relative is zero and Absolute is nil,
 	// Relative is set to 1e-10. The default is accurate enough for inference. For
 	// example, if there are a thousand observations and the noise is a thousandth of the
-	// state, errors of this size change the log-likelihood by about 1e-4.
+	// state, relative errors of 1e-10 change the log-likelihood by about 1e-4.
 	probode.Tolerance
 }
 
@@ -118,10 +118,9 @@ func (a *accuratePath) solve(ctx context.Context, theta []float64, tol probode.T
 }
 
 // relativeClaim divides the claimed error of each component of the states x by the
-// largest absolute value of this component, and returns the largest of these ratios. This
-// largest value is taken to be at least a millionth of the largest value of any
-// component, because the claimed error of a tiny component may be far larger than the
-// component.
+// largest absolute value of this component, and returns the largest of these ratios. The
+// divisor is at least a millionth of the largest absolute value of all components,
+// because the claimed error of a tiny component may be far larger than the component.
 func relativeClaim(first, x, claimed []float64) float64 {
 	d, all := len(first), 0.0
 	top := make([]float64, d)

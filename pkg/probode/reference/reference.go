@@ -32,12 +32,12 @@ const (
 // Settings holds the options of Solve. With the zero value, the solution has nearly full
 // precision.
 type Settings struct {
-	// Tolerance is a bound on the estimated error of one step in each component. The zero
-	// value means that Relative is 1e-14. Values of Relative below 1e-15 are not allowed,
-	// because rounding errors are larger. Values above 1e-4 are replaced by 1e-4. If
-	// Absolute is nil, the permitted error is Relative times the size of the component.
-	// The size is the absolute value of the component, but at least 10⁻⁶ times its
-	// largest absolute value so far.
+	// Tolerance is a bound on the estimated error of one step in each component. If
+	// Relative is zero and Absolute is nil, Relative is set to 1e-14. Values of Relative
+	// below 1e-15 are not allowed, because rounding errors are larger. Values above 1e-4
+	// are replaced by 1e-4. If Absolute is nil, the permitted error is Relative times the
+	// size of the component. The size is the absolute value of the component, but at
+	// least 10⁻⁶ times its largest absolute value so far.
 	probode.Tolerance
 
 	// Global makes Tolerance a bound on Solution.Error instead of a bound on the error of

@@ -131,8 +131,8 @@ func (e *integration) consider(H float64, cut bool) {
 }
 
 // The method disappointed() counts a rejected step. Many rejected steps are also a sign
-// of stiffness: if a problem is stiff, some tolerances cause every second step of an
-// explicit rule to be rejected.
+// of stiffness: with some tolerances, every second explicit step is rejected if the
+// problem is stiff.
 func (e *integration) disappointed() {
 	s := &e.stiff
 	switch {

@@ -133,9 +133,9 @@ func memoDir() string {
 }
 
 // fileName keeps letters, digits and hyphens, and replaces all other characters by
-// underscores. A file name with underscores ends with a hash of the original name, so
-// that different names never share a file, and Forget removes only the results with the
-// given names.
+// underscores. A file name with underscores ends with a hash of the original name.
+// Different names therefore never share a file, and Forget never removes the result of
+// another name.
 func fileName(name string) string {
 	file := strings.Map(func(r rune) rune {
 		if 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '-' {
@@ -152,8 +152,8 @@ func fileName(name string) string {
 
 // The function encode() returns the bytes that restore() reads: a SHA-256 hash, followed
 // by the gob encoding of v. To find values that gob changes without reporting an error,
-// encode() decodes the bytes again. A decoding error is then reported now, and not when a
-// later cell reads the result.
+// encode() decodes the bytes again. A decoding error is therefore reported at once,
+// rather than when a later cell reads the result.
 func encode[T any](v T) (data []byte, err error) {
 	defer func() {
 		// A value that took a long time to compute should not be lost if its encoder

@@ -50,9 +50,9 @@ func pause() {
 }
 
 // The function synchronise() waits until the kernel has forwarded everything that was
-// sent to it, because anything that is not yet forwarded is lost when the process ends.
-// If the pipe to the kernel is broken, synchronise() does not wait, whereas the function
-// of package gonbui would wait for ever.
+// sent to it. Anything that has not been forwarded when the process ends is lost. If the
+// pipe to the kernel is broken, synchronise() does not wait, whereas the function of
+// package gonbui would wait for ever.
 func synchronise() {
 	if !gonbui.IsNotebook || gonbui.Error() != nil {
 		return

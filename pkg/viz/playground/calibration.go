@@ -29,8 +29,8 @@ type calibration struct {
 }
 
 // The type `comparison` holds the error and the standard deviation of the first component
-// over time, and the fractions of the errors of all components that are within one and
-// within two standard deviations.
+// over time. It also holds the fractions of errors, in all components, that are within
+// one and within two standard deviations.
 type comparison struct {
 	alpha     float64
 	error, sd []float64
@@ -53,8 +53,8 @@ func (f *calibration) controls(name string) knobs {
 const leastAlpha, mostAlpha = 1e-3, 10
 
 // The method compute() compares the error with the standard deviation of the paths at the
-// value of α on the slider, calibrates α, and then computes the score and the shares for
-// many values of α.
+// value of α on the slider, and calibrates α. For many values of α, it then computes the
+// score, and the fractions of errors within one and within two standard deviations.
 func (f *calibration) compute(ctx context.Context) error {
 	others := map[string]any{}
 	for _, c := range f.knobs {

@@ -42,8 +42,7 @@ type modelFigure struct {
 	numbers    map[string]float64
 }
 
-// A fit starts from the values of the sliders, and from randomly drawn points. The
-// constant `drawn` is the number of these points.
+// A fit starts from the values of the sliders, and from `drawn` random points.
 const drawn = 9
 
 // The constant `threshold` is the largest shift of a parameter, in standard deviations,

@@ -17,8 +17,8 @@ import (
 	"github.com/probode/probode/pkg/viz/internal/kde"
 )
 
-// The type `integrated` describes a problem whose ensembles are shown, with the range of
-// its step sizes.
+// The type `integrated` describes a problem whose ensembles are shown, and the range of
+// step sizes for this problem.
 type integrated struct {
 	make            func() *probode.Problem
 	label           string
@@ -47,9 +47,8 @@ type paths struct {
 	scale  *calibrate.NoiseScale
 }
 
-// The type `sized` holds the results for one step size. For each component, these are the
-// root mean square of the error over time, and that of the standard deviation of the
-// paths.
+// The type `sized` holds the results for one step size. For each component, it holds two
+// root mean squares over time: of the error, and of the standard deviation of the paths.
 type sized struct {
 	h         float64
 	error, sd []float64
@@ -153,7 +152,7 @@ func (f *paths) compute(ctx context.Context) error {
 
 // The method errors() returns the errors of the classical solution, which are NaN as long
 // as the accurate solution is not known. The accurate solution is interpolated by cubic
-// polynomials that match its values and slopes at the grid points; with 4,800 intervals
+// polynomials that match its values and slopes at the grid points. With 4,800 intervals,
 // the interpolation error is smaller than any error that the chart shows.
 func (f *paths) errors(ens *probode.Ensemble) [][]float64 {
 	d := len(f.ode.X0)

@@ -59,8 +59,8 @@ func accurately(problem string) accurate {
 	return a
 }
 
-// The type `posterior` is the figure in which draws from a posterior appear while they
-// are computed, beside the posterior computed with an accurate solver.
+// The type `posterior` is the figure that shows draws from a posterior while they are
+// computed. The figure also shows the posterior computed with an accurate solver.
 type posterior struct {
 	*Figure
 	draws *run     // with the solver of the knobs

@@ -36,7 +36,7 @@ func newRun(p *bayes.Posterior, s mcmc.Settings) *run {
 	return &run{posterior: p, settings: s}
 }
 
-// The method draw() makes all draws of the run.
+// The method draw() generates all draws of the run.
 func (r *run) draw(ctx context.Context) error {
 	r.pause = progress.Pause(ctx)
 	_, err := sample.Run(ctx, r.posterior, watched{sampler(r.posterior), r}, r.settings)

@@ -11,10 +11,10 @@ import (
 
 // A task is a computation in a separate goroutine. This goroutine runs only while the
 // method advance() waits for it. The computation can pause at each call of rest(), and
-// whenever a solver checks whether the context has ended. The computation therefore needs
-// no thread of its own. During a pause, the goroutine that called advance() may read
-// values that the pausing goroutine has written. Other goroutines of the computation may
-// still run for a moment.
+// whenever a solver checks whether the context has ended. Because of these pauses, the
+// computation needs no thread of its own. During a pause, the goroutine that called
+// advance() may read values that the pausing goroutine has written. Other goroutines of
+// the computation may still run for a moment.
 type task struct {
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -44,8 +44,8 @@ func newTask(work func(ctx context.Context) error) *task {
 	return t
 }
 
-// If the time of the current turn is over or the argument `now` is true, the method
-// rest() ends this turn and waits for the next turn.
+// The method rest() ends the current turn and waits for the next one, if the time of the
+// turn is over or the argument `now` is true.
 func (t *task) rest(now bool) {
 	t.pausing.Lock()
 	defer t.pausing.Unlock()

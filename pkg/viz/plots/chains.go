@@ -77,8 +77,8 @@ func Ranks(c *mcmc.Chains, params ...string) viz.Figure {
 	return f
 }
 
-// fractionalRanks divides the rank of each draw among all draws by the number of draws.
-// The results are in [0, 1).
+// fractionalRanks ranks all draws together, and divides the rank of each draw by the
+// number of draws. The results are in [0, 1).
 func fractionalRanks(x [][]float64) [][]float64 {
 	type place struct{ chain, draw int }
 	var order []place

@@ -83,8 +83,8 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 		inRange("weighed", *weighed, 100, maxDraws), inRange("workers", *workers, 0, maxWorkers), m.checkCounts(0, 1)); err != nil {
 		return err
 	}
-	// A run with -min-ess ends at the latest when it has made a hundred times the number
-	// of draws given by -draws: see mcmc.Settings.
+	// A run with -min-ess generates at most a hundred times the number of draws given by
+	// -draws: see mcmc.Settings.
 	if most := 100 * cmp.Or(m.draws, 1000) * m.chains; !(*minESS >= 0 && *minESS <= float64(most)) {
 		return fmt.Errorf("-min-ess %g: want a number from 0 to %d, the largest number of draws that %d chains can produce", *minESS, most, m.chains)
 	}

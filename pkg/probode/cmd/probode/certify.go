@@ -148,7 +148,7 @@ func drawLine(ctx context.Context, p *bayes.Posterior, setups []probode.Setup, r
 }
 
 // The figure for the flag -line extends lineWidth posterior standard deviations on both
-// sides of the mode, roughly the distance that a sampler moves in one iteration.
+// sides of the mode. A sampler moves about this far in one iteration.
 const lineWidth = 0.5
 
 // The method at() returns the point given by the argument `where`, the value of the flag

@@ -302,9 +302,9 @@ func writeOptima(out io.Writer, p *modelfile.File, priors bool, optima []modelfi
 	}
 }
 
-// The function otherwise() compares the optima that are as good as the best one, to
-// within the constant `same`. For each parameter with distinct values at these optima, it
-// returns a string with the smallest and the largest value.
+// The function otherwise() compares the optima whose values are at most `same` below the
+// best value. For each parameter with distinct values at these optima, it returns a
+// string with the smallest and the largest value.
 func otherwise(p *modelfile.File, optima []modelfile.Optimum) (list []string) {
 	for i, q := range p.Params {
 		low, high := math.Inf(1), math.Inf(-1)
@@ -331,7 +331,7 @@ func atMost(list []string, n int, separator string) string {
 
 // atBound reports whether the value v lies on a bound. The condition is that |v − bound|
 // is at most a thousandth of |bound|, and at most a thousandth of the distance between
-// the two bounds. If a bound does not exist, it is passed as NaN.
+// the two bounds. NaN stands for a bound that does not exist.
 func atBound(v, bound, other float64) bool {
 	near := 1e-3 * math.Abs(bound)
 	if width := math.Abs(other - bound); width > 0 {
@@ -340,8 +340,8 @@ func atBound(v, bound, other float64) bool {
 	return math.Abs(v-bound) <= near
 }
 
-// writeProfiles writes the confidence intervals. It also names the parameters whose
-// confidence region extends beyond the interval, and the parameters that the data do not
+// writeProfiles writes the confidence intervals. It also names each parameter whose
+// confidence region is larger than its interval, and each parameter that the data do not
 // determine.
 func writeProfiles(out io.Writer, file *modelfile.File, p *modelfile.ProfileLikelihoods, searches int) {
 	rows := [][]string{{fmt.Sprintf("%g %% confidence", 100*p.Level), "from", "to", "open"}}

@@ -196,8 +196,8 @@ func listFlags(flags *flag.FlagSet, out io.Writer) {
 }
 
 // The function fill() breaks text into lines for a terminal of 80 columns. Paragraphs are
-// rewrapped. Indented lines contain examples and tables, and are not changed. The only
-// exceptions are long lines with an indent of eight spaces, which are broken.
+// rewrapped. Indented lines contain examples and tables, and are not changed. However, a
+// long line with an indent of eight spaces is broken.
 func fill(help string) string {
 	const most = 79
 	var b strings.Builder

@@ -60,8 +60,8 @@ func main() {
 	}
 }
 
-// The type `checked` is a writer that stores its first error, because the callers of the
-// print functions do not check for errors. After its first error the writer writes
+// The type `checked` is a writer that stores its first error, so that the callers of the
+// print functions need not check for errors. After its first error the writer writes
 // nothing more.
 type checked struct {
 	w   io.Writer

@@ -324,8 +324,8 @@ func experimentOf(p *modelfile.File, condition string) (*modelfile.Instance, err
 func (m *model) title() string { return m.preset + text.Clip(m.file) }
 
 // checkCounts checks the numbers of iterations and chains. The total number of iterations
-// in all chains must fit into an int. A run with -min-ess may make up to a hundred times
-// the given number of draws.
+// in all chains must fit into an int. A run with -min-ess may generate up to a hundred
+// times the given number of draws.
 func (m *model) checkCounts(burnIn, thin int) error {
 	if err := first(inRange("chains", m.chains, 1, mcmc.MaxChains), inRange("draws", m.draws, 0, maxDraws)); err != nil {
 		return err

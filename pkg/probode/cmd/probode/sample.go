@@ -253,8 +253,8 @@ func (r *sampleRun) note(sentence string) {
 	fmt.Fprintln(r.out, text.Printable(sentence))
 }
 
-// The method follow() shows the progress. If an earlier run was stopped, the first line
-// says at which percentage this run continues.
+// The method follow() shows the progress. If an earlier run was stopped, a first line
+// says which percentage of the run was already complete.
 func (r *sampleRun) follow() {
 	before := unfinished(r.dir, r.settings)
 	show := display("sampling")
@@ -378,9 +378,9 @@ func (r *sampleRun) check(ctx context.Context) error {
 	return writeCautions(r.dir, nil)
 }
 
-// Without -draws, each chain first generates firstDraws draws, or fewer with some
-// samplers: see sampleRun.draw. The number of draws is doubled, up to lastDraws, until
-// the draws are sufficient.
+// Without -draws, each chain first generates firstDraws draws. Some samplers generate
+// fewer: see sampleRun.draw. The number of draws is doubled, up to lastDraws, until the
+// draws are sufficient.
 const firstDraws, lastDraws = 1000, 32_000
 
 // With samplers whose draws are nearly independent, fewDraws is used instead of

@@ -112,8 +112,8 @@ func sbcVerb(ctx context.Context, args []string, out io.Writer) error {
 	for _, r := range results {
 		checks += len(r.Names)
 	}
-	// If all samplers are correct, the smallest p-value of all checks is below this limit
-	// in about one run in a hundred.
+	// If all samplers are correct, about one run in a hundred has a p-value below
+	// `limit`.
 	limit, found := 0.01/float64(checks), false
 	for _, r := range results {
 		for k, quantity := range r.Names {

@@ -142,8 +142,9 @@ func stepSizes(list string) ([]float64, error) {
 }
 
 // The method tolerances() reads the values of the flags -rtol and -atol. The result
-// contains one tolerance for each number in the longer of the two lists, or a single
-// tolerance if s.components is positive.
+// contains one tolerance for each number in the longer of the two lists. If s.components
+// is positive, the result contains a single tolerance, and -atol may list one number for
+// each component.
 func (s *solving) tolerances() ([]probode.Tolerance, error) {
 	relative, err := s.list("rtol", s.rtol, "want numbers in [1e-15, 1), or 0 with -atol", func(v float64) bool {
 		return v >= 1e-15 && v < 1 || v == 0 && s.set("atol")
@@ -200,7 +201,7 @@ func (s *solving) list(name, value, want string, allowed func(v float64) bool) (
 	return all, nil
 }
 
-// noiseScale reads the value of the flag -alpha. The result `is` says whether the value
+// noiseScale reads the value of the flag -alpha. The second result says whether the value
 // is a number. A value that is not a number is "auto" or a prior of α.
 func noiseScale(value string) (alpha float64, is bool, err error) {
 	v, notNumber := strconv.ParseFloat(value, 64)

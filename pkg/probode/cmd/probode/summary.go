@@ -90,8 +90,8 @@ func summary(_ context.Context, args []string, out io.Writer) error {
 	return w.Error()
 }
 
-// The function identifies() reports whether a field of the files is useful only to a
-// program that resumes the study. Such fields contain a hash or a value in Go syntax.
+// The function identifies() reports whether a field of the files is needed only for
+// resuming the study. Such fields contain a hash or a value in Go syntax.
 func identifies(key string) bool {
 	for _, name := range []string{"prior_", "errors", "data", "log_density"} {
 		if strings.HasPrefix(key, name) {
@@ -103,8 +103,8 @@ func identifies(key string) bool {
 
 // heavyTails returns a warning for each parameter whose mean and standard deviation may
 // not exist. The quantiles of such a parameter always exist, so they can be used instead.
-// For weighted draws there are no warnings, because without the weights their tails
-// differ from those of the posterior.
+// There are no warnings for weighted draws, because the test ignores the weights, and the
+// unweighted draws have different tails from the posterior.
 func heavyTails(chains *mcmc.Chains) (warnings []string) {
 	if chains.LogWeights != nil {
 		return nil
@@ -117,8 +117,8 @@ func heavyTails(chains *mcmc.Chains) (warnings []string) {
 	return warnings
 }
 
-// cautionName is the name of the file in which sample writes, after the last draw, why the
-// draws may be wrong. The files of the chains are already complete then.
+// cautionName is the name of the file in which the command sample explains why the draws
+// may be wrong. This file is written when the files of the chains are already complete.
 const cautionName = "caution.txt"
 
 // writeCautions writes the file cautionName with one caution per line. If there are no

@@ -77,8 +77,8 @@ type summary struct {
 }
 
 // The method summary() returns the centre and the spread of the draws x with the given
-// weights; nil means equal weights. The number y is the p-quantile of the draws, and the
-// function levelSE() must return the standard error of the share of draws up to y.
+// weights; nil means equal weights. If y is the p-quantile of the draws, the function
+// levelSE() must return the standard error of the fraction of draws that are at most y.
 func (by Measure) summary(x, weights []float64, levelSE func(y, p float64) float64) summary {
 	if by == Moments {
 		m, v := stat.PopMeanVariance(x, weights)
@@ -168,14 +168,14 @@ func (q weightedQuantiles) at(p float64) float64 {
 }
 
 const (
-	// If a gap lies within z standard errors of the level, an interval of z standard
-	// errors has to cover the gap, for each z between `least` and `most`. Here z = 1.96
-	// gives a confidence level of 95 %, and z = 3 a level of 99.7 %.
+	// For each z between `least` and `most`, an interval of ±z standard errors has to
+	// cover every gap within z standard errors of the level. Here z = 1.96 gives a
+	// confidence level of 95 %, and z = 3 a level of 99.7 %.
 	least, most = 1.9, 3
-	// A quantile is assumed to lie near a gap if the slope of the quantile function,
-	// within the error of the level, is more than `steep` times the slope with Bofinger's
-	// bandwidth. Far from any gap, the ratio of these slopes is about 1 ± 0.15 for 1000
-	// effective draws.
+	// The slope of the quantile function is computed twice: with Bofinger's bandwidth,
+	// and from points within the error of the level. A quantile is assumed to lie near a
+	// gap if the second slope is more than `steep` times the first. Far from any gap, the
+	// ratio of these slopes is about 1 ± 0.15 for 1000 effective draws.
 	steep = 2
 )
 
@@ -211,11 +211,11 @@ func (q weightedQuantiles) slope(p, se float64) (slope float64, jump bool) {
 	return slope, false
 }
 
-// The method part() summarises the draws x[c][k] for which in[c][k] is 1, or all draws if
-// `in` is nil. The argument w holds the weights of the draws; if w is nil, the weights
-// are equal. The second result is a function that returns the influence of draw k of
-// chain c. The influence is multiplied by the weight of the draw, and divided by the
-// share of the draws that are used.
+// The method part() summarises those draws x[c][k] that are marked by in[c][k] = 1. If
+// `in` is nil, all draws are used. The argument w holds the weights of the draws; if w is
+// nil, the weights are equal. The second result is a function that returns the influence
+// of draw k of chain c. The influence is multiplied by the weight of the draw, and
+// divided by the share of the draws that are used.
 func (by Measure) part(x, w, in [][]float64) (summary, func(c, k int) (center, log float64)) {
 	both, share := w, 1.0
 	switch {

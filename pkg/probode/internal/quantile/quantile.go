@@ -142,7 +142,7 @@ func (s *Sketch) makeBins() {
 	s.count()
 }
 
-// The method count() adds the waiting vectors to the bins, element by element, so that
+// The method count() adds the vectors in s.rows to the bins, element by element, so that
 // the bins of an element stay in the cache.
 func (s *Sketch) count() {
 	s.tiles(func(_ *column, k int, values []float64) {

@@ -33,7 +33,7 @@ func (c *column) gather(rows [][]float64, k, width int) {
 	}
 }
 
-// bucketRoom is the workspace for one depth of the recursive selection.
+// bucketRoom is the workspace for one level of the recursive selection.
 type bucketRoom struct {
 	of     []uint16  // bucket of each value
 	ends   []int32   // number of values in a bucket and all lower ones
@@ -54,8 +54,8 @@ func (c *column) selectRanks(values []float64, ranks []int) {
 // The method divides the range into about as many equal buckets as there are values, and
 // counts the values in each bucket. The method examines only the buckets that contain a
 // requested rank. Even if there are thousands of values, these buckets usually contain
-// only a few of them. If many values lie in one bucket, because another value is far
-// away, that bucket is processed in the same way.
+// only a few of them. One distant value may cause most of the other values to lie in one
+// bucket. The method then calls itself for that bucket.
 func (c *column) pick(values []float64, ranks []int, first int, found []float64, depth int) {
 	const small, deepest = 24, 12
 	n := len(values)

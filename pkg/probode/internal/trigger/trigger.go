@@ -30,7 +30,7 @@ const (
 
 const (
 	// If a condition repeatedly becomes true at intervals shorter than this fraction of
-	// the time span, these times are assumed to approach a limit.
+	// the time span, the times at which it becomes true are assumed to approach a limit.
 	close = 1e-10
 	// If `repeats` successive intervals are all shorter than this fraction, the run ends
 	// with an error.
@@ -160,9 +160,10 @@ func (w *Watch) within(a, b float64, x, theta []float64) (end float64, ok bool, 
 // is true in between, and at what time. If the slope of G is positive at A and negative
 // at B, G has a maximum in between. The cubic with the same values and slopes at A and B
 // predicts this maximum. The step is shortened to the time of this maximum if the
-// predicted value is positive, or if it is closer to zero than to the larger of the
-// values of G at A and B. If the condition is not true at this time, the search is
-// repeated before or after this time.
+// predicted value is positive. It is also shortened if the predicted value is negative,
+// but closer to zero than to the values of G at A and B. If the condition is not true at
+// this time, the search continues in the part of the step, before or after this time, in
+// which G has its maximum.
 func (w *Watch) between(s Step) (end float64, ok bool, err error) {
 	const most = 12 // steps
 	taken := false

@@ -7,8 +7,8 @@ import "math"
 func MaxAbs(x []float64) float64 {
 	var m float64
 	for _, v := range x {
-		// Comparisons are much faster than the built-in function max, which treats NaN
-		// and −0 separately.
+		// The built-in function max would be much slower than this comparison, because it
+		// treats NaN and −0 separately.
 		if v = math.Abs(v); !(v <= m) {
 			if m = v; v != v {
 				break
