@@ -170,11 +170,11 @@ func (st *Rung) verdict() Verdict {
 // A ModeShare is a mode of a posterior with its share of the mass.
 type ModeShare struct {
 	Theta []float64
-	// Gaussian is an estimate of this share, computed from the Gaussian approximations at
-	// the modes. Visited is the fraction of the draws of the deterministic inference that
-	// belong to the mode, or NaN if there are no draws. Mass is the share on which
-	// verdicts are based. Mass is equal to Visited if the chains have mixed, and to
-	// Gaussian otherwise.
+	// Gaussian is an estimate of the share of the mass, computed from the Gaussian
+	// approximations at the modes. Visited is the fraction of the draws of the
+	// deterministic inference that belong to the mode, or NaN if there are no draws. Mass
+	// is the share on which verdicts are based. Mass is equal to Visited if the chains
+	// have mixed, and to Gaussian otherwise.
 	Mass, Gaussian, Visited float64
 	// Phantom is true if the reference posterior does not have this mode. Missed is true
 	// if the reference posterior has this mode, but the posterior computed with this step

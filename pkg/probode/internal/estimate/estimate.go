@@ -325,9 +325,10 @@ func stretches(x [][]float64, influence func(c, k int) (center, log float64), n 
 //
 // The draws x are a subset of all draws, so all.Center and the difference of the centres
 // are correlated. Therefore the first estimate of the centre has the same standard error
-// as the mean of allCenter − (φ − w φ_w). The first estimate of the log spread has the
-// same standard error as the mean of allLog − (ψ − w ψ_w). Here allCenter and allLog are
-// the results of Stretches for all draws, with one part for each draw that has a weight.
+// as the mean of allCenter − (φ − w φ_w). The first estimate of the logarithm of the
+// spread has the same standard error as the mean of allLog − (ψ − w ψ_w). Here allCenter
+// and allLog are the results of Stretches for all draws, with one part for each draw that
+// has a weight.
 //
 // The second estimates have the same standard errors as the means of w φ_w and w ψ_w. If
 // the subset x contains all draws, the first and the second estimates are the same.
