@@ -6,12 +6,12 @@
 // The command writes four files to the folder that the flag -out gives. The file
 // playground.js is the script of the page. The file program.js contains the worker and
 // the compressed WebAssembly program. The WebAssembly program is stored in a script,
-// because a page that was opened from a local file can load scripts but no WebAssembly
+// because a page that was opened from a local file can load scripts but not WebAssembly
 // files. The file index.html is a page with all figures. The fourth file is a copy of
-// ECharts, which environment/lab has fetched. If environment/lab has not fetched ECharts,
-// the page loads it from a CDN. The files depend only on the sources and the version of
-// Go. If the sources and the version of Go have not changed, the program is not
-// compressed again.
+// ECharts, which the script environment/lab has downloaded. If ECharts has not been
+// downloaded, the page loads ECharts from a CDN. The files depend only on the sources and
+// the version of Go. If the sources and the version of Go have not changed, the program
+// is not compressed again.
 package main
 
 import (

@@ -9,8 +9,9 @@ import (
 
 // A Differentiator gives the derivative of f at a point along directions in (t, x, θ).
 // The derivative is computed with Problem.FJ and Problem.FTheta. If one of these
-// functions is missing, a difference of F is computed for each direction. A
-// Differentiator has a workspace, so each goroutine needs a Differentiator of its own.
+// functions is missing, a finite difference of F approximates the derivative along each
+// direction. A Differentiator has a workspace, so each goroutine needs a Differentiator
+// of its own.
 type Differentiator struct {
 	p      *Problem
 	lin    *Linearizer // nil if differences of F include x
@@ -119,7 +120,7 @@ func (e *Differentiator) F() []float64 { return e.f }
 // the Jacobian.
 func (e *Differentiator) Jacobian() *Matrix { return e.jac }
 
-// Along writes to dst the derivative of f in the direction (dt, dx, dtheta) of (t, x, θ).
+// Along writes to dst the derivative of f at (t, x, θ) in the direction (dt, dx, dtheta).
 func (e *Differentiator) Along(dst, dx, dtheta []float64, dt float64) {
 	// An increment of ε^{1/2} balances the truncation error and the rounding error. If
 	// only θ changes, a larger increment is better. The truncation error is small,

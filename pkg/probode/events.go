@@ -22,9 +22,9 @@ type Event struct {
 
 	// Trigger, if not nil, takes the place of Time and When. The event happens whenever
 	// Trigger passes from a value ≤ 0 to a value > 0. For example, the event with the
-	// Trigger 1 − x[0] happens when x[0] falls below 1. Up to rounding, the time of the
-	// event is the time at which Trigger becomes positive along the numerical solution:
-	// see Adaptive. Only Adaptive and reference.Accurate can solve a problem that has an
+	// Trigger 1 − x[0] happens when x[0] falls below 1. Up to rounding, the event happens
+	// when Trigger, evaluated along the numerical solution, becomes positive: see
+	// Adaptive. Only Adaptive and reference.Accurate can solve a problem that has an
 	// event with a Trigger. Trigger must be a continuous function of all its arguments.
 	// If Trigger is positive only within a single step, the event may be missed. The
 	// event is detected only if Trigger has a single maximum in this step, and this

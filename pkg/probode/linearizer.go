@@ -35,8 +35,8 @@ func (e *Linearizer) FJ(f []float64, m *Matrix, t float64, x, theta []float64) {
 	copy(f, e.diff.f0)
 }
 
-// Exact reports whether f and J come from Problem.FJ. With Problem.FJ, f may differ from
-// the result of F by rounding errors, and J has no finite-difference error.
+// Exact reports whether f and J come from Problem.FJ. If Problem.FJ is set, J has no
+// finite-difference error, but f may differ from the result of F by rounding errors.
 func (e *Linearizer) Exact() bool { return e.diff == nil }
 
 // A differencer computes Jacobians by finite differences of F without allocating memory.

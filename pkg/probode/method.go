@@ -20,9 +20,10 @@ type Method interface {
 
 	// Stepper returns a Stepper for the problem p on the grid g. A Stepper may use the
 	// grid to compute coefficients in advance. An error says why the method cannot solve
-	// p. In an error-controlled run the grid g grows with each step, and the last step
-	// may change until it is accepted. If event times depend on θ, the times of g move,
-	// but the ratios of step lengths within a segment do not change.
+	// p. In an error-controlled run the grid g grows with each step, and the length of
+	// the last step is provisional until the step is accepted. If event times depend on
+	// θ, the times of g move, but the ratios of step lengths within a segment do not
+	// change.
 	Stepper(p *Problem, g *Grid) (Stepper, error)
 }
 
@@ -111,10 +112,10 @@ type Chooser interface {
 // faster than one call for each step.
 type Runner interface {
 	Stepper
-	// Run takes steps `from` to `to` − 1 of the path z. The caller has set the row of z
-	// at which the first step begins; Run writes the rows after it. Row i of `xi` holds
-	// the n normal variates of step i. For the classical method, `xi` is nil. The
-	// argument `scale` is the same for all steps. The result is the index of the step
+	// Run computes the steps i of the path z with `from` ≤ i < `to`. The caller has set
+	// the row of z at which the first step begins; Run writes the rows after it. Row i of
+	// `xi` holds the n normal variates of step i. For the classical method, `xi` is nil.
+	// The argument `scale` is the same for all steps. The result is the index of the step
 	// that failed or, if none failed, one more than the index of the last step.
 	Run(z []float64, from, to int, theta, xi, scale []float64) (failed int, err error)
 	// Runs reports whether Run can be used for this problem and grid.
@@ -153,7 +154,7 @@ type ImplicitStep struct {
 // An Implicit is a Stepper that gives access to the equations of its steps.
 type Implicit interface {
 	Stepper
-	// Implicit sets s to the equation of step i, which begins in state x. Implicit
+	// Implicit stores the equation of step i, which begins in state x, in s. Implicit
 	// allocates the slices and the matrix of s if they are nil. The error is ErrStarting
 	// for the first steps of a multistep method, which are explicit.
 	Implicit(s *ImplicitStep, i int, x, theta []float64) error

@@ -25,7 +25,7 @@ type Problem struct {
 
 	// F writes f(t, x; θ) to dst. Both dst and x have the length d of X0; F must neither
 	// change nor keep x and theta. If f jumps at a known time, declare an event in
-	// Events. If f jumps where a state passes a value, set Hybrid. Without Hybrid,
+	// Events. If f jumps when a state crosses a threshold, set Hybrid. Without Hybrid,
 	// derivatives of a path ignore that the time of the jump depends on θ.
 	F func(dst []float64, t float64, x, theta []float64)
 
@@ -45,7 +45,7 @@ type Problem struct {
 
 	// FTheta, if not nil, writes ∂f/∂θ to dst in row-major order, with a row for each
 	// component of f: dst[i*len(theta)+j] = ∂fᵢ/∂θⱼ. On entry dst is zero. FTheta is used
-	// for derivatives of a path; if it is nil, these derivatives are computed with
+	// for derivatives of a path; if it is nil, these derivatives are computed with finite
 	// differences of F.
 	FTheta func(dst []float64, t float64, x, theta []float64)
 
@@ -69,8 +69,8 @@ type Problem struct {
 
 	// StartTheta, if not nil, computes the derivative of the initial state with respect
 	// to θ, and writes it to dst in row-major order, with a row for each component of the
-	// state. On entry dst is zero. If StartTheta is nil, derivatives of a path are
-	// computed with differences of Start.
+	// state. On entry dst is zero. If StartTheta is nil, Start is differentiated by
+	// finite differences.
 	StartTheta func(dst, theta []float64)
 
 	// Span holds t₀ < t₁.

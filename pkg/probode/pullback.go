@@ -17,11 +17,12 @@ type Adjoint struct {
 	X, Theta  []float64 // with respect to the state at the beginning and to θ
 	Xi, Scale []float64 // with respect to the normal variates and their scales; nil if there are none
 
-	// Time and Length are the derivatives with respect to t[i] and to the length of the
-	// step. Time and Length are used only if Moves is set.
+	// Time is the derivative of the function with respect to t[i], and Length is the
+	// derivative with respect to the length of the step. Time and Length are used only if
+	// Moves is set.
 	Time, Length float64
 
-	// Moves says that event times, and therefore the grid, depend on θ.
+	// Moves is true if event times, and therefore the grid, depend on θ.
 	Moves bool
 
 	// Path holds the states of the path, row by row, for methods that need earlier states.

@@ -192,10 +192,10 @@ func (s *Solver) Solve(z, theta, xi []float64) error {
 	return s.run(z, nil, theta, xi, 0, s.Steps())
 }
 
-// SolveFrom takes steps `from` to `to` − 1 of a path, where 0 ≤ from ≤ to ≤ N. On entry z
-// holds the row of t_from, and SolveFrom writes the rows after it, up to the row of t_to.
-// Row i of xi belongs to step i, and z, theta and xi have the same lengths as for Solve.
-// If `from` is 0, the row of t₀ is written, too.
+// SolveFrom computes the steps i of a path with from ≤ i < to, where 0 ≤ from ≤ to ≤ N.
+// On entry z holds the row of t_from, and SolveFrom writes the rows after it, up to the
+// row of t_to. Row i of xi belongs to step i, and z, theta and xi have the same lengths
+// as for Solve. If `from` is 0, the row of t₀ is written, too.
 //
 // The argument `memory`, of length MemoryLen, holds the values that the method stores
 // about earlier steps. On entry `memory` must describe the steps before t_from, unless

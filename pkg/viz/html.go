@@ -24,7 +24,7 @@ var loader = strings.ReplaceAll(regexp.MustCompile(`(?m)^[ \t]*(//.*)?\n?`).Repl
 // HTML returns an HTML fragment that shows the graphic on a page or in the output of a
 // notebook cell. The fragment contains the static picture, and a script that replaces the
 // picture with the interactive chart once ECharts 5 has been loaded. If scripts are
-// disabled, or if ECharts fails or cannot be loaded, the page continues to show the
+// disabled, or if ECharts fails or cannot be loaded, the page shows only the static
 // picture.
 //
 // If the page has already loaded ECharts, the loaded copy is used. If the page has not

@@ -8,16 +8,16 @@ type Hook func(done, total int, doing string)
 
 type key struct{}
 
-// With returns a copy of ctx that provides hooks. A long computation that gets this copy
-// calls the function begin() with its own name, and reports its progress with the hook
+// With returns a copy of ctx that carries the function begin(). A long computation that
+// gets this copy calls begin() with its own name, and reports its progress with the hook
 // that begin() returns.
 func With(ctx context.Context, begin func(label string) Hook) context.Context {
 	return context.WithValue(ctx, key{}, begin)
 }
 
 // Begin returns the hook with which a computation reports its progress, or nil if ctx
-// does not provide hooks. Begin also returns a context without hooks for the parts of the
-// computation, so that the parts do not report their progress separately.
+// provides no hook. Begin also returns a context without hooks. The parts of the
+// computation get this context, so that they do not report their progress separately.
 func Begin(ctx context.Context, label string) (context.Context, Hook) {
 	if ctx == nil {
 		return ctx, nil // the caller reports the error

@@ -28,8 +28,9 @@ func Clip(s string) string {
 }
 
 // Printable returns s with \ufffd in place of everything that a terminal might not show
-// or might take for a command. Printable replaces control characters (some begin escape
-// sequences), characters that change the text direction, and bytes that are not UTF-8.
+// or might take for a command. Printable replaces control characters, because some of
+// them begin escape sequences. Printable also replaces characters that change the text
+// direction, and bytes that are not UTF-8.
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !IsPrintable(r) {

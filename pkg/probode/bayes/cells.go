@@ -66,9 +66,9 @@ func (r *Part) Cells() []Cell {
 }
 
 // Locations appends to dst the locations of each data value: the numbers that determine
-// its distribution. The first location is the expected value. Parameters of the model and
-// expected values of other columns are further locations if the likelihood depends on
-// them. The locations are those of the last evaluation of the log likelihood.
+// its distribution. The first location is the expected value. If the likelihood depends
+// on parameters of the model or on expected values of other columns, these numbers are
+// also locations. The locations are those of the last evaluation of the log likelihood.
 func (r *Part) Locations(dst []float64) []float64 {
 	c := len(r.errors)
 	for n := range r.x.Data.T {

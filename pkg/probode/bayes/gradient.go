@@ -27,8 +27,8 @@ import (
 // At a kink of the likelihood the derivative is the mean of the two one-sided
 // derivatives. If the log density is −∞ or an error occurs, du and dxi are zero. The
 // error is errors.ErrUnsupported if the path has no derivatives, as with
-// reference.Accurate. A path whose steps are chosen anew at every θ has derivatives only
-// between a call of Hold and its release.
+// reference.Accurate. If the solver chooses the steps anew at every θ, the path has
+// derivatives only after a call of Hold, until the function that Hold returns is called.
 func (e *Density) Gradient(du, dxi, u, xi []float64) (float64, error) {
 	clear(du)
 	clear(dxi)

@@ -40,8 +40,9 @@ type Mode struct {
 
 // Modes are the distinct points at which searches ended, beginning with the one that has
 // the largest mass. Two end points count as one mode if the density does not fall far
-// between them: on a straight or bent line, it stays above e^−½ times the lower of the
-// two densities. End points with a negligible mass are left out.
+// between them: along a straight line or a bent path, the density stays above e^−½ times
+// the lower of the densities at the two points. End points with a negligible mass are
+// left out.
 type Modes struct {
 	Modes []*Mode
 

@@ -31,10 +31,10 @@ type Posterior struct {
 	// scale α. If AlphaParam is set, Setup.Alpha is ignored.
 	AlphaParam string
 
-	// GridAt is the θ for which the grids of a Frozen mesh are made and the local errors
-	// for ScaleLocal are measured. The elements of GridAt are in the order of Params. The
-	// same grids and local errors are used for all θ and ξ. If GridAt is nil, the nominal
-	// values of the problems are used.
+	// GridAt is the θ at which the grids of a Frozen mesh are made, and at which the
+	// local errors that ScaleLocal needs are measured. The elements of GridAt are in the
+	// order of Params. The same grids and local errors are used for all θ and ξ. If
+	// GridAt is nil, the nominal values of the problems are used.
 	GridAt []float64
 
 	// Modes are the modes of the deterministic posterior, found by modes.Find. If Modes
@@ -61,9 +61,9 @@ type Param struct {
 	// transformed value is the logarithm of the distance from the bound. With two bounds,
 	// the transformed value is the logit of the relative position between the bounds. If
 	// both bounds are positive, the relative position may be measured on a logarithmic
-	// scale. The logarithmic scale is used if the median of the prior is nearer to the
-	// middle of the range on this scale than on the natural scale. The choice of scale
-	// does not change the distribution of the draws.
+	// scale. The logarithmic scale is used if it puts the median of the prior nearer to
+	// the middle of the range than the natural scale does. The choice of scale does not
+	// change the distribution of the draws.
 	Natural bool
 }
 

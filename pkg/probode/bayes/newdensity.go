@@ -126,8 +126,8 @@ func (r *Part) clone(e *Density) *Part {
 }
 
 // With returns the density of the same posterior for a different Setup (see
-// Posterior.SolvedBy). The steps of the new density are included in e.Work. The solves of
-// the new density stop when the context of e is done. A second call with an equal Setup
+// Posterior.SolvedBy). The steps of the new density are included in e.Work. The new
+// density stops solving when the context of e is done. A second call with an equal Setup
 // returns the same density. If e is cloned, all densities that the method With has
 // created are cloned, too.
 func (e *Density) With(s probode.Setup) (*Density, error) {

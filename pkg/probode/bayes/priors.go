@@ -17,8 +17,8 @@ type Distribution interface {
 	// be infinite at an end of the support, as for Beta(½, ½). A chain never visits a
 	// point that is rounded to an end of the support, so the probability of these points
 	// is lost. If the end is at zero, nothing is lost, because floating-point numbers
-	// close to zero are not rounded to zero. Suppose that the points within a relative
-	// distance q of the end have a probability of order qᵇ. The lost probability is then
+	// close to zero are not rounded to zero. Suppose that the interval within a relative
+	// distance q of the end has a probability of order qᵇ. The lost probability is then
 	// of order (1e-16)ᵇ. For b = ½ the lost probability is 1e-8, but for b = 0.1 it is
 	// 2.5 %.
 	LogProb(x float64) float64

@@ -52,7 +52,7 @@ const (
 type EK struct {
 	// Q is the order of the prior and of the method, from 1 to 11.
 	Q int
-	// Jacobian is Full, which gives EK1, Zero, which gives EK0, or Cubature.
+	// Jacobian is Full, Zero or Cubature. Full gives EK1, and Zero gives EK0.
 	Jacobian Jacobian
 
 	// The state is divided into blocks of Width neighbouring components. The filter uses
@@ -95,9 +95,9 @@ func (m EK) order() int {
 	return 1
 }
 
-// Noise returns the number of normal variates in a step and the exponent of the step size
-// in the noise. A step has q+1 variates for each component of the process, and the
-// exponent is q + ½.
+// Noise returns the number of normal variates in a step, and the power of the step size
+// with which the noise scales. A step has q+1 variates for each component of the process,
+// and the power is q + ½.
 func (m EK) Noise(d int) probode.Noise {
 	return probode.Noise{Normals: (m.Q + 1) * d / m.order(), Exponent: float64(m.Q) + 0.5}
 }
@@ -296,8 +296,8 @@ type stepper struct {
 	residual []float64   // of the last prediction
 }
 
-// Start initialises the filter with the exact derivatives of the solution whose value at
-// grid point i is x.
+// Start initialises the filter at grid point i: with the state x, and with the exact
+// derivatives of the solution through x.
 func (s *stepper) Start(i int, x, theta []float64) error {
 	s.noisy = false
 	copy(s.out, x)

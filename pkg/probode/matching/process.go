@@ -35,8 +35,8 @@ type Settings struct {
 }
 
 // GaussianProcess returns the posterior of gradient matching for a model with one
-// experiment. In this posterior, the prior of each component of the path at the points t
-// is a Gaussian process:
+// experiment. This posterior uses a Gaussian process as the prior for each component of
+// the path at the points t:
 //
 //	x = mean + √β L ξ,   L Lᵀ = C,   ξ ~ N(0, I).
 //

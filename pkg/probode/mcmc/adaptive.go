@@ -31,7 +31,7 @@ import (
 // As long as the proposal adapts, the chain is not a Markov chain and does not leave the
 // target exactly invariant. Nevertheless, averages over the chain converge to the right
 // values, because Cₘ changes by only O(1/m) per iteration. Haario, Saksman and Tamminen
-// (2001) prove the convergence for bounded densities with bounded support. If exact
+// (2001) prove convergence for bounded densities with bounded support. If exact
 // invariance matters, set StopAfter to the length of the burn-in.
 //
 // The zero value is ready to use for coordinates with standard deviations of about one.

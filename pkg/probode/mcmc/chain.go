@@ -113,7 +113,7 @@ func (c *Chain) Recall(draw func() ([]float64, error)) error {
 	return err
 }
 
-// State stores everything that is needed to continue the chain in the Archive `a`. If `a`
+// State stores in the Archive `a` everything that is needed to continue the chain. If `a`
 // is open for reading, State instead restores these values. Before State can restore a
 // chain, the chain must have been started with the same kind of kernel.
 func (c *Chain) State(a *Archive) {
@@ -127,7 +127,7 @@ func (c *Chain) State(a *Archive) {
 // completed all its iterations, the result is the state before the last iteration. If the
 // chain has iterations left, the result is the state at the beginning of the last turn. A
 // turn is the group of iterations between two calls of Sink.Turn. The result is nil if
-// there has been no turn. The bytes are valid until the next turn.
+// there has been no turn. The returned bytes are valid until the chain continues.
 func (c *Chain) TurnState() []byte { return c.turn }
 
 // Replay runs iterations until the chain has completed the given number. Replay keeps no

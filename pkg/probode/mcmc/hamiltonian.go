@@ -43,17 +43,17 @@ import (
 // equals the mean acceptance probability of rotations in the last part of the burn-in,
 // but is at most 0.9.
 //
-// The kernel learns only during the burn-in. The step length is tuned by stochastic
+// The kernel is tuned only during the burn-in. The step length is tuned by stochastic
 // approximation [Robbins & Monro 1951]. If the target is far from its Gaussian
-// approximation, the steps become short or few moves are accepted. For such targets, NUTS
-// is better. Apart from calls of Target, an iteration allocates no memory.
+// approximation, either the steps become short, or few moves are accepted. For such
+// targets, NUTS is better. Apart from calls of Target, an iteration allocates no memory.
 type Hamiltonian struct {
 	// Target is the log density, with respect to Lebesgue measure for the first len(Mean)
 	// coordinates and with respect to N(0, I) for the others. If the argument `grad` is
 	// nil, Target need not compute the gradient.
 	Target GradientDensity
 
-	// BurnIn is the number of iterations during which the kernel learns. BurnIn should
+	// BurnIn is the number of iterations during which the kernel is tuned. BurnIn should
 	// equal Settings.BurnIn of the run.
 	BurnIn int
 

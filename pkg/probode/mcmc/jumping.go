@@ -44,8 +44,9 @@ const (
 	rateNear    = 0.3
 )
 
-// New returns the proposal. New panics if there are no modes, or if a mode does not have
-// d coordinates, a positive definite covariance and a positive weight.
+// New returns the proposal. New panics if there are no modes. Each mode must have d
+// coordinates, a positive definite covariance and a positive weight; otherwise New
+// panics, too.
 func (r ModeJumping) New(d, burnIn int) Proposal {
 	if len(r.Modes) == 0 {
 		panic("mcmc: ModeJumping has no Modes")

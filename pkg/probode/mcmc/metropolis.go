@@ -19,7 +19,7 @@ type Metropolis struct {
 	// if BurnIn is zero, AdaptiveMetropolis{}, which never stops learning.
 	Proposal Rule
 
-	// BurnIn is the number of iterations during which the proposal may learn. BurnIn
+	// BurnIn is the number of iterations during which the proposal may be tuned. BurnIn
 	// should equal Settings.BurnIn of the run.
 	BurnIn int
 

@@ -29,13 +29,13 @@ import (
 // move `line` works before the shape of the target is known, because its size is tuned
 // separately for each column of A.
 //
-// The proposal learns only during the burn-in. The estimates m and C are computed from
+// The proposal is tuned only during the burn-in. The estimates m and C are computed from
 // windows of iterations. If one window ends at iteration n, the next ends at iteration
 // 1.2 n. An estimate uses only the last two windows, because the chain may begin far from
 // the bulk of the target. The covariance of a few correlated positions is a poor
 // estimate. To improve this estimate, C is shrunk towards the previous estimate of the
-// shape. The previous estimate has the weight of d(d+1)/2 positions or, if Cov was given,
-// of d²(d+1)/2 positions. Stochastic approximation [Andrieu & Thoms 2008] tunes the sizes
+// shape. The previous estimate counts as much as d(d+1)/2 positions or, if Cov was given,
+// as d²(d+1)/2 positions. Stochastic approximation [Andrieu & Thoms 2008] tunes the sizes
 // s, sₖ and b. The target acceptance rates are 0.234 for s (0.44 in one dimension), 0.44
 // for sₖ and 0.3 for b. Each of the three moves is chosen with a probability of at least
 // 0.15. The remaining probability of 0.55 is divided among the moves in proportion to
@@ -44,21 +44,22 @@ import (
 // draws are those of an ordinary Markov chain. Without burn-in nothing is learned.
 //
 // How long the burn-in must be depends on what is known about the target beforehand. If
-// Cov is close to the covariance of the target or to a larger multiple of it, 1000
-// iterations suffice in twenty dimensions. If Cov is too large or too small by factors of
-// two to three in several directions, 10 000 iterations are needed. Without Cov, 1000
-// iterations suffice in three dimensions even if the scales are wrong by a factor of a
-// hundred. If the scales are about right but the covariance has condition number 10⁶,
-// 5000 iterations are needed in eight dimensions and 20 000 in twenty. If the target has
-// the shape of a funnel, the chains mix as badly as those of any random walk with a
-// single scale. An example is the centred form of a hierarchical model with few groups.
-// For a target with the shape of a funnel, use other coordinates.
+// Cov is close to the covariance of the target or to a multiple of this covariance with a
+// factor above 1, 1000 iterations suffice in twenty dimensions. If Cov is too large or
+// too small by factors of two to three in several directions, 10 000 iterations are
+// needed. Without Cov, 1000 iterations suffice in three dimensions even if the scales are
+// wrong by a factor of a hundred. If the scales are about right but the covariance has
+// condition number 10⁶, 5000 iterations are needed in eight dimensions and 20 000 in
+// twenty. If the target has the shape of a funnel, the chains mix as badly as those of
+// any random walk with a single scale. An example of such a target is the posterior of a
+// hierarchical model in centred form with few groups. For a target with the shape of a
+// funnel, use other coordinates.
 //
 // The zero value is ready to use for coordinates with standard deviations of about one.
 type AdaptiveMixture struct {
-	// Mean and Cov are guesses of the mean and covariance of the target, such as a mode
-	// and the covariance of the Gaussian approximation at this mode. If Mean is nil, the
-	// mean is taken as unknown. A nil Cov stands for the unit matrix.
+	// Mean and Cov are initial guesses for the mean and covariance of the target, such as
+	// a mode and the covariance of the Gaussian approximation at this mode. If Mean is
+	// nil, the mean is taken as unknown. A nil Cov stands for the unit matrix.
 	Mean []float64
 	Cov  mat.Symmetric
 }

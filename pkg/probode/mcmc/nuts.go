@@ -22,12 +22,12 @@ import (
 // sampling. U-turns are detected with the generalised criterion, which is also applied
 // across the two halves of each doubled path [Hoffman & Gelman 2014; Betancourt 2017].
 //
-// The kernel learns only during the burn-in. The step size is tuned by dual averaging so
-// that the mean acceptance probability approaches Accept. The inverse of M is estimated
-// from the draws in windows that double in length. In up to 100 dimensions a full
-// covariance matrix is estimated. In more than 100 dimensions, without CovAt, only the
-// standard deviations of the coordinates are estimated. If Cov is given, the coordinates
-// are first transformed so that Cov becomes the unit matrix.
+// The kernel is tuned only during the burn-in. The step size is tuned by dual averaging
+// so that the mean acceptance probability approaches Accept. The inverse of M is
+// estimated from the draws in windows that double in length. In up to 100 dimensions a
+// full covariance matrix is estimated. In more than 100 dimensions, without CovAt, only
+// the standard deviations of the coordinates are estimated. If Cov is given, the
+// coordinates are first transformed so that Cov becomes the unit matrix.
 //
 // A path is divergent if H grows by more than 1000, or if the target cannot be evaluated.
 // If paths are divergent, the step is too long in some region of the target, and the
@@ -41,17 +41,17 @@ import (
 type NUTS struct {
 	Target GradientDensity
 
-	// BurnIn is the number of iterations during which the kernel learns. BurnIn should
+	// BurnIn is the number of iterations during which the kernel is tuned. BurnIn should
 	// equal Settings.BurnIn of the run.
 	BurnIn int
 
-	// Mean and Cov are guesses of the mean and covariance of the target, such as a mode
-	// and the inverse of the Fisher information at this mode. A nil Cov stands for the
-	// unit matrix, and a nil Mean for the starting point.
+	// Mean and Cov are initial guesses for the mean and covariance of the target, such as
+	// a mode and the inverse of the Fisher information at this mode. A nil Cov stands for
+	// the unit matrix, and a nil Mean for the starting point.
 	Mean []float64
 	Cov  mat.Symmetric
 
-	// CovAt, if not nil, returns a guess of the covariance of the target, such as the
+	// CovAt, if not nil, returns a guess for the covariance of the target, such as the
 	// inverse of the Fisher information at x. The guess depends only on the shape of the
 	// target near x. CovAt returns nil if it has no guess. CovAt is called at the mean of
 	// the draws of each window, because the shape at a mode can differ from the shape of

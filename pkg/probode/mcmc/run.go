@@ -37,7 +37,7 @@ func Run(ctx context.Context, kernel func(chain int) Kernel, settings Settings) 
 	return r.Run(ctx)
 }
 
-// Running holds the state of a run, which can be extended with more draws.
+// Running holds the state of a run, so that more draws can be added to the run.
 type Running struct {
 	s      Settings
 	chains []*Chain

@@ -43,8 +43,8 @@ func (a *Archive) Err() error {
 	return a.err
 }
 
-// Reading reports whether the Archive is for reading. A State method can use Reading to
-// decide whether to recompute variables that are not stored.
+// Reading reports whether the Archive reads a state rather than writes one. A State
+// method can use Reading to decide whether to recompute variables that are not stored.
 func (a *Archive) Reading() bool { return a.reading }
 
 // The method word() writes or reads 64 bits.

@@ -21,8 +21,8 @@ import (
 // the Metropolis moves, pairs of neighbouring replicas may swap their points: the pairs
 // (1, 2), (3, 4), … in one iteration, and the pairs (2, 3), (4, 5), … in the next.
 // Replicas i and i + 1 swap their points with probability min(1, exp((βᵢ − βᵢ₊₁)(restᵢ₊₁
-// − restᵢ))). By swaps, a point in a mode that was found at a small β can reach β = 1
-// [Geyer 1991; Okabe et al. 2001]. The position of the kernel is the point at β = 1.
+// − restᵢ))). Through swaps, a point in a mode that was found at a small β can reach β =
+// 1 [Geyer 1991; Okabe et al. 2001]. The position of the kernel is the point at β = 1.
 //
 // In the first half of the burn-in, the values of β are adjusted so that all pairs of
 // neighbouring replicas swap their points about equally often [Syed et al. 2022]. The
@@ -42,7 +42,7 @@ type Tempering struct {
 	// Proposal is the rule by which moves are proposed. Nil means AdaptiveMixture{}.
 	Proposal Rule
 
-	// BurnIn is the number of iterations during which the kernel learns. BurnIn should
+	// BurnIn is the number of iterations during which the kernel is tuned. BurnIn should
 	// equal Settings.BurnIn of the run.
 	BurnIn int
 

@@ -10,9 +10,9 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// BDF is the family of backward differentiation formulas. P is the polynomial through
-// the next state and the last k states. The derivative of P at the end of the step equals
-// f, P′(t_{i+1}) = f(t_{i+1}, Z_{i+1}), so that
+// BDF is the family of backward differentiation formulas. P is the polynomial through the
+// next state and the last k states. At the end of the step, the derivative of P equals f,
+// that is, P′(t_{i+1}) = f(t_{i+1}, Z_{i+1}), so that
 //
 //	Z_{i+1} = ψᵢ + γᵢ h f(t_{i+1}, Z_{i+1}),   1/γᵢ = Σ_{j=1}^k h/(t_{i+1} − t_{i+1−j}),
 //
@@ -29,8 +29,8 @@ import (
 // within 86°, 73° and 52° of the negative real axis, respectively. At some step sizes,
 // orders 3 to 5 amplify weakly damped oscillations; use Radau for problems with such
 // oscillations. Long steps also damp components that should grow, so a solution that
-// starts within the tolerance of an unstable equilibrium may never leave it. At loose
-// tolerances small positive states may become negative. In some problems, such as
+// starts closer to an unstable equilibrium than the tolerance may never leave it. At
+// loose tolerances small positive states may become negative. In some problems, such as
 // Robertson's, the path diverges once a state is negative.
 //
 // # Start
@@ -483,7 +483,7 @@ func (b *bdf) Restore(i int, src []float64) {
 	}
 }
 
-// Recall copies the past states that a step needs from the stored states of a path.
+// Recall copies, from the stored states of a path, the past states that a step needs.
 func (b *bdf) Recall(from, i int, z, _ []float64) {
 	b.begin, b.last = from, i-1
 	for j := max(from, i-bdfWindow+1); j < i; j++ {
@@ -491,7 +491,7 @@ func (b *bdf) Recall(from, i int, z, _ []float64) {
 	}
 }
 
-// Implicit sets s to the equation of step i.
+// Implicit stores the equation of step i in s.
 func (b *bdf) Implicit(s *probode.ImplicitStep, i int, x, theta []float64) error {
 	b.last = i
 	copy(b.row(i), x)
@@ -586,8 +586,9 @@ type bdfTangent struct {
 	at   *probode.Differentiator // at the beginning of the step, for the noise
 }
 
-// Differentiate differentiates the equation of the step and the noise. The coefficients
-// do not depend on θ, because the ratios of the step lengths do not depend on θ.
+// Differentiate differentiates the noise and the equation that defines the step. The
+// coefficients do not depend on θ, because the ratios of the step lengths do not depend
+// on θ.
 func (b *bdf) Differentiate(dnext []float64, i int, x, next, theta, xi, scale []float64, tg *probode.Tangents) error {
 	if b.tangent == nil {
 		b.newTangent()

@@ -31,7 +31,7 @@ import (
 // Method must be a one-step method. The one-step Adams methods are AB1, AM0 and AM1. On
 // the grid of an error-controlled solve, the default scaling is probode.ScaleLocal, which
 // adds noise to the state instead of making the step lengths random. With
-// probode.ScaleStep, the steps have random lengths on every grid.
+// probode.ScaleStep, the step lengths are random whatever the grid.
 type RandomStep struct {
 	// Method takes the steps.
 	Method probode.Method

@@ -79,8 +79,8 @@ func newBox(q *Parameter, withPrior bool) (box, error) {
 // Distinct reports whether the values a and b of the parameter, both on the linear scale,
 // belong to different optima. Two searches that end at the same optimum find slightly
 // different values. The values count as distinct if they differ by more than 1 %. If the
-// parameter has the linear scale, the difference must also exceed 0.003 times a typical
-// change of the parameter.
+// parameter is on the linear scale, the difference must also exceed 0.003 units of the
+// search coordinate (see Optimum.Slope).
 func (q *Parameter) Distinct(a, b float64) bool {
 	least := 0.01 * math.Max(math.Abs(a), math.Abs(b))
 	if q.Scale == Lin {

@@ -6,7 +6,8 @@
 // conditions and data. [File.Instances] returns the equations of every model under every
 // condition in the data. The equations consist of right-hand sides, initial values,
 // events and, for each row of data, one formula for the prediction and one for the noise.
-// The equations contain only the time, states, and the parameters of the file.
+// The only symbols in the equations are the time, the states and the parameters of the
+// file.
 //
 // Load never ignores a part of a file that could change a likelihood. If a file
 // contradicts itself or uses a feature that this package does not support, Load fails

@@ -27,8 +27,8 @@ type FitSettings struct {
 	// contributes its density on that scale.
 	Map bool
 	// Tolerance is the tolerance of the solver during the search; the zero value means a
-	// relative tolerance of 10⁻⁴. Tolerance does not affect the accuracy of the final
-	// log-likelihoods: their error is at most 10⁻⁷, unless rounding errors are larger.
+	// relative tolerance of 10⁻⁴. Whatever the Tolerance, the final log-likelihoods are
+	// accurate to 10⁻⁷, or to rounding errors if these are larger.
 	Tolerance probode.Tolerance
 	// Workers is the number of searches that run at the same time; zero means one for
 	// each processor. The results do not depend on Workers.
@@ -45,10 +45,10 @@ type Optimum struct {
 	Theta         []float64 // values of all parameters on the linear scale
 	// Slope is the largest absolute value of a component of the gradient with respect to
 	// the coordinates of the search. Each coordinate is a parameter on its scale, divided
-	// by the size of a typical change of this parameter. The gradient is that of the
-	// log-likelihood or, if Map is set, of the log posterior density. If Theta lies on a
-	// bound, Slope ignores components of the gradient that point beyond this bound. If
-	// some measurements have Laplace errors, Slope is Left divided by the distance
+	// by a unit: the typical size of a change of this parameter. The gradient is that of
+	// the log-likelihood or, if Map is set, of the log posterior density. If Theta lies
+	// on a bound, Slope ignores components of the gradient that point beyond this bound.
+	// If some measurements have Laplace errors, Slope is Left divided by the distance
 	// between Theta and the maximum of the expansion.
 	Slope float64
 	// Left is an estimate of how much the objective could still increase. The estimate
@@ -82,10 +82,10 @@ func (o *Optimum) value() float64 { return o.LogLikelihood + o.LogPrior }
 //
 // Each search uses Fisher scoring in a trust region, with exact derivatives: see
 // shape.Ascent. A search changes each parameter on its own scale and within its bounds.
-// All searches begin with the solver tolerance in the settings. If the value at the end
-// of a search is less than 20 below the best value, the search continues with tighter
-// tolerances, so that the optimum is accurate. The expansions of the log-likelihood
-// include the kinks that Laplace errors cause.
+// All searches begin with the solver tolerance in the settings. If a search ends within
+// 20 of the best value, the search continues with tighter tolerances, so that the optimum
+// is accurate. The expansions of the log-likelihood include the kinks that Laplace errors
+// cause.
 //
 // For every second point of the sample, four further points are drawn independently, and
 // the search begins at the best of the five points. If the likelihood cannot be computed

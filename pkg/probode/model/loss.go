@@ -5,7 +5,8 @@ import (
 	"math"
 )
 
-// A Loss describes how the settings of the solver change a log-likelihood.
+// A Loss compares a log-likelihood computed with given solver settings with the accurate
+// log-likelihood.
 type Loss struct {
 	LogLikelihood float64 // NaN if Err is not nil
 	Loss          float64 // LogLikelihood minus the accurate one; usually negative at an optimum
@@ -17,9 +18,9 @@ type Loss struct {
 	//
 	//	D² = Σ ((g(f) − g(f₀))/σ)².
 	//
-	// To first order, the settings change the estimate of each parameter by at most D
-	// posterior standard deviations. If the noise is estimated, the bound is √2 D: see
-	// package certify.
+	// To first order, solving with these settings instead of exactly shifts the estimate
+	// of each parameter by at most D posterior standard deviations. If the noise is
+	// estimated, the bound is √2 D: see package certify.
 	D float64
 
 	Err error // error of a failed solve with these settings, for example because of too many steps

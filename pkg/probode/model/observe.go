@@ -16,8 +16,9 @@ import (
 // function allocates no memory, and any number of goroutines may call it at the same
 // time. Each name is the ID of an observable. If the rows of an observable have different
 // parameters, the observable has several formulas: the second formula is named ID_2, the
-// third ID_3, and so on. Some formulas contain parameters that only rows of data specify.
-// If the experiment has no data, at() omits the observables with such formulas.
+// third ID_3, and so on. Some formulas contain parameters whose values are given only in
+// the rows of the data. If the experiment has no data, at() omits the observables with
+// such formulas.
 func (p *File) Observables(e *Instance) (names []string, at func(dst []float64, t float64, x, theta []float64), err error) {
 	formulas := []*expr.Node{}
 	count := map[string]int{}

@@ -27,10 +27,10 @@ type ProfileLikelihood struct {
 	// Lower and Upper are the ends of the confidence interval. An end is open if the
 	// profile stays above the threshold up to the bound of the parameter. If a parameter
 	// has no bound, a default bound is used. On a logarithmic scale, the default bounds
-	// are 10⁻¹⁰ and 10¹⁰ times the value at the optimum. On the linear scale, the
-	// distance between a default bound and the optimum is ten times a typical change of
-	// the parameter. If an end is open, the data do not bound the parameter on that side.
-	// If Err is not nil, a closed end may merely be the point at which the computation of
+	// are 10⁻¹⁰ and 10¹⁰ times the value at the optimum. On the linear scale, a default
+	// bound is ten units of the search coordinate (see Optimum.Slope) away from the
+	// optimum. If an end is open, the data do not bound the parameter on that side. If
+	// Err is not nil, a closed end may merely be the point at which the computation of
 	// the profile stopped.
 	Lower, Upper         float64
 	LowerOpen, UpperOpen bool
@@ -72,10 +72,11 @@ type ProfileLikelihoods struct {
 // repetition still finds a better point on a profile, this profile is incomplete.
 //
 // Each profile is computed outwards from the best optimum, until the likelihood has
-// fallen below the threshold. To find a second ridge on which the likelihood is higher,
-// the profile is also computed from end points of other searches that lie within the
-// interval. The end points of the other searches, and the profiles of the other
-// parameters, show whether the likelihood exceeds the threshold outside the interval.
+// fallen below the threshold. On a second ridge, the likelihood may be higher. To find
+// such a ridge, Profiles also starts the profile at points within the interval at which
+// other searches ended. The end points of the other searches, and the profiles of the
+// other parameters, show whether the likelihood exceeds the threshold outside the
+// interval.
 //
 // At each point of a profile, the log-likelihood is maximised over the other parameters
 // with an estimated error of less than 0.02. The ends of the intervals are computed by

@@ -54,8 +54,8 @@ type Settings struct {
 	// interval of length MaxStep/8. Zero means no maximum if the problem is Autonomous.
 	// If the problem is not Autonomous, f may contain pulses, and zero means 1/128 of the
 	// span. With this value, Solve detects a pulse whose length is at least 1/1000 of the
-	// span. The value math.Inf(1) means no maximum. Without a maximum Solve is faster,
-	// but may miss a short pulse in f if the beginning of the pulse is not an event.
+	// span. The value math.Inf(1) means no maximum. If there is no maximum, Solve is
+	// faster, but it may miss a short pulse in f whose beginning is not an event.
 	MaxStep float64
 
 	// Theta is θ; nil means Problem.Theta.

@@ -12,10 +12,10 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// A Law gives the density of the state Z_{i+1} after one step of an implicit method,
-// given the earlier states: both the exact density and its Gaussian approximation. A Law
-// is used for figures and tests. In one and two dimensions, a Law also computes moments
-// of the exact distribution by quadrature, without a Markov chain.
+// A Law gives two densities of the state Z_{i+1} after one step of an implicit method,
+// given the earlier states: the exact density and its Gaussian approximation. A Law is
+// used for figures and tests. In one and two dimensions, a Law also computes moments of
+// the exact distribution by quadrature, without a Markov chain.
 //
 // A Law has its own workspace and must not be used by two goroutines at the same time.
 type Law struct {

@@ -42,10 +42,9 @@ var cell = sync.OnceValue(func() context.Context {
 	return progress.With(ctx, watched)
 })
 
-// If err is not nil, Check ends the cell and shows err as the message. If err was
-// returned by a computation that the user has interrupted, Check does not end the cell.
-// Instead, a line says that the following output is incomplete, and the cell continues
-// with the partial result.
+// Check stops the cell if err is not nil, and shows err as the message. If err comes from
+// a computation that the user has interrupted, Check lets the cell continue with the
+// partial result. A line then says that the following output is incomplete.
 func Check(err error) {
 	closeBars()
 	if err == nil {

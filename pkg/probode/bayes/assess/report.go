@@ -55,9 +55,10 @@ type Report struct {
 	Unseen     float64
 	Unsearched string
 
-	// Profile holds the log likelihood as a function of the parameter whose posterior the
-	// largest step shifts most. Profile has a curve for the largest step, for the
-	// smallest step and for the reference. Profile is nil if this parameter is not known.
+	// Profile holds the log likelihood as a function of one parameter: the parameter
+	// whose posterior is shifted most by the largest step. Profile has a curve for the
+	// largest step, for the smallest step and for the reference. Profile is nil if this
+	// parameter is not known.
 	Profile *certify.Profile
 
 	// Remedies holds the recommended remedy, then the other remedies with an error below
@@ -93,8 +94,8 @@ type CenterSpread struct {
 
 // A Rung holds the results for one step size or tolerance.
 type Rung struct {
-	// StepSize is the size of equal steps. StepSize is zero if the steps are chosen by
-	// error control with the given Tolerance.
+	// StepSize is the step size if all steps are equal. StepSize is zero if the steps are
+	// chosen by error control with the given Tolerance.
 	StepSize  float64
 	Tolerance probode.Tolerance
 
@@ -169,11 +170,11 @@ func (st *Rung) verdict() Verdict {
 // A ModeShare is a mode of a posterior with its share of the mass.
 type ModeShare struct {
 	Theta []float64
-	// Gaussian is the share of the mass computed from the Gaussian approximations at the
-	// modes. Visited is the fraction of the draws of the deterministic inference that
-	// belong to the mode, or NaN if there are no draws. Mass is the share on which
-	// verdicts are based. Mass is equal to Visited if the chains have mixed, and to
-	// Gaussian otherwise.
+	// Gaussian is an estimate of the share of the mass, computed from the Gaussian
+	// approximations at the modes. Visited is the fraction of the draws of the
+	// deterministic inference that belong to the mode, or NaN if there are no draws. Mass
+	// is the share on which verdicts are based. Mass is equal to Visited if the chains
+	// have mixed, and to Gaussian otherwise.
 	Mass, Gaussian, Visited float64
 	// Phantom is true if the reference posterior does not have this mode. Missed is true
 	// if the reference posterior has this mode, but the posterior computed with this step

@@ -31,10 +31,11 @@ import (
 //     limit, which is 0.7, or less if there are few draws, these draws are too far from
 //     the accurate posterior. Run then tries other solvers (see Report.ReferenceBy).
 //
-// The seed s.Chains.Seed determines all numbers except times, unless s.MaxTime is set.
-// Run returns an error if there is a mistake in p or s, if the posterior at the smallest
-// step cannot be sampled, or if ctx is cancelled. If Run returns an error, the Report
-// holds the results so far, or is nil if there are none.
+// Apart from computing times, all numbers in the Report are determined by the seed
+// s.Chains.Seed, unless s.MaxTime is set. Run returns an error if there is a mistake in p
+// or s, if the posterior at the smallest step cannot be sampled, or if ctx is cancelled.
+// If Run returns an error, the Report holds the results so far, or is nil if there are
+// none.
 func Run(ctx context.Context, p *bayes.Posterior, s Settings) (*Report, error) {
 	if ctx == nil {
 		return nil, errors.New("assess: the context is nil")

@@ -55,13 +55,13 @@ type Settings struct {
 	// MaxDraws is the budget of Auto, in draws per chain. Zero means eight times as many
 	// draws as a run without Auto makes. MaxTime, if positive, limits the time for
 	// sampling, counted from the beginning of Run. If a posterior cannot be sampled
-	// within MaxTime, Run adds no further draws for the other posteriors. Only a Bound
-	// can then lead to a verdict on the posterior that was not sampled. MaxTime does not
-	// limit the searches for modes or the computation of certificates. If MaxTime is set,
-	// the results depend on the speed of the machine. If MaxTime is zero, there is a
-	// limit of four minutes for sampling the first posterior, and no limit for the
-	// others. The limit of four minutes applies if Auto is true, or if sample.Choose
-	// finds that a random walk would be too slow.
+	// within MaxTime, Run adds no further draws for the other posteriors. For a posterior
+	// that was not sampled, only a Bound can give a verdict. MaxTime does not limit the
+	// searches for modes or the computation of certificates. If MaxTime is set, the
+	// results depend on the speed of the machine. If MaxTime is zero, there is a limit of
+	// four minutes for sampling the first posterior, and no limit for the others. The
+	// limit of four minutes applies if Auto is true, or if sample.Choose finds that a
+	// random walk would be too slow.
 	MaxDraws int
 	MaxTime  time.Duration
 

@@ -62,9 +62,10 @@ func (a *Report) String() string {
 	return b.String()
 }
 
-// Tables returns tables of the steps, the calibrated noise scales, the effects on each
-// parameter, the accurate posterior and the remedies. If there are several modes, a table
-// of the modes comes first. A table that has neither rows nor notes is left out.
+// Tables returns the tables of the report. The tables show, in this order, the steps, the
+// calibrated noise scales, the effects on each parameter, the accurate posterior, and the
+// remedies. If there are several modes, a table of the modes comes first. A table that
+// has neither rows nor notes is left out.
 func (a *Report) Tables() []TextTable {
 	bias := func(s Shift) string { return plusMinus(s.Bias, s.BiasSE, true) }
 	ratio := func(s Shift) string { return plusMinus(s.Ratio, s.RatioSE, false) }

@@ -112,9 +112,10 @@ func sayWrongShare(m ModeShare) string {
 	return ""
 }
 
-// Answer returns the verdict, one sentence on each line. The verdict has two parts: the
-// result without sampling, and the result of sampling. In the result of sampling, medians
-// and central intervals come before means and standard deviations.
+// Answer returns the verdict, one sentence on each line. The verdict has two parts. The
+// first part is the result of the certificate, which needs no sampling. The second part
+// is the result of the sampling runs, in which medians and central intervals come before
+// means and standard deviations.
 func (a *Report) Answer() string {
 	var b strings.Builder
 	a.sayCertificate(&b)

@@ -18,10 +18,10 @@ import (
 // detects short pulses of f that error control may step over at any tolerance.
 
 const (
-	// ManySteps is the number of equal steps over the longest time span, in a second
-	// solution that is used to check the reference. The solver evaluates f at both ends
-	// and in the middle of each step, so it notices every pulse of f that lasts for at
-	// least half a step.
+	// ManySteps is the number of equal steps into which the longest time span is divided
+	// for a second solution, which is used to check the reference. The solver evaluates f
+	// at both ends and in the middle of each step, so it notices every pulse of f that
+	// lasts for at least half a step.
 	ManySteps = 1 << 16
 	// manyRounded is the relative error that rounding may cause over ManySteps steps.
 	manyRounded = ManySteps * 0x1p-52
@@ -40,8 +40,8 @@ func OwnError(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [
 }
 
 // Unseen returns the largest discrepancy D between the setup s and a solution computed
-// with ManySteps equal steps. Unseen considers only those points at which s misses a
-// pulse of f and the solution with equal steps does not. Unseen also ignores points at
+// with ManySteps equal steps. Unseen considers only those points at which the solution
+// with equal steps detects a pulse of f that s misses. Unseen also ignores points at
 // which D is at most `least`, or less than three times the error of s. If no points
 // remain, Unseen returns zero. The argument `own` holds the error of s at each point.
 func Unseen(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [][]float64, own []float64, least float64, workers int) (float64, error) {

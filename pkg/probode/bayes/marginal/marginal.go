@@ -144,7 +144,7 @@ func (term) Slope(dst []float64, _, _ float64, _ []float64) {
 }
 
 // Describe returns a description without parameters. As the likelihood does not depend on
-// y, the description sets y to 0.
+// y, the description says that y is 0.
 func (t term) Describe() bayes.Description { return bayes.Description{Of: t, Y: "0"} }
 
 // Rand returns NaN, because this likelihood is not the distribution of an observation.

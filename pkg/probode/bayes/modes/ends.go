@@ -99,8 +99,8 @@ func (q *search) hold(ctx context.Context, s *shape.Surface, theta []float64) (r
 }
 
 // The method distinct() merges end points that are not separated by a barrier. There is
-// no barrier if, along a straight or a bent line, the density does not fall below e^−½
-// times the lower of the densities at the two points.
+// no barrier if, along a straight line or a bent path, the density stays above e^−½ times
+// the lower of the densities at the two points.
 func (q *search) distinct(ctx context.Context, climbs []*climb) ([]*climb, error) {
 	slices.SortStableFunc(climbs, func(a, b *climb) int { return cmp.Compare(b.Value, a.Value) })
 	var out []*climb

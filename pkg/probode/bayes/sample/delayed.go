@@ -13,16 +13,16 @@ import (
 // DelayedAcceptance updates θ with the Metropolis algorithm in two stages, each with its
 // own Setup. The second setup determines the stationary distribution. The equations are
 // solved with the second setup only for moves that the first, cheaper stage has accepted
-// [Christen & Fox 2005], and for a few checks. The first stage predicts the data at θ′
-// with its own solution. To correct this prediction, the first stage adds the difference
-// between the predictions of the two stages at the current θ,
+// [Christen & Fox 2005], and for a few checks. The first stage predicts the data at θ′ by
+// solving the equations with the first setup. To correct this prediction, the first stage
+// adds the difference between the predictions of the two stages at the current θ,
 //
 //	m*(θ′) = m̃(θ′) + m(θ, ξ) − m̃(θ),
 //
 // where m̃ and m are the predictions with the first and with the second setup. Let p be
 // the posterior density with the second setup, and let p* be the density with the
-// corrected prediction. Let p*′ be the density if the correction is computed at θ′
-// instead of θ. Then
+// corrected prediction. Let p*′ be the density obtained when the correction is computed
+// at θ′ instead of θ. Then
 //
 //	θ′ ~ q(· | θ),   passes with    a(θ, θ′) = min(1, p*(θ′) q(θ|θ′) / p(θ) q(θ′|θ)),
 //	                 accepted with min(1, p(θ′) q(θ|θ′) a(θ′, θ) / p(θ) q(θ′|θ) a(θ, θ′)),
@@ -40,10 +40,10 @@ import (
 // and the draws do not show that this region exists. As a check, the second stage also
 // examines some of the moves that the first stage rejects: one in two during burn-in, and
 // one in sixteen later. Let a be the probability with which plain Metropolis accepts a
-// move. The move counts as lost if the two stages accept it with a probability below
-// a/10. If more than one in 200 of the moves that plain Metropolis would accept are lost,
-// the chain continues with only the second stage. A note in Chains.Notes gives the
-// iteration at which the first stage was switched off.
+// move. The first stage is said to block the move if the two stages accept it with a
+// probability below a/10. If the first stage blocks more than one in 200 of the moves
+// that plain Metropolis would accept, the chain continues with only the second stage. A
+// note in Chains.Notes gives the iteration at which the first stage was switched off.
 //
 // Cost: each draw needs one solve of the first stage. A solve of the second stage is
 // needed if the first stage accepts the move, or if the move is checked.
@@ -52,12 +52,12 @@ import (
 // varies greatly over the posterior, a chain may stay for a long time at a θ with a low
 // density. If R̂ is large because chains stay at one θ for a long time, use a smaller
 // step for the first stage. A note in Chains.Notes gives the fraction of the moves of θ
-// for which no solve of the second stage was needed. Many solves are saved if only a few
-// moves are accepted, as is usual for a random walk in many dimensions or in a curved
-// posterior. In a nearly Gaussian posterior, about half of the default proposals are
-// accepted, and at most half of the solves are saved. For such a posterior, Deterministic
-// is equally efficient. With Noise, each move of ξ also needs one solve of the second
-// stage.
+// for which no solve of the second stage was needed. Many solves of the second stage are
+// avoided if only a few moves are accepted, as is usual for a random walk in many
+// dimensions or in a curved posterior. In a nearly Gaussian posterior, about half of the
+// default proposals are accepted, and at most half of the solves of the second stage are
+// avoided. For such a posterior, Deterministic is equally efficient. With Noise, each
+// move of ξ also needs one solve of the second stage.
 type DelayedAcceptance struct {
 	// First is the setup of the first stage. If First.Method or First.Mesh is nil, that
 	// of the posterior is used. If Second is given, the zero value of First stands for

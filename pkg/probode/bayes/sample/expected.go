@@ -49,7 +49,7 @@ func (s ExpectedLikelihood) Check(d *bayes.Density) error {
 	return noisy(s, d)
 }
 
-// Target returns a Target whose Distribution is NoTarget, because the stationary
+// Target returns the zero Target: its Distribution is NoTarget, because the stationary
 // distribution depends on the proposal.
 func (s ExpectedLikelihood) Target() Target { return Target{} }
 

@@ -34,9 +34,9 @@ import (
 // the solver has no gradient with respect to ξ, or if the noise hardly widens the
 // posterior of θ. If PCNWithinGibbs is used, a note says so.
 //
-// Stationary distribution: p(θ, ξ | Y). Cost: three to six gradients for each draw; if
-// the approximation is good, most draws need one solve and no gradient. The zero value is
-// ready for use.
+// Stationary distribution: p(θ, ξ | Y). Cost: in general, three to six gradients for each
+// draw. If the approximation is good, most draws need only one solve, and no gradient.
+// The zero value is ready for use.
 type Hamiltonian struct {
 	gaussian *gaussian // found by Prepare
 }

@@ -19,9 +19,9 @@ import (
 // The sampler needs the gradient of the log density, computed with the classical
 // solution, ξ = 0.
 //
-// The path of the solver must have derivatives. On a fixed grid these derivatives are
-// obtained by differentiating the equations of the steps. If the solver chooses the steps
-// for every θ separately, the gradient is that for fixed steps.
+// The solver must provide the derivatives of its path. On a fixed grid these derivatives
+// are obtained by differentiating the equations of the steps. If the solver chooses the
+// steps for every θ separately, the gradient is that for fixed steps.
 //
 // Stationary distribution: p₀(θ | Y). Cost: several leapfrog steps for each draw, each
 // with one solve and one gradient. The draws are nearly independent. NUTS is the cheapest

@@ -30,7 +30,7 @@ func (RedrawOnAccept) String() string                 { return "paper" }
 func (s RedrawOnAccept) Proposals() mcmc.Rule         { return s.Proposal }
 func (s RedrawOnAccept) Check(d *bayes.Density) error { return noisy(s, d) }
 
-// Target returns a Target whose Distribution is NoTarget, because the stationary
+// Target returns the zero Target: its Distribution is NoTarget, because the stationary
 // distribution depends on the proposal.
 func (s RedrawOnAccept) Target() Target { return Target{} }
 

@@ -45,9 +45,8 @@ import (
 //
 // Reweight returns an error if the chains do not belong to p, if they already have
 // weights, or if the accurate solver fails at all draws. If ctx is cancelled before all
-// weights are computed, the error is ctx.Err(), and all chains are shortened to the same
-// number of draws. Every remaining draw has a weight, and the chains are as long as this
-// allows.
+// weights are computed, the error is ctx.Err(). All chains are then cut to the same
+// number of draws, so that every remaining draw has a weight.
 func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accurate probode.Setup, workers int) (*mcmc.Chains, error) {
 	if ctx == nil || p == nil || chains == nil {
 		return nil, errors.New("sample: an argument of Reweight is nil: want a context, a Posterior and Chains")
@@ -171,14 +170,14 @@ func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accu
 // the posterior computed with its coarse solver. The draws are then weighted, so that
 // they represent the posterior computed with an accurate solver (see Reweight).
 //
-// Distribution of the weighted draws: p₀(θ | Y) with the accurate solver, if k̂ shows
-// that the weights can be trusted. Cost: the cost of Sampler, and one accurate solve for
-// each distinct θ among the kept draws. The accurate solves use all cores. Use Reweighted
-// if the accurate solver is too slow for a whole chain, and the error of the coarse
-// solver is small. After the run, k̂ shows whether this error was small enough. After the
-// run a short search, which begins at 60 draws from the prior, looks for modes of the
-// accurate posterior. If a mode contains far too few of the draws, a note names this
-// mode.
+// The weighted draws have the distribution p₀(θ | Y) of the accurate solver, provided
+// that k̂ shows that the weights can be trusted. Cost: the cost of Sampler, and one
+// accurate solve for each distinct θ among the kept draws. The accurate solves use all
+// cores. Use Reweighted if the accurate solver is too slow for a whole chain, and the
+// error of the coarse solver is small. After the run, k̂ shows whether this error was
+// small enough. After the run a short search, which begins at 60 draws from the prior,
+// looks for modes of the accurate posterior. If a mode contains far too few of the draws,
+// a note names this mode.
 type Reweighted struct {
 	// Sampler is the sampler that makes the draws; nil stands for Deterministic.
 	Sampler Sampler
@@ -201,13 +200,13 @@ var (
 
 func (s Reweighted) String() string { return s.inner().String() + ", reweighted" }
 
-// Target returns p₀(θ | Y) with the accurate solver.
+// Target returns p₀(θ | Y), computed with the accurate solver.
 func (s Reweighted) Target() Target {
 	return Target{Distribution: Accurate, Setup: orReference(s.Accurate)}
 }
 
-// Proposals returns the rule for the proposals of the field Sampler, or nil if the user
-// has set no rule.
+// Proposals returns the proposal rule of the sampler in the field Sampler, or nil if the
+// user has set no rule.
 func (s Reweighted) Proposals() mcmc.Rule {
 	if a, ok := s.inner().(Proposer); ok {
 		return a.Proposals()

@@ -24,7 +24,7 @@ import (
 //
 // The files contain a description of the run: the method, the step, α, the priors, the
 // equations, the likelihoods, the data, the sampler with its settings, and the starting
-// points of the chains. The files also contain log_density, which is a hash of the
+// points of the chains. The files also contain, under the name log_density, a hash of the
 // densities of the model at some points. With this hash, Store detects differences that
 // the description does not show, such as a different Problem.F. Store returns an error if
 // the files in `dir` have a different description or log_density. A chain can be resumed

@@ -63,8 +63,8 @@ type Settings struct {
 // The data come from the model whose posterior the sampler claims to sample. This model
 // usually contains the numerical solution with the solver's noise. For Deterministic, and
 // for DelayedAcceptance without Noise, the model contains the classical solution. For
-// Reweighted, the model contains the accurate solution. The draws of Reweighted are
-// resampled in proportion to their weights.
+// Reweighted, the data are simulated with the accurate solver. The draws of Reweighted
+// are resampled in proportion to their weights.
 //
 // For each data set, Run draws one chain, which starts at the θ that generated the data.
 // The test shows whether the sampler leaves the posterior invariant, but not whether a

@@ -20,7 +20,7 @@ type Adjuster interface {
 // the curvature. Each step goes to the maximum of a quadratic expansion, subject to the
 // bounds. The length of a step is at most Radius. After a step, Function.Follow corrects
 // the derivatives if it can. The derivatives are computed again if Follow cannot correct
-// them, or if the prediction of the last rise with corrected derivatives was poor.
+// them, or if the corrected derivatives predicted the last rise poorly.
 //
 // If the log density has kinks, a step goes to the maximum of an expansion that contains
 // the kinks. The modes of a density with kinks usually lie at kinks, just as a sample

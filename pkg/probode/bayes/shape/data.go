@@ -31,9 +31,9 @@ type Datum struct {
 // `finer`. Relative differences up to `rounding` are ignored. An observation may have
 // probability 1 at the expected value in `finer`: for example, a count of 0 if the
 // expected count is 0. The contribution of such an observation to D² is |Score ×
-// difference|, the absolute change in its log probability. If an observation with
-// probability 1 has the Score zero, D is infinite unless its two expected values are
-// equal.
+// difference|, the absolute change in its log probability. If an observation has
+// probability 1 and its Score is zero, D is infinite unless the two expected values of
+// the observation are equal.
 func Discrepancy(data []Datum, expected, finer []float64, rounding float64) float64 {
 	var d float64
 	for _, o := range data {

@@ -38,8 +38,8 @@ const flat = 10
 // gradients of the log density at many points, or NaN at points without a gradient. If
 // `gradients` is nil, Laplace uses only the function values(). If the density has kinks,
 // it has no second derivatives, and the Fisher information replaces them. The sum of many
-// kinks is nearly quadratic over a distance of one standard deviation, with a curvature
-// equal to the Fisher information.
+// functions with kinks is nearly quadratic over a distance of one standard deviation, and
+// its curvature is equal to the Fisher information.
 func (p *Point) Laplace(values func([][]float64) ([]float64, error), gradients func([][]float64) ([][]float64, error)) (cov, shape *mat.SymDense, err error) {
 	if p.U != nil {
 		cov, shape = laplace(func(points [][]float64) []float64 {

@@ -89,9 +89,9 @@ func (s *Surface) Smooth(e *bayes.Density) *bayes.Density {
 	return e
 }
 
-// Gradients reports whether the density Smooth(e) has exact gradients. The density must
-// be held (see Density.Hold). A density has exact gradients only if its path has
-// derivatives and ∂f/∂θ is known.
+// Gradients reports whether the density Smooth(e) has exact gradients. The steps of e
+// must be held fixed (see Density.Hold). A density has exact gradients only if its solver
+// provides the derivatives of the path and ∂f/∂θ is known.
 func (s *Surface) Gradients(e *bayes.Density) bool {
 	return s.sloped && s.Smooth(e).Differentiable()
 }

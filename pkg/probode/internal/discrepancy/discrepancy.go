@@ -32,7 +32,8 @@ type Noise struct {
 	back      *probode.LU     // of Γᵀ; nil before the first gradient
 }
 
-// New returns the Noise of a Stepper that has the given Linearizer, f, J and factors of Γ.
+// New returns the Noise of the Stepper that uses the given Linearizer, and that stores
+// the value of f, J and the factors of Γ in the other arguments.
 func New(eval *probode.Linearizer, f []float64, jac *probode.Matrix, lu *probode.LU) *Noise {
 	n := &Noise{eval: eval, f: f, jac: jac, lu: lu}
 	for _, v := range []*[]float64{&n.U, &n.Mu, &n.v, &n.w, &n.x, &n.none} {
@@ -49,7 +50,7 @@ func (n *Noise) Add(dst, xi, scale []float64) {
 	n.jac.AddMul(dst, 1, n.v)
 }
 
-// Set computes u. The factors of Γ must belong to J.
+// Set computes u. The factors of Γ must have been computed from the current J.
 func (n *Noise) Set(xi, scale []float64) {
 	clear(n.U)
 	n.Add(n.U, xi, scale)

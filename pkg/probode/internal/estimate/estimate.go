@@ -4,9 +4,9 @@
 // of the central 68 % interval, or the mean and the standard deviation. For a normal
 // distribution, both definitions give the same centre and the same spread.
 //
-// The centre and the logarithm of the spread s are smooth functions of means over the
-// draws. To first order, the error of each of these estimates is therefore the mean of
-// its influence function over the draws [Hampel 1974]. The standard error of this mean
+// The centre and the logarithm of the spread s are smooth functions of sample means over
+// the draws. To first order, the error of each of these estimates is therefore the mean
+// of its influence function over the draws [Hampel 1974]. The standard error of this mean
 // accounts for the autocorrelation of the chains. The influence functions are
 //
 //	quantiles  (½ − 1{y ≤ q½})/f(q½)          (I(p₊) − I(p₋))/2s,  I(p) = (p − 1{y ≤ q_p})/f(q_p)
@@ -17,16 +17,16 @@
 // difference quotient of nearby quantiles, with the bandwidth of Bofinger (1975).
 //
 // If the level of a quantile falls into a gap between two modes, the quantile is not a
-// smooth function of means. For example, a few draws decide in which of two symmetric
-// modes the median lies. Therefore a second difference quotient is computed from the
-// quantiles at p ± z e, where e is the standard error of the level p, and z is between
-// about 2 and 3. If the two difference quotients differ by more than a factor of two, the
-// second one is used. So a gap between modes increases the standard error of the quantile
-// only if the level of the gap lies between p − 3e and p + 3e.
+// smooth function of sample means. For example, a few draws decide in which of two
+// symmetric modes the median lies. Therefore a second difference quotient is computed
+// from the quantiles at p ± z e, where e is the standard error of the level p, and z is
+// between about 2 and 3. If the two difference quotients differ by more than a factor of
+// two, the second one is used. So a gap between modes increases the standard error of the
+// quantile only if the level of the gap lies between p − 3e and p + 3e.
 //
 // If only a subset of the draws is used, the influence function is zero for all other
-// draws. For draws in the subset, the influence function is divided by the size of the
-// subset as a fraction of all draws.
+// draws. For draws in the subset, the influence function is divided by the fraction of
+// all draws that are in the subset.
 //
 //   - Bofinger, E. (1975). Estimation of a density function using order statistics.
 //     Australian Journal of Statistics 17(1), 1–7.
@@ -280,9 +280,9 @@ func Jumps(x, in [][]float64) bool {
 }
 
 // Stretches divides each chain of x into n parts, and uses only the draws that `in`
-// selects. Stretches returns two numbers for each part. To first order, the mean of the
-// first numbers over all parts is the error of the centre, and the mean of the second
-// numbers is the error of the logarithm of the spread.
+// selects. Stretches returns two numbers for each part, one in `center` and one in `log`.
+// To first order, the mean of the numbers in `center` is the error of the centre, and the
+// mean of the numbers in `log` is the error of the logarithm of the spread.
 func (by Measure) Stretches(x, in [][]float64, n int) (center, log [][]float64) {
 	_, influence := by.part(x, nil, in)
 	return stretches(x, influence, n)
@@ -324,14 +324,14 @@ func stretches(x [][]float64, influence func(c, k int) (center, log float64), n 
 // In the same way, Weighed chooses between two estimates of the logarithm of the spread.
 //
 // The draws x are a subset of all draws, so all.Center and the difference of the centres
-// are correlated. Therefore the standard error of the first estimate of the centre is
-// that of the mean of allCenter − (φ − w φ_w). The standard error of the first estimate
-// of the logarithm of the spread is that of the mean of allLog − (ψ − w ψ_w). Here
-// allCenter and allLog are the results of Stretches for all draws, with one part for each
-// draw that has a weight.
+// are correlated. Therefore the first estimate of the centre has the same standard error
+// as the mean of allCenter − (φ − w φ_w). The first estimate of the logarithm of the
+// spread has the same standard error as the mean of allLog − (ψ − w ψ_w). Here allCenter
+// and allLog are the results of Stretches for all draws, with one part for each draw that
+// has a weight.
 //
-// The standard errors of the second estimates are those of the means of w φ_w and w ψ_w.
-// If the subset x contains all draws, the first and the second estimates are the same.
+// The second estimates have the same standard errors as the means of w φ_w and w ψ_w. If
+// the subset x contains all draws, the first and the second estimates are the same.
 // Suppose that the weights are almost zero in a distant mode. The number of draws in this
 // mode is random, so all.Center and the difference of the centres both have large errors,
 // and the second estimate of the centre is more accurate.

@@ -16,7 +16,7 @@ const (
 // argument h or, if f changes suddenly before t + h, a shorter length. The argument f()
 // writes the value of f(t, x) at the initial state x to dst. The argument `unit` contains
 // the permitted error of each component of the state. Step evaluates f at t, at t + h and
-// at the times t + δ, where δ is h/4, h/16 and so on, down to about 2·10⁻¹⁰ h. Step
+// at the times t + δ, where δ is h/4, h/16 and so on, down to about 2 × 10⁻¹⁰ h. Step
 // misses a pulse that begins and ends between two of these times.
 //
 // Let c be the absolute change of a component of f from t to t + δ, and let C be the

@@ -412,9 +412,9 @@ func (f *file) flush() {
 	f.buf = f.buf[:0]
 }
 
-// Turn is called each time the chain has run for a few milliseconds. If the chain is
-// finished, Turn completes the file; otherwise it saves the state at regular intervals.
-// Turn returns false if there was an error.
+// Turn implements mcmc.Sink: the chain calls Turn every few milliseconds, between two
+// iterations. If the chain is finished, Turn completes the file; otherwise it saves the
+// state at regular intervals. Turn returns false if there was an error.
 func (f *file) Turn(_ *mcmc.Chain, finished bool) bool {
 	switch {
 	case finished:

@@ -62,20 +62,21 @@ type Options struct {
 // all chains were finished before the call, Run returns at once. The process that runs
 // the chain holds a lock on chain-1.lock.
 //
-// If Draws is larger than when the run in dir was started, Run extends that run, whether
-// or not it is finished: Run adds the missing draws, and the files become those of a run
-// with the new number of draws.
+// If Draws is larger than the number with which the run in dir was started, Run extends
+// that run, finished or not. Run adds the missing draws. The files are then the same as
+// after a run that was started with the new number of draws.
 //
 // Run refuses to continue, and changes nothing, if a file is damaged, has another version
 // of the format or does not belong to this package. Run also refuses to continue if the
 // draws in dir were made with other settings, names or fields of Meta, or if another
 // process is working on a chain. Before Run resumes a chain, it computes the log density
-// again (see [Evaluator]) and repeats the last few iterations before the state was saved.
-// The chain continues only if the results agree, bit for bit, with the saved log density
-// and the saved state. A new version of the program can therefore resume a chain begun by
-// an earlier version, provided that both versions compute the same numbers. If a new
-// version resumes a chain, a note in the file names this version. If the results do not
-// agree, Run returns an error, which says whether rounding can explain the difference.
+// again (see [Evaluator]) and repeats the last few iterations that preceded the saved
+// state. The chain continues only if the results agree, bit for bit, with the saved log
+// density and the saved state. A new version of the program can therefore resume a chain
+// begun by an earlier version, provided that both versions compute the same numbers. If a
+// new version resumes a chain, a note in the file names this version. If the results do
+// not agree, Run returns an error, which says whether rounding can explain the
+// difference.
 //
 // Run returns an error if no suitable starting point is found for a chain, if a file
 // cannot be written, or if a setting is out of range. Everything that was saved before

@@ -33,7 +33,7 @@ import (
 // has its original name in the attribute long_name. Numbers are stored in 64 bits,
 // neither rounded nor compressed.
 //
-// The folder appears only once it has been written completely. WriteZarr replaces an
+// The folder does not appear until it has been written completely. WriteZarr replaces an
 // existing folder only if WriteZarr itself wrote that folder, and otherwise returns an
 // error. WriteZarr returns an error if the draws have weights, because ArviZ would ignore
 // them.

@@ -73,8 +73,8 @@ type Event struct {
 	ID   string
 	Time *expr.Node // nil if there is a Trigger
 	// The field Trigger is a condition: the event happens when this condition becomes
-	// true. If the condition is already true at the start, the event happens there only
-	// if the field `Early` has the value Late.
+	// true. If the condition already holds at the start, the event happens at the start
+	// only if the field `Early` is set to the constant Late.
 	Trigger *expr.Node
 	Early   Early
 	After   bool

@@ -48,8 +48,8 @@ func Conditions(of ...*Node) []*Node {
 }
 
 // Comparisons returns the comparisons in expressions, without repetitions. Comparisons
-// inside other comparisons are not included in the list. The expressions must come from
-// one call of Simplified.
+// inside other comparisons are not included in the list. All the expressions must come
+// from the same call of Simplified.
 func Comparisons(of ...*Node) []*Node {
 	var list []*Node
 	seen := map[*Node]bool{}
@@ -68,8 +68,8 @@ func Comparisons(of ...*Node) []*Node {
 	return list
 }
 
-// Replace returns the expressions in the slice `in`, with each node that is a key of the
-// map `by` replaced by the value of this key.
+// Replace returns copies of the expressions in the slice `in`. In these copies, each node
+// n that is a key of the map `by` is replaced by by[n].
 func Replace(in []*Node, by map[*Node]*Node) []*Node {
 	return rebuildAll(in, func(m *Node, args []*Node) *Node {
 		if to := by[m]; to != nil {
