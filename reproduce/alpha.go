@@ -74,7 +74,7 @@ The same ξ is used for all α; ± is the Monte Carlo standard error. Points whe
 		}
 		f.Panels = append(f.Panels, p)
 	}
-	sec.Figure(f, "The curve is flat if the noise has the same order as the error, as for AB1, AB2, AM0, and AM1 solved by Newton's method. For AM2 linearised at the current state, α* grows like h⁻², because the error has order 2 and the noise has order 3. Dotted lines: the values of the paper, in the colours of the methods; methods with equal values share a line.")
+	sec.Figure(f, "The curve is flat if the noise has the same order as the error, as for AB1, AB2, AM0, and AM1 solved by Newton's method. For AM2 linearised at the current state, α* grows like h⁻², because the error has order 2 and the noise has order 3. Dotted lines: the values from the paper, in the colours of the methods; methods with equal values share a line.")
 	header := []string{"method", "linearisation", "paper"}
 	hs := t.distinct("h")
 	for _, h := range hs {

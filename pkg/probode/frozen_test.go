@@ -180,7 +180,7 @@ func TestStrain(t *testing.T) {
 			t.Errorf("%v: strain %.3g at home, %.3g far away; %v, %v", m, here, there, err, err2)
 		}
 	}
-	if _, err := mustSolver(t, riccati(), RungeKutta{}, 0.25, 0).Strain(nil); err == nil || !strings.Contains(err.Error(), "were not chosen for a tolerance") {
+	if _, err := mustSolver(t, riccati(), RungeKutta{}, 0.25, 0).Strain(nil); err == nil || !strings.Contains(err.Error(), "were not chosen to meet a tolerance") {
 		t.Errorf("a uniform grid: error %v", err)
 	}
 }

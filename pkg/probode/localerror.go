@@ -148,7 +148,7 @@ func (s *Solver) localErrors(theta []float64) ([]float64, error) {
 // from an error-controlled run.
 func (s *Solver) Strain(theta []float64) (float64, error) {
 	if s.g.tol == nil {
-		return 0, fmt.Errorf("%s: the steps of the grid (%v) were not chosen for a tolerance", s.p.Title(), s.g)
+		return 0, fmt.Errorf("%s: the steps of the grid (%v) were not chosen to meet a tolerance", s.p.Title(), s.g)
 	}
 	errs, err := newLocalizer(s.inside, s.m, s.g, s.step)
 	if err != nil {

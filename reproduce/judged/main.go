@@ -70,7 +70,7 @@ func run(ctx context.Context, args []string) error {
 // judgeAll examines those problems in a folder for which there is no result yet.
 func judgeAll(ctx context.Context, petab, out, only string, limit time.Duration) error {
 	if petab == "" {
-		return errors.New("the folder of problems is not given: use the flag -petab DIR, or make judged PETAB=DIR")
+		return errors.New("the folder of problems is not given: use the flag -petab DIR, or run `make judged PETAB=DIR`")
 	}
 	files, err := filepath.Glob(filepath.Join(petab, "*", "*.yaml"))
 	if err != nil {

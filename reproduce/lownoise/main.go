@@ -224,7 +224,7 @@ func (s *study) write(out io.Writer) error {
 	best, _ := s.spread(0, nil)
 	limit := make([]float64, len(best))
 	floats.ScaleTo(limit, apart, best)
-	table := fmt.Sprintf("| search | sd of log θ₁, θ₂, θ₃ | sd relative to the first row | searches stuck, of %d |\n|---|---|---|---|\n", len(s.estimates[0]))
+	table := fmt.Sprintf("| search | sd of log θ₁, θ₂, θ₃ | sd relative to the first row | stuck searches (of %d) |\n|---|---|---|---|\n", len(s.estimates[0]))
 	for i, way := range s.searches {
 		sd, stuck := s.spread(i, limit)
 		ratio := floats.DivTo(make([]float64, len(sd)), sd, best)

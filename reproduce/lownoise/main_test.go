@@ -27,7 +27,7 @@ func TestTempering(t *testing.T) {
 	}
 	s.estimates[0] = append(s.estimates[0], s.truth)
 	var b strings.Builder
-	if err := s.write(&b); err != nil || strings.Count(b.String(), "\n") != 4 || !strings.Contains(b.String(), "stuck, of 2") {
+	if err := s.write(&b); err != nil || strings.Count(b.String(), "\n") != 4 || !strings.Contains(b.String(), "stuck searches (of 2)") {
 		t.Errorf("table: %v\n%s", err, &b)
 	}
 }

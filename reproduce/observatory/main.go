@@ -33,7 +33,7 @@ func run(ctx context.Context, args []string) error {
 		questions: questions, remedies: remedies, draws: 1000}
 	fs := flag.NewFlagSet("observatory", flag.ContinueOnError)
 	quick := fs.Bool("quick", false, "run only a few methods on a few problems, which takes seconds")
-	only := fs.String("only", "", "compute only this `part`: cells or answers (default: both parts); page: make only the page, from the existing results")
+	only := fs.String("only", "", "`part` to compute: cells or answers (default: both parts); or page, to make only the page from the existing results")
 	fs.StringVar(&o.out, "out", filepath.Join("reproduce", "out", "observatory"), "`directory` for the results")
 	fs.Uint64Var(&o.seed, "seed", 1, "seed of all random numbers")
 	fs.IntVar(&o.paths, "paths", 64, "`number` of paths in an ensemble, at least 40; if the paths are expensive, this number is reduced to as few as 40")

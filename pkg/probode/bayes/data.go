@@ -175,7 +175,7 @@ func checkText(in *bufio.Reader) error {
 	for _, known := range []struct{ mark, fault string }{
 		{"\xff\xfe", "the file is in UTF-16: want UTF-8"},
 		{"\xfe\xff", "the file is in UTF-16: want UTF-8"},
-		{"\x1f\x8b", "the file is compressed by gzip: decompress it first"},
+		{"\x1f\x8b", "the file is compressed with gzip: decompress it first"},
 		{"PK\x03\x04", "the file is a zip archive, such as a spreadsheet workbook: save the table as a CSV text file"},
 	} {
 		if bytes.HasPrefix(head, []byte(known.mark)) {

@@ -55,7 +55,7 @@ func TestReadCSVErrors(t *testing.T) {
 		{"\xff\xfe" + utf16.String(), "the file is in UTF-16: want UTF-8"},
 		{"\xfe\xff\x00t\x00,", "the file is in UTF-16: want UTF-8"},
 		{utf16.String(), "NUL bytes"},
-		{"\x1f\x8b\x08\x00\x00", "compressed by gzip"},
+		{"\x1f\x8b\x08\x00\x00", "compressed with gzip"},
 		{"PK\x03\x04\x14\x00", "a zip archive"},
 		{"t,y\r1,2\r3,4\r", "the lines end in CR only"},
 		{"\x01\x02\x1b[31mred\x07,\x90\n", `\x01\x02\x1b[31mred\a`},

@@ -145,7 +145,7 @@ type tree struct {
 func (k *NUTS) Init(x []float64, rng *rand.Rand) error {
 	d := len(x)
 	if k.Target == nil || k.Mean != nil && len(k.Mean) != d || k.Cov != nil && k.Cov.SymmetricDim() != d {
-		panic(fmt.Sprintf("mcmc: NUTS runs in %d dimensions: want a Target, and a Mean and a Cov that are nil or have this dimension", d))
+		panic(fmt.Sprintf("mcmc: NUTS needs a Target, and Mean and Cov must be nil or have the dimension of the starting point, %d", d))
 	}
 	if !(k.Accept >= 0 && k.Accept < 1) || k.MaxDepth < 0 || k.MaxDepth > 30 || k.BurnIn < 0 {
 		panic(fmt.Sprintf("mcmc: NUTS has Accept %g, MaxDepth %d and BurnIn %d: want Accept below 1, MaxDepth at most 30, and BurnIn ≥ 0", k.Accept, k.MaxDepth, k.BurnIn))

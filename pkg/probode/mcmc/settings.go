@@ -123,7 +123,7 @@ func (s Settings) WithDefaults() (Settings, error) {
 		}
 	}
 	if len(s.Only) == 0 {
-		return s, errors.New("mcmc: Settings.Only has no elements: want nil for all chains, or the number of at least one chain")
+		return s, errors.New("mcmc: Settings.Only has no elements: want nil for all chains, or a list of one or more chain numbers")
 	}
 	seen := make(map[int]bool, len(s.Only))
 	for _, i := range s.Only {

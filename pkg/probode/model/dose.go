@@ -142,7 +142,7 @@ func (r *modelReader) setByEvents(p *File, m *Model) {
 			}
 			q := p.Params[i]
 			if q.Estimate {
-				e.Where.Failf("event %s sets the estimated parameter %s: let the event set a state instead, with right-hand side 0 and this parameter as its initial value", e.ID, q.ID)
+				e.Where.Failf("event %s sets the estimated parameter %s: add a state with right-hand side 0 and this parameter as its initial value, and let the event set that state", e.ID, q.ID)
 			}
 			if math.IsNaN(q.Nominal) {
 				q.where.Failf("parameter %s is not estimated and has no nominalValue", q.ID)

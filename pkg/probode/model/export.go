@@ -45,7 +45,7 @@ func (p *File) WritePEtab(dir string) (name string, err error) {
 		}
 		for _, o := range m.observables {
 			if o.increase || o.limit != nil {
-				return "", fmt.Errorf("model: observable %s has a key that PEtab does not support, increase or lowerLimit", o.id)
+				return "", fmt.Errorf("model: observable %s has the key increase or lowerLimit, which PEtab does not support", o.id)
 			}
 			if o.distribution != normalNoise && o.distribution != laplaceNoise {
 				return "", fmt.Errorf("model: the distribution of %s is %s: PEtab supports only normal and laplace", o.id, o.distribution)

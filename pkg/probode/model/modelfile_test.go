@@ -94,7 +94,7 @@ func TestModelFileRefused(t *testing.T) {
 		{"name: small", "nam: small", "m.yaml:1: the file has a key nam: want name, time, parameters"},
 		{"odes:", "equations:", "neither the key “odes”"},
 		{"stateId: A", "stateId: k", "m.yaml:12: k appears twice: the first time on line 4"},
-		{"stateId: A", "stateId: t", "m.yaml:12: stateId is t, which stands for the time"},
+		{"stateId: A", "stateId: t", "m.yaml:12: stateId is t, which is reserved for time"},
 		{"stateId: A", "stateId: 2A", `m.yaml:12: stateId is "2A"`},
 		{"stateId: A", "stateId: f", "f is also the name of a function"},
 		{"stateId: A, ", "", "m.yaml:12: an entry has no stateId"},

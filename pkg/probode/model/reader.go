@@ -54,7 +54,7 @@ func (r *modelReader) id(line int, what, v string) string {
 func (r *modelReader) name(n *source.Node, key string) string {
 	v := r.id(n.LineOf(key), key, n.Must("an entry", key))
 	if v == r.time || v == expr.Time {
-		r.Failf(n.LineOf(key), "%s is %s, which stands for the time: use another name", key, v)
+		r.Failf(n.LineOf(key), "%s is %s, which is reserved for time: use another name", key, v)
 	}
 	return v
 }

@@ -253,7 +253,7 @@ func (w *yamlWriter) constants() error {
 		case k.Value == nil && setBy == len(m.conditions):
 			nominal = 0 // never used
 		case k.Value == nil:
-			return fmt.Errorf("%s has no value: not every condition sets it", k.ID)
+			return fmt.Errorf("%s has no value in at least one condition", k.ID)
 		}
 		if !math.IsNaN(nominal) {
 			w.params = append(w.params, Parameter{ID: k.ID, Nominal: nominal})

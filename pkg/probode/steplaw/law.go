@@ -69,13 +69,13 @@ func New(s *probode.Solver, i int, z, theta []float64) (*Law, error) {
 	}
 	refuse := func(why error) error { return fmt.Errorf("%s, %v: %w", p.Title(), s.Method(), why) }
 	if s.Scaling() != probode.ScaleStep {
-		return nil, refuse(errors.New("the noise is Gaussian, because it is scaled by local error estimates and added to the state: use ScaleStep"))
+		return nil, refuse(errors.New("noise scaled by local error estimates is added to the state, so the state after the step is Gaussian: use ScaleStep"))
 	}
 	if err := s.MoveTo(theta); err != nil {
 		return nil, err
 	}
 	if s.Times()[i] == s.Times()[i+1] {
-		return nil, refuse(fmt.Errorf("step %d at t = %g is an event: choose a step of positive length", i, s.Times()[i]))
+		return nil, refuse(fmt.Errorf("step %d at t = %g has length 0, because it stands for an event: choose a step of positive length", i, s.Times()[i]))
 	}
 	stepper, scale, err := s.Stepper(i, z, theta)
 	if err != nil {

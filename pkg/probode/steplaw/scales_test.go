@@ -62,7 +62,7 @@ func TestEvents(t *testing.T) {
 			l, err := steplaw.New(s, i, z, nil)
 			switch begin := i; {
 			case i == 10:
-				if err == nil || !strings.Contains(err.Error(), "is an event") {
+				if err == nil || !strings.Contains(err.Error(), "stands for an event") {
 					t.Errorf("%v: the event: %v", m, err)
 				}
 				continue

@@ -330,7 +330,7 @@ func (f *paths) says(v *View, k int) {
 	}
 	v.say("%d paths with %d steps of h = %.4g. At t = %.4g, %s is %.5g ± %.2g in the paths, %.5g in the classical solution, and %.5g in the accurate one.",
 		e.N, len(e.T)-1, e.Grid.H(0), e.T[i], f.ode.StateName(k), mean, sd, z, z-err)
-	v.say("Over time, the root mean square of the error of the classical solution is %.3g, and that of the spread of the paths is %.3g. The error is at most two standard deviations at %d %% of the times.",
+	v.say("Over all times, the classical solution has a root mean square error of %.3g, and the paths have a root mean square standard deviation of %.3g. The error is at most two standard deviations at %d %% of the times.",
 		rms(f.errs[k]), rms(e.SD[k]), 100*within/(len(e.T)-1))
 	if e.Failed > 0 {
 		v.say("%d paths could not be computed, and all numbers refer to the remaining paths. The first failure: %v.", e.Failed, e.Failure)

@@ -75,7 +75,7 @@ func TestAnswerNamesTheWorstOfEither(t *testing.T) {
 		t.Errorf("warnings %q", a.Warnings())
 	}
 	a = concluded(func(a *assessment) { a.noisy[0].estimates[byQuantiles][1].Spread = 2 })
-	if got, want := a.Answer(), "; the worst parameter is b, whose interval is 2.000 ± 0.022 times the accurate one.\n"; !strings.Contains(got, want) {
+	if got, want := a.Answer(), "; the worst parameter is b, whose interval is 2.000 ± 0.022 times as wide as in the accurate posterior.\n"; !strings.Contains(got, want) {
 		t.Errorf("answer %q, want %q", got, want)
 	}
 	a = concluded(func(a *assessment) { a.noisy[0].estimates[byQuantiles][0].Center = 5 })

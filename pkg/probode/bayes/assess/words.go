@@ -63,11 +63,11 @@ const (
 	worseThanNothing = "worse than nothing"
 	noteWorse        = worseThanNothing + ": the error is %.1f times as large as without a remedy at the same step"
 	noteUndecided    = "undecided"
-	noteSmaller      = "an even smaller step is not known to be accurate enough"
+	noteSmaller      = "the solver's error may matter at a smaller step"
 	noteMoments      = "mean or sd is off"
 	noteFailed       = "%.1f %% of the solves failed"
 	noteUnsound      = "the draws are not reliable: see the warnings"
-	noteNotBetter    = "not known to be better than no remedy at the same step"
+	noteNotBetter    = "may be no better than the solver without a remedy at the same step"
 	noteNotNeeded    = "not needed: at this step the solver is accurate enough without a remedy"
 	noteMissed       = "the draws miss a part of the reference posterior, and weights cannot restore it"
 	noteWeights      = "k̂ = %.2f"
@@ -164,7 +164,7 @@ func (a *Report) sayBound(b *strings.Builder) {
 		those = fmt.Sprintf("%.4g %%", c.covered())
 		most, rest = those+" of the", fmt.Sprintf(" (at all of them, between %.2g and %.2g)", c.Whole[0], c.Whole[1])
 	}
-	fmt.Fprintf(b, "In the region that the chains have visited, the solver's error does not matter up to %s. The chains have not mixed (R̂ up to %.3g), so the posterior is not known. But the log likelihood was compared with the accurate one: at %s %d points, the difference is between %.2g and %.2g%s. However the posterior mass is divided among these %s, no mean is off by more than %.2g sd, no sd by more than %.2g %%, and no probability by more than %.2g.\n",
+	fmt.Fprintf(b, "In the region that the chains have visited, the solver's error does not matter at any of the settings up to %s. The chains have not mixed (R̂ up to %.3g), so the posterior is not known. But the log likelihood was compared with the accurate one: at %s %d points, the difference is between %.2g and %.2g%s. However the posterior mass is divided among these %s, no mean is off by more than %.2g sd, no sd by more than %.2g %%, and no probability by more than %.2g.\n",
 		a.sized(a.Largest), c.RHat, most, c.Points, c.Range[0], c.Range[1], rest, those, c.Shift(), 100*(c.Ratio()-1), c.Probability())
 	if i > 0 && a.Steps[i-1].Bound != nil {
 		next := a.Steps[i-1].Bound
@@ -252,7 +252,7 @@ func (a *Report) sayNext(b *strings.Builder, i int) {
 		if bias, ratio := g.sizes(a.Threshold); bias > ratio {
 			fmt.Fprintf(b, "; the worst parameter is %s, whose median is off by %s", a.Params[k].Name, plusMinus(g.Bias, g.BiasSE, true))
 		} else {
-			fmt.Fprintf(b, "; the worst parameter is %s, whose interval is %s times the accurate one", a.Params[k].Name, plusMinus(g.Ratio, g.RatioSE, false))
+			fmt.Fprintf(b, "; the worst parameter is %s, whose interval is %s times as wide as in the accurate posterior", a.Params[k].Name, plusMinus(g.Ratio, g.RatioSE, false))
 		}
 	}
 	b.WriteString(".\n")
@@ -291,7 +291,7 @@ func (inf *Inference) sayNeeded(j int, name string) string {
 	case !sound(m):
 		return "the chains have not mixed, so the number of draws needed is not known"
 	case e.Gap:
-		return "the median or an end of the interval lies between two modes, and more draws do not make its error smaller"
+		return "the median or an end of the interval lies between two modes, and the error of such a quantile does not shrink with more draws"
 	case e.Draws == 0:
 		return "the chains of the accurate posterior have not mixed"
 	case e.Draws > 100*float64(inf.Draws):

@@ -90,20 +90,20 @@ func (c *Certificate) Answer(threshold float64) string {
 	case certified:
 		fmt.Fprintf(&b, "Certified to first order: with %v no parameter moves by more than %.2g sd of the Gaussian at the mode (D = %.2g, threshold %.3g).\n", c.Setup, m.Bound, m.D, threshold)
 		if m.Where != nil {
-			fmt.Fprintf(&b, "The bound comes from a difference between the two solvers away from the mode: at %s, %s.\n", format4(m.Where), c.difference(m))
+			fmt.Fprintf(&b, "The bound is set by a point away from the mode, where the two solvers differ: at %s, %s.\n", format4(m.Where), c.difference(m))
 		}
 	}
 	if m.D <= 2*limitD {
 		fmt.Fprintf(&b, "The distributions of data that the two solvers predict differ by a total variation of %.2g and a Kullback–Leibler divergence of %.2g.\n", m.TV, m.KL)
 	}
 	if m.Misfit > 0 {
-		fmt.Fprintf(&b, "The residuals are larger than the measurement errors can explain. Together with such residuals, the errors in the derivatives of the solution may move a parameter by another %.2g sd; the bound includes this.\n", m.Misfit)
+		fmt.Fprintf(&b, "The residuals are larger than the measurement errors can explain. When residuals are this large, errors in the derivatives of the solution may move a parameter by another %.2g sd; the bound includes this shift.\n", m.Misfit)
 	}
 	if d := m.OwnD; d <= threshold/10 {
 		fmt.Fprintf(&b, "The reference's own D is %.1g.\n", d)
 	}
 	if m.Unsolved != nil {
-		fmt.Fprintf(&b, "There are points, such as %s, at which neither solver can solve the equations: the density is taken as zero at these points, as in sampling.\n", format4(m.Unsolved))
+		fmt.Fprintf(&b, "There are points, such as %s, at which neither solver can solve the equations: the density is taken to be zero there, as it is during sampling.\n", format4(m.Unsolved))
 	}
 	modes := "1 mode"
 	if n := len(c.Modes); n > 1 {

@@ -56,7 +56,7 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	confidence := flags.Float64("confidence", 0.95, "confidence level of the intervals, at least 0.5 and less than 1; for a verdict, every interval must lie on one side of the threshold")
 	auto := flags.Bool("auto", false, "add draws while the verdict on a step is undecided, up to -budget; the confidence level takes up to four interim analyses into account")
 	budget := flags.String("budget", "", "limit for -auto: a number of `draws` per chain, a time such as 10m, or both, as in 50000,10m; default: eight times the draws of a run without -auto, and 4m to sample the first posterior")
-	minESS := flags.Float64("min-ess", 0, "effective sample size at which a run ends; 0: 4000 or, if -draws is set, the run ends when all draws are made")
+	minESS := flags.Float64("min-ess", 0, "effective sample size at which a run ends; 0: no such limit if -draws is set, otherwise 4000")
 	weighed := flags.Int("weighed", 4000, "for each step, the number of draws at which the equations are also solved by an accurate solver")
 	start := flags.String("start", "", "with -model: begin the searches for modes only at the best end points in this `file`, written by fit -json")
 	workers := flags.Int("workers", 0, "number of chains that run at the same time; 0: one for each processor")

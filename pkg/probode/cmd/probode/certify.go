@@ -54,7 +54,7 @@ func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 	strict := flags.Bool("strict", false, "with -enough: D, and not only the shifts, must be below the threshold")
 	at := flags.String("at", "", "with -model: the point to use instead of searching for modes: nominal, or `name=value,…`; the other parameters have their nominal values")
 	start := flags.String("start", "", "with -model: search for modes only from the best end points in this `file`, written by fit -json")
-	line := flags.String("line", "", "draw the figure of -out: the log-likelihood against this `parameter`, for each solver and for the reference")
+	line := flags.String("line", "", "draw the log-likelihood against this `parameter`, for each solver and for the reference, and write the figure to the file given by -out")
 	page := flags.String("out", "", "with -line: `file` for the figure (.png or .svg)")
 	file := flags.String("json", "", "`file` for the numbers as JSON: see docs/json.md; - means standard output")
 	if err := parseOnly(flags, args, certifyHelp, out); err != nil {

@@ -71,7 +71,7 @@ func solve(ctx context.Context, args []string, out io.Writer) error {
 	flags.StringVar(&s.noise, "noise", "", "`kind` of noise that -alpha scales: local (scaled by the local errors of the steps) or method (the method's own); default: local if -alpha is auto and the method allows it")
 	flags.Uint64Var(&s.seed, "seed", 1, "seed of all random numbers")
 	file := flags.String("out", "", "`file` for the table; default: the terminal")
-	machine := flags.String("json", "", "`file` for the table as JSON: see docs/json.md; - means standard output; without -out, the table is not printed")
+	machine := flags.String("json", "", "`file` for the table as JSON: see docs/json.md; - means standard output; with -json, the text table is written only if -out is set")
 	if err := parseOnly(flags, args, solveHelp, out); err != nil {
 		return err
 	}
@@ -461,7 +461,7 @@ func (s *solution) afterEnd(p *probode.Problem) string {
 	case 1:
 		return fmt.Sprintf("%s at t = %g", name, first)
 	}
-	return fmt.Sprintf("%s at t = %g and %d more", name, first, n-1)
+	return fmt.Sprintf("%s at t = %g, the first of %d events", name, first, n)
 }
 
 // The pattern `repeated` matches the number at the end of the name of a repeated event.

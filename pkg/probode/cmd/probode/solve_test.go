@@ -107,7 +107,7 @@ data: d.csv
 	model := write("m.yaml", text)
 	for args, want := range map[string]string{
 		"":                        "warning: the solution ends at t = 10, before event late at t = 12: set a different end with -span\n",
-		"-span 0,1.5":             "warning: the solution ends at t = 1.5, before event early at t = 2 and 1 more: set a different end with -span\n",
+		"-span 0,1.5":             "warning: the solution ends at t = 1.5, before event early at t = 2, the first of 2 events: set a different end with -span\n",
 		"-span 0,20":              "",
 		"-theta lag=-5":           "",
 		"-span 0,12":              "",
@@ -152,8 +152,8 @@ data: |
   long,6,1
 `)
 	for args, want := range map[string]string{
-		"-condition short": "warning: the solution ends at t = 1, before event d_1 at t = 2 and 3 more: set a different end with -span\n",
-		"-condition long":  "warning: the solution ends at t = 6, before event d_3 at t = 8 and 1 more: set a different end with -span\n",
+		"-condition short": "warning: the solution ends at t = 1, before event d_1 at t = 2, the first of 4 events: set a different end with -span\n",
+		"-condition long":  "warning: the solution ends at t = 6, before event d_3 at t = 8, the first of 2 events: set a different end with -span\n",
 		"-span 0,11":       "",
 	} {
 		if said := stderr(t, func() { table(t, append([]string{"-model", model}, strings.Fields(args)...)...) }); said != want {

@@ -78,7 +78,7 @@ func decodeState(data []byte) (*state, error) {
 		return nil, errors.New("the file does not contain the state of a chain, or is truncated")
 	}
 	if v := binary.LittleEndian.Uint64(data[8:]); v != stateVersion {
-		return nil, fmt.Errorf("the file has version %d of the format, but this program reads version %d", v, stateVersion)
+		return nil, fmt.Errorf("the file uses version %d of the format, but this program reads version %d", v, stateVersion)
 	}
 	if n := binary.LittleEndian.Uint64(data[16:]); n != uint64(len(data)-stateHead-stateFoot) {
 		return nil, fmt.Errorf("the file has %d bytes, but should have %d", len(data)-stateHead-stateFoot, n)

@@ -496,7 +496,7 @@ func TestRunRefusesDamage(t *testing.T) {
 	newer[8]++
 	n := len(newer) - 8
 	binary.LittleEndian.PutUint64(newer[n:], crc64.Checksum(newer[:n], crcTable))
-	refused(t, "a newer state", with(state, string(newer)), s, "the file has version 3 of the format, but this program reads version 2")
+	refused(t, "a newer state", with(state, string(newer)), s, "the file uses version 3 of the format, but this program reads version 2")
 
 	calm := t.TempDir()
 	mustStream(t, calm, s)
@@ -505,7 +505,7 @@ func TestRunRefusesDamage(t *testing.T) {
 		text = text[:strings.Index(text, "# checksum")]
 		return map[string]string{"chain-1.csv": fmt.Sprintf("%s# checksum = %016x\n", text, crc64.Checksum([]byte(text), crcTable))}
 	}
-	refused(t, "newer draws", reseal(strings.Replace(whole, "draws-1", "draws-2", 1)), s, "the file has version 2 of the format, but this program reads version 1")
+	refused(t, "newer draws", reseal(strings.Replace(whole, "draws-1", "draws-2", 1)), s, "the file uses version 2 of the format, but this program reads version 1")
 	refused(t, "one draw less", reseal(whole[:strings.Index(whole, "# warmup_p")-1][:strings.LastIndex(whole[:strings.Index(whole, "# warmup_p")-1], "\n")+1]+whole[strings.Index(whole, "# warmup_p"):]), s, "99 draws, want 100")
 	for i := range 100 {
 		refused(t, fmt.Sprintf("flip %d of a finished chain", i), map[string]string{"chain-1.csv": flip(whole)}, s, "chain-1.csv")

@@ -164,7 +164,7 @@ func checkFormat(key, value string) error {
 		return fmt.Errorf("the first line of the file is %q, want format = %s%d", text.Clip(key+" = "+value), formatPrefix, formatVersion)
 	}
 	if n != formatVersion {
-		return fmt.Errorf("the file has version %d of the format, but this program reads version %d", n, formatVersion)
+		return fmt.Errorf("the file uses version %d of the format, but this program reads version %d", n, formatVersion)
 	}
 	return nil
 }

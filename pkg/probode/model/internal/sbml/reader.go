@@ -38,7 +38,7 @@ func (s *reader) id(e *tree.Element) string {
 	case !expr.IsID(id):
 		s.Failf(e.Line, "id %q: want letters, digits and _, not beginning with a digit", id)
 	case id == expr.Time:
-		s.Failf(e.Line, "<%s> has the id %s, which stands for the time: use another id", e.Name, id)
+		s.Failf(e.Line, "<%s> has the id %s, which is reserved for time: use another id", e.Name, id)
 	}
 	if line, twice := s.ids[id]; twice {
 		s.Failf(e.Line, "id %s appears twice: the first time on line %d", id, line)
