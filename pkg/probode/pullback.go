@@ -21,7 +21,7 @@ type Adjoint struct {
 	// step. Time and Length are used only if Moves is set.
 	Time, Length float64
 
-	// Moves says that event times, and therefore the grid, depend on θ.
+	// Moves states that event times, and therefore the grid, depend on θ.
 	Moves bool
 
 	// Path holds the states of the path, row by row, for methods that need earlier states.
