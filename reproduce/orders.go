@@ -12,7 +12,7 @@ import (
 // The experiment `orders` determines the order of the classical methods (ξ = 0) from
 // their errors at several step sizes. The paper says that linearising f at the current
 // state does not impact the global convergence (§2.4). If this statement of the paper is
-// true, AM-s has the order s+1.
+// true, AM-s has order s+1.
 var orders = experiment{
 	name: "orders", title: "Order of the classical methods", tables: []string{"orders"},
 	compute: computeOrders, section: ordersSection,

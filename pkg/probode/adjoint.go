@@ -131,7 +131,8 @@ func (s *Solver) forwardGradient(g *Gradient, w, times, z, theta, xi []float64) 
 	return s.eventGradient(g.Theta, times, theta)
 }
 
-// eventGradient adds the effect of moving grid points to the gradient dtheta.
+// eventGradient adds to the gradient dtheta the effect of those grid points that move
+// with θ.
 func (s *Solver) eventGradient(dtheta, times, theta []float64) error {
 	if times == nil {
 		return nil

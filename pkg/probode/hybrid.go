@@ -20,7 +20,7 @@ import (
 // p.Hybrid. The function bind() must return a Path for the problem q and the tolerance t,
 // and this Path must be able to solve problems with Triggers. For some values of θ there
 // may be infinitely many events, as in a model of a thermostat without hysteresis. If
-// there are infinitely many events, the Path solves p without p.Hybrid, and provides no
+// there are infinitely many events, the Path ignores p.Hybrid, and provides no
 // derivatives.
 func (p *Problem) BindHybrid(t Tolerance, bind func(q *Problem, t Tolerance) (Path, error)) (Path, error) {
 	plain, hybrid := *p, *p.Hybrid

@@ -97,7 +97,7 @@ type Problem struct {
 	// step costs O(d kl (kl+ku)) instead of O(d³).
 	Band *Bandwidth
 
-	// Autonomous says that f does not depend on t. If Autonomous is true, an implicit
+	// Autonomous states that f does not depend on t. If Autonomous is true, an implicit
 	// multistep method needs one fewer evaluation of f per step.
 	Autonomous bool
 

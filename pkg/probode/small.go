@@ -31,8 +31,8 @@ func inverse2(inv *[4]float64, c float64, j *[4]float64) bool {
 // Let A = cI − J, with the singular values σ₁ ≥ σ₂ ≥ σ₃. The error of a cofactor is about
 // ε‖A‖², so the error of the inverse is about ε‖A‖²/|det A| = εσ₁/(σ₂σ₃) if the
 // determinant is accurate. The error of a stable elimination is ε‖A‖‖A⁻¹‖² = εσ₁/σ₃²,
-// which is at least as large. If `ok` is true, the determinant is accurate, and a stable
-// elimination would not be much more accurate than Inverse3.
+// which is at least as large as εσ₁/(σ₂σ₃). If `ok` is true, the determinant is accurate,
+// and a stable elimination would not be much more accurate than Inverse3.
 func Inverse3(c, j00, j01, j02, j10, j11, j12, j20, j21, j22 float64) (b00, b01, b02, b10, b11, b12, b20, b21, b22 float64, ok bool) {
 	a00, a11, a22 := c-j00, c-j11, c-j22
 	// The off-diagonal elements of cI − J have minus signs, which cancel in a product of

@@ -485,8 +485,9 @@ func (q precision) triples(l Band) json.RawMessage {
 	})
 }
 
-// The method rows() formats a row for each element of x; the function rest() appends the
-// other elements of row i. The argument `size` is about the number of bytes in a row.
+// The method rows() formats one row for each element of x. Row i begins with the element
+// x[i]; the function rest() appends the other elements. The argument `size` is the
+// approximate number of bytes in a row.
 func (q precision) rows(x []float64, size int, rest func(b []byte, i int) []byte) json.RawMessage {
 	b := make([]byte, 0, size*len(x)+2)
 	b = append(b, '[')
@@ -550,8 +551,8 @@ func (k look) icon() string {
 	switch {
 	case k.area:
 		return "rect"
-	// ECharts stretches its own squares and triangles in a legend to the width of a line,
-	// but does not stretch a symbol that is given as an SVG path.
+	// In a legend, ECharts stretches its built-in squares and triangles to the width of a
+	// line's symbol, but does not stretch a symbol that is given as an SVG path.
 	case k.width == 0 && k.marker == Square:
 		return "path://M0 0h10v10h-10z"
 	case k.width == 0 && k.marker == Triangle:

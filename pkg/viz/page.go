@@ -174,9 +174,9 @@ func step(lo, hi float64, n int) float64 {
 	return 10 * unit
 }
 
-// The method ticks() returns the ticks of an axis from lo to hi. At most about n of these
-// ticks have labels. A logarithmic axis may also have unlabelled ticks between the
-// labelled ones.
+// The method ticks() returns the ticks of an axis from lo to hi. No more than roughly n
+// of these ticks have labels. A logarithmic axis may also have unlabelled ticks between
+// the labelled ones.
 func (a Axis) ticks(lo, hi float64, n int) []plot.Tick {
 	if a.Log && math.Log10(hi)-math.Log10(lo) >= 0.7 { // linear ticks suit a range shorter than from 1 to 5
 		return logTicks(lo, hi, n)

@@ -185,8 +185,8 @@ func (p *page) tiles(c draw.Canvas) (plots [][]*plot.Plot, canvases [][]draw.Can
 	return plots, canvases
 }
 
-// The method plot() returns panel i as a plot. The horizontal axis has at most about nx
-// labelled ticks, and the vertical axis at most about ny.
+// The method plot() returns panel i as a plot. The horizontal axis has no more than
+// roughly nx labelled ticks, and the vertical axis no more than roughly ny.
 func (p *page) plot(i, nx, ny int) *plot.Plot {
 	panel, lim := p.Panels[i], p.limits[i]
 	q := plot.New()
@@ -228,7 +228,7 @@ func (grid) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// The type `layers` draws the layers of a panel.
+// The type `layers` holds the layers of a panel, and draws them in a plot.
 type layers struct {
 	panel Panel
 	lim   box

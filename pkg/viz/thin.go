@@ -17,12 +17,12 @@ const tolerance = 0.3 // pixels
 // horizontal pixel.
 const maxRun = 2400
 
-// maxMarkers is the largest number of markers of one layer. ECharts is slow with more.
+// maxMarkers is the largest number of markers in one layer. ECharts is slow with more.
 const maxMarkers = 6000
 
 // If a chart has too many vertices, only every kth path and every kth point is drawn. The
-// function thinning() returns a k for which the chart has at most about maxVertices
-// vertices.
+// function thinning() returns a k for which the chart has no more than roughly
+// maxVertices vertices.
 func thinning(ps []*page) int {
 	total := 0
 	for _, p := range ps {
@@ -113,8 +113,9 @@ func nth(x []float64, k int) []float64 {
 	return y
 }
 
-// The function thin() shortens a very long curve. From each group of neighbouring values
-// the smallest and the largest are kept, so no spike is lost.
+// The function thin() reduces the number of points of a curve that has very many points.
+// From each group of neighbouring values the smallest and the largest are kept, so no
+// spike is lost.
 func thin(x, y []float64) (tx, ty []float64) {
 	if len(x) <= maxRun {
 		return x, y
@@ -136,8 +137,8 @@ func thin(x, y []float64) (tx, ty []float64) {
 	return tx, ty
 }
 
-// The method thin() shortens a very long band: each group of neighbouring values is
-// replaced by the range that they cover.
+// The method thin() reduces the number of values of a band that has very many values:
+// each group of neighbouring values is replaced by the range that they cover.
 func (b Band) thin() Band {
 	if len(b.X) <= maxRun {
 		return b

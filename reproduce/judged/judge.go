@@ -266,8 +266,8 @@ func (b *byMethod) unused() bool {
 }
 
 // The method certify() searches for the loosest tolerance that can be certified. The
-// method tries only tolerances at which D is below the threshold. The search stops when
-// the fraction `until` of the time budget has been used.
+// method considers only tolerances at which D is below the threshold. The search stops
+// when the fraction `until` of the time budget has been used.
 func (b *byMethod) certify(p *model.File, theta []float64, clock *budget, until float64) {
 	ctx, cancel := clock.until(until)
 	defer cancel()

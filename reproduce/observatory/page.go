@@ -104,8 +104,8 @@ func rulesTable(standings []standing) string {
 }
 
 // The function honesty() draws two panels with a curve for each rule. The left panel
-// shows the coverage. The right panel shows the root mean square of the standardised
-// errors in each cell, in increasing order.
+// shows the coverage. The right panel shows, for each cell, the root mean square of the
+// standardised errors. The cells are sorted by this value.
 func honesty(standings []standing) (string, error) {
 	coverage := viz.Panel{Title: "coverage, all cells", X: viz.Axis{Label: "stated", Min: 0.4, Max: 1}, Y: viz.Axis{Label: "observed at other parameters", Min: 0.2, Max: 1}}
 	square := viz.Panel{Title: "standardised error, sorted", X: viz.Axis{Label: "share of cells", Min: 0, Max: 1}, Y: viz.Axis{Label: "root mean square (1 is honest)", Log: true, Min: 0.03, Max: 40}}
@@ -232,7 +232,7 @@ func cellsTable(rows []row) string {
 }
 
 // The page has a table with a row for each answer. The method cells() returns the
-// contents of the row for a.
+// contents of the row for the answer a.
 func (a *answer) cells() []string {
 	line := []string{a.Question, fmt.Sprintf("%.4g", a.Step), a.Remedy}
 	if a.Status != "ok" {

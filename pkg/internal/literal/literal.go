@@ -15,7 +15,7 @@ import (
 // sorted, and numbers have all their digits. The text of a value is the same in every
 // process, so programs can compare settings by comparing their texts. For a function, the
 // text is its name, so two closures made from the same function literal have the same
-// text. Two channels of the same type also have the same text.
+// text. All channels of the same type have the same text.
 func Of(v any) string {
 	w := new(writer)
 	w.write(reflect.ValueOf(v), true, nil)

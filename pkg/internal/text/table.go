@@ -39,8 +39,9 @@ func Table(rows [][]string, left func(column int) bool) string {
 	return b.String()
 }
 
-// First reports whether a column is the first one. Use First for tables with a column of
-// names followed by columns of numbers.
+// First returns true for the first column of a table, which has the index 0, and false
+// for all other columns. Use First for tables with a column of names followed by columns
+// of numbers.
 func First(column int) bool { return column == 0 }
 
 // Width returns the width of s in a terminal, in characters.

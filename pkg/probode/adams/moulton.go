@@ -47,11 +47,11 @@ type Linearization int
 
 const (
 	// Newton solves the equation by Newton's method, starting at Zᵢ. The matrices Γ and J
-	// in the covariance of the noise are evaluated at Zᵢ. Newton is the default because
-	// it is the only choice with order s+1 for every s that is also stable on stiff
-	// problems. Current has a lower order for s ≥ 2. Predictor linearises at the state
-	// that an explicit step predicts, and is not stable on stiff problems. Newton costs
-	// two to three times as much as Current or Predictor.
+	// in the covariance of the noise are evaluated at Zᵢ. Newton is the default, because
+	// no other choice both has order s+1 for every s and is stable on stiff problems.
+	// Current has a lower order for s ≥ 2. Predictor linearises at the state that an
+	// explicit step predicts, and is not stable on stiff problems. Newton costs two to
+	// three times as much as Current or Predictor.
 	Newton Linearization = iota
 
 	// Current linearises f once in each step, at Zᵢ, as in [T18, §2.4]. The remainder of
@@ -279,8 +279,8 @@ func (a *moulton) residual(dst, z, fz []float64) {
 // An update is halved until it brings r closer to zero. The size of the next update,
 // computed with the same Γ, is the measure of how far r is from zero [Deuflhard 2004,
 // §3.3]. The halving prevents the iteration from ending at a distant root. If no halving
-// is needed, it costs one linear solve to test an update. The iteration often ends with
-// the update that was computed for this test, which saves a factorisation.
+// is needed, testing an update costs one linear solve. The iteration often ends with the
+// update that was computed for this test, which saves a factorisation.
 func (a *moulton) solveNewton(next, theta, xi, scale []float64) error {
 	if xi != nil {
 		a.noise.Set(xi, scale)
@@ -454,7 +454,8 @@ func (a *moulton) Differentiate(dnext []float64, i int, x, next, theta, xi, scal
 	return nil
 }
 
-// differentiateNewton computes derivatives of the solution of r(z) = 0, and of the noise.
+// differentiateNewton computes the derivatives of the solution of r(z) = 0, and adds the
+// derivatives of the noise.
 func (a *moulton) differentiateNewton(dnext []float64, i int, x, next, theta, xi, scale []float64, tg *probode.Tangents) error {
 	s := a.slopes
 	clear(dnext[:tg.M*a.d])
@@ -578,7 +579,8 @@ func (a *moulton) reverseNoise(to *probode.Adjoint, i int, x, theta, xi, scale [
 	return nil
 }
 
-// reverseOnce propagates gradients back through one update from the centre c.
+// reverseOnce propagates gradients back through a step that is linearised at the centre
+// c.
 func (a *moulton) reverseOnce(to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) error {
 	b, mu := a.transpose, a.noise.Mu
 	copy(a.c, x)

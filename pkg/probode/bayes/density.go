@@ -99,8 +99,9 @@ func (e *Density) Constrain(theta, u []float64) float64 {
 		// rounded to an end of the support where the density is infinite. For example, θ
 		// is rounded to the upper end of a bounded support for u > 37.4. A chain could
 		// never leave a point with an infinite density. To keep chains away from such
-		// points, the result is −∞. This ignores the probability mass within a relative
-		// distance of 1e-16 of an end of the support (see Distribution.LogProb).
+		// points, the result is −∞. The probability mass that is closer to an end of the
+		// support than a relative distance of 1e-16 is thereby ignored (see
+		// Distribution.LogProb).
 		return math.Inf(-1)
 	}
 	return lp
@@ -198,8 +199,8 @@ func (r *Part) describe(theta []float64) string {
 func (e *Density) Err() error { return e.fault }
 
 // Bind binds the density to ctx until the returned function `release` is called. While
-// the density is bound, every solve stops soon after ctx is done, and returns the error
-// of ctx.
+// the density is bound to ctx, each solution of the equations stops soon after ctx is
+// done, and returns the error of ctx.
 func (e *Density) Bind(ctx context.Context) (release func()) {
 	before := e.ctx
 	e.ctx, e.broken = ctx, false

@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// A differ uses central differences to compute directional derivatives of the values that
-// the function Observe writes. A differ holds the workspace for these derivatives.
+// The type `differ` computes directional derivatives of the values that the function
+// Observe writes, by central differences. The fields hold the workspace for these
+// derivatives.
 type differ struct {
 	up, down, last, best, kept []float64
 }

@@ -54,7 +54,7 @@ func (Binomial) Information(dst []float64, m float64, own []float64) bool {
 
 // Let s = (ν + 1)(ν + 3), and let ψ₁ be the trigamma function. Information computes the
 // Fisher information, which is (ν+1)²/(sσ²) for m, 2ν(ν+1)/(sσ²) for σ, −2/(sσ) for the
-// pair of ν and σ, and
+// pair (ν, σ), and
 //
 //	¼ (ψ₁(ν/2) − ψ₁((ν+1)/2)) − (ν+5)/(2νs)
 //

@@ -47,8 +47,8 @@ type Modes struct {
 	Modes []*Mode
 
 	// Searches is the number of searches, and Once is the number of modes in which only
-	// one search ended. If more searches were made, a fraction of about Once/Searches of
-	// them would end in new modes; see Missed and Doubtful.
+	// one search ended. If more searches were made, the fraction that would end in new
+	// modes is about Once/Searches; see Missed and Doubtful.
 	Searches, Once int
 
 	// Ends holds, for each search that began at a point of modes.Settings.From, the index
@@ -122,6 +122,6 @@ func (m *Modes) Unnoticed() string {
 // Doubtful reports whether some modes have probably not been found. The result is true if
 // more than a tenth of the searches ended in modes that no other search reached. In that
 // case, about the same fraction of further searches would end in new modes [Good 1953].
-// The result is also true if the equations could be solved at fewer than half of the
+// Doubtful also returns true if the equations could be solved at fewer than half of the
 // draws from the prior.
 func (m *Modes) Doubtful() bool { return 10*m.Once > m.Searches || 2*m.Solved < m.Tried }

@@ -27,9 +27,9 @@ type Prediction struct {
 
 // Quantiles returns a quantile of the new observations of column k for each time. The
 // argument `prob` is the level of the quantile, such as 0.5 for the median. A new
-// observation is NaN if its expected value is not allowed, such as a negative mean of a
-// Poisson distribution. Observations that are NaN are left out; if none remain, the
-// quantile is NaN.
+// observation is NaN if its expected value is not allowed, for example if the mean of a
+// Poisson distribution is negative. Observations that are NaN are left out; if none
+// remain, the quantile is NaN.
 func (q *Prediction) Quantiles(k int, prob float64) []float64 {
 	draws := q.Y
 	if len(draws) == 0 {

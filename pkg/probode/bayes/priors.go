@@ -14,13 +14,13 @@ import (
 // others. You can define further distributions with the methods LogProb and Quantile.
 type Distribution interface {
 	// LogProb returns the log density at x, or −Inf outside the support. The density may
-	// be infinite at an end of the support, as for Beta(½, ½). A chain never visits a
-	// point that is rounded to an end of the support, so the probability of these points
-	// is lost. If the end is at zero, nothing is lost, because floating-point numbers
-	// close to zero are not rounded to zero. Suppose that the interval within a relative
-	// distance q of the end has a probability of order qᵇ. The lost probability is then
-	// of order (1e-16)ᵇ. For b = ½ the lost probability is 1e-8, but for b = 0.1 it is
-	// 2.5 %.
+	// be infinite at an end of the support, as for Beta(½, ½). A point very close to an
+	// end of the support is rounded to this end. A chain never visits such points, so the
+	// draws lack the probability of these points. If the end is at zero, no probability
+	// is lost, because floating-point numbers close to zero are not rounded to zero.
+	// Suppose that the points within a relative distance q of the end have a probability
+	// of order qᵇ. The lost probability is then of order (1e-16)ᵇ. For b = ½ the lost
+	// probability is 1e-8, but for b = 0.1 it is 2.5 %.
 	LogProb(x float64) float64
 	// Quantile returns the number x such that a draw from the distribution is below x
 	// with probability p. The argument p is in [0, 1]. The support is [Quantile(0),

@@ -40,7 +40,7 @@ func (c *calibrator) scan(ctx context.Context) (*scan, error) {
 		e, err := c.evaluate(ctx, a, max(4, min(100, c.s.Paths/10)))
 		return point{a, e.score}, e.width, err
 	}
-	// The sign of `width` shows whether the maximum lies at a smaller or at a larger α.
+	// The sign of `width` shows whether the maximum lies below or above the current α.
 	// The score alone does not show on which side the maximum lies if the noise is below
 	// the rounding errors of the path, or if no path can be computed.
 	const most = 94 * perDecade // to 1e100, and 1e-100
@@ -85,7 +85,8 @@ type optimum struct {
 
 // A parabola interpolates the logarithms of the variances as functions of log α. The
 // parabola passes through the three values at −δ, 0 and δ. Outside the interval [−δ, δ]
-// the parabola is replaced by the straight line through the two nearest values.
+// the parabola is replaced by two straight lines: on the left by the line through the
+// values at −δ and 0, and on the right by the line through the values at 0 and δ.
 type parabola struct {
 	delta            float64
 	left, mid, right []float64

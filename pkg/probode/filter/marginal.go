@@ -180,11 +180,11 @@ func (m *Marginal) both(theta []float64, alpha float64, settled func(x []float64
 		return 0, fmt.Errorf("filter: with the diffusion %g, the squared residuals are %.2g in units of the diffusion, above the limit of %g, so rounding errors dominate the result of DALTON: use a larger diffusion, or Fenrir", alpha, square, limit)
 	}
 	extra -= floats.Sum(run.square)/alpha/2 + run.volume()
-	// If both filters used the same linearisation, no likelihood could exceed that of
+	// If both filters used the same linearisation, the likelihood would be largest for
 	// data that are equal to their predictions. Because the linearisations differ, the
-	// computed likelihood of the observed data may be slightly above this limit. If the
-	// computed likelihood is far above the limit, the first filter has diverged, and the
-	// result has no meaning.
+	// computed likelihood of the observed data may be slightly above this maximum. If the
+	// computed likelihood is far above the maximum, the first filter has diverged, and
+	// the result has no meaning.
 	if m.fit+extra > float64(m.values) {
 		return 0, fmt.Errorf("filter: the two filters of DALTON disagree: the computed likelihood of %d data values exceeds the likelihood for perfect predictions by a factor of e^%.3g, which is impossible; use a smaller step, or Fenrir", m.values, m.fit+extra)
 	}

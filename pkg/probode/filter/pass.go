@@ -179,9 +179,9 @@ func (s *recording) keep(i int, h float64, x []float64) error {
 	return nil
 }
 
-// The method finish() applies events at the end of the span. No step of the solver
-// follows these events, so the solver does not restart the filter after them. The
-// argument `path` holds the states at the grid points.
+// The method finish() applies events at the end of the span. The solver takes no step
+// after these events, so the solver does not restart the filter there. The argument
+// `path` holds the states at the grid points.
 func (s *recording) finish(path, theta []float64) error {
 	end := len(s.g.Times()) - 1
 	if s.last == end {
@@ -244,10 +244,12 @@ func (s *recording) pastEvent(t float64, x, theta []float64) error {
 	return nil
 }
 
-// The method slopes() computes, by central differences, the derivatives of the
-// coordinates after the events at time t with respect to each component of the state
-// before the events. For a component whose value is certain, the result contains nil. The
-// argument x is the state after the events.
+// The events at time t change the state. The method slopes() computes how the coordinates
+// after the events depend on the state before the events. For each component of the state
+// before the events, the result contains the derivatives of all coordinates with respect
+// to this component. The derivatives are computed by central differences. For a component
+// whose value is certain, the result contains nil. The argument x is the state after the
+// events.
 func (s *recording) slopes(t float64, x, theta []float64) ([][]float64, error) {
 	before := append([]float64(nil), s.x...)
 	s.state(before)

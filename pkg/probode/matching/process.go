@@ -23,9 +23,9 @@ type Settings struct {
 	// at which the derivative x′ is matched with f.
 	Between int
 
-	// Mismatch is the variance γ that is allowed for x′ − f in addition to the
-	// uncertainty of the process itself, as in [D13] and [W19]. If Mismatch is zero, x′
-	// must be equal to f at all points, as in [Y21].
+	// Mismatch is the variance γ that x′ − f may have in addition to the uncertainty of
+	// the process itself, as in [D13] and [W19]. If Mismatch is zero, x′ must be equal to
+	// f at all points, as in [Y21].
 	Mismatch float64
 
 	// Temper is β ≥ 1: the densities of the process and of x′ − f are raised to the power

@@ -143,9 +143,9 @@ type Kernel interface {
 	// Stats returns the counts of moves since Init.
 	Stats() Stats
 
-	// State stores everything that Step and Position depend on in the Archive `a`. If `a`
-	// is open for reading, State instead restores these values, in a kernel made with the
-	// same arguments. State is called between iterations.
+	// State stores in the Archive `a` everything on which Step and Position depend. If
+	// `a` is open for reading, State instead restores these values, in a kernel made with
+	// the same arguments. State is called between iterations.
 	State(a *Archive)
 }
 
@@ -187,7 +187,7 @@ type Proposal interface {
 	// position for several iterations, Observe receives this position several times.
 	Observe(x []float64, probability float64)
 
-	// State stores everything that the proposal has learned in the Archive `a`. If `a` is
+	// State stores in the Archive `a` everything that the proposal has learned. If `a` is
 	// open for reading, State instead restores these values.
 	State(a *Archive)
 }

@@ -22,8 +22,8 @@ import (
 //
 // If ctx is done before the run has finished, Run returns ctx.Err() and the draws so far.
 // The chains of an interrupted run are cut to the length of the shortest chain, which may
-// be zero. The draws that remain are the first draws of an uninterrupted run with the
-// same settings.
+// be zero. The draws that are kept are identical to the first draws of an uninterrupted
+// run with the same settings.
 //
 // Run returns an error and no chains if Start is nil, if a count is out of range, or if
 // no suitable starting point is found for a chain. If Progress or a kernel panics or

@@ -203,10 +203,10 @@ func (c *Chains) warnApart(warn func(string, ...any), warned ...[]bool) {
 // distance from the bound. If all draws are equal, the share is 0.
 //
 // The draws of a narrow mode inside the range do not count, because few of them are close
-// to the extreme value. For a Gaussian mode whose smallest draw is 3 standard deviations
-// below the mean, the 5 % quantile of the distances from that draw is 0.45 times the
-// median distance. If the density does not vanish at the end of the range, the 5 %
-// quantile is at most 0.1 times the median distance.
+// to the extreme value. For example, let the mode be Gaussian, and let its smallest draw
+// be 3 standard deviations below its mean. The 5 % quantile of the distances from the
+// smallest draw is then 0.45 times the median distance. If the density does not vanish at
+// the end of the range, the 5 % quantile is at most 0.1 times the median distance.
 func pileUp(x []float64) (end, share float64) {
 	const inside = 0.3
 	if !vector.Finite(x) || len(x) < 100 {

@@ -214,9 +214,9 @@ func (l *learner) rebase(w *whitening, cov mat.Symmetric) {
 }
 
 // The method correct() multiplies a factor L by the Cholesky factor of an estimated
-// covariance of the whitened draws. The standard deviations of this covariance are the
-// elements of the argument `scales`. The correlations of this covariance are the sample
-// correlations of the window, multiplied by the argument `weight`.
+// covariance of the whitened draws. In this covariance matrix, the standard deviations
+// are the elements of the argument `scales`. The correlations are the sample correlations
+// of the window, multiplied by the argument `weight`.
 func (l *learner) correct(factor *mat.TriDense, scales []float64, weight float64) {
 	d := len(scales)
 	cov := mat.NewSymDense(d, nil)

@@ -239,9 +239,9 @@ func (b *bdf) gammaOf(k int) float64 {
 
 // The polynomial through the last n states is extrapolated to t_{i+1}. The method
 // polynomial() returns the weight of each of these states in the result. The weight of
-// state j is ∏ s_m/(s_m − s_j) over all m ≠ j, where s are the nodes. The weights for n
-// are computed from those for n − 1, and are stored, because a step uses several values
-// of n.
+// state j is ∏ s_m/(s_m − s_j) over all m ≠ j, where the s_m are the nodes. The weights
+// for n are computed from those for n − 1, and are stored, because a step uses several
+// values of n.
 func (b *bdf) polynomial(n int) *[bdfWindow]float64 {
 	for ; b.rows < n; b.rows++ {
 		m := b.rows + 1
@@ -360,10 +360,10 @@ func (b *bdf) equal() float64 {
 // solveEquation sets z to Z_{i+1} − ψ without noise. The iteration starts from the value
 // extrapolated from past states, because the Jacobian at this value is nearly the same as
 // at the solution. If the iteration fails, it starts again from the current state x. If a
-// component changes its sign between x and the extrapolated value, the iteration starts
-// from x at once. Otherwise it could converge to a second solution of the equation, in
-// which a concentration, for example, is negative. In Robertson's problem a path with a
-// negative concentration diverges.
+// component changes sign between x and the extrapolated value, the iteration starts from
+// x instead. Otherwise the iteration could converge to a second solution of the equation,
+// in which a concentration, for example, is negative. In Robertson's problem a path with
+// a negative concentration diverges.
 func (b *bdf) solveEquation(i int, x, theta []float64) error {
 	b.from = b.forecast(b.ahead, i, b.k+1)
 	same := true
@@ -430,9 +430,10 @@ func (b *bdf) LocalError(dst []float64, i int, x, next, theta []float64) error {
 	return nil
 }
 
-// The method doubled() uses step doubling to estimate the error of a starting step. The
-// embedded formula of Radau5 has only order 3, so its error estimate would be larger than
-// the error of any later step. Noise scaled by this estimate would be too large.
+// The method doubled() uses step doubling to estimate the error of a starting step. A
+// starting step is a step of Radau5, whose embedded formula has only order 3. The error
+// estimate of this formula would be larger than the errors of all later steps, and noise
+// scaled by this estimate would be too large.
 func (b *bdf) doubled(dst []float64, i int, x, next, theta []float64) error {
 	if b.doubling == nil {
 		step, err := probode.Doubled{Method: Radau{}}.Stepper(b.p, b.g)

@@ -223,8 +223,9 @@ func (s *implicit) collect(r, f, z []float64) {
 }
 
 // The method norms() returns two norms of the update u. The first norm is the largest
-// ratio of an element of |u| to the size of the same component of the state. The second
-// norm is the largest element of |u|, divided by the size of the largest component.
+// ratio of a component of |u| to the size of the corresponding component of the state.
+// The second norm is the largest component of |u|, divided by the size of the largest
+// component of the state.
 func (s *implicit) norms(u, z, x []float64) (each, all float64) {
 	top := 0x1p-940 // below this, rounding errors of numbers ten digits smaller underflow
 	// The function max() would be much slower than these comparisons, because it treats

@@ -183,9 +183,9 @@ func (g *generator) jump(b *strings.Builder, jumps []equations.Jump) {
 }
 
 // The method gradient() returns statements that differentiate a weighted sum of
-// expressions. The statements add the derivatives with respect to the parameters to the
-// slice dtheta. The argument `dx` is the name of the slice to which the statements add
-// the derivatives with respect to the states. The statements return the derivative with
+// expressions. The statements compute the derivatives with respect to the parameters, and
+// add these to the slice dtheta. The derivatives with respect to the states are added to
+// the slice whose name is the argument `dx`. The statements return the derivative with
 // respect to t. If the argument `check` is true and a derivative is NaN, the statements
 // add nothing and return NaN.
 func (g *generator) gradient(of []*expr.Node, weight, dx string, check bool) string {

@@ -9,13 +9,13 @@ import (
 )
 
 // A measured increase, such as the number of cases since the last report, is the
-// difference of two values of a formula. From the value at each measurement, the value at
-// the previous measurement is subtracted. For the first measurement, the value at the
-// start is subtracted. An additional state holds the previous value. This state is
-// constant between measurements, and an event just after each measurement sets it to the
-// value of the formula. If the model has events, another event stores the value of the
-// formula at the start. This additional event follows all other events at the start, so
-// that a dose at the start does not count as part of the first increase.
+// difference of two values of a formula. The value at the previous measurement is
+// subtracted from the value at each measurement. From the value at the first measurement,
+// the value at the start is subtracted. An additional state holds the previous value.
+// This state is constant between measurements, and an event just after each measurement
+// sets it to the value of the formula. If the model has events, another event stores the
+// value of the formula at the start. This additional event follows all other events at
+// the start, so that a dose at the start does not count as part of the first increase.
 
 // The method increase() replaces a formula by its increase since the previous
 // measurement.

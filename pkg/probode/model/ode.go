@@ -448,7 +448,7 @@ type program struct {
 	pool sync.Pool
 }
 
-// A machine is the memory that one goroutine needs to evaluate a program.
+// A machine holds a program, and the memory that one goroutine needs to evaluate it.
 type machine struct {
 	*expr.Program
 	in, out []float64
@@ -527,8 +527,8 @@ func (s *scatter) eval(vector, matrix []float64, t float64, x, theta []float64) 
 	s.pool.Put(m)
 }
 
-// After a call of the method within(), searches for steady states of c stop when ctx is
-// done.
+// After a call of the method within(), each search for a steady state of c stops when ctx
+// is done.
 func (c *compiledInstance) within(ctx context.Context) {
 	c.end.within(ctx)
 	if c.pre != nil {

@@ -167,7 +167,8 @@ type paramSource struct {
 // bayes. The data at finite times form the first experiment, and the data at the steady
 // state form the second. An experiment without data is omitted. The parameters whose
 // indices are in the argument `free` are unknown; theta contains the values of the other
-// parameters. The result `places` contains the place of each row of the experiment.
+// parameters. The result `places` says where the expected value of each row of the
+// experiment is stored.
 //
 // If the argument `likelihood` is true, each unknown parameter of a distribution has a
 // column, even if it is a parameter of the model. The value of the parameter can be read

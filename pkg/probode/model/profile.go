@@ -133,10 +133,10 @@ func (p *File) Profiles(ctx context.Context, ends []Optimum, level float64, s Fi
 	}
 }
 
-// The method sides() computes both sides of each profile, until ctx is done. The argument
-// `from` contains the coordinates of the optimum. If the argument `restart` is true, the
-// method stops when a point on a profile has a higher log-likelihood than the optimum.
-// The error is then a *higherError, and some sides may be missing.
+// The method sides() computes both sides of each profile, but stops early if ctx is done.
+// The argument `from` contains the coordinates of the optimum. If the argument `restart`
+// is true, the method stops when a point on a profile has a higher log-likelihood than
+// the optimum. The error is then a *higherError, and some sides may be missing.
 func (f *fitting) sides(ctx context.Context, from []float64, threshold float64, restart bool) ([]side, error) {
 	sides := make([]side, 2*len(f.free))
 	for i := range sides {
@@ -207,8 +207,8 @@ func (f *fitting) extend(ctx context.Context, sides []side, from []float64, best
 	return nil
 }
 
-// If the side t ends farther from the optimum than the side s, the method join() extends
-// s to the end of t.
+// If the side t reaches farther from the optimum than the side s, the method join()
+// extends s by the farther part of t.
 func (s *side) join(t side, k int, sign float64) {
 	if !(sign*(t.end-s.end) > 0) {
 		return

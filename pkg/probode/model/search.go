@@ -34,10 +34,10 @@ const (
 	// below fineRise. A search has converged if Optimum.Left is at most the constant
 	// `short` and Optimum.Slope is at most flatSlope.
 	rise, fineRise, short, flatSlope = 1e-4, 1e-9, 1e-6, 1e-2
-	// A search is refined only if its log-likelihood is less than `reach` below the best
-	// one. If the difference is larger than nearBest, the constant `few` limits the
-	// number of further iterations. A few iterations are enough at an optimum, but not on
-	// a long ridge.
+	// A search is refined only if its log-likelihood is less than `reach` below the
+	// highest log-likelihood of all searches. If the difference is larger than nearBest,
+	// the constant `few` limits the number of further iterations. A few iterations are
+	// enough at an optimum, but not on a long ridge.
 	nearBest, few, reach = 2, 20, 20
 	// A measurement counts as equal to the value of the model if the absolute residual is
 	// less than the noise scale times the constant `met`.

@@ -61,7 +61,7 @@ func (l *lowering) fixed(n *expr.Node) bool {
 // The method branches() returns a system with an additional state for each such
 // comparison: see probode.Problem.Hybrid. The result is nil if there is no such
 // comparison. Kinks of functions such as max and abs do not count, because f does not
-// jump there. Some comparisons, such as equalities, are not equivalent to the sign of a
+// jump there. Some comparisons, such as equalities, cannot be replaced by the sign of a
 // continuous function. Such comparisons remain in the right-hand sides.
 func (e *Instance) branches(l *lowering) *system {
 	start := map[string]*expr.Node{expr.Time: expr.Num(e.model.start)}

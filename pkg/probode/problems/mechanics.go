@@ -183,8 +183,8 @@ func RestrictedThreeBody() *probode.Problem {
 	}
 }
 
-// Pleiades returns the equations for the plane motion of seven stars that attract each
-// other:
+// Pleiades returns the equations of motion of seven stars that attract each other and
+// move in a plane:
 //
 //	qᵢ″ = Σ_{j≠i} mⱼ (qⱼ − qᵢ)/|qⱼ − qᵢ|³,   i = 1, …, 7.
 //

@@ -191,7 +191,7 @@ func (e *integration) try(H, part float64, cut bool) (int, bool) {
 			}
 			return j, true
 		}
-		// Estimate whether row k+1 is likely to converge.
+		// Judge whether row k+1 is likely to converge.
 		hope := math.Inf(1)
 		switch j {
 		case k - 1:

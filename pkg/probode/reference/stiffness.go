@@ -114,8 +114,8 @@ func (e *integration) consider(H float64, cut bool) {
 	}
 	if e.rule.family == explicit {
 		// If the matrices are large, a trial of the implicit family is expensive. The
-		// trial is therefore delayed until its cost is at most the work since the last
-		// change of family.
+		// trial is therefore delayed until the work since the last change of family is at
+		// least as large as the cost of the trial.
 		var work [4]float64
 		e.implicitWork(work[:], implicitSubsteps[:len(work)])
 		if trialRun*work[len(work)-1] > float64(s.since)*e.rule.work[e.rule.k] {

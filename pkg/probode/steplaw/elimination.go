@@ -8,8 +8,8 @@ import (
 
 // An elimination brings G = cI − J to triangular form, to compute its determinant and to
 // find out whether the determinant can be trusted. The type probode.LU is faster, but
-// gives no access to the pivots, because an LU may hold an inverse or may change the
-// order of the factorisation.
+// gives no access to the pivots. An LU may hold an inverse instead of the factors, or may
+// eliminate the unknowns in another order.
 type elimination struct {
 	d, low, up, stride int
 	a, terms           []float64 // elements, and for each the sum of the magnitudes of its terms

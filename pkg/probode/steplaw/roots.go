@@ -11,12 +11,12 @@ import (
 // Roots returns the solutions of r(z) = 0 that a search finds, in order of their distance
 // from Mean. Newton's method is started from Zᵢ, from Mean, from the Adams–Bashforth
 // value, and from points around Mean. For d = 2 the points around Mean lie in 16
-// directions, at distances that double from one standard deviation to a hundred times the
-// size of the state. For d = 1, the search also evaluates r at points on both sides of
-// Mean, and finds a root wherever r changes its sign. The distances of these points from
-// Mean grow by 5 % from one point to the next, up to a hundred times the size of the
-// state. If there is more than one root, the exact distribution may have several modes,
-// and Newton's method may find the wrong root.
+// directions, at distances of 1, 2, 4, … standard deviations. The largest distance is
+// about a hundred times the size of the state. For d = 1, the search also evaluates r at
+// points on both sides of Mean, and finds a root wherever r changes sign. The distances
+// of these points from Mean grow by 5 % from one point to the next, up to a hundred times
+// the size of the state. If there is more than one root, the exact distribution may have
+// several modes, and Newton's method may find the wrong root.
 func (s *Law) Roots() [][]float64 {
 	if s.roots != nil {
 		return s.roots
@@ -102,8 +102,8 @@ func (s *Law) keep(z []float64) {
 	for _, r := range s.roots {
 		// Newton's method finds a double root with an error of about the square root of
 		// the rounding error. Such a root must not be counted twice, so two roots count
-		// as one if they are closer together than 10⁻³ standard deviations. If two roots
-		// are so close, omitting one of them makes no difference to the distribution.
+		// as one if they are closer together than 10⁻³ standard deviations. Omitting one
+		// of two roots that are this close makes no difference to the distribution.
 		same := true
 		for k, v := range r {
 			same = same && math.Abs(v-z[k]) <= 1e-3*s.sd(k)+1e-6*math.Abs(v)

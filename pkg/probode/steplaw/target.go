@@ -142,8 +142,8 @@ func (g *target) place(dst, zeta []float64) {
 
 // The method phi() returns Φ(ζ), or +Inf if f is not finite, and stores the state in g.z.
 //
-// Since r(z) = Γ(z−μ) − (f(z) − f(b) − J(z−b) − r(μ)), u is ζ − δ with Sδ = J⁻¹(f(z) −
-// f(b) − r(μ)) − (z−b), and Φ = ½‖δ‖² − ζᵀδ.
+// Since r(z) = Γ(z−μ) − (f(z) − f(b) − J(z−b) − r(μ)), we have u = ζ − δ and Φ = ½‖δ‖² −
+// ζᵀδ, where Sδ = J⁻¹(f(z) − f(b) − r(μ)) − (z−b).
 func (g *target) phi(zeta []float64) float64 {
 	g.place(g.z, zeta)
 	g.p.F(g.u, g.t, g.z, g.theta)

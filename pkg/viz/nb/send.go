@@ -41,8 +41,8 @@ func note(text string) {
 
 // The function pause() gives the kernel time to read the lines that have been printed so
 // far. Printed lines and displays reach the kernel on separate channels, so a display
-// could otherwise appear above lines that were printed before it. (Show needs no pause
-// for a graphic, since drawing takes longer than the pause.)
+// could otherwise appear above lines that were printed before it. (A graphic that Show
+// displays needs no pause, because drawing takes longer than the pause would.)
 func pause() {
 	if gonbui.IsNotebook {
 		time.Sleep(10 * time.Millisecond)

@@ -112,7 +112,7 @@ func (f *dragons) compute(ctx context.Context) error {
 	for _, values := range [][]float64{below, by, above} {
 		floats.AddConst(-top, values)
 	}
-	// For a given β1, the solutions computed by these solvers are linear in the limit
+	// For a given β1, the solutions computed by these solvers are linear functions of
 	// β0/β1, so the log-likelihood is a quadratic polynomial in β0/β1.
 	g := &kde.Surface{X: betas, Y: floats.Span(make([]float64, 25), 9, 11)}
 	for _, limit := range g.Y {

@@ -121,8 +121,7 @@ var (
 	column = regexp.MustCompile(`^(\w+): column (\d+): `)
 )
 
-// The function problem() returns the mistake that an error describes, with its position
-// in the text.
+// The function problem() extracts the message and the position in the text from an error.
 func problem(text string, err error) Problem {
 	m := place.FindStringSubmatch(err.Error())
 	if m == nil {

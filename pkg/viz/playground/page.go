@@ -33,8 +33,8 @@ type reply struct {
 	Content  any             `json:"content,omitempty"` // of a file, as a string
 }
 
-// Answer returns the answer to a message from the page. The message and the answer are
-// JSON texts. After an error or a panic, the answer contains the key "error".
+// Answer returns the reply to a message from the page. The message and the reply are JSON
+// texts. After an error or a panic, the reply contains the key "error".
 func (p *Page) Answer(text string) string {
 	var m message
 	r, err := reply{}, json.Unmarshal([]byte(text), &m)

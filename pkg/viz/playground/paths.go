@@ -17,8 +17,8 @@ import (
 	"github.com/probode/probode/pkg/viz/internal/kde"
 )
 
-// The type `integrated` describes a problem whose ensembles are shown, and the range of
-// step sizes for this problem.
+// The type `integrated` holds a problem whose ensembles are shown, with the range of step
+// sizes of this problem.
 type integrated struct {
 	make            func() *probode.Problem
 	label           string
@@ -293,8 +293,8 @@ func (f *paths) cut(v *View, k int, x Axis) {
 }
 
 // The method sizes() draws the error and the standard deviation of component k against
-// time and against the step size. The axes of errors cover eight decades, and their
-// limits depend only on the problem.
+// time and against the step size. The error axes cover eight decades, and their limits
+// depend only on the problem.
 func (f *paths) sizes(v *View, k int, t, x Axis) {
 	e, i, h := f.ens, integrable[f.value], f.number("h")
 	top := decade(x.Max-x.Min, math.Ceil)

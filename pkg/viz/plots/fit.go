@@ -44,8 +44,8 @@ func Fit(q *bayes.Prediction, data *bayes.Data) viz.Figure {
 }
 
 // ProfileLikelihoods draws a panel for each profile likelihood, with the threshold of its
-// confidence interval. The panel also shows any points outside the interval at which the
-// log-likelihood exceeds the threshold.
+// confidence interval. If the log-likelihood exceeds the threshold at points outside the
+// interval, the panel shows these points, too.
 func ProfileLikelihoods(all *modelfile.ProfileLikelihoods) viz.Figure {
 	f := viz.Figure{Columns: 3}
 	for _, q := range all.ByName {

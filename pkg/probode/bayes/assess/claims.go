@@ -270,7 +270,7 @@ func (a *assessment) claimChains(r *rows, d *draws, step, where string) {
 }
 
 // claimSource adds warnings about the chains that represent the accurate posterior, and
-// about the parameters on which there is no verdict because of these chains.
+// about the parameters that these chains leave without a verdict.
 func (a *assessment) claimSource(r *rows) {
 	if a.y == nil {
 		return

@@ -12,15 +12,15 @@
 // For some posteriors a random-walk sampler takes too long. If sample.Choose recommends a
 // sampler that uses gradients, Run draws from the accurate posterior only, and reweights
 // the draws for each step size or tolerance. The weighted draws represent the posterior
-// computed with the step, and the unweighted draws represent the accurate posterior. A
-// thousand effective draws are usually enough for a verdict. Reweighting fails if the
-// posterior computed with a step is too far from the accurate posterior, or has modes
-// that the accurate posterior does not have. If reweighting fails for a step, Run also
-// draws from the posterior computed with this step. For a step at which reweighting
-// succeeds, Run tries neither noise in the model nor any remedies. If no sampler is fast
-// enough for the accurate posterior, Run compares log likelihoods at the points that a
-// random walk visits. This comparison gives a bound on the effect of the solver's error:
-// see Bound.
+// computed with this step size or tolerance, and the unweighted draws represent the
+// accurate posterior. A thousand effective draws are usually enough for a verdict.
+// Reweighting fails if the posterior computed with a step size is too far from the
+// accurate posterior, or has modes that the accurate posterior does not have. If
+// reweighting fails for a step size, Run also draws from the posterior computed with this
+// step size. If reweighting succeeds for a step size, Run tries neither noise in the
+// model nor the remedies. If no sampler is fast enough for the accurate posterior, Run
+// compares log likelihoods at the points that a random walk visits. This comparison gives
+// a bound on the effect of the solver's error: see Bound.
 //
 // # Tolerances
 //

@@ -69,13 +69,14 @@ func (s *sampling) missed(d *draws) (mass float64, err error) {
 
 // missedAround proposes Metropolis moves for the posterior with the setup d.to, starting
 // from some of the draws. The draws were made from the posterior d.p. Some accepted moves
-// may lead to points at which d.p has almost no density. missedAround returns twice the
-// share of such moves among all moves. If the draws lack a part of the posterior with the
-// setup d.to, the returned value is approximately the mass of that part. The equations
-// are solved with the setup d.to only for moves to points at which d.p has almost no
-// density. At some of these points the accurate reference solver needs a minute for one
-// solution. So the equations are first solved with shape.Lender. If the density computed
-// from this solution is negligible, the reference solver is not used.
+// may lead to points at which the density of d.p is almost zero. missedAround returns
+// twice the share of such moves among all moves. If the draws lack a part of the
+// posterior with the setup d.to, the returned value is approximately the mass of that
+// part. The equations are solved with the setup d.to only for moves to points at which
+// the density of d.p is almost zero. At some of these points the accurate reference
+// solver needs a minute for one solution. So the equations are first solved with
+// shape.Lender. If the density computed from this solution is negligible, the reference
+// solver is not used.
 func (s *sampling) missedAround(d *draws) (share float64, err error) {
 	coarse, err := bayes.NewDensity(s.ctx, d.p)
 	if err != nil {
@@ -161,7 +162,7 @@ type unvisited struct {
 // draws were made, and the reference posterior. A mode without draws may shift the mean
 // and the sd of the assessed parameter with index j. Of all such modes, unvisited()
 // returns the one with the largest shift. The shift is computed from the Gaussian
-// approximation at the mode. If all modes contain draws, the result has size zero.
+// approximation at the mode. If all modes contain draws, the shift in the result is zero.
 func (s *sampling) unvisited(d *draws, y *standard, j int) unvisited {
 	own, reference := s.empty(d.pair.modes, d.visited, y, j), s.empty(s.modes.reference, d.visitedReference, y, j)
 	if own.size < reference.size {

@@ -28,8 +28,8 @@ type found struct {
 	known     [][]float64  // the ends of all searches
 }
 
-// A pairing says which modes of the posterior computed with a step and which modes of the
-// reference posterior are counterparts.
+// A pairing says which modes of the posterior computed with a step correspond to which
+// modes of the reference posterior.
 type pairing struct {
 	modes *bayes.Modes // modes of the step, including those that were found only from the modes of the reference
 	own   []ModeShare  // the listed modes, followed by the missed ones

@@ -44,11 +44,11 @@ func (y *standard) better(z *standard) bool {
 	return !(y.khat >= z.khat)
 }
 
-// accuratePosterior finds draws that represent the accurate posterior. accuratePosterior
-// uses the draws at the smallest step, unless their weights cannot be trusted or the
-// weights increase the Monte Carlo error too much. If these draws cannot be used,
-// accuratePosterior generates draws with a more accurate solver. If the weights cannot be
-// computed in either case, accuratePosterior returns nil.
+// accuratePosterior finds draws that represent the accurate posterior. If possible, these
+// are the draws at the smallest step. The draws at the smallest step cannot be used if
+// their weights are not to be trusted, or if the weights increase the Monte Carlo error
+// too much. In this case, accuratePosterior generates draws with a more accurate solver.
+// If the weights cannot be computed in either case, accuratePosterior returns nil.
 func (s *sampling) accuratePosterior(fine *draws, mode []float64) (y *standard, err error) {
 	finest := &s.ladder[s.finest()]
 	if fine.weights != nil {

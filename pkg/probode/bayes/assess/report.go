@@ -150,8 +150,8 @@ func (st *Rung) runs() []*Inference {
 	return slices.DeleteFunc([]*Inference{st.Deterministic, st.Probabilistic}, func(inf *Inference) bool { return inf == nil })
 }
 
-// Sampled reports whether the posterior was sampled for at least one step. If no
-// posterior was sampled, the report contains no biases.
+// Sampled reports whether Run drew from the posterior for at least one step size or
+// tolerance. If there are no draws, the report contains no biases.
 func (a *Report) Sampled() bool {
 	return slices.ContainsFunc(a.Steps, func(st Rung) bool { return len(st.runs()) > 0 })
 }
@@ -196,8 +196,9 @@ type Inference struct {
 	Verdict Verdict
 
 	Draws, Chains int // Draws is the number for each chain
-	// Solves measures the work of the run, including burn-in. The unit of Solves is the
-	// work of solving all equations once with the step or tolerance of this Rung.
+	// Solves measures the work of the run, including burn-in. One unit of Solves is the
+	// work that is needed to solve all equations once with the step or tolerance of this
+	// Rung.
 	Solves  int
 	Seconds float64
 	// ESSPerSecond is the smallest bulk effective sample size of any assessed parameter,
@@ -226,9 +227,9 @@ type Effect struct {
 	// in the whole posterior or within one of the modes in Within.
 	Verdict Verdict
 
-	// Gap is true if there is no verdict on Median, and the median or an end of the
-	// central interval lies in a gap between two modes. More draws do not make the error
-	// of such a quantile smaller.
+	// Gap is true if there is no verdict on Median and a gap between two modes contains
+	// the median or an end of the central interval. More draws do not make the error of
+	// such a quantile smaller.
 	Gap bool
 
 	// Draws is the number of draws that each chain needs for a verdict, if the estimates
@@ -251,10 +252,11 @@ const (
 	// unknown. The Monte Carlo error is unknown if the chains have not mixed, or if the
 	// accurate posterior is not known.
 	Undecided Verdict = iota
-	// Negligible means that the confidence interval of the error lies below the
+	// Negligible is the verdict if the confidence interval of the error lies below the
 	// threshold.
 	Negligible
-	// Matters means that the confidence interval of the error lies above the threshold.
+	// Matters is the verdict if the confidence interval of the error lies above the
+	// threshold.
 	Matters
 )
 

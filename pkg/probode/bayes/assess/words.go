@@ -479,8 +479,8 @@ func twoDigits(v float64) string {
 	return fmt.Sprintf("%.0f", math.Ceil(v/unit)*unit)
 }
 
-// plusMinus formats a number with its standard error. plusMinus shows two significant
-// digits of the error, with at least two and at most four decimals.
+// plusMinus formats a number with its standard error. The number of decimals is chosen to
+// show two significant digits of the error, but is at least two and at most four.
 func plusMinus(v, se float64, signed bool) string {
 	if math.IsNaN(v) || math.IsNaN(se) {
 		return "?"

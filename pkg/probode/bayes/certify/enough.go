@@ -67,10 +67,10 @@ type Level struct {
 // LargestEnough searches for the largest step size with which the shift of every
 // parameter stays below the threshold. If the mesh of p has a tolerance, LargestEnough
 // searches for the largest tolerance instead. The shifts must stay below the threshold at
-// the modes and, as in a Certificate, away from the modes. The shifts must also stay
-// below the threshold at 95 % of the draws from the Gaussian approximations at the modes.
-// When the tolerance changes, the ratio of the absolute to the relative tolerance stays
-// the same.
+// the modes, and away from the modes (see Certificate). The shifts must also stay below
+// the threshold at 95 % of the draws from the Gaussian approximations at the modes. When
+// the tolerance changes, the ratio of the absolute to the relative tolerance stays the
+// same.
 //
 // If the settings contain no modes, LargestEnough searches for the modes of the posterior
 // computed with the resulting step size or tolerance. If this posterior has a mode that
@@ -206,8 +206,8 @@ func (t *trials) search() (*Enough, error) {
 	return out, nil
 }
 
-// The method tooLarge() returns the size of the smallest level that is not small enough,
-// or +Inf if there is none.
+// The method tooLarge() returns the smallest size that was found to be too large, or +Inf
+// if there is none.
 func (t *trials) tooLarge() float64 {
 	size := math.Inf(1)
 	for _, l := range t.levels {
@@ -261,8 +261,9 @@ func (t *trials) measure(l *Level) {
 }
 
 // The method confirm() searches for modes of the posterior at a level. The level is
-// rejected if the reference posterior has no mode near one of the modes found, or if the
-// level is not small enough at a mode that was not known before.
+// rejected if the reference posterior has no mode near one of the modes found. The level
+// is also rejected if its step size or tolerance is too large at a mode that was not
+// known before.
 func (t *trials) confirm(l *Level) error {
 	if !t.look {
 		return nil

@@ -34,8 +34,8 @@ type expansion struct {
 	chol    mat.Cholesky  // Cholesky factor of C⁻¹
 
 	// The mixed derivatives that cross() returns are added to C⁻¹. If the sum is not
-	// positive definite, the sum is stored in the field `indefinite`, and C does not
-	// include the mixed derivatives. Otherwise `indefinite` is nil.
+	// positive definite, the sum is stored in the field `indefinite`, and C is computed
+	// without the mixed derivatives. Otherwise `indefinite` is nil.
 	indefinite *mat.SymDense
 
 	cov *mat.SymDense // C
@@ -43,7 +43,7 @@ type expansion struct {
 
 	// The field `curved` holds, for each datum, the curvature of its negative log density
 	// as a function of its expected value. This curvature is the Fisher information,
-	// except for data whose log density has a kink (see the method average).
+	// except for data whose log density has a kink (see the method average()).
 	curved []float64
 }
 

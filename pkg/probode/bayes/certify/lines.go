@@ -61,11 +61,12 @@ func (l line) worst() probe {
 	return slices.MaxFunc(from, func(a, b probe) int { return cmp.Compare(a.effect(), b.effect()) })
 }
 
-// The function densities() returns the densities under both setups at a distance t from
-// the mode, between the points a and b. The log density of the reference is interpolated
-// linearly in t², which is exact for a Gaussian. The difference between the two log
-// densities is interpolated linearly in t. If a setup fails at a or at b, the density
-// under that setup is taken to be zero between a and b.
+// The points a and b lie on a line through the mode. The function densities() returns the
+// densities under both setups at a point between a and b, whose distance from the mode is
+// t. The log density of the reference is interpolated linearly in t², which is exact for
+// a Gaussian. The difference between the two log densities is interpolated linearly in t.
+// If a setup fails at a or at b, the density under that setup is taken to be zero between
+// a and b.
 func densities(a, b probe, t float64) (fine, coarse float64) {
 	between := func(from, to, share float64) float64 {
 		if math.IsInf(from, 0) || math.IsInf(to, 0) {

@@ -21,9 +21,10 @@ import (
 // For example, a model does not explain the data if it omits effects that are larger than
 // the assumed errors.
 
-// The function misfits() reports whether the data are farther from the expected values of
-// the reference than the assumed measurement errors can explain. The criterion is that χ²
-// is more than four standard deviations above its mean.
+// The reference solver computes the expected values of the data. The function misfits()
+// reports whether the data are farther from these expected values than the assumed
+// measurement errors can explain. The criterion is that χ² is more than four standard
+// deviations above its mean.
 func (l *expansion) misfits() bool {
 	var sum, n float64
 	for _, o := range l.data {

@@ -45,9 +45,9 @@ type anchor struct {
 	at *expansion
 }
 
-// New returns a Certifier for p; the Certifier contains no modes yet. The reference
-// solves the equations of p with the Setup `by`. If `by` is the zero Setup,
-// reference.Accurate is used. The Certifier uses ctx for all later computations.
+// New returns a Certifier for p; the Certifier contains no modes yet. The argument `by`
+// is the Setup with which the reference solves the equations of p. If `by` is the zero
+// Setup, reference.Accurate is used. The Certifier uses ctx for all later computations.
 func New(ctx context.Context, p *bayes.Posterior, by probode.Setup) (*Certifier, error) {
 	if ctx == nil {
 		return nil, errors.New("certify: the context is nil")
@@ -85,7 +85,8 @@ func (c *Certifier) Mode() []float64 {
 	return nil
 }
 
-// The method reached() returns the elements of c.modes whose climb ended at a mode.
+// The method reached() returns those elements of c.modes from which the climb reached a
+// mode.
 func (c *Certifier) reached() (out []anchor) {
 	for _, m := range c.modes {
 		if m.at != nil && m.Found {

@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// The functions in this file check, without a climb, whether a point is so close to a
-// mode of the posterior that it can be used in place of the mode.
+// The functions in this file check whether a point is so close to a mode of the posterior
+// that it can be used in place of the mode. The functions do not climb to the mode.
 
 const (
 	// leastFall is the smallest acceptable fall of the log density along an axis, as a
@@ -19,8 +19,8 @@ const (
 	steepestEdge = 2
 	// The constant muchLarger is a difference of log likelihoods. If a change of one
 	// coordinate raises the log likelihood by more than this difference, the point is not
-	// near a mode. For a one-dimensional Gaussian, the log density at one draw in seventy
-	// is lower than at the mode by more than muchLarger.
+	// near a mode. For a one-dimensional Gaussian, about one draw in seventy has a log
+	// density that is more than muchLarger below the log density at the mode.
 	muchLarger = 3
 )
 

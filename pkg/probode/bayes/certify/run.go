@@ -23,8 +23,8 @@ type Settings struct {
 
 	// If NoClimb is true, the points in Modes are used as they are, which saves the cost
 	// of climbing to a mode. The computation fails at a point that is farther from a mode
-	// than a typical draw from the posterior, according to the gradient and the
-	// curvatures at the point.
+	// than a typical draw from the posterior. The distance from the mode is judged by the
+	// gradient and the curvatures at the point.
 	NoClimb bool
 
 	Seed uint64 // seed of the search for modes

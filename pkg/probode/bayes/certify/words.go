@@ -13,7 +13,7 @@ import (
 // The functions in this file write the sentences and tables of certificates.
 
 // String returns the text of Answer for the first certified setup, and a table of all
-// setups. If no setup is certified, the text is for the last setup.
+// setups. If no setup is certified, the text describes the last setup.
 func (c Certificates) String() string {
 	var b strings.Builder
 	if len(c.All) > 0 {
@@ -38,7 +38,7 @@ func (c Certificates) String() string {
 	return b.String()
 }
 
-// String returns a text with the result of the search, and a table of all step sizes or
+// String describes the result of the search, and adds a table of all step sizes or
 // tolerances that were tried.
 func (e *Enough) String() string {
 	var b strings.Builder

@@ -111,8 +111,7 @@ func (Integrated) Kernel(d *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kern
 }
 
 // The posteriors of this package store more quantities for each draw than the original
-// posterior. A kernel generates only the quantities that the original posterior also
-// stores.
+// posterior. A kernel leaves out the additional quantities.
 type kernel struct {
 	mcmc.Kernel
 	all  []float64 // the quantities of the density

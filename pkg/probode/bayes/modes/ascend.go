@@ -76,10 +76,10 @@ func (q *search) climb(ctx context.Context, from, climbs, left []*climb) (ends [
 	return ends, searches, err
 }
 
-// solvesLeft returns how many solves are left for further searches if the search for
-// modes may use at most the given fraction of the solves in a run. From this number of
-// solves, solvesLeft subtracts those already performed, and those that will be needed to
-// turn the end points into modes. For each end point whose mass may not be negligible,
+// solvesLeft returns the number of solves that further searches may use. The whole search
+// for modes may use at most the given fraction of the solves in a run. From this number
+// of solves, solvesLeft subtracts those already performed, and those that will be needed
+// to turn the end points into modes. For each end point whose mass may not be negligible,
 // solves are needed to refine the point, to compute the Hessian, and to check that the
 // point differs from the other end points.
 func (q *search) solvesLeft(share float64, ends []*climb) float64 {
@@ -104,8 +104,9 @@ func take(climbs []*climb, n int) (first, rest []*climb) {
 	return slices.Clone(climbs[:n]), climbs[n:]
 }
 
-// The function spread() divides the climbs into n evenly spaced climbs (or all, if there
-// are fewer) and the remaining climbs.
+// The function spread() selects n evenly spaced elements of the list `climbs`, or all
+// elements if there are fewer. The result `some` contains the selected climbs, and `rest`
+// contains the others.
 func spread(climbs []*climb, n int) (some, rest []*climb) {
 	n = min(n, len(climbs))
 	for i, c := range climbs {

@@ -167,13 +167,13 @@ type delayed struct {
 	fitRight  []float64 // m*
 	spared    int       // number of moves that the first stage has rejected
 
-	// These fields are used to test the first stage. The field `plain` is the sum of the
-	// probabilities with which plain Metropolis would accept the moves. The field `lost`
-	// is the sum of the same probabilities over the lost moves only, and the field
-	// `refused` is the number of lost moves. A move is called lost if plain Metropolis
-	// would accept it with a probability p ≥ 0.01, but the two stages accept it with a
-	// probability of at most p/10. The field `alone` is the iteration at which the first
-	// stage was abandoned, or zero if the first stage is still used.
+	// These fields are used to test the first stage. A move is called lost if plain
+	// Metropolis would accept it with a probability p ≥ 0.01, but the two stages accept
+	// it with a probability of at most p/10. The field `refused` is the number of lost
+	// moves. The field `plain` is the sum of the probabilities with which plain
+	// Metropolis would accept the moves. The field `lost` is the sum of the same
+	// probabilities over the lost moves only. The field `alone` is the iteration at which
+	// the first stage was abandoned, or zero if the first stage is still used.
 	plain, lost float64
 	refused     int
 	alone       int
@@ -288,10 +288,11 @@ func (k *delayed) second(lp, logq, first float64) (ll, ratio, back float64) {
 	return ll, ratio, back
 }
 
-// The method test() counts a move with the given weight, and abandons the first stage if
-// too many moves are lost. Plain Metropolis accepts the move with probability min(1, eʳ),
-// where r is the argument `ratio`. The two stages accept it with probability min(a(θ, θ′),
-// eʳ a(θ′, θ)).
+// The method test() adds a move, with the given weight, to the sum `plain`. A lost move
+// is also added to the sum `lost`. If too many moves are lost, the method abandons the
+// first stage. Plain Metropolis accepts the move with probability min(1, eʳ), where r is
+// the argument `ratio`. The two stages accept it with probability min(a(θ, θ′), eʳ a(θ′,
+// θ)).
 func (k *delayed) test(ratio, first, back, weight float64) {
 	plain := math.Exp(min(0, ratio))
 	k.plain += weight * plain

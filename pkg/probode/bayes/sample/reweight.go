@@ -68,7 +68,7 @@ func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accu
 	}
 
 	// After a rejection a chain stays at its position. Consecutive draws that are equal
-	// are called a stay. Each stay needs only one solve.
+	// are called a stay. The equations are solved only once for each stay.
 	type stay struct{ chain, from, to int }
 	var stays []stay
 	for c, draws := range chains.Draws {

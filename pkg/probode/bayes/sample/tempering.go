@@ -12,8 +12,8 @@ import (
 )
 
 // Tempering updates θ by parallel tempering between the posterior and the prior (see
-// mcmc.Tempering). The equations are solved without noise, ξ = 0. Each chain has one
-// replica for each inverse temperature β, with the density p(θ) p(Y | θ)^β.
+// mcmc.Tempering). The equations are solved without noise, that is, with ξ = 0. Each
+// chain has one replica for each inverse temperature β, with the density p(θ) p(Y | θ)^β.
 //
 // Stationary distribution: p₀(θ | Y). Cost: 42 solves for each draw with ten
 // temperatures. For each draw, the replica at β = 1 makes fifteen moves, and each of the

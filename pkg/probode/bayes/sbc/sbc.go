@@ -61,10 +61,10 @@ type Settings struct {
 // and ranks θ among these draws.
 //
 // The data come from the model whose posterior the sampler claims to sample. This model
-// usually contains the numerical solution with the solver's noise. For Deterministic, and
-// for DelayedAcceptance without Noise, the model contains the classical solution. For
-// Reweighted, the data are simulated with the accurate solver. The draws of Reweighted
-// are resampled in proportion to their weights.
+// usually uses the numerical solution with the solver's noise. With Deterministic, and
+// with DelayedAcceptance without Noise, the model uses the classical solution. With
+// Reweighted, the model uses the accurate solution. The draws of Reweighted are resampled
+// in proportion to their weights.
 //
 // For each data set, Run draws one chain, which starts at the θ that generated the data.
 // The test shows whether the sampler leaves the posterior invariant, but not whether a

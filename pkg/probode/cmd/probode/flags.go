@@ -127,8 +127,8 @@ func given(flags *flag.FlagSet, name string) (is bool) {
 	return is
 }
 
-// The function needs() returns an error if one of the named flags is given. The argument
-// `why` is the reason why these flags have no meaning.
+// The function needs() is called if the named flags have no meaning, for the reason in
+// the argument `why`. The function returns an error if one of these flags is given.
 func needs(flags *flag.FlagSet, why string, names ...string) error {
 	for _, name := range names {
 		if given(flags, name) {

@@ -83,8 +83,8 @@ func pageOutputs(path string) []outFile {
 	return []outFile{{"out", path}, {"out's table", tableOf(path)}}
 }
 
-// checkEnding returns an error if the path ends in none of the given endings. An empty
-// path, which means no file, is allowed.
+// checkEnding returns an error if the path has none of the given endings. An empty path,
+// which means no file, is allowed.
 func checkEnding(flag, path string, endings ...string) error {
 	if path == "" || slices.Contains(endings, filepath.Ext(path)) && filepath.Base(path) != filepath.Ext(path) {
 		return nil
@@ -137,8 +137,9 @@ func reason(err error) error {
 // tableOf returns the name of the table that belongs to a page or figure.
 func tableOf(path string) string { return strings.TrimSuffix(path, filepath.Ext(path)) + ".csv" }
 
-// samePlace reports whether two paths lead to the same regular file, which need not exist
-// yet. Files that are not regular, such as /dev/null, can be used for several outputs.
+// samePlace reports whether two paths name the same regular file, even if the file does
+// not exist yet. Files that are not regular, such as /dev/null, can be used for several
+// outputs.
 func samePlace(a, b string) bool {
 	if a == "" || b == "" {
 		return false
@@ -151,8 +152,8 @@ func samePlace(a, b string) bool {
 	return errS != nil && errT != nil && whole(a) == whole(b)
 }
 
-// The function whole() returns the absolute path, in which symbolic links in the name of
-// the folder are resolved.
+// The function whole() returns the absolute path, and resolves symbolic links in the name
+// of the folder.
 func whole(path string) string {
 	full, err := filepath.Abs(path)
 	if err != nil {

@@ -254,7 +254,7 @@ func (r *sampleRun) note(sentence string) {
 }
 
 // The method follow() shows the progress. If an earlier run was stopped, a first line
-// says which percentage of the run was already complete.
+// says what percentage of the run was already complete.
 func (r *sampleRun) follow() {
 	before := unfinished(r.dir, r.settings)
 	show := display("sampling")

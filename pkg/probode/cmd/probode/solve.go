@@ -468,7 +468,7 @@ func (s *solution) afterEnd(p *probode.Problem) string {
 var repeated = regexp.MustCompile(`_[0-9]+$`)
 
 // The method warned() reports whether a warning about the model says that the given event
-// happens after all data.
+// happens after the last measurement.
 func (s *solution) warned(event string) bool {
 	return slices.ContainsFunc(s.warnings, func(w string) bool { return strings.Contains(w, event+" happens at") })
 }

@@ -118,10 +118,10 @@ func (m *model) best(name string) (points [][]float64, err error) {
 	return m.inside(all)
 }
 
-// startsOf returns the starting points of searches that the flag -start specifies. Each
-// point holds the values of all parameters on the linear scale. If the flag names the
-// file of a fit, startsOf returns the end points whose log-likelihoods are within `below`
-// of the highest one.
+// startsOf returns the points that the flag -start specifies. Searches begin at these
+// points. Each point holds the values of all parameters on the linear scale. If the flag
+// names the file of a fit, startsOf returns the end points whose log-likelihoods are
+// within `below` of the highest one.
 func startsOf(p *modelfile.File, start string, below float64) ([][]float64, error) {
 	switch start {
 	case "":

@@ -168,9 +168,10 @@ func (q weightedQuantiles) at(p float64) float64 {
 }
 
 const (
-	// For each z between `least` and `most`, an interval of ±z standard errors has to
-	// cover every gap within z standard errors of the level. Here z = 1.96 gives a
-	// confidence level of 95 %, and z = 3 a level of 99.7 %.
+	// If a gap lies within z standard errors of the level, an interval of ±z standard
+	// errors has to cover the gap. This condition has to hold for each z between `least`
+	// and `most`. Here z = 1.96 gives a confidence level of 95 %, and z = 3 a confidence
+	// level of 99.7 %.
 	least, most = 1.9, 3
 	// The slope of the quantile function is computed twice: with Bofinger's bandwidth,
 	// and from points within the error of the level. A quantile is assumed to lie near a

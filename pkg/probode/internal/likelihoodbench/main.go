@@ -31,8 +31,8 @@ type request struct {
 	Repeat int
 }
 
-// A task performs a computation. The result is the value of the log-likelihood, or zero
-// if the computation does not give this value.
+// A task performs a computation. The result is the log-likelihood, or zero if the task
+// computes something else.
 type task func(ctx context.Context) (float64, error)
 
 func main() {

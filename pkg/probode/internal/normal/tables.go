@@ -52,8 +52,9 @@ func init() {
 }
 
 // The method reaches() computes the fields `less` and `span` from the argument `share`.
-// The argument `share` is the fraction of the width of the strip in which every point is
-// below the curve of the density.
+// The argument `share` is a fraction of the width of the strip. Every point whose
+// horizontal coordinate is smaller than this fraction of the width is below the curve of
+// the density.
 func (a *stripData) reaches(share float64) {
 	inside := uint32(share * unit)
 	a.less, a.span = inside-1, 2*inside-1

@@ -124,7 +124,8 @@ func (s *Sketch) ranks() (ranks, place []int) {
 	return ranks, place
 }
 
-// makeBins makes the bins from the first Exact vectors and counts these vectors.
+// makeBins makes the bins from the first n vectors, where n is the constant Exact, and
+// counts these vectors.
 func (s *Sketch) makeBins() {
 	s.lo, s.width = make([]float64, s.size), make([]float64, s.size)
 	s.min, s.max = make([]float64, s.size), make([]float64, s.size)

@@ -45,8 +45,8 @@ func (r rankedDraws) rHat() float64 {
 	plain := rHat(r.scores)
 
 	// The median lies midway between the two middle draws lo and hi, which are equally
-	// far from it. Twice the distance of each draw from the median is computed from
-	// both lo and hi, so that rounding does not give these two draws different ranks.
+	// far from it. Twice the distance of each draw from the median is computed from both
+	// lo and hi, so that rounding does not give lo and hi different ranks.
 	lo, hi := r.sorted[len(r.sorted)/2-1], r.sorted[len(r.sorted)/2]
 	distances := transform(r.halves, func(v float64) float64 { return math.Abs((v - lo) + (v - hi)) })
 	sorted := slices.Concat(distances...)
@@ -74,8 +74,8 @@ func rHat(x [][]float64) float64 {
 }
 
 // normalScores replaces each number by Φ⁻¹((r − 3/8)/(S + 1/4)), where r is its rank
-// among all S numbers. The slice `sorted` holds the same numbers in increasing order.
-// Equal numbers share the mean of their ranks.
+// among all S numbers. The slice `sorted` holds the same numbers in increasing order. All
+// equal numbers get the same rank, which is the mean of their ranks.
 func normalScores(x [][]float64, sorted []float64) [][]float64 {
 	size := float64(len(sorted))
 	scores := make([]float64, len(sorted)) // in order

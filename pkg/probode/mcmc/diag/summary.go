@@ -195,9 +195,10 @@ func (s Summary) String() string {
 
 // The method format() writes the value v with as many decimals as are needed to show
 // three significant digits of the standard deviation. For a distribution with heavy
-// tails, this number of decimals may be so small that all quantiles are written as 0. So
-// if the standard deviation is more than twice as large as that of a normal distribution
-// with the same quantiles, the latter determines the number of decimals.
+// tails, this number of decimals may be so small that all quantiles are written as 0. The
+// method therefore also computes the standard deviation of a normal distribution with the
+// same quantiles. If the standard deviation of the draws is more than twice as large, the
+// standard deviation of the normal distribution determines the number of decimals.
 func (m Marginal) format(v float64) string {
 	width := m.SD
 	if central := (m.Q975 - m.Q025) / (2 * 1.96); central > 0 && 2*central < width {

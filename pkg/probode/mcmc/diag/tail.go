@@ -51,8 +51,8 @@ func tailIndex(x [][]float64) float64 {
 }
 
 // The function excess() returns the amounts by which the m largest of the sorted numbers
-// exceed the largest of the other numbers. The function omits amounts of zero, and scales
-// the others so that no square overflows.
+// exceed the largest of the other numbers. The function omits zeros, and scales the other
+// amounts so that no square overflows.
 func excess(sorted []float64, m int) []float64 {
 	at := len(sorted) - m
 	cut, unit := sorted[at-1], sorted[len(sorted)-1]/2-sorted[at-1]/2

@@ -180,7 +180,8 @@ func compare(ctx context.Context, dir string, files []*file, s *study, l *layout
 	return nil
 }
 
-// isHash reports whether a value is a hash of numbers, such as log_density.
+// isHash reports whether a value, such as that of the key log_density, is a hash of
+// numbers.
 func isHash(value string) bool {
 	_, err := strconv.ParseUint(value, 16, 64)
 	return err == nil && len(value) == 16

@@ -119,8 +119,8 @@ func (s *set) complete() error {
 }
 
 // The method makers() returns a sentence that says which chains were started with which
-// version of the program. The sentence is empty if all chains were started with the same
-// version.
+// version of the program. The result is an empty string if all chains were started with
+// the same version.
 func (s *set) makers() string {
 	var all []maker
 	var chains []string

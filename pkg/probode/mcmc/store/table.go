@@ -282,7 +282,7 @@ func readHeader(path string) (*table, error) {
 
 // The function begun() reads the .part file of a chain that has no state. Such a chain
 // begins at its first iteration, and overwrites this file. So the function returns an
-// error if the file contains more than a header or a part of one.
+// error if the file contains anything except a complete or partial header.
 func begun(f *os.File, partPath, statePath string) error {
 	t, err := scan(io.NewSectionReader(f, 0, 1<<62), everything, nil)
 	foreign := func(why string) error {

@@ -127,7 +127,7 @@ func chain(o op) func([]*Node) *Node {
 }
 
 // The function equality() builds == or != of two numbers or two conditions. Two
-// conditions are equal unless exactly one of them is true.
+// conditions are equal if both are true or both are false.
 func equality(o op) builder {
 	name := map[op]string{opEq: "==", opNe: "!="}[o]
 	b := builder{min: 2, max: 2, check: func(a []*Node) error {
@@ -362,8 +362,9 @@ func unknownFunction(name string, more []string) error {
 }
 
 // The function nearest() returns the element of `names` that differs least from the
-// argument `name`. The result is "" if every element differs in more than two letters, or
-// in more than a third of the letters of `name`.
+// argument `name`. An element is too different if it differs from `name` in more than two
+// letters, or in more than a third of the letters of `name`. If all elements are too
+// different, the result is "".
 func nearest(name string, names []string) string {
 	best, dist := "", 1+min(2, len(name)/3)
 	for _, c := range names {

@@ -3,7 +3,7 @@ package expr
 import "math"
 
 // A code identifies the operation of an instruction. For a function of one number, the
-// code is codeFunc plus the op of the function.
+// code is the sum of codeFunc and the op of the function.
 type code uint8
 
 const (
@@ -76,7 +76,7 @@ func (s *straightLine) first() int32 { return int32(s.inputs + len(s.consts)) }
 // The method arrange() puts those instructions that are listed in the argument `order`
 // into this order, drops all others, and numbers the values again. Before the call, the
 // results of the instructions have consecutive numbers, which begin at the argument
-// `from`. A constant may have the number −1−k; its new number is then consts[k].
+// `from`. A negative number −1−k stands for a constant, and is replaced by consts[k].
 func (s *straightLine) arrange(order []int32, from int32, consts []int32) {
 	at := make([]int32, len(s.code))
 	for k, i := range order {

@@ -151,9 +151,9 @@ func (l *lowering) node(n *Node) int32 {
 }
 
 // codeOf holds the code of the instruction that applies an operator to its arguments.
-// Most functions of one number are not listed: their code is codeFunc plus the op. If
-// there are more than two arguments, the instruction is applied repeatedly, from left to
-// right.
+// Most functions of one number are not listed: the code of such a function is the sum of
+// codeFunc and the op of the function. If there are more than two arguments, the
+// instruction is applied repeatedly, from left to right.
 var codeOf = [numOps]code{
 	opMul: codeMul, opDiv: codeDiv, opMin: codeMin, opMax: codeMax, opQuotient: codeQuotient, opRem: codeRem, opSqrt: codeSqrt,
 	opLt: codeLt, opLe: codeLe, opEq: codeEq, opNe: codeNe, opXor: codeNe, opNot: codeNot, opAnd: codeAnd, opOr: codeOr,

@@ -253,9 +253,9 @@ func literal(name string) *Node {
 	return nil
 }
 
-// Reserved reports whether a name needs backquotes in an expression. The names that need
-// backquotes are "and", "or", "not", and the words for infinity, NaN, true and false, in
-// every spelling that [Parse] reads.
+// Reserved reports whether a name needs backquotes in an expression. Backquotes are
+// needed for the names "and", "or" and "not", and for every spelling of infinity, NaN,
+// true and false that [Parse] reads.
 func Reserved(name string) bool {
 	return literal(name) != nil || name == "and" || name == "or" || name == "not"
 }

@@ -74,8 +74,8 @@ func (p *pool) neg(a *Node) *Node {
 	return p.intern(node(opNeg, a))
 }
 
-// wholePower returns the base and the exponent of f if f is a power with a positive whole
-// exponent; for any other expression it returns f itself and 1.
+// wholePower returns the base and the exponent of f if f is a power with a positive
+// integer exponent; for any other expression it returns f itself and 1.
 func wholePower(f *Node) (*Node, float64) {
 	if f.op == opPow && f.args[1].op == opNum {
 		if n := f.args[1].val; n >= 1 && n == math.Trunc(n) && n < 1e6 {

@@ -120,8 +120,8 @@ func (p *pool) add(terms ...*Node) *Node {
 	case 1:
 		return args[0]
 	}
-	// A sum that begins with a positive term is easier to read, and needs one negation
-	// fewer.
+	// A sum that begins with a positive term is easier to read, and needs one fewer
+	// negation.
 	for i, a := range args {
 		if !negative(a) {
 			args[0], args[i] = args[i], args[0]
@@ -183,7 +183,7 @@ func (q *product) put(f *Node) {
 }
 
 // The method mul() returns the product of factors. The numerical factor comes first, the
-// sign is outside the product, and whole powers of equal factors are combined. If a
+// sign is outside the product, and integer powers of equal factors are combined. If a
 // factor is itself a product, mul() decides by the same rules as add() whether to remove
 // its brackets. If such a product contains a number, its brackets are always removed, so
 // that the number can come first.

@@ -18,8 +18,8 @@ import (
 // In formulas the ID of a species stands for its amount if hasOnlySubstanceUnits is true,
 // and for its concentration otherwise. The state of a species is the quantity for which
 // its ID stands. In a compartment of variable size, however, the state is always the
-// amount, because dilution does not change the amount. An ID that stands for a
-// concentration in a compartment of variable size becomes an assignment.
+// amount, because dilution does not change the amount. For an ID that stands for a
+// concentration in a compartment of variable size, Read adds an assignment.
 func Read(f *source.Files, name string) *equations.Equations {
 	s := f.Read(name, source.MaxXML)
 	root, err := tree.Read(s.Text, "notes", "annotation")
