@@ -77,8 +77,8 @@ func (q *search) climb(ctx context.Context, from, climbs, left []*climb) (ends [
 }
 
 // solvesLeft returns how many solves are left for further searches if the search for
-// modes may use at most the given fraction of the solves in a run. From this number of
-// solves, solvesLeft subtracts those already performed, and those that will be needed to
+// modes may use at most the given fraction of the solves in a run. Solves that have
+// already been performed are subtracted, and so are the solves that will be needed to
 // turn the end points into modes. For each end point whose mass may not be negligible,
 // solves are needed to refine the point, to compute the Hessian, and to check that the
 // point differs from the other end points.

@@ -183,7 +183,7 @@ func (k *pcn) moveBoth() {
 }
 
 // The type `tuned` is a step size. The logarithm of the step size is adapted by the
-// method of Robbins and Monro, such that a quarter of the moves are accepted.
+// method of Robbins and Monro, so that a quarter of the moves are accepted.
 type tuned struct {
 	step float64 // in (0, 1]
 	n    int     // number of moves so far
