@@ -21,8 +21,8 @@ const maxRun = 2400
 const maxMarkers = 6000
 
 // If a chart has too many vertices, only every kth path and every kth point is drawn. The
-// function thinning() returns a k for which the chart has at most about maxVertices
-// vertices.
+// function thinning() returns a k that keeps the chart to roughly maxVertices vertices or
+// fewer.
 func thinning(ps []*page) int {
 	total := 0
 	for _, p := range ps {
@@ -44,8 +44,8 @@ func thinning(ps []*page) int {
 	return max(1, (total+maxVertices-1)/maxVertices)
 }
 
-// The function thinned() returns new names for the layers of which the chart shows only
-// some paths or points.
+// The chart may show only some of the paths or points of a layer. The function thinned()
+// returns new names for these layers.
 func thinned(ps []*page, every int) map[string]string {
 	names := map[string]string{}
 	for _, p := range ps {

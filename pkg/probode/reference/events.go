@@ -68,10 +68,11 @@ func (e *integration) jump(what string, t float64, change func(x []float64) erro
 	return nil
 }
 
-// The method locate() reports whether a trigger becomes positive in a step H that has
-// converged in row j. If a trigger becomes positive, the method takes a shorter step with
-// the same number of rows. The shorter step ends when a trigger first becomes positive.
-// At the end of the shorter step, the method applies the jump of the event.
+// The step of length H has converged in row j of the extrapolation. The method locate()
+// reports whether a trigger becomes positive during this step. If a trigger becomes
+// positive, the method takes a shorter step with the same number of rows. The shorter
+// step ends when a trigger first becomes positive. At the end of the shorter step, the
+// method applies the jump of the event.
 func (e *integration) locate(H float64, j int) (bool, error) {
 	if e.triggers == nil {
 		return false, nil

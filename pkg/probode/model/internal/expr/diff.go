@@ -266,11 +266,11 @@ func (p *pool) diffPower(m *Node, d []*Node) *Node {
 	return p.add(terms...)
 }
 
-// The argument `product` is the derivative d of an inner function times the derivative of
-// an outer function. The derivative of the outer function can be infinite or NaN where
-// the outer function itself is finite. The method guard() returns 0 where the inner
-// function is constant (see the method vanishes), and `product` elsewhere. For example,
-// `product` is 0 × ∞ for the function sqrt(max(0, x)) at x < 0.
+// The argument `product` is d·g, where d is the derivative of an inner function, and g is
+// the derivative of an outer function. The factor g can be infinite or NaN where the
+// outer function itself is finite. The method guard() returns 0 where the inner function
+// is constant (see the method vanishes), and `product` elsewhere. For example, `product`
+// is 0 × ∞ for the function sqrt(max(0, x)) at x < 0.
 func (p *pool) guard(d, product *Node) *Node {
 	if c := p.vanishes(d, 8); c.op != opBool || c.val != 0 {
 		return p.piecewise([]*Node{p.num(0), c, product})
@@ -278,10 +278,10 @@ func (p *pool) guard(d, product *Node) *Node {
 	return product
 }
 
-// The method vanishes() returns the condition under which d is 0 because the active piece
-// of a piecewise expression is the constant 0. Isolated zeros of d do not count: for
-// example, (x²)^¼ has no slope at 0, although the inner derivative 2x is 0 there. The
-// method examines only the outermost levels of d.
+// The derivative d may be 0 because the active piece of a piecewise expression is the
+// constant 0. The method vanishes() returns the condition under which this happens.
+// Isolated zeros of d do not count: for example, (x²)^¼ has no slope at 0, although the
+// inner derivative 2x is 0 there. The method examines only the outermost levels of d.
 func (p *pool) vanishes(d *Node, levels int) *Node {
 	never := p.bool(false)
 	if levels == 0 {
