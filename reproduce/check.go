@@ -127,7 +127,7 @@ func expected(name string) (*table, error) {
 // The function compare() compares the table `got` with the table `want`. The result
 // contains a message for each row of `got` that differs from the corresponding row of
 // `want`, and for each row of `want` that is missing from `got`. If the argument `quick`
-// is true, missing rows cause no message.
+// is true, the result contains no messages for missing rows.
 func compare(got, want, rules *table, quick bool) []string {
 	if !slices.Equal(got.header, want.header) {
 		return []string{fmt.Sprintf("%s: header %v, expected %v", got.name, got.header, want.header)}

@@ -13,9 +13,10 @@ import (
 	"github.com/probode/probode/pkg/viz/plots"
 )
 
-// The experiment `paths` draws paths of two problems, protein activation and
-// FitzHugh–Nagumo. For each problem, the noise scale α* is calibrated first. The LaTeX
-// source of the paper contains these figures, but they are commented out.
+// The experiment `paths` computes random paths of two problems, protein activation and
+// FitzHugh–Nagumo, and plots the mean and the standard deviation of these paths. For each
+// problem, the noise scale α* is calibrated first. The LaTeX source of the paper contains
+// these figures, but they are commented out.
 var paths = experiment{
 	name: "paths", title: "Path plots of two problems", tables: []string{"paths"},
 	compute: computePaths, section: pathsSection,

@@ -233,8 +233,8 @@ func (g *gathering) classical() error {
 	return err
 }
 
-// The method solve() computes the paths with the numbers `from`, …, `to`−1, with the
-// workspace of worker w. The result is nil if ctx is done.
+// The method solve() computes the paths numbered `from` to `to`−1 in the workspace of
+// worker w. The result is nil if ctx is done.
 func (g *gathering) solve(ctx context.Context, w, from, to int) *block {
 	if g.workers[w] == nil {
 		g.workers[w] = &worker{g.solver.Clone(), make([]float64, g.solver.PathLen()), make([]float64, g.solver.NoiseLen())}

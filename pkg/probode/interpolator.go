@@ -84,7 +84,7 @@ func (p *Interpolator) place(n int) {
 		p.first[n], p.weights[n] = i, p.weights[n][:0]
 		return
 	}
-	// The variable j is the index of the segment between events that contains t.
+	// Events divide the grid into segments. Segment j contains t.
 	j := g.segment(i)
 	for j > 0 && t < g.t[g.seg[j].from] {
 		j--

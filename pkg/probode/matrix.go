@@ -7,10 +7,11 @@ import "fmt"
 // c.
 //
 // gonum has no LU factorisation of banded matrices, and its dense LU factorisation
-// allocates memory and is slow for the two or three dimensions of most models. In this
-// implementation, only the functions NewDense, NewBanded, NewLU and NewComplexLU allocate
-// memory. Dense matrices with at most four rows are inverted without loops. If a dense
-// matrix is mostly zeros, its factorisation skips operations on the zeros.
+// allocates memory and is slow for small matrices. Most models have only two or three
+// dimensions. In this implementation, only the functions NewDense, NewBanded, NewLU and
+// NewComplexLU allocate memory. Dense matrices with at most four rows are inverted
+// without loops. If a dense matrix is mostly zeros, its factorisation skips operations on
+// the zeros.
 
 // A Matrix is a d×d matrix in row-major order. In a dense matrix, element (i, j) is
 // A[i*D+j]. A banded matrix stores only the elements with −Lower ≤ j−i ≤ Upper: element

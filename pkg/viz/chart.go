@@ -295,10 +295,10 @@ func (a Axis) chart(grid int, lo, hi float64, n, nameGap int) axis {
 	return x
 }
 
-// The function splits() returns a number of intervals for which ECharts draws the same
-// ticks on a linear axis as the static picture has. ECharts divides the length of the
-// axis by that number, and rounds the result to 1, 2, 3, 5 or 10 times a power of ten. If
-// no number leads to the same ticks, ECharts chooses its own ticks.
+// The function splits() returns the number of intervals that makes ECharts draw the same
+// ticks on a linear axis as in the static picture. ECharts divides the length of the axis
+// by this number, and rounds the result to 1, 2, 3, 5 or 10 times a power of ten. If no
+// number leads to the same ticks, ECharts chooses its own ticks.
 func splits(lo, hi float64, n int) int {
 	d := step(lo, hi, n)
 	for s := 1; s <= 2*n; s++ {

@@ -51,10 +51,10 @@ func quantized(img *image.RGBA) *image.Paletted {
 	return out
 }
 
-// The function nearest() returns the index of the colour of p that is nearest to c. For a
-// grey c, the function considers only the greys of p. For any other c, it considers only
-// the colours of p that are not grey. If p has no such colour, all colours of p are
-// considered.
+// The function nearest() returns the index of the colour in the palette p that is nearest
+// to c. For a grey c, the function considers only the greys in p. For any other c, it
+// considers only the colours in p that are not grey. If p has no such colour, all colours
+// in p are considered.
 func nearest(p color.Palette, c color.RGBA) uint8 {
 	distance := func(q color.Color) int {
 		k := q.(color.RGBA)

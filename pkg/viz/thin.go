@@ -44,8 +44,8 @@ func thinning(ps []*page) int {
 	return max(1, (total+maxVertices-1)/maxVertices)
 }
 
-// The function thinned() returns new names for the layers of which the chart shows only
-// some paths or points.
+// The chart may show only some of the paths or points of a layer. The function thinned()
+// returns new names for these layers.
 func thinned(ps []*page, every int) map[string]string {
 	names := map[string]string{}
 	for _, p := range ps {

@@ -32,8 +32,8 @@ type solved struct {
 	Alpha       float64 `csv:"alpha"`
 }
 
-// A spread compares stated standard deviations with the errors at values of θ that were
-// not used for the calibration.
+// The type `spread` says how well the computed standard deviations agree with the errors,
+// at values of θ that were not used for the calibration.
 type spread struct {
 	Square   float64    `csv:"mean_square"` // of the standardised error
 	Within   [2]float64 `csv:"within_1sd within_2sd"`

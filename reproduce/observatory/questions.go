@@ -20,8 +20,8 @@ import (
 // This file defines the posteriors and the samplers of the study. The data are simulated
 // from an accurate solution with known parameters.
 
-// A question is a posterior, together with the coarsest step size at which the remedies
-// are compared. The posterior can be computed accurately.
+// A question consists of a posterior and the coarsest step size at which the remedies are
+// compared. The posterior can be computed accurately.
 type question struct {
 	name string
 	// The function make() returns the model for given data. The data are simulated at the
@@ -37,8 +37,8 @@ type question struct {
 // The variable `solver` is the method with which the coarse posteriors are computed.
 var solver = adams.Moulton{Steps: 1}
 
-// The accurate posterior is computed with RK4, whose steps are shorter than the coarsest
-// step by the factor `fineness`.
+// The accurate posterior is computed with RK4. Its step size is the coarsest step size
+// divided by `fineness`.
 const fineness = 16
 
 func gaussian(sd float64, columns ...int) func([]float64, *rand.Rand) []float64 {
@@ -109,8 +109,8 @@ func oscillator() *probode.Problem {
 	return p
 }
 
-// ofCase returns a function that makes the posterior of the case with the given name, for
-// given data.
+// ofCase returns a function that takes data, and returns the posterior of the named case
+// for these data.
 func ofCase(name string) func(*bayes.Data) *bayes.Posterior {
 	c, err := cases.Named(name)
 	if err != nil {

@@ -114,9 +114,9 @@ func (m *history) Restore(i int, src []float64) {
 	}
 }
 
-// The method versus() evaluates the implicit formula c for step i, with f evaluated at
-// the state in the argument `next`. The method versus() writes the difference between the
-// state `next` and the result of the formula to dst.
+// If f is evaluated at the state in the argument `next`, the implicit formula c gives a
+// state at the end of step i. The method versus() writes the difference between `next`
+// and this state to dst.
 func (m *history) versus(c *table, dst []float64, i int, x, next, theta []float64) error {
 	h, beta := m.g.H(i), c.at(i)
 	m.p.F(dst, m.g.Times()[i+1], next, theta)
@@ -195,8 +195,8 @@ func (m *history) reverse() {
 // backRow returns the gradient with respect to F_i.
 func (m *history) backRow(i int) []float64 { return row(m.back, i&7, m.d) }
 
-// reverseSum adds the gradients of c Σ_j β_j F_{i−j}, where lambda is the gradient with
-// respect to that sum.
+// reverseSum propagates gradients back through the sum c Σ_j β_j F_{i−j}. The argument
+// lambda is the gradient with respect to this sum.
 func (m *history) reverseSum(c float64, beta []float64, i int, lambda []float64) {
 	for j, b := range beta {
 		vector.AddScaled(m.backRow(i-j), b*c, lambda)

@@ -157,9 +157,9 @@ step:
 	return to, nil
 }
 
-// reverse1 does the same as reverseOnce for a step that is linearised at the current
-// state x, but its loops are unrolled. If Γ is numerically singular, the result is false,
-// and no gradient is changed.
+// reverse1 is reverseOnce with unrolled loops, for a step that is linearised at the
+// current state x. If Γ is numerically singular, the result is false, and no gradient is
+// changed.
 func (a *moulton) reverse1(to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) bool {
 	f, jac, t, inv := (*[1]float64)(a.fc), (*[1 * 1]float64)(a.jac.A), a.t1, a.inv
 	*jac = [1 * 1]float64{}
@@ -382,9 +382,9 @@ step:
 	return to, nil
 }
 
-// reverse2 does the same as reverseOnce for a step that is linearised at the current
-// state x, but its loops are unrolled. If Γ is numerically singular, the result is false,
-// and no gradient is changed.
+// reverse2 is reverseOnce with unrolled loops, for a step that is linearised at the
+// current state x. If Γ is numerically singular, the result is false, and no gradient is
+// changed.
 func (a *moulton) reverse2(to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) bool {
 	f, jac, t, inv := (*[2]float64)(a.fc), (*[2 * 2]float64)(a.jac.A), a.t1, a.inv
 	*jac = [2 * 2]float64{}
@@ -605,9 +605,9 @@ step:
 	return to, nil
 }
 
-// reverse3 does the same as reverseOnce for a step that is linearised at the current
-// state x, but its loops are unrolled. If Γ is numerically singular, the result is false,
-// and no gradient is changed.
+// reverse3 is reverseOnce with unrolled loops, for a step that is linearised at the
+// current state x. If Γ is numerically singular, the result is false, and no gradient is
+// changed.
 func (a *moulton) reverse3(to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) bool {
 	f, jac, t, inv := (*[3]float64)(a.fc), (*[3 * 3]float64)(a.jac.A), a.t1, a.inv
 	*jac = [3 * 3]float64{}

@@ -33,8 +33,8 @@ func (l *columnErrors) at(row []float64) []float64 {
 // of a column, rather than a constant.
 func (l *columnErrors) open(i int) bool { return l.param[i] >= 0 || l.column[i] >= 0 }
 
-// The method location() reports whether number i is a location (see Part.Locations).
-// Number 0 is m, and number i > 0 is element i−1 of Own.
+// The method location() reports whether the number with index i is a location (see
+// Part.Locations). Index 0 stands for m, and index i > 0 stands for element i−1 of Own.
 func (l *columnErrors) location(i int) bool { return i == 0 || l.open(i-1) }
 
 // The method scratch() returns a matrix of zeros with one row for m and one for each
@@ -44,8 +44,8 @@ func (l *columnErrors) scratch() []float64 {
 	return l.zeros
 }
 
-// columnOf returns the column of x whose expected value the likelihood uses as v. If v is
-// a known number or a parameter, columnOf returns −1.
+// If v is the expected value of a column of x, columnOf returns the index of this column.
+// If v is a known number or a parameter, columnOf returns −1.
 func (p *Posterior) columnOf(x *Experiment, v Value) int {
 	if v.Name == "" || p.index(v.Name) >= 0 {
 		return -1

@@ -32,9 +32,10 @@ type Density struct {
 	err error
 }
 
-// A solveState is shared by all densities that a chain uses for one posterior with
-// several setups. A solveState contains the number of steps that the solvers have taken,
-// the first panic in a function of the model, and the context that stops the solves.
+// A solveState is shared by all densities that a chain uses when it evaluates one
+// posterior under several setups. A solveState contains the number of steps that the
+// solvers have taken, the first panic in a function of the model, and the context that
+// stops the solves.
 type solveState struct {
 	ctx    context.Context // when it ends, solves are stopped
 	bound  int             // number of calls of Bind

@@ -146,7 +146,7 @@ func (p *Posterior) FineTimes() []float64 {
 	return slices.Compact(out)
 }
 
-// atTimes returns a density for the same posterior, in which the data are replaced by
+// atTimes returns a density that differs from e only in the data: the new data are
 // missing values at the given times. On a grid, the steps that were chosen for the real
 // data are kept.
 func (e *Density) atTimes(ctx context.Context, times []float64) (*Density, error) {

@@ -215,9 +215,9 @@ func (c *calibrator) lost() float64 {
 	return share
 }
 
-// The method halved() halves all steps, and returns the factor by which this reduces the
-// error at the points in the score. If the equations cannot be solved with the smaller
-// steps, the result is NaN.
+// The method halved() halves all steps, and returns the factor by which the error
+// decreases at the points that enter the score. If the equations cannot be solved with
+// the smaller steps, the result is NaN.
 func (c *calibrator) halved(ctx context.Context) float64 {
 	grid := c.solver.Grid()
 	fine, err := probode.NewSolver(c.solver.Problem(), c.solver.Method(), grid.Refine(), 0)
@@ -272,8 +272,8 @@ func (c *calibrator) evaluate(ctx context.Context, alpha float64, n int) (evalua
 	return e, nil
 }
 
-// leaveOut returns the logarithms of the variances at every n-th point in the score,
-// where n is the result of thin(). The paths of one group are left out.
+// leaveOut returns the logarithms of the variances at every n-th point that enters the
+// score, where n is the result of thin(). The paths of one group are left out.
 func (c *calibrator) leaveOut(groups []moments.Vector, out int) []float64 {
 	thin := c.thin()
 	rest := moments.NewVector((len(c.used) + thin - 1) / thin)
@@ -295,8 +295,8 @@ func (c *calibrator) leaveOut(groups []moments.Vector, out int) []float64 {
 }
 
 // The method thin() returns a number n. Standard errors are computed only from every n-th
-// point in the score. At most about four thousand points remain. Points that are close
-// together in time add little information.
+// point that enters the score. At most about four thousand points remain. Points that are
+// close together in time add little information.
 func (c *calibrator) thin() int {
 	n := (len(c.used) + 3999) / 4000
 	if d := c.d; n > 1 && n%d == 0 { // a multiple of d would select one component only
@@ -306,8 +306,8 @@ func (c *calibrator) thin() int {
 }
 
 // The method groups() divides the paths 0, …, n−1 into groups and returns the moments of
-// the states of each group at the points in the score. The second result is false if a
-// path could not be computed.
+// the states of each group at the points that enter the score. The second result is false
+// if a path could not be computed.
 func (c *calibrator) groups(ctx context.Context, alpha float64, n int) ([]moments.Vector, bool, error) {
 	var out []moments.Vector
 	var failed atomic.Bool // one failure is enough

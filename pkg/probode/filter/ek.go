@@ -21,10 +21,10 @@ const (
 	Zero
 	// Cubature uses the expectation of f under the prediction, and the linear regression
 	// of f on the state, as in the method of Kersting and Hennig [KH16]. The expectation
-	// and the coefficients of the regression are computed from 2d values of f by
-	// spherical cubature of degree 3, without a Jacobian. The residual variance of the
-	// regression, which is of fourth order in the standard deviation of the state, is
-	// ignored.
+	// and the coefficients of the regression are computed from the values of f at 2d
+	// points by spherical cubature of degree 3, without a Jacobian. The residual variance
+	// of the regression, which is of fourth order in the standard deviation of the state,
+	// is ignored.
 	//
 	// The values of f are computed at points around the predicted mean. The distances of
 	// these points from the mean are proportional to κ, so the result of the filter

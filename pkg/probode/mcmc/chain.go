@@ -252,9 +252,9 @@ func (c *Chain) beginTurn() {
 // computes R̂. It is even: see add.
 const recordLength = 1000
 
-// A record holds at most recordLength evenly spaced draws of one chain. If the record is
-// full, it drops every other draw, and doubles the distance between the draws that it
-// keeps. One goroutine adds draws while another goroutine may read them.
+// A record holds at most recordLength evenly spaced draws of one chain. The record keeps
+// one of every `stride` draws. If the record is full, it drops every other draw, and
+// doubles `stride`. One goroutine adds draws, and another may read them at the same time.
 type record struct {
 	seen int // draws offered
 
@@ -288,7 +288,7 @@ func (r *record) add(x []float64) {
 	r.seen++
 }
 
-// faultOf converts the value that recover() has returned to an error. After a call of
+// faultOf converts the value returned by recover() into an error. After a call of
 // runtime.Goexit this value is nil.
 func faultOf(v any) error {
 	if v == nil {

@@ -180,8 +180,8 @@ func (k *Hamiltonian) place(x, z []float64) {
 	floats.Add(x[:d], k.Mean)
 }
 
-// The method evaluate() returns the log density at z, or NaN and an error. Unless the
-// argument `force` is nil, the method writes −∇φ at z to it.
+// The method evaluate() returns the log density at z, or NaN and an error. If the
+// argument `force` is not nil, the method stores −∇φ(z) in `force`.
 func (k *Hamiltonian) evaluate(force, z []float64) (float64, error) {
 	k.place(k.y, z)
 	logp, err := k.Target.checked(force, k.y)

@@ -275,8 +275,8 @@ func (b *bdf) extrapolate(w *[bdfWindow]float64, n int, divided bool) {
 	w[0] = 1
 }
 
-// The function combine() sets dst to the linear combination of the last n rows that the
-// weights w define: see extrapolate.
+// The function combine() sets dst to a linear combination of the last n rows. The weights
+// w multiply the differences between successive rows: see extrapolate.
 func combine(dst []float64, rows *[bdfWindow][]float64, w *[bdfWindow]float64, i, n int) {
 	const mask = bdfWindow - 1
 	copy(dst, rows[i&mask])

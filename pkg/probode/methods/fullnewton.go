@@ -9,9 +9,9 @@ import (
 )
 
 // A fullNewton solves the equations of the stages by damped Newton iteration with a
-// Jacobian for each stage. Iteration with one Jacobian for all stages costs far less, but
-// fails in some steps in which a fullNewton converges, for example in a step across a
-// fast transient.
+// Jacobian for each stage. Iteration with one Jacobian for all stages costs far less. But
+// it fails in some steps in which full Newton iteration converges, for example in a step
+// across a fast transient.
 type fullNewton struct {
 	jac  []*probode.Matrix
 	all  *probode.Matrix // hA⊗J, ordered by component and then by stage, so that a banded J gives a banded matrix

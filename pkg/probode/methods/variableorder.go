@@ -5,11 +5,11 @@ import "math"
 // This file implements the error control of BDF. As in other BDF codes, the step length
 // and the order are kept for k+1 steps after either of them has changed. If the step
 // length grew in every step, the formulas could be unstable. After the k+1 steps, the
-// order that allows the longest step is chosen among k−1, k and k+1. For the comparison,
-// the step length for each order is divided by the safety factor that other BDF codes
-// use: 1.2 for the current order, 1.3 for the lower order and 1.4 for the higher order.
-// The step length is increased only if the new step is at least 10 % longer (Hindmarsh
-// 1983, ODEPACK; Petzold 1983; [HNW93, §III.7]).
+// order becomes k−1, k or k+1, whichever allows the longest step. For the comparison, the
+// step length for each order is divided by the safety factor that other BDF codes use:
+// 1.2 for the current order, 1.3 for the lower order and 1.4 for the higher order. The
+// step length is increased only if the new step is at least 10 % longer (Hindmarsh 1983,
+// ODEPACK; Petzold 1983; [HNW93, §III.7]).
 
 // The function longer() assumes that the error of a step is proportional to h^q. The
 // argument `size` is the error of a step in units of the tolerance. If the step length is

@@ -136,9 +136,9 @@ func (b *box) logPrior(v float64) float64 {
 	return b.prior.Of.LogProb(b.prior.On.of(v))
 }
 
-// The method steep() returns the derivative of a coordinate of the surface with respect
-// to the corresponding coordinate of the search. The coordinate of the surface is the
-// value on the linear scale or its natural logarithm.
+// The method steep() returns the derivative of a surface coordinate with respect to the
+// corresponding search coordinate. The surface coordinate is the value on the linear
+// scale or its natural logarithm.
 func (b *box) steep() float64 {
 	if b.scale == Log10 {
 		return math.Ln10 * b.unit
@@ -146,8 +146,8 @@ func (b *box) steep() float64 {
 	return b.unit
 }
 
-// A fitPrior is the prior of a parameter in a search. If the box of the parameter has
-// no prior, the density is constant on the scale that the search uses.
+// A fitPrior is the prior of a parameter in a search. If box.prior is nil, the density is
+// constant on the scale that the search uses.
 type fitPrior struct {
 	flat
 	box *box

@@ -81,9 +81,9 @@ func (r *modelReader) events(n *source.Node) []equations.Event {
 }
 
 // The method dose() reads a dose. A dose without a duration is an event that adds the
-// amount to the state. A dose with a duration is an infusion that begins at each time of
-// the dose. During the infusion, amount/duration is added to the right-hand side of the
-// state's equation.
+// amount to the state. A dose with a duration is given by infusion. An infusion begins at
+// each of the times. During an infusion, amount/duration is added to the right-hand side
+// of the state's equation.
 func (r *modelReader) dose(n *source.Node, m *Model) {
 	n.Mapping("a dose", "doseId", "state", "amount", "duration", "time", "every", "count")
 	id, state := r.name(n, "doseId"), n.Must("a dose", "state")

@@ -14,8 +14,8 @@ import (
 // computed.
 func score(id string) string { return id + "_score" }
 
-// scoreMedians contains the median of the score for each type of prior that can depend on
-// other parameters.
+// For each type of prior that can depend on other parameters, scoreMedians contains the
+// median of the score.
 var scoreMedians = map[string]float64{"normal": 0, "logNormal": 0, "laplace": 0, "logLaplace": 0, "cauchy": 0,
 	"halfNormal": 0.6744897501960817, "halfCauchy": 1, "exponential": math.Ln2}
 

@@ -49,8 +49,8 @@ func (ix *index) lower(c, pre *condition) *lowering {
 		l.set[s.id] = s.value
 	}
 
-	// This loop evaluates only the parameters that the condition sets. Constants are
-	// evaluated by the method at() when a formula uses them.
+	// This loop evaluates only the parameters to which the condition assigns a value.
+	// Constants are evaluated by the method at() when a formula uses them.
 	for id := range l.set {
 		if ix.params[id] {
 			l.now[id] = l.at0(id, c.where)

@@ -204,10 +204,10 @@ func (c *compiledInstance) system(s *system) *probode.Problem {
 	return q
 }
 
-// The function pullback() returns a function for the field Pullback of the problem q. The
-// argument `inputs` names the variables on which the rates depend. The new function
-// returns NaN if any derivative is NaN. The NaN may come from an inactive branch of a
-// formula.
+// The function pullback() returns the function that is stored in the field Pullback of
+// the problem q. The argument `inputs` names the variables on which the rates depend. The
+// stored function returns NaN if any derivative is NaN. The NaN may come from an inactive
+// branch of a formula.
 func pullback(q *probode.Problem, inputs []string, rates []*expr.Node) func(dx, dtheta, lambda []float64, t float64, x, theta []float64) float64 {
 	gradient := gradientOf(inputs, rates, q.Params...)
 	return func(dx, dtheta, lambda []float64, t float64, x, theta []float64) (dt float64) {
@@ -497,10 +497,10 @@ type scatter struct {
 	place []int
 }
 
-// The function lazily() returns a function that compiles a vector and a matrix when they
-// are first needed. Many solves do not need the derivatives: explicit methods, for
-// example, never need the Jacobian. For a large model, the programs for the derivatives
-// can be long and take time to compile.
+// The function lazily() returns a function that compiles the expressions of a vector and
+// of a matrix when they are first needed. Many solves do not need the derivatives:
+// explicit methods, for example, never need the Jacobian. For a large model, the programs
+// for the derivatives can be long and take time to compile.
 func lazily(inputs []string, vector []*expr.Node, matrix func() [][]*expr.Node, place func(i, j int) int, held ...string) func() *scatter {
 	return sync.OnceValue(func() *scatter {
 		s := &scatter{first: len(vector)}

@@ -107,9 +107,9 @@ func (p *File) Start(theta []float64) ([]float64, error) { return p.inside(theta
 // The method inside() returns those elements of theta that belong to estimated
 // parameters. If the support of the prior has a finite width, a value that is outside the
 // support or too close to an edge is moved inside. A value is too close if its distance
-// from the edge is at most the argument `near`. The argument `edge` is the distance of a
-// moved value from the edge. The arguments `near` and `edge` are fractions of the width
-// of the support.
+// from the edge is at most the argument `near`. A value that is moved is placed at the
+// distance `edge` from the edge of the support. The arguments `near` and `edge` are
+// fractions of the width of the support.
 func (p *File) inside(theta []float64, near, edge float64) ([]float64, error) {
 	if len(theta) != len(p.Params) {
 		return nil, fmt.Errorf("found %d values: want %d, one for each parameter", len(theta), len(p.Params))
@@ -255,9 +255,9 @@ func (w *writer) add(name string, c column, errors bayes.Likelihood) {
 	}
 }
 
-// The method rows() adds the measurements to the data, and returns a place for each row.
-// If several rows at the same time have the same formula, each of these rows is in a
-// separate column.
+// The method rows() adds the measurements to the data. For each row, the method returns a
+// `place`, which says where the expected value is stored. If several rows at the same
+// time have the same formula, each of these rows is in a separate column.
 func (w *writer) rows(rows []row) []place {
 	data := w.x.Data
 	at := make([][2]int, len(rows)) // indices of the time and of the column

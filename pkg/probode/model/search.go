@@ -205,8 +205,8 @@ func (f *search) rough(e *end) {
 // region in which the likelihood is almost constant, and from which a search cannot
 // escape. For example, suppose that the observable is an unknown factor times a state of
 // an oscillator. At parameters for which the state does not oscillate, the best factor is
-// often zero. The choice of the best of several points favours broad local optima. The
-// remaining searches therefore begin at e.from. If necessary, begin() tries up to 25
+// often zero. But starting from the best of several points favours broad local optima.
+// The remaining searches therefore begin at e.from. If necessary, begin() tries up to 25
 // points until it finds one at which the likelihood can be computed.
 func (f *search) begin(e *end) error {
 	const most = 25

@@ -86,8 +86,8 @@ const (
 	restTolerance = 1e-10
 	// The relative change of a component over a span is its change divided by its largest
 	// absolute value so far. The state is steady if no relative change over the last two
-	// spans exceeds the constant `settled`. The end of each span is ten times as far from
-	// the start as the end of the previous span.
+	// spans exceeds the constant `settled`. The spans end at the times 1, 10, 100, …
+	// after the start of the search.
 	settled = 1e-11
 	// If the state is still not steady at the time restLast after the start, the search
 	// ends with an error.

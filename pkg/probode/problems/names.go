@@ -61,7 +61,7 @@ func over(p *probode.Problem, from, to float64) *probode.Problem {
 	return p
 }
 
-// namesOfAll returns the names of the problems of All, in the same order.
+// namesOfAll returns the names of the problems in All, in the same order.
 func namesOfAll() []string {
 	var names []string
 	for _, p := range All() {

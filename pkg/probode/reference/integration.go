@@ -158,8 +158,8 @@ const epsilon = 0x1p-52
 // the time of a kink or jump of f is not known more accurately.
 const shortest = 16
 
-// The method leaves() reports whether component k has been zero so far and the step
-// length H is at most the given number of units in the last place of t.
+// The method leaves() reports whether two conditions hold: component k has been zero so
+// far, and the step length H is at most `units` units in the last place of t.
 func (e *integration) leaves(k int, H, units float64) bool {
 	return e.peak[k] == 0 && e.x[k] == 0 && H <= units*ulp(e.t)
 }

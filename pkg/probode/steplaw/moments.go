@@ -33,8 +33,8 @@ func (s *Law) Moments() (*Moments, error) {
 	d := s.d
 	m := &Moments{Mean: make([]float64, d), Cov: mat.NewSymDense(d, nil), Skewness: make([]float64, d)}
 	m.LogNormalizer = math.Log(c.total) + c.top + s.logDet
-	// Compute deviations from μ first and from the mean afterwards, because this loses
-	// fewer digits.
+	// The mean is computed from deviations from μ, and the higher moments from deviations
+	// from the mean, because this loses fewer digits.
 	dev := make([]float64, d)
 	c.each(func(z []float64, weight float64) {
 		for k := range m.Mean {

@@ -134,8 +134,8 @@ func memoDir() string {
 
 // fileName keeps letters, digits and hyphens, and replaces all other characters by
 // underscores. A file name with underscores ends with a hash of the original name.
-// Different names therefore never share a file, and Forget never removes the result of
-// another name.
+// Different names therefore never share a file, and Forget never removes a result that is
+// stored under another name.
 func fileName(name string) string {
 	file := strings.Map(func(r rune) rune {
 		if 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '-' {
@@ -224,8 +224,8 @@ func restore[T any](file string) (T, error) {
 }
 
 // The function store() writes the file, and a file .gitignore that excludes the folder
-// from git. Errors are shown below the cell, so paths of this machine are removed from
-// them.
+// from git. Errors are shown below the cell, so file paths on this machine are removed
+// from the messages.
 func store(file string, data []byte) (err error) {
 	defer func() {
 		var p *fs.PathError

@@ -15,8 +15,8 @@ import (
 )
 
 // The type `calibration` is the figure about the choice of the noise scale α. The figure
-// shows the score of α, and how often the error lies within one and two standard
-// deviations of the paths.
+// shows the score of α. It also shows how often the error is at most one standard
+// deviation of the paths, and how often it is at most two.
 type calibration struct {
 	*Figure
 	chosen   comparison // at the α of the slider

@@ -138,8 +138,9 @@ func button(name, label string) Control {
 }
 
 // The variable `solvers` is a map from names to the methods that figures offer. Each
-// method also has a label in words. The names are the same as in package methods. The
-// function methods.Parse is not used here, because it would make the program larger.
+// method also has a label, which the reader sees. The names are the same as in package
+// methods. The function methods.Parse is not used here, because it would make the program
+// larger.
 var solvers = map[string]struct {
 	label  string
 	method probode.Method

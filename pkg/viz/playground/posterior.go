@@ -40,8 +40,8 @@ type accurate struct {
 }
 
 // The variable `accurates` holds the accurate runs of all figures, by problem. The
-// accurate run of a problem continues only during calls of the method advance() of a
-// figure with this problem.
+// accurate run of a problem continues only while a figure that shows this problem
+// executes its method advance().
 var accurates = map[string]accurate{}
 
 // The function accurately() returns the accurate run of a problem; the first call
@@ -115,8 +115,8 @@ func (f *posterior) compute(ctx context.Context) error {
 
 // The method advance() continues the sampling. Until the accurate run is complete, the
 // available time is divided equally between the accurate run and the run with the
-// selected solver. If the reader has stopped the figure, a new run still starts. After
-// its start, the run makes an iteration only when the reader requests one.
+// selected solver. A new run starts even if the reader has stopped the figure. In a
+// stopped figure, the run then makes an iteration only when the reader requests one.
 func (f *posterior) advance(budget time.Duration) (done bool) {
 	if !f.exact.ended() {
 		budget /= 2

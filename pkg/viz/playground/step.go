@@ -156,8 +156,8 @@ func (f *step) one(v *View) {
 }
 
 // The method two() draws the density for a state with two components. The next state is
-// written as z = μ + Lζ, so that the Gaussian approximation of ζ is N(0, I), and the
-// given ξ leads to the state with ζ = ξ.
+// written as z = μ + Lζ, so that the Gaussian approximation of ζ is N(0, I). The given ξ
+// leads to the state with ζ = ξ.
 func (f *step) two(v *View) {
 	const cells, far = 81, 6.
 	mean, l := f.law.Mean, f.root

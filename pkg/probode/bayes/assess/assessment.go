@@ -43,8 +43,8 @@ type scale struct {
 	warnings []string
 }
 
-// measureBy stores y as the draws that represent the accurate posterior, and measures the
-// error of the reference.
+// measureBy stores y, whose draws represent the accurate posterior. Then measureBy calls
+// checkReference to measure the reference solver's own error.
 func (a *assessment) measureBy(y *standard) (err error) {
 	a.y = y
 	a.out.ReferenceBy = y.by

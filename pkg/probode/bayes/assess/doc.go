@@ -2,9 +2,9 @@
 //
 // Run takes a list of step sizes or tolerances, called the ladder. For each step size or
 // tolerance, Run draws from a bayes.Posterior twice: once as if the solver were exact,
-// and once with the solver's error in the model. Run compares both results with the
-// reference posterior, which is computed with an accurate solver, and reaches a verdict
-// for each step. Package certify bounds the effect of the solver's error without
+// and once with a model that includes the solver's error. Run compares both results with
+// the reference posterior, which is computed with an accurate solver, and reaches a
+// verdict for each step. Package certify bounds the effect of the solver's error without
 // sampling.
 //
 // # Gradients

@@ -46,9 +46,8 @@ type draws struct {
 	few    *mcmc.Chains // evenly spaced draws at which the equations are solved accurately
 
 	// The weighted draws represent the posterior computed with the setup in the field
-	// `to`. If `shared` is true, the weighted draws represent the posterior at a step of
-	// the ladder (see sampling.weighted). Otherwise they represent the reference
-	// posterior.
+	// `to`. If `shared` is true, `to` is the setup of a step of the ladder (see
+	// sampling.weighted). Otherwise `to` is the setup of the reference.
 	to     probode.Setup
 	shared bool
 

@@ -41,10 +41,11 @@ func (j *judge) judge(d *draws) {
 			known[k%n] = known[k%n] && ok
 			continue
 		}
-		// If a known mode of the run's own posterior, or of the accurate posterior, contains
-		// no draws and would move the mean or the sd too far, the shifts of the mean and
-		// the sd are set to NaN. If an undetected mode could move the mean or the sd too
-		// far, the verdict on them cannot be Negligible.
+		// A known mode of the run's own posterior or of the accurate posterior may
+		// contain no draws, although its mass would move the mean or the sd too far. In
+		// this case, the shifts of the mean and the sd are set to NaN. If an undetected
+		// mode could move the mean or the sd too far, the verdict on them cannot be
+		// Negligible.
 		switch {
 		case j.y == nil:
 		case j.y.meanless(j.sampling, k) || j.empty(d.pair.modes, d.visited, j.y, k).size > unvisitedSize:

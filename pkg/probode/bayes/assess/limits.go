@@ -28,8 +28,8 @@ const (
 	// could depend on the Monte Carlo error of the mass.
 	listed, minor        = 1e-4, 0.01
 	rightMass, wrongMass = 0.005, 0.02
-	// A mode counts as a phantom or as missed if its counterpart has less than this
-	// fraction of its mass.
+	// A mode counts as a phantom or as missed if the mass of its counterpart is less than
+	// this fraction of the mode's own mass.
 	counterpart = 0.1
 	// A part of the posterior is judged separately if its share of the mass is at least
 	// judgedPart. A smaller part would have too few draws, but the certificate still

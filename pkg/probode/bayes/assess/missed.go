@@ -67,7 +67,7 @@ func (s *sampling) missed(d *draws) (mass float64, err error) {
 	return math.Max(mass, around), nil
 }
 
-// missedAround proposes Metropolis moves for the posterior with the setup d.to, starting
+// missedAround proposes Metropolis moves for the posterior under the setup d.to, starting
 // from some of the draws. The draws were made from the posterior d.p. Some accepted moves
 // may lead to points at which the density of d.p is almost zero. missedAround returns
 // twice the share of such moves among all moves. If the draws lack a part of the
@@ -187,9 +187,9 @@ func (s *sampling) empty(m *bayes.Modes, visited []float64, y *standard, j int) 
 	return most
 }
 
-// The method meanless() reports whether the draws that stand for the accurate posterior do
-// not give the mean and the sd of the assessed parameter with index j, because a known
-// mode of this posterior contains no draws.
+// The method meanless() reports whether the mean and the sd of the assessed parameter
+// with index j are unknown. Both are unknown if a known mode of the accurate posterior
+// contains no draws, but would move the mean or the sd too far.
 func (y *standard) meanless(s *sampling, j int) bool {
 	return s.empty(s.modes.reference, y.visitedReference, y, j).size > unvisitedSize
 }

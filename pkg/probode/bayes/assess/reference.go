@@ -95,8 +95,8 @@ func (s *sampling) accuratePosterior(fine *draws, mode []float64) (y *standard, 
 
 // The method loss() returns the factor by which weighting increases the Monte Carlo
 // error. For each parameter the bias is estimated from the weights. The standard error of
-// this estimate is divided by the standard error of the centre without weights. The
-// method loss() returns the largest of these ratios.
+// this estimate is divided by the standard error of the unweighted estimate of the
+// centre. The method loss() returns the largest of these ratios.
 func (s *sampling) loss(y *standard) (most float64) {
 	for j := range s.assessed {
 		most = math.Max(most, y.shifts[byQuantiles][j].CenterSE/y.estimates[byQuantiles][j].CenterSE)

@@ -113,8 +113,8 @@ type Rung struct {
 	Certificate *certify.Certificate
 
 	// Deterministic is the inference that treats the solver as exact. Probabilistic is
-	// the inference with the solver's error in the model. If an inference was not run,
-	// its field is nil.
+	// the inference with a model that includes the solver's error. If an inference was
+	// not run, its field is nil.
 	Deterministic, Probabilistic *Inference
 
 	// Bound holds upper bounds on the effect of the error if the accurate posterior could

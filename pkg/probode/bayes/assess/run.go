@@ -83,8 +83,8 @@ func (a *assessment) run(w *work, pl *plan, begin time.Time) error {
 }
 
 // The method certify() computes the profile of the log likelihood, and a certificate for
-// each step. The certificate is based on the modes of the reference posterior and on the
-// modes of the posterior computed with the step.
+// each step. The certificate for a step is based on the modes of two posteriors: the
+// reference posterior, and the posterior computed with the setup of this step.
 func (a *assessment) certify() error {
 	a.say("certificate")
 	c, err := certify.New(a.ctx, a.p, a.reference())
@@ -243,8 +243,8 @@ func (a *assessment) calibrate(i int, draws [][]float64) error {
 	return nil
 }
 
-// The method probabilistic() performs the inferences with the solver's error in the
-// model.
+// The method probabilistic() performs the inferences with a model that includes the
+// solver's error.
 func (a *assessment) probabilistic() error {
 	for i := a.finest(); i >= 0; i-- {
 		st, s := &a.out.Steps[i], &a.scales[i]

@@ -37,8 +37,8 @@ const (
 	// slow. With fewer parameters, the random walk works well for most shapes of the
 	// posterior.
 	manyParameters = 5
-	// If Settings.MaxTime is zero, sampling of the first posterior must end within the
-	// time `patience` after the function Run begins.
+	// If Settings.MaxTime is zero, the sampling of the first posterior must end no later
+	// than `patience` after Run begins.
 	patience = 4 * time.Minute
 	// The solvers are compared only at some draws of the random walk: one draw in every
 	// `explored` iterations.
@@ -123,8 +123,8 @@ func (a *assessment) share() error {
 	return a.ctx.Err()
 }
 
-// The method sharing() reports whether weighted draws of the accurate posterior represent
-// the posterior at one or more steps.
+// The method sharing() reports whether weighted draws of the accurate posterior stand in
+// for draws of the posterior of at least one step.
 func (a *assessment) sharing() bool {
 	return slices.ContainsFunc(a.runs, func(d *draws) bool { return d != nil && d.shared })
 }

@@ -169,8 +169,8 @@ func (d *draws) tails(k int) [][]float64 {
 	return x
 }
 
-// The method unsolved() returns up to n of the weighted draws at which the reference
-// failed, and the share of all weighted draws at which it failed.
+// The reference may have failed at some of the weighted draws. The method unsolved()
+// returns up to n of these draws, and their share among all weighted draws.
 func (d *draws) unsolved(n int) (some [][]float64, share float64) {
 	all, failed := 0, 0
 	for c, raw := range d.raw {

@@ -30,9 +30,9 @@ import (
 // setups.
 //
 // At most of the draws from a wide prior the likelihood is negligible. Nevertheless, an
-// accurate reference solver can take a minute at such a draw. Therefore the cheaper setup
-// shape.Lender is tried first, and the reference is used only where the density may not
-// be negligible.
+// accurate reference solver can need a minute for such a draw. Therefore the cheaper
+// setup shape.Lender is tried first, and the reference is used only where the density may
+// not be negligible.
 //
 // The lines are straight in the normal scores of the prior, z = Φ⁻¹(F(θ)). The prior of
 // these scores is N(0, I), so a range of a few units covers any prior, however heavy its

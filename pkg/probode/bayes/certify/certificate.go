@@ -123,8 +123,8 @@ const (
 	// If the discrepancy D is below noDifference, the two setups are taken to differ only
 	// by rounding errors.
 	noDifference = 1e-12
-	// A certificate gives a bound on the shifts of the parameters. A shift that is found
-	// away from the mode replaces this bound if it is at least `noticed`, and more than
+	// A certificate gives a bound on the shifts of the parameters. A shift found away
+	// from the mode replaces this bound if the shift is at least `noticed` and exceeds
 	// `beyond` times the bound.
 	beyond, noticed = 1.5, 0.01
 	// Modes whose mass is at most the constant `minor` are ignored.

@@ -290,11 +290,11 @@ func (t *trials) confirm(l *Level) error {
 	return t.c.ctx.Err()
 }
 
-// The method effect() returns upper limits for the discrepancy D and for the largest
-// shift of a parameter, for the setup of the evaluator x. Each limit is the larger of two
-// numbers: the largest value at the modes, and the 95 % quantile of the values at all
-// modes and draws. D and the shift count as infinite at draws at which the reference
-// fails.
+// The method effect() returns upper limits for two numbers: the discrepancy D and the
+// largest shift of a parameter. Both numbers are computed for the setup of the evaluator
+// x. Each limit is the larger of two numbers: the largest value at the modes, and the 95
+// % quantile of the values at all modes and draws. D and the shift count as infinite at
+// draws at which the reference fails.
 func (t *trials) effect(x *evaluator) (d, shift float64) {
 	modes := t.c.reached()
 	var ds, shifts []float64
@@ -323,8 +323,8 @@ func (t *trials) effect(x *evaluator) (d, shift float64) {
 	return upper(ds), upper(shifts)
 }
 
-// The method at() returns the discrepancy D between the setup of x and the reference at a
-// point, and the largest shift of any parameter.
+// The method at() compares the setup of x with the reference at one point. The results
+// are the discrepancy D and the largest shift of any parameter.
 func (t *trials) at(x *evaluator, at *expansion) (d, most float64) {
 	expected, _, err := x.at(at.theta)
 	if err != nil {

@@ -83,8 +83,9 @@ func densities(a, b probe, t float64) (fine, coarse float64) {
 }
 
 // The method shift() returns the absolute difference between the means of a function of t
-// under the two densities. This difference is divided by the standard deviation of the
-// function under the reference density, or by the argument `most` if that is smaller.
+// under the two densities. This difference is divided by the smaller of two numbers: the
+// argument `most`, and the standard deviation of the function under the reference
+// density.
 func (l line) shift(of func(t float64) float64, most float64) float64 {
 	const n = 40 // nodes of the midpoint rule between two points
 	var fine, coarse [3]float64

@@ -153,8 +153,9 @@ func (c *Certificate) largest(m *AtMode) string {
 // mostShifts is the maximum number of parameters that a row of the table shows.
 const mostShifts = 6
 
-// mostShifted returns the indices of the mostShifts parameters with the largest shifts in
-// any certificate, and the largest shift among the other parameters.
+// mostShifted returns the indices of the parameters with the largest shifts over all
+// certificates, and the largest shift of the remaining parameters. The number of indices
+// is at most mostShifts.
 func mostShifted(all []*Certificate) (index []int, others float64) {
 	most := make([]float64, len(all[0].Params))
 	for k := range most {

@@ -21,7 +21,7 @@ import (
 //
 // Here p_s is the likelihood of the model with Gaussian errors. The mode is found
 // iteratively, by repeated passes over the data. Unlike the second derivative of log p(y
-// | m), 1/s² is also positive for counts of zero and for outliers under Student's t
+// | m), 1/s² is positive even for counts of zero and for outliers under Student's t
 // distribution.
 
 // standIn returns the standard deviation s of the Gaussian errors that replace the errors

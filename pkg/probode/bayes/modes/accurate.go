@@ -43,10 +43,10 @@ func findByLender(ctx context.Context, p *bayes.Posterior, s Settings) (*bayes.M
 }
 
 // moveTo moves the modes in m, which were found with another solver, to modes of p. From
-// each mode in m, moveTo climbs to a mode of p. In m this mode replaces the one at which
-// the climb began. Modes with a negligible mass are removed. The result `agree` says
-// whether the log densities with the two solvers agree at the modes; if `agree` is false,
-// m must not be used.
+// each mode in m, moveTo climbs to a mode of p. The new mode then replaces the old one in
+// m. Modes with a negligible mass are removed. The result `agree` says whether the log
+// densities with the two solvers agree at the modes; if `agree` is false, m must not be
+// used.
 func moveTo(ctx context.Context, p *bayes.Posterior, s Settings, m *bayes.Modes) (agree bool, err error) {
 	const equal = 0.01 // largest difference of the log densities
 	begin := time.Now()

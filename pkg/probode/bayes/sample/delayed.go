@@ -180,8 +180,8 @@ type delayed struct {
 }
 
 const (
-	// A fraction of the moves that the first stage rejects is tested. This fraction is
-	// 1/soonTested during burn-in, and 1/laterTested after burn-in.
+	// Of the moves that the first stage rejects, only a fraction is tested. This fraction
+	// is 1/soonTested during burn-in, and 1/laterTested after burn-in.
 	soonTested, laterTested = 2, 16
 	// The first stage is kept as long as the field `lost` is at most mostLost times the
 	// field `plain`. The first stage is abandoned only if the number of lost moves is at
@@ -307,9 +307,9 @@ func (k *delayed) test(ratio, first, back, weight float64) {
 
 // The method right() returns the log likelihood for the corrected predictions at theta.
 // If this log likelihood is NaN or +Inf, the result is −Inf. The argument `coarse` holds
-// the predictions of the first stage at theta. The arguments `fine` and `elsewhere` hold
-// the predictions of the second and of the first stage at another θ. The correction is
-// the difference between `fine` and `elsewhere`.
+// the predictions of the first stage at theta. Two further arguments hold predictions at
+// another θ: `fine` those of the second stage, and `elsewhere` those of the first stage.
+// The correction is the difference between `fine` and `elsewhere`.
 func (k *delayed) right(theta, coarse, fine, elsewhere []float64) float64 {
 	for i, m := range coarse {
 		k.fitRight[i] = m + (fine[i] - elsewhere[i])

@@ -211,7 +211,7 @@ func (j *job) fault() error {
 }
 
 // The method run() makes the draws. If the job has been run before, each chain is
-// continued until it has the number of draws in the argument `draws`.
+// continued until it has `draws` draws.
 func (j *job) run(ctx context.Context, draws int) (*mcmc.Chains, error) {
 	begin := time.Now()
 	inner, release := j.guarded(ctx)

@@ -161,9 +161,9 @@ func (l binomial) inside(ranks int, level float64) float64 {
 }
 
 // The method joint() considers n items, each of which falls into any of the bins with the
-// same probability. The method joint() returns the probability that for each i the number
-// of items in bins 0 to i lies within bounds(i, c), where c is the number of items in the
-// bins before i.
+// same probability. The method joint() returns the probability that, for every i, bins 0
+// to i together hold a number of items within bounds(i, c). Here c is the number of items
+// in the bins before i.
 func (l binomial) joint(bins int, bounds func(i, c int) (lo, hi int)) float64 {
 	n := len(l) - 1
 	p, next := make([]float64, n+1), make([]float64, n+1)
@@ -194,8 +194,8 @@ func (l binomial) joint(bins int, bounds func(i, c int) (lo, hi int)) float64 {
 	return sum
 }
 
-// For V ~ Binomial(n, at), the method bounds() returns the smallest v with P(V ≤ v) ≥
-// level/2, and the largest v with P(V ≥ v) ≥ level/2.
+// Let V ~ Binomial(n, p), where p is the argument `at`. The method bounds() returns the
+// smallest v with P(V ≤ v) ≥ level/2, and the largest v with P(V ≥ v) ≥ level/2.
 func (l binomial) bounds(at, level float64) (lo, hi int) {
 	n := len(l) - 1
 	logp, logq := math.Log(at), math.Log1p(-at)

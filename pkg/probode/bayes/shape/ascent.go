@@ -46,11 +46,12 @@ type Ascent struct {
 
 	fresh   bool // the derivatives were computed at X
 	damping float64
-	// The field `rest` is an estimate of the matrix of negative second derivatives minus
-	// the Fisher information. This estimate is derived from changes in the gradient. The
-	// field `corrected` is true if the sum of the Fisher information and `rest` would
-	// have predicted the last rise better than the Fisher information alone. If
-	// `corrected` is true, the next step is computed from the sum.
+	// The field `rest` is an estimate of H − F, where H is the matrix of negative second
+	// derivatives, and F is the Fisher information. This estimate is derived from changes
+	// in the gradient. The field `corrected` is true if the sum of the Fisher information
+	// and `rest` would have predicted the last rise of the log density better than the
+	// Fisher information alone. If `corrected` is true, the next step is computed from
+	// the sum.
 	rest      *mat.SymDense
 	corrected bool
 	from      []float64 // the last point, and the gradient there; nil at the first one
@@ -212,8 +213,8 @@ func (a *Ascent) learn() {
 }
 
 // The method choose() decides whether the next step uses the correction in the field
-// `rest`. The correction is used if it would have made the prediction of the last rise
-// more accurate.
+// `rest`. The correction is used if it would have predicted the last rise of the log
+// density more accurately.
 func (a *Ascent) choose(x []float64, rise float64) {
 	if a.rest == nil {
 		return

@@ -42,9 +42,9 @@ func (s *Surface) differentiate(x []float64, all bool) bool {
 			s.Progress(k, len(x))
 		}
 		h := s.Steps[k]
-		// The function look() moves coordinate k by h, and returns the locations of the
-		// parts that depend on this coordinate, one after another. Outside the bounds,
-		// look() returns false.
+		// The function look() changes coordinate k by h. It appends to dst the locations
+		// of all parts that depend on this coordinate, and returns the result. Outside
+		// the bounds, look() returns false.
 		look := func(dst []float64, h float64) ([]float64, bool) {
 			x[k] = at + h
 			defer func() { x[k] = at }()

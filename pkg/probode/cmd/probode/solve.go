@@ -344,7 +344,7 @@ func (s *solution) setup(p *probode.Problem, times []float64) (setup probode.Set
 	return setup, nil
 }
 
-// The method noisy() sets the noise scale in `to`, the settings of the solver.
+// The method noisy() sets the noise scale in the solver settings `to`.
 func (s *solution) noisy(ctx context.Context, p *probode.Problem, m probode.Method, to *probode.Settings) error {
 	alpha, is, err := noiseScale(s.alpha)
 	switch {

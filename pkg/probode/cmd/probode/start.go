@@ -21,9 +21,9 @@ import (
 const mostEnds = 8
 
 // The method starts() returns the points at which the search for modes begins. If the
-// argument `start` is the name of a file written by fit -json, the result contains the
-// best end points in this file. If `start` is "nominal", the result is one point with the
-// nominal parameters. If `start` is "" or "prior", the result is nil.
+// argument `start` is the name of a file written by fit -json, the result consists of the
+// best of the end points listed in this file. If `start` is "nominal", the result is one
+// point with the nominal parameters. If `start` is "" or "prior", the result is nil.
 func (m *model) starts(start string) (from [][]float64, err error) {
 	if start == "" || start == "prior" {
 		return nil, nil

@@ -71,8 +71,8 @@ type summary struct {
 	center, spread float64
 	influence      func(y float64) (center, log float64)
 	// The field `jumps` says whether the quantile function jumps near the quantile that
-	// determines the centre. The field `stretches` says the same for the quantiles that
-	// determine the spread.
+	// determines the centre. The field `stretches` says whether the quantile function
+	// jumps near the quantiles that determine the spread.
 	jumps, stretches bool
 }
 
@@ -174,9 +174,10 @@ const (
 	// level of 99.7 %.
 	least, most = 1.9, 3
 	// The slope of the quantile function is computed twice: with Bofinger's bandwidth,
-	// and from points within the error of the level. A quantile is assumed to lie near a
-	// gap if the second slope is more than `steep` times the first. Far from any gap, the
-	// ratio of these slopes is about 1 ± 0.15 for 1000 effective draws.
+	// and with a bandwidth of two to three standard errors of the level. A quantile is
+	// assumed to lie near a gap if the second slope is more than `steep` times the first.
+	// Far from any gap, the ratio of these slopes is about 1 ± 0.15 for 1000 effective
+	// draws.
 	steep = 2
 )
 

@@ -105,10 +105,10 @@ func (s *Source) Fill(dst []float64) {
 // to 0 ≤ j + n < 2n + 1, which takes only one comparison of unsigned integers.
 func (a *stripData) holds(u uint64) bool { return uint32(u)+a.less < a.span }
 
-// The function reject() returns the normal variate for a word u whose point is near the
-// edge of its strip. If the point is above the curve of the density, reject() uses later
-// words of the generator instead of u. It also returns the state after the last word
-// used.
+// The function reject() returns the normal variate for a random word u that selects a
+// point near the edge of a strip. If the point is above the curve of the density,
+// reject() draws further words from the generator to replace u. The function also returns
+// the state of the generator after the last word used.
 func reject(hi, lo, u uint64) (uint64, uint64, float64) {
 	uniform := func() float64 {
 		hi, lo = next(hi, lo)

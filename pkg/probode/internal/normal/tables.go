@@ -2,10 +2,10 @@ package normal
 
 import "math"
 
-// The strips of the ziggurat have equal areas. Strip i > 0 reaches from 0 to x_i and from
-// the height f(x_i) to f(x_{i−1}), where f(x) = e^{−x²/2}; strip 0 is the lowest one and
-// includes the tail. The last edge is x_127, the constant `edge`, and the others follow
-// from
+// The strips of the ziggurat have equal areas. Let f(x) = e^{−x²/2}. Strip i > 0 extends
+// horizontally from 0 to x_i, and vertically from f(x_i) to f(x_{i−1}). Strip 0 is the
+// lowest one and includes the tail. The last edge is x_127, the constant `edge`, and the
+// others follow from
 //
 //	x_{i−1} = f⁻¹(area/x_i + f(x_i))
 //

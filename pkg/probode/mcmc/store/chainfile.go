@@ -34,8 +34,8 @@ import (
 //     begun: if the .part file holds all draws that were made before the state was
 //     saved, it replaces the .csv file; otherwise it is made from the .csv file again.
 //
-// Renaming or removing one file leads from one case to the next. A process that writes
-// the files holds the lock of the chain.
+// A process passes from one case to the next by renaming or removing one file. A process
+// that writes the files holds the lock of the chain.
 type file struct {
 	path  string // of the .csv file
 	chain *mcmc.Chain

@@ -29,7 +29,8 @@ func thisMaker(version string) maker {
 	}
 }
 
-// isMaker reports whether a key belongs to one of the fields of a maker.
+// isMaker reports whether the field with the given key describes the program that wrote
+// the file.
 func isMaker(key string) bool {
 	return key == "probode" || key == "go" || key == "arch" || key == "rounding"
 }

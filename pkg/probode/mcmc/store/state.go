@@ -12,9 +12,8 @@ import (
 type state struct {
 	// These fields describe the draws that were made before the state was saved: the
 	// number of bytes after the line of column names, the checksum of these bytes, and
-	// the checksum of the preceding lines. The checksum of the preceding lines does not
-	// include the line with the number of draws, because this line changes if the chain
-	// is extended.
+	// the checksum of the preceding lines. The line with the number of draws is left out
+	// of this last checksum, because the line changes if the chain is extended.
 	body             int64
 	bodyCRC, headCRC uint64
 	length           int64 // the smallest number that this line may hold

@@ -120,8 +120,8 @@ func (p *parser) operator() (level int, name string) {
 	return -1, ""
 }
 
-// A series collects the operands of one operator. For example, a + b + c becomes one sum
-// with three operands.
+// The type `series` collects the operands of one operator. For example, a + b + c becomes
+// one sum with three operands.
 type series struct {
 	name string // plus, times, and, or; "" for a single operand
 	args []*Node

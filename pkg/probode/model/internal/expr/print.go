@@ -89,7 +89,7 @@ func write(s style, n *Node) string {
 
 const levelAtom = levelPower + 1
 
-// textLevel returns the precedence level of the outermost operator of n in text.
+// textLevel returns the precedence level of the outermost operator in the text of n.
 func textLevel(n *Node) int {
 	switch n.op {
 	case opNum:

@@ -276,8 +276,8 @@ type run struct {
 // when its operands have been computed. The method schedule() takes all ready
 // instructions with one code, including those that become ready in the meantime. Then the
 // method continues with the code that has the most ready instructions, so the runs are
-// few and long. The instructions that are marked in the argument `early` come first; the
-// result `ahead` is the number of runs that they form.
+// few and long. The instructions that are marked in the argument `early` come first, and
+// form the first `ahead` runs.
 func (s *straightLine) schedule(early []bool) (runs []run, ahead int) {
 	first := s.first()
 	n := len(s.code)

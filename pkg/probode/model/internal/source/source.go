@@ -94,8 +94,8 @@ func Dir(dir string, outside bool) *Files {
 
 var errOutside = errors.New("the file is outside the folder of the file that refers to it: move it into that folder, or set the flag -outside")
 
-// The function inside() reports whether the file with the given name is in the folder,
-// after all links are followed.
+// The function inside() follows all links, and then reports whether the file with the
+// given name is in the folder.
 func inside(dir, name string) bool {
 	if !filepath.IsLocal(name) {
 		return false
