@@ -53,8 +53,8 @@ func (s *implicit) make(dst []float64, t, h float64, x, theta []float64) error {
 // [Deuflhard 2004, §3.3]. If the updates decrease slowly, the Jacobian is computed again.
 // The remaining error is estimated as the update times the rate at which the updates
 // decrease. The iteration ends when the remaining error is smaller than the rounding
-// errors. The iteration also ends when the updates no longer decrease because they are
-// only rounding errors.
+// errors. The iteration also ends when the updates are only rounding errors and therefore
+// no longer decrease.
 func (s *implicit) iterate(z []float64, sys system) error {
 	const (
 		most  = 100   // iterations

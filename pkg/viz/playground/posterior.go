@@ -116,7 +116,7 @@ func (f *posterior) compute(ctx context.Context) error {
 // The method advance() continues the sampling. Until the accurate run is complete, the
 // available time is divided equally between the accurate run and the run with the
 // selected solver. If the reader has stopped the figure, a new run still starts. After
-// its start, the run makes an iteration only when the reader requests one.
+// this start, the run performs one iteration each time the reader requests one.
 func (f *posterior) advance(budget time.Duration) (done bool) {
 	if !f.exact.ended() {
 		budget /= 2
