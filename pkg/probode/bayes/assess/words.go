@@ -428,7 +428,7 @@ func (a *Report) sized(size float64) string { return fmt.Sprintf("%s = %.4g", a.
 
 // sayLargest returns the largest step that is small enough for parameter j. If the
 // verdict on the next larger step of the ladder is Undecided, the result begins with ≥.
-// If there is no such step, sayLargest returns "undecided" or "none".
+// If no step is known to be small enough, sayLargest returns "undecided" or "none".
 func (a *Report) sayLargest(j int) string {
 	size, undecidedAbove := a.largest(j)
 	switch {
