@@ -100,7 +100,7 @@ func ensembleOf(t *table) (*probode.Ensemble, *reference.Solution) {
 }
 
 // fig1Figure draws two rows of panels. The first row shows n paths. The second row shows
-// the means and the bands in the table.
+// the means and the bands that the table contains.
 func (s *study) fig1Figure(t *table, n int) (viz.Figure, error) {
 	e, ref := ensembleOf(t)
 	// The file of the table does not contain the paths, but the same seed reproduces

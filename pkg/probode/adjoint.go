@@ -405,7 +405,8 @@ func (r *reverseRun) start(theta []float64) {
 	})
 }
 
-// The method when() adds the effect of moving event times to the gradient dtheta.
+// The method when() adds to the gradient dtheta the contribution of event times that
+// depend on θ.
 func (r *reverseRun) when(dtheta, theta []float64) {
 	for j, e := range r.s.g.events {
 		if c := r.marks[j]; c != 0 && e.event.When != nil && e.inside {

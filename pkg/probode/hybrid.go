@@ -13,8 +13,8 @@ import (
 // larger above the threshold. If a solver steps across a jump of f, the derivatives of
 // the computed states do not include the effect of θ on the time of the jump. In
 // Problem.Hybrid, an additional state represents each condition that makes f jump. This
-// state is 1 where the condition is true, and 0 elsewhere. Events with a Trigger set the
-// value of this state. Between two events f is smooth.
+// state is 1 where the condition is true, and 0 elsewhere. Events that have a Trigger
+// change the value of this state. Between two events f is smooth.
 
 // BindHybrid returns a Path that computes the solution of p by solving the problem
 // p.Hybrid. The function bind() must return a Path for the problem q and the tolerance t,

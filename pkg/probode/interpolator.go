@@ -152,9 +152,9 @@ func (p *Interpolator) Row(dst, z []float64, n int) {
 	}
 }
 
-// Last returns the index of the last grid point that is used for the time with index n.
-// Row can be called once the path has been computed up to the grid point Last(n), which
-// may lie a few steps after the requested time.
+// Last returns the index of the last grid point from which the state at the time with
+// index n is interpolated. Row can be called once the path has been computed up to the
+// grid point Last(n), which may lie a few steps after the requested time.
 func (p *Interpolator) Last(n int) int { return p.first[n] + max(0, len(p.weights[n])-1) }
 
 // If event times depend on θ, the grid points move with θ. This movement changes the
@@ -163,10 +163,10 @@ func (p *Interpolator) Last(n int) int { return p.first[n] + max(0, len(p.weight
 // because the derivative is a polynomial in t that is equal to −P′(t_j) at t_j, and zero
 // at the other points.
 
-// The function still() removes the effect of moving grid points from ddst. Before the
-// call, ddst holds the derivatives of the states at moving points; after it, the
-// derivatives at fixed times. The argument `dt` holds the derivatives of the times of all
-// grid points.
+// The function still() subtracts from ddst the part that is due to the motion of the grid
+// points. Before the call, ddst holds the derivatives of the states at moving points;
+// after the call, ddst holds the derivatives at fixed times. The argument `dt` holds the
+// derivatives of the times of all grid points.
 func (p *Interpolator) still(ddst, z, dt []float64) {
 	rate := make([]float64, p.d)
 	for n := range p.first {
@@ -179,8 +179,9 @@ func (p *Interpolator) still(ddst, z, dt []float64) {
 	}
 }
 
-// For each grid point that is used for the time with index n, the method each() calls the
-// function do() with the index and the weight of the point.
+// The method each() calls the function do() for each grid point from which the state at
+// the time with index n is interpolated. The arguments are the index and the weight of
+// the grid point.
 func (p *Interpolator) each(n int, do func(i int, w float64)) {
 	if len(p.weights[n]) == 0 {
 		do(p.first[n], 1)

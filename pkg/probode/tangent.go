@@ -153,8 +153,8 @@ func Differences(dst, ddst, theta, dtheta []float64, states func(dst, theta []fl
 	return states(dst, theta)
 }
 
-// reachOf returns a number r: in a step from theta to theta + r × along, the largest
-// relative change of a component is 100 %.
+// reachOf returns the number r for which a step from theta to theta + r × along changes
+// some component by 100 %, and no component by more.
 func reachOf(theta, along []float64) float64 {
 	var most float64
 	for k, v := range along {
@@ -302,8 +302,8 @@ func (w *tangentRun) ends(seg, m int) (from, to float64) {
 	return from, to
 }
 
-// The method times() writes the derivatives of the times of all grid points in direction m
-// to dst.
+// The method times() writes to dst the directional derivative, in direction m, of the
+// time of each grid point.
 func (w *tangentRun) times(dst []float64, m int) {
 	for seg := range w.s.g.seg {
 		part := &w.s.g.seg[seg]

@@ -115,8 +115,8 @@ func joined(all []Event) (jump func(x []float64, t float64, theta []float64), pu
 	}
 }
 
-// A locatedPath is a Path on a grid whose events are at the times at which triggers
-// become positive. A locatedPath has derivatives, but no noise.
+// A locatedPath is a Path on a grid whose events occur when triggers become positive. A
+// locatedPath has derivatives, but no noise.
 type locatedPath struct {
 	path      *gridPath
 	p         *Problem // as given

@@ -286,7 +286,7 @@ func (p Points) keep(xlog, ylog bool) (Layer, int) {
 
 // The lower edge of a band, for example a mean minus two standard deviations, may be
 // negative, so that a logarithmic axis cannot show it. If the axis can show the upper
-// edge, the band extends to the bottom of the panel.
+// edge but not the lower edge, the band extends to the bottom of the panel.
 func (b Band) keep(xlog, ylog bool) (Layer, int) {
 	var dropped int
 	b.X, b.Hi, dropped = keep(b.X, b.Hi, xlog, ylog)

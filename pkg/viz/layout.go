@@ -218,8 +218,8 @@ func (p *page) place() {
 	p.header = y
 
 	if p.Height <= 0 {
-		// Panels that fill the width usually show time series and may be flat; panels
-		// side by side are closer to square.
+		// Panels that fill the width usually show time series and may be much wider than
+		// high; panels side by side are closer to square.
 		h := 250
 		if p.cols > 1 {
 			h = max(min(310, (p.Width/p.cols)*8/10), 160)

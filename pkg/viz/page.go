@@ -106,8 +106,8 @@ func (a Axis) limits(lo, hi float64) (float64, float64) {
 }
 
 // sameValue is the relative difference below which the minimum and the maximum of the
-// data are treated as equal. To distinguish them, the labels of the axis would need more
-// than nine digits.
+// data are treated as equal. The labels of the axis would need more than nine digits to
+// show such a difference.
 const sameValue = 1e-9
 
 func widen(v float64, log bool) (float64, float64) {
@@ -174,9 +174,9 @@ func step(lo, hi float64, n int) float64 {
 	return 10 * unit
 }
 
-// The method ticks() returns the ticks of an axis from lo to hi. No more than roughly n
-// of these ticks have labels. A logarithmic axis may also have unlabelled ticks between
-// the labelled ones.
+// The method ticks() returns the ticks of an axis from lo to hi. The number of labelled
+// ticks is limited to approximately n. A logarithmic axis may also have unlabelled ticks
+// between the labelled ones.
 func (a Axis) ticks(lo, hi float64, n int) []plot.Tick {
 	if a.Log && math.Log10(hi)-math.Log10(lo) >= 0.7 { // linear ticks suit a range shorter than from 1 to 5
 		return logTicks(lo, hi, n)

@@ -112,8 +112,8 @@ func (k look) key(c draw.Canvas, at vg.Point) {
 	}
 }
 
-// The method solid() returns the colour for the legend. A translucent line becomes more
-// opaque, because the legend shows only one line of an ensemble.
+// The method solid() returns the colour for the legend. In the legend, a translucent line
+// is drawn more opaque, because the legend shows only one line of an ensemble.
 func (k look) solid() color.NRGBA {
 	n := color.NRGBAModel.Convert(k.color).(color.NRGBA)
 	if !k.area {
@@ -185,8 +185,8 @@ func (p *page) tiles(c draw.Canvas) (plots [][]*plot.Plot, canvases [][]draw.Can
 	return plots, canvases
 }
 
-// The method plot() returns panel i as a plot. The horizontal axis has no more than
-// roughly nx labelled ticks, and the vertical axis no more than roughly ny.
+// The method plot() returns panel i as a plot. The numbers of labelled ticks on the
+// horizontal and the vertical axis are limited to approximately nx and ny.
 func (p *page) plot(i, nx, ny int) *plot.Plot {
 	panel, lim := p.Panels[i], p.limits[i]
 	q := plot.New()

@@ -115,7 +115,8 @@ func (b *budget) until(share float64) (context.Context, context.CancelFunc) {
 }
 
 // The function judge() computes as many results for a problem as the time limit allows.
-// Time that one stage of the computation does not use is available to the next stage.
+// If one stage of the computation does not use all its time, the rest is available to the
+// next stage.
 func judge(ctx context.Context, file string, limit time.Duration) *result {
 	clock := &budget{ctx, used(), limit}
 	r := &result{Name: nameOf(file)}

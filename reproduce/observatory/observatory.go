@@ -2,7 +2,7 @@ package main
 
 import "sync"
 
-// An observatory holds the settings of one run of the program.
+// The type `observatory` holds the settings of one run of the program.
 type observatory struct {
 	subjects []subject
 	entrants []entrant

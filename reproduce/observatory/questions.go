@@ -163,7 +163,7 @@ func (q *question) model(ctx context.Context, seed uint64) (*bayes.Posterior, er
 }
 
 // A remedy is a method for sampling the posterior in spite of a coarse step size. Every
-// remedy has a sampler, and some remedies also use noise in the solver.
+// remedy consists of a sampler and, in some cases, noise in the solver.
 type remedy struct {
 	name   string
 	noise  *rule          // the rule that chooses α; nil for no noise

@@ -6,15 +6,15 @@ import (
 )
 
 // A brief is the row of the summary for one cell. The row contains the results of the
-// classical method. The row also assesses two rules: the rule that the page shows for the
-// method, and the rule of the paper.
+// classical method. The row also contains the results of two rules: the rule that the
+// page shows for the method, and the rule of the paper.
 type brief struct {
 	solved
 	Spread spread `csv:""`
 	Paper  spread `csv:"paper_"`
 }
 
-// The function summary() returns a brief for each cell.
+// The function summary() returns one row of the summary for each cell.
 func summary(rows []row) []brief {
 	var out []brief
 	at := map[string]int{}
@@ -64,8 +64,8 @@ type standing struct {
 	se             float64 // median over cells of both relative standard errors of α* together
 }
 
-// The function stand() returns the standing of a rule. Methods that cannot use every rule
-// are left out, so that all rules are assessed in the same cells.
+// The function stand() summarises the results of a rule. Methods that cannot use every
+// rule are left out, so that all rules are assessed in the same cells.
 func stand(rows []row, rule string) standing {
 	s := standing{rule: rule}
 	var components float64

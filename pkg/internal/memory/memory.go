@@ -12,8 +12,9 @@ import (
 	"sync"
 )
 
-// The constant `fallback` is the assumed memory of a machine that does not report its
-// memory. This value is so large that only absurd requests for memory exceed it.
+// The constant `fallback` is the amount of memory that is assumed if the machine does not
+// report how much it has. This value is so large that only absurd requests for memory
+// exceed it.
 const fallback = 64 << 30
 
 // The function limit() returns the number of bytes that this process can use. The result

@@ -326,9 +326,9 @@ func (a *moulton) iterate(next, theta []float64) error {
 				return probode.ErrNewton
 			}
 		}
-		// After a final update without damping, the remaining error is that update
-		// multiplied by the rate of convergence, `left/size`. This error is at most 1e-8
-		// × `small`, which is below rounding error.
+		// After a final update without damping, the remaining error is that update times
+		// the rate of convergence, which is `left/size`. This error is at most 1e-8 ×
+		// `small`, which is below rounding error.
 		if lambda == 1 && left*left <= 1e-8*small*size {
 			subtract(next, next, 1, a.v)
 			return nil

@@ -187,7 +187,8 @@ func (e *Density) recovered(theta []float64) {
 	}
 }
 
-// The method describe() names the row of the data that the part r is evaluating.
+// The method describe() returns a phrase with the time, the state and the parameters of
+// the data row that r is evaluating.
 func (r *Part) describe(theta []float64) string {
 	d := r.x.Problem.Dim()
 	n := min(r.row0, len(r.x.Data.T)-1)

@@ -41,11 +41,11 @@ const probes = 100
 // does not write all columns. A parameter counts as used if changing it changes a value
 // that the function Observe writes, either at the initial state or at a later state of
 // the path. While one parameter is changed, the others are set to the medians of their
-// priors or to draws from the priors. In a test at draws from the priors, the path is
-// computed with noise, as in a prediction. In the last test the changed parameter is set
-// to NaN. Since NaN propagates through arithmetic, this test also detects parameters that
-// matter only in rare cases. For a correct model, the test at the medians is nearly
-// always sufficient.
+// priors or to draws from the priors. If a test draws parameters from the priors, it
+// computes the path with noise, as a prediction does. In the last test the changed
+// parameter is set to NaN. Since NaN propagates through arithmetic, this test also
+// detects parameters that matter only in rare cases. For a correct model, the test at the
+// medians is nearly always sufficient.
 func (e *Density) checkObserve() error {
 	p := e.p
 	var unused []int

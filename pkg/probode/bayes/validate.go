@@ -74,8 +74,8 @@ func (v *validator) known(name string) error {
 	return fmt.Errorf("no parameter %q: the model has %s", name, strings.Join(v.p.Names(), ", "))
 }
 
-// The method positive() returns an error if a parameter that must be positive can have
-// other values. The string `what` describes the parameter in the error message.
+// The method positive() returns an error if a parameter that must be positive can be
+// negative. The string `what` describes the parameter in the error message.
 func (v *validator) positive(name, what string) error {
 	i := v.p.index(name)
 	if name == "" || v.lows[i] >= 0 {
@@ -196,7 +196,7 @@ func (v *validator) column(x *Experiment, k int) error {
 // checkMethod returns an error if a field of the method is out of range, for example if
 // the number of steps is too large. Package probode panics in this case, because it
 // regards an invalid field as a programming error. The function checkMethod() returns an
-// error instead, because the user of a program may have entered the method.
+// error instead, because the method may come from the input of a user.
 func checkMethod(m probode.Method) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -9,11 +9,12 @@ import (
 	"github.com/probode/probode/pkg/internal/moments"
 )
 
-// The functions in this file find α*. First, a scan over many decades with few paths
-// finds the neighbourhood of α*. Then all paths are computed at three values of α near
-// α*, and the variances at other values of α are interpolated. As long as the noise is
-// small, the logarithms of the variances are nearly linear in log α, with slope one.
-// Finding the maximum of the score with these variances requires no further paths.
+// The functions in this file find α*. First, a coarse scan over many orders of magnitude
+// finds the neighbourhood of α*. This scan uses few paths for each α. Then all paths are
+// computed at three values of α near α*, and the variances at other values of α are
+// interpolated. As long as the noise is small, the logarithms of the variances are nearly
+// linear in log α, with slope one. Finding the maximum of the score with these variances
+// requires no further paths.
 
 // A scan holds the score at equally spaced values of log α. The score is computed from a
 // small number of paths.

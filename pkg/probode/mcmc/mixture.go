@@ -276,8 +276,8 @@ func (p *mixture) Observe(x []float64, probability float64) {
 }
 
 // The method learn() estimates the mean and the covariance from the last two windows. The
-// axes of the previous shape are rescaled by the sizes that were tuned for the line
-// moves. Then the estimated covariance is shrunk towards the rescaled shape.
+// axes of the previous shape are multiplied by the step sizes that were tuned for the
+// line moves. Then the estimated covariance is shrunk towards the rescaled shape.
 func (p *mixture) learn() {
 	d := len(p.mean)
 	last, this := &p.windows[0], &p.windows[1]

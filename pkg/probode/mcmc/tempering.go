@@ -201,8 +201,8 @@ func (k *Tempering) swap(i int, rng *rand.Rand) {
 }
 
 // The method respace() adjusts every β except the first and the last. Let S(β) be the sum
-// of the rejection rates of all swaps between 1 and β, interpolated linearly. From each
-// new β to the next, S increases by the same amount.
+// of the rejection rates of all swaps between 1 and β, interpolated linearly. Between
+// successive new values of β, S increases by the same amount.
 func (k *Tempering) respace() {
 	n := len(k.replicas)
 	sum, beta := make([]float64, n), make([]float64, n)

@@ -198,9 +198,9 @@ func (c *Chains) warnApart(warn func(string, ...any), warned ...[]bool) {
 // pileUp returns the minimum or the maximum of x, whichever has more draws near it, and
 // the share of the draws that are near it. A draw is near an extreme value if its
 // distance from that value is at most a hundredth of the distance between the extreme
-// value and the median. The share is 0.5 % for a uniform distribution, 0.7 % for an
-// exponential one, and tens of per cent for a density that grows like the inverse of the
-// distance from the bound. If all draws are equal, the share is 0.
+// value and the median. The share is 0.5 % for a uniform distribution, and 0.7 % for an
+// exponential one. The share is often above 10 % if the density grows like the inverse of
+// the distance from a bound. If all draws are equal, the share is 0.
 //
 // The draws of a narrow mode inside the range do not count, because few of them are close
 // to the extreme value. For example, let the mode be Gaussian, and let its smallest draw

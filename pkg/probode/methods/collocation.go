@@ -25,9 +25,9 @@ type collocation struct {
 }
 
 // A mode is an eigenvalue λ of A⁻¹ with its left and right eigenvectors, scaled so that
-// lᵀr = 1. The matrix of the stage equations, I − hA⊗J, is block diagonal in these
-// modes, with a block (λ/h) I − J for each λ. Of each complex conjugate pair, only one
-// mode is stored.
+// lᵀr = 1. The matrix of the stage equations is I − hA⊗J. If this matrix is multiplied by
+// (hA)⁻¹⊗I, the product is block diagonal in the basis of the modes. The product has a
+// block (λ/h) I − J for each λ. Of each complex conjugate pair, only one mode is stored.
 type mode struct {
 	re, im      float64
 	left, right []complex128

@@ -78,7 +78,8 @@ func (s *undamped) LocalError(dst []float64, i int, x, next, theta []float64) (e
 	return nil
 }
 
-// The function additive() returns the noise that adds √α h^{q+1/2} ξ to the state.
+// The function additive() returns the noise model in which √α h^{q+1/2} ξ is added to the
+// state.
 func additive(d, order int) probode.Noise {
 	return probode.Noise{Normals: d, Exponent: float64(order) + 0.5}
 }

@@ -49,12 +49,12 @@ func (s *implicit) make(dst []float64, t, h float64, x, theta []float64) error {
 
 // The method iterate() solves the system, starting from z.
 //
-// An update is halved until the next update is smaller than the original update. Both
-// updates are computed with the same LU factors [Deuflhard 2004, §3.3]. If the updates
-// decrease slowly, the Jacobian is computed again. The remaining error is estimated as
-// the update times the rate at which the updates decrease. The iteration ends when the
-// remaining error is smaller than the rounding errors. The iteration also ends when the
-// updates no longer decrease because they are only rounding errors.
+// An update is halved until the next update, computed with the same factors, is smaller
+// [Deuflhard 2004, §3.3]. If the updates decrease slowly, the Jacobian is computed again.
+// The remaining error is estimated as the update times the rate at which the updates
+// decrease. The iteration ends when the remaining error is smaller than the rounding
+// errors. The iteration also ends when the updates are only rounding errors and therefore
+// no longer decrease.
 func (s *implicit) iterate(z []float64, sys system) error {
 	const (
 		most  = 100   // iterations

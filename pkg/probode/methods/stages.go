@@ -172,7 +172,7 @@ type system interface {
 	// The method jacobian() computes a new Jacobian at a point nearer to the solution,
 	// and stores it in s.
 	jacobian(s *implicit, z []float64)
-	// The method base() returns the vector with which the size of z is compared.
+	// The method base() returns the vector relative to which the size of z is measured.
 	base() []float64
 }
 

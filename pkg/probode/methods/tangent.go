@@ -5,8 +5,7 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// This file implements the derivatives of steps in given directions: see
-// probode.Differentiable.
+// This file implements the directional derivatives of steps: see probode.Differentiable.
 
 // Differentiate solves the linear equations for the derivatives of the stages.
 func (s *implicit) Differentiate(dnext []float64, i int, x, _, theta, xi, _ []float64, tg *probode.Tangents) error {

@@ -131,8 +131,8 @@ func (r *modelReader) checkFixed(m *Model) {
 	}
 }
 
-// If an event sets a parameter, setByEvents makes this parameter a state. The state
-// starts at the value of the parameter, and its right-hand side is zero.
+// setByEvents turns each parameter that an event sets into a state. The state starts at
+// the value of the parameter, and the time derivative of the state is zero.
 func (r *modelReader) setByEvents(p *File, m *Model) {
 	for _, e := range m.Events {
 		for _, j := range e.Jumps {

@@ -63,7 +63,8 @@ type row struct {
 	index int // index of the measurement in the data of the model
 }
 
-// The type `increase` holds a formula whose increase is measured.
+// The type `increase` holds a formula for which a measurement is the increase of its
+// value since the previous measurement.
 type increase struct {
 	state   string // the state that holds the value at the previous measurement
 	formula *expr.Node

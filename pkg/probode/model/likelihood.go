@@ -52,8 +52,8 @@ type LikelihoodSettings struct {
 	Progress func(done, total int)
 }
 
-// The method mesh() returns the mesh for the given relative tolerance. If the argument
-// `relative` is zero, the mesh is for the tolerance in the settings s.
+// The method mesh() returns a mesh with the given relative tolerance. If the argument
+// `relative` is zero, the mesh has the tolerance in the settings s.
 func (s *LikelihoodSettings) mesh(relative float64) probode.Mesh {
 	if s.StepSize > 0 {
 		return probode.Through(s.StepSize)

@@ -163,12 +163,11 @@ type paramSource struct {
 	at    int // position among the expected values; −1 if the value is known
 }
 
-// The method observed() returns the data of an experiment as experiments of package
-// bayes. The data at finite times form the first experiment, and the data at the steady
-// state form the second. An experiment without data is omitted. The parameters whose
-// indices are in the argument `free` are unknown; theta contains the values of the other
-// parameters. The result `places` says where the expected value of each row of the
-// experiment is stored.
+// The method observed() converts the data of one experiment to a list of experiments of
+// package bayes. The data at finite times form the first experiment, and the data at the
+// steady state form the second. An experiment without data is omitted. The parameters
+// whose indices are in the argument `free` are unknown; theta contains the values of the
+// other parameters. The result `places` contains the place of each row of the experiment.
 //
 // If the argument `likelihood` is true, each unknown parameter of a distribution has a
 // column, even if it is a parameter of the model. The value of the parameter can be read
@@ -255,9 +254,9 @@ func (w *writer) add(name string, c column, errors bayes.Likelihood) {
 	}
 }
 
-// The method rows() adds the measurements to the data. For each row, the method returns a
-// `place`, which says where the expected value is stored. If several rows at the same
-// time have the same formula, each of these rows is in a separate column.
+// The method rows() adds the measurements to the data, and returns a place for each row.
+// If several rows at the same time have the same formula, each of them gets a column of
+// its own.
 func (w *writer) rows(rows []row) []place {
 	data := w.x.Data
 	at := make([][2]int, len(rows)) // indices of the time and of the column
@@ -300,8 +299,9 @@ func (w *writer) rows(rows []row) []place {
 	return places
 }
 
-// The method column() adds a column for a row, and columns for the parameters of its
-// distribution.
+// The method column() adds the columns that row r needs: one for the measurement, and one
+// for each parameter of its distribution that needs a column (see errors). The result is
+// the index of the first of these columns.
 func (w *writer) column(r *row) int {
 	name, same := r.id, 0
 	for _, c := range w.columns {
@@ -362,10 +362,10 @@ const (
 	freedomOf = "degrees of freedom of "
 )
 
-// The method errors() returns the distribution of the measurement in row r, which belongs
-// to the column with the given name. A parameter of the distribution needs its own column
-// unless it is known or is a parameter of the model. The method also returns the names
-// and the formulas of the columns for parameters.
+// The method errors() returns the distribution of the measurement in row r. The argument
+// `name` is the name of the column that contains this measurement. A parameter of the
+// distribution needs its own column unless it is known or is a parameter of the model.
+// The method also returns the names and the formulas of the columns for parameters.
 func (w *writer) errors(r *row, name string) (of bayes.Likelihood, columns []string, formulas []*expr.Node) {
 	number := func(n *expr.Node, column string) bayes.Value {
 		n = n.Substitute(w.known).Simplify()

@@ -222,8 +222,8 @@ func (p *Parameter) Distribution() (bayes.Distribution, error) {
 }
 
 // If d is a log-normal distribution, the method plain() returns it as a distuv.LogNormal.
-// If d is equal to the distribution in the field `Of`, the method plain() returns that
-// distribution.
+// If d neither transforms nor truncates the distribution in the field `Of`, the method
+// plain() returns that distribution.
 func (d scalePrior) plain() bayes.Distribution {
 	if n, is := d.Of.(distuv.Normal); is && d.On == Log && d.Min <= 0 && math.IsInf(d.Max, 1) {
 		return distuv.LogNormal{Mu: n.Mu, Sigma: n.Sigma}

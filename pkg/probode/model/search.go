@@ -204,10 +204,10 @@ func (f *search) rough(e *end) {
 // a random start begins at the best of several points. A single point may lie in a large
 // region in which the likelihood is almost constant, and from which a search cannot
 // escape. For example, suppose that the observable is an unknown factor times a state of
-// an oscillator. At parameters for which the state does not oscillate, the best factor is
-// often zero. But starting from the best of several points favours broad local optima.
-// The remaining searches therefore begin at e.from. If necessary, begin() tries up to 25
-// points until it finds one at which the likelihood can be computed.
+// an oscillator. For parameter values at which the state does not oscillate, the best
+// factor is often zero. The choice of the best of several points favours broad local
+// optima. The remaining searches therefore begin at e.from. If necessary, begin() tries
+// up to 25 points until it finds one at which the likelihood can be computed.
 func (f *search) begin(e *end) error {
 	const most = 25
 	points := 1

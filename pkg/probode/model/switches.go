@@ -11,8 +11,8 @@ import (
 // findSwitches finds the times at which conditions in the right-hand sides change.
 //
 // A condition a < b changes at the times at which g = a − b is 0. A kink of min, max or
-// abs also counts as a condition. If g = g₀ + g₁ t, and g₀ and g₁ contain neither the
-// time nor states, the condition changes at t = −g₀/g₁.
+// abs is treated like a change of a condition. If g = g₀ + g₁ t, and g₀ and g₁ contain
+// neither the time nor states, the condition changes at t = −g₀/g₁.
 func (l *lowering) findSwitches() {
 	conditions := expr.Conditions(l.rates...)
 	// If a condition in a trigger changes at a time that is known beforehand, no step may

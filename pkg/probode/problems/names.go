@@ -68,8 +68,8 @@ func namesOfAll() []string {
 		name, more, _ := strings.Cut(p.Name, "(")
 		name = typed(name)
 		if slices.Contains(names, name) {
-			// If the names of two problems differ only in the numbers in brackets, the
-			// first of these numbers is added to the name of the second problem.
+			// If an earlier problem has the same name before the bracket, the first word
+			// or number in the bracket is added to the name of this problem.
 			n, _, _ := strings.Cut(typed(more), "-")
 			name += "-" + n
 		}
@@ -78,7 +78,8 @@ func namesOfAll() []string {
 	return names
 }
 
-// The function typed() converts a name to lower-case letters, digits and hyphens.
+// The function typed() rewrites a name so that it contains only lower-case letters,
+// digits and hyphens.
 func typed(name string) string {
 	words := strings.FieldsFunc(strings.ToLower(strings.ReplaceAll(name, "é", "e")), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r)

@@ -105,9 +105,9 @@ type stuckError string
 
 func (e stuckError) Error() string { return string(e) }
 
-// The method watch() returns a copy of the problem with changed functions. The changed
+// The method watch() returns a copy of the problem with wrapped functions. The wrapped
 // functions keep t inside the segment between events, and count their calls. After the
-// context has ended, the changed functions return NaN, so that the step ends as well.
+// context has ended, the wrapped functions return NaN, and this also ends the step.
 func (e *integration) watch() *probode.Problem {
 	p := e.problem
 	q := *p
@@ -152,10 +152,11 @@ func (e *integration) eval(f, dx []float64, dt float64) {
 // number.
 const epsilon = 0x1p-52
 
-// If a component has been zero so far, any increment of this component is accepted in a
-// step of at most `shortest` units in the last place of t. The error of such an increment
-// cannot be judged: the component has no size with which the error could be compared, and
-// the time of a kink or jump of f is not known more accurately.
+// Suppose that a component has been zero so far, and that the length of a step is at most
+// `shortest` units in the last place of t. Such a step accepts any increment of this
+// component. The error of such an increment cannot be judged: the component has no size
+// with which the error could be compared, and the time of a kink or jump of f is not
+// known more accurately.
 const shortest = 16
 
 // The method leaves() reports whether two conditions hold: component k has been zero so

@@ -145,8 +145,8 @@ func (e *integration) disappointed() {
 	}
 }
 
-// The method decide() ends a trial. If the family on trial was faster, it is kept for
-// some time; otherwise it is tried again later.
+// The method decide() ends a trial of the other family. If the other family was faster,
+// it is kept for some time; otherwise it is tried again later.
 func (e *integration) decide() {
 	s := &e.stiff
 	s.trial = false

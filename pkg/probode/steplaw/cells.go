@@ -197,8 +197,8 @@ func (c *division) markRoot(zeta [2]float64, z []float64) {
 	svd.VTo(&right)
 	values := svd.Values(nil)
 	// If the distribution is not close to N(root, …), for example near a multiple root,
-	// the lengths of the axes that are computed from A may be far too large. So these
-	// lengths are limited to 30.
+	// the axis lengths that are computed from A may be far too large. So these lengths
+	// are limited to 30.
 	const farthest = 30
 	least := min(1/values[0], farthest)
 	c.marks = append(c.marks, mark{zeta, least})

@@ -20,13 +20,13 @@ type elimination struct {
 	// is divided by the sum of the magnitudes of these terms; the ratio lies in (0, 1].
 	// The field `least` is the smallest of these ratios. If the matrix is singular, one
 	// pivot would be zero in exact arithmetic. In floating-point arithmetic this pivot is
-	// usually a rounding error, and its ratio is about as large as the relative errors of
-	// the elements. Unlike a condition number, this ratio does not depend on the units of
-	// the components.
+	// usually a rounding error, and the ratio for this pivot is about as large as the
+	// relative errors of the elements. Unlike a condition number, this ratio does not
+	// depend on the units of the components.
 	least float64
 }
 
-// newElimination returns an elimination for matrices with the shape of j.
+// newElimination prepares Gaussian elimination for matrices with the shape of j.
 func newElimination(j *probode.Matrix) *elimination {
 	s := &elimination{d: j.D, low: j.Lower, up: j.Lower + j.Upper}
 	s.stride = s.low + s.up + 1

@@ -140,7 +140,7 @@ type sampler struct {
 }
 
 // The chain uses the random stream with the second key exactKey. This key differs from
-// the second keys of the streams of ξ, which are the numbers of blocks.
+// the second keys of the streams of ξ, because those keys are block indices.
 const exactKey = math.MaxUint64
 
 // The method begin() prepares the sampler for the path with the given number. The steps
@@ -200,9 +200,9 @@ func (x *sampler) draw(next []float64, i int, xi []float64) error {
 	return nil
 }
 
-// mostSearched is the largest number of steps at which the method search() checks the
-// density. The number of checks is limited because, for d > 1, each check costs hundreds
-// of evaluations of f.
+// mostSearched limits the method search(), which checks the density at no more than
+// mostSearched steps. The number of checks is limited because, for d > 1, each check
+// costs hundreds of evaluations of f.
 const mostSearched = 256
 
 // The method searches() reports whether the method search() has to check step i of path

@@ -199,7 +199,8 @@ func (s *Law) standardize(dst, z []float64) {
 	}
 }
 
-// logRelative returns the logarithm of the exact density at ζ, −½‖u‖² = −Φ − ½‖ζ‖².
+// logRelative returns the logarithm of the exact density at ζ. This logarithm is equal to
+// −½‖u‖² = −Φ − ½‖ζ‖².
 func (s *Law) logRelative(zeta []float64) float64 {
 	return -s.target.phi(zeta) - vector.Dot(zeta, zeta)/2
 }

@@ -223,9 +223,9 @@ func restore[T any](file string) (T, error) {
 	return v, nil
 }
 
-// The function store() writes the file, and a file .gitignore that excludes the folder
-// from git. Errors are shown below the cell, so file paths on this machine are removed
-// from the messages.
+// The function store() writes the file, and also writes a file .gitignore, which excludes
+// the folder from git. Errors are shown below the cell, so paths of this machine are
+// removed from them.
 func store(file string, data []byte) (err error) {
 	defer func() {
 		var p *fs.PathError
@@ -254,7 +254,7 @@ func store(file string, data []byte) (err error) {
 }
 
 // If encoding/gob would omit a field without an error, the function lossy() returns a
-// phrase that names this field. If no field would be omitted, lossy() returns "".
+// phrase that names this field. If encoding/gob omits no field, lossy() returns "".
 func lossy(t reflect.Type, path string, seen map[reflect.Type]bool) string {
 	if seen[t] {
 		return ""
@@ -301,7 +301,8 @@ func lossy(t reflect.Type, path string, seen map[reflect.Type]bool) string {
 // The function sourced() reports whether the source code of a function determines its
 // results. There are three exceptions. The source code of a method value does not contain
 // the receiver. The source code of an instance of a generic function does not contain the
-// type arguments. A function made by reflection has no source code.
+// type arguments. A function that was created with the package reflect has no source
+// code.
 func sourced(f *runtime.Func) bool {
 	name := f.Name()
 	return !strings.HasSuffix(name, "-fm") && !strings.HasSuffix(name, "[...]") && !strings.HasPrefix(name, "reflect.")

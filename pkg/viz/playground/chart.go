@@ -88,8 +88,7 @@ func dashed(s Series) Series {
 	return s
 }
 
-// The function upright() returns a vertical line at x, over the whole length of the axis
-// y.
+// The function upright() returns a vertical line at x that spans the whole axis y.
 func upright(name, colour string, width, x float64, y Axis) Series {
 	return line(name, colour, width, points{{x, y.Min}, {x, y.Max}})
 }

@@ -30,7 +30,7 @@ type kind struct {
 	make    func(f *Figure) content
 }
 
-// A content computes and shows the results of one kind of figure.
+// Each implementation of content computes and shows the results of one kind of figure.
 type content interface {
 	// The leading control, if there is one, determines which other controls the figure
 	// has. The method controls() returns the controls with their default values for the

@@ -135,7 +135,7 @@ func problem(text string, err error) Problem {
 	line, _ := strconv.Atoi(m[2] + m[3])
 	p := Problem{Line: line, Text: m[4]}
 	if c := column.FindStringSubmatch(m[4]); c != nil && line > 0 && line <= len(lines) {
-		// In the error, the column is counted from the start of the formula.
+		// In the error message, columns are counted from the start of the formula.
 		key := c[1] + ":"
 		if at := strings.Index(lines[line-1], key); at >= 0 {
 			rest := lines[line-1][at+len(key):]

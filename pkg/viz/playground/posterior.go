@@ -115,8 +115,8 @@ func (f *posterior) compute(ctx context.Context) error {
 
 // The method advance() continues the sampling. Until the accurate run is complete, the
 // available time is divided equally between the accurate run and the run with the
-// selected solver. A new run starts even if the reader has stopped the figure. In a
-// stopped figure, the run then makes an iteration only when the reader requests one.
+// selected solver. If the reader has stopped the figure, a new run still starts. After
+// this start, the run performs one iteration each time the reader requests one.
 func (f *posterior) advance(budget time.Duration) (done bool) {
 	if !f.exact.ended() {
 		budget /= 2

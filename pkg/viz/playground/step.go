@@ -15,9 +15,9 @@ import (
 	"github.com/probode/probode/pkg/viz/internal/kde"
 )
 
-// The type `step` is the figure of one step of the backward Euler method with noise: the
-// exact density of the next state, the Gaussian approximation, and the next state for a
-// given value of ξ.
+// The type `step` is a figure that shows one step of the backward Euler method with
+// noise: the exact density of the next state, the Gaussian approximation, and the next
+// state for a given value of ξ.
 type step struct {
 	*Figure
 	law   *steplaw.Law

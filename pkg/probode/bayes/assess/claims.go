@@ -125,7 +125,7 @@ func (a *assessment) claimEffects(r *rows) {
 // The method against() returns a sentence about a result of the assessment that
 // contradicts the certificate of step i, or "" if there is no such result. The assessment
 // may reveal an error that the certificate does not show: the assessment also uses draws,
-// and searches for modes with more solvers.
+// and it searches for modes with more solvers.
 func (a *assessment) against(i int) string {
 	st := &a.out.Steps[i]
 	for _, m := range st.Modes {

@@ -34,10 +34,10 @@ type draws struct {
 	estimates [measures][]CenterSpread
 	sound     []bool
 	gaps      []bool // by quantity: see Effect.Gap
-	// The field `visited` holds the share of the draws in each mode listed in the field
-	// `pair`. The field visitedReference holds the share of the draws in each mode of the
-	// reference posterior. The fields `visited` and `visitedReference` are nil if the
-	// shares are not known.
+	// For each mode in the field `pair`, the field `visited` holds the share of the draws
+	// that belong to this mode. The field visitedReference holds the same shares for the
+	// modes of the reference posterior. The fields `visited` and `visitedReference` are
+	// nil if the shares are not known.
 	visited, visitedReference []float64
 
 	result sample.Measurement
@@ -186,8 +186,8 @@ func (s *sampling) take(d *draws, r sample.Measurement) error {
 	d.result, d.all = r, c
 	s.summarise(d, r)
 	// The number of weighted draws is proportional to the number of all draws. So the
-	// spacing of the weighted draws stays the same when draws are added. In each chain of
-	// d.few, the draws that already have weights come first.
+	// number of iterations between successive weighted draws stays the same when draws
+	// are added. In each chain of d.few, the draws that already have weights come first.
 	n := min(d.first, max(8, s.s.Weighed/len(c.Draws))) * (len(c.Draws[0]) / d.first)
 	d.few = fewer(c, n)
 	if len(s.quantities) > len(s.assessed) {

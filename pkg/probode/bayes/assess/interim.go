@@ -15,8 +15,9 @@ import (
 // does not exist, so the error probability is divided among them. Each analysis uses the
 // confidence level 1 − (1 − Confidence)/4 [Bonferroni], no matter how many analyses are
 // made in the end. For example, if Confidence is 95 %, an interval extends 2.50 standard
-// errors to either side of the estimate, instead of 1.96. The chains continue where they
-// stopped, so the results are the same as if all draws had been made at once.
+// errors to either side of the estimate. With a single analysis, the interval would
+// extend 1.96 standard errors. The chains continue where they stopped, so the results are
+// the same as if all draws had been made at once.
 
 // The method interim() adds draws until there is a verdict on every step or the budget is
 // used up.

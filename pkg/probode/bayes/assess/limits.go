@@ -14,9 +14,9 @@ const (
 	// mostFailing is the share of failed solves above which a run gets a warning.
 	mostFailing = 0.01
 	// An effect is estimated twice: from weights, and from the difference between two
-	// runs. The constant `astray` is the largest permitted difference between the two
-	// estimates, in standard errors of the estimate from two runs. The probability that
-	// chance alone causes a larger difference is 1/16,000.
+	// runs. The constant `astray` is the largest permitted difference between these two
+	// estimates, in standard errors of the second estimate. The probability that chance
+	// alone causes a larger difference is 1/16,000.
 	astray = 4
 
 	// A mode is listed if its mass is above the value of the constant `listed`. If the

@@ -22,8 +22,8 @@ import (
 // still change a mean or an sd.
 
 const (
-	// The constant `starts` is the number of draws at which missedAround starts
-	// Metropolis moves. Two moves are proposed from each of these draws.
+	// The method missedAround() selects `starts` of the draws, and proposes two
+	// Metropolis moves from each of them.
 	starts = 400
 	// The constant `unreached` is a difference in log density. A point counts as not
 	// reached if its log density is below the lowest log density of the draws by more

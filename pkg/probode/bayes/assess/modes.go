@@ -189,9 +189,9 @@ func verdictOnMass(least, most float64) Verdict {
 	return Undecided
 }
 
-// The method verdictOnShares() judges a noisy posterior by the shares of its draws d in
-// two kinds of modes: the phantoms of the deterministic posterior at the same step, and
-// the modes of the reference posterior.
+// The method verdictOnShares() judges a noisy posterior by its draws d. Two kinds of
+// shares matter: the share of the draws in each phantom of the deterministic posterior at
+// the same step, and the share of the draws in each mode of the reference posterior.
 func (s *sampling) verdictOnShares(d *draws) Verdict {
 	v := Negligible
 	for k, share := range d.visited {

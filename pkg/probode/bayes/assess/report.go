@@ -343,7 +343,8 @@ func (a *Report) Warnings() (all []string) {
 	return all
 }
 
-// The method controlled() reports whether the ladder consists of tolerances.
+// The method controlled() reports whether the rungs of the ladder are tolerances, and not
+// step sizes.
 func (a *Report) controlled() bool { return len(a.Steps) > 0 && a.Steps[0].StepSize == 0 }
 
 // A Bound holds upper bounds on the effect of the solver's error on a posterior that
@@ -365,8 +366,8 @@ type Bound struct {
 	Verdict Verdict
 }
 
-// The constant `left` determines the interval Bound.Range. For n points, the n/left
-// smallest and the n/left largest differences lie outside this interval.
+// The interval Bound.Range leaves out differences at both ends: of n differences, it
+// leaves out the smallest n/left and the largest n/left.
 const left = 1000
 
 func (b *Bound) length() float64 { return b.Range[1] - b.Range[0] }

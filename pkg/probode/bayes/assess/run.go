@@ -103,9 +103,10 @@ func (a *assessment) certify() error {
 		} else {
 			st.Unsearched = f.modes.Missed()
 		}
-		// Suppose that a mode of the posterior computed with the step is a phantom. If a
-		// search for modes of the reference posterior starts at this phantom, the search
-		// ends far away. The certificate then reports the phantom.
+		// Suppose that a mode of the posterior computed with the step is a phantom. A
+		// search for modes of the reference posterior that starts at this phantom ends
+		// far from it. From this distance, the certificate concludes that the reference
+		// posterior has no mode near the phantom.
 		var own [][]float64
 		for _, m := range f.own {
 			own = append(own, m.Theta)

@@ -16,10 +16,10 @@ import (
 
 // The random walk of sample.Deterministic is too slow for some posteriors. Gradients are
 // expensive if the solver chooses new steps at every θ. If a random walk is too slow, the
-// accurate posterior is sampled with gradients or by parallel tempering, on a grid that
-// is accurate enough. If the chosen sampler fails, a random walk is tried. The solver
-// then chooses its steps anew at every θ, because a grid that is accurate near the modes
-// may not be accurate elsewhere.
+// accurate posterior is sampled by a method that uses gradients, or by parallel
+// tempering, on a grid that is accurate enough. If the chosen sampler fails, a random
+// walk is tried. The solver then chooses its steps anew at every θ, because a grid that
+// is accurate near the modes may not be accurate elsewhere.
 //
 // For these draws two kinds of weights are computed: for the reference posterior, and for
 // the posterior at each step of the ladder. The difference between the reference

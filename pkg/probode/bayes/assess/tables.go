@@ -200,7 +200,7 @@ func (a *Report) alphaTable() TextTable {
 	return t
 }
 
-// alphaAt returns the values of α* at the three draws as text.
+// alphaAt returns strings with the values of α* at the three draws.
 func (a *Report) alphaAt(st *Rung) (all []string) {
 	for _, c := range a.Claims {
 		if c.Kind == "α* at a draw" && c.Step == st.String() {

@@ -58,7 +58,7 @@ const (
 	saidSigma       = "the estimated size of the measurement errors absorbs the solver's error (%s): the intervals become wider, and the fit looks good although the solver is inaccurate; when you choose a step, look at its effect on %s, too"
 )
 
-// These constants are the notes on remedies.
+// These constants are the texts of notes about remedies.
 const (
 	worseThanNothing = "worse than nothing"
 	noteWorse        = worseThanNothing + ": the error is %.1f times as large as without a remedy at the same step"
@@ -427,9 +427,9 @@ func (a *Report) SizeName() string {
 // The method sized() formats a step size or tolerance of the ladder with its symbol.
 func (a *Report) sized(size float64) string { return fmt.Sprintf("%s = %.4g", a.sizeName(), size) }
 
-// sayLargest returns the largest step that is small enough for parameter j. If a larger
-// step may also be small enough, the result begins with ≥. If there is no such step,
-// sayLargest returns "undecided" or "none".
+// sayLargest returns the largest step that is small enough for parameter j. If the
+// verdict on the next larger step of the ladder is Undecided, the result begins with ≥.
+// If no step is known to be small enough, sayLargest returns "undecided" or "none".
 func (a *Report) sayLargest(j int) string {
 	size, undecidedAbove := a.largest(j)
 	switch {

@@ -29,10 +29,10 @@ import (
 // mass. For d parameters, these comparisons need at most 50 + 20 d solves, counting both
 // setups.
 //
-// At most of the draws from a wide prior the likelihood is negligible. Nevertheless, an
-// accurate reference solver can need a minute for such a draw. Therefore the cheaper
-// setup shape.Lender is tried first, and the reference is used only where the density may
-// not be negligible.
+// For most draws from a wide prior, the likelihood is negligible. Nevertheless, an
+// accurate reference solver can take a minute at such a draw. Therefore the cheaper setup
+// shape.Lender is tried first. The reference is used only if shape.Lender fails, or if
+// the likelihood computed with shape.Lender is not negligible.
 //
 // The lines are straight in the normal scores of the prior, z = Φ⁻¹(F(θ)). The prior of
 // these scores is N(0, I), so a range of a few units covers any prior, however heavy its
@@ -78,9 +78,9 @@ func (k *look) each(n int, do func(k *look, i int)) {
 	})
 }
 
-// newLook prepares a comparison between the setup of the evaluator `coarse` and the
-// reference, around the mode l of the reference posterior. The argument `ll` is the log
-// likelihood that `coarse` computes at this mode.
+// newLook prepares a comparison between two setups: the setup of the evaluator `coarse`,
+// and the reference. The setups are compared around the mode l of the reference
+// posterior. The argument `ll` is the log likelihood that `coarse` computes at this mode.
 func newLook(l *expansion, coarse *evaluator, ll float64) *look {
 	n := len(l.X)
 	k := &look{fine: l.x, coarse: coarse, at: l, params: l.x.density.Posterior().Params,

@@ -102,9 +102,9 @@ func atEach(ctx context.Context, p *bayes.Posterior, points [][]float64, workers
 }
 
 // The method discrepancy() returns the discrepancy D between the expected data of two
-// setups. The Fisher information is evaluated at the expected data of the more accurate
-// setup, which is the setup of x. Relative differences that rounding can explain are
-// ignored.
+// setups. The argument `finer` holds the expected data of the more accurate setup, which
+// is the setup of x. The Fisher information is evaluated at these data. Relative
+// differences that rounding can explain are ignored.
 func (x *evaluator) discrepancy(expected, finer, theta []float64, rounding float64) float64 {
 	return shape.Discrepancy(x.surface.DataAt(finer, theta), expected, finer, rounding)
 }

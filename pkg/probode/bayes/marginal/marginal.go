@@ -134,7 +134,8 @@ func predictive(x *bayes.Experiment, params []bayes.Param, dalton bool) (*bayes.
 	return &bayes.Experiment{Name: x.Name, Problem: p, Data: data, Errors: errs}, nil
 }
 
-// The type `term` is a likelihood whose log probability is equal to the expected value m.
+// The type `term` is a likelihood that returns the expected value m as the log
+// probability.
 type term struct{}
 
 func (term) Own() []bayes.Value                        { return nil }

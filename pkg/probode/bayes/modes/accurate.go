@@ -11,11 +11,11 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/shape"
 )
 
-// A solution with an accurate solver can cost as much as twenty solutions with the
-// adaptive Radau method shape.Lender, and provides no derivatives. The posteriors with
-// these two solvers have nearly the same modes. The search therefore uses the Radau
-// method. The accurate solver is used only to climb from the modes that this search has
-// found.
+// One solution with an accurate solver can cost as much as twenty solutions with
+// shape.Lender, the adaptive Radau method. Moreover, the accurate solver provides no
+// derivatives. The posteriors with these two solvers have nearly the same modes. The
+// search therefore uses the Radau method. The accurate solver is used only to climb from
+// the modes that this search has found.
 
 // findByLender does the same as find(), for a posterior with an accurate solver. If the
 // two solvers do not agree at the modes, or if the search with the Radau method fails,

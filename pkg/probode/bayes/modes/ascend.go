@@ -10,8 +10,8 @@ import (
 )
 
 // These constants limit the cost of the whole search, as a fraction of the number of
-// solves in a sampling run with the default settings. The cost includes the work that
-// turns the end points into modes.
+// solves in a sampling run with the default settings. The cost includes the solves that
+// are needed to compute the modes from the end points.
 const (
 	sharePlanned = 0.165 // no search begins beyond this share,
 	shareMore    = 0.15  // and no additional search beyond this one;
@@ -76,12 +76,13 @@ func (q *search) climb(ctx context.Context, from, climbs, left []*climb) (ends [
 	return ends, searches, err
 }
 
-// solvesLeft returns the number of solves that further searches may use. The whole search
-// for modes may use at most the given fraction of the solves in a run. From this number
-// of solves, solvesLeft subtracts those already performed, and those that will be needed
-// to turn the end points into modes. For each end point whose mass may not be negligible,
-// solves are needed to refine the point, to compute the Hessian, and to check that the
-// point differs from the other end points.
+// solvesLeft returns how many solves are left for further searches if the search for
+// modes may use at most the given fraction of the solves in a run. From this number of
+// solves, solvesLeft subtracts those already performed, and those that will be needed to
+// compute the modes from the end points. An end point whose log density is far below the
+// highest one needs no further solves. For each of the other end points, solves are
+// needed to refine the point, to compute the Hessian, and to check that the point differs
+// from the other end points.
 func (q *search) solvesLeft(share float64, ends []*climb) float64 {
 	top := highest(ends)
 	d := float64(len(q.p.Params))

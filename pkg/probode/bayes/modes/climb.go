@@ -50,7 +50,8 @@ func highest(climbs []*climb) float64 {
 	return top
 }
 
-// The method with() returns the surface on which c climbs, with e as its density.
+// The method with() returns the surface on which c climbs, and sets the density of this
+// surface to e.
 func (c *climb) with(e *bayes.Density) *shape.Surface {
 	if c.s == nil {
 		c.s = shape.NewSurface(e)

@@ -14,8 +14,8 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/shape"
 )
 
-// The method finish() turns the end points into modes. The result holds the climbs that
-// ended at modes, in order of decreasing mass.
+// The method finish() computes the modes from the end points. The result holds the climbs
+// that ended at modes, in order of decreasing mass.
 func (q *search) finish(ctx context.Context, climbs []*climb) ([]*climb, error) {
 	// An end point far below the highest end point has a negligible mass, unless the peak
 	// there is much wider. The information matrix is accurate enough to estimate this

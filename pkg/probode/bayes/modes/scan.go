@@ -63,7 +63,8 @@ type summit struct {
 	low, high float64 // neighbouring values of the coordinate
 }
 
-// The method sharpen() improves the summit by golden-section search on both sides.
+// The method sharpen() locates the summit more precisely, by golden-section search on
+// both sides.
 func (s *summit) sharpen(e *bayes.Density) {
 	const times = 8
 	u := slices.Clone(s.u)
@@ -90,7 +91,8 @@ func (s *summit) sharpen(e *bayes.Density) {
 	}
 }
 
-// The method along() returns the summits on the coordinate lines through an end point.
+// The method along() searches the coordinate lines through an end point, and returns the
+// local maxima of the density that it finds on these lines.
 func (q *search) along(ctx context.Context, end *climb) ([]*summit, error) {
 	var points [][]float64
 	for k := range end.X {

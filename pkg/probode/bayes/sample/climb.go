@@ -20,10 +20,10 @@ const (
 	widestSD     = 10  // the largest standard deviation of a shape in any direction
 )
 
-// The function climb() looks for modes, starting from the given points. In contrast to
-// modes.Find, climb() does not search the whole prior, and computes the shapes of the
-// modes from the Fisher information. The search takes only a few solves for each
-// parameter.
+// The function climb() looks for modes, starting from the given points. Unlike
+// modes.Find, climb() does not search the whole support of the prior, and it computes the
+// shapes of the modes from the Fisher information. The search takes only a few solves for
+// each parameter.
 func climb(ctx context.Context, p *bayes.Posterior, from [][]float64) (*bayes.Modes, error) {
 	out := &bayes.Modes{Searches: len(from)}
 	var failed error

@@ -148,8 +148,9 @@ func (s DelayedAcceptance) Kernel(e *bayes.Density, rule mcmc.Rule, burnIn int) 
 	return newDelayed(newState(e, rule, burnIn, false), nil, coarse)
 }
 
-// The function with() returns the density with the setup of a stage. The method Check has
-// already constructed this density without an error, so no error is expected.
+// The function with() returns the density with the setup of a stage. The construction of
+// this density cannot fail here, because the method Check has already constructed the
+// same density.
 func with(e *bayes.Density, s probode.Setup) *bayes.Density {
 	d, err := e.With(s)
 	if err != nil {

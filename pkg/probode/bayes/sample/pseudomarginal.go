@@ -127,8 +127,8 @@ type pseudoMarginal struct {
 	kept  []float64 // U at the position; aux of the estimator holds U′
 
 	// These fields are used as long as the number of particles may change. The field n is
-	// the number of iterations so far. The first `count` elements of the field `pairs` are
-	// absolute differences between two estimates log p̂.
+	// the number of iterations so far. Each of the first `count` elements of the field
+	// `pairs` is the absolute difference between two estimates log p̂ at the same θ.
 	n, count int
 	pairs    [pairs]float64
 }

@@ -130,9 +130,9 @@ func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accu
 		}
 	})
 	if err != nil {
-		// The slice `stays` holds the runs of equal draws, sorted by the index of their
-		// first draw. The equations have been solved for all runs before stays[done]. In
-		// every chain, the draws with an index below n therefore have weights.
+		// The slice `stays` holds the stays, sorted by the index of their first draw. The
+		// equations have been solved for stays[0], …, stays[done−1]. In every chain, the
+		// draws with an index below n therefore have weights.
 		n := stays[done].from
 		out.Draws = slices.Clone(out.Draws)
 		for c := range out.Draws {

@@ -140,7 +140,7 @@ func starts(e *bayes.Density, found *bayes.Modes, chains, candidates int, loose 
 			theta := draw()
 			logp, err := mine.LogPosterior(u, nil)
 			// The variable `weight` is the logarithm of the importance weight plus a
-			// Gumbel variate, that is, −log of an exponential variate. The candidate with
+			// Gumbel variate, which is −log of an exponential variate. The candidate with
 			// the largest value of `weight` is chosen. The probability that a candidate
 			// is chosen is therefore its importance weight divided by the sum of all
 			// importance weights.

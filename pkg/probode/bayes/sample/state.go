@@ -11,7 +11,7 @@ import (
 )
 
 // The type `state` holds the position (θ, ξ) of a chain and the likelihood at this
-// position. A state has all methods of an mcmc.Kernel except Step. A state also has a
+// position. A state has all the methods of an mcmc.Kernel except Step. A state also has a
 // method for the Metropolis move of θ, which several samplers use.
 type state struct {
 	e            *bayes.Density
@@ -53,7 +53,8 @@ type chance interface {
 	perturb(dst, xi []float64, beta float64, rng *rand.Rand)
 }
 
-// The type `random` implements the interface `chance` outside tests.
+// The type `random` is the implementation of the interface `chance` that is used outside
+// tests.
 type random struct{}
 
 func (random) accept(logRatio float64, rng *rand.Rand) bool {
@@ -122,7 +123,7 @@ func (s *state) moveTheta(rng *rand.Rand) bool {
 	return accepted
 }
 
-// The method decide() accepts or rejects the proposal uNew, adds it to the counts in the
+// The method decide() accepts or rejects the proposal uNew, counts the proposal in the
 // argument `moves`, and returns its probability of acceptance. The likelihood at uNew is
 // computed with the argument `xi`, and logq is added to the log ratio of the posterior
 // densities at uNew and u.
@@ -146,8 +147,8 @@ func (s *state) decide(logq float64, xi []float64, moves *mcmc.Moves, rng *rand.
 }
 
 // The method renew() evaluates the likelihood at the current θ again. If the likelihood
-// at the current θ is zero or unknown, the next move whose likelihood can be evaluated is
-// accepted.
+// at the current θ is zero or unknown, the next move to a point with a positive posterior
+// density is accepted.
 func (s *state) renew() {
 	ll, err := s.like(s.theta, nil)
 	if err != nil || math.IsNaN(ll) {

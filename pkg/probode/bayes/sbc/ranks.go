@@ -111,8 +111,8 @@ func (r *Result) P(k int) float64 {
 	if least >= 1 {
 		return 1 // every point is at its median
 	}
-	// Without the factor 1+1e-9, rounding errors could move the least likely of the
-	// observed cumulative counts inside the bands.
+	// Without the factor 1+1e-9, rounding errors could make the least likely cumulative
+	// count appear to lie inside the bands.
 	return max(0, 1-dist.inside(r.Draws, least*(1+1e-9)))
 }
 
@@ -129,8 +129,8 @@ func (r *Result) cumulated(k int) []int {
 	return c[:r.Draws]
 }
 
-// The type `binomial` computes binomial distributions for up to n trials. The elements of
-// a binomial are log 0!, …, log n!.
+// The type `binomial` computes binomial distributions for up to n trials. A value of type
+// `binomial` is the slice log 0!, …, log n!.
 type binomial []float64
 
 func newBinomial(n int) binomial {

@@ -112,7 +112,7 @@ func Run(ctx context.Context, p *bayes.Posterior, sampler sample.Sampler, s Sett
 	return out, err
 }
 
-// A set is one data set with its ranks.
+// A set holds the results for one simulated data set, such as the ranks.
 type set struct {
 	rank    []int
 	redrawn int

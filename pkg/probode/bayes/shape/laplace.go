@@ -20,8 +20,8 @@ import (
 // rounding error of a gradient is divided by laplaceStep, not by laplaceStep².
 const laplaceStep = 0.01
 
-// The constant `flat` is the standard deviation, on the unconstrained scale, above which a
-// direction is regarded as having no curvature.
+// A direction is regarded as having no curvature if its standard deviation on the
+// unconstrained scale exceeds the constant `flat`.
 const flat = 10
 
 // Laplace returns the covariance `cov` of the Gaussian approximation at the mode p.X. Let

@@ -302,9 +302,9 @@ func writeOptima(out io.Writer, p *modelfile.File, priors bool, optima []modelfi
 	}
 }
 
-// The function otherwise() compares the optima whose values are at most `same` below the
-// best value. For each parameter with distinct values at these optima, it returns a
-// string with the smallest and the largest value.
+// The function otherwise() compares the optima whose values differ from the best value by
+// at most the constant `same`. For each parameter with distinct values at these optima,
+// it returns a string with the smallest and the largest value.
 func otherwise(p *modelfile.File, optima []modelfile.Optimum) (list []string) {
 	for i, q := range p.Params {
 		low, high := math.Inf(1), math.Inf(-1)

@@ -266,9 +266,10 @@ func numbers(values string) ([]float64, error) {
 	return out, nil
 }
 
-// The function assignments() reads the list name=value,… of a flag. Each value is passed
-// to the function set(), together with the index of the corresponding name in the
-// argument `names`. The argument `known` is a list of these names for error messages.
+// The function assignments() reads a list of the form name=value,… from a flag. Each
+// value is passed to the function set(), together with the index of the corresponding
+// name in the argument `names`. The argument `known` is a list of these names for error
+// messages.
 func assignments(flag, values string, names []string, known string, set func(i int, v float64)) error {
 	seen := map[int]bool{}
 	for _, one := range list(values) {

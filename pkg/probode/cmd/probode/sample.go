@@ -355,7 +355,8 @@ func (r *sampleRun) finish(ctx context.Context, words string) error {
 
 // The method check() compares the solver that the command has chosen with an accurate
 // solver at some of the draws, prints the result, and writes a caution to a file. With
-// -chain, an earlier caution is kept, because it may be about draws of other chains.
+// -chain, check() does not delete an earlier caution from this file, because that caution
+// may be about draws of other chains.
 func (r *sampleRun) check(ctx context.Context) error {
 	chains, err := store.Read(r.dir, r.settings.Only...)
 	if err != nil {

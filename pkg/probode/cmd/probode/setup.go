@@ -143,8 +143,8 @@ func stepSizes(list string) ([]float64, error) {
 
 // The method tolerances() reads the values of the flags -rtol and -atol. The result
 // contains one tolerance for each number in the longer of the two lists. If s.components
-// is positive, the result contains a single tolerance, and -atol may list one number for
-// each component.
+// is positive, the result contains only one tolerance. In this case, -atol may list one
+// absolute tolerance for each component.
 func (s *solving) tolerances() ([]probode.Tolerance, error) {
 	relative, err := s.list("rtol", s.rtol, "want numbers in [1e-15, 1), or 0 with -atol", func(v float64) bool {
 		return v >= 1e-15 && v < 1 || v == 0 && s.set("atol")

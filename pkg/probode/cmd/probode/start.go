@@ -16,8 +16,8 @@ import (
 	modelfile "github.com/probode/probode/pkg/probode/model"
 )
 
-// mostEnds is the largest number of end points of a fit from which the search for modes
-// begins.
+// mostEnds is a limit for the search for modes: the search begins from at most this many
+// end points of a fit.
 const mostEnds = 8
 
 // The method starts() returns the points at which the search for modes begins. If the
@@ -38,8 +38,9 @@ func (m *model) starts(start string) (from [][]float64, err error) {
 	return m.inside(all[:min(len(all), mostEnds)])
 }
 
-// The method inside() converts values of all parameters to points of the posterior at which
-// a search can begin.
+// Each element of the argument `all` contains the values of all parameters. The method
+// inside() converts each of these elements to a point at which a search on the posterior
+// can begin.
 func (m *model) inside(all [][]float64) (points [][]float64, err error) {
 	for _, theta := range all {
 		point, err := m.loaded.Start(theta)

@@ -104,7 +104,7 @@ func identifies(key string) bool {
 // heavyTails returns a warning for each parameter whose mean and standard deviation may
 // not exist. The quantiles of such a parameter always exist, so they can be used instead.
 // There are no warnings for weighted draws, because the test ignores the weights, and the
-// unweighted draws have different tails from the posterior.
+// tails of the unweighted draws differ from those of the posterior.
 func heavyTails(chains *mcmc.Chains) (warnings []string) {
 	if chains.LogWeights != nil {
 		return nil

@@ -142,11 +142,12 @@ func (w *Watch) Find(s Step) (at float64, ok bool, err error) {
 	return at, true, err
 }
 
-// A step leads from a to b. The method within() reports whether a condition that was
-// false at a is true at b, or at the time just before b. The argument x is the state at
-// b. The first result is the time at which the condition is true. The time just before b
-// is needed because a condition such as x > 1 && t < 4 can become false again exactly at
-// the end of the step.
+// The method within() considers the end b of the step from a to b, and the time just
+// before b. It reports whether a condition that was false at a is true at one of these
+// times. The argument x is the state at b. The method checks b first. The first result is
+// the checked time at which the condition is true. The time just before b is needed
+// because a condition such as x > 1 && t < 4 can become false again exactly at the end of
+// the step.
 func (w *Watch) within(a, b float64, x, theta []float64) (end float64, ok bool, err error) {
 	for _, end := range []float64{b, math.Nextafter(b, a)} {
 		if g, err := w.Excess(end, x, theta); err != nil || g > 0 {

@@ -80,13 +80,13 @@ func ess(x [][]float64) float64 {
 	}
 
 	// For a reversible chain, the sums of the autocorrelations at lags 2k and 2k+1 are
-	// positive and decreasing. The sum over lags ends before the first pair whose sum is
-	// not positive, because noise dominates the estimates at larger lags. The sum of each
-	// pair is replaced by the smallest sum of any pair so far. The autocorrelations in
-	// this sum count twice, except at lag 0. The autocorrelation at the first lag after
-	// the sum counts once if it is positive. Including this autocorrelation improves the
-	// estimate for antithetic chains, in which each pair has a positive first term and a
-	// negative second term.
+	// positive and decreasing. The sum over lags ends before the first pair of lags 2k
+	// and 2k+1 whose autocorrelations add up to zero or less, because noise dominates the
+	// estimates at larger lags. The sum of each pair is replaced by the smallest sum of
+	// any pair so far. Autocorrelations at lags before the end of the sum count twice.
+	// The autocorrelation at the next lag counts once if it is positive. Including this
+	// autocorrelation improves the estimate for antithetic chains, in which each pair has
+	// a positive first term and a negative second term.
 	tau := -1.0
 	last := math.Inf(1)
 	t := 0

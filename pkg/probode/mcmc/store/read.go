@@ -254,8 +254,8 @@ func Merge(dst string, src ...string) error {
 		if filepath.Dir(path) == filepath.Clean(dst) {
 			continue
 		}
-		// The state is copied before the draws. If copying is interrupted after the
-		// state, dst contains a state without draws, which is harmless.
+		// The state is copied before the draws. If the copying is interrupted after the
+		// state has been written, dst contains a state but no draws, which is harmless.
 		err := copyFile(statePath(chainPath(dst, k)), statePath(path))
 		if err == nil || errors.Is(err, fs.ErrNotExist) {
 			err = copyFile(chainPath(dst, k), path)

@@ -53,10 +53,10 @@ func makerOf(header []mcmc.Field) (m maker) {
 }
 
 // The function rounding() returns a hash of numbers whose last digit depends on the
-// processor and on the build. Some of these numbers have the form x y + z, which is
-// computed with a single rounding if the compiler may use an instruction of the processor
-// for a fused multiply–add (arm64, GOAMD64=v3). The other numbers are values of functions
-// that are implemented separately for some processors.
+// processor and on the build. Some of these numbers have the form x y + z. If the
+// compiler is allowed to use the processor's fused multiply–add instruction (arm64,
+// GOAMD64=v3), such a number is rounded only once. The other numbers are values of
+// functions that are implemented separately for some processors.
 var rounding = sync.OnceValue(func() string {
 	a := mcmc.NewArchive(nil)
 	for i := range 64 {

@@ -28,9 +28,9 @@ type state struct {
 	density []float64
 
 	// The fields `turn` and `now` hold two states from which the chain can be continued.
-	// The field `now` was recorded when the file was saved, and the field `turn` a few
-	// milliseconds earlier; the iterations between the two are replayed. If there are no
-	// such iterations, `turn` is empty.
+	// The field `now` is the state when the file was saved, and the field `turn` is the
+	// state a few milliseconds earlier; the iterations between the two are replayed. If
+	// there are no such iterations, `turn` is empty.
 	turn, now []byte
 }
 

@@ -90,7 +90,7 @@ func WriteZarr(dir string, c *mcmc.Chains) (err error) {
 	return os.RemoveAll(aside)
 }
 
-// madeBy is the attribute by which WriteZarr recognizes its own stores.
+// madeBy is the attribute by which WriteZarr recognises its own stores.
 var madeBy = map[string]any{"inference_library": "probode"}
 
 // ownZarr reports whether dir is a store that WriteZarr has written. If dir is a file, or

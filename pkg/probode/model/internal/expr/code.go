@@ -42,14 +42,14 @@ const (
 
 func (c code) isBool() bool { return codeLt <= c && c <= codeOr }
 
-// An instr is an instruction. Its fields a, b and c are the numbers of its operands.
+// An instr is an instruction. Its fields a, b and c are the indices of its operands.
 // Inputs, constants and the results of instructions are numbered in this order.
 type instr struct {
 	code    code
 	a, b, c int32
 }
 
-// The method operands() returns pointers to the numbers of the values that an instruction
+// The method operands() returns pointers to the indices of the values that an instruction
 // uses.
 func (in *instr) operands() []*int32 {
 	switch {
@@ -70,13 +70,13 @@ type straightLine struct {
 	outputs []int32
 }
 
-// The method first() returns the number of the value that the first instruction computes.
+// The method first() returns the index of the value that the first instruction computes.
 func (s *straightLine) first() int32 { return int32(s.inputs + len(s.consts)) }
 
-// The method arrange() puts those instructions that are listed in the argument `order`
-// into this order, drops all others, and numbers the values again. Before the call, the
-// results of the instructions have consecutive numbers, which begin at the argument
-// `from`. A negative number −1−k stands for a constant, and is replaced by consts[k].
+// The method arrange() keeps only the instructions that are listed in the argument
+// `order`, in the order of this list. All values get new indices. Before the call, the
+// results of the instructions have consecutive indices, which begin at the argument
+// `from`. A constant may have the index −1−k; its new index is then consts[k].
 func (s *straightLine) arrange(order []int32, from int32, consts []int32) {
 	at := make([]int32, len(s.code))
 	for k, i := range order {

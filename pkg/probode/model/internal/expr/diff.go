@@ -106,7 +106,8 @@ func Gradient(fs []*Node, weights, names []string) []*Node {
 }
 
 // The method diff() returns the derivative of n, and adds the derivatives of all parts of
-// n to the map `done`. The node n must be simplified, and must be in the pool of nodes.
+// n to the map `done`. The node n must already be in simplified form, and must be in the
+// pool of nodes.
 func (p *pool) diff(n *Node, name string, done map[*Node]*Node) *Node {
 	if n.Boolean() || n.op == opLambda {
 		panic("expr: derivative of " + kind(n) + ": want a number")
@@ -242,8 +243,9 @@ func (p *pool) diffProduct(a, d []*Node) *Node {
 	return p.add(terms...)
 }
 
-// diffPower returns (x^y)' = y x^(y−1) x' + x^y ln(x) y'. Each of the two terms is finite
-// wherever its limit is finite, even if one of its factors is not.
+// diffPower returns (x^y)' = y x^(y−1) x' + x^y ln(x) y'. Each of the two terms evaluates
+// to a finite number wherever the term has a finite limit, even if one of its factors is
+// not finite.
 func (p *pool) diffPower(m *Node, d []*Node) *Node {
 	x, y := m.args[0], m.args[1]
 	zero := p.num(0)

@@ -6,7 +6,7 @@ import (
 )
 
 // A lowering translates expressions into a straightLine. Until the method finish()
-// renumbers the values, constant k has the number −1−k.
+// renumbers the values, constant k has the index −1−k.
 type lowering struct {
 	line   straightLine
 	consts map[uint64]int32
@@ -65,7 +65,7 @@ func (l *lowering) num(v float64) int32 {
 	return -1 - k
 }
 
-// The method emit() returns the number of the value that an instruction computes. The
+// The method emit() returns the index of the value that an instruction computes. The
 // method adds the instruction unless the same instruction already exists.
 func (l *lowering) emit(c code, operands ...int32) int32 {
 	in := instr{code: c}

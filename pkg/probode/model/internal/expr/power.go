@@ -4,8 +4,7 @@ import "math"
 
 // powerMost is the largest exponent for which a power is computed by repeated
 // multiplication. Each multiplication has a rounding error. For larger exponents, these
-// errors would make the result less accurate than that of math.Pow by more than one
-// digit.
+// errors would cost more than one digit of accuracy, compared with math.Pow.
 const powerMost = 16
 
 // powerBy computes x^e by multiplications and, if necessary, a square root and a

@@ -188,8 +188,8 @@ func (textStyle) layout(n *Node, l *layout) {
 	}
 }
 
-// afterMinus returns the precedence level that n needs after a minus sign, so that two
-// signs never follow each other.
+// afterMinus returns the precedence level below which n is written in brackets after a
+// minus sign. With these brackets, two signs are never adjacent.
 func afterMinus(n *Node) int {
 	if negative(n) {
 		return levelAtom

@@ -264,20 +264,20 @@ func (p *Program) Eval(dst, in []float64) {
 	}
 }
 
-// A run is a sequence of instructions with the same code. Eval executes the switch
-// statement for this code only once for the whole run.
+// A run is a sequence of instructions with the same operation code. Eval executes the
+// switch statement only once for all instructions of a run.
 type run struct {
 	code   code
 	instrs []instr
 	values []float64
 }
 
-// The method schedule() groups instructions with the same code. An instruction is ready
-// when its operands have been computed. The method schedule() takes all ready
-// instructions with one code, including those that become ready in the meantime. Then the
-// method continues with the code that has the most ready instructions, so the runs are
-// few and long. The instructions that are marked in the argument `early` come first, and
-// form the first `ahead` runs.
+// The method schedule() groups instructions with the same operation code into runs. An
+// instruction is ready when its operands have been computed. Each run uses the operation
+// code that has the most ready instructions. The run contains all ready instructions with
+// this code, including those that become ready in the meantime, so the runs are few and
+// long. The instructions that are marked in the argument `early` come first; the result
+// `ahead` is the number of runs that they form.
 func (s *straightLine) schedule(early []bool) (runs []run, ahead int) {
 	first := s.first()
 	n := len(s.code)

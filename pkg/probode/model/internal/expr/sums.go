@@ -138,8 +138,8 @@ func negative(a *Node) bool {
 	return a.op == opNeg || a.op == opNum && math.Signbit(a.val) && a.val == a.val
 }
 
-// The type `factor` represents a factor of a product while equal factors are combined
-// into powers.
+// The type `factor` represents one factor of a product. This type is used when equal
+// factors are combined into powers.
 type factor struct {
 	base *Node
 	n    float64 // exponent of the factor, a positive whole number
