@@ -76,7 +76,7 @@ The LaTeX source of the paper contains this figure, commented out.`)
 			words = append(words, fmt.Sprintf("%s at %d of %d", c, inside, n))
 			all = all && inside >= n*9/10
 		}
-		sec.claim("the bands of "+name+" contain the reference solution (a figure that is commented out in the paper's source)",
+		sec.claim("the bands of "+name+" contain the reference solution (the figure is commented out in the paper's source)",
 			fmt.Sprintf("The reference lies within three standard deviations of the mean at %s of the grid points.", strings.Join(words, ", ")), all)
 	}
 }

@@ -29,7 +29,7 @@ func (s *study) writeReport(path string) error {
 	b.WriteString("<h1>Implicit Probabilistic Integrators for ODEs, reproduced</h1>\n")
 	b.WriteString("<p>Every experiment of Teymur, Lie, Sullivan &amp; Calderhead (NeurIPS 2018), computed again and compared with the paper. The problem is FitzHugh–Nagumo, V′ = θ3 (V − V³/3 + R), R′ = −(V − θ1 + θ2 R)/θ3, θ = (0.2, 0.2, 3), (V, R)(0) = (−1, 1), t ∈ [0, 20], unless stated otherwise.</p>\n")
 	if s.quick {
-		b.WriteString("<p><b>This is the quick form</b>, with fewer step sizes, paths and draws than in the paper.</p>\n")
+		b.WriteString("<p><b>This report is from a quick run</b>, with fewer step sizes, paths and draws than in the paper.</p>\n")
 	}
 	sections := make([]*section, len(s.only))
 	var claims strings.Builder

@@ -36,7 +36,7 @@ func run(ctx context.Context, args []string) error {
 	only := fs.String("only", "", "`part` to compute: cells or answers (default: both parts); or page, to make only the page from the existing results")
 	fs.StringVar(&o.out, "out", filepath.Join("reproduce", "out", "observatory"), "`directory` for the results")
 	fs.Uint64Var(&o.seed, "seed", 1, "seed of all random numbers")
-	fs.IntVar(&o.paths, "paths", 64, "`number` of paths in an ensemble, at least 40; if the paths are expensive, this number is reduced to as few as 40")
+	fs.IntVar(&o.paths, "paths", 64, "`number` of paths in an ensemble, at least 40; if the paths are expensive, fewer are computed, but never fewer than 40")
 	fs.IntVar(&o.workers, "workers", 0, "`number` of problems or posteriors to compute at the same time, 0 for the number of cores; it affects only the measured times")
 	if err := shell.Parse(fs, args); err != nil {
 		return err

@@ -148,7 +148,7 @@ func (s *recording) decided() error {
 		}
 	}
 	if short > 0.99*floats.Sum(squares) {
-		return fmt.Errorf("filter: the estimate of the diffusion comes from steps shorter than %.2g, and the residuals of these steps may be rounding errors: set Alpha or Varying, or use steps of more similar lengths", half/100)
+		return fmt.Errorf("filter: the estimate of the diffusion comes from steps shorter than %.2g, and the residuals of these steps may be rounding errors: set Alpha or Varying, or use steps that differ less in length", half/100)
 	}
 	return nil
 }

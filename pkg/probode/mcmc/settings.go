@@ -128,7 +128,7 @@ func (s Settings) WithDefaults() (Settings, error) {
 	seen := make(map[int]bool, len(s.Only))
 	for _, i := range s.Only {
 		if i < 0 || i >= s.Chains || seen[i] {
-			return s, fmt.Errorf("mcmc: Settings.Only contains chain %d: want different numbers from 0 to %d", i, s.Chains-1)
+			return s, fmt.Errorf("mcmc: Settings.Only contains chain %d: want distinct numbers from 0 to %d", i, s.Chains-1)
 		}
 		seen[i] = true
 	}

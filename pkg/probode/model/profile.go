@@ -238,7 +238,7 @@ type higherError struct {
 }
 
 func (e *higherError) Error() string {
-	return fmt.Sprintf("at %s = %.6g the log-likelihood exceeds its value at the best end point by %.3g", e.name, e.value, e.by)
+	return fmt.Sprintf("at %s = %.6g the log-likelihood is higher by %.3g than at the best point found", e.name, e.value, e.by)
 }
 
 var errStopped = errors.New("stopped before its end was found")

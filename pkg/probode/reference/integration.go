@@ -100,7 +100,7 @@ type stiffness struct {
 
 var errStopped = errors.New("stopped")
 
-// A stuckError reports that the steps became too short or too many.
+// A stuckError reports that the steps became too short or too numerous.
 type stuckError string
 
 func (e stuckError) Error() string { return string(e) }

@@ -69,7 +69,7 @@ func New(s *probode.Solver, i int, z, theta []float64) (*Law, error) {
 	}
 	refuse := func(why error) error { return fmt.Errorf("%s, %v: %w", p.Title(), s.Method(), why) }
 	if s.Scaling() != probode.ScaleStep {
-		return nil, refuse(errors.New("noise scaled by local error estimates is added to the state, so the state after the step is Gaussian: use ScaleStep"))
+		return nil, refuse(errors.New("with noise scaled by local error estimates, the state after the step is Gaussian and needs no Law: use ScaleStep"))
 	}
 	if err := s.MoveTo(theta); err != nil {
 		return nil, err

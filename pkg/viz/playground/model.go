@@ -236,7 +236,7 @@ func (f *modelFigure) fitted(ends []model.Optimum) []string {
 			next = max(next, e.LogLikelihood)
 		}
 	}
-	said := fmt.Sprintf("Fit: the largest log-likelihood found is %.6g; %d of %d searches ended there.", best.LogLikelihood, same, len(ends))
+	said := fmt.Sprintf("Fit: the largest log-likelihood found is %.6g; %d of %d searches reached this value.", best.LogLikelihood, same, len(ends))
 	add := func(is bool, format string, values ...any) {
 		if is {
 			said += " " + fmt.Sprintf(format, values...)

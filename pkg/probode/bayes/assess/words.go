@@ -29,7 +29,7 @@ const (
 	saidStuck     = "no verdict: the reference posterior has %d modes, and the chains do not move between them"
 
 	saidSlow     = "no verdict: the accurate posterior could not be sampled within %v (to change this limit, set -budget or Settings.MaxTime); the sampler was %s"
-	saidUnmixed  = "no verdict: a random walk has not mixed (R̂ up to %.3g), and the points that it has reached give no useful bound on the effect of the solver's error; %s"
+	saidUnmixed  = "no verdict: the random-walk chains have not mixed (R̂ up to %.3g), and the points that they have reached give no useful bound on the effect of the solver's error; %s"
 	saidTooLong  = "other samplers would probably take longer than %v (to change this limit, set -budget or Settings.MaxTime): %s"
 	saidNoGrid   = "other samplers need a fixed grid, and no fixed grid is accurate enough"
 	saidNotMixed = "the accurate posterior is not known, because the chains have not mixed (R̂ up to %.3g): the verdict holds only for the region that they have reached"
@@ -63,11 +63,11 @@ const (
 	worseThanNothing = "worse than nothing"
 	noteWorse        = worseThanNothing + ": the error is %.1f times as large as without a remedy at the same step"
 	noteUndecided    = "undecided"
-	noteSmaller      = "the solver's error may matter at a smaller step"
+	noteSmaller      = "the solver's error may matter even at a smaller step"
 	noteMoments      = "mean or sd is off"
 	noteFailed       = "%.1f %% of the solves failed"
 	noteUnsound      = "the draws are not reliable: see the warnings"
-	noteNotBetter    = "may be no better than the solver without a remedy at the same step"
+	noteNotBetter    = "at the same step, the solver without a remedy may be just as good"
 	noteNotNeeded    = "not needed: at this step the solver is accurate enough without a remedy"
 	noteMissed       = "the draws miss a part of the reference posterior, and weights cannot restore it"
 	noteWeights      = "k̂ = %.2f"
@@ -164,7 +164,7 @@ func (a *Report) sayBound(b *strings.Builder) {
 		those = fmt.Sprintf("%.4g %%", c.covered())
 		most, rest = those+" of the", fmt.Sprintf(" (at all of them, between %.2g and %.2g)", c.Whole[0], c.Whole[1])
 	}
-	fmt.Fprintf(b, "In the region that the chains have visited, the solver's error does not matter at any of the settings up to %s. The chains have not mixed (R̂ up to %.3g), so the posterior is not known. But the log likelihood was compared with the accurate one: at %s %d points, the difference is between %.2g and %.2g%s. However the posterior mass is divided among these %s, no mean is off by more than %.2g sd, no sd by more than %.2g %%, and no probability by more than %.2g.\n",
+	fmt.Fprintf(b, "In the region that the chains have visited, the solver's error does not matter at any of the settings up to %s. The chains have not mixed (R̂ up to %.3g), so the posterior is not known. But the log likelihood was compared with the accurate one: at %s %d points, the difference is between %.2g and %.2g%s. Whichever way the posterior mass is divided among these %s, no mean is off by more than %.2g sd, no sd by more than %.2g %%, and no probability by more than %.2g.\n",
 		a.sized(a.Largest), c.RHat, most, c.Points, c.Range[0], c.Range[1], rest, those, c.Shift(), 100*(c.Ratio()-1), c.Probability())
 	if i > 0 && a.Steps[i-1].Bound != nil {
 		next := a.Steps[i-1].Bound

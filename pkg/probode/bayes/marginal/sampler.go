@@ -49,7 +49,7 @@ func (s Integrated) Replace(ctx context.Context, p *bayes.Posterior) (*bayes.Pos
 	case !ok:
 		return nil, fmt.Errorf("%v: the method is %v: want ek0, ek1 or ckf", s, p.Method)
 	case p.AlphaParam == "" && p.Alpha == 0:
-		return nil, fmt.Errorf("%v: α, the diffusion κ², is 0: want a number > 0, a calibrated value or a prior", s)
+		return nil, fmt.Errorf("%v: α (the diffusion κ²) is 0: want a number > 0, a calibrated value or a prior", s)
 	}
 	e, err := bayes.NewDensity(ctx, p)
 	if err != nil {
@@ -74,7 +74,7 @@ func (s Integrated) Replace(ctx context.Context, p *bayes.Posterior) (*bayes.Pos
 func (s Integrated) Prepare(_ context.Context, d *bayes.Density, _ func() (*bayes.Modes, error)) (sample.Sampler, []string, error) {
 	m, ok := d.Posterior().Mesh.(*mesh)
 	if !ok {
-		return nil, nil, fmt.Errorf("%v: the mesh of the posterior is %v: want a posterior that was made by Replace", s, d.Posterior().Mesh)
+		return nil, nil, fmt.Errorf("%v: the posterior has the mesh %v: want a posterior returned by Replace", s, d.Posterior().Mesh)
 	}
 	spreads := slices.Sorted(maps.Keys(m.of.Posterior().Spreads()))
 	if len(spreads) == 0 {

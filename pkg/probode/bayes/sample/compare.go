@@ -83,7 +83,7 @@ func Measure(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Se
 // the same result. More does not change r, but can be called on r only once.
 func (r Measurement) More(ctx context.Context, draws int) (Measurement, error) {
 	if r.job == nil {
-		return r, errors.New("sample: Measurement.More can continue only a Measurement that Measure returned")
+		return r, errors.New("sample: the Measurement has no chains to continue: want a Measurement returned by Measure")
 	}
 	return r.job.measure(ctx, draws)
 }

@@ -153,7 +153,7 @@ func noisy(s Sampler, d *bayes.Density) error {
 	case p.AlphaParam == "" && p.Alpha == 0:
 		return fmt.Errorf("sample: %v: Alpha is 0, so there is no noise to sample: calibrate Alpha with CalibrateAlpha, or use Deterministic", s)
 	case d.NoiseLen() == 0:
-		return fmt.Errorf("sample: %v: %v has no noise: use steps that do not depend on θ, such as probode.Frozen, or the sampler Deterministic", s, p.Mesh)
+		return fmt.Errorf("sample: %v: %v adds no noise: use a mesh whose steps do not depend on θ, such as probode.Frozen, or the sampler Deterministic", s, p.Mesh)
 	}
 	return nil
 }

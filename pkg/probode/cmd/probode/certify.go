@@ -53,7 +53,7 @@ func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 	enough := flags.Bool("enough", false, "search for the largest step size or tolerance that is small enough")
 	strict := flags.Bool("strict", false, "with -enough: D, and not only the shifts, must be below the threshold")
 	at := flags.String("at", "", "with -model: the point to use instead of searching for modes: nominal, or `name=value,…`; the other parameters have their nominal values")
-	start := flags.String("start", "", "with -model: search for modes only from the best end points in this `file`, written by fit -json")
+	start := flags.String("start", "", "with -model: a `file` written by fit -json; the searches for modes begin only at the best points that fit found")
 	line := flags.String("line", "", "draw the log-likelihood against this `parameter`, for each solver and for the reference, and write the figure to the file given by -out")
 	page := flags.String("out", "", "with -line: `file` for the figure (.png or .svg)")
 	file := flags.String("json", "", "`file` for the numbers as JSON: see docs/json.md; - means standard output")

@@ -379,7 +379,7 @@ func writeProfiles(out io.Writer, file *modelfile.File, p *modelfile.ProfileLike
 	}
 	fmt.Fprintf(out, "\n%s\n", text.Table(rows, func(c int) bool { return c == 0 || c == 3 }))
 	if len(elsewhere) > 0 {
-		fmt.Fprintf(out, "The confidence region extends beyond these intervals. There are other points at which the log-likelihood is less than %.3g below its best value: %s. Each interval covers only the part of the region around the best end point.\n",
+		fmt.Fprintf(out, "The confidence region extends beyond these intervals. There are other points at which the log-likelihood is less than %.3g below its best value: %s. Each interval covers only the part of the region around the best point found.\n",
 			p.Drop, strings.Join(elsewhere, "; "))
 	}
 	if len(unknown) > 0 {

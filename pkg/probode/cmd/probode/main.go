@@ -30,7 +30,7 @@ var commands = []command{
 	{"solve", "solve a problem, and show the spread of an ensemble", solve},
 	{"likelihood", "compute the log-likelihood of a model, and its gradient", likelihood},
 	{"fit", "fit a model to its data, with searches from many starts", fit},
-	{"petab", "try PEtab problems, and report which of them are refused", petab},
+	{"petab", "read and evaluate PEtab problems, and report which fail", petab},
 	{"generate", "write the equations of a model file as Go code", generate},
 	{"certify", "bound the effect of the solver's error, without sampling", certifyVerb},
 	{"assess", "find out at which steps the solver's error matters", assessVerb},

@@ -68,7 +68,7 @@ type model struct {
 func newModel(flags *flag.FlagSet) *model {
 	m := newExact(flags)
 	flags.StringVar(&m.alpha, "alpha", "", "noise scale of the solver: a number, auto (calibrated at the mode of the posterior), or a `prior`; default: the scale of the case, or auto")
-	flags.StringVar(&m.noise, "noise", "", "`kind` of noise that -alpha scales: method (the method's own) or local (scaled by the local errors of the steps); default: local on grids that are made for a tolerance, otherwise method")
+	flags.StringVar(&m.noise, "noise", "", "`kind` of noise that -alpha scales: method (the method's own) or local (scaled by the local errors of the steps); default: local if the steps were chosen for a tolerance, otherwise method")
 	flags.IntVar(&m.chains, "chains", 4, "number of chains")
 	flags.IntVar(&m.draws, "draws", 0, "draws per chain; 0: the command decides")
 	return m

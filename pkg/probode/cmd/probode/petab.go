@@ -17,9 +17,9 @@ import (
 	modelfile "github.com/probode/probode/pkg/probode/model"
 )
 
-const petabHelp = `Tries PEtab problems. For each problem that can be read, the table shows the
-log-likelihood at the nominal parameters (including all constants, without priors) and
-the time of the computation. For each problem that is refused, it shows the reason.
+const petabHelp = `Reads and evaluates PEtab problems. For each problem that can be read, the table shows
+the log-likelihood at the nominal parameters (including all constants, without priors)
+and the time of the computation. For each problem that is refused, it shows the reason.
 
   probode petab Benchmark-Models
   probode petab Boehm_JProteomeRes2014 Fiedler_BMCSystBiol2016

@@ -126,7 +126,7 @@ func (r *sampleRun) parse(args []string) error {
 	flags := flag.NewFlagSet("sample", flag.ContinueOnError)
 	r.model = newModel(flags)
 	name := flags.String("scheme", "", "how to draw: "+samplerNames()+"; default: see above")
-	flags.StringVar(&r.start, "start", "", "where the search for modes begins: a `file` written by probode fit -json (its best end points), or nominal (the nominal parameters); default: draws from the prior or, if there are many parameters, the nominal parameters. The chains start around the modes or, with -start prior, at draws from the prior")
+	flags.StringVar(&r.start, "start", "", "begin the search for modes at the best points in this `file` written by probode fit -json, or at the nominal parameters (-start nominal); default: at draws from the prior or, if there are many parameters, at the nominal parameters. The chains start around the modes or, with -start prior, at draws from the prior")
 	flags.StringVar(&r.dir, "dir", "", "`directory` for the draws")
 	only := flags.String("chain", "", "draw only the chain with this `number`, or the chains of a list such as 1,3; the first chain has the number 1")
 	s := &r.settings
@@ -364,7 +364,7 @@ func (r *sampleRun) check(ctx context.Context) error {
 	}
 	words, err := r.plan.Check(ctx, chains)
 	if ctx.Err() != nil {
-		return stopped("the chains are complete; stopped while the solver was being checked")
+		return stopped("stopped during the check of the solver; the chains are complete")
 	}
 	if err != nil {
 		words = fmt.Sprintf("caution: the solver could not be checked: %v", err)
@@ -475,7 +475,7 @@ func (r *sampleRun) printModes(ctx context.Context) error {
 	table, err := assess.ModeTable(ctx, p, p.Modes, chains, probode.Setup{Mesh: reference.Accurate{}})
 	if err != nil {
 		if ctx.Err() != nil {
-			return stopped("the chains are complete; stopped during the search for modes of the accurate posterior")
+			return stopped("stopped during the search for modes of the accurate posterior; the chains are complete")
 		}
 		fmt.Fprintf(r.out, "caution: %v\n", err)
 		return nil
@@ -497,7 +497,7 @@ func chainList(text string, chains int) ([]int, error) {
 	for _, part := range strings.Split(text, ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(part))
 		if err != nil || n < 1 || n > chains || seen[n] {
-			return nil, fmt.Errorf("-chain %s: want different numbers from 1 to %d", text, chains)
+			return nil, fmt.Errorf("-chain %s: want distinct numbers from 1 to %d", text, chains)
 		}
 		seen[n] = true
 		out = append(out, n-1)

@@ -156,7 +156,7 @@ func TestSampleErrors(t *testing.T) {
 		want string
 	}{
 		{quickStudy, "-dir: want a directory"},
-		{with("-chain", "4"), "-chain 4: want different numbers from 1 to 3"},
+		{with("-chain", "4"), "-chain 4: want distinct numbers from 1 to 3"},
 		{with("-chain", "1,1"), "-chain 1,1: want"},
 		{with("-chain", "0"), "-chain 0: want"},
 		{with("-scheme", "hmc"), "-scheme hmc: want delayed-acceptance-accurate, deterministic, "},

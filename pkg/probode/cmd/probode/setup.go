@@ -146,7 +146,7 @@ func stepSizes(list string) ([]float64, error) {
 // is positive, the result contains only one tolerance. In this case, -atol may list one
 // absolute tolerance for each component.
 func (s *solving) tolerances() ([]probode.Tolerance, error) {
-	relative, err := s.list("rtol", s.rtol, "want numbers in [1e-15, 1), or 0 with -atol", func(v float64) bool {
+	relative, err := s.list("rtol", s.rtol, "want numbers in [1e-15, 1); 0 is allowed only if -atol is set", func(v float64) bool {
 		return v >= 1e-15 && v < 1 || v == 0 && s.set("atol")
 	})
 	if err != nil {

@@ -254,7 +254,7 @@ func (f *file) restore(ctx context.Context, here maker) error {
 		from := c.Iteration()
 		c.Replay(at)
 		if c.Interrupted() { // in the middle of an iteration, so there is nothing to compare
-			return cmp.Or(ctx.Err(), errors.New("store: the chain was interrupted while its last iterations were being repeated"))
+			return cmp.Or(ctx.Err(), errors.New("store: the chain was interrupted during the check that repeats its last iterations"))
 		}
 		a := mcmc.NewArchive(nil)
 		c.State(a)

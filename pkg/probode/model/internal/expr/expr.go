@@ -134,7 +134,7 @@ func (n *Node) Substitute(by map[string]*Node) *Node {
 	}
 	for name, m := range by {
 		if m.Boolean() || m.op == opLambda {
-			panic(fmt.Sprintf("expr: %s is to be replaced by a condition or a lambda: want a number", name))
+			panic(fmt.Sprintf("expr: the replacement for %s is a condition or a lambda: want a number", name))
 		}
 	}
 	return rebuild(n, func(m *Node, args []*Node) *Node {

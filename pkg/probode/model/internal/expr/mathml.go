@@ -234,7 +234,7 @@ func (m *mathML) apply(e *tree.Element) *Node {
 		// Some published models enclose a whole expression in <apply>. Other programs
 		// that read SBML treat such an <apply> as brackets.
 		if len(e.Child) > 1 {
-			failAt(e.Child[1], "<%s> follows an <apply> that is used in place of an operator", e.Child[1].Name)
+			failAt(e.Child[1], "<%s> follows an <apply>: want an operator at the beginning of the enclosing <apply>", e.Child[1].Name)
 		}
 		return m.element(e.Child[0])
 	}
