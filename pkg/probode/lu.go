@@ -20,7 +20,7 @@ type LU struct {
 	below, right []int // the elements of a column and of a row
 }
 
-// NewLU returns an LU for matrices of the shape of j.
+// NewLU returns an LU for matrices with the same shape as j.
 func NewLU(j *Matrix) *LU {
 	d := j.D
 	f := &LU{d: d, low: j.Lower, up: j.Upper, banded: j.Banded, stride: d, piv: make([]int, d)}

@@ -78,7 +78,8 @@ func (m *Matrix) Set(i, j int, v float64) {
 // Columns returns the range lo ≤ j < hi of the columns that are stored for row i.
 func (m *Matrix) Columns(i int) (lo, hi int) { return max(0, i-m.Lower), min(m.D, i+m.Upper+1) }
 
-// AddMul adds c·Mx to dst; both vectors have length D and must not overlap.
+// AddMul adds c times the product of the matrix and x to dst. The vectors x and dst have
+// length D and must not overlap.
 func (m *Matrix) AddMul(dst []float64, c float64, x []float64) {
 	switch {
 	case m.Banded:

@@ -82,8 +82,8 @@ type Rememberer interface {
 type Estimator interface {
 	Stepper
 	// LocalError writes to dst an estimate of the error of each component in the last
-	// step. The last step was step i, which led from the state x to the state `next`
-	// without noise.
+	// step. The last step was step i, taken without noise from the state x to the state
+	// `next`.
 	LocalError(dst []float64, i int, x, next, theta []float64) error
 }
 
@@ -112,7 +112,7 @@ type Chooser interface {
 // faster than one call for each step.
 type Runner interface {
 	Stepper
-	// Run computes the steps i of the path z with `from` ≤ i < `to`. The caller has set
+	// Run computes the steps i of the path z for `from` ≤ i < `to`. The caller has set
 	// the row of z at which the first step begins; Run writes the rows after it. Row i of
 	// `xi` holds the n normal variates of step i. For the classical method, `xi` is nil.
 	// The argument `scale` is the same for all steps. The result is the index of the step
@@ -154,7 +154,7 @@ type ImplicitStep struct {
 // An Implicit is a Stepper that gives access to the equations of its steps.
 type Implicit interface {
 	Stepper
-	// Implicit stores the equation of step i, which begins in state x, in s. Implicit
+	// Implicit stores in s the equation of step i, which begins in state x. Implicit
 	// allocates the slices and the matrix of s if they are nil. The error is ErrStarting
 	// for the first steps of a multistep method, which are explicit.
 	Implicit(s *ImplicitStep, i int, x, theta []float64) error

@@ -46,8 +46,8 @@ type Tangential interface {
 // θ. The method Hold returns a smooth Path that can replace this Path near a given θ.
 type Holdable interface {
 	Path
-	// Hold returns a Path that is smooth in θ, and that gives the same states as this
-	// Path at theta.
+	// Hold returns a Path that is smooth in θ, and whose states at θ = theta are equal to
+	// those of this Path.
 	Hold(ctx context.Context, theta []float64) (Path, error)
 }
 

@@ -182,8 +182,8 @@ func (s *Solver) Bind(ctx context.Context) (release func()) {
 
 // Solve computes Z(θ, ξ), and writes it to z in row-major order: z[i*d+k] is component k
 // at time tᵢ. Row i of xi holds the n normal variates of the step from tᵢ to t_{i+1}.
-// Rows of steps without noise, such as events and the first steps of a multistep method,
-// are not used. If xi is nil, ξ is 0.
+// Rows that belong to steps without noise, such as events and the first steps of a
+// multistep method, are not used. If xi is nil, ξ is 0.
 //
 // The error is a *SolveError if θ or f is not finite, if the path diverges, if a step
 // fails, or if a function of the problem panics. If there is an error, z holds the path

@@ -109,8 +109,8 @@ type Guide struct {
 	Dash       Dash
 }
 
-// Dash is a line style. Lines that run close together should have different dashes and
-// not only different colours.
+// Dash is a line style. Lines that run close together should differ in their line style,
+// and not only in their colour.
 type Dash int
 
 const (

@@ -4,8 +4,9 @@
 //	go run ./environment/site/packages
 //
 // For each package, the command writes the doc comment, every exported declaration with
-// its comment, and the examples from the test files, as HTML and as plain text for the
-// search. The names of exported declarations link to their documentation.
+// its comment, and the examples from the test files. All this is written as HTML. For the
+// search index of the site, the command also writes the comments as plain text. The names
+// of exported declarations link to their documentation.
 package main
 
 import (

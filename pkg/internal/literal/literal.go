@@ -25,15 +25,17 @@ func Of(v any) string {
 // Declared is like Of, but leaves out the fields that may differ between two runs of the
 // same study. Declared leaves out functions, because their names may change from one
 // build to the next. Declared also leaves out channels and values of types from package
-// sync, because they belong to a running process. The text is used to recognise a study.
+// sync, because they belong to a running process. A run that is resumed compares this
+// text with the stored text, to make sure that the study is still the same.
 func Declared(v any) string {
 	w := &writer{declared: true}
 	w.write(reflect.ValueOf(v), true, nil)
 	return w.String()
 }
 
-// NonZero is like Declared, but leaves out the struct fields that are zero. If a struct
-// gets a new field, the text of values in which this field is zero stays the same.
+// NonZero is like Declared, but leaves out the struct fields that are zero. If a new
+// field is added to a struct, the text of a value in which the new field is zero does not
+// change.
 func NonZero(v any) string {
 	w := &writer{brief: true, declared: true}
 	w.write(reflect.ValueOf(v), true, nil)

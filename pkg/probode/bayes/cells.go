@@ -65,10 +65,11 @@ func (r *Part) Cells() []Cell {
 	return out
 }
 
-// Locations appends to dst the locations of each data value: the numbers that determine
-// its distribution. The first location is the expected value. If the likelihood depends
-// on parameters of the model or on expected values of other columns, these numbers are
-// also locations. The locations are those of the last evaluation of the log likelihood.
+// Locations appends to dst the numbers that determine the distribution of each data
+// value. These numbers are called the locations of the data value. The first location is
+// the expected value. If the likelihood depends on parameters of the model or on expected
+// values of other columns, these numbers are also locations. The locations are those of
+// the last evaluation of the log likelihood.
 func (r *Part) Locations(dst []float64) []float64 {
 	c := len(r.errors)
 	for n := range r.x.Data.T {

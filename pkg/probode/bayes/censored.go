@@ -64,7 +64,7 @@ func (c Censored) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 	return y
 }
 
-// Kink implements Kinked. Above Limit, the log density has the kink of the uncensored
+// Kink implements Kinked. If y is above Limit, Kink returns the kink of the uncensored
 // likelihood c.Of.
 func (c Censored) Kink(y, m float64, own []float64) (r, slope, weight float64, ok bool) {
 	if by, is := c.Of.(Kinked); is && y > c.Limit {

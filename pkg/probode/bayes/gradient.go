@@ -20,15 +20,16 @@ import (
 // with respect to the states (see Experiment.ObserveSlopes). The third is the derivative
 // of the states with respect to θ and ξ.
 
-// Gradient returns the same value as LogPosterior. The derivatives with respect to u are
-// written to du, and those with respect to ξ to dxi, which may be nil. As in
-// LogPosterior, the density of ξ is not included.
+// Gradient returns the same value as LogPosterior, and also computes the gradient of this
+// value. The derivatives with respect to u are written to du, and those with respect to ξ
+// to dxi, which may be nil. As in LogPosterior, the density of ξ is not included.
 //
 // At a kink of the likelihood the derivative is the mean of the two one-sided
 // derivatives. If the log density is −∞ or an error occurs, du and dxi are zero. The
 // error is errors.ErrUnsupported if the path has no derivatives, as with
 // reference.Accurate. If the solver chooses the steps anew at every θ, the path has
-// derivatives only after a call of Hold, until the function that Hold returns is called.
+// derivatives only while it is held: from a call of Hold to the call of the function that
+// Hold returned.
 func (e *Density) Gradient(du, dxi, u, xi []float64) (float64, error) {
 	clear(du)
 	clear(dxi)

@@ -84,8 +84,8 @@ func (m *Modes) Thetas(least float64) (out [][]float64) {
 
 // Missed describes in words which modes the search may have missed. If there are several
 // modes, the text gives the number of those that only one search found. A mode is found
-// reliably only if a sufficient fraction of the searches ends in it; the text gives the
-// required fraction. If the equations could be solved at fewer than half of the draws
+// reliably only if a sufficient fraction of the searches ends in it; the returned text
+// states this fraction. If the equations could be solved at fewer than half of the draws
 // from the prior, the text says so.
 func (m *Modes) Missed() string {
 	out := fmt.Sprintf("%d searches found %d modes; the number of modes found only once is %d", m.Searches, len(m.Modes), m.Once)
@@ -96,9 +96,9 @@ func (m *Modes) Missed() string {
 }
 
 // Unnoticed returns the text of Missed without the numbers of searches and modes. A mode
-// is found reliably only if a sufficient fraction of the searches ends in it; the text
-// gives the required fraction. If many modes were found only once, the text estimates the
-// fraction of further searches that would end in new modes.
+// is found reliably only if a sufficient fraction of the searches ends in it; the
+// returned text states this fraction. If many modes were found only once, the text
+// estimates the fraction of further searches that would end in new modes.
 func (m *Modes) Unnoticed() string {
 	out := ""
 	if 10*m.Once > m.Searches && m.Searches > 1 {

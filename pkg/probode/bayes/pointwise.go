@@ -110,8 +110,8 @@ func (e *Density) Quantities() []string {
 	return names
 }
 
-// Generate writes, for a draw of θ, its log density, the expected values of the data, and
-// the log probability of each value that is not missing. If dst is longer than
+// Generate writes to dst the log density of a draw of θ, the expected values of the data,
+// and the log probability of each value that is not missing. If dst is longer than
 // Quantities, the elements directly after the log density are left free for the
 // statistics of a sampler.
 func (e *Density) Generate(dst []float64, logp float64, theta, expected []float64) {

@@ -16,11 +16,11 @@ import (
 )
 
 // Predict returns draws of the posterior predictive distribution: new data for each
-// experiment at the given times, which must increase. If `times` is nil, the observation
-// times are used, including those of missing values. For a figure, use the times that
-// FineTimes returns. The argument `chains` must come from a call to sample.Run with p.
-// Weighted draws are first resampled systematically in proportion to their weights, so
-// all draws of the result have equal weight.
+// experiment at the given times, which must be in increasing order. If `times` is nil,
+// the observation times are used, including those of missing values. For a figure, use
+// the times that FineTimes returns. The argument `chains` must come from a call to
+// sample.Run with p. Weighted draws are first resampled systematically in proportion to
+// their weights, so all draws of the result have equal weight.
 //
 // At the observation times, the result has one draw for each draw in `chains`, because
 // `chains` contains the expected values at these times. For other times, Predict solves

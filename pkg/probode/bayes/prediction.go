@@ -112,10 +112,10 @@ func Resample(chains *mcmc.Chains, n int, rng *rand.Rand) []int {
 
 // FineTimes returns times for a figure that shows a prediction both at the observation
 // times and between them. The result contains the observation times, and 201 equally
-// spaced times from the earliest beginning to the latest end of all experiments. For
-// every event without a Trigger, the result also contains a time just before and a time
-// just after the event. If the time of an event depends on θ, FineTimes uses the time of
-// the event for θ = GridAt.
+// spaced times from the earliest start of an experiment to the latest end. For every
+// event without a Trigger, the result also contains a time just before and a time just
+// after the event. If the time of an event depends on θ, FineTimes uses the time of the
+// event for θ = GridAt.
 func (p *Posterior) FineTimes() []float64 {
 	const steps = 200
 	from, to := math.Inf(1), math.Inf(-1)

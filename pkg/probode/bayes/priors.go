@@ -19,8 +19,8 @@ type Distribution interface {
 	// draws lack the probability of these points. If the end is at zero, no probability
 	// is lost, because floating-point numbers close to zero are not rounded to zero.
 	// Suppose that the points within a relative distance q of the end have a probability
-	// of order qᵇ. The lost probability is then of order (1e-16)ᵇ. For b = ½ the lost
-	// probability is 1e-8, but for b = 0.1 it is 2.5 %.
+	// of order qᵇ. The probability that the draws lack is then of order (1e-16)ᵇ: 1e-8
+	// for b = ½, but 2.5 % for b = 0.1.
 	LogProb(x float64) float64
 	// Quantile returns the number x such that a draw from the distribution is below x
 	// with probability p. The argument p is in [0, 1]. The support is [Quantile(0),

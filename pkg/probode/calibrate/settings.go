@@ -95,8 +95,8 @@ type NoiseScale struct {
 	// score. Within[k] is the share of these grid points and components for which |E| is
 	// less than k+1 times the standard deviation √v. For a Gaussian error with the
 	// standard deviation √v, MeanSquare is 1, and the two shares are 68 % and 95 %. If
-	// the error keeps its sign and grows with time, no α brings MeanSquare and both
-	// shares to the values for a Gaussian error.
+	// the error keeps its sign and grows with time, there is no α for which MeanSquare
+	// and both shares have the values for a Gaussian error.
 	MeanSquare float64
 	Within     [2]float64
 	// Warnings describe problems that a user should know about before trusting α*.

@@ -391,8 +391,9 @@ func (s *stepper) LocalError(dst []float64, _ int, _, _, _ []float64) error {
 	return nil
 }
 
-// Memory returns the number of values that Save stores. Save stores mainly the last state
-// and, for every block, the mean, the error and the square root of the covariance.
+// Memory returns the number of values that Save stores. Most of the values that Save
+// stores belong to the last state or, for every block, to the mean, the error and the
+// square root of the covariance.
 func (s *stepper) Memory() int {
 	n := 2 + len(s.blocks)
 	s.each(func(v []float64) { n += len(v) })

@@ -113,12 +113,12 @@ var errCoupled = errors.New("an observation depends on several blocks")
 // diffusion κ² > 0.
 //
 // Only DALTON supports measurement errors that are not Gaussian. If the errors are not
-// Gaussian, look() describes a Gaussian approximation of these errors near the mode of
-// the solution given the data. The function settled() reports whether the Gaussian
-// approximation has converged. The argument x of settled() is the mean of the solution
-// given all the data, with one row for each time. As long as settled() returns false,
-// Predict repeats the pass over the data. If all measurement errors are Gaussian,
-// `settled` is nil.
+// Gaussian, look() describes a Gaussian distribution that approximates the distribution
+// of the observations near the mode of the solution given the data. The function
+// settled() reports whether the Gaussian approximation has converged. The argument x of
+// settled() is the mean of the solution given all the data, with one row for each time.
+// As long as settled() returns false, Predict repeats the pass over the data. If all
+// measurement errors are Gaussian, `settled` is nil.
 func (m *Marginal) Predict(ctx context.Context, dst, theta []float64, alpha float64, look func(n int, x []float64, r *Row), settled func(x []float64) bool) (extra float64, err error) {
 	c := len(m.row.Y)
 	if len(dst) != 2*len(m.rows)*c {

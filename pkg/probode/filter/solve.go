@@ -40,9 +40,9 @@ type Settings struct {
 	Varying bool
 
 	// If Forward is true, Solve returns the filtering distributions: the distribution at
-	// each time is conditional on the equation up to that time. If Forward is false,
-	// Solve returns the smoothing distributions, which are conditional on the equation at
-	// all times.
+	// each time is conditional on the equation being satisfied at the grid points up to
+	// that time. If Forward is false, Solve returns the smoothing distributions, which
+	// are conditional on the equation being satisfied at all grid points.
 	Forward bool
 }
 

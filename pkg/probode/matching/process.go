@@ -28,9 +28,9 @@ type Settings struct {
 	// f at all points, as in [Y21].
 	Mismatch float64
 
-	// Temper is β ≥ 1: the densities of the process and of x′ − f are raised to the power
-	// 1/β. Zero means the value used in [Y21], which is the number of values of the path
-	// divided by the number of observations.
+	// Temper is the temperature β, which must be at least 1. The densities of the process
+	// and of x′ − f are raised to the power 1/β. Zero means the value used in [Y21],
+	// which is the number of values of the path divided by the number of observations.
 	Temper float64
 }
 

@@ -123,11 +123,12 @@ func (c *Chain) State(a *Archive) {
 	c.kernel.State(a)
 }
 
-// TurnState returns an earlier state of the chain, as written by State. If the chain has
-// completed all its iterations, the result is the state before the last iteration. If the
-// chain has iterations left, the result is the state at the beginning of the last turn. A
-// turn is the group of iterations between two calls of Sink.Turn. The result is nil if
-// there has been no turn. The returned bytes are valid until the chain continues.
+// TurnState returns an earlier state of the chain, as written by State. A turn is the
+// group of iterations between two calls of Sink.Turn. If the chain has iterations left,
+// the result is the state at the beginning of the most recent turn. If the chain has
+// completed all its iterations, the result is the state before the last iteration. The
+// result is nil if the chain has not begun a turn. The returned bytes are valid until the
+// chain continues.
 func (c *Chain) TurnState() []byte { return c.turn }
 
 // Replay runs iterations until the chain has completed the given number. Replay keeps no

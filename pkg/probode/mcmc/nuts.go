@@ -25,9 +25,9 @@ import (
 // The kernel is tuned only during the burn-in. The step size is tuned by dual averaging
 // so that the mean acceptance probability approaches Accept. The inverse of M is
 // estimated from the draws in windows that double in length. In up to 100 dimensions a
-// full covariance matrix is estimated. In more than 100 dimensions, without CovAt, only
-// the standard deviations of the coordinates are estimated. If Cov is given, the
-// coordinates are first transformed so that Cov becomes the unit matrix.
+// full covariance matrix is estimated. If there are more than 100 dimensions and CovAt is
+// not given, only the standard deviations of the coordinates are estimated. If Cov is
+// given, the coordinates are first transformed so that Cov becomes the unit matrix.
 //
 // A path is divergent if H grows by more than 1000, or if the target cannot be evaluated.
 // If paths are divergent, the step is too long in some region of the target, and the

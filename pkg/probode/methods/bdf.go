@@ -51,10 +51,11 @@ import (
 // where μ solves the equation and J is evaluated at (t_{i+1}, Zᵢ), as for adams.Moulton
 // of the same order. Later steps use the earlier, noisy states, so a k-step formula
 // amplifies the noise of a single step. If f = 0 and all steps have the same length, the
-// noise of a step is eventually multiplied by 1/γ, which is 1, 1.5, 1.83, 2.08 and 2.28
-// for k = 1 to 5. Local errors grow by the same factor as the noise. The first k steps of
-// a path have no noise. On grids of error-controlled runs the noise is scaled by local
-// error estimates, as for any other method: see probode.ScaleLocal.
+// noise of one step is multiplied by 1/γ in the limit of many further steps. The factor
+// 1/γ is 1, 1.5, 1.83, 2.08 and 2.28 for k = 1 to 5. Local errors grow by the same factor
+// as the noise. The first k steps of a path have no noise. On grids of error-controlled
+// runs the noise is scaled by local error estimates, as for any other method: see
+// probode.ScaleLocal.
 type BDF struct {
 	// Steps is k, the order of the formula, from 1 to 5. Zero means that an
 	// error-controlled run chooses the order of each step, from 1 to 5. The grid stores

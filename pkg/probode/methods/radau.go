@@ -20,12 +20,13 @@ import (
 // to every stage derivative, the next state would move by √α h^{q−1/2} (R(hJ) − I) ξ,
 // where R is the stability function. For components that are not stiff, this shift is
 // approximately √α h^{q+1/2} J ξ, which has the same order in h as noise that is added to
-// the state. For stiff components R is almost zero, so the next state would move by −√α
-// h^{q−1/2} ξ. Noise in the derivative would therefore be too large, by a factor of 1/h,
-// for exactly those components in which Radau damps errors. For this reason Radau adds
-// the noise to the state. Noise in the state also has the advantage that it does not
-// depend on the Jacobian. On a frozen grid the scale of the noise is the estimated local
-// error of each component, which is small for damped components: see probode.ScaleLocal.
+// the state. For stiff components R is almost zero, so noise in the derivative would move
+// the next state by −√α h^{q−1/2} ξ. Noise in the derivative would therefore be too
+// large, by a factor of 1/h, for exactly those components in which Radau damps errors.
+// For this reason Radau adds the noise to the state. Noise in the state also has the
+// advantage that it does not depend on the Jacobian. On a frozen grid the scale of the
+// noise is the estimated local error of each component, which is small for damped
+// components: see probode.ScaleLocal.
 //
 // The equations of the stages are solved up to rounding error, so that Z is a smooth
 // function of (θ, ξ). Under error control an embedded formula of lower order estimates

@@ -35,7 +35,7 @@
 // The log-likelihood of a measurement y is the log density of y itself, not of its
 // transformed value. For example, with Scale log10 and noise σ, the distribution of log10
 // of y is centred at log10 of Formula, and has standard deviation or scale σ. With Scale
-// log10, the density of y is therefore the density of log10 of y divided by y ln 10.
+// log10, the density of y is therefore the density of log10(y), divided by y ln 10.
 //
 // Sources: PEtab, Schmiester et al. (2021), PLoS Computational Biology 17,
 // e1008646, and its specification, version 1; SBML Level 2 Version 4 and Level 3

@@ -74,8 +74,8 @@ type steps struct {
 	most int
 }
 
-// Bind returns a Path with the steps of an Adaptive mesh. LikelihoodSettings.MaxStep
-// describes the upper bound on the step length.
+// Bind returns a Path with the steps of an Adaptive mesh. For the upper bound on the step
+// length, see LikelihoodSettings.MaxStep.
 func (m steps) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at, times []float64) (probode.Path, error) {
 	a := probode.Adaptive{Tolerance: m.Tolerance, Max: m.max, MaxSteps: cmp.Or(m.most, 1e6)}
 	switch {

@@ -73,9 +73,9 @@ type ProfileLikelihoods struct {
 //
 // Each profile is computed outwards from the best optimum, until the likelihood has
 // fallen below the threshold. On a second ridge, the likelihood may be higher. To find
-// such a ridge, Profiles also starts the profile at points within the interval at which
-// other searches ended. The end points of the other searches, and the profiles of the
-// other parameters, show whether the likelihood exceeds the threshold outside the
+// such a ridge, Profiles also starts the profile at those end points of other searches
+// that lie within the interval. The end points of the other searches, and the profiles of
+// the other parameters, show whether the likelihood exceeds the threshold outside the
 // interval.
 //
 // At each point of a profile, the log-likelihood is maximised over the other parameters

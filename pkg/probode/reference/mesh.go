@@ -41,8 +41,9 @@ func (a Accurate) String() string {
 // NeedsMethod returns false, because the states do not depend on a Method.
 func (Accurate) NeedsMethod() bool { return false }
 
-// Bind returns a Path without noise. The times must increase. If a time lies outside the
-// span only because of rounding errors, it is replaced by the nearer end of the span.
+// Bind returns a Path without noise. The times must be in increasing order. If a time
+// lies outside the span only because of rounding errors, it is replaced by the nearer end
+// of the span.
 func (a Accurate) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at, times []float64) (probode.Path, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err

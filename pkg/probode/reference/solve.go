@@ -11,14 +11,15 @@ import (
 	"github.com/probode/probode/pkg/probode/calibrate"
 )
 
-// Solve solves p at the given times, which must increase and lie in the span; the first
-// may be t₀. Steps end exactly at these times and at the events of p. No step crosses an
-// event, and f is never evaluated at the time of an event. If an event occurs at one of
-// the times, X contains the state before the event, or the state after it if SeenAfter is
-// set.
+// Solve solves p at the given times, which must be in increasing order and lie in the
+// span; the first may be t₀. Steps end exactly at these times and at the events of p. No
+// step crosses an event, and f is never evaluated at the time of an event. If an event
+// occurs at one of the times, X contains the state before the event, or the state after
+// it if SeenAfter is set.
 //
-// Solve extrapolates the midpoint rule. The error of the basic solutions T_{j,1} over
-// one step H, with nⱼ substeps of h = H/nⱼ, has only even powers of h, so the scheme
+// Solve extrapolates the midpoint rule. The basic solution T_{j,1} covers one step H with
+// nⱼ substeps of length h = H/nⱼ. The expansion of the error of T_{j,1} contains only
+// even powers of h, so the scheme
 //
 //	T_{j,k+1} = T_{j,k} + (T_{j,k} − T_{j−1,k}) / ((nⱼ/n_{j−k})² − 1)
 //

@@ -54,9 +54,10 @@ type Draws struct {
 
 // Draw draws an ensemble of n paths of p at p.Theta.
 //
-// Paths that fail are left out and counted in the result. If all paths fail, Draw returns
-// an error. The error wraps ErrSingularH or ErrImproper if the exact distribution of a
-// step along path 0 does not exist. If ctx is done, the error wraps the error of ctx.
+// Paths that fail are left out, and the result gives the number of these paths. If all
+// paths fail, Draw returns an error. The error wraps ErrSingularH or ErrImproper if the
+// exact distribution of a step along path 0 does not exist. If ctx is done, the error
+// wraps the error of ctx.
 func (m Exact) Draw(ctx context.Context, p *probode.Problem, n int, s Settings) (*Draws, error) {
 	switch {
 	case ctx == nil:

@@ -45,9 +45,10 @@ type Law struct {
 	cells *division
 }
 
-// New returns the distribution of the state after the step of s from tᵢ to t_{i+1}. The
-// distribution is conditional on the parameters theta and on the states up to Zᵢ, which
-// are in rows 0, …, i of z. An s-step method reads at most the last s+1 rows.
+// New returns the distribution of the state after step i of s, which leads from tᵢ to
+// t_{i+1}. The distribution is conditional on the parameters theta and on the states up
+// to Zᵢ, which are in rows 0, …, i of z. An s-step method reads at most the last s+1
+// rows.
 //
 // The method must be implicit, such as adams.Moulton. Step i must have noise scaled by
 // ScaleStep. The length of step i must be positive: an event is stored as a step of

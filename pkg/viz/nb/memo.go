@@ -64,9 +64,9 @@ func init() {
 // allowed, Memo panics before it calls compute(). Even in plain data, gob does not
 // preserve every value: for example, a pointer to zero in a struct becomes nil. A type
 // whose values are stored in an interface must be registered with gob. A result is not
-// stored if gob cannot restore it exactly, or if the folder cannot be written. If a
-// result is not stored, a line below the cell gives the reason, and the cell continues
-// with the computed result. An empty slice or map counts as equal to nil.
+// stored if gob cannot restore it exactly, or if the folder is not writable. If a result
+// is not stored, a line below the cell gives the reason, and the cell continues with the
+// computed result. An empty slice or map counts as equal to nil.
 //
 // The results are stored in the folder .memo beside the notebook, or in the folder given
 // by the environment variable PROBODE_MEMO. A damaged file is treated as missing.

@@ -33,7 +33,7 @@ import (
 // 68 % interval of its accurate posterior, and of the accurate posterior, with the
 // largest step that is small enough for each parameter.
 //
-// A problem of package model is shown as its equations and as tables of its parameters and
+// A problem of package model is shown as its equations, with tables of its parameters and
 // measurements.
 //
 // Functions such as [plots.Pairs] return a figure and an error; to show such a figure,

@@ -33,8 +33,8 @@ type reply struct {
 	Content  any             `json:"content,omitempty"` // of a file, as a string
 }
 
-// Answer returns the reply to a message from the page. The message and the reply are JSON
-// texts. After an error or a panic, the reply contains the key "error".
+// Answer returns the reply to a message from the page. The message and the reply are
+// encoded as JSON. After an error or a panic, the reply contains the key "error".
 func (p *Page) Answer(text string) string {
 	var m message
 	r, err := reply{}, json.Unmarshal([]byte(text), &m)

@@ -173,8 +173,8 @@ type ModeShare struct {
 	// Gaussian is an estimate of the share of the mass, computed from the Gaussian
 	// approximations at the modes. Visited is the fraction of the draws of the
 	// deterministic inference that belong to the mode, or NaN if there are no draws. Mass
-	// is the share on which verdicts are based. Mass is equal to Visited if the chains
-	// have mixed, and to Gaussian otherwise.
+	// is the share of the mass on which verdicts are based. Mass is equal to Visited if
+	// the chains have mixed, and to Gaussian otherwise.
 	Mass, Gaussian, Visited float64
 	// Phantom is true if the reference posterior does not have this mode. Missed is true
 	// if the reference posterior has this mode, but the posterior computed with this step
@@ -218,9 +218,9 @@ type Effect struct {
 	Median Shift // of the median and of half the width of the central 68 % interval
 	Mean   Shift // of the mean and the standard deviation; NaN if the tails are too heavy
 
-	// If the reference posterior has several modes with at least a twentieth of its mass
-	// each, Within holds the effects inside each of these modes. The unit of an effect is
-	// the spread of the accurate posterior inside the mode.
+	// If several modes of the reference posterior each contain at least a twentieth of
+	// the mass, Within holds the effects inside each of these modes. The unit of an
+	// effect is the spread of the accurate posterior inside the mode.
 	Within []Effect
 
 	// Verdict says whether the error of the median or of the central interval matters,
@@ -354,9 +354,9 @@ func (a *Report) controlled() bool { return len(a.Steps) > 0 && a.Steps[0].StepS
 type Bound struct {
 	Points int     // different points at which the log likelihoods were compared
 	RHat   float64 // the largest R̂ of the chains, far above 1 if they have not mixed
-	// At each point, the log likelihood of the reference is subtracted from that of the
-	// step. Whole is the range of these differences. Range leaves out the smallest 0.1 %
-	// and the largest 0.1 % of the differences.
+	// At each point, the log likelihood computed by the reference is subtracted from the
+	// log likelihood computed with this step. Whole is the range of these differences.
+	// Range leaves out the smallest 0.1 % and the largest 0.1 % of the differences.
 	Range, Whole [2]float64
 	// Verdict is Negligible if the bounds are within the threshold and the length of
 	// Whole is below 1. In addition, there must be at least fifty points at which the

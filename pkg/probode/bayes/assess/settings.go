@@ -46,10 +46,10 @@ type Settings struct {
 	// Negligible and Matters each have probability (1 − Confidence)/2.
 	Confidence float64
 
-	// If Auto is true, Run continues the chains of the deterministic inference at each
-	// step for which there are too few draws for a verdict. MaxDraws and MaxTime limit
-	// the number of added draws. With Auto, there are up to four interim analyses, among
-	// which the error probability is divided.
+	// If Auto is true, Run continues the chains of the deterministic inference at every
+	// step size or tolerance that has too few draws for a verdict. MaxDraws and MaxTime
+	// limit the number of added draws. With Auto, there are up to four interim analyses,
+	// among which the error probability is divided.
 	Auto bool
 
 	// MaxDraws is the budget of Auto, in draws per chain. Zero means eight times as many
@@ -76,9 +76,9 @@ type Settings struct {
 	// draws.
 	Chains mcmc.Settings
 
-	// Weighed is the number of draws, from all chains together, that are weighted for
-	// each step size. To compute the weight of a draw, the equations are solved
-	// accurately at its θ. Weighed must be at least 50. Zero means 4000.
+	// Weighed is the number of draws, from all chains together, for which Run computes
+	// weights at each step size. To compute the weight of a draw, the equations are
+	// solved accurately at its θ. Weighed must be at least 50. Zero means 4000.
 	Weighed int
 
 	// Accurate is the setup of the accurate solver. If Accurate.Method or Accurate.Mesh

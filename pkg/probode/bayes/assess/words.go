@@ -114,8 +114,8 @@ func sayWrongShare(m ModeShare) string {
 
 // Answer returns the verdict, one sentence on each line. The verdict has two parts. The
 // first part is the result of the certificate, which needs no sampling. The second part
-// is the result of the sampling runs, in which medians and central intervals come before
-// means and standard deviations.
+// gives the results of the sampling runs, with medians and central intervals before means
+// and standard deviations.
 func (a *Report) Answer() string {
 	var b strings.Builder
 	a.sayCertificate(&b)

@@ -16,9 +16,9 @@ type Settings struct {
 	// Reference is the more accurate Setup; its zero value means reference.Accurate.
 	Reference probode.Setup
 
-	// Modes holds the points at which the climbs to modes of the reference posterior
-	// begin. Each point has a value for every parameter. If Modes is nil, modes.Find
-	// searches for modes with the compared Setup and with the reference.
+	// Modes holds the starting points of the climbs to modes of the reference posterior.
+	// Each point has a value for every parameter. If Modes is nil, modes.Find searches
+	// for modes with the compared Setup and with the reference.
 	Modes [][]float64
 
 	// If NoClimb is true, the points in Modes are used as they are, which saves the cost

@@ -144,8 +144,8 @@ func (term) Slope(dst []float64, _, _ float64, _ []float64) {
 	dst[0] = 1
 }
 
-// Describe returns a description without parameters. As the likelihood does not depend on
-// y, the description says that y is 0.
+// Describe returns a description without parameters. The likelihood does not depend on y,
+// so the description gives 0 as the only value of y.
 func (t term) Describe() bayes.Description { return bayes.Description{Of: t, Y: "0"} }
 
 // Rand returns NaN, because this likelihood is not the distribution of an observation.

@@ -1,5 +1,5 @@
-// Package modes searches for the modes of a posterior without noise, and assigns draws to
-// them.
+// Package modes searches for the modes of a posterior that is computed without solver
+// noise, and assigns draws to these modes.
 package modes
 
 import (

@@ -16,7 +16,7 @@ type Settings struct {
 	// draws are spread evenly over the prior of each parameter. Zero means 400, and a
 	// negative number means none. Starts is the number of searches that begin at one of
 	// these draws. Zero means 24, or 300/(d + 2) for d parameters if this is larger. With
-	// Starts = 0, Find makes more searches, up to four times this number, if the first
+	// Starts = 0, Find makes up to four times the default number of searches if the first
 	// end points suggest that there are other modes. With Starts = 0, Find also looks
 	// along coordinate lines through the highest end point, and begins searches where the
 	// density rises again. If Starts is 0, no new search begins once the searches have

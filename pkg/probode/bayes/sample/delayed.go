@@ -55,9 +55,10 @@ import (
 // for which no solve of the second stage was needed. Many solves of the second stage are
 // avoided if only a few moves are accepted, as is usual for a random walk in many
 // dimensions or in a curved posterior. In a nearly Gaussian posterior, about half of the
-// default proposals are accepted, and at most half of the solves of the second stage are
-// avoided. For such a posterior, Deterministic is equally efficient. With Noise, each
-// move of ξ also needs one solve of the second stage.
+// default proposals are accepted. Each accepted proposal needs a solve of the second
+// stage, so at most half of these solves are avoided. For such a posterior, Deterministic
+// is equally efficient. With Noise, each move of ξ also needs one solve of the second
+// stage.
 type DelayedAcceptance struct {
 	// First is the setup of the first stage. If First.Method or First.Mesh is nil, that
 	// of the posterior is used. If Second is given, the zero value of First stands for

@@ -20,14 +20,15 @@ import (
 // backward pass through the steps of the solver.
 //
 // If the noise of the solver is large, θ and ξ depend on each other so strongly that a
-// chain that updates them in turn mixes very slowly. The data are informative about only
-// a few directions of ξ. The part of ξ that belongs to the steps between two observation
-// times affects the later states only through the state at the second of these times. If
-// the state has d components, the data at one observation time are therefore informative
-// about at most d directions of ξ (see shape.Informed). In all other directions, the
-// posterior distribution of ξ is the same as its prior. Under the prior, the coordinates
-// v in the informed directions have the distribution N(0, I). A Gaussian approximation of
-// the posterior of (θ, v), found by Fisher scoring, determines the scales of the moves.
+// chain that updates them alternately mixes very slowly. The data are informative about
+// only a few directions of ξ. The part of ξ that belongs to the steps between two
+// observation times affects the later states only through the state at the second of
+// these times. If the state has d components, the data at one observation time are
+// therefore informative about at most d directions of ξ (see shape.Informed). In all
+// other directions, the posterior distribution of ξ is the same as its prior. Under the
+// prior, the coordinates v in the informed directions have the distribution N(0, I). A
+// Gaussian approximation of the posterior of (θ, v), found by Fisher scoring, determines
+// the scales of the moves.
 //
 // The draws are correct even if the approximation is poor. Hamiltonian is replaced by
 // PCNWithinGibbs if there is no approximation, if there are several modes, if the path of

@@ -17,8 +17,9 @@ import (
 )
 
 // If the noise of the solver is large, θ and ξ depend on each other so strongly that a
-// chain that updates them in turn mixes very slowly. The data contain information about
-// averages of ξ over intervals of time. These averages are represented by the scaled sums
+// chain that updates them alternately mixes very slowly. The data contain information
+// about averages of ξ over intervals of time. These averages are represented by the
+// scaled sums
 //
 //	v_b = Σ_{i∈b} ξᵢ/√n_b,
 //

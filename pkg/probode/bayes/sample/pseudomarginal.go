@@ -47,8 +47,8 @@ type PseudoMarginal struct {
 	Proposal mcmc.Rule
 
 	// Particles is the number of paths. If Particles is zero, each chain tunes the number
-	// of paths in the first half of the burn-in, so that the variance of log p̂ at the
-	// current θ is about 1.5. After the first half of the burn-in the number of paths
+	// of paths during the first half of the burn-in, so that the variance of log p̂ at
+	// the current θ is about 1.5. After the first half of the burn-in the number of paths
 	// stays fixed. The cost of an effective draw is lowest if the variance of log p̂ is
 	// between 1 and 3 [Doucet et al. 2015]. The target 1.5 is in the lower half of the
 	// range from 1 to 3, because the variance may be larger at other θ.

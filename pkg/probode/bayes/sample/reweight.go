@@ -166,9 +166,9 @@ func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accu
 	return &out, err
 }
 
-// Reweighted is a Sampler that works in two stages. First, another sampler draws from
-// the posterior computed with its coarse solver. The draws are then weighted, so that
-// they represent the posterior computed with an accurate solver (see Reweight).
+// Reweighted is a Sampler that works in two stages. First, another sampler draws from a
+// posterior computed with a coarse solver. The draws are then weighted, so that they
+// represent the posterior computed with an accurate solver (see Reweight).
 //
 // The weighted draws have the distribution p₀(θ | Y) of the accurate solver, provided
 // that k̂ shows that the weights can be trusted. Cost: the cost of Sampler, and one

@@ -21,7 +21,7 @@ import (
 // Run draws from p with the given sampler. Moves are made on an unconstrained scale,
 // except for parameters whose field Natural is true. The proposals are adapted to the
 // shape of the posterior during burn-in only. Draws are on the natural scale, in the
-// order of p.Params. For each draw Chains.Generated holds the quantities
+// order of p.Params. For each draw, Chains.Generated holds the quantities
 //
 //	lp__         log posterior density on the unconstrained scale, up to a constant
 //	y_hat.1, …   the expected value of each observation, by experiment, row and column

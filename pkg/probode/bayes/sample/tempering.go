@@ -120,8 +120,8 @@ func (n *natural) Position() []float64 {
 	return n.theta
 }
 
-// Generate writes the quantities that Density.Generate computes, and the statistics of
-// the kernel `unconstrained`, if it has any.
+// Generate writes the quantities that Density.Generate computes. If the kernel
+// n.unconstrained has statistics, Generate also writes these statistics.
 func (n *natural) Generate(dst []float64) {
 	theta := n.Position()
 	n.e.LogLikelihood(theta, nil) // it was solved before, so there is no error

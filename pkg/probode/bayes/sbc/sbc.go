@@ -38,9 +38,9 @@ type Settings struct {
 	// Zero means 1000 plus 250 for each parameter.
 	BurnIn int
 
-	// Independent × L is the bulk effective sample size that each chain must reach before
-	// it is thinned to L draws. Zero means 4. If the L draws were correlated, the lowest
-	// and the highest ranks would occur too often.
+	// Independent is a factor: before a chain is thinned to L draws, its bulk effective
+	// sample size must reach Independent × L. Zero means 4. If the L draws were
+	// correlated, the lowest and the highest ranks would occur too often.
 	Independent float64
 
 	// Seed determines all random numbers.

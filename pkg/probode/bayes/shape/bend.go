@@ -11,9 +11,9 @@ import (
 // A Bender is a Function that helps an Ascent to follow a narrow and curved ridge. The
 // locations of the data (see Surface) are not exactly linear in the coordinates. Bend
 // returns −Jᵀ I r″, the change of the gradient that comes from the nonlinearity of the
-// locations. Here r″ are the second derivatives of the locations in the direction d. The
-// last call of Expand must have been at p.X. Bend returns nil if the effect cannot be
-// computed.
+// locations. Here r″ are the second derivatives of the locations in the direction d. Bend
+// requires that the last call of Expand was for p.X. Bend returns nil if the effect
+// cannot be computed.
 type Bender interface {
 	Function
 	Bend(p *Point, d []float64) []float64
@@ -51,11 +51,11 @@ func (a *Ascent) bent(f Function, d []float64, damping float64) []float64 {
 	return to
 }
 
-// Toward moves coordinate k by h, and moves the other coordinates so that the quadratic
-// term of the expansion lowers the log density as little as possible. Toward returns the
-// new point, and the log density that the expansion predicts there. If f is a Bender,
-// Toward also takes the curvature of the ridge into account. If the derivatives cannot be
-// computed, x is nil. If the log density has kinks, only coordinate k is moved.
+// Toward moves coordinate k by h. Toward also moves the other coordinates, to minimise
+// the drop in the log density that the quadratic term of the expansion predicts. Toward
+// returns the new point, and the log density that the expansion predicts there. If f is a
+// Bender, Toward also takes the curvature of the ridge into account. If the derivatives
+// cannot be computed, x is nil. If the log density has kinks, only coordinate k is moved.
 func (a *Ascent) Toward(f Function, k int, h float64) (x []float64, value float64) {
 	const least = 1e-2 // damping that does not matter where standard deviations are below 10
 	if !(a.Known && a.fresh) && !a.expand(f) {
@@ -92,10 +92,10 @@ func (a *Ascent) Toward(f Function, k int, h float64) (x []float64, value float6
 	return x, value
 }
 
-// Nonlinear returns the vector −Jᵀ I r″ that the method Bend of a Bender must return. The
-// last call of Expand must have been at x. The second derivatives r″ are computed from
-// the locations at x + hd, with h = 0.1. If the density cannot be evaluated at x + 0.1d,
-// h is 0.01.
+// Nonlinear returns the vector −Jᵀ I r″ that the method Bend of a Bender must return.
+// Nonlinear requires that the last call of Expand was for x. The second derivatives r″
+// are computed from the locations at x + hd, with h = 0.1. If the density cannot be
+// evaluated at x + 0.1d, h is 0.01.
 func (s *Surface) Nonlinear(x, d []float64) []float64 {
 	for _, h := range []float64{0.1, 0.01} {
 		to := slices.Clone(x)

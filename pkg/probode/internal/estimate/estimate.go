@@ -18,11 +18,12 @@
 //
 // If the level of a quantile falls into a gap between two modes, the quantile is not a
 // smooth function of sample means. For example, a few draws decide in which of two
-// symmetric modes the median lies. Therefore a second difference quotient is computed
+// symmetric modes the median lies. Therefore another difference quotient is computed,
 // from the quantiles at p ± z e, where e is the standard error of the level p, and z is
 // between about 2 and 3. If the two difference quotients differ by more than a factor of
-// two, the second one is used. So a gap between modes increases the standard error of the
-// quantile only if the level of the gap lies between p − 3e and p + 3e.
+// two, the one from the quantiles at p ± z e is used. So a gap between modes increases
+// the standard error of the quantile only if the level of the gap lies between p − 3e and
+// p + 3e.
 //
 // If only a subset of the draws is used, the influence function is zero for all other
 // draws. For draws in the subset, the influence function is divided by the fraction of
@@ -283,8 +284,8 @@ func Jumps(x, in [][]float64) bool {
 
 // Stretches divides each chain of x into n parts, and uses only the draws that `in`
 // selects. Stretches returns two numbers for each part, one in `center` and one in `log`.
-// To first order, the mean of the numbers in `center` is the error of the centre, and the
-// mean of the numbers in `log` is the error of the logarithm of the spread.
+// To first order, the error of the centre is the mean of the numbers in `center`, and the
+// error of the logarithm of the spread is the mean of the numbers in `log`.
 func (by Measure) Stretches(x, in [][]float64, n int) (center, log [][]float64) {
 	_, influence := by.part(x, nil, in)
 	return stretches(x, influence, n)
@@ -326,17 +327,17 @@ func stretches(x [][]float64, influence func(c, k int) (center, log float64), n 
 // In the same way, Weighed chooses between two estimates of the logarithm of the spread.
 //
 // The draws x are a subset of all draws, so all.Center and the difference of the centres
-// are correlated. Therefore the first estimate of the centre has the same standard error
-// as the mean of allCenter − (φ − w φ_w). The first estimate of the logarithm of the
-// spread has the same standard error as the mean of allLog − (ψ − w ψ_w). Here allCenter
-// and allLog are the results of Stretches for all draws, with one part for each draw that
-// has a weight.
+// are correlated. The standard error of the first estimate of the centre is therefore
+// equal to the standard error of the mean of allCenter − (φ − w φ_w). The standard error
+// of the first estimate of the logarithm of the spread is equal to the standard error of
+// the mean of allLog − (ψ − w ψ_w). Here allCenter and allLog are the results of
+// Stretches for all draws, with one part for each draw that has a weight.
 //
-// The second estimates have the same standard errors as the means of w φ_w and w ψ_w. If
-// the subset x contains all draws, the first and the second estimates are the same.
-// Suppose that the weights are almost zero in a distant mode. The number of draws in this
-// mode is random, so all.Center and the difference of the centres both have large errors,
-// and the second estimate of the centre is more accurate.
+// The standard errors of the second estimates are equal to those of the means of w φ_w
+// and w ψ_w. If the subset x contains all draws, the first and the second estimates are
+// the same. Suppose that the weights are almost zero in a distant mode. The number of
+// draws in this mode is random, so all.Center and the difference of the centres both have
+// large errors, and the second estimate of the centre is more accurate.
 func (by Measure) Weighed(x, w, in, allCenter, allLog [][]float64, all Value) (Difference, Value) {
 	plain, influence := by.part(x, nil, in)
 	weighted, influenceW := by.part(x, w, in)

@@ -4,9 +4,10 @@
 //
 // If the number of vectors is at most Exact, the results are sample quantiles. If there
 // are more vectors, the quantiles of each element are computed from a histogram, to limit
-// the use of memory. The histogram spans twice the range of the first Exact vectors. The
-// elements are divided into tiles of the size of a cache line, which several workers
-// process independently. The result does not depend on the number of workers.
+// the use of memory. The histogram spans twice the range of the first n vectors, where n
+// = Exact. The elements are divided into tiles of the size of a cache line, and several
+// workers process the tiles independently. The result does not depend on the number of
+// workers.
 package quantile
 
 import (

@@ -241,8 +241,8 @@ func maximum(a, b, da, db float64) (at, top float64) {
 }
 
 // Happen performs the jumps triggered by all conditions that have become true at the
-// state x, and by the conditions that become true as a result of these jumps. The method
-// Happen is called at the end of a step.
+// state x, and by the conditions that become true as a result of these jumps. Happen is
+// called at the end of a step.
 func (w *Watch) Happen(cause int, t float64, x, theta []float64) error {
 	var which []int
 	for first := 0; ; {

@@ -23,8 +23,8 @@ func MCSEMean(x [][]float64) float64 {
 }
 
 // MCSESD returns the Monte Carlo standard error of the standard deviation of the draws.
-// Let s be the squared deviations of the draws from their mean. By the delta method, the
-// Monte Carlo standard error is
+// Let s be the sequence of the squared deviations of the draws from their mean. By the
+// delta method, the Monte Carlo standard error is
 //
 //	√( var(s) / ESS(s) / mean(s) ) / 2
 //

@@ -130,10 +130,10 @@ type Noter interface {
 }
 
 // An Evaluator is a Kernel that can recompute the log density at its position, without
-// using cached values. The method Evaluate returns one or more numbers. The number of
-// results is the same at every call. A chain is resumed only if Evaluate returns, bit for
-// bit, the same numbers as when the state of the chain was saved. The numbers may depend
-// only on the State of the kernel.
+// using cached values. The method Evaluate returns one or more numbers. Every call of
+// Evaluate returns the same number of results. A chain is resumed only if Evaluate
+// returns, bit for bit, the same numbers as when the state of the chain was saved. The
+// numbers may depend only on the State of the kernel.
 type Evaluator interface {
 	Evaluate() []float64
 }

@@ -28,9 +28,9 @@
 // it is 0 at x = 0 for y > 0. For x < 0, the derivative of x^y with respect to y does not
 // exist, so its computed value is NaN. If the active piece of an inner function is
 // constant, the computed derivative is 0 even if the outer derivative is infinite:
-// sqrt(max(0, x)) has the slope 0 for x < 0. In all other cases, the product of an
-// infinite outer derivative and an inner derivative of 0 is NaN. At x = 0, the computed
-// derivative of the square root of x⁴ is NaN, although the true derivative is 0.
+// sqrt(max(0, x)) has the slope 0 for x < 0. In all other cases, the computed derivative
+// is NaN if the outer derivative is infinite and the inner derivative is 0. At x = 0, the
+// computed derivative of the square root of x⁴ is NaN, although the true derivative is 0.
 //
 // # Simplification
 //
@@ -38,11 +38,11 @@
 // this value is finite. Elsewhere the value may change: Simplify replaces 0 × x and x − x
 // by 0, although both are NaN for an infinite x. Divisors are never cancelled: x/x is not
 // replaced by 1, because 0/0 may be a mistake in the model. Numbers are combined into one
-// number only if the result neither overflows nor underflows. Powers x^a x^b are combined
-// only if a and b are positive whole numbers. Brackets in sums and products are kept,
-// unless terms or factors inside and outside the brackets can be combined. When terms or
-// factors are combined, intermediate results change, so that an overflow or underflow may
-// appear or disappear.
+// number only if the result neither overflows nor underflows. The product x^a x^b is
+// replaced by a single power only if a and b are positive whole numbers. Brackets in sums
+// and products are kept, unless terms or factors inside and outside the brackets can be
+// combined. When terms or factors are combined, intermediate results change, so that an
+// overflow or underflow may appear or disappear.
 package expr
 
 import (
@@ -106,7 +106,7 @@ func (n *Node) Const() (float64, bool) {
 // number the operator is "number", and for a name it is "name"; neither has arguments.
 // For a function that the model defines, the operator is "call". For any other function,
 // the operator is the name that [Parse] accepts for the function. The other operators are
-// plus, minus (of one argument), times, divide, pow, quotient, rem, piecewise, lt, leq,
+// plus, minus (with one argument), times, divide, pow, quotient, rem, piecewise, lt, leq,
 // gt, geq, eq, neq, not, and, or, xor, true, false, lambda. The caller must not change
 // args.
 func (n *Node) Operator() (name string, args []*Node) {

@@ -14,9 +14,9 @@ import (
 // Time is the name of the symbol for time.
 const Time = "time"
 
-// NamedTime is the name of the symbol that stands for a MathML identifier called "time".
-// An identifier called "time" is not the same as SBML's symbol for time. No identifier in
-// a file can be equal to the value of NamedTime.
+// NamedTime is the name that ParseMathML gives to an identifier called "time". Such an
+// identifier is not the same as SBML's symbol for time. No identifier in a file can be
+// equal to the value of NamedTime.
 const NamedTime = "time′"
 
 // MathMLSpace is the namespace of MathML.

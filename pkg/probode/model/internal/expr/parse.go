@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Parse reads the text of an expression. Parse accepts PEtab formulas. Parse also accepts
-// infix formulas of SBML, except where the list below differs from SBML.
+// Parse reads the text of an expression. Parse accepts PEtab formulas and infix formulas
+// of SBML. If the list below and SBML differ, Parse follows the list.
 //
 //	1  2.5  1e-3  inf  nan   true  false
 //	+ - * / % ^ **           % is the remainder; ^ binds tighter than a sign, and a^b^c is a^(b^c)

@@ -24,9 +24,10 @@ type Program struct {
 	known bool    // they were computed for the values in regs
 }
 
-// Compile makes a program that computes outputs from inputs, in the given order. The
-// value of a condition is 0 or 1. It is an error if a name is neither an input nor a
-// [Constant], if a function has not been expanded, or if an input appears twice.
+// Compile makes a program that computes outputs from inputs. The program takes the inputs
+// and returns the outputs in the order of the arguments. The value of a condition is 0 or
+// 1. It is an error if a name is neither an input nor a [Constant], if a function has not
+// been expanded, or if an input appears twice.
 //
 // The argument `held` lists the inputs whose values often stay the same from call to
 // call, for example the parameters, which are constant during a solve. Values that depend

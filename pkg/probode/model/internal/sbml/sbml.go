@@ -16,10 +16,11 @@ import (
 // states, constants or assignments, and reactions become rates of change of states.
 //
 // In formulas the ID of a species stands for its amount if hasOnlySubstanceUnits is true,
-// and for its concentration otherwise. The state of a species is the quantity for which
-// its ID stands. In a compartment of variable size, however, the state is always the
-// amount, because dilution does not change the amount. For an ID that stands for a
-// concentration in a compartment of variable size, Read adds an assignment.
+// and for its concentration otherwise. The state of a species is the amount or the
+// concentration, whichever the ID stands for. In a compartment of variable size, however,
+// the state is always the amount, because dilution does not change the amount. For an ID
+// that stands for a concentration in a compartment of variable size, Read adds an
+// assignment.
 func Read(f *source.Files, name string) *equations.Equations {
 	s := f.Read(name, source.MaxXML)
 	root, err := tree.Read(s.Text, "notes", "annotation")

@@ -35,10 +35,10 @@ func (s *File) NumberOrID(line int, what, v string) *expr.Node {
 // This line number is removed, because Failf adds a line number to the message.
 var atLine = regexp.MustCompile(`^line \d+, (column \d+: )`)
 
-// FailMath stops reading because a formula contains a mistake, which err describes. If
-// the formula uses the unsupported function delay or rateOf, the field Feature of the
-// resulting error names this function. The argument `what` describes the formula in the
-// error message, and may be empty.
+// FailMath stops the reading, and reports err, a mistake in a formula. If the formula
+// uses the unsupported function delay or rateOf, the field Feature of the resulting error
+// names this function. The argument `what` describes the formula in the error message,
+// and may be empty.
 func (s *File) FailMath(line int, what string, err error) {
 	msg := atLine.ReplaceAllString(err.Error(), "$1")
 	if what != "" {

@@ -60,9 +60,8 @@ type Files struct {
 // Dir returns the files of a folder on disk. The user gives the name of the first file.
 // The names of all other files are read from the model itself, so a downloaded model
 // could make the program open the user's private files. If the argument `outside` is
-// false, all files except the first must be inside the folder, and so must the targets of
-// symbolic links. An error about a file outside the folder contains no text from this
-// file.
+// false, all files except the first, and the targets of symbolic links, must be inside
+// the folder. An error about a file outside the folder contains no text from this file.
 func Dir(dir string, outside bool) *Files {
 	f := &Files{}
 	f.open = func(name string) (r io.ReadCloser, quiet bool, err error) {
@@ -175,12 +174,12 @@ func (s *File) utf8() {
 	}
 }
 
-// Failf stops reading because of a mistake in the file.
+// Failf stops the reading, and reports a mistake in the file.
 func (s *File) Failf(line int, format string, args ...any) {
 	panic(s.fault(line, "", fmt.Sprintf(format, args...)))
 }
 
-// Refuse stops reading because the file uses an unsupported feature.
+// Refuse stops the reading, and reports that the file uses an unsupported feature.
 func (s *File) Refuse(line int, feature, format string, args ...any) {
 	panic(s.fault(line, feature, feature+" is not supported: "+fmt.Sprintf(format, args...)))
 }
@@ -240,12 +239,13 @@ type Where struct {
 // At returns the position of a line in the file.
 func (s *File) At(line int) Where { return Where{s.Name, line + s.above, s.quiet} }
 
-// Failf stops reading because of a mistake at the position w.
+// Failf stops the reading, and reports a mistake at the position w.
 func (w Where) Failf(format string, args ...any) {
 	(&File{Name: w.File, quiet: w.quiet}).Failf(w.Line, format, args...)
 }
 
-// Refuse stops reading because the file uses an unsupported feature at the position w.
+// Refuse stops the reading, and reports that the file uses an unsupported feature at the
+// position w.
 func (w Where) Refuse(feature, format string, args ...any) {
 	(&File{Name: w.File, quiet: w.quiet}).Refuse(w.Line, feature, format, args...)
 }

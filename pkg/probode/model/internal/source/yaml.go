@@ -144,8 +144,8 @@ func (n *Node) Must(what, key string) string {
 	return w
 }
 
-// Number returns the number under a key, which must be finite, or the default value def
-// if the key is absent.
+// Number returns the number under a key, or the default value def if the key is absent.
+// The number must be finite.
 func (n *Node) Number(key string, def float64) float64 {
 	w := n.Word(key)
 	if w == "" {
@@ -221,8 +221,8 @@ func (n *Node) FileNames(key string, list []*Node) []string {
 	return names
 }
 
-// Tables returns the tables under a key. A value of several lines is itself a table; a
-// value of one line is the name of a file that contains a table.
+// Tables returns the tables under a key. A value that spans several lines is itself a
+// table; a value on one line is the name of a file that contains a table.
 func (n *Node) Tables(key string) []*File {
 	var tables []*File
 	var names []*Node
