@@ -80,7 +80,7 @@ func (t *Tangents) AddNoise(dst []float64, m int, xi []float64) {
 // much as three solves. Solve is especially fast for d = 2. Counted in solves, the cost
 // of a direction is therefore about four times as high for d = 2 as in other dimensions.
 // If the method is not Differentiable, the derivative in each direction is a central
-// difference of two solves.
+// difference of two solutions.
 func (s *Solver) SolveTangents(z, dz, theta, dtheta, xi []float64) error {
 	p, m := len(s.p.Theta), 0
 	if p > 0 {

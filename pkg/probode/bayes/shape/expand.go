@@ -114,8 +114,8 @@ func (s *Surface) differentiate(x []float64, all bool) bool {
 
 // Follow corrects finite-difference derivatives, so that they reproduce the change in the
 // locations since the last point. If the derivatives were computed together with the
-// path, Follow does nothing and returns false, because computing them again costs little
-// more than a solve.
+// path, Follow does nothing and returns false. New derivatives then cost little more than
+// a solve, so a correction is not worthwhile.
 func (s *Surface) Follow(point *Point, from []float64) bool {
 	if s.exact {
 		return false
