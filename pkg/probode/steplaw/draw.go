@@ -17,7 +17,7 @@ import (
 type Settings struct {
 	// Mesh makes the grid.
 	Mesh probode.Mesh
-	// Alpha > 0 is the noise scale; it multiplies the variance of the noise.
+	// Alpha > 0 is the noise scale. The variance of the noise is proportional to Alpha.
 	Alpha float64
 	// Seed determines all random numbers.
 	Seed uint64
