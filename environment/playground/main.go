@@ -3,7 +3,7 @@
 //
 //	go run ./environment/playground [-out environment/playground/built]
 //
-// The command writes four files to the folder that the flag -out gives. The file
+// The command writes four files to the folder given by the flag -out. The file
 // playground.js is the script of the page. The file program.js contains the worker and
 // the compressed WebAssembly program. The WebAssembly program is stored in a script,
 // because a page that was opened from a local file can load scripts but not WebAssembly

@@ -33,8 +33,8 @@ func Main(name string, run func(ctx context.Context, args []string) error) {
 }
 
 // Interruptible returns a context that is cancelled by the first interrupt. An interrupt
-// is Ctrl-C, the signal SIGTERM, or the signal SIGHUP that the process receives when the
-// terminal is closed. A second interrupt ends the process at once.
+// is Ctrl-C, SIGTERM or SIGHUP. The process receives SIGHUP when the terminal is closed.
+// A second interrupt ends the process at once.
 func Interruptible() (context.Context, context.CancelFunc) {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // as under nohup

@@ -17,15 +17,15 @@ import (
 
 // Settings holds the options for computing an ensemble.
 type Settings struct {
-	// StepSize is h > 0, for the mesh Uniform(h).
+	// StepSize > 0 stands for the mesh Uniform(StepSize).
 	StepSize float64
 	// Mesh, if not nil, generates the grid and takes the place of StepSize.
 	Mesh Mesh
 	// Scaling says how the size of the noise depends on the step; the zero value is
 	// ScaleDefault.
 	Scaling Scaling
-	// Alpha ≥ 0 is the noise scale; it multiplies the variance of the noise. Package
-	// calibrate finds a suitable value of Alpha.
+	// Alpha ≥ 0 is the noise scale. The variance of the noise is proportional to Alpha.
+	// Package calibrate finds a suitable value of Alpha.
 	Alpha float64
 	// Theta is the parameter vector; nil means Problem.Theta.
 	Theta []float64

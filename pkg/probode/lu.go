@@ -78,7 +78,7 @@ func (f *LU) Factorize(c float64, j *Matrix) bool {
 	return f.factorizeDense(c, j)
 }
 
-// Solve overwrites b, of length d, with (cI − J)⁻¹b.
+// Solve overwrites b with (cI − J)⁻¹b. The length of b must be d.
 func (f *LU) Solve(b []float64) {
 	switch {
 	case f.banded && f.narrow():

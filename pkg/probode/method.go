@@ -38,8 +38,8 @@ type Noise struct {
 	// Exponent is p in √α h^p, the scale of the noise in a step of length h.
 	Exponent float64
 
-	// Quiet is the number of steps without noise at the beginning of a path, such as the
-	// first steps of a multistep method.
+	// Quiet is the number of steps without noise at the beginning of a path, as in the
+	// start-up of a multistep method.
 	Quiet int
 }
 
@@ -112,11 +112,11 @@ type Chooser interface {
 // faster than one call for each step.
 type Runner interface {
 	Stepper
-	// Run computes the steps i of the path z for `from` ≤ i < `to`. The caller has set
-	// the row of z at which the first step begins; Run writes the rows after it. Row i of
-	// `xi` holds the n normal variates of step i. For the classical method, `xi` is nil.
-	// The argument `scale` is the same for all steps. The result is the index of the step
-	// that failed or, if none failed, one more than the index of the last step.
+	// Run computes the steps i of the path z with `from` ≤ i < `to`. The caller has
+	// written the state before the first step to z; Run writes the following rows of z.
+	// Row i of `xi` holds the n normal variates of step i. For the classical method, `xi`
+	// is nil. The argument `scale` is the same for all steps. The result is the index of
+	// the step that failed or, if none failed, one more than the index of the last step.
 	Run(z []float64, from, to int, theta, xi, scale []float64) (failed int, err error)
 	// Runs reports whether Run can be used for this problem and grid.
 	Runs() bool

@@ -26,7 +26,8 @@ type Problem struct {
 	// F writes f(t, x; θ) to dst. Both dst and x have the length d of X0; F must neither
 	// change nor keep x and theta. If f jumps at a known time, declare an event in
 	// Events. If f jumps when a state crosses a threshold, set Hybrid. Without Hybrid,
-	// derivatives of a path ignore that the time of the jump depends on θ.
+	// derivatives of a path do not take into account that the time of the jump depends on
+	// θ.
 	F func(dst []float64, t float64, x, theta []float64)
 
 	// FJ, if not nil, computes f(t, x; θ) and its Jacobian ∂f/∂x in one pass, and writes
@@ -141,7 +142,7 @@ func (p *Problem) ParamName(k int) string {
 	return fmt.Sprintf("theta%d", k+1)
 }
 
-// Initial writes x₀(θ) to dst, of length d.
+// Initial writes x₀(θ) to dst, which has length d.
 func (p *Problem) Initial(dst, theta []float64) {
 	if p.Start != nil {
 		p.Start(dst, theta)

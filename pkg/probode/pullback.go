@@ -78,7 +78,7 @@ func (a *Adjoint) Field(dx, lambda []float64, t, c float64, x, theta []float64) 
 	}
 }
 
-// SecondField computes the same gradients as Field, but of the scalar λᵀf + μᵀJu. The
+// SecondField is like Field, but computes the gradients of the scalar λᵀf + μᵀJu. The
 // vectors λ, μ and u are constant, and f and J are evaluated at (t, x; θ). SecondField
 // computes the derivative along u by a central difference, and takes twice as long as
 // Field. The relative error is about 10⁻¹⁰, or 10⁻⁸ if FJ or FTheta is missing and there
@@ -280,7 +280,7 @@ func (m *Matrix) addMulTransposed(dst, x []float64) {
 }
 
 // Transpose returns the transpose of m. If dst is nil, the result is a new matrix;
-// otherwise dst must come from an earlier call for a matrix of the same shape.
+// otherwise dst must be the result of an earlier call for a matrix of the same shape.
 func (m *Matrix) Transpose(dst *Matrix) *Matrix {
 	if dst == nil {
 		if m.Banded {

@@ -181,15 +181,14 @@ func (s Setup) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// A Mesh says how the steps of a Setup are chosen. Uniform, Through, Frozen and Adaptive
-// are meshes, and so are a Grid and reference.Accurate. You can also define a mesh of
-// your own.
+// A Mesh says how the steps of a Setup are chosen. Uniform, Through, Frozen, Adaptive,
+// Grid and reference.Accurate are meshes. You can also define a mesh of your own.
 type Mesh interface {
-	// Bind prepares to solve p with s. The argument `times` holds the times at which
-	// states are needed; if the mesh has a grid, nil stands for all grid points. The
-	// argument `at` is the θ at which the grid is frozen and local errors are measured;
-	// nil stands for the nominal θ. Bind can be slow, so call it once, and give each
-	// additional goroutine a clone of the Path.
+	// Bind returns a Path that solves p with s. The argument `times` holds the times at
+	// which states are needed; if the mesh has a grid, nil stands for all grid points.
+	// The argument `at` is the θ at which the grid is frozen and local errors are
+	// measured; nil stands for the nominal θ. Bind can be slow, so call it once, and give
+	// each additional goroutine a clone of the Path.
 	Bind(ctx context.Context, s Setup, p *Problem, at, times []float64) (Path, error)
 
 	// String describes the mesh in a few words, such as "h = 0.1".

@@ -51,9 +51,9 @@ type Solver struct {
 }
 
 // NewSolver returns a Solver for p with the method m on the grid g. The argument `alpha`
-// ≥ 0 is the noise scale, which multiplies the variance of the noise. NewSolver compares
-// FJ and Band with F at the start, and returns an error if FJ or Band is wrong. The
-// Solver repeats the comparison along its first path.
+// ≥ 0 is the noise scale; the variance of the noise is proportional to alpha. NewSolver
+// compares FJ and Band with F at the start, and returns an error if FJ or Band is wrong.
+// The Solver repeats the comparison at a few points of its first path.
 func NewSolver(p *Problem, m Method, g *Grid, alpha float64) (*Solver, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -164,7 +164,7 @@ func (s *Solver) MemoryLen() int {
 	return 0
 }
 
-// Bind binds s to ctx. Once ctx is done, every solve by s stops soon and returns the
+// Bind binds s to ctx. Once ctx is done, any computation by s stops soon and returns the
 // error of ctx. Solvers that are cloned from s after Bind also obey ctx. The function
 // release() restores the earlier context; if Bind is called several times, the release
 // functions must be called in reverse order.

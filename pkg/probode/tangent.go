@@ -74,12 +74,13 @@ func (t *Tangents) AddNoise(dst []float64, m int, xi []float64) {
 // With Problem.FJ and Problem.FTheta the derivative is exact up to rounding. If FJ or
 // FTheta is missing, finite differences of F are used instead, and the relative error is
 // about 10⁻⁷. Each direction costs about as much as one more solve. If FJ or FTheta is
-// missing, each direction requires at most as many additional evaluations of F as the
-// solve itself. If Z itself depends on the Jacobian, as the noise of adams.Moulton does,
-// each direction also takes two evaluations of FJ, and costs about as much as three
-// solves. Solve is especially fast for d = 2. Measured in solves, a direction therefore
-// costs about four times as much for d = 2 as in other dimensions. If the method is not
-// Differentiable, the derivative in each direction is a central difference of two solves.
+// missing, each direction requires up to one additional evaluation of F for each
+// evaluation in a step. If Z itself depends on the Jacobian, as the noise of
+// adams.Moulton does, each direction also takes two evaluations of FJ, and costs about as
+// much as three solves. Solve is especially fast for d = 2. Counted in solves, the cost
+// of a direction is therefore about four times as high for d = 2 as in other dimensions.
+// If the method is not Differentiable, the derivative in each direction is a central
+// difference of two solutions.
 func (s *Solver) SolveTangents(z, dz, theta, dtheta, xi []float64) error {
 	p, m := len(s.p.Theta), 0
 	if p > 0 {

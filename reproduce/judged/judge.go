@@ -64,16 +64,15 @@ type byMethod struct {
 	// Enough is the loosest tolerance for which a certificate at the best point
 	// guarantees that every parameter shifts by less than the threshold. Enough is zero
 	// if there is no such tolerance; in that case Why gives the reason. SmallD is the
-	// loosest tolerance at which D, computed at the best point, is below the constant
-	// smallD. A tolerance counts only if D is also small enough at all tighter
-	// tolerances.
+	// loosest tolerance for which D at the best point is below the constant smallD. A
+	// tolerance counts only if D is also small enough at all tighter tolerances.
 	Enough, SmallD float64
 	Why            string `json:",omitempty"`
 
 	// Elsewhere is the number of other searches for which D at the end point is below the
 	// constant smallD. D at an end point is computed with the tolerance Enough or, if
-	// Enough is zero, with the tolerance SmallD. Ends is the number of end points of
-	// other searches that were examined.
+	// Enough is zero, with the tolerance SmallD. Ends is the number of other searches
+	// whose end points were examined.
 	Elsewhere, Ends int
 }
 

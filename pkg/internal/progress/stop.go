@@ -7,9 +7,9 @@ import (
 
 type pauseKey struct{}
 
-// Pausing returns a context under which long computations call the function pause() every
-// few steps, from any of their goroutines. The function pause() may block. Several
-// computations can therefore share a single thread by taking turns.
+// Pausing returns a context. Long computations with this context call the function
+// pause() every few steps, from any of their goroutines. The function pause() may block.
+// Several computations can therefore share a single thread by taking turns.
 func Pausing(ctx context.Context, pause func()) context.Context {
 	return context.WithValue(ctx, pauseKey{}, pause)
 }

@@ -298,7 +298,7 @@ func (r *Part) now() probode.Path {
 // function `release` is called. A path is a discontinuous function of θ if the solver
 // chooses the steps separately for every θ. Hold fixes the steps, so that finite
 // differences near theta approximate derivatives. If the equations cannot be solved at
-// theta, the steps are not fixed.
+// theta, the solver still chooses the steps separately for every θ.
 func (e *Density) Hold(theta []float64) (release func()) {
 	var held []*Part
 	for _, r := range e.parts {

@@ -236,8 +236,8 @@ func (b Binomial) Own() []Value { return []Value{b.Trials} }
 //
 //	log n! − log y! − log (n−y)! + y log(m/n) + (n−y) log(1 − m/n)
 //
-// For many trials, log n! and log (n−y)! nearly cancel, so their difference is computed
-// directly.
+// If the number of trials is large, log n! and log (n−y)! nearly cancel, so their
+// difference is computed directly.
 func (Binomial) LogProb(y, m float64, own []float64) float64 {
 	n := own[0]
 	if !(y >= 0 && y <= n) || y != math.Trunc(y) || math.IsInf(n, 1) || !(m >= 0 && m <= n) {
@@ -275,13 +275,13 @@ type Describer interface {
 
 // A Description describes a Likelihood.
 type Description struct {
-	// Of is the likelihood that is described. If a likelihood inherits the method Describe
-	// of an embedded likelihood, the field Of holds the embedded likelihood.
-	// An inherited description is ignored, because the likelihood that inherits it may
-	// use the numbers in a different way.
+	// Of is the likelihood to which the Description belongs. If a likelihood inherits the
+	// method Describe of an embedded likelihood, the field Of holds the embedded
+	// likelihood. An inherited description is ignored, because the likelihood that
+	// inherits it may use the numbers in a different way.
 	Of Likelihood
-	// Own describes the numbers that Likelihood.Own returns, all of which must be
-	// positive.
+	// Own describes each number that Likelihood.Own returns, in the same order. All these
+	// numbers must be positive.
 	Own []OwnNumber
 	// Y says what an observation can be, such as "a number > 0".
 	Y string

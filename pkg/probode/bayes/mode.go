@@ -46,9 +46,9 @@ type Mode struct {
 type Modes struct {
 	Modes []*Mode
 
-	// Searches is the number of searches, and Once is the number of modes in which only
-	// one search ended. If more searches were made, the fraction that would end in new
-	// modes is about Once/Searches; see Missed and Doubtful.
+	// Searches is the number of searches, and Once is the number of modes that only one
+	// search found. If more searches were made, the fraction that would end in new modes
+	// is about Once/Searches; see Missed and Doubtful.
 	Searches, Once int
 
 	// Ends holds, for each search that began at a point of modes.Settings.From, the index
@@ -84,9 +84,9 @@ func (m *Modes) Thetas(least float64) (out [][]float64) {
 
 // Missed describes in words which modes the search may have missed. If there are several
 // modes, the text gives the number of those that only one search found. A mode is found
-// reliably only if a sufficient fraction of the searches ends in it; the returned text
-// states this fraction. If the equations could be solved at fewer than half of the draws
-// from the prior, the text says so.
+// reliably only if enough of the searches end at this mode; the text gives the required
+// fraction. If the equations could be solved at fewer than half of the draws from the
+// prior, the text says so.
 func (m *Modes) Missed() string {
 	out := fmt.Sprintf("%d searches found %d modes; the number of modes found only once is %d", m.Searches, len(m.Modes), m.Once)
 	if len(m.Modes) == 1 {
@@ -96,9 +96,9 @@ func (m *Modes) Missed() string {
 }
 
 // Unnoticed returns the text of Missed without the numbers of searches and modes. A mode
-// is found reliably only if a sufficient fraction of the searches ends in it; the
-// returned text states this fraction. If many modes were found only once, the text
-// estimates the fraction of further searches that would end in new modes.
+// is found reliably only if enough of the searches end at this mode; the text gives the
+// required fraction. If many modes were found only once, the text estimates the fraction
+// of further searches that would end in new modes.
 func (m *Modes) Unnoticed() string {
 	out := ""
 	if 10*m.Once > m.Searches && m.Searches > 1 {
@@ -119,9 +119,9 @@ func (m *Modes) Unnoticed() string {
 	return out
 }
 
-// Doubtful reports whether some modes have probably not been found. The result is true if
-// more than a tenth of the searches ended in modes that no other search reached. In that
-// case, about the same fraction of further searches would end in new modes [Good 1953].
-// Doubtful also returns true if the equations could be solved at fewer than half of the
-// draws from the prior.
+// Doubtful reports whether the search has probably missed some modes. The result is true
+// if more than a tenth of the searches ended in modes that no other search reached. In
+// that case, about the same fraction of further searches would end in new modes [Good
+// 1953]. Doubtful also returns true if the equations could be solved at fewer than half
+// of the draws from the prior.
 func (m *Modes) Doubtful() bool { return 10*m.Once > m.Searches || 2*m.Solved < m.Tried }

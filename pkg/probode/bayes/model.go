@@ -22,7 +22,8 @@ type Model struct {
 }
 
 // A Posterior consists of a Model, the Setup that solves its equations, and the settings
-// of the inference. To obtain a different Posterior, change a field of a copy.
+// of the inference. To obtain a different Posterior, copy the Posterior and change a
+// field of the copy.
 type Posterior struct {
 	Model
 	probode.Setup
@@ -192,9 +193,9 @@ func (p *Posterior) named(name string) bool {
 	return false
 }
 
-// Held returns a text that lists the elements of θ that are not parameters of the model,
-// with their values. Elements that are not parameters are fixed at their nominal values.
-// If all elements of θ are parameters of the model, Held returns "".
+// Held lists the elements of θ that are not parameters of the model, with their values.
+// Elements that are not parameters are fixed at their nominal values. If all elements of
+// θ are parameters of the model, Held returns "".
 func (p *Posterior) Held() string {
 	var all []string
 	where := map[string][]string{} // the experiments in which an element has its value

@@ -25,8 +25,8 @@ func (r *Part) Grid() probode.Gridded { return r.grid }
 // Expected returns the elements of Density.Expected that belong to the experiment.
 func (r *Part) Expected() []float64 { return r.fit }
 
-// Theta returns the θ of the experiment's Problem that corresponds to the parameters
-// theta of the model. The next use of the density may overwrite the returned slice.
+// Theta returns the parameters θ of the experiment's Problem, given the parameters theta
+// of the model. The next use of the density may overwrite the returned slice.
 func (r *Part) Theta(theta []float64) []float64 {
 	r.e.bind(r, theta)
 	return r.theta

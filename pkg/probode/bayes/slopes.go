@@ -22,8 +22,9 @@ type SlopedLikelihood interface {
 // Kink method must define a Kink method of its own.
 type Kinked interface {
 	Likelihood
-	// Kink returns three numbers that describe the kink: r, the slope dr/dm, and the weight.
-	// The result `ok` is false if the log density has no kink for these values of y and `own`.
+	// Kink returns three numbers that describe the kink: r, the slope dr/dm, and the
+	// weight. The result `ok` is false if the log density has no kink for the given y and
+	// `own`.
 	Kink(y, m float64, own []float64) (r, slope, weight float64, ok bool)
 }
 

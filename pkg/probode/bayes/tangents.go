@@ -43,7 +43,7 @@ func (e *Density) Tangents(theta, dtheta []float64) [][]float64 {
 
 // Differentiable reports whether all paths have derivatives. An accurate solver computes
 // no derivatives of its paths. If the steps of a path are chosen separately for every θ,
-// the path has derivatives only while its steps are held fixed (see Density.Hold).
+// the path can be differentiated only while Density.Hold keeps the steps fixed.
 func (e *Density) Differentiable() bool {
 	for _, r := range e.parts {
 		if _, ok := r.now().(probode.Tangential); !ok {

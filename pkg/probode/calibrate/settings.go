@@ -83,8 +83,8 @@ type NoiseScale struct {
 	// α*. The scale α* is valid only for this problem, this θ and these units of the
 	// state: a change of units that multiplies the state by 10 multiplies α* by 100.
 	Alpha, SE float64
-	// Scaling says how the noise with the scale α* depends on the step. Scaling is never
-	// ScaleDefault: see Settings.
+	// Scaling says how the size of the noise depends on the step. The scale α* is valid
+	// only for this Scaling. Scaling is never ScaleDefault: see Settings.
 	Scaling probode.Scaling
 	// SETime is the standard error of α* that results from the limited time span. SETime
 	// is computed by the jackknife over ten blocks of consecutive grid points. Using more

@@ -58,11 +58,12 @@ type EK struct {
 	// The state is divided into blocks of Width neighbouring components. The filter uses
 	// only the derivatives of f within the blocks, so the errors of different blocks are
 	// independent. The standard deviations do not include errors that are propagated from
-	// one block to another. A step takes O(d w² q³) operations for a width w. A Width of
-	// 0 means one block for all components or, if Jacobian is Zero, one block for each
-	// component. If an observation depends on several blocks, or the problem has events,
-	// the steps of Fenrir and DALTON cost as much as with a single block. If Jacobian is
-	// Cubature, Fenrir and DALTON always use a single block for all components.
+	// one block to another. With blocks of width w, a step takes O(d w² q³) operations. A
+	// Width of 0 means one block for all components or, if Jacobian is Zero, one block
+	// for each component. If an observation depends on several blocks, or the problem has
+	// events, the steps of Fenrir and DALTON cost as much as with a single block. If
+	// Jacobian is Cubature, Fenrir and DALTON always use a single block for all
+	// components.
 	Width int
 
 	// If SecondOrder is true, the state is (x, x′): F writes x′ to the first half of its
@@ -296,8 +297,8 @@ type stepper struct {
 	residual []float64   // of the last prediction
 }
 
-// Start initialises the filter at grid point i: with the state x, and with the exact
-// derivatives of the solution through x.
+// Start initialises the filter at grid point i with the state x and the exact derivatives
+// of the solution through x.
 func (s *stepper) Start(i int, x, theta []float64) error {
 	s.noisy = false
 	copy(s.out, x)

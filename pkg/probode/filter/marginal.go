@@ -109,8 +109,8 @@ var errCoupled = errors.New("an observation depends on several blocks")
 // writes its mean and its standard deviation to dst. The function look() writes to r the
 // observations at the time with index n, and describes their distribution for states near
 // x. The log likelihood is the sum of the log densities of all values that are not
-// missing, plus the result `extra`, which is zero for Fenrir. The argument `alpha` is the
-// diffusion κ² > 0.
+// missing, plus the returned value `extra`, which is zero for Fenrir. The argument
+// `alpha` is the diffusion κ² > 0.
 //
 // Only DALTON supports measurement errors that are not Gaussian. If the errors are not
 // Gaussian, look() describes a Gaussian distribution that approximates the distribution

@@ -13,9 +13,9 @@ import (
 
 // Hamiltonian is a Hamiltonian Monte Carlo kernel for nearly Gaussian targets in any
 // number of dimensions, such as posteriors given a large amount of data. Mean and
-// Information give a Gaussian approximation of the first len(Mean) coordinates. The other
-// coordinates, for example random numbers about which the data say little, are nearly
-// independent and N(0, 1).
+// Information define a Gaussian approximation to the distribution of the first len(Mean)
+// coordinates. The other coordinates, for example random numbers about which the data say
+// little, are nearly independent and N(0, 1).
 //
 // Let z be coordinates in which the target is nearly N(0, I), and let e^−φ(z) be the
 // density of the target with respect to N(0, I). Each iteration draws a momentum p ~ N(0,
@@ -39,14 +39,13 @@ import (
 // rotation is a preconditioned Crank–Nicolson move about the approximation [Rudolf &
 // Sprungk 2018]. A chain that uses only rotations gets stuck in the tails, where
 // rotations are rarely accepted. If Learned is not zero, some iterations use a rotation,
-// and the others use a path with gradients. The fraction of iterations with a rotation
-// equals the mean acceptance probability of rotations in the last part of the burn-in,
-// but is at most 0.9.
+// and the others use a path with updates of p. The share of rotations equals their mean
+// acceptance probability in the last part of the burn-in, but is at most 0.9.
 //
 // The kernel is tuned only during the burn-in. The step length is tuned by stochastic
 // approximation [Robbins & Monro 1951]. If the target is far from its Gaussian
 // approximation, either the steps become short, or few moves are accepted. For such
-// targets, NUTS is better. Apart from calls of Target, an iteration allocates no memory.
+// targets, NUTS is better. An iteration allocates no memory, except in calls of Target.
 type Hamiltonian struct {
 	// Target is the log density, with respect to Lebesgue measure for the first len(Mean)
 	// coordinates and with respect to N(0, I) for the others. If the argument `grad` is
@@ -59,8 +58,8 @@ type Hamiltonian struct {
 
 	// Mean and Information are the mean and the inverse covariance of the Gaussian
 	// approximation, such as a mode and the Fisher information at this mode. During
-	// burn-in the kernel corrects the mean and covariance of the first Learned
-	// coordinates, conditional on the others. Learned may be zero.
+	// burn-in the kernel corrects the conditional mean and covariance of the first
+	// Learned coordinates, given the other coordinates. Learned may be zero.
 	Mean        []float64
 	Information mat.Symmetric
 	Learned     int
@@ -129,8 +128,8 @@ func (t *tuning) leaps(fewest int) int {
 	return best
 }
 
-// Init places the chain at a copy of x, and discards everything that the kernel has
-// learned.
+// Init sets the position of the chain to a copy of x, and discards everything that the
+// kernel has learned.
 func (k *Hamiltonian) Init(x []float64, rng *rand.Rand) error {
 	d := len(k.Mean)
 	if k.Target == nil || k.Information == nil || d == 0 || d > len(x) || k.Information.SymmetricDim() != d || k.Learned < 0 || k.Learned > d || k.BurnIn < 0 {
@@ -330,7 +329,7 @@ func (k *Hamiltonian) Leap() (size, turning float64) {
 	return k.leap, k.turning()
 }
 
-// State writes or reads the position of the chain and everything that the kernel has
+// State stores or restores the position of the chain and everything that the kernel has
 // learned.
 func (k *Hamiltonian) State(a *Archive) {
 	a.Int(&k.n)

@@ -44,9 +44,8 @@ const (
 	rateNear    = 0.3
 )
 
-// New returns the proposal. New panics if there are no modes. Each mode must have d
-// coordinates, a positive definite covariance and a positive weight; otherwise New
-// panics, too.
+// New returns the proposal. New panics if there are no modes. New also panics unless each
+// mode has d coordinates, a positive definite covariance and a positive weight.
 func (r ModeJumping) New(d, burnIn int) Proposal {
 	if len(r.Modes) == 0 {
 		panic("mcmc: ModeJumping has no Modes")

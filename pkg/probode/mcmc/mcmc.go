@@ -128,9 +128,9 @@ func startError(x []float64, logp float64, err error) error {
 // store latent variables, a density or an adapted proposal. A kernel need not be safe for
 // concurrent use.
 type Kernel interface {
-	// Init places the chain at a copy of x, sets all counts to zero, and draws latent
-	// variables from rng. Init returns an error if the density at x is zero or cannot be
-	// evaluated; Init may then be called again.
+	// Init sets the position of the chain to a copy of x, sets all counts to zero, and
+	// draws latent variables from rng. Init returns an error if the density at x is zero
+	// or cannot be evaluated; Init may then be called again.
 	Init(x []float64, rng *rand.Rand) error
 
 	// Step makes one iteration.

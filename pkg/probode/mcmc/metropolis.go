@@ -31,8 +31,8 @@ type Metropolis struct {
 
 var _ Kernel = (*Metropolis)(nil)
 
-// Init places the chain at a copy of x and discards everything that the proposal has
-// learned.
+// Init sets the position of the chain to a copy of x, and discards everything that the
+// proposal has learned.
 func (m *Metropolis) Init(x []float64, _ *rand.Rand) error {
 	logp, err := checked(m.Target(x))
 	if err := startError(x, logp, err); err != nil {
@@ -91,7 +91,7 @@ func (m *Metropolis) Evaluate() []float64 {
 	return []float64{logp}
 }
 
-// State writes or reads the position of the chain and everything that the proposal has
+// State stores or restores the position of the chain and everything that the proposal has
 // learned.
 func (m *Metropolis) State(a *Archive) {
 	a.Floats(m.x)

@@ -44,16 +44,15 @@ import (
 // draws are those of an ordinary Markov chain. Without burn-in nothing is learned.
 //
 // How long the burn-in must be depends on what is known about the target beforehand. If
-// Cov is close to the covariance of the target or to a multiple of this covariance with a
-// factor above 1, 1000 iterations suffice in twenty dimensions. If Cov is too large or
-// too small by factors of two to three in several directions, 10 000 iterations are
-// needed. Without Cov, 1000 iterations suffice in three dimensions even if the scales are
-// wrong by a factor of a hundred. If the scales are about right but the covariance has
-// condition number 10⁶, 5000 iterations are needed in eight dimensions and 20 000 in
-// twenty. If the target has the shape of a funnel, the chains mix as badly as those of
-// any random walk with a single scale. An example of such a target is the posterior of a
-// hierarchical model in centred form with few groups. For a target with the shape of a
-// funnel, use other coordinates.
+// Cov is approximately c times the covariance of the target, with c ≥ 1, 1000 iterations
+// suffice in twenty dimensions. If Cov is too large or too small by factors of two to
+// three in several directions, 10 000 iterations are needed. Without Cov, 1000 iterations
+// suffice in three dimensions even if the scales are wrong by a factor of a hundred. If
+// the scales are about right but the covariance has condition number 10⁶, 5000 iterations
+// are needed in eight dimensions and 20 000 in twenty. If the target has the shape of a
+// funnel, the chains mix as badly as those of any random walk with a single scale. An
+// example of such a target is the posterior of a hierarchical model in centred form with
+// few groups. For a target with the shape of a funnel, use other coordinates.
 //
 // The zero value is ready to use for coordinates with standard deviations of about one.
 type AdaptiveMixture struct {
@@ -380,7 +379,7 @@ func (p *mixture) setShape(cov *mat.SymDense) bool {
 	return true
 }
 
-// State writes or reads everything that the proposal has learned.
+// State stores or restores everything that the proposal has learned.
 func (p *mixture) State(a *Archive) {
 	a.Int(&p.n)
 	a.Int(&p.next)

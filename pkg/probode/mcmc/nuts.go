@@ -18,9 +18,10 @@ import (
 //
 // by leapfrog steps, and draws the next position from the points of the path, with
 // weights e^−H. The path doubles in length, forwards or backwards at random, until it
-// makes a U-turn. Drawing the position with the weights e^−H is called multinomial
-// sampling. U-turns are detected with the generalised criterion, which is also applied
-// across the two halves of each doubled path [Hoffman & Gelman 2014; Betancourt 2017].
+// makes a U-turn. Choosing the next position with probabilities proportional to e^−H is
+// called multinomial sampling. U-turns are detected with the generalised criterion. After
+// each doubling, the criterion is also checked between the two halves of the path
+// [Hoffman & Gelman 2014; Betancourt 2017].
 //
 // The kernel is tuned only during the burn-in. The step size is tuned by dual averaging
 // so that the mean acceptance probability approaches Accept. The inverse of M is
@@ -140,8 +141,8 @@ type tree struct {
 	draw        draw      // one of its points, drawn with these weights
 }
 
-// Init places the chain at a copy of x and discards everything that the kernel has
-// learned.
+// Init sets the position of the chain to a copy of x, and discards everything that the
+// kernel has learned.
 func (k *NUTS) Init(x []float64, rng *rand.Rand) error {
 	d := len(x)
 	if k.Target == nil || k.Mean != nil && len(k.Mean) != d || k.Cov != nil && k.Cov.SymmetricDim() != d {
@@ -417,7 +418,7 @@ func (k *NUTS) Evaluate() []float64 {
 	return []float64{logp}
 }
 
-// State writes or reads the position of the chain and everything that the kernel has
+// State stores or restores the position of the chain and everything that the kernel has
 // learned. The quantities that Generate writes are not part of the state: they belong to
 // the iteration just completed.
 func (k *NUTS) State(a *Archive) {

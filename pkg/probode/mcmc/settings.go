@@ -42,7 +42,7 @@ type Settings struct {
 
 	// Generated holds the names of quantities that are kept with each draw, in addition
 	// to the parameters. If Generated is not empty, each kernel must be a Generator that
-	// returns this number of quantities.
+	// returns one quantity for each name.
 	Generated []string
 
 	// If MinESS is positive, the chains run until the bulk effective sample size of all

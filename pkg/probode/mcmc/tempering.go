@@ -248,7 +248,7 @@ func (k *Tempering) LogDensity() float64 { return k.replicas[0].base + k.replica
 // Stats returns the counts of the moves at β = 1 since Init.
 func (k *Tempering) Stats() Stats { return k.stats }
 
-// State writes or reads all replicas.
+// State stores or restores all replicas.
 func (k *Tempering) State(a *Archive) {
 	a.Int(&k.n)
 	a.Int(&k.next)

@@ -3,7 +3,7 @@
 // implicit Runge–Kutta methods, backward differentiation formulas of fixed and variable
 // order, and random time steps for any one-step method. The Runge–Kutta methods are those
 // of Gauss, for problems with conserved quantities, and those of Radau, for stiff
-// problems. Parse returns a method by its short name.
+// problems. Parse returns the method with the given short name.
 //
 // These integrators use only the exported identifiers of package probode, so you can
 // write further integrators in a package of your own. The following table shows which

@@ -22,10 +22,10 @@ import (
 // The equations of the stages are solved up to rounding error, so that Z is a smooth
 // function of (θ, ξ). Under error control the error is estimated by comparison with a
 // step that Radau takes from the same state; the order of Radau is higher by one. Radau
-// damps the components that should decay, so the estimated error is large, and the steps
-// stay small, until these components have decayed. Step doubling would not reveal that
-// Gauss fails to damp these components, because two half steps of Gauss do not damp them
-// either.
+// damps the components that should decay, but Gauss does not. The estimated error is
+// therefore large, and the steps stay small, until these components have decayed. Step
+// doubling would not reveal that Gauss fails to damp these components, because two half
+// steps of Gauss do not damp them either.
 type Gauss struct {
 	// Stages is 1 or 2; zero means 1, the implicit midpoint rule.
 	Stages int

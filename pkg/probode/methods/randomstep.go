@@ -23,15 +23,16 @@ import (
 // preserves them, up to rounding errors. If Method is symplectic, the energy is nearly
 // preserved over long times.
 //
-// Method takes a step of length h for the vector field (H/h) f. If f does not depend on
-// t, such a step equals a step of length H for the vector field f. If f depends on t, f
-// is evaluated only at times in [tᵢ, tᵢ + h]. The length H must be positive. If √(3α)
-// h^{p−1/2} ≥ 1, every step with noise fails, so calibration excludes these values of α.
+// A step of Method has the length h and uses the vector field (H/h) f. If f does not
+// depend on t, such a step equals a step of length H for the vector field f. If f depends
+// on t, f is evaluated only at times in [tᵢ, tᵢ + h]. The length H must be positive. If
+// √(3α) h^{p−1/2} ≥ 1, every step with noise fails, so calibration excludes these values
+// of α.
 //
 // Method must be a one-step method. The one-step Adams methods are AB1, AM0 and AM1. On
 // the grid of an error-controlled solve, the default scaling is probode.ScaleLocal, which
 // adds noise to the state instead of making the step lengths random. With
-// probode.ScaleStep, the step lengths are random whatever the grid.
+// probode.ScaleStep, the step lengths are random on every grid.
 type RandomStep struct {
 	// Method takes the steps.
 	Method probode.Method

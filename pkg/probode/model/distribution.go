@@ -70,7 +70,7 @@ type scaled struct {
 	On Scale // Log or Log10
 }
 
-// Own returns the numbers on which the distribution s.Of depends.
+// Own returns the parameters of the distribution s.Of.
 func (s scaled) Own() []bayes.Value { return s.Of.Own() }
 
 // LogProb returns the log density of y, or −Inf if y or m is not positive.

@@ -45,10 +45,10 @@ type Optimum struct {
 	Theta         []float64 // values of all parameters on the linear scale
 	// Slope is the largest absolute value of a component of the gradient with respect to
 	// the coordinates of the search. Each coordinate is a parameter on its scale, divided
-	// by a unit: the typical size of a change of this parameter. The gradient is that of
-	// the log-likelihood or, if Map is set, of the log posterior density. If Theta lies
-	// on a bound, Slope ignores components of the gradient that point beyond this bound.
-	// If some measurements have Laplace errors, Slope is Left divided by the distance
+	// by the typical size of a change of this parameter. The gradient is that of the
+	// log-likelihood or, if Map is set, of the log posterior density. If Theta lies on a
+	// bound, Slope ignores components of the gradient that point beyond this bound. If
+	// some measurements have Laplace errors, Slope is Left divided by the distance
 	// between Theta and the maximum of the expansion.
 	Slope float64
 	// Left is an estimate of how much the objective could still increase. The estimate
@@ -92,9 +92,9 @@ func (o *Optimum) value() float64 { return o.LogLikelihood + o.LogPrior }
 // at any of these points, more points are drawn, up to a total of 25. During a search the
 // log-likelihood is taken to be −∞ wherever it cannot be computed.
 //
-// If ctx is done, Fit returns the results so far and the error of ctx. If a search is
-// stopped, its result is the last point that it reached, with the likelihood at this
-// point. If no point was reached, the field Err of the Optimum is the error of ctx.
+// If ctx is done, Fit returns the results obtained so far and the error of ctx. If a
+// search is stopped, its result is the last point that it reached, with the likelihood at
+// this point. If no point was reached, the field Err of the Optimum is the error of ctx.
 //
 // Source for Fisher scoring: Osborne (1992), International Statistical Review 60, 99.
 func (p *File) Fit(ctx context.Context, s FitSettings) ([]Optimum, error) {

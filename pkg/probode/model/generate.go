@@ -21,9 +21,9 @@ import (
 // function, which has the given name. Like the method ODE, the generated function returns
 // the initial value problem of an experiment. The generated file contains the functions
 // F, FJ, FTheta, Pullback and Start of this problem, and its events, as Go code. Solvers
-// run faster on the generated problem than on the problem that the method ODE returns.
-// You can also edit the generated code. The generated problem and the problem of the
-// method ODE give the same numbers to the last bit.
+// run faster on the generated problem than on the problem returned by ODE. You can also
+// edit the generated code. The generated problem and the problem of the method ODE give
+// the same numbers to the last bit.
 //
 // It is an error if the names are not valid in Go, or if a parameter that the model uses
 // has no nominal value. It is also an error if the experiment has a preequilibration,

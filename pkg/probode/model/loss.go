@@ -31,7 +31,7 @@ type Loss struct {
 // accurate one. The argument `theta` has the same form as in LogLikelihood.At. It is an
 // error if the accurate log-likelihood cannot be computed, or if any of the settings are
 // invalid. If ctx is done after the accurate log-likelihood has been computed, Losses
-// returns the losses so far and the error of ctx.
+// returns the losses obtained so far and the error of ctx.
 func (p *File) Losses(ctx context.Context, theta []float64, settings []LikelihoodSettings) (*Evaluation, []Loss, error) {
 	l, err := p.LogLikelihood(LikelihoodSettings{})
 	if err != nil {

@@ -46,8 +46,8 @@ func Lorenz63() *probode.Problem {
 //
 //	xᵢ′ = (x_{i+1} − x_{i−2}) x_{i−1} − xᵢ + F,   indices modulo n.
 //
-// The parameter is θ = F = 8, and t ∈ [0, 30]. Initially all xᵢ are 8 except x₁ = 8.01.
-// For n ≥ 10 the model is chaotic, and errors grow in several directions. The model
+// The parameter is θ = F = 8, and t ∈ [0, 30]. Initially, x₁ = 8.01, and all other xᵢ are
+// 8. For n ≥ 10 the model is chaotic, and errors grow in several directions. The model
 // serves as a test problem in higher dimensions, usually with n = 10 or 40. Lorenz96
 // panics for n < 4. The Jacobian is stored as a dense matrix, because the elements in its
 // corners are not zero.

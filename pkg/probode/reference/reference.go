@@ -52,10 +52,11 @@ type Settings struct {
 
 	// MaxStep is the maximum length of a step; f is called at least once in every
 	// interval of length MaxStep/8. Zero means no maximum if the problem is Autonomous.
-	// If the problem is not Autonomous, f may contain pulses, and zero means 1/128 of the
-	// span. With this value, Solve detects a pulse whose length is at least 1/1000 of the
-	// span. The value math.Inf(1) means no maximum. If there is no maximum, Solve is
-	// faster, but it may miss a short pulse in f whose beginning is not an event.
+	// If the problem is not Autonomous, zero means 1/128 of the span, because f may
+	// contain pulses. With this value, Solve detects a pulse whose length is at least
+	// 1/1000 of the span. The value math.Inf(1) means no maximum. If there is no maximum,
+	// Solve is faster, but it may miss a short pulse in f whose beginning is not an
+	// event.
 	MaxStep float64
 
 	// Theta is θ; nil means Problem.Theta.

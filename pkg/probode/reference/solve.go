@@ -51,12 +51,12 @@ import (
 // X nor Error. Error also says nothing about f in regions of the state space that neither
 // solution enters. A pulse in f(t) is found if it begins at t₀ or at an event, or if,
 // with the default MaxStep, its length is at least 1/1000 of the span. For shorter
-// pulses, declare their beginnings as Problem.Events, or set MaxStep to at most eight
-// times the length of the pulses. If f jumps at a time that is not an event, no step
-// across the jump is short enough for a tight tolerance, and Solve returns an error.
-// Error does not include errors in f itself, such as those due to a formula in which
-// nearly all digits cancel, a wrong value of Autonomous, or a parameter that is not known
-// exactly.
+// pulses, declare an event in Problem.Events at the beginning of each pulse, or set
+// MaxStep to at most eight times the length of the pulses. If f jumps at a time that is
+// not an event, no step across the jump is short enough for a tight tolerance, and Solve
+// returns an error. Error does not include errors in f itself, such as those due to a
+// formula in which nearly all digits cancel, a wrong value of Autonomous, or a parameter
+// that is not known exactly.
 //
 // If an event has a Trigger, each integration locates the time of the event on its own
 // solution, up to rounding errors. Error also includes the effect of errors in the event

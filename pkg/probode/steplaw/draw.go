@@ -17,7 +17,7 @@ import (
 type Settings struct {
 	// Mesh makes the grid.
 	Mesh probode.Mesh
-	// Alpha > 0 is the noise scale; it multiplies the variance of the noise.
+	// Alpha > 0 is the noise scale. The variance of the noise is proportional to Alpha.
 	Alpha float64
 	// Seed determines all random numbers.
 	Seed uint64
@@ -33,12 +33,12 @@ type Draws struct {
 	// T is the grid. Step i leads from T[i] to T[i+1].
 	T []float64
 	// Departure[i] measures the difference between the exact distribution of step i and
-	// its Gaussian approximation: it is the largest |mean| or |sd − 1| of any component
-	// of the standardised noise ζ = L⁻¹(Z_{i+1} − μ). If the approximation were exact, ζ
-	// would have mean 0 and sd 1. The mean and the sd are computed over all paths, from
-	// the second half of each Markov chain. Departure is accurate to about 1/√n for n
-	// paths. Departure is NaN for steps that are not drawn with a chain, such as the
-	// first steps of a multistep method.
+	// its Gaussian approximation: it is the maximum of |mean| and |sd − 1| over the
+	// components of the standardised noise ζ = L⁻¹(Z_{i+1} − μ). If the approximation
+	// were exact, ζ would have mean 0 and sd 1. The mean and the sd are computed over all
+	// paths, from the second half of each Markov chain. Departure is accurate to about
+	// 1/√n for n paths. Departure is NaN for steps that are not drawn with a chain, such
+	// as the first steps of a multistep method.
 	Departure []float64
 	// Mean and SD are the sample mean and standard deviation of the paths,
 	// indexed [component][time] at the times T.

@@ -41,12 +41,12 @@ import (
 // sweeps, and nothing in the results would reveal this error.
 //
 // The chain rarely finds mass that lies far from the bulk of the distribution. At h = 0.3
-// the distribution of some steps has a distant region of small r, which contains one
-// percent of the mass but accounts for up to half of the variance. With the default
-// number of sweeps, the chain misses most of the distant region, and the variance of the
-// draws is too small by up to a half. With 1600 sweeps, the chain also finds the distant
-// region. In one and two dimensions, compare the draws with the Moments of a Law, which
-// are computed without a Markov chain.
+// the distribution of some steps has a region of small r far from the bulk. This distant
+// region contains one percent of the mass but accounts for up to half of the variance.
+// With the default number of sweeps, the chain misses most of the distant region, and the
+// variance of the draws is up to 50 % too small. With 1600 sweeps, the chain also finds
+// the distant region. In one and two dimensions, compare the draws with the Moments of a
+// Law, which are computed without a Markov chain.
 //
 // If det J = 0, H has no inverse, and the error is ErrSingularH. If the density cannot be
 // normalised, the exact distribution does not exist, and the error is ErrImproper. The

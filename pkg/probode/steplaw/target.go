@@ -22,10 +22,11 @@
 // §2.4].
 //
 // The Crank–Nicolson move works badly if the exact distribution has heavier tails than
-// the Gaussian approximation. In that case e^{−Φ} is unbounded, so a chain far from the
-// mean rejects almost every move towards the mean. The chain therefore alternates between
-// Crank–Nicolson moves and random walks. A move of the random walk is accepted or
-// rejected according to ½‖u‖². Random walks also work well with heavy tails.
+// the Gaussian approximation. In that case e^{−Φ} grows without bound far from the mean,
+// and a chain that is far from the mean rejects almost every move towards the mean. The
+// chain therefore alternates between Crank–Nicolson moves and random walks. A move of the
+// random walk is accepted or rejected according to ½‖u‖². Random walks also work well
+// with heavy tails.
 package steplaw
 
 import (

@@ -32,8 +32,8 @@ const echarts = "environment/echarts/echarts.min.js"
 
 // Context returns the context of the cell. The context ends when the user interrupts the
 // cell; if the cell is still running five seconds later, the kernel kills it. If a
-// function of this library is called with this context, and no Progress hook is set, the
-// cell shows a progress bar as soon as the function has taken a second.
+// function of this library is called with this context and takes longer than a second,
+// the cell shows a progress bar, unless a Progress hook is set.
 func Context() context.Context { return cell() }
 
 var cell = sync.OnceValue(func() context.Context {

@@ -13,7 +13,7 @@ import (
 )
 
 // Table shows rows under a header. Floating-point numbers are rounded to four significant
-// digits; other values have the format of fmt.Print. Columns of numbers are
+// digits; other values are formatted as by fmt.Print. Columns of numbers are
 // right-aligned. A row may be shorter than the header but not longer.
 func Table(header []string, rows ...[]any) {
 	cells := make([][]string, len(rows))

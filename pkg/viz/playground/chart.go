@@ -7,7 +7,7 @@ import (
 )
 
 // A Chart is one pair of axes with its series. The script of the page turns a Chart into
-// options of ECharts.
+// options for ECharts.
 type Chart struct {
 	ID     string   `json:"id"`
 	Title  string   `json:"title"`

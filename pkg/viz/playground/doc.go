@@ -6,6 +6,6 @@
 // program, and draws the charts.
 //
 // A WebAssembly program has only one thread, in which Go does not preempt a goroutine
-// that is computing. Figure.Advance therefore computes for a short time only, and is
-// called repeatedly.
+// that is computing. Figure.Advance is therefore called repeatedly, and each call
+// computes only for a short time.
 package playground

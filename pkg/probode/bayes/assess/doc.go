@@ -17,10 +17,10 @@
 // Reweighting fails if the posterior computed with a step size is too far from the
 // accurate posterior, or has modes that the accurate posterior does not have. If
 // reweighting fails for a step size, Run also draws from the posterior computed with this
-// step size. If reweighting succeeds for a step size, Run tries neither noise in the
-// model nor the remedies. If no sampler is fast enough for the accurate posterior, Run
-// compares log likelihoods at the points that a random walk visits. This comparison gives
-// a bound on the effect of the solver's error: see Bound.
+// step size. If reweighting succeeds for a step size, Run does not try noise in the model
+// or the remedies. If no sampler is fast enough for the accurate posterior, Run compares
+// log likelihoods at the points that a random walk visits. This comparison gives a bound
+// on the effect of the solver's error: see Bound.
 //
 // # Tolerances
 //

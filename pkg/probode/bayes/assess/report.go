@@ -20,9 +20,9 @@ type Report struct {
 	Order     int // order of the method
 	Threshold float64
 
-	// Confidence is the confidence level of the verdict on each number. There are at most
-	// Looks interim analyses, among which the error probability is divided; see
-	// Settings.Auto.
+	// Confidence is the confidence level of the verdict on each number. The draws are
+	// analysed at most Looks times, and the error probability is divided among these
+	// interim analyses; see Settings.Auto.
 	Confidence float64
 	Looks      int
 
@@ -46,10 +46,10 @@ type Report struct {
 	// verdict Negligible. Largest is zero if there is no such step or tolerance.
 	Largest float64
 
-	// Unseen is the largest mass that an unnoticed mode may have. A mode with the mass
-	// Unseen has a 5 % chance of containing no draws, even if the chains move freely
-	// between modes. Such a mode would not move medians and central intervals, but it
-	// could move means and standard deviations. Unseen is NaN if it is not known. The
+	// Unseen is the largest mass that an unnoticed mode may have. A mode whose mass
+	// equals Unseen has a 5 % chance of containing no draws, even if the chains move
+	// freely between modes. Such a mode would not move medians and central intervals, but
+	// it could move means and standard deviations. Unseen is NaN if it is not known. The
 	// chains may not reach a distant mode. Unsearched describes the modes that the search
 	// for modes of the reference posterior may have missed.
 	Unseen     float64
@@ -74,9 +74,10 @@ type Report struct {
 type AccurateMarginal struct {
 	Name string
 
-	// Median holds the median and half the width of the central 68 % interval. Mean holds
-	// the mean and the standard deviation. For a normal distribution, both have the same
-	// centre and spread.
+	// Median holds the median as the centre, and half the width of the central 68 %
+	// interval as the spread. Mean holds the mean as the centre, and the standard
+	// deviation as the spread. For a normal distribution, both have the same centre and
+	// spread.
 	Median, Mean CenterSpread
 
 	// HeavyTails is true if the tails are too heavy for a meaningful mean and standard
@@ -103,8 +104,8 @@ type Rung struct {
 
 	// Modes holds the modes of the deterministic posterior, beginning with the one that
 	// has the largest Gaussian share. The list ends with those modes of the reference
-	// posterior that the deterministic posterior does not have. Unsearched says in words
-	// what the search for modes may have missed.
+	// posterior that the deterministic posterior does not have. Unsearched describes what
+	// the search for modes may have missed.
 	Modes      []ModeShare
 	Unsearched string
 
@@ -205,8 +206,8 @@ type Inference struct {
 	// divided by Seconds.
 	ESSPerSecond float64
 
-	// Replaced is the name of the sampler, if it draws from another posterior (see
-	// sample.Replacer). Otherwise Replaced is empty.
+	// If the sampler replaces the given posterior by another one (see sample.Replacer),
+	// Replaced is the name of the sampler. Otherwise Replaced is empty.
 	Replaced string
 }
 
@@ -232,9 +233,9 @@ type Effect struct {
 	// such a quantile smaller.
 	Gap bool
 
-	// Draws is the number of draws that each chain needs for a verdict, if the estimates
-	// do not change. Draws is zero if there is already a verdict, or if more draws would
-	// not lead to a verdict.
+	// Draws is the number of draws that each chain would need for a verdict if the
+	// estimates stayed the same. Draws is zero if there is already a verdict, or if more
+	// draws would not lead to a verdict.
 	Draws float64
 }
 

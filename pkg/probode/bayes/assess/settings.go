@@ -65,9 +65,9 @@ type Settings struct {
 	MaxDraws int
 	MaxTime  time.Duration
 
-	// If From is not nil, searches for modes begin only at the points in From, such as
-	// the end points of a fit. Each point has a value for every parameter. A mode that no
-	// search from these points reaches is found only if a chain enters it.
+	// If From is not nil, searches for modes begin only at the points in From, for
+	// example at the end points of a fit. Each point has a value for every parameter. A
+	// mode that no search from these points reaches is found only if a chain enters it.
 	From [][]float64
 
 	// Chains holds the settings of each run; its fields Start, Names, Generated, Only and

@@ -123,11 +123,11 @@ func (t *TextTable) modes(head string, names []string, modes []ModeShare) {
 	}
 }
 
-// ModeTable returns a table of two sets of modes. The first set, m, contains the modes of
-// p, near which the chains started. The second set contains the modes of the posterior
-// computed with an accurate setup. To find the second set, ModeTable searches from the
-// modes in m and from a few draws from the prior. ModeTable returns "" if only one mode
-// in m has more than a hundredth of the mass.
+// ModeTable returns a table that compares two sets of modes. The first set, m, contains
+// the modes of p, near which the chains started. The second set contains the modes of the
+// posterior computed with an accurate setup. To find the second set, ModeTable searches
+// from the modes in m and from a few draws from the prior. ModeTable returns "" if only
+// one mode in m has more than a hundredth of the mass.
 func ModeTable(ctx context.Context, p *bayes.Posterior, m *bayes.Modes, chains *mcmc.Chains, by probode.Setup) (string, error) {
 	if len(weighty(shares(m))) < 2 {
 		return "", nil

@@ -65,10 +65,10 @@ type AtMode struct {
 	Theta []float64 // mode of the reference posterior, all parameters
 	From  []float64 // point at which the climb to Theta began
 
-	// Moved is the largest difference between From and Theta in any parameter, in
+	// Moved is the largest difference between From and Theta, over all parameters, in
 	// standard deviations. If Moved is below 5, From and Theta are assumed to be the same
-	// mode, moved by the solver's error. If Moved is 5 or more, the reference posterior
-	// is assumed to have no mode near From.
+	// mode, which the solver's error has displaced. If Moved is 5 or more, the reference
+	// posterior is assumed to have no mode near From.
 	Moved float64
 
 	D     float64
@@ -99,8 +99,8 @@ type AtMode struct {
 	// OwnD measures the error of the reference itself: it is the discrepancy D between
 	// the reference and a more accurate solution. For reference.Accurate, the more
 	// accurate solution has a tolerance a thousand times smaller. For other references,
-	// the tolerance is a hundred times smaller, or the step size is ten times smaller if
-	// the steps are equal. The reference may step over a pulse of f. If a solution with
+	// the tolerance is a hundred times smaller or, if the steps are equal, the step size
+	// is ten times smaller. The reference may step over a pulse of f. If a solution with
 	// many equal steps shows such a pulse, OwnD is at least the discrepancy D between the
 	// reference and that solution. OwnD is NaN if the more accurate solution cannot be
 	// computed.

@@ -50,8 +50,8 @@ type Enough struct {
 	Lost int
 }
 
-// A Level is a step size or a tolerance, together with its effect at the modes and at the
-// draws.
+// A Level holds a step size or a tolerance, and the effect of the solver's error at the
+// modes and at the draws.
 type Level struct {
 	Size   float64 // step size or relative tolerance; the largest absolute tolerance if the relative one is zero
 	D      float64 // no mode and at most one draw in twenty exceeds it; +Inf if too many solves failed
@@ -66,11 +66,11 @@ type Level struct {
 
 // LargestEnough searches for the largest step size with which the shift of every
 // parameter stays below the threshold. If the mesh of p has a tolerance, LargestEnough
-// searches for the largest tolerance instead. The shifts must stay below the threshold at
-// the modes, and away from the modes (see Certificate). The shifts must also stay below
-// the threshold at 95 % of the draws from the Gaussian approximations at the modes. When
-// the tolerance changes, the ratio of the absolute to the relative tolerance stays the
-// same.
+// searches for the largest tolerance instead. The shifts must stay below the threshold
+// both at the modes and away from the modes (see Certificate). The shifts must also stay
+// below the threshold at 95 % of the draws from the Gaussian approximations at the modes.
+// When the tolerance changes, the ratio of the absolute to the relative tolerance stays
+// the same.
 //
 // If the settings contain no modes, LargestEnough searches for the modes of the posterior
 // computed with the resulting step size or tolerance. If this posterior has a mode that

@@ -41,8 +41,8 @@ func OwnError(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [
 
 // Unseen returns the largest discrepancy D between the setup s and a solution computed
 // with ManySteps equal steps. Unseen considers only those points at which the solution
-// with equal steps detects a pulse of f that s misses. Unseen also ignores points at
-// which D is at most `least`, or less than three times the error of s. If no points
+// with equal steps detects a pulse of f that s misses. Unseen also ignores a point if D
+// is not above `least`, or if D is less than three times the error of s. If no points
 // remain, Unseen returns zero. The argument `own` holds the error of s at each point.
 func Unseen(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [][]float64, own []float64, least float64, workers int) (float64, error) {
 	seen := make([]float64, len(points))

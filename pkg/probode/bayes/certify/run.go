@@ -16,9 +16,10 @@ type Settings struct {
 	// Reference is the more accurate Setup; its zero value means reference.Accurate.
 	Reference probode.Setup
 
-	// Modes holds the starting points of the climbs to modes of the reference posterior.
-	// Each point has a value for every parameter. If Modes is nil, modes.Find searches
-	// for modes with the compared Setup and with the reference.
+	// Modes holds the points at which the climbs to modes of the reference posterior
+	// begin. Each point has a value for every parameter. If Modes is nil, modes.Find
+	// searches for the modes of both posteriors: the one computed with the compared
+	// Setup, and the one computed with the reference.
 	Modes [][]float64
 
 	// If NoClimb is true, the points in Modes are used as they are, which saves the cost
@@ -45,9 +46,9 @@ func Run(ctx context.Context, p *bayes.Posterior, s Settings) (*Certificate, err
 }
 
 // Each does the same as Run, but for several setups instead of the Setup of p. If a field
-// of a setup is empty, Each uses the value of this field in the Setup of p. The search
-// for the modes of the reference posterior is made only once. If some of the setups
-// fail, their certificates say why. If all setups fail, Each returns an error.
+// of a setup is empty, Each takes this field from the Setup of p. The search for the
+// modes of the reference posterior is made only once. If some of the setups fail, their
+// certificates say why. If all setups fail, Each returns an error.
 func Each(ctx context.Context, p *bayes.Posterior, setups []probode.Setup, s Settings) ([]*Certificate, error) {
 	c, err := s.certifier(ctx, p)
 	if err != nil {

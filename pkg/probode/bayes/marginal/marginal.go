@@ -3,12 +3,12 @@
 // the Fenrir or the DALTON method (see filter.Marginal).
 //
 // The result is a bayes.Posterior without noise, so it can be used with fits, samplers
-// and Laplace approximations. A path of this posterior contains the mean and the standard
-// deviation of the predictive distribution of each observation, and no states of the
-// equation. For log-normal errors, the path contains the median of the observation and
-// the standard deviation of its logarithm. This posterior cannot be used with another
-// Setup. To compare the filter with another solver, compare the posterior distributions
-// of the parameters.
+// and Laplace approximations. A path of this posterior contains no states of the
+// equation. Instead, the path contains the mean and the standard deviation of the
+// predictive distribution of each observation. For log-normal errors, the path contains
+// the median of the observation and the standard deviation of its logarithm. This
+// posterior cannot be used with another Setup. To compare the filter with another solver,
+// compare the posterior distributions of the parameters.
 package marginal
 
 import (
@@ -148,11 +148,11 @@ func (term) Slope(dst []float64, _, _ float64, _ []float64) {
 // so the description gives 0 as the only value of y.
 func (t term) Describe() bayes.Description { return bayes.Description{Of: t, Y: "0"} }
 
-// Rand returns NaN, because this likelihood is not the distribution of an observation.
+// Rand returns NaN, because no observation has this likelihood.
 func (term) Rand(_ float64, _ []float64, _ *rand.Rand) float64 { return math.NaN() }
 
-// Information sets the Fisher information to 0, because this likelihood is not the
-// distribution of an observation.
+// Information sets the Fisher information to 0, because no observation has this
+// likelihood.
 func (term) Information(dst []float64, _ float64, _ []float64) bool {
 	dst[0] = 0
 	return true
@@ -277,8 +277,8 @@ func (p *path) follow(ctx context.Context, theta []float64) error {
 }
 
 // States writes the predictive means and the predictive standard deviations at each time
-// to dst. For DALTON, States also writes the remaining term of the log likelihood; the
-// same term is written at each time.
+// to dst. For DALTON, the log likelihood contains one more term, and States writes the
+// value of this term at each time.
 func (p *path) States(ctx context.Context, dst, theta, _ []float64) error {
 	alpha := p.Diffusion.Value
 	if p.diffusion >= 0 {

@@ -11,10 +11,10 @@ import (
 )
 
 // Calibrate returns a copy of p with its Modes and a calibrated Alpha. The noise scale
-// Alpha is calibrated at the mode of the deterministic posterior that has the largest
-// mass. If p.Modes is nil, Calibrate searches for the modes. If the steps are equal and
-// local errors scale the noise (see p.Scaling), Calibrate also sets GridAt to this mode,
-// unless p already has a GridAt.
+// Alpha is calibrated at one of the modes of the deterministic posterior: the mode with
+// the largest mass. If p.Modes is nil, Calibrate searches for the modes. If the steps are
+// equal and the local errors determine the size of the noise (see p.Scaling), Calibrate
+// also sets GridAt to this mode, unless p already has a GridAt.
 func Calibrate(ctx context.Context, p *bayes.Posterior, s calibrate.Settings) (*bayes.Posterior, *bayes.CalibratedAlpha, error) {
 	if p == nil {
 		return nil, nil, errors.New("modes: the Posterior is nil")

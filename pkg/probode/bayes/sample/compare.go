@@ -36,8 +36,8 @@ type Measurement struct {
 	Work, Prepared float64
 
 	// Seconds is the duration of the whole run with the available workers: preparation,
-	// burn-in, and draws. If the Posterior already had its Modes, Seconds includes the
-	// time of the search that found them. Preparation is the time for finding modes and
+	// burn-in, and draws. Seconds includes the time of the search for modes, even if the
+	// Posterior already had its Modes. Preparation is the time for finding modes and
 	// starting points. Drawing is the part of Seconds that is proportional to the number
 	// of draws. If the run is repeated, only Seconds, Preparation and Drawing change.
 	Seconds, Preparation, Drawing float64

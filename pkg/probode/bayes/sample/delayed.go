@@ -61,9 +61,9 @@ import (
 // stage.
 type DelayedAcceptance struct {
 	// First is the setup of the first stage. If First.Method or First.Mesh is nil, that
-	// of the posterior is used. If Second is given, the zero value of First stands for
-	// the posterior's setup. If neither First nor Second is given, First is the
-	// posterior's setup with steps twice as long.
+	// of the posterior is used. If Second is given and First is the zero value, the first
+	// stage uses the posterior's setup. If neither First nor Second is given, First is
+	// the posterior's setup with steps twice as long.
 	First probode.Setup
 
 	// Second is the setup of the second stage. The zero value stands for the setup of the

@@ -25,7 +25,7 @@
 // Integrated computes the likelihood with a Gaussian filter, by the Fenrir or the DALTON
 // method. Each draw needs at least two passes of the filter.
 //
-// All samplers except ExpectedLikelihood and RedrawOnAccept are exact: up to Monte Carlo
-// error, their draws have the stationary distribution in the table. For Reweighted, the
-// Monte Carlo error includes the error of the weights.
+// All samplers except ExpectedLikelihood and RedrawOnAccept are exact: the table gives
+// their stationary distribution, and their only error is Monte Carlo error. For
+// Reweighted, the Monte Carlo error includes the error of the weights.
 package sample

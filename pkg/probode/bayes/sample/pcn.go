@@ -46,11 +46,11 @@ type PCNWithinGibbs struct {
 	// tuning.
 	Proposal mcmc.Rule
 
-	// Blocks is the number of time intervals over which a joint move sums ξ. Zero means
-	// 40 intervals, or fewer if 40 would give more than 64 sums for all components and
-	// experiments together. There are no joint moves if Blocks is negative, or if Blocks
-	// is zero and the default number is below 4. More blocks than the default are useful
-	// if the noise is large.
+	// Blocks is the number of time intervals in a joint move, which sums ξ over each
+	// interval. Zero means 40 intervals, or fewer if 40 intervals would give more than 64
+	// sums in total, over all components and experiments. There are no joint moves if
+	// Blocks is negative, or if Blocks is zero and the default number is below 4. More
+	// blocks than the default are useful if the noise is large.
 	Blocks int
 
 	gaussian *gaussian // for joint moves, found by Prepare; nil if there are none

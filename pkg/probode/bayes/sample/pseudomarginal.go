@@ -39,8 +39,8 @@ import (
 // Particles if R̂ is not close to one.
 //
 // A path consists of pieces, each from one datum to the next. Stats.Latent.Accepted is
-// the number of pieces that could be computed, and Stats.Latent.Failed is the number of
-// pieces in which the solver failed.
+// the number of pieces that the solver computed, and Stats.Latent.Failed is the number of
+// pieces at which the solver failed.
 type PseudoMarginal struct {
 	// Proposal is the rule that proposes moves of θ; nil stands for a rule that needs no
 	// tuning.

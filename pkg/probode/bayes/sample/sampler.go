@@ -27,9 +27,9 @@ type Sampler interface {
 
 	// Kernel returns the kernel of one chain. No other code uses the density d after this
 	// call. The argument `rule` proposes moves of θ on the unconstrained scale. If the
-	// Sampler is a Proposer with a rule of its own, `rule` is this rule; otherwise `rule`
-	// is a rule without tuning parameters. A kernel may tune itself only in the first
-	// `burnIn` iterations.
+	// Sampler is a Proposer with its own rule, Kernel receives this rule; otherwise
+	// Kernel receives a rule without tuning parameters. A kernel may tune itself only in
+	// the first `burnIn` iterations.
 	//
 	// In the methods Init and Position of the kernel, θ is on the natural scale, and its
 	// elements are in the order of Posterior.Params. The kernel must also be an
@@ -87,8 +87,8 @@ func (t Target) Noisy() bool {
 	return t.Distribution != Classical && t.Distribution != Accurate
 }
 
-// A Proposer is a Sampler whose proposals of θ the user may choose. If the user chooses
-// the rule for the proposals, the shape of the posterior is not needed, so there is no
+// A Proposer is a Sampler that lets the user choose the rule that proposes moves of θ. If
+// the user chooses this rule, the shape of the posterior is not needed, so there is no
 // search for modes.
 type Proposer interface {
 	Sampler
@@ -109,7 +109,7 @@ type Preparer interface {
 // A Replacer is a Sampler that draws not from the given posterior, but from another
 // posterior with the same parameters. The search for modes uses this other posterior,
 // whose density is passed to Check and Kernel. The kernel generates the quantities of the
-// posterior that the user gave.
+// given posterior.
 type Replacer interface {
 	Sampler
 	// Replace returns the posterior that the sampler uses in place of p.
@@ -123,7 +123,7 @@ type Finisher interface {
 	Finish(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains) (*mcmc.Chains, error)
 }
 
-// A Quantifier is a Sampler whose kernels also generate statistics of their moves. The
+// A Quantifier is a Sampler whose kernels also return statistics of their moves. The
 // names of these statistics end in __. In each draw, the statistics come after the log
 // density and before the other quantities of Density.Generate.
 type Quantifier interface {

@@ -95,10 +95,11 @@ func widest(probability float64, joint func(level float64) float64) float64 {
 
 // P returns the p-value of a test that the ranks of quantity k are uniform. Each value of
 // the empirical distribution function of the ranks has a two-sided tail probability, and
-// the test statistic is the smallest of these. The p-value is the probability that
-// uniform ranks give a test statistic at most as large as the observed one. The p-value
-// is exact for independent draws. A p-value below about 10⁻⁴ means that the sampler is
-// wrong, or that its draws are too strongly correlated.
+// the test statistic is the smallest of these. A small test statistic is evidence against
+// uniform ranks. The p-value is therefore the probability that uniform ranks give a test
+// statistic at most as large as the observed one. The p-value is exact for independent
+// draws. A p-value below about 10⁻⁴ means that the sampler is wrong, or that its draws
+// are too strongly correlated.
 func (r *Result) P(k int) float64 {
 	n, c := len(r.Ranks[k]), r.cumulated(k)
 	dist := newBinomial(n)

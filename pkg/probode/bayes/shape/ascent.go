@@ -137,7 +137,7 @@ func valueAt(f Function, x []float64) float64 {
 }
 
 // Finish climbs towards the maximum of f, and stops when the predicted rise of f is at
-// most `tolerance`. The last prediction of the rise uses the derivatives at the final
+// most `tolerance`. The last predicted rise is computed from the derivatives at the final
 // point.
 func (a *Ascent) Finish(f Function, tolerance float64) {
 	const most = 100 // steps
@@ -313,8 +313,8 @@ func (a *Ascent) damped(curvature *mat.SymDense, g []float64, negative, radius f
 }
 
 // Left returns the rise that is still possible according to the expansion, within the
-// bounds and within the given distance of X. Left also returns the slope at X, which is
-// the largest component of the gradient in absolute value. If X has reached a bound,
+// bounds and within the given distance of X. Left also returns the slope at X: the
+// largest absolute value of a component of the gradient. If X has reached a bound,
 // components of the gradient that point beyond this bound are ignored. If the density has
 // kinks, the slope is the predicted rise divided by the distance to the predicted
 // maximum. Distances below 10⁻⁶ are replaced by 10⁻⁶.

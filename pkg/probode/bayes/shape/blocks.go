@@ -10,21 +10,21 @@ import (
 
 // A Block is a set of elements of ξ: the values of one component in consecutive steps.
 // The data say little about a single element of ξ, but more about a sum of many elements.
-// A block stands for the scaled sum of its elements:
+// The value of a block is the scaled sum of its elements:
 //
 //	v_b = Σ_{i∈b} ξᵢ/√n_b,   n_b the number of steps,
 //
 // Under the prior, the sums of different blocks are independent N(0, 1) variables.
 //
-// If Weights is not nil, the block stands for the linear combination v = Σ Weights[i]
-// ξ[From+i], where Weights is a unit vector (see Informed).
+// If Weights is not nil, the value of the block is the linear combination v = Σ
+// Weights[i] ξ[From+i], where Weights is a unit vector (see Informed).
 type Block struct {
 	From, To, By int       // elements of ξ: From, From+By, … below To
 	Scale        float64   // 1/√n_b
 	Weights      []float64 // nil for a sum
 }
 
-// Blocks divides those steps of each experiment that use ξ into `count` intervals. If
+// For each experiment, Blocks divides the steps that use ξ into `count` intervals. If
 // there are fewer than `count` steps, each step is an interval. For each interval, Blocks
 // returns one block for each component of ξ.
 func Blocks(e *bayes.Density, count int) []Block {

@@ -27,13 +27,12 @@ type Datum struct {
 
 // Discrepancy returns the discrepancy D between two vectors of expected data in units of
 // the measurement errors: D² = Σ Iᵢ (expectedᵢ − finerᵢ)². The Iᵢ are the values of the
-// field Information in `data`, which must have been computed at the expected values in
-// the argument `finer`. Relative differences up to `rounding` are ignored. If the
-// expected value is the one in `finer`, an observation may have probability 1: for
-// example, a count of 0 if the expected count is 0. The contribution of such an
-// observation to D² is |Score × difference|, the absolute change in its log probability.
-// If an observation with probability 1 has the Score zero, D is infinite unless its two
-// expected values are equal.
+// field Information in `data`, computed at the expected values in the argument `finer`.
+// Relative differences up to `rounding` are ignored. An observation may have probability
+// 1 at the expected value in `finer`: for example, a count of 0 if the expected count is
+// 0. The contribution of such an observation to D² is |Score × difference|, the absolute
+// change in its log probability. If an observation with probability 1 has the Score zero,
+// D is infinite unless its two expected values are equal.
 func Discrepancy(data []Datum, expected, finer []float64, rounding float64) float64 {
 	var d float64
 	for _, o := range data {

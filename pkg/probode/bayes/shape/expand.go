@@ -112,10 +112,10 @@ func (s *Surface) differentiate(x []float64, all bool) bool {
 	return true
 }
 
-// Follow corrects finite-difference derivatives, so that they agree with the actual
-// change in the locations of the data since the last point. If the derivatives were
-// computed together with the path, Follow does nothing and returns false, because
-// computing them again costs little more than a solve.
+// Follow corrects finite-difference derivatives, so that they reproduce the change in the
+// locations since the last point. If the derivatives were computed together with the
+// path, Follow does nothing and returns false. New derivatives then cost little more than
+// a solve, so a correction is not worthwhile.
 func (s *Surface) Follow(point *Point, from []float64) bool {
 	if s.exact {
 		return false

@@ -32,7 +32,7 @@ type Noise struct {
 	back      *probode.LU     // of Γᵀ; nil before the first gradient
 }
 
-// New returns the Noise of the Stepper that uses the given Linearizer, and that stores
+// New returns the Noise of a Stepper. The Stepper uses the Linearizer `eval`, and stores
 // the value of f, J and the factors of Γ in the other arguments.
 func New(eval *probode.Linearizer, f []float64, jac *probode.Matrix, lu *probode.LU) *Noise {
 	n := &Noise{eval: eval, f: f, jac: jac, lu: lu}

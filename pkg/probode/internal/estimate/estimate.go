@@ -27,7 +27,7 @@
 //
 // If only a subset of the draws is used, the influence function is zero for all other
 // draws. For draws in the subset, the influence function is divided by the fraction of
-// all draws that are in the subset.
+// draws that belong to the subset.
 //
 //   - Bofinger, E. (1975). Estimation of a density function using order statistics.
 //     Australian Journal of Statistics 17(1), 1–7.
@@ -275,8 +275,8 @@ func (by Measure) Apply(x, in [][]float64) Value {
 
 // Jumps reports whether the median or an end of the central 68 % interval of the selected
 // draws may lie in a gap between modes. The quantile function jumps at such a gap, and
-// more draws do not make the error of the quantile smaller. The argument `in` selects the
-// draws as in Apply.
+// more draws do not make the error of the quantile smaller. As for Apply, the argument
+// `in` selects the draws.
 func Jumps(x, in [][]float64) bool {
 	s, _ := Quantiles.part(x, nil, in)
 	return s.jumps || s.stretches
@@ -327,17 +327,17 @@ func stretches(x [][]float64, influence func(c, k int) (center, log float64), n 
 // In the same way, Weighed chooses between two estimates of the logarithm of the spread.
 //
 // The draws x are a subset of all draws, so all.Center and the difference of the centres
-// are correlated. The standard error of the first estimate of the centre is therefore
-// equal to the standard error of the mean of allCenter − (φ − w φ_w). The standard error
-// of the first estimate of the logarithm of the spread is equal to the standard error of
-// the mean of allLog − (ψ − w ψ_w). Here allCenter and allLog are the results of
-// Stretches for all draws, with one part for each draw that has a weight.
+// are correlated. Therefore the first estimate of the centre has the same standard error
+// as the mean of allCenter − (φ − w φ_w). The first estimate of the logarithm of the
+// spread has the same standard error as the mean of allLog − (ψ − w ψ_w). Here allCenter
+// and allLog are the results of Stretches for all draws, with one part for each draw in
+// x.
 //
-// The standard errors of the second estimates are equal to those of the means of w φ_w
-// and w ψ_w. If the subset x contains all draws, the first and the second estimates are
-// the same. Suppose that the weights are almost zero in a distant mode. The number of
-// draws in this mode is random, so all.Center and the difference of the centres both have
-// large errors, and the second estimate of the centre is more accurate.
+// The second estimates have the same standard errors as the means of w φ_w and w ψ_w. If
+// the subset x contains all draws, the first and the second estimates are the same.
+// Suppose that the weights are almost zero in a distant mode. The number of draws in this
+// mode is random, so all.Center and the difference of the centres both have large errors.
+// The second estimate of the centre is then more accurate.
 func (by Measure) Weighed(x, w, in, allCenter, allLog [][]float64, all Value) (Difference, Value) {
 	plain, influence := by.part(x, nil, in)
 	weighted, influenceW := by.part(x, w, in)

@@ -115,8 +115,8 @@ type Step struct {
 	X, Y  []float64 // the states at A and B
 	Theta []float64
 	F     func(dst []float64, t float64, x, theta []float64) // the right-hand side
-	// To repeats the step from A, but ends the step at t, and returns the state at t. A
-	// call may overwrite Y.
+	// To repeats the step from A with the end t, and returns the state at t. A call may
+	// overwrite Y.
 	To func(t float64) ([]float64, error)
 }
 

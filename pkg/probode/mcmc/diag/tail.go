@@ -88,9 +88,9 @@ const dominant = 0.02
 // With 4000 draws the limit is 0.51. A Cauchy distribution gives k̂ = 0.98 ± 0.15. A
 // log-normal distribution with a standard deviation of 1 on the log scale gives k̂ = 0.25
 // ± 0.10, and is reported as heavy-tailed in about one case in 200. Student's t
-// distribution with two degrees of freedom, which only just lacks a finite variance,
-// gives k̂ = 0.47 ± 0.12. More than 4000 draws are needed to recognise the tails of this
-// distribution as heavy.
+// distribution with two degrees of freedom, whose variance is infinite, gives k̂ = 0.47 ±
+// 0.12. More than 4000 draws are needed to recognise the tails of this distribution as
+// heavy.
 func HeavyTails(x [][]float64) (heavyTailed bool, khat float64) {
 	khat = tailIndex(x)
 	if math.IsNaN(khat) {

@@ -143,8 +143,8 @@ func (s *set) makers() string {
 	return "chains were begun by different builds: " + strings.Join(parts, "; ")
 }
 
-// Read reads the draws that Run has written to dir. If indices are given, counted from 0,
-// Read reads only the chains with these indices. Read returns an error and no draws if a
+// Read reads the draws that Run has written to dir. If indices are given, Read reads only
+// the chains with these indices, counted from 0. Read returns an error and no draws if a
 // chain is missing or not finished, if a file is damaged, or if the files are not from
 // the same run.
 //

@@ -36,14 +36,16 @@ type State struct {
 
 	// The fields `Of` and Volume are set for a species whose ID stands for its
 	// concentration, in a compartment whose size changes. The state of such a species is
-	// its amount, not its concentration. The field `Of` is the ID of the concentration,
-	// which is an Assignment with the formula ID/Volume. If a condition sets the
-	// concentration to a value, the amount is set to that value times the volume.
+	// its amount, not its concentration. The field `Of` is the ID of the concentration.
+	// The concentration is defined by an Assignment with the formula ID/Volume. If a
+	// condition sets the concentration to a value, the amount is set to that value times
+	// the volume.
 	Of     string
 	Volume *expr.Node
 }
 
-// A Constant is a named value that only conditions can change.
+// A Constant is a named value that stays the same during a simulation. Each condition can
+// set the Constant to a value of its own.
 type Constant struct {
 	ID    string
 	Value *expr.Node // nil if conditions or the parameter table must give it
@@ -66,15 +68,15 @@ type Assignment struct {
 	Where   source.Where
 }
 
-// An Event changes states at a time that depends only on parameters and constants, or
-// whenever a condition becomes true. If the field After is true, the event happens after
-// a measurement at the same time; otherwise it happens before this measurement.
+// An Event changes states, either at a time that depends only on parameters and constants
+// or whenever a condition becomes true. If the field After is true, the event happens
+// after a measurement at the same time; otherwise it happens before this measurement.
 type Event struct {
 	ID   string
 	Time *expr.Node // nil if there is a Trigger
 	// The field Trigger is a condition: the event happens when this condition becomes
-	// true. If the condition already holds at the start, the event happens at the start
-	// only if the field `Early` is set to the constant Late.
+	// true. If the condition already holds at the start, the event does not happen at the
+	// start, unless the field `Early` is Late.
 	Trigger *expr.Node
 	Early   Early
 	After   bool

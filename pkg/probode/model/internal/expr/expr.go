@@ -37,12 +37,12 @@
 // [Node.Simplify] preserves the value of an expression, up to rounding errors, wherever
 // this value is finite. Elsewhere the value may change: Simplify replaces 0 × x and x − x
 // by 0, although both are NaN for an infinite x. Divisors are never cancelled: x/x is not
-// replaced by 1, because 0/0 may be a mistake in the model. Numbers are combined into one
-// number only if the result neither overflows nor underflows. The product x^a x^b is
-// replaced by a single power only if a and b are positive whole numbers. Brackets in sums
-// and products are kept, unless terms or factors inside and outside the brackets can be
-// combined. When terms or factors are combined, intermediate results change, so that an
-// overflow or underflow may appear or disappear.
+// replaced by 1, because 0/0 may be a mistake in the model. Simplify evaluates operations
+// on numbers only if the result neither overflows nor underflows. Powers x^a x^b are
+// combined only if a and b are positive whole numbers. Brackets in sums and products are
+// kept, unless terms or factors inside and outside the brackets can be combined. When
+// terms or factors are combined, intermediate results change, so that an overflow or
+// underflow may appear or disappear.
 package expr
 
 import (
@@ -105,8 +105,8 @@ func (n *Node) Const() (float64, bool) {
 // Operator returns the name of the outermost operator of n, and its arguments. For a
 // number the operator is "number", and for a name it is "name"; neither has arguments.
 // For a function that the model defines, the operator is "call". For any other function,
-// the operator is the name that [Parse] accepts for the function. The other operators are
-// plus, minus (with one argument), times, divide, pow, quotient, rem, piecewise, lt, leq,
+// the operator is the function's name in the syntax of [Parse]. The other operators are
+// plus, minus (of one argument), times, divide, pow, quotient, rem, piecewise, lt, leq,
 // gt, geq, eq, neq, not, and, or, xor, true, false, lambda. The caller must not change
 // args.
 func (n *Node) Operator() (name string, args []*Node) {

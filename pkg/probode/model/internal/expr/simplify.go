@@ -2,9 +2,9 @@ package expr
 
 import "math"
 
-// Simplify combines the numbers in n, collects terms and factors, and removes pieces of
-// piecewise expressions that can never be active. The documentation of the package lists
-// simplifications that Simplify does not make.
+// Simplify evaluates operations on the numbers in n, collects terms and factors, and
+// removes pieces of piecewise expressions that can never be active. The documentation of
+// the package lists simplifications that Simplify does not make.
 func (n *Node) Simplify() *Node { return Simplified(n)[0] }
 
 // Simplified returns the simplified expressions, which share their common parts.

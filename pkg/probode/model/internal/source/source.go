@@ -244,8 +244,8 @@ func (w Where) Failf(format string, args ...any) {
 	(&File{Name: w.File, quiet: w.quiet}).Failf(w.Line, format, args...)
 }
 
-// Refuse stops the reading, and reports that the file uses an unsupported feature at the
-// position w.
+// Refuse reports that the file uses an unsupported feature at the position w, and stops
+// reading.
 func (w Where) Refuse(feature, format string, args ...any) {
 	(&File{Name: w.File, quiet: w.quiet}).Refuse(w.Line, feature, format, args...)
 }
