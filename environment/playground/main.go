@@ -114,8 +114,9 @@ func program(path, worker string) error {
 	if err := z.Close(); err != nil {
 		return err
 	}
-	// Five characters encode four bytes. The two characters that would have to be escaped
-	// in a JavaScript string are replaced by letters.
+	// Five characters encode four bytes. The characters " and \ would have to be escaped
+	// in a JavaScript string. They are replaced by the letters v and w, which Ascii85
+	// does not use.
 	digits := make([]byte, ascii85.MaxEncodedLen(packed.Len()))
 	digits = digits[:ascii85.Encode(digits, packed.Bytes())]
 	digits = bytes.ReplaceAll(bytes.ReplaceAll(digits, []byte(`"`), []byte("v")), []byte(`\`), []byte("w"))

@@ -3,8 +3,8 @@ package probode
 import "math"
 
 // factorizeBanded does the same as factorizeDense for a matrix in band storage. Each row
-// of the storage has f.low extra elements on the right. These elements are filled by row
-// exchanges. Element (i, j) is a[i*stride + j−i+low].
+// of the storage has f.low extra elements on the right. Row exchanges can make these
+// extra elements nonzero. Element (i, j) is a[i*stride + j−i+low].
 func (f *LU) factorizeBanded(c float64, j *Matrix) bool {
 	d, w, low, a := f.d, f.stride, f.low, f.a
 	clear(a)

@@ -143,8 +143,8 @@ func (p *Problem) checkSteps(h float64) error {
 	return nil
 }
 
-// The function divide() appends the points strictly between a and b that divide the
-// interval into the fewest equal steps of at most h.
+// The function divide() splits the interval from a to b into the smallest number of equal
+// steps that are at most h long, and appends the points between a and b to t.
 func divide(t []float64, a, b, h float64) []float64 {
 	n := math.Ceil((b - a) / h * (1 - 1e-9))
 	for i := 1.0; i < n; i++ {

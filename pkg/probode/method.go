@@ -2,9 +2,9 @@ package probode
 
 import "errors"
 
-// This file defines the interface to methods. Ensembles, calibration, samplers and
-// assessments of the solver's error work with every Method, whether it belongs to this
-// module or not.
+// This file defines the interface that every method implements. Ensembles, calibration,
+// samplers and assessments of the solver's error work with every Method, whether it
+// belongs to this module or not.
 
 // A Method solves initial value problems step by step. Its values are plain data.
 type Method interface {

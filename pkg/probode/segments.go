@@ -10,8 +10,8 @@ import (
 // time of an event. The argument `now` is a pointer to the segment of the current step.
 // An event time at which a step begins or ends is replaced by the nearest floating-point
 // number inside the segment. A condition in F such as t < 5 is thus evaluated on the
-// correct side of the event. With this copy, the methods need no special code for
-// conditions on t in F.
+// correct side of the event. With this copy, the methods need no special code for an F
+// that branches on t.
 func (p *Problem) segmented(now *segment) *Problem {
 	q := *p
 	q.window = &window{now, len(p.Theta)}

@@ -16,11 +16,11 @@ import (
 	"gonum.org/v1/plot"
 )
 
-// chartOption returns, as JSON, the configuration of an interactive ECharts 5 chart,
-// which ECharts calls its option. The chart has one grid for each panel, tooltips, a
-// legend, and a slider for [Frames]. A click on an entry of the legend shows or hides the
-// layers with the same name. The member "phone" of the JSON object holds the size, layout
-// and titles for a small screen.
+// chartOption returns, as JSON, the configuration of an interactive ECharts 5 chart.
+// ECharts calls this configuration the option. The chart has one grid for each panel,
+// tooltips, a legend, and a slider for [Frames]. A click on an entry of the legend shows
+// or hides the layers with the same name. The member "phone" of the JSON object holds the
+// size, layout and titles for a small screen.
 //
 // The JSON contains no functions and can be embedded in a script element. The script that
 // [HTML] writes adds functions that format numbers, and a function that draws the bands.

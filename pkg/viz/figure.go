@@ -353,8 +353,9 @@ func finite(v float64) bool { return math.Abs(v) <= 1e280 }
 // smaller values, the computation of the margin could underflow.
 const tiny = 1e-280
 
-// The function fade() returns c with its opacity multiplied by the argument `opacity`,
-// where zero stands for the default opacity. If c is nil, the result is nil.
+// The function fade() returns c with its opacity multiplied by the argument `opacity`. If
+// this argument is zero, the argument `usual` is used instead. If c is nil, the result is
+// nil.
 func fade(c color.Color, opacity, usual float64) color.Color {
 	if c == nil {
 		return nil

@@ -15,8 +15,8 @@ import (
 // A Graphic is a [Figure] or [Frames], which are the types that [PNG], [SVG] and [HTML]
 // can draw.
 type Graphic interface {
-	// pages lays the graphic out. The method returns one page for each frame, all with
-	// the same axes, and the index of the page that the static picture shows.
+	// pages lays the graphic out. The method returns the pages, one for each frame and
+	// all with the same axes, and the index of the page that the static picture shows.
 	pages() (ps []*page, show int, err error)
 }
 

@@ -15,8 +15,8 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// dpi is the resolution of PNG images. CSS pixels have a resolution of 96 per inch, but
-// most printers and many screens can show more detail.
+// dpi is the resolution of PNG images. There are 96 CSS pixels per inch, but most
+// printers and many screens can show more detail.
 const dpi = 120
 
 // PNG draws the graphic as a PNG picture with at most 32 colours. In both directions, one
@@ -284,9 +284,9 @@ func (l Line) end() (x, y float64, ok bool) {
 	return 0, 0, false
 }
 
-// A point is moved if its distance from the data area is larger than the width or height
-// of this area times the constant `far`. Without this limit, the rasteriser would fail at
-// very large coordinates.
+// A point is moved closer if it lies more than `far` widths of the data area to the left
+// or right of this area, or more than `far` heights above or below it. Without this
+// limit, the rasteriser would fail at very large coordinates.
 const far = 20
 
 func (ls layers) Plot(c draw.Canvas, p *plot.Plot) {

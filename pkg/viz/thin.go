@@ -13,8 +13,8 @@ const maxVertices = 48000
 // smaller than the constant `tolerance`. Differences below half a pixel are not visible.
 const tolerance = 0.3 // pixels
 
-// maxRun is the largest number of vertices of one line, about two or three for each
-// horizontal pixel.
+// maxRun is the largest number of vertices in one line: two or three for each horizontal
+// pixel.
 const maxRun = 2400
 
 // maxMarkers is the largest number of markers in one layer. ECharts is slow with more.

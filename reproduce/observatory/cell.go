@@ -217,9 +217,9 @@ func (c *cell) cost(out *row, m probode.Method, mesh probode.Mesh) error {
 	out.Steps = s.Steps()
 	z := make([]float64, s.PathLen())
 	theta := slices.Clone(p.Theta)
-	// If θ has not changed since the last solve, some methods, such as gp.Block, return a
-	// stored solution. Every call of solve() uses a different θ, so that the evaluations
-	// of a complete solve are counted.
+	// If θ has not changed since the equations were last solved, some methods, such as
+	// gp.Block, return a stored solution. Every call of solve() uses a different θ, so
+	// that the equations are solved anew and all evaluations are counted.
 	solve := func() error {
 		for k, v := range theta {
 			theta[k] = math.Nextafter(v, math.Inf(1))

@@ -88,8 +88,8 @@ func (v *verdict) add(e *probode.Ensemble, x, xerr, size []float64, first int) {
 }
 
 // The function crps() returns the continuous ranked probability score E|X − y| − ½ E|X −
-// X′| of sorted draws X and the true value y [Gneiting & Raftery 2007, §4.2]. The score
-// is corrected for the bias from the finite number of draws.
+// X′| of the sorted draws X, given the true value y [Gneiting & Raftery 2007, §4.2]. The
+// score is corrected for the bias due to the finite number of draws.
 func crps(sorted []float64, y float64) float64 {
 	n := float64(len(sorted))
 	var near, apart float64

@@ -14,10 +14,11 @@ import (
 
 // Wu and Lysy demonstrate their package rodeo on three problems (AISTATS 2024, and the
 // paper that accompanies the package). This file defines these problems. The data are
-// simulated anew. For the three problems, the authors find accurate posteriors with step
-// sizes of 0.05, 0.75 minutes and 0.1 days. Each problem is solved here with three step
-// sizes. For the first two problems, the middle step size is that of the authors. For the
-// third problem, the step size of the authors lies between the two smallest step sizes.
+// simulated anew. For the three problems, the authors obtain accurate posteriors with
+// step sizes of 0.05, 0.75 minutes and 0.1 days. Each problem is solved here with three
+// step sizes. For the first two problems, the middle step size is that of the authors.
+// For the third problem, the step size of the authors lies between the two smallest step
+// sizes.
 
 // rodeoFilter is the filter that rodeo uses: an EK1 that uses only the diagonal of the
 // Jacobian.

@@ -80,8 +80,8 @@ func (l Linearization) String() string {
 
 const (
 	// Newton's method ends when the largest component of an update is below `tolerance`
-	// times the largest component of the state. The remaining error is about the square
-	// of the last update, so it is below rounding error.
+	// times the largest component of the state. The remaining relative error is roughly
+	// the square of the last relative update, so it is smaller than a rounding error.
 	tolerance = 1e-9
 	// The constant `iterations` is the largest number of updates in a step.
 	iterations = 25
@@ -212,7 +212,8 @@ func (a *moulton) advance(i int, next, theta, xi, scale []float64) error {
 	}
 	c, u := a.c, a.u[:len(a.c)]
 	if a.lin == Current {
-		// −r(Zᵢ) is w = f(Zᵢ) + β₋₁⁻¹ Σ_j β_j F_{i−j}: the terms z/h cancel.
+		// The vector w = −r(Zᵢ) is equal to f(Zᵢ) + β₋₁⁻¹ Σ_j β_j F_{i−j}, because the
+		// terms z/h cancel.
 		copy(u, a.fc)
 		a.add(u, a.invNext, a.betaPast, i)
 	} else {
@@ -276,8 +277,8 @@ func (a *moulton) residual(dst, z, fz []float64) {
 
 // solveNewton stores the solution of r(z) = 0, plus noise, in the argument `next`.
 //
-// An update is halved until it brings r closer to zero. The size of the next update,
-// computed with the same Γ, is the measure of how far r is from zero [Deuflhard 2004,
+// An update is halved until it brings r closer to zero. The distance of r from zero is
+// measured by the size of the next update, computed with the same Γ [Deuflhard 2004,
 // §3.3]. The halving prevents the iteration from ending at a distant root. If no halving
 // is needed, testing an update costs one linear solve. The iteration often ends with the
 // update that was computed for this test, which saves a factorisation.
@@ -328,7 +329,7 @@ func (a *moulton) iterate(next, theta []float64) error {
 		}
 		// After a final update without damping, the remaining error is that update times
 		// the rate of convergence, which is `left/size`. This error is at most 1e-8 ×
-		// `small`, which is below rounding error.
+		// `small`, which is smaller than a rounding error.
 		if lambda == 1 && left*left <= 1e-8*small*size {
 			subtract(next, next, 1, a.v)
 			return nil
@@ -500,7 +501,7 @@ type reverseMoulton struct {
 
 // A function of the type smallReverse propagates gradients back through a step that is
 // linearised at the current state, on a grid whose points do not depend on θ. If the
-// function returns false, it has changed no gradient.
+// function returns false, it has left all gradients unchanged.
 type smallReverse func(a *moulton, to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) bool
 
 func newReverseMoulton(a *moulton) *reverseMoulton {

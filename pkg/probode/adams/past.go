@@ -114,9 +114,9 @@ func (m *history) Restore(i int, src []float64) {
 	}
 }
 
-// If f is evaluated at the state in the argument `next`, the implicit formula c gives a
-// state at the end of step i. The method versus() writes the difference between `next`
-// and this state to dst.
+// The method versus() evaluates f at the state in the argument `next`, and then computes
+// a state at the end of step i by the implicit formula c. The method writes the
+// difference between `next` and the computed state to dst.
 func (m *history) versus(c *table, dst []float64, i int, x, next, theta []float64) error {
 	h, beta := m.g.H(i), c.at(i)
 	m.p.F(dst, m.g.Times()[i+1], next, theta)
@@ -147,8 +147,7 @@ type slopes struct {
 	v, u, w []float64
 }
 
-// The method differentiator() allocates memory for derivatives in the given number of
-// directions.
+// The method differentiator() allocates memory for derivatives in `count` directions.
 func (m *history) differentiator(count int, jacobian bool) *slopes {
 	if m.slopes == nil {
 		m.slopes = &slopes{diff: probode.NewDifferentiator(m.p, jacobian), v: make([]float64, m.d), u: make([]float64, m.d), w: make([]float64, m.d)}
@@ -167,7 +166,7 @@ func (m *history) differentiateStart(dnext []float64, i int, x, next, theta []fl
 	return m.start.(probode.Differentiable).Differentiate(dnext, i, x, next, theta, nil, nil, tg)
 }
 
-// differentiateSlope sets the derivatives of F_i.
+// differentiateSlope computes and stores the derivatives of F_i.
 func (m *history) differentiateSlope(i int, x, theta []float64, tg *probode.Tangents) {
 	s := m.slopes
 	s.diff.At(m.g.Times()[i], x, theta, m.row(i))

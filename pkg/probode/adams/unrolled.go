@@ -8,8 +8,8 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// current1 computes steps of the path. In each step, f is linearised at the
-// current state.
+// current1 computes the steps `from`, …, `to` − 1 of the path. In each step, f is
+// linearised at the current state.
 func (a *moulton) current1(r *fusedRun, z []float64, from, to int, theta, xi []float64) (int, error) {
 	fj, f, jac, t := a.p.FJ, (*[1]float64)(a.fc), (*[1 * 1]float64)(a.jac.A), a.g.Times()
 	inv, scale := a.inv, &r.scale
@@ -58,8 +58,8 @@ func (a *moulton) current1(r *fusedRun, z []float64, from, to int, theta, xi []f
 	return to, nil
 }
 
-// newton1 computes steps of the path, and solves the equation of each step by Newton's
-// method: see solveNewton.
+// newton1 computes the steps `from`, …, `to` − 1 of the path, and solves the equation
+// of each step by Newton's method: see solveNewton.
 func (a *moulton) newton1(r *fusedRun, z []float64, from, to int, theta, xi []float64) (int, error) {
 	fj, f, jac, t := a.p.FJ, (*[1]float64)(a.fc), (*[1 * 1]float64)(a.jac.A), a.g.Times()
 	inv, scale := a.inv, &r.scale
@@ -229,8 +229,8 @@ func (a *moulton) reverse1(to *probode.Adjoint, i int, x, next, theta, xi, scale
 	return true
 }
 
-// current2 computes steps of the path. In each step, f is linearised at the
-// current state.
+// current2 computes the steps `from`, …, `to` − 1 of the path. In each step, f is
+// linearised at the current state.
 func (a *moulton) current2(r *fusedRun, z []float64, from, to int, theta, xi []float64) (int, error) {
 	fj, f, jac, t := a.p.FJ, (*[2]float64)(a.fc), (*[2 * 2]float64)(a.jac.A), a.g.Times()
 	inv, scale := a.inv, &r.scale
@@ -281,8 +281,8 @@ func (a *moulton) current2(r *fusedRun, z []float64, from, to int, theta, xi []f
 	return to, nil
 }
 
-// newton2 computes steps of the path, and solves the equation of each step by Newton's
-// method: see solveNewton.
+// newton2 computes the steps `from`, …, `to` − 1 of the path, and solves the equation
+// of each step by Newton's method: see solveNewton.
 func (a *moulton) newton2(r *fusedRun, z []float64, from, to int, theta, xi []float64) (int, error) {
 	fj, f, jac, t := a.p.FJ, (*[2]float64)(a.fc), (*[2 * 2]float64)(a.jac.A), a.g.Times()
 	inv, scale := a.inv, &r.scale
@@ -461,8 +461,8 @@ func (a *moulton) reverse2(to *probode.Adjoint, i int, x, next, theta, xi, scale
 	return true
 }
 
-// current3 computes steps of the path. In each step, f is linearised at the
-// current state.
+// current3 computes the steps `from`, …, `to` − 1 of the path. In each step, f is
+// linearised at the current state.
 func (a *moulton) current3(r *fusedRun, z []float64, from, to int, theta, xi []float64) (int, error) {
 	fj, f, jac, t := a.p.FJ, (*[3]float64)(a.fc), (*[3 * 3]float64)(a.jac.A), a.g.Times()
 	inv, scale := a.inv, &r.scale
@@ -511,8 +511,8 @@ func (a *moulton) current3(r *fusedRun, z []float64, from, to int, theta, xi []f
 	return to, nil
 }
 
-// newton3 computes steps of the path, and solves the equation of each step by Newton's
-// method: see solveNewton.
+// newton3 computes the steps `from`, …, `to` − 1 of the path, and solves the equation
+// of each step by Newton's method: see solveNewton.
 func (a *moulton) newton3(r *fusedRun, z []float64, from, to int, theta, xi []float64) (int, error) {
 	fj, f, jac, t := a.p.FJ, (*[3]float64)(a.fc), (*[3 * 3]float64)(a.jac.A), a.g.Times()
 	inv, scale := a.inv, &r.scale

@@ -29,8 +29,8 @@ const (
 	// NoiseScale.Warnings reports such failures.
 	LogScore Criterion = iota
 
-	// Bhattacharyya is the criterion used in [T18], after [C16, §3.1]: minus the distance
-	// between N(m, v) and N(m, E²),
+	// Bhattacharyya is the criterion of [T18], which follows [C16, §3.1]. The criterion
+	// is −B, where B is the Bhattacharyya distance between N(m, v) and N(m, E²),
 	//
 	//	B = ¼ log ¼(v/E² + E²/v + 2).
 	//

@@ -28,9 +28,9 @@ const (
 	//
 	// The values of f are computed at points around the predicted mean. The distances of
 	// these points from the mean are proportional to κ, so the result of the filter
-	// depends on κ. If κ² is not given, the distances in each step are computed from the
-	// covariance of the noise of that step alone. The value of κ² in this covariance is
-	// its maximum-likelihood estimate from the residual of the step.
+	// depends on κ. If κ² is not given, the distances of the points in each step are
+	// computed from the noise covariance of that step alone. The value of κ² in this
+	// covariance is its maximum-likelihood estimate from the residual of the step.
 	Cubature
 )
 
@@ -401,8 +401,8 @@ func (s *stepper) Memory() int {
 	return n
 }
 
-// The method each() calls the function do() with every slice of numbers that the Stepper
-// keeps from step to step.
+// The method each() calls the function do() once for each slice of numbers that the
+// Stepper keeps from step to step.
 func (s *stepper) each(do func(v []float64)) {
 	do(s.out)
 	for k, b := range s.blocks {

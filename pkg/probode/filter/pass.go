@@ -49,7 +49,7 @@ func (m *pass) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, er
 	return m.run, nil
 }
 
-// A recording is the Stepper of the type `pass`.
+// The type `pass` uses a recording as its Stepper.
 type recording struct {
 	*engine
 	pass   *pass
@@ -140,7 +140,7 @@ func (s *recording) disperse() {
 }
 
 // The method diffuse() sets the scale of the noise in the step. If the diffusion varies
-// from step to step, this scale is the maximum-likelihood estimate from the residual. The
+// from step to step, this scale is estimated from the residual by maximum likelihood. The
 // estimate assumes that the state at the beginning of the step is known [S19].
 func (s *recording) diffuse() {
 	var mean float64

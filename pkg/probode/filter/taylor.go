@@ -43,7 +43,8 @@ func newTaylor(p *probode.Problem, q int) *taylor {
 		z: make([]float64, (q+1)*d), x: make([]float64, d), g: make([]float64, n*d)}
 }
 
-// newChebyshev returns n points with the weights for the coefficients of order 0 to q−1.
+// newChebyshev returns n interpolation points, and the weights with which the
+// coefficients of order 0 to q−1 are computed from the values at these points.
 func newChebyshev(n, q int, after bool) chebyshev {
 	c := chebyshev{points: make([]float64, n), weights: make([][]float64, q)}
 	for k := range c.weights {

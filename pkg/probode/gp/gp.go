@@ -86,9 +86,9 @@ func (r *regression) states(t, u float64) float64 {
 	return r.primitive(t) + r.primitive(u) - r.primitive(t-u) - r.primitive(0)
 }
 
-// The method observe() conditions the process on the derivative at the next of the times
-// τ. The covariances with derivatives more than nine length scales away are smaller than
-// the rounding error, and are left out.
+// The method observe() conditions the process on the value of the derivative at the next
+// time in τ. The covariances with derivatives more than nine length scales away are
+// smaller than the rounding error, and are left out.
 func (r *regression) observe() {
 	n := len(r.chol)
 	var c []float64

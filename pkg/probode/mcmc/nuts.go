@@ -79,8 +79,8 @@ type NUTS struct {
 	last  path // the path of the last iteration
 
 	// The following fields are the workspace of an iteration: the two end points of the
-	// path, the path itself, the half that is added to it and, for each depth, the right
-	// half of a path with that depth.
+	// path, the path itself, the new half by which the path is doubled and, for each
+	// depth, the right half of a path with that depth.
 	rng         *rand.Rand
 	back, front phase
 	whole, half tree

@@ -360,7 +360,7 @@ func (b *bdf) equal() float64 {
 
 // solveEquation sets z to Z_{i+1} − ψ without noise. The iteration starts from the value
 // extrapolated from past states, because the Jacobian at this value is nearly the same as
-// at the solution. If the iteration fails, it starts again from the current state x. If a
+// at the solution. If the iteration fails, it is restarted from the current state x. If a
 // component changes sign between x and the extrapolated value, the iteration starts from
 // x instead. Otherwise the iteration could converge to a second solution of the equation,
 // in which a concentration, for example, is negative. In Robertson's problem a path with

@@ -354,8 +354,8 @@ func (m *Model) conditionRows() ([]byte, error) {
 	return source.TSV(rows), nil
 }
 
-// The method text() returns the text of the value that the condition gives to an ID, or ""
-// if the condition does not set it.
+// The method text() returns, as text, the value that the condition assigns to an ID, or
+// "" if the condition does not set it.
 func (c *condition) text(id string) string {
 	for _, s := range c.set {
 		if s.id == id {

@@ -209,9 +209,9 @@ func (p *File) newFit(s FitSettings) (*fitting, error) {
 	return f, p.complete(f.theta)
 }
 
-// The method each() calls do(s, i) for i = 0, …, n − 1, with several calls at the same time.
-// When the context `begin` is done, no further call begins. Each goroutine has its own search
-// s, which stops when ctx is done.
+// The method each() calls do(s, i) for i = 0, …, n − 1. Several of these calls run
+// concurrently. When the context `begin` is done, no further call begins. Each goroutine
+// has its own search s, which stops when ctx is done.
 func (f *fitting) each(begin, ctx context.Context, n int, progress func(done, total int), do func(s *search, i int) error) error {
 	_, err := pieces.Each(begin, f.set.Workers, n, progress, func() func(int) error {
 		s, err := f.search(ctx)

@@ -187,7 +187,7 @@ func (g *generator) jump(b *strings.Builder, jumps []equations.Jump) {
 // add these to the slice dtheta. The derivatives with respect to the states are added to
 // the slice whose name is the argument `dx`. The statements return the derivative with
 // respect to t. If the argument `check` is true and a derivative is NaN, the statements
-// add nothing and return NaN.
+// leave both slices unchanged and return NaN.
 func (g *generator) gradient(of []*expr.Node, weight, dx string, check bool) string {
 	inputs, to := []string{expr.Time}, []string{"t"}
 	for i, id := range g.s.states {
@@ -228,7 +228,7 @@ func vector(to string, values []*expr.Node) (list []expr.Assignment) {
 }
 
 // The function matrix() returns an assignment for each entry of a matrix that is not nil.
-// A nil entry stands for an entry that is always zero. The function place() returns the
+// An entry that is always zero is represented by nil. The function place() returns the
 // index of entry (i, j).
 func matrix(to string, rows [][]*expr.Node, place func(i, j int) int) (list []expr.Assignment) {
 	for i, row := range rows {

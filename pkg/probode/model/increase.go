@@ -9,7 +9,7 @@ import (
 )
 
 // A measured increase, such as the number of cases since the last report, is the
-// difference of two values of a formula. The value at the previous measurement is
+// difference between two values of a formula. The value at the previous measurement is
 // subtracted from the value at each measurement. From the value at the first measurement,
 // the value at the start is subtracted. An additional state holds the previous value.
 // This state is constant between measurements, and an event just after each measurement

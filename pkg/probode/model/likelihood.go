@@ -53,7 +53,7 @@ type LikelihoodSettings struct {
 }
 
 // The method mesh() returns a mesh with the given relative tolerance. If the argument
-// `relative` is zero, the mesh has the tolerance in the settings s.
+// `relative` is zero, the tolerance is taken from the settings s.
 func (s *LikelihoodSettings) mesh(relative float64) probode.Mesh {
 	if s.StepSize > 0 {
 		return probode.Through(s.StepSize)

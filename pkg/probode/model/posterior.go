@@ -157,7 +157,7 @@ type place struct {
 }
 
 // A paramSource says how the value of a parameter of a distribution is obtained. The
-// value is either known or equal to one of the expected values.
+// value is either a known constant or one of the expected values.
 type paramSource struct {
 	value float64
 	at    int // position among the expected values; −1 if the value is known
@@ -167,7 +167,8 @@ type paramSource struct {
 // package bayes. The data at finite times form the first experiment, and the data at the
 // steady state form the second. An experiment without data is omitted. The parameters
 // whose indices are in the argument `free` are unknown; theta contains the values of the
-// other parameters. The result `places` contains the place of each row of the experiment.
+// other parameters. For each row of the experiment, the result `places` says where to
+// find the expected value and the parameters of the distribution.
 //
 // If the argument `likelihood` is true, each unknown parameter of a distribution has a
 // column, even if it is a parameter of the model. The value of the parameter can be read

@@ -75,8 +75,8 @@ func (f *fitting) search(ctx context.Context) (*search, error) {
 }
 
 // The method solved() prepares the search for the given mesh, and reports whether the
-// preparation succeeded. The argument x is the point at which the equations are solved
-// first.
+// preparation succeeded. The argument x is the first point at which the equations are
+// solved.
 func (f *search) solved(mesh probode.Mesh, x []float64) bool {
 	p := f.posterior
 	p.Mesh, p.GridAt = mesh, f.linear(x)

@@ -57,9 +57,9 @@ func (l *lowering) fixed(n *expr.Node) bool {
 	return true
 }
 
-// A comparison in the right-hand sides may change at a time that is not known beforehand.
-// The method branches() returns a system with an additional state for each such
-// comparison: see probode.Problem.Hybrid. The result is nil if there is no such
+// The result of a comparison in the right-hand sides may change at a time that is not
+// known beforehand. The method branches() returns a system with an additional state for
+// each such comparison: see probode.Problem.Hybrid. The result is nil if there is no such
 // comparison. Kinks of functions such as max and abs do not count, because f does not
 // jump there. Some comparisons, such as equalities, cannot be replaced by the sign of a
 // continuous function. Such comparisons remain in the right-hand sides.

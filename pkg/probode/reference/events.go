@@ -69,9 +69,10 @@ func (e *integration) jump(what string, t float64, change func(x []float64) erro
 }
 
 // The method locate() reports whether a trigger becomes positive in a step of length H
-// that has converged in row j. If a trigger becomes positive, the method takes a shorter
-// step with the same number of rows. The shorter step ends when a trigger first becomes
-// positive. At the end of the shorter step, the method applies the jump of the event.
+// that has converged in row j of the extrapolation table. If a trigger becomes positive,
+// the method takes a shorter step, for which it computes the same number of rows of the
+// table. The shorter step ends when a trigger first becomes positive. At the end of the
+// shorter step, the method applies the jump of the event.
 func (e *integration) locate(H float64, j int) (bool, error) {
 	if e.triggers == nil {
 		return false, nil

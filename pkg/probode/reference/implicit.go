@@ -60,8 +60,8 @@ func (e *integration) implicitWork(work []float64, n []int) {
 //	y_{i+1} − y_{i−1} = 2h f(tᵢ, yᵢ) + hJ (y_{i+1} − 2yᵢ + y_{i−1})
 //
 // Here J is ∂f/∂x at the beginning of the step. Like the midpoint rule, this rule is
-// symmetric in time, so its error has only even powers of h. With c = 1/h, the increments
-// Δᵢ = y_{i+1} − yᵢ are computed from
+// symmetric in time, so its error has an expansion in even powers of h. With c = 1/h, the
+// increments Δᵢ = y_{i+1} − yᵢ are computed from
 //
 //	Δ₀ = (cI − J)⁻¹ (f(t₀, y₀) + h ∂f/∂t)
 //	Δᵢ = Δ_{i−1} + 2 (cI − J)⁻¹ (f(tᵢ, yᵢ) − cΔ_{i−1})

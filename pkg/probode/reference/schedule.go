@@ -73,8 +73,8 @@ func newIntegration(p *probode.Problem, s Settings, run int, stop *progress.Stop
 	return e
 }
 
-// The method run() integrates over the points of the schedule c. If a function of the
-// problem panics, run() returns the panic as an error.
+// The method run() integrates from the first point of the schedule c to the last. If a
+// function of the problem panics, run() returns the panic as an error.
 func (e *integration) run(c *schedule, out []float64) (err error) {
 	defer func() {
 		if v := recover(); v != nil {

@@ -17,9 +17,9 @@ import (
 // occurs at one of the times, X contains the state before the event, or the state after
 // it if SeenAfter is set.
 //
-// Solve extrapolates the midpoint rule. The basic solution T_{j,1} covers one step H with
-// nⱼ substeps of length h = H/nⱼ. The expansion of the error of T_{j,1} contains only
-// even powers of h, so the scheme
+// Solve extrapolates the midpoint rule. The error of the basic solutions T_{j,1} over one
+// step H, with nⱼ substeps of h = H/nⱼ, has an expansion in even powers of h, so the
+// scheme
 //
 //	T_{j,k+1} = T_{j,k} + (T_{j,k} − T_{j−1,k}) / ((nⱼ/n_{j−k})² − 1)
 //

@@ -106,8 +106,8 @@ func (g *target) set(s *probode.ImplicitStep, theta, scale []float64) error {
 	}
 	// If J is singular, a pivot is usually not zero but a rounding error. Such a pivot is
 	// about 10⁻¹⁶ times as large as the terms from which it is computed, or 10⁻⁸ times if
-	// J is approximated by differences. A pivot is trusted if it is at least 10⁻¹² times
-	// as large as these terms, or 10⁻⁶ times if J is approximated by differences.
+	// J is approximated by differences. A pivot is trusted if its ratio to these terms is
+	// at least 10⁻¹², or at least 10⁻⁶ if J is approximated by differences.
 	least := 1e-12
 	if g.p.FJ == nil {
 		least = 1e-6

@@ -224,7 +224,7 @@ func restore[T any](file string) (T, error) {
 }
 
 // The function store() writes the file, and also writes a file .gitignore, which excludes
-// the folder from git. Errors are shown below the cell, so paths of this machine are
+// the folder from git. Errors are shown below the cell, so file paths on this machine are
 // removed from them.
 func store(file string, data []byte) (err error) {
 	defer func() {

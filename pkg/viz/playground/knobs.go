@@ -43,8 +43,9 @@ const parameter = "p."
 // argument `given`. If this argument contains no value for a control, the control keeps
 // its value from the argument `before`. If its default value or its options have changed,
 // the control has its default value instead. The method returns an error if a value in
-// `given` is not allowed. However, a number outside its range is moved into the range
-// without an error, and a value of a parameter that the model no longer has is ignored.
+// `given` is not allowed. However, a number outside its range is replaced by the nearest
+// number in the range, and a value of a parameter that the model no longer has is
+// ignored.
 func (k knobs) fill(given map[string]any, before knobs) error {
 	for name := range given {
 		if k.named(name) == nil && !strings.HasPrefix(name, parameter) {

@@ -22,14 +22,14 @@ import (
 //go:embed lynx.yaml
 var lynx string
 
-// modelFigure is the figure for a model that the reader writes. The figure shows the
-// solution beside the data, a fit, and a certificate that says whether the error of the
-// solver matters.
+// modelFigure is the figure for a model that the reader enters as text. The figure shows
+// the solution beside the data, a fit, and a certificate that says whether the error of
+// the solver matters.
 type modelFigure struct {
 	*Figure
 	written  string      // the last text without mistakes
 	file     *model.File // read from it
-	problems []Problem   // of the present text
+	problems []Problem   // of the current text
 	theta    []float64   // the values of the parameters
 
 	curves     []curve      // which may belong to earlier values
@@ -193,7 +193,7 @@ func (f *modelFigure) setup() probode.Setup {
 	return s
 }
 
-// The method fit() searches for the maximum of the likelihood, starting from the present
+// The method fit() searches for the maximum of the likelihood, starting from the current
 // values and from nine random points, and moves the sliders to the best point.
 func (f *modelFigure) fit(ctx context.Context) error {
 	ends, err := f.file.Fit(ctx, model.FitSettings{Starts: drawn, From: [][]float64{f.theta}, Seed: 1, Workers: 1,

@@ -17,8 +17,8 @@ import (
 	"github.com/probode/probode/pkg/viz/internal/kde"
 )
 
-// The type `integrated` holds a problem whose ensembles are shown, with the range of step
-// sizes of this problem.
+// A value of the type `integrated` holds a problem whose ensembles are shown, and the
+// range of step sizes for this problem.
 type integrated struct {
 	make            func() *probode.Problem
 	label           string

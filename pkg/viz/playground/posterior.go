@@ -32,8 +32,8 @@ var problems = map[string]sampled{
 		[2]string{"theta1", "theta3"}},
 }
 
-// The type `accurate` is a run in a separate task. The run draws from the posterior
-// computed with an accurate solver.
+// A value of the type `accurate` is a run in a separate task. The run draws from the
+// posterior computed with an accurate solver.
 type accurate struct {
 	*run
 	*task

@@ -14,8 +14,9 @@ import (
 	"github.com/probode/probode/pkg/viz/internal/kde"
 )
 
-// A run draws from a posterior with four chains, whose positions can be shown during the
-// run. The draws of a run are the same as those of sample.Run with the same settings.
+// A run uses four chains to draw from a posterior. The positions of the chains can be
+// shown during the run. The draws of a run are the same as those of sample.Run with the
+// same settings.
 type run struct {
 	posterior *bayes.Posterior
 	settings  mcmc.Settings

@@ -46,7 +46,7 @@ type draws struct {
 	few    *mcmc.Chains // evenly spaced draws at which the equations are solved accurately
 
 	// The weighted draws represent the posterior computed with the setup in the field
-	// `to`. If `shared` is true, `to` is the setup of a step of the ladder (see
+	// `to`. If `shared` is true, `to` is the setup for one of the assessed steps (see
 	// sampling.weighted). Otherwise `to` is the setup of the reference.
 	to     probode.Setup
 	shared bool

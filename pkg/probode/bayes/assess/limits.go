@@ -50,9 +50,10 @@ const (
 	// mass, its sd becomes 2 % smaller.
 	mostMissed = 0.005
 
-	// Between neighbouring steps, α* may differ by a factor of at most alphaSteps.
-	// Between the mode and a draw from the posterior, α* may differ by a factor of at
-	// most alphaTheta. The noise is proportional to the square root of α.
+	// The values of α* at two neighbouring steps may differ by a factor of at most
+	// alphaSteps. The values of α* at the mode and at a draw from the posterior may
+	// differ by a factor of at most alphaTheta. The noise is proportional to the square
+	// root of α.
 	alphaSteps, alphaTheta = 2, 4
 	// If the relative error of a solution is above roughPath, the observed order of
 	// convergence has no meaning. If the relative error is below smallestPath, rounding

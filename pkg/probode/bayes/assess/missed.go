@@ -162,7 +162,7 @@ type unvisited struct {
 // draws were made, and the reference posterior. A mode without draws may shift the mean
 // and the sd of the assessed parameter with index j. Of all such modes, unvisited()
 // returns the one with the largest shift. The shift is computed from the Gaussian
-// approximation at the mode. If all modes contain draws, the shift in the result is zero.
+// approximation at the mode. If all modes contain draws, the returned shift is zero.
 func (s *sampling) unvisited(d *draws, y *standard, j int) unvisited {
 	own, reference := s.empty(d.pair.modes, d.visited, y, j), s.empty(s.modes.reference, d.visitedReference, y, j)
 	if own.size < reference.size {
@@ -188,8 +188,8 @@ func (s *sampling) empty(m *bayes.Modes, visited []float64, y *standard, j int) 
 }
 
 // The method meanless() reports whether the mean and the sd of the assessed parameter
-// with index j are unknown. Both are unknown if a known mode of the accurate posterior
-// contains no draws, but would move the mean or the sd too far.
+// with index j are unknown. Both are unknown if the draws miss a known mode of the
+// accurate posterior that would shift the mean or the sd too much.
 func (y *standard) meanless(s *sampling, j int) bool {
 	return s.empty(s.modes.reference, y.visitedReference, y, j).size > unvisitedSize
 }
@@ -201,9 +201,9 @@ func (s *sampling) moved(from CenterSpread, mass, x float64) float64 {
 	return math.Max(mass*far, math.Log1p(mass*far*far)/2) / s.s.Threshold
 }
 
-// The method unseen() returns the mass that a mode must have for the draws to miss it
-// with a probability of only 5 %. The mass is computed for the draws of the run and for
-// the draws that represent the reference posterior, and the larger value is returned.
+// The method unseen() returns the mass of a mode that the draws would miss with a
+// probability of 5 %. The mass is computed for the draws of the run and for the draws
+// that represent the reference posterior, and the larger value is returned.
 func (s *sampling) unseen(d *draws, y *standard) float64 {
 	least := y.worth
 	for _, k := range s.assessed {

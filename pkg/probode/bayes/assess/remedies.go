@@ -63,8 +63,8 @@ func (a *assessment) tryDelayed() {
 	}
 }
 
-// tryFrozen samples with the steps that an adaptive solver chooses at the mode. These
-// steps are used for every θ, so that the likelihood does not jump.
+// tryFrozen samples the posterior with frozen steps, which an adaptive solver has chosen
+// at the mode. These steps are used for every θ, so that the likelihood does not jump.
 func (a *assessment) tryFrozen() {
 	for i := range a.ladder {
 		if a.out.controlled() && a.runs[i] != nil {
@@ -83,8 +83,8 @@ func (a *assessment) tryOthers() {
 	if c == nil || c.Mode() == nil || fine == nil || math.IsNaN(fine.thousand()) {
 		return
 	}
-	// All solvers that are accurate enough need about the same number of solves for 1000
-	// effective draws.
+	// All solvers that are accurate enough must solve the equations about equally often
+	// for 1000 effective draws.
 	solves := fine.cost() / c.Seconds(a.ladder[a.finest()].setup)
 	dp, equal := probode.RungeKutta{Tableau: probode.DormandPrince}, a.p.WithStepSize(1).Mesh
 	var others []probode.Setup
@@ -231,8 +231,8 @@ func (j *judge) span(inf *Inference) (least, most, size float64) {
 	return least, most, size
 }
 
-// The function unmeasured() returns the remedy of reweighting the draws made at level l.
-// The effect and the cost of this remedy are set to NaN.
+// The function unmeasured() returns a remedy: to reweight the draws made at level l. The
+// effect and the cost of this remedy are set to NaN.
 func unmeasured(l *level) Remedy {
 	nan := math.NaN()
 	return Remedy{Kind: "reweighting", Name: "reweighting, " + l.String(), Bias: nan, BiasSE: nan, Ratio: nan, RatioSE: nan, Seconds: nan}

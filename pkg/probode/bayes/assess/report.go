@@ -344,7 +344,7 @@ func (a *Report) Warnings() (all []string) {
 	return all
 }
 
-// The method controlled() reports whether the rungs of the ladder are tolerances, and not
+// The method controlled() reports whether the ladder consists of tolerances instead of
 // step sizes.
 func (a *Report) controlled() bool { return len(a.Steps) > 0 && a.Steps[0].StepSize == 0 }
 

@@ -105,8 +105,8 @@ func (a *assessment) certify() error {
 		}
 		// Suppose that a mode of the posterior computed with the step is a phantom. A
 		// search for modes of the reference posterior that starts at this phantom ends
-		// far from it. From this distance, the certificate concludes that the reference
-		// posterior has no mode near the phantom.
+		// far from it. Because of this distance, the certificate rules out a mode of the
+		// reference posterior near the phantom.
 		var own [][]float64
 		for _, m := range f.own {
 			own = append(own, m.Theta)

@@ -123,8 +123,8 @@ func (a *assessment) share() error {
 	return a.ctx.Err()
 }
 
-// The method sharing() reports whether weighted draws of the accurate posterior stand in
-// for draws of the posterior of at least one step.
+// The method sharing() reports whether weighted draws of the accurate posterior represent
+// the posterior at one or more of the steps.
 func (a *assessment) sharing() bool {
 	return slices.ContainsFunc(a.runs, func(d *draws) bool { return d != nil && d.shared })
 }

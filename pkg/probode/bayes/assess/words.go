@@ -14,7 +14,7 @@ import (
 
 // This file contains all the sentences that may appear in a report.
 
-// These constants are the sentences of the claims in a report.
+// These constants are the sentences that state the claims in a report.
 const (
 	saidNoReference = "the accurate posterior is not known, because the reference solver fails at the draws: declare jumps of f as events, or choose another solver in Settings.Accurate"
 	saidKHat        = "the accurate posterior is not known, so no verdict is given: k̂ = %.2f for %s is above %.2f, the limit for this number of effective draws; add smaller steps, or use a method of higher order"
@@ -212,8 +212,8 @@ func (a *Report) sayCertificate(b *strings.Builder) {
 	fmt.Fprintf(b, "D is %s.\n\nBy sampling: ", strings.Join(all, ", "))
 }
 
-// sayNext says what is wrong at step i, which is the smallest step that is not known to
-// be small enough.
+// sayNext says what is wrong at step i. This step is the smallest step above a.Largest for
+// which there are results.
 func (a *Report) sayNext(b *strings.Builder, i int) {
 	st := &a.Steps[i]
 	d := st.Deterministic
@@ -424,7 +424,7 @@ func (a *Report) SizeName() string {
 	return map[string]string{"h": "step h", "rtol": "relative tolerance", "atol": "absolute tolerance"}[a.sizeName()]
 }
 
-// The method sized() formats a step size or tolerance of the ladder with its symbol.
+// The method sized() formats a step size or a tolerance together with its symbol.
 func (a *Report) sized(size float64) string { return fmt.Sprintf("%s = %.4g", a.sizeName(), size) }
 
 // sayLargest returns the largest step that is small enough for parameter j. If the

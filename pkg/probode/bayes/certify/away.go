@@ -257,8 +257,8 @@ func (k *look) away(params []int) (shift float64, where probe) {
 		if k.free[i] {
 			continue
 		}
-		// On the natural scale, heavy tails influence the mean more than on the scale of
-		// the scores.
+		// Heavy tails influence the mean more strongly on the natural scale than on the
+		// scale of the scores.
 		note(l.shift(func(t float64) float64 { return quantile(k.params[i].Prior, k.z[i]+t*direction[i]) }, math.Inf(1)), l)
 	}
 	if len(params) > 1 {

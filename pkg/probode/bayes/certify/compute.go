@@ -124,10 +124,10 @@ func (c *Certifier) fill(m *anchor, x *evaluator) error {
 	return nil
 }
 
-// The function suspect() checks a mode at which both setups predict the same data. Either
-// both setups are exact, or both have stepped over the same pulse. The function compares
-// the reference with a solution computed with many equal steps, and returns an error if
-// no parameter affects the expected data.
+// The function suspect() checks a mode at which the two setups give the same predictions.
+// Either both setups are exact, or both have stepped over the same pulse. The function
+// compares the reference with a solution computed with many equal steps, and returns an
+// error if no parameter affects the expected data.
 func suspect(m *anchor) error {
 	m.OwnD = max(m.OwnD, unseen(m.at, ManySteps))
 	for _, o := range m.at.data {

@@ -220,7 +220,8 @@ func bent(e *bayes.Density, a, b []float64, low float64, times int) bool {
 	return true
 }
 
-// A climb on a surface of the type `plane` stays in a plane with the given normal.
+// A `plane` is a Surface on which a climb stays in the plane with the given normal
+// vector.
 type plane struct {
 	*shape.Surface
 	normal []float64

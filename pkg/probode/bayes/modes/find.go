@@ -66,7 +66,7 @@ func find(ctx context.Context, p *bayes.Posterior, s Settings) (*bayes.Modes, er
 	}
 	q.s.Points = max(0, cmp.Or(s.Points, modePoints))
 	if q.free = s.Starts == 0 && s.Points >= 0; s.Starts == 0 {
-		// In few dimensions a search costs little, so more searches are started.
+		// If the dimension is low, a search costs little, so more searches are started.
 		q.s.Starts = max(modeStarts, 300/(d+2))
 	}
 

@@ -274,9 +274,9 @@ func (k *delayed) moveTheta(rng *rand.Rand) {
 }
 
 // The method second() evaluates the second stage at the proposed θ′, where the log prior
-// is lp. The result `ll` is the log likelihood at θ′, or NaN if the solve fails. The result
-// `ratio` is the log acceptance ratio of plain Metropolis. The result `back` is log a(θ′, θ),
-// which is −∞ if the first stage has failed.
+// is lp. The result `ll` is the log likelihood at θ′, or NaN if the equations cannot be
+// solved. The result `ratio` is the log acceptance ratio of plain Metropolis. The result
+// `back` is log a(θ′, θ), which is −∞ if the first stage has failed.
 func (k *delayed) second(lp, logq, first float64) (ll, ratio, back float64) {
 	s := k.state
 	ll, err := s.like(s.thetaNew, s.xi)

@@ -14,8 +14,8 @@ import (
 
 // An estimator computes an unbiased estimate of the likelihood p(Y | θ). An estimator
 // also selects one path at random, with a probability proportional to the weight of the
-// path. The expected values of the data for the chosen path are stored in the density. As
-// the number of paths grows, the distribution of the chosen path tends to p(Z | θ, Y).
+// path. The expected values of the data for the chosen path are stored in the Density e.
+// As the number of paths grows, the distribution of the chosen path tends to p(Z | θ, Y).
 type estimator struct {
 	*state
 	particles  int

@@ -100,7 +100,7 @@ func (s Hamiltonian) Prepare(ctx context.Context, d *bayes.Density, modes func()
 // second as PCNWithinGibbs at h = 0.05, 0.02 and 0.01.
 const littleWider = 1.2
 
-// mostInformed is the largest number of directions of ξ in a Gaussian approximation.
+// mostInformed limits the number of directions of ξ in a Gaussian approximation.
 const mostInformed = 90
 
 // findInformed searches for the Gaussian approximation to the distribution of (θ, v). The

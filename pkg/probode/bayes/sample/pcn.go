@@ -183,8 +183,8 @@ func (k *pcn) moveBoth() {
 }
 
 // The type `tuned` holds a step size that is tuned during the run. The logarithm of the
-// step size is adapted by the method of Robbins and Monro, such that a quarter of the
-// moves are accepted.
+// step size is adapted by the method of Robbins and Monro so that a quarter of the moves
+// are accepted.
 type tuned struct {
 	step float64 // in (0, 1]
 	n    int     // number of moves so far

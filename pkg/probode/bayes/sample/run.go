@@ -287,7 +287,7 @@ func (j *job) visits(chains *mcmc.Chains) []string {
 const mostStrain = 10
 
 // The method strain() checks whether grids that were frozen at one θ are also fine enough
-// for the θ of the draws.
+// at the values of θ in the draws.
 func (j *job) strain(ctx context.Context, chains *mcmc.Chains) ([]string, error) {
 	const draws = 40
 	e := j.bound.Clone()

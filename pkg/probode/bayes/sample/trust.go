@@ -30,9 +30,9 @@ import (
 // the chains, a short run of the sampler finds it.
 
 // The chosen solver is certified only if there are at most mostTrusted parameters,
-// because with d parameters a certificate takes 50 + 20 d solutions at each mode. With
-// more than mostTrusted parameters, the search for modes is also restricted: it does not
-// begin at draws from the prior.
+// because with d parameters a certificate takes 50 + 20 d solutions at each mode. If
+// there are more than mostTrusted parameters, the search for modes is also restricted: it
+// does not begin at draws from the prior.
 const mostTrusted = 15
 
 // The method trust() certifies the solver of the plan. If this solver differs too much

@@ -82,7 +82,7 @@ func (a *Ascent) Step(f Function) {
 		length := a.length(d)
 		a.Gain = rise
 		if rise <= a.Tolerance && length < 0.99*a.Radius || rise <= negligible*a.Tolerance || length == 0 {
-			// Near the maximum, a change in the gradient may consist mainly of errors. A
+			// Near the maximum, a change in the gradient may be mostly numerical error. A
 			// curvature that is estimated from such changes may prevent a further rise.
 			if a.fresh && !a.corrected {
 				break

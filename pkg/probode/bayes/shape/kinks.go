@@ -158,7 +158,7 @@ func (p *Point) Flatten(normal []float64) {
 	}
 }
 
-// The method bend() adds to p the kinks that the data cause in the log density.
+// The method bend() adds to p the kinks in the log density that come from the data.
 func (s *Surface) bend(p *Point) {
 	for i := range s.parts {
 		part := &s.parts[i]

@@ -8,15 +8,15 @@ import (
 )
 
 // The second derivatives at a mode are computed by differences along the principal axes
-// of the posterior, with steps of laplaceStep standard deviations. On a ridge the
-// curvatures differ by many powers of ten, so differences along directions that are not
-// principal axes are too inaccurate. The largest curvature that contributes to a
-// difference determines the error of this difference. The error must be small even in
-// comparison with the smallest curvature. The error has two parts. The truncation error
-// is O(laplaceStep²) times the deviation of the density from a Gaussian. The rounding
-// error of the log density, about 1e-14 |f|, is divided by laplaceStep² = 1e-4.
-// Differences of gradients, if available, are better than differences of values. The
-// computation needs only 2 d gradients instead of d (d + 1) values. In addition, the
+// of the posterior, with steps of laplaceStep standard deviations. On a ridge, the
+// curvatures along the principal axes vary by many powers of ten. Finite differences
+// along any other directions would be too inaccurate there. The largest curvature that
+// contributes to a difference determines the error of this difference. The error must be
+// small even in comparison with the smallest curvature. The error has two parts. The
+// truncation error is O(laplaceStep²) times the deviation of the density from a Gaussian.
+// The rounding error of the log density, about 1e-14 |f|, is divided by laplaceStep² =
+// 1e-4. Differences of gradients, if available, are better than differences of values.
+// The computation needs only 2 d gradients instead of d (d + 1) values. In addition, the
 // rounding error of a gradient is divided by laplaceStep, not by laplaceStep².
 const laplaceStep = 0.01
 
@@ -82,7 +82,7 @@ func (p *Point) Laplace(values func([][]float64) ([]float64, error), gradients f
 // only values are to be used.
 //
 // The columns of w are the principal axes, which are not known in advance. The argument
-// `metric` is a first guess of the second derivatives. At first the columns are the
+// `metric` is an initial guess for the second derivatives. At first the columns are the
 // principal axes of `metric` or, if it is nil, multiples of the unit vectors. Each
 // iteration replaces the columns by the principal axes of the computed Hessian, until f
 // is about ½|z|², where z are the coordinates along these axes.

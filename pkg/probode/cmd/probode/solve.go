@@ -467,8 +467,8 @@ func (s *solution) afterEnd(p *probode.Problem) string {
 // The pattern `repeated` matches the number at the end of the name of a repeated event.
 var repeated = regexp.MustCompile(`_[0-9]+$`)
 
-// The method warned() reports whether a warning about the model says that the given event
-// happens after the last measurement.
+// The method warned() reports whether there is a warning that the given event happens
+// after the last measurement.
 func (s *solution) warned(event string) bool {
 	return slices.ContainsFunc(s.warnings, func(w string) bool { return strings.Contains(w, event+" happens at") })
 }

@@ -91,10 +91,10 @@ func startsAt(from [][]float64, found *bayes.Modes) func(chain int, rng *rand.Ra
 }
 
 // The method best() returns those end points of a fit whose log-likelihoods are within 10
-// of the highest one. The points are converted to parameters of the posterior. An end
-// point that is not an optimum is returned as well, because the search for modes will
-// improve it. End points whose log-likelihoods differ by less than 0.01 are regarded as
-// the same.
+// of the highest one. Each end point is converted to a point at which a search on the
+// posterior can begin. An end point that is not an optimum is returned as well, because
+// the search for modes will improve it. End points whose log-likelihoods differ by less
+// than 0.01 are regarded as the same.
 func (m *model) best(name string) (points [][]float64, err error) {
 	if m.loaded == nil {
 		return nil, errors.New("the file has no meaning without -model, because it contains parameters of a model file")

@@ -301,8 +301,7 @@ func (f *file) ready(l *layout, s *study) error {
 	return nil
 }
 
-// The method begin() brings the files into the form that they must have before the next
-// draw is written.
+// The method begin() prepares the files for writing the next draw.
 func (f *file) begin() error {
 	var err error
 	f.at = -1

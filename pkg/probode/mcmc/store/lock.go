@@ -45,9 +45,9 @@ func lock(path string) (*flock.Flock, error) {
 
 // The function unlock() releases a lock and removes the locked file.
 func unlock(l *flock.Flock) {
-	// Windows does not remove an open file, so there the file is removed after the lock
-	// is released. On other systems the file is removed first, because another process
-	// might lock it as soon as the lock is released.
+	// Windows does not remove an open file, so on Windows the file is removed after the
+	// lock is released. On other systems the file is removed first, because another
+	// process might lock it as soon as the lock is released.
 	if runtime.GOOS == "windows" {
 		defer os.Remove(l.Path())
 	} else {

@@ -64,7 +64,7 @@ func (t *tracer) z(i, j int) float64 {
 }
 
 // The method cell() adds the segments in the cell whose lower left corner is (i, j), with
-// the higher density on their left. A grid point with exactly the density level is
+// the higher density on their left. A grid point whose density equals the level is
 // treated as lying above the level.
 func (t *tracer) cell(i, j int) {
 	sw, se, nw, ne := t.z(i, j), t.z(i+1, j), t.z(i, j+1), t.z(i+1, j+1)

@@ -62,8 +62,8 @@ func lines(d int, pattern string) string  { return strings.Join(each(d, pattern)
 func all(d int, pattern string) string    { return strings.Join(each(d, pattern), " && ") }
 func matrix(d int, pattern string) string { return list(d*d, pattern) }
 
-// The function product() returns code for the components of the product of a matrix with
-// elements a0, a1, … and a vector with elements x0, x1, …
+// The function product() returns code that computes the components of the product of a
+// matrix with elements a0, a1, … and a vector with elements x0, x1, …
 func product(d int, a, x string) string { return products(d, d, 1, a, x) }
 
 // The function transposed() is like product(), but it uses the transpose of the matrix.
@@ -83,8 +83,8 @@ func products(d, row, column int, a, x string) string {
 	return strings.Join(rows, ", ")
 }
 
-// The function largest() returns code for the largest magnitude of the components x0, x1,
-// …
+// The function largest() returns code that computes the largest magnitude of the
+// components x0, x1, …
 func largest(d int, x string) string {
 	if d == 1 {
 		return "math.Abs(" + x + "0)"

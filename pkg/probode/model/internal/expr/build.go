@@ -321,8 +321,8 @@ func xor(a []*Node) *Node {
 	return n
 }
 
-// The map `aliases` lists further names of the functions in `builders`, from MathML, the
-// infix formulas of SBML, and SymPy.
+// The map `aliases` lists the other names that MathML, the infix formulas of SBML, and
+// SymPy use for the functions in `builders`.
 var aliases = map[string]string{
 	"power": "pow", "ceiling": "ceil", "signum": "sign",
 	"arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsec": "asec", "arccsc": "acsc", "arccot": "acot",

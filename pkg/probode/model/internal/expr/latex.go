@@ -27,8 +27,8 @@ func (n *Node) LaTeX(name func(string) string) string {
 	return write(s, n)
 }
 
-// afterSign returns the precedence level that n needs after a sign; an expression that
-// itself begins with a sign is enclosed in brackets.
+// afterSign returns the lowest precedence level at which n needs no brackets after a
+// sign. An expression that itself begins with a sign is enclosed in brackets.
 func afterSign(n *Node) int {
 	for m := n; ; m = m.args[0] {
 		if negative(m) {

@@ -66,8 +66,8 @@ func IsID(s string) bool {
 	return s != "" && isLetter(s[0]) && skip(s, 0, isWord) == len(s)
 }
 
-// The function skip() returns the position of the first character, at or after pos, for
-// which is() is false.
+// The function skip() returns the position of the first character at or after pos for
+// which the function is() returns false.
 func skip(src string, pos int, is func(c byte) bool) int {
 	for pos < len(src) && is(src[pos]) {
 		pos++

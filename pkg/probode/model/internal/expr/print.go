@@ -188,8 +188,8 @@ func (textStyle) layout(n *Node, l *layout) {
 	}
 }
 
-// afterMinus returns the precedence level below which n is written in brackets after a
-// minus sign. With these brackets, two signs are never adjacent.
+// afterMinus returns the lowest precedence level at which n needs no brackets after a
+// minus sign. A negative n is enclosed in brackets, so that two signs are never adjacent.
 func afterMinus(n *Node) int {
 	if negative(n) {
 		return levelAtom

@@ -58,8 +58,8 @@ func (s *File) Table(comment rune) *Table {
 	r.FieldsPerRecord = -1
 	r.Comment = comment
 	if bytes.IndexByte(header, '\t') >= 0 || bytes.IndexByte(header, ',') < 0 {
-		// PEtab does not define quotes in tables. Other programs read the tables with pandas,
-		// which treats quotes as CSV does.
+		// PEtab does not define quotes in tables. Other programs read the tables with
+		// pandas, which follows the CSV rules for quotes.
 		r.Comma = '\t'
 	}
 	total := 0
