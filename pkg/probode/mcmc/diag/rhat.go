@@ -44,9 +44,10 @@ func rank(x [][]float64) rankedDraws {
 func (r rankedDraws) rHat() float64 {
 	plain := rHat(r.scores)
 
-	// The median lies midway between the two middle draws lo and hi, which are equally
-	// far from it. Twice the distance of each draw from the median is computed from both
-	// lo and hi, so that rounding does not give lo and hi different ranks.
+	// The median is the midpoint of the two middle draws lo and hi, so both draws have
+	// the same distance from the median. Twice the distance of each draw from the median
+	// is computed from both lo and hi, so that rounding does not give lo and hi different
+	// ranks.
 	lo, hi := r.sorted[len(r.sorted)/2-1], r.sorted[len(r.sorted)/2]
 	distances := transform(r.halves, func(v float64) float64 { return math.Abs((v - lo) + (v - hi)) })
 	sorted := slices.Concat(distances...)

@@ -107,8 +107,8 @@ func (s *straightLine) fuse() {
 	for _, o := range s.outputs {
 		use(o, 2) // an output is never fused
 	}
-	// The function only() returns the instruction that computes v if its code is c and v
-	// is used only once. Otherwise the function returns nil.
+	// If v is used only once and is computed by an instruction with the code c, the
+	// function only() returns this instruction. Otherwise the function returns nil.
 	only := func(v int32, c code) *instr {
 		if v < first || uses[v-first] != 1 || s.code[v-first].code != c {
 			return nil
@@ -277,7 +277,7 @@ type run struct {
 // code that has the most ready instructions. The run contains all ready instructions with
 // this code, including those that become ready in the meantime, so the runs are few and
 // long. The instructions that are marked in the argument `early` come first; the result
-// `ahead` is the number of runs that they form.
+// `ahead` is the number of runs into which these instructions are grouped.
 func (s *straightLine) schedule(early []bool) (runs []run, ahead int) {
 	first := s.first()
 	n := len(s.code)
