@@ -201,8 +201,8 @@ type Inference struct {
 	// Rung.
 	Solves  int
 	Seconds float64
-	// ESSPerSecond is the smallest bulk effective sample size of any assessed parameter,
-	// divided by Seconds.
+	// ESSPerSecond is the minimum, over the assessed parameters, of the bulk effective
+	// sample size, divided by Seconds.
 	ESSPerSecond float64
 
 	// Replaced is the name of the sampler, if it draws from another posterior (see
