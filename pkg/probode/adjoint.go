@@ -60,7 +60,7 @@ type Gradient struct {
 // relative error of 10⁻¹⁰. Central differences are used for the derivatives of event
 // times, of jumps without JumpPullback, and of Start without StartTheta. If event times
 // depend on θ, ∂f/∂t is computed by central differences. If the noise depends on the
-// Jacobian, the derivatives of the Jacobian are computed by central differences, too.
+// Jacobian, the derivatives of the Jacobian are also computed by central differences.
 // Without FJ, each evaluation of f in a step requires 2d further evaluations of F.
 // Without FTheta, each evaluation of f in a step requires 2p further evaluations of F.
 // The intermediate results of the steps are not stored, so memory is needed only for z
@@ -257,7 +257,8 @@ func (r *reverseRun) step(g *Gradient, i, j int, z, theta, xi []float64) error {
 	scale := s.scale
 	if s.scaling == ScaleLocal {
 		// With ScaleLocal, the noise is added to the result of the step. The derivatives
-		// of the step are evaluated at the result without noise.
+		// of the step are evaluated at the state that the step reaches before the noise
+		// is added.
 		if xi != nil {
 			r.Noise(xi, scale)
 			copy(r.clean, next)

@@ -413,8 +413,8 @@ func (g *Grid) Grows() bool { return len(g.seg) == 0 }
 
 // Place returns the position of grid point i. If no event time depends on θ, the position
 // is the time t[i]. If an event time depends on θ, the position is 0 at the beginning of
-// the segment and 1 at its end. Within a segment, ratios of step lengths that are
-// computed from these positions are exactly the same for all θ.
+// the segment and 1 at its end. Within a segment, step lengths that are computed from
+// these positions have exactly the same ratios for all θ.
 func (g *Grid) Place(i int) float64 {
 	if !g.moving {
 		return g.t[i]

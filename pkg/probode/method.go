@@ -122,12 +122,13 @@ type Runner interface {
 	Runs() bool
 }
 
-// A Recaller is a Stepper, such as that of a multistep method, that can compute its stored
-// values from the states of a path without repeating the steps. Solver.Stepper uses it.
+// A Recaller is a Stepper that can compute its stored values from the states of a path
+// without repeating the steps. The Stepper of a multistep method is an example.
+// Solver.Stepper uses it.
 type Recaller interface {
 	Stepper
-	// Recall sets the stored values to what they would be before step i of the path z.
-	// The argument `from` is the grid point at which the segment begins.
+	// Recall sets the stored values to those that the Stepper would have just before step
+	// i of the path z. The argument `from` is the grid point at which the segment begins.
 	Recall(from, i int, z, theta []float64)
 }
 
@@ -160,6 +161,6 @@ type Implicit interface {
 	Implicit(s *ImplicitStep, i int, x, theta []float64) error
 }
 
-// ErrStarting means that the step is one of the first steps of a multistep method, which
-// are explicit.
+// ErrStarting means that the step is one of the explicit steps with which a multistep
+// method starts.
 var ErrStarting = errors.New("the step is one of the first steps of the method, which are explicit")

@@ -83,8 +83,8 @@ type Problem struct {
 	Events []Event
 
 	// Hybrid, if not nil, is another form of this problem, for a function f that jumps
-	// where a state passes a certain value. The state of Hybrid is the state of this
-	// problem, followed by additional components that select the branch of f. The
+	// when a component of the state crosses a threshold. The state of Hybrid is the state
+	// of this problem, followed by additional components that select the branch of f. The
 	// additional components change only at events with a Trigger, so f is smooth between
 	// events. Adaptive and reference.Accurate solve Hybrid in place of this problem. The
 	// Span and the Theta of Hybrid are ignored.

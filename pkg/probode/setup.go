@@ -30,8 +30,9 @@ type Setup struct {
 // Equal reports whether s and t solve every problem in the same way.
 func (s Setup) Equal(t Setup) bool { return reflect.DeepEqual(s, t) }
 
-// Or returns a copy of s that takes a missing Method or Mesh from t. If the mesh needs no
-// Method, the Method of t is not copied. Alpha and Scaling remain those of s.
+// Or returns a copy of s in which a missing Method or Mesh is replaced by that of t. If
+// the mesh needs no Method, the Method of t is not copied. Alpha and Scaling are always
+// those of s.
 func (s Setup) Or(t Setup) Setup {
 	if s.Mesh == nil {
 		s.Mesh = t.Mesh

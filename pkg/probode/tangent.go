@@ -126,9 +126,9 @@ func (s *Solver) differences(z, dz, theta, dtheta, xi []float64, m int) error {
 	return err
 }
 
-// Differences computes states and their derivatives, as the method Tangents of a Path
-// does. The derivatives are central differences of the function states(), which computes
-// the states for θ and writes them to dst.
+// Differences computes states and their derivatives, like the method Path.Tangents. The
+// derivatives are central differences of the function states(), which computes the states
+// for θ and writes them to dst.
 func Differences(dst, ddst, theta, dtheta []float64, states func(dst, theta []float64) error) error {
 	p := len(theta)
 	at, left := make([]float64, p), make([]float64, len(dst))

@@ -13,12 +13,13 @@ import (
 type Tolerance struct {
 	Relative float64
 	// Absolute has either a single element for all components, or one element for each
-	// component; nil stands for Relative times a typical size of the component. The
-	// typical size is 1/1000 of the largest magnitude that the component has had so far,
-	// but at least 10⁻⁶ of the largest magnitude that any component has had. A component
-	// that never reaches 10⁻⁶ of the largest magnitude, such as a trace substance, needs
-	// its own value of Absolute. If the initial state is zero, the rate of change in the
-	// first step is extrapolated over the whole span to estimate a typical size.
+	// component. If Absolute is nil, the absolute tolerance of a component is Relative
+	// times a typical size of the component. The typical size is 1/1000 of the largest
+	// magnitude that the component has had so far, but at least 10⁻⁶ of the largest
+	// magnitude that any component has had. A component that never reaches 10⁻⁶ of the
+	// largest magnitude, such as a trace substance, needs its own value of Absolute. If
+	// the initial state is zero, the rate of change in the first step is extrapolated
+	// over the whole span to estimate a typical size.
 	Absolute []float64
 }
 

@@ -15,8 +15,8 @@
 //
 // A figure can be drawn in two ways: [PNG] and [SVG] make a static picture with
 // gonum/plot, and [HTML] makes an interactive ECharts chart with go-echarts. The picture
-// and the chart have the same layout, axis limits and colours. The HTML fragment first
-// shows the picture, and replaces the picture with the chart if ECharts can be loaded.
+// and the chart have the same layout, axis limits and colours. The HTML fragment contains
+// the picture; the chart takes the place of the picture if ECharts can be loaded.
 // [Frames] is a figure with a slider. The output depends only on the figure: the same
 // figure gives the same bytes.
 //

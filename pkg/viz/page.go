@@ -77,7 +77,7 @@ func typeface(size float64, bold bool) text.Style {
 
 // The method limits() returns the limits of an axis for data in [lo, hi]: the limits that
 // the user has set, or limits 4 % beyond the data. If the data begin at zero, as counts
-// and densities do, there is no margin at zero.
+// and densities do, the axis begins exactly at zero.
 func (a Axis) limits(lo, hi float64) (float64, float64) {
 	given := a.Min != 0 || a.Max != 0
 	switch {

@@ -67,8 +67,8 @@ func thinned(ps []*page, every int) map[string]string {
 	return names
 }
 
-// Only layers with many paths or points are thinned. Observations and the few contours of
-// a density are not thinned.
+// Only layers with many paths or points are thinned. Observations are not thinned. The
+// contours of a density are not thinned either, because they are few.
 
 func (l Line) every(k int) int {
 	if monotone(l.X) || runs(l.X, l.Y) < 2*k {
@@ -196,8 +196,8 @@ func simplified(x, y []float64, xs, ys scale) (sx, sy []float64) {
 	return sx, sy
 }
 
-// The function distance() returns the distance of the point (x, y) from the segment from
-// 0 to (u, v).
+// The function distance() returns the distance between the point (x, y) and the segment
+// that joins 0 and (u, v).
 func distance(x, y, u, v float64) float64 {
 	n := u*u + v*v
 	f := 0.0

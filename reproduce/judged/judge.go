@@ -69,7 +69,7 @@ type byMethod struct {
 	Enough, SmallD float64
 	Why            string `json:",omitempty"`
 
-	// Elsewhere is the number of other searches for which D at the end point is below the
+	// Elsewhere is the number of other searches that ended at a point with D below the
 	// constant smallD. D at an end point is computed with the tolerance Enough or, if
 	// Enough is zero, with the tolerance SmallD. Ends is the number of other searches
 	// whose end points were examined.

@@ -32,7 +32,7 @@ type solved struct {
 	Alpha       float64 `csv:"alpha"`
 }
 
-// The type `spread` says how well the computed standard deviations agree with the errors,
+// The type `spread` describes how well the computed standard deviations match the errors,
 // at values of θ that were not used for the calibration.
 type spread struct {
 	Square   float64    `csv:"mean_square"` // of the standardised error

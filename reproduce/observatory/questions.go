@@ -173,7 +173,7 @@ type remedy struct {
 	sampler func(p, fine *bayes.Posterior) sample.Sampler
 }
 
-// The function always() returns a function that returns the sampler s for every model.
+// The function always() returns a function whose result is the sampler s for every model.
 func always(s sample.Sampler) func(p, fine *bayes.Posterior) sample.Sampler {
 	return func(_, _ *bayes.Posterior) sample.Sampler { return s }
 }

@@ -27,10 +27,10 @@ func Clip(s string) string {
 	return Printable(s)
 }
 
-// Printable returns s with \ufffd in place of everything that a terminal might not show
-// or might take for a command. Printable replaces control characters, because some of
-// them begin escape sequences. Printable also replaces characters that change the text
-// direction, and bytes that are not UTF-8.
+// Printable returns s with \ufffd in place of every character that is not safe to print
+// on a terminal. Printable replaces control characters, because some of them begin escape
+// sequences. Printable also replaces characters that change the text direction, and bytes
+// that are not UTF-8.
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !IsPrintable(r) {

@@ -154,7 +154,7 @@ func (a *bashforth) Differentiate(dnext []float64, i int, x, next, theta, xi, _ 
 
 // Reverse propagates gradients back through the step. The gradient with respect to a
 // value of f is complete once Reverse has been called for all steps that use this value.
-// Only complete gradients are propagated further.
+// Only then is the gradient propagated to the state and to θ.
 func (a *bashforth) Reverse(to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) error {
 	a.reverse()
 	if a.starting(i) {

@@ -11,9 +11,9 @@ import (
 // The code in this file takes all Adams–Moulton steps of a segment in one call. This code
 // is for problems in at most three dimensions, or four if the steps are linearised at the
 // current state. For such small problems, the arithmetic of a step takes only a few
-// nanoseconds, and passing vectors to functions would take longer than the arithmetic. In
-// at most three dimensions, the loops therefore keep all numbers in local variables
-// between two calls of FJ. These loops perform the same operations as the code in
+// nanoseconds, and passing vectors to functions would take longer than the arithmetic.
+// For at most three dimensions, the loops therefore keep all numbers in local variables
+// from one call of FJ to the next. These loops perform the same operations as the code in
 // moulton.go, in the same order, so the paths are bitwise identical.
 
 // Runs reports whether Run can be used. The grid must be uniform, the problem must have

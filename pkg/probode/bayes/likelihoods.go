@@ -291,8 +291,8 @@ type Description struct {
 type OwnNumber struct {
 	Name string
 	// Spread is 1 if a larger number means larger measurement errors, −1 if it means
-	// smaller errors, and 0 otherwise. If Spread is not 0 and the number is unknown, its
-	// estimate can absorb the solver's error.
+	// smaller errors, and 0 otherwise. If Spread is not 0 and the number is estimated,
+	// the estimate can absorb part of the solver's error.
 	Spread float64
 	Whole  bool // a known value must be a whole number
 }

@@ -60,9 +60,9 @@ type Modes struct {
 	// Solved is the number of these draws at which the density was positive.
 	Tried, Solved int
 
-	// Work is the cost of the search: the number of steps of the solvers, divided by the
-	// number of steps in one solution of all equations. Seconds is the duration of the
-	// search.
+	// Work is the cost of the search in solves: the number of all solver steps, divided
+	// by the number of steps that are needed to solve all equations once. Seconds is the
+	// duration of the search.
 	Work, Seconds float64
 }
 
@@ -82,11 +82,11 @@ func (m *Modes) Thetas(least float64) (out [][]float64) {
 	return out
 }
 
-// Missed describes in words which modes the search may have missed. If there are several
-// modes, the text gives the number of those that only one search found. A mode is found
-// reliably only if enough of the searches end at this mode; the text gives the required
-// fraction. If the equations could be solved at fewer than half of the draws from the
-// prior, the text says so.
+// Missed returns a text that says which modes the search may have missed. If there are
+// several modes, the text gives the number of those that only one search found. A mode is
+// found reliably only if a sufficient fraction of the searches ends in it; the text gives
+// the required fraction. If the equations could be solved at fewer than half of the draws
+// from the prior, the text says so.
 func (m *Modes) Missed() string {
 	out := fmt.Sprintf("%d searches found %d modes; the number of modes found only once is %d", m.Searches, len(m.Modes), m.Once)
 	if len(m.Modes) == 1 {

@@ -254,9 +254,9 @@ func (x *Experiment) param(k int) string {
 	return x.Problem.ParamName(k)
 }
 
-// Describe returns a description of the model as key–value pairs. Two runs with different
-// descriptions have different models. Two models with the same description can differ in
-// their functions, such as Problem.F.
+// Describe returns a description of the model as key–value pairs. If two runs have
+// different descriptions, their models are different. Two models with the same
+// description can differ in their functions, such as Problem.F.
 func (p *Posterior) Describe() [][2]string {
 	step := p.Mesh.String()
 	if h, ok := p.Mesh.(probode.Uniform); ok {

@@ -19,8 +19,8 @@ import (
 // Run finds α* for the problem p and the method m. If the indicator or the classical
 // solution fails, or if ctx is done, Run returns an error that wraps the cause.
 //
-// Run takes less time than the computation of ten ensembles of Settings.Paths paths. Up
-// to half a gigabyte of standard normal numbers are drawn once and kept in memory; any
+// Run takes less time than computing ten ensembles with Settings.Paths paths each. Up to
+// half a gigabyte of standard normal numbers are drawn once and kept in memory; any
 // further numbers are drawn again whenever they are needed. A tenth of the paths, at most
 // 100, is used to find the neighbourhood of α*; all paths are then computed at about four
 // values of α in this neighbourhood.

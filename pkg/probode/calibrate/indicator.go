@@ -21,9 +21,9 @@ type Errors struct {
 	Accuracy []float64
 }
 
-// Richardson is an Indicator that needs no accurate solution. Richardson estimates the
-// error by a multiple of the difference between the solution and a second solution, which
-// the same method computes with every step halved,
+// Richardson is an Indicator that needs no accurate solution. Richardson solves the
+// equations a second time, with every step halved, and estimates the error from the
+// difference between the two solutions,
 //
 //	E = (Z_h − Z_{h/2}) 2^q / (2^q − 1),
 //

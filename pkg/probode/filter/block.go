@@ -69,8 +69,7 @@ func (b *block) measure(unit float64) {
 }
 
 // The method level() returns the factor by which coordinate j must be multiplied to give
-// a component of the state. The coordinates refer to steps whose length is the argument
-// `unit`.
+// a component of the state. The coordinates are scaled for steps of length `unit`.
 func (b *block) level(j int, unit float64) float64 {
 	if j < b.w {
 		return 1

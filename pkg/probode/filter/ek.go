@@ -96,9 +96,9 @@ func (m EK) order() int {
 	return 1
 }
 
-// Noise returns the number of normal variates in a step, and the power of the step size
-// with which the noise scales. A step has q+1 variates for each component of the process,
-// and the power is q + ½.
+// Noise returns the number of normal variates in a step, and the exponent of the step
+// size in the scale of the noise. A step has q+1 variates for each component of the
+// process, and the exponent is q + ½.
 func (m EK) Noise(d int) probode.Noise {
 	return probode.Noise{Normals: (m.Q + 1) * d / m.order(), Exponent: float64(m.Q) + 0.5}
 }

@@ -129,8 +129,8 @@ func (s *taylor) at(z []float64, h, t float64, x, theta []float64) error {
 
 // The method try() computes the coordinates by interpolation on an interval of length
 // tau. The errors of the coordinates are estimated from the last two coefficients of the
-// Chebyshev expansion of f. The method returns an estimate of the relative error that
-// these errors cause in a step of length h.
+// Chebyshev expansion of f. The method returns the resulting estimate for the relative
+// error of a step of length h.
 func (s *taylor) try(c *chebyshev, tau, h, t float64, x, theta []float64) float64 {
 	d := len(x)
 	clear(s.z)

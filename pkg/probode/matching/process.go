@@ -81,8 +81,8 @@ func GaussianProcess(m bayes.Model, s Settings) (*bayes.Posterior, error) {
 	}
 
 	// The additional points between the observation times are added to the data as rows
-	// of missing values. For each component of the state there is one additional column
-	// of zeros, which are the observed values of the residuals.
+	// of missing values. For each component of the state, one additional column holds the
+	// observed values of the residuals, which are all zero.
 	data := &bayes.Data{Time: x.Data.Time}
 	count := 0
 	for i, t := range x.Data.T {

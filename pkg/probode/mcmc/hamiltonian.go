@@ -30,10 +30,10 @@ import (
 // The last point is accepted with probability min(1, e^−ΔH). A rotation preserves ½zᵀz +
 // ½pᵀp, so only φ contributes to the error in H. Coordinates in which φ is constant
 // therefore do not reduce the acceptance rate [Beskos, Pinski, Sanz-Serna & Stuart 2011;
-// Shahbaba et al. 2014]. Each path turns (z, p) by about a right angle, because
-// successive draws are then least correlated. If the target is close to its Gaussian
-// approximation, a path of one step is enough. A nearly independent draw then requires
-// one evaluation of the gradient, whereas NUTS requires seven or more.
+// Shahbaba et al. 2014]. Each path rotates (z, p) by about 90°, because successive draws
+// are then least correlated. If the target is close to its Gaussian approximation, a path
+// of one step is enough. A nearly independent draw then requires one evaluation of the
+// gradient, whereas NUTS requires seven or more.
 //
 // Without the updates of p by ∇φ, the path is a rotation, which needs no gradient. Such a
 // rotation is a preconditioned Crank–Nicolson move about the approximation [Rudolf &
@@ -109,7 +109,7 @@ func (t *tuning) update(accept, longest float64) {
 	t.mean += 2 / (t.n + 1) * (t.log - t.mean)
 }
 
-// The method leaps() returns the number of steps for which a path is most efficient. This
+// The method leaps() returns the number of steps that makes a path most efficient. This
 // number lies between the argument `fewest` and the constant `mostLeaps`. The standard
 // deviation σ of ΔH is proportional to the square of the step length, and the mean
 // acceptance probability a is erfc(σ/√8) [Beskos, Pillai, Roberts, Sanz-Serna & Stuart

@@ -32,16 +32,17 @@ import (
 // The proposal is tuned only during the burn-in. The estimates m and C are computed from
 // windows of iterations. If one window ends at iteration n, the next ends at iteration
 // 1.2 n. An estimate uses only the last two windows, because the chain may begin far from
-// the bulk of the target. The covariance of a few correlated positions is a poor
-// estimate. To improve this estimate, C is shrunk towards the previous estimate of the
-// shape. The previous estimate counts as much as d(d+1)/2 positions or, if Cov was given,
-// as d²(d+1)/2 positions. Stochastic approximation [Andrieu & Thoms 2008] tunes the sizes
-// s, sₖ and b. The target acceptance rates are 0.234 for s (0.44 in one dimension), 0.44
-// for sₖ and 0.3 for b. Each of the three moves is chosen with a probability of at least
-// 0.15. The remaining probability of 0.55 is divided among the moves in proportion to
-// their mean squared jump distances, measured in the metric C⁻¹. A rejected proposal
-// counts as a jump of length zero. After the burn-in the proposal does not change, so the
-// draws are those of an ordinary Markov chain. Without burn-in nothing is learned.
+// the bulk of the target. The covariance of a few correlated positions is a poor estimate
+// of the covariance of the target. To improve this estimate, C is shrunk towards the
+// previous estimate of the shape. The previous estimate has the weight of d(d+1)/2
+// positions or, if Cov was given, of d²(d+1)/2 positions. Stochastic approximation
+// [Andrieu & Thoms 2008] tunes the sizes s, sₖ and b. The target acceptance rates are
+// 0.234 for s (0.44 in one dimension), 0.44 for sₖ and 0.3 for b. Each of the three moves
+// is chosen with a probability of at least 0.15. The remaining probability of 0.55 is
+// divided among the moves in proportion to their mean squared jump distances, measured in
+// the metric C⁻¹. A rejected proposal counts as a jump of length zero. After the burn-in
+// the proposal does not change, so the draws are those of an ordinary Markov chain.
+// Without burn-in nothing is learned.
 //
 // How long the burn-in must be depends on what is known about the target beforehand. If
 // Cov is approximately c times the covariance of the target, with c ≥ 1, 1000 iterations

@@ -358,13 +358,13 @@ func (b *bdf) equal() float64 {
 	return 1 / sum
 }
 
-// solveEquation sets z to Z_{i+1} − ψ without noise. The iteration starts from the value
-// extrapolated from past states, because the Jacobian at this value is nearly the same as
-// at the solution. If the iteration fails, it is restarted from the current state x. If a
-// component changes sign between x and the extrapolated value, the iteration starts from
-// x instead. Otherwise the iteration could converge to a second solution of the equation,
-// in which a concentration, for example, is negative. In Robertson's problem a path with
-// a negative concentration diverges.
+// solveEquation computes Z_{i+1} − ψ for a step without noise, and stores the result in
+// z. The iteration starts from the value extrapolated from past states, because the
+// Jacobian at this value is nearly the same as at the solution. If the iteration fails,
+// it starts again from the current state x. If a component changes sign between x and the
+// extrapolated value, the iteration starts from x instead. Otherwise the iteration could
+// converge to a second solution of the equation, in which a concentration, for example,
+// is negative. In Robertson's problem a path with a negative concentration diverges.
 func (b *bdf) solveEquation(i int, x, theta []float64) error {
 	b.from = b.forecast(b.ahead, i, b.k+1)
 	same := true

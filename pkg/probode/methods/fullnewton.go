@@ -178,7 +178,7 @@ func (e *fullNewton) tangent(s *implicit, sys *tangent) error {
 // The method settle() makes a few undamped updates of z, beginning with the update s.u.
 // The method keeps these updates only if they converge. Newton's method calls settle()
 // before it treats a tiny update as a rounding error. Close to a jump of f, even a
-// necessary update can be as small as a rounding error. Updates that are nothing but
+// necessary update can be as small as a rounding error. Updates that consist only of
 // rounding errors do not converge, so settle() discards them.
 func (s *implicit) settle(z []float64, sys system, full *fullNewton) {
 	if sys != system(&s.eq) {

@@ -113,7 +113,7 @@ func (s *implicit) iterate(z []float64, sys system) error {
 }
 
 // The method cross() solves the equations of the stages of a step from x. The iteration
-// begins at z = 0, and accepts updates that are larger than the updates before them. If f
+// begins at z = 0, and accepts an update even if it is larger than the previous one. If f
 // jumps when a component of the state passes a threshold, the equations may have a
 // solution beyond the threshold. The update grows when a stage crosses the threshold, so
 // damped iterations never reach this solution. The error of a step across a jump is as

@@ -193,7 +193,7 @@ func (s *randomStep) Step(dst []float64, i int, x, theta, xi, scale []float64) e
 	return s.inner.Step(dst, i, x, s.with(theta, c), nil, nil)
 }
 
-// A randomEstimator is a randomStep around a method that estimates its error.
+// A randomEstimator is a randomStep for a method that estimates its error.
 type randomEstimator struct {
 	*randomStep
 	errs probode.Estimator

@@ -131,8 +131,9 @@ func (r *modelReader) checkFixed(m *Model) {
 	}
 }
 
-// setByEvents turns each parameter that an event sets into a state. The state starts at
-// the value of the parameter, and the time derivative of the state is zero.
+// setByEvents turns parameters into states: every parameter whose value is set by an
+// event becomes a state. This state starts at the value of the parameter, and its time
+// derivative is zero.
 func (r *modelReader) setByEvents(p *File, m *Model) {
 	for _, e := range m.Events {
 		for _, j := range e.Jumps {

@@ -115,8 +115,8 @@ func (p *File) checkIDs() error {
 	return nil
 }
 
-// WriteSimulations takes the simulated value of each measurement from v, and writes these
-// values into the folder that WritePEtab has created. There is a separate PEtab table of
+// WriteSimulations writes the simulated values of the measurements, which are taken from
+// v, to the folder that WritePEtab has created. There is a separate PEtab table of
 // simulations for each model. The argument v must be an Evaluation of p.
 func (p *File) WriteSimulations(dir string, v *Evaluation) error {
 	list, err := p.Instances()

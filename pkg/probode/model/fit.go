@@ -92,9 +92,10 @@ func (o *Optimum) value() float64 { return o.LogLikelihood + o.LogPrior }
 // at any of these points, more points are drawn, up to a total of 25. During a search the
 // log-likelihood is taken to be −∞ wherever it cannot be computed.
 //
-// If ctx is done, Fit returns the results obtained so far and the error of ctx. If a
-// search is stopped, its result is the last point that it reached, with the likelihood at
-// this point. If no point was reached, the field Err of the Optimum is the error of ctx.
+// If ctx is done, Fit returns the results so far and the error of ctx. If a search is
+// stopped, its result is the last point that it reached, with the likelihood at this
+// point. If ctx is done before a search has reached any point, the field Err of its
+// Optimum is the error of ctx.
 //
 // Source for Fisher scoring: Osborne (1992), International Statistical Review 60, 99.
 func (p *File) Fit(ctx context.Context, s FitSettings) ([]Optimum, error) {

@@ -15,10 +15,10 @@ type Instance struct {
 	Condition        string
 	preequilibration string // "" if there is none
 
-	// The field `pre` is nil or a system for the preequilibration. The system for the
-	// preequilibration runs from its initial values to its steady state before the main
-	// system starts. The preequilibration does not depend on time and has no events.
-	// Instances with the same preequilibration share one pointer.
+	// The field `pre` is the system for the preequilibration, or nil if there is none.
+	// The system for the preequilibration runs from its initial values to its steady
+	// state before the main system starts. The preequilibration does not depend on time
+	// and has no events. Instances with the same preequilibration share one pointer.
 	pre *system
 	system
 	hybrid *system // see branches; nil if it would equal system
@@ -63,8 +63,8 @@ type row struct {
 	index int // index of the measurement in the data of the model
 }
 
-// The type `increase` holds a formula for which a measurement is the increase of its
-// value since the previous measurement.
+// The type `increase` holds a formula. A measurement is the increase of the value of this
+// formula since the previous measurement.
 type increase struct {
 	state   string // the state that holds the value at the previous measurement
 	formula *expr.Node

@@ -78,7 +78,7 @@ func (ix *index) lower(c, pre *condition) *lowering {
 }
 
 // sameSizes reports an error if the size of a compartment changes after preequilibration.
-// No specification defines whether such a change preserves the amounts or the
+// No specification says which of the two such a change preserves, the amounts or the
 // concentrations.
 func (ix *index) sameSizes(pre, c *condition) {
 	sizes := map[string]*expr.Node{}

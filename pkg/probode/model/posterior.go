@@ -255,9 +255,9 @@ func (w *writer) add(name string, c column, errors bayes.Likelihood) {
 	}
 }
 
-// The method rows() adds the measurements to the data, and returns a place for each row.
-// If several rows at the same time have the same formula, each of them gets a column of
-// its own.
+// The method rows() adds the measurements to the data, and returns a value of type
+// `place` for each row. If several rows at the same time have the same formula, each of
+// them gets a column of its own.
 func (w *writer) rows(rows []row) []place {
 	data := w.x.Data
 	at := make([][2]int, len(rows)) // indices of the time and of the column

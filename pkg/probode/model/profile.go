@@ -335,7 +335,7 @@ func (f *search) side(from []float64, k int, sign, threshold, below float64) sid
 // The drop is the maximum of the log-likelihood minus its value on the profile. The
 // method crossing() returns the value of coordinate k at which the drop is equal to the
 // threshold goal². The result lies between the values of the coordinate at the points
-// `inside` and `outside`. The method adds the points that it computes to s. The square
+// `inside` and `outside`. Every point that the method computes is added to s. The square
 // root of the drop is interpolated, because it is linear for a Gaussian likelihood. For
 // other likelihoods a single interpolation can be inaccurate, for example where the drop
 // levels off just below the threshold. The bracket is reduced until the log-likelihood at

@@ -25,8 +25,9 @@ type modelReader struct {
 //
 //	CL = exp(location + scale × z),   z ~ N(0, 1).
 //
-// If there are few data for each condition, the scores are nearly independent of the
-// scale, so the posterior has no funnel [Papaspiliopoulos, Roberts & Sköld 2007].
+// If there are few data for each condition, the scores and the scale are nearly
+// independent in the posterior, which therefore has no funnel [Papaspiliopoulos, Roberts
+// & Sköld 2007].
 type layered struct {
 	Parameter
 	each    bool       // each condition has its own value

@@ -131,8 +131,8 @@ func RigidBody() *probode.Problem {
 
 // RestrictedThreeBody returns the equations for the motion of a massless satellite on
 // Arenstorf's periodic orbit, in the plane in which the earth and the moon move. In
-// coordinates that rotate with the earth and the moon, the earth, of mass 1 − μ, is at
-// (−μ, 0), and the moon, of mass μ, is at (1 − μ, 0):
+// coordinates that rotate with the earth and the moon, the earth (mass 1 − μ) is at
+// (−μ, 0), and the moon (mass μ) is at (1 − μ, 0):
 //
 //	x″ = x + 2y′ − (1 − μ)(x + μ)/D₁ − μ (x − 1 + μ)/D₂
 //	y″ = y − 2x′ − (1 − μ) y/D₁ − μ y/D₂

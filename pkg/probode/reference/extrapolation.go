@@ -92,7 +92,7 @@ func (e *integration) distance(j int, H, part float64) float64 {
 // The method size() returns the number by which an error of component k is divided to
 // give its relative error. This number is usually x, the absolute value of the component.
 // If there is no absolute tolerance, the number has a positive lower limit, unless all
-// states are zero. The argument `largest` is the largest absolute value of all
+// states are zero. The argument `largest` is the maximum of the absolute values of the
 // components.
 func (e *integration) size(k int, x, largest float64) float64 {
 	if e.set.Absolute == nil {

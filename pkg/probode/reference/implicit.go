@@ -106,13 +106,13 @@ func (r *rule) solve(e *integration, dst []float64, H float64, n int) bool {
 // The method plausible() makes a further check of a step H that the extrapolation scheme
 // has accepted as converged. If f is not smooth, rows may agree on a wrong result by
 // chance. To detect such a result, the method interpolates between the two ends of the
-// step by a cubic polynomial that matches the states and the slopes f there. In the
-// middle of the step, the slope of the polynomial is compared with f. The matrix (I/H −
-// J)⁻¹ is applied to the difference between the two slopes, to damp stiff components. The
-// cubic is not accurate, so a difference of up to half of the largest slope is accepted.
-// At an equilibrium all slopes consist of rounding errors, so their differences are as
-// large as the slopes themselves. However, these differences change the state by less
-// than the rounding error of the state.
+// step. The interpolant is the cubic polynomial that has the computed states and the
+// slopes f at both ends. In the middle of the step, the slope of the polynomial is
+// compared with f. The matrix (I/H − J)⁻¹ is applied to the difference between the two
+// slopes, to damp stiff components. The cubic is not accurate, so a difference of up to
+// half of the largest slope is accepted. At an equilibrium all slopes consist of rounding
+// errors, so their differences are as large as the slopes themselves. However, these
+// differences change the state by less than the rounding error of the state.
 func (r *rule) plausible(e *integration, H float64) bool {
 	if !r.lu.Factorize(1/H, r.jac) {
 		return false

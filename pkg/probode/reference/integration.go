@@ -153,10 +153,10 @@ func (e *integration) eval(f, dx []float64, dt float64) {
 const epsilon = 0x1p-52
 
 // Suppose that a component has been zero so far, and that the length of a step is at most
-// `shortest` units in the last place of t. Such a step accepts any increment of this
-// component. The error of such an increment cannot be judged: the component has no size
-// with which the error could be compared, and the time of a kink or jump of f is not
-// known more accurately.
+// `shortest` units in the last place of t. With such a step, any increment of this
+// component is accepted. The error of such an increment cannot be judged. The component
+// has no size with which the error could be compared, and the time of a kink or jump of f
+// is not known more accurately than the length of the step.
 const shortest = 16
 
 // The method leaves() reports whether two conditions hold: component k has been zero so

@@ -38,13 +38,13 @@ import (
 // the difference between the results includes the effect of rounding errors. Error is ten
 // times the difference between the two results (thirty times if the problem is stiff). At
 // a single time, the difference may be small by chance. The estimate at each time
-// therefore uses the largest difference over a period that ends at this time. The period
-// covers at least the last fifth of the time since t₀, and contains at least three of the
-// times at which the results are compared. In addition, let r be the largest relative
-// difference in any component. If the relative difference in a component is below 0.3 r,
-// it is replaced by 0.3 r. Therefore Error is usually far larger than the true error,
-// even for problems that amplify errors. If no digit of X is correct, Error is larger
-// than X itself. At t₀ Error is zero.
+// therefore uses the largest difference over a period that ends at this time. The length
+// of the period is at least a fifth of the time since t₀, and the period contains at
+// least three of the times at which the results are compared. In addition, let r be the
+// largest relative difference in any component. A relative difference below 0.3 r is
+// replaced by 0.3 r. Therefore Error is usually far larger than the true error, even for
+// problems that amplify errors. If no digit of X is correct, Error is larger than X
+// itself. At t₀ Error is zero.
 //
 // Error is not a rigorous bound. A solver knows f only at the points at which it has
 // evaluated f. A pulse that begins and ends between two evaluations of f affects neither

@@ -140,8 +140,8 @@ type drawer struct {
 	z, xi   []float64
 }
 
-// The method drawers() returns a drawer for each worker, but never more than one for each
-// block of paths.
+// The method drawers() returns one drawer for each worker. There are at most as many
+// workers as blocks of paths.
 func (m Exact) drawers(ctx context.Context, p *probode.Problem, s Settings, blocks int) ([]*drawer, error) {
 	g, err := probode.Setup{Method: m.Method, Mesh: s.Mesh}.Grid(ctx, p, nil, nil)
 	if err != nil {

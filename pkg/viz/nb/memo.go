@@ -55,9 +55,10 @@ func init() {
 //
 // The argument `compute` must be a function literal or a declared function of the
 // notebook. Memo panics at once if `compute` is a method value such as m.Run, or an
-// instance of a generic function. The source code of a method does not reveal the
-// receiver, and that of a generic function does not reveal the type arguments. Instead of
-// m.Run, write func() … { return m.Run() }, and include m in the inputs.
+// instance of a generic function. The source code of a method does not show the value of
+// the receiver, and the source code of a generic function does not show the type
+// arguments. Instead of m.Run, write func() … { return m.Run() }, with m among the
+// inputs.
 //
 // The type T must be plain data or a figure, so that encoding/gob can store it without
 // loss. T must not contain functions or unexported fields. If T is a type that is not

@@ -75,7 +75,7 @@ func (b *bar) end() {
 	b.over = true
 }
 
-// closeBars removes the bars of computations that have ended before they were complete.
+// closeBars removes the bars of computations that ended early.
 func closeBars() {
 	bars.Lock()
 	defer bars.Unlock()

@@ -29,8 +29,8 @@ type calibration struct {
 }
 
 // The type `comparison` holds the error and the standard deviation of the first component
-// over time. It also holds the fractions of errors, in all components, that are within
-// one and within two standard deviations.
+// over time. The type also holds, for all components together, the fraction of errors
+// within one standard deviation and the fraction within two.
 type comparison struct {
 	alpha     float64
 	error, sd []float64

@@ -88,8 +88,8 @@ func (f *Figure) Set(values map[string]any) error {
 	return nil
 }
 
-// Advance continues the computation for about the given time, and returns the results so
-// far.
+// Advance continues the computation for approximately the time `budget`, and returns the
+// results so far.
 func (f *Figure) Advance(budget time.Duration) View {
 	v := View{Charts: []Chart{}, Says: []string{}, Progress: 0.5, Numbers: map[string]float64{}}
 	v.Done = f.content.advance(budget)

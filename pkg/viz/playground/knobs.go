@@ -173,5 +173,5 @@ func methodChoice(value string, names ...string) Control {
 	return c
 }
 
-// The method method() returns the numerical method that is selected in the controls.
+// The method method() returns the probode.Method that is selected in the controls.
 func (k knobs) method() probode.Method { return solvers[k.text("method")].method }

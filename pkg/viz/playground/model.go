@@ -121,7 +121,8 @@ var (
 	column = regexp.MustCompile(`^(\w+): column (\d+): `)
 )
 
-// The function problem() extracts the message and the position in the text from an error.
+// The function problem() converts an error into a Problem, which holds the message and
+// the position in the text.
 func problem(text string, err error) Problem {
 	m := place.FindStringSubmatch(err.Error())
 	if m == nil {

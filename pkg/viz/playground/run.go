@@ -98,8 +98,8 @@ func (c *chain) Step(rng *rand.Rand) {
 	c.run.pause()
 }
 
-// The method iterations() returns two numbers of iterations of a chain: the number that
-// every chain has completed so far, and the number in the whole run.
+// The method iterations() returns two numbers: how many iterations every chain has
+// completed so far, and how many iterations a chain has in the whole run.
 func (r *run) iterations() (done, total int) {
 	s := r.settings
 	total = s.BurnIn + s.Draws*s.Thin

@@ -177,7 +177,7 @@ func (a *assessment) claimReference(r *rows, j *judge) {
 }
 
 // claimModes adds warnings about modes at step i: about phantoms, about missed modes,
-// about modes with too few draws, and about modes that the search may have missed.
+// about modes with too few draws, and about modes that the search may not have found.
 func (a *assessment) claimModes(r *rows, j *judge, i int) {
 	st, f := &a.out.Steps[i], &a.modes.steps[i]
 	for _, m := range st.Modes {

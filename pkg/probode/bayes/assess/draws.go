@@ -69,11 +69,11 @@ type draws struct {
 	// if the posterior is not divided into parts.
 	modeOf, modeOfFew [][]int
 
-	// The chains are divided into stretches of equal length, and the field `few` holds
-	// the last draw of each stretch. The fields `center` and `log` hold the contribution
-	// of each stretch to the errors of the centre and of the log spread. The fields
-	// `center` and `log` are indexed by measure, quantity, chain, and position of the
-	// draw in `few`. See estimate.Measure.Stretches.
+	// The chains are divided into parts of equal length, and the field `few` holds the
+	// last draw of each part. The fields `center` and `log` hold the contribution of each
+	// part to the errors of the centre and of the log spread. The fields `center` and
+	// `log` are indexed by measure, quantity, chain, and position of the draw in `few`.
+	// See estimate.Measure.Stretches.
 	center, log [measures][][][]float64
 }
 

@@ -69,8 +69,8 @@ func (a *assessment) interim() error {
 	}
 }
 
-// The method trusted() returns the deterministic runs of the ladder, from the smallest
-// step to the largest.
+// The method trusted() returns the deterministic runs of the ladder in order of
+// increasing step size.
 func (a *assessment) trusted() (all []*draws) {
 	for i := a.finest(); i >= 0; i-- {
 		if a.runs[i] != nil {

@@ -16,9 +16,9 @@ import (
 // posterior computed with each step is searched for modes again, starting from the modes
 // of the reference posterior. If this search leads from a mode of the reference posterior
 // to a mode of the posterior computed with the step, the two modes are counterparts. A
-// mode of the posterior computed with the step is called a phantom if its counterparts
-// have less than a tenth of its mass. A mode of the reference posterior is called missed
-// if its counterpart has less than a tenth of its mass.
+// mode of the posterior computed with the step is called a phantom if its counterparts in
+// the reference posterior have less than a tenth of its mass. A mode of the reference
+// posterior is called missed if its counterpart has less than a tenth of its mass.
 
 // The type `found` holds the modes that the posterior has at each step, and the modes of
 // the reference posterior.

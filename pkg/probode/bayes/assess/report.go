@@ -202,8 +202,8 @@ type Inference struct {
 	// Rung.
 	Solves  int
 	Seconds float64
-	// ESSPerSecond is the smallest bulk effective sample size of any assessed parameter,
-	// divided by Seconds.
+	// ESSPerSecond is the minimum, over the assessed parameters, of the bulk effective
+	// sample size, divided by Seconds.
 	ESSPerSecond float64
 
 	// If the sampler replaces the given posterior by another one (see sample.Replacer),

@@ -60,9 +60,9 @@ func Run(ctx context.Context, p *bayes.Posterior, s Settings) (*Report, error) {
 	return a.out, cmp.Or(err, ctx.Err())
 }
 
-// The method run() carries out all parts of the assessment. Each part that deals with all
-// steps begins with the smallest step, because the weighted draws of that step usually
-// represent the accurate posterior.
+// The method run() carries out all parts of the assessment. If a part of the assessment
+// deals with all steps, this part begins with the smallest step, because the weighted
+// draws of that step usually represent the accurate posterior.
 func (a *assessment) run(w *work, pl *plan, begin time.Time) error {
 	found, err := findModes(w, pl)
 	if err != nil {

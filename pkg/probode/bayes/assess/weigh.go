@@ -120,8 +120,8 @@ func normalised(log [][]float64) [][]float64 {
 	return out
 }
 
-// The method effective() returns the smallest effective sample size of any assessed
-// parameter. This size is computed from the draws without their weights.
+// The method effective() returns the minimum, over the assessed parameters, of the
+// effective sample size. This size is computed from the draws without their weights.
 func (s *sampling) effective(d *draws) float64 {
 	least := math.Inf(1)
 	for _, k := range s.assessed {

@@ -122,8 +122,8 @@ func score(d bayes.Distribution, x float64) float64 {
 // The function quantile() is the inverse of score().
 func quantile(d bayes.Distribution, z float64) float64 { return d.Quantile(distuv.UnitNormal.CDF(z)) }
 
-// The method place() returns the parameters whose normal scores are z, and the log
-// density of the prior of these scores.
+// The method place() returns the parameters whose normal scores are z, and the log prior
+// density of z.
 func (k *look) place(z []float64) (theta []float64, prior float64) {
 	theta, slopes := make([]float64, len(z)), make([]float64, len(z))
 	u := slices.Clone(k.at.X)

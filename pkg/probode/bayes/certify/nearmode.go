@@ -19,8 +19,8 @@ const (
 	steepestEdge = 2
 	// The constant muchLarger is a difference of log likelihoods. If a change of one
 	// coordinate raises the log likelihood by more than this difference, the point is not
-	// near a mode. For a one-dimensional Gaussian, about one draw in seventy has a log
-	// density that is more than muchLarger below the log density at the mode.
+	// near a mode. For about one draw in seventy from a one-dimensional Gaussian, the log
+	// density is lower than at the mode by more than muchLarger.
 	muchLarger = 3
 )
 

@@ -46,8 +46,8 @@ func Run(ctx context.Context, p *bayes.Posterior, s Settings) (*Certificate, err
 }
 
 // Each does the same as Run, but for several setups instead of the Setup of p. If a field
-// of a setup is empty, Each takes this field from the Setup of p. The search for the
-// modes of the reference posterior is made only once. If some of the setups fail, their
+// of a setup is empty, Each uses the value of this field in the Setup of p. The modes of
+// the reference posterior are searched for only once. If some of the setups fail, their
 // certificates say why. If all setups fail, Each returns an error.
 func Each(ctx context.Context, p *bayes.Posterior, setups []probode.Setup, s Settings) ([]*Certificate, error) {
 	c, err := s.certifier(ctx, p)

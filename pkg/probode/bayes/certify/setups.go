@@ -72,10 +72,9 @@ func Sized(s probode.Setup, to float64) probode.Setup {
 func accurateTolerance(a reference.Accurate) float64 { return cmp.Or(a.Relative, 1e-10) }
 
 // The function finer() returns a setup that is more accurate than s. The result is s with
-// a hundredth of the tolerance, s with a tenth of the step, or reference.Accurate. With
-// the mesh reference.Accurate, a doubtful solution is already computed again with a
-// hundredth of the tolerance. For this mesh, finer() therefore uses a thousandth of the
-// tolerance.
+// a hundredth of the tolerance, s with a tenth of the step, or reference.Accurate. The
+// mesh reference.Accurate itself recomputes doubtful solutions with a hundredth of the
+// tolerance. For this mesh, finer() therefore uses a thousandth of the tolerance.
 func finer(s probode.Setup) probode.Setup {
 	if a, ok := s.Mesh.(reference.Accurate); ok {
 		tol := accurateTolerance(a)

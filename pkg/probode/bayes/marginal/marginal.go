@@ -46,9 +46,9 @@ type Settings struct {
 // are linearised.
 //
 // To evaluate the log likelihood, Fenrir needs one forward and one backward pass of the
-// filter, and DALTON needs two forward passes. Laplace's method repeats the second
-// forward pass of DALTON, each time with a backward pass, until it finds the mode. A
-// gradient requires 2p evaluations of the log likelihood for p parameters.
+// filter, and DALTON needs two forward passes. Laplace's method alternates the second
+// forward pass of DALTON with a backward pass, until it finds the mode. A gradient
+// requires 2p evaluations of the log likelihood for p parameters.
 func Posterior(ctx context.Context, m bayes.Model, s Settings) (*bayes.Posterior, error) {
 	original := &bayes.Posterior{Model: m, Setup: probode.Setup{Method: s.EK, Mesh: s.Mesh, Alpha: s.Diffusion.Value}, AlphaParam: s.Diffusion.Name}
 	of, err := bayes.NewDensity(ctx, original)

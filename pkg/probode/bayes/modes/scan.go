@@ -16,9 +16,9 @@ import (
 // first mode usually has a maximum near the second mode.
 
 // The elements of `scanned` are probabilities. The density is evaluated at the
-// corresponding quantiles of the prior. Most of these probabilities are between 0.1 and
-// 0.9, which suits uniform priors. The first and the last are far out in the tails, which
-// suits priors with long tails.
+// corresponding quantiles of the prior. Between 0.15 and 0.85 the probabilities are
+// equally spaced, which suits uniform priors. The first and the last are far out in the
+// tails, which suits priors with long tails.
 var scanned = []float64{0.003, 0.03, 0.08, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.92, 0.97, 0.997}
 
 // The method scan() evaluates the density along each coordinate line through the highest

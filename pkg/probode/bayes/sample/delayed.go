@@ -40,10 +40,11 @@ import (
 // and the draws do not show that this region exists. As a check, the second stage also
 // examines some of the moves that the first stage rejects: one in two during burn-in, and
 // one in sixteen later. Let a be the probability with which plain Metropolis accepts a
-// move. The first stage is said to block the move if the two stages accept it with a
-// probability below a/10. If the first stage blocks more than one in 200 of the moves
-// that plain Metropolis would accept, the chain continues with only the second stage. A
-// note in Chains.Notes gives the iteration at which the first stage was switched off.
+// move. The first stage is said to block the move if the probability that both stages
+// accept the move is below a/10. If the first stage blocks more than one in 200 of the
+// moves that plain Metropolis would accept, the chain continues with only the second
+// stage. A note in Chains.Notes gives the iteration at which the first stage was switched
+// off.
 //
 // Cost: each draw needs one solve of the first stage. A solve of the second stage is
 // needed if the first stage accepts the move, or if the move is checked.
@@ -290,8 +291,9 @@ func (k *delayed) second(lp, logq, first float64) (ll, ratio, back float64) {
 	return ll, ratio, back
 }
 
-// The method test() adds a move, with the given weight, to the sum `plain`. A lost move
-// is also added to the sum `lost`. If too many moves are lost, the method abandons the
+// The method test() adds a move, with the given weight, to the sum `plain`. A move is
+// called lost, and is also added to the sum `lost`, if plain Metropolis would accept it
+// far more often than the two stages. If too many moves are lost, the method abandons the
 // first stage. Plain Metropolis accepts the move with probability min(1, eʳ), where r is
 // the argument `ratio`. The two stages accept it with probability min(a(θ, θ′), eʳ a(θ′,
 // θ)).

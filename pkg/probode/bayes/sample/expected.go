@@ -87,8 +87,8 @@ func (k *expected) estimate(theta, _ []float64) (float64, error) {
 	return sum, nil
 }
 
-// meanOf returns the logarithm of the mean likelihood for one experiment, and stores the
-// expected values of one of the paths in r.Expected.
+// meanOf returns the logarithm of the mean likelihood for one experiment. The method also
+// stores the expected values of a randomly chosen path in r.Expected.
 func (k *expected) meanOf(r *bayes.Part, theta []float64) (float64, error) {
 	xi, chosen := k.xi[:r.NoiseLen()], k.chosen[:len(r.Expected())]
 	total, solved := math.Inf(-1), 0

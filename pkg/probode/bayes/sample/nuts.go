@@ -21,7 +21,8 @@ import (
 //
 // The solver must provide the derivatives of its path. On a fixed grid these derivatives
 // are obtained by differentiating the equations of the steps. If the solver chooses the
-// steps for every θ separately, the gradient is that for fixed steps.
+// steps for every θ separately, the gradient is computed as if the steps did not depend
+// on θ.
 //
 // Stationary distribution: p₀(θ | Y). Cost: several leapfrog steps for each draw, each
 // with one solve and one gradient. The draws are nearly independent. NUTS is the cheapest

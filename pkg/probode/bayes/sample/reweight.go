@@ -130,7 +130,7 @@ func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accu
 		}
 	})
 	if err != nil {
-		// The slice `stays` holds the stays, sorted by the index of their first draw. The
+		// The elements of `stays` are sorted by the index of their first draw. The
 		// equations have been solved for stays[0], …, stays[done−1]. In every chain, the
 		// draws with an index below n therefore have weights.
 		n := stays[done].from
@@ -171,9 +171,9 @@ func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accu
 // represent the posterior computed with an accurate solver (see Reweight).
 //
 // The weighted draws have the distribution p₀(θ | Y) of the accurate solver, provided
-// that k̂ shows that the weights can be trusted. Cost: the cost of Sampler, and one
-// accurate solve for each distinct θ among the kept draws. The accurate solver runs on
-// all cores. Use Reweighted if the accurate solver is too slow for a whole chain, and the
+// that k̂ shows that the weights can be trusted. Cost: one run of Sampler, and one
+// accurate solve for each distinct θ among the kept draws. The accurate solves use all
+// cores. Use Reweighted if the accurate solver is too slow for a whole chain, and the
 // error of the coarse solver is small. After the run, k̂ shows whether this error was
 // small enough. After the run a short search, which begins at 60 draws from the prior,
 // looks for modes of the accurate posterior. If a mode contains far too few of the draws,

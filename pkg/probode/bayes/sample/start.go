@@ -76,10 +76,10 @@ func findModes(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.
 // user. If the highest mode has a Gaussian approximation, the chains start around the
 // modes. If the argument `loose` is true, it is enough that the highest mode has a Shape.
 // Otherwise the chains start at draws from the prior. A starting point near a mode is
-// chosen from the given number of candidates by importance resampling. Such a point is
-// nearly a draw from the posterior. Without this resampling a chain could start far along
-// a ridge of the Gaussian approximation, where the posterior density is very low, and
-// from there move to a region with little mass.
+// chosen from the given number of candidates by importance resampling. Such a point has
+// nearly the same distribution as a draw from the posterior. Without this resampling a
+// chain could start far along a ridge of the Gaussian approximation, where the posterior
+// density is very low, and from there move to a region with little mass.
 func starts(e *bayes.Density, found *bayes.Modes, chains, candidates int, loose bool) (start func(chain int, rng *rand.Rand) []float64, note string) {
 	p, heavy := e.Posterior(), heavy(found)
 	spread := 2.
@@ -105,9 +105,9 @@ func starts(e *bayes.Density, found *bayes.Modes, chains, candidates int, loose 
 		// again. The first random numbers of `rng` are the same for every sampler.
 		d := len(p.Params)
 		z, u := make([]float64, d), make([]float64, d)
-		// The number of chains that start in a mode is roughly proportional to the mass
-		// of the mode. Let n be the number of chains. Chain i starts in the mode at which
-		// the cumulative mass passes (i + ½)/n.
+		// The number of chains that start near a mode is roughly proportional to the mass
+		// of the mode. Let n be the number of chains. Chain i starts near the mode at
+		// which the cumulative mass passes (i + ½)/n.
 		at, sum := 0, heavy[0].Mass
 		for at < len(heavy)-1 && sum < (float64(chain)+0.5)/float64(chains) {
 			at++

@@ -24,14 +24,14 @@ import (
 //
 // The files contain a description of the run: the method, the step, α, the priors, the
 // equations, the likelihoods, the data, the sampler with its settings, and the starting
-// points of the chains. The files also contain, under the name log_density, a hash of the
-// densities of the model at some points. With this hash, Store detects differences that
-// the description does not show, such as a different Problem.F. Store returns an error if
-// the files in `dir` have a different description or log_density. A chain can be resumed
-// only if its log density is the same, bit for bit, as when the state of the chain was
-// saved. The last iterations before an interruption may have to be repeated, and must
-// lead to the same draw as before. In the files, the description of the run is followed
-// by the fields of o.Meta.
+// points of the chains. The entry log_density of the files is a hash of the densities of
+// the model at some points. With this hash, Store detects differences that the
+// description does not show, such as a different Problem.F. Store returns an error if the
+// files in `dir` have a different description or log_density. A chain can be resumed only
+// if its log density is the same, bit for bit, as when the state of the chain was saved.
+// The last iterations before an interruption may have to be repeated, and must lead to
+// the same draw as before. In the files, the description of the run is followed by the
+// fields of o.Meta.
 //
 // All chains of a study must be drawn on the same kind of processor. If two processors
 // compute exp or a fused multiply-add in different ways, their results differ in the last

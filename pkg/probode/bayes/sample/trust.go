@@ -21,7 +21,7 @@ import (
 // The function accurateEnough() compares solvers with an accurate solver mainly at the
 // modes and close to them. If the data contain little information, much of the posterior
 // mass is far from the modes. Far from the modes, an explicit method may be unstable on a
-// grid that was frozen at a mode. If the method is unstable, the computed density may
+// grid that was chosen at a mode. If the method is unstable, the computed density may
 // vanish where the posterior has mass. The computed density may also have a phantom mode,
 // and all chains may end in this mode. In both cases R̂ is close to 1, and the draws do
 // not reveal the error. Package certify also compares the solvers far from the modes. Its

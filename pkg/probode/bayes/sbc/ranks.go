@@ -162,8 +162,8 @@ func (l binomial) inside(ranks int, level float64) float64 {
 }
 
 // The method joint() considers n items, each of which falls into any of the bins with the
-// same probability. The method joint() returns the probability that, for every i, bins 0
-// to i together hold a number of items within bounds(i, c). Here c is the number of items
+// same probability. The method joint() returns the probability that, for every i, the
+// number of items in bins 0 to i lies within bounds(i, c). Here c is the number of items
 // in the bins before i.
 func (l binomial) joint(bins int, bounds func(i, c int) (lo, hi int)) float64 {
 	n := len(l) - 1

@@ -22,10 +22,10 @@ type Adjuster interface {
 // the derivatives if it can. The derivatives are computed again if Follow cannot correct
 // them, or if the corrected derivatives predicted the last rise poorly.
 //
-// If the log density has kinks, a step goes to the maximum of an expansion that contains
-// the kinks. The modes of a density with kinks usually lie at kinks, just as a sample
-// median lies at a data point. If a mode lies at a kink, the gradient at the mode is not
-// zero, but the expansion predicts no further rise.
+// If the log density has kinks, each step goes to the maximum of an expansion that has
+// the same kinks. The modes of a density with kinks usually lie at kinks, just as a
+// sample median lies at a data point. If a mode lies at a kink, the gradient at the mode
+// is not zero, but the expansion predicts no further rise.
 //
 // Sources: Moré (1983), Recent developments in algorithms and software for trust region
 // methods; and, for the bounds, Bertsekas (1982), SIAM Journal on Control and
@@ -213,8 +213,8 @@ func (a *Ascent) learn() {
 }
 
 // The method choose() decides whether the next step uses the correction in the field
-// `rest`. The correction is used if it would have predicted the last rise of the log
-// density more accurately.
+// `rest`. The correction is used if, for the last rise of the log density, the corrected
+// prediction is more accurate than the uncorrected prediction.
 func (a *Ascent) choose(x []float64, rise float64) {
 	if a.rest == nil {
 		return
@@ -312,9 +312,9 @@ func (a *Ascent) damped(curvature *mat.SymDense, g []float64, negative, radius f
 	return d
 }
 
-// Left returns the rise that is still possible according to the expansion, within the
-// bounds and within the given distance of X. Left also returns the slope at X: the
-// largest absolute value of a component of the gradient. If X has reached a bound,
+// Left returns the further rise of the log density that the expansion predicts within the
+// bounds and within the given distance of X. Left also returns the slope at X, which is
+// the largest component of the gradient in absolute value. If X has reached a bound,
 // components of the gradient that point beyond this bound are ignored. If the density has
 // kinks, the slope is the predicted rise divided by the distance to the predicted
 // maximum. Distances below 10⁻⁶ are replaced by 10⁻⁶.

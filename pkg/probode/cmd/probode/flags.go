@@ -127,8 +127,8 @@ func given(flags *flag.FlagSet, name string) (is bool) {
 	return is
 }
 
-// The function needs() is called if the named flags have no meaning, for the reason in
-// the argument `why`. The function returns an error if one of these flags is given.
+// The function needs() is called if the named flags would have no effect; the argument
+// `why` gives the reason. The function returns an error if one of these flags is given.
 func needs(flags *flag.FlagSet, why string, names ...string) error {
 	for _, name := range names {
 		if given(flags, name) {

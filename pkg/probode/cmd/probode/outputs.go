@@ -152,8 +152,8 @@ func samePlace(a, b string) bool {
 	return errS != nil && errT != nil && whole(a) == whole(b)
 }
 
-// The function whole() returns the absolute path, and resolves symbolic links in the name
-// of the folder.
+// The function whole() returns the absolute path of a file, in which symbolic links to
+// folders are resolved.
 func whole(path string) string {
 	full, err := filepath.Abs(path)
 	if err != nil {

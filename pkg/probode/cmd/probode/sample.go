@@ -423,10 +423,10 @@ func (r *sampleRun) profile(ctx context.Context) {
 
 // The function sufficient() reports whether there are enough draws. Every parameter must
 // have an R̂ below 1.01, and at least 400 effective draws, or 100 for each chain if that
-// is more. If there are not enough draws, the result `hopeless` says whether even
-// lastDraws draws from each chain would probably contain too few effective draws. The
-// result `words` describes the draws, and names the parameters that have too few
-// effective draws or too large an R̂.
+// is more. If there are not enough draws, the result `hopeless` says whether the
+// effective sample sizes would probably be too small even with lastDraws draws from each
+// chain. The result `words` describes the draws, and names the parameters that have too
+// few effective draws or too large an R̂.
 func sufficient(c *mcmc.Chains) (enough, hopeless bool, words string) {
 	const listed = 6
 	wanted := float64(max(400, 100*len(c.Draws)))

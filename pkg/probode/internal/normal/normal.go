@@ -64,11 +64,11 @@ func (s *Source) Uint64() uint64 {
 
 // Fill fills dst with independent standard normal variates.
 //
-// Each state of the generator depends on the one before; to save time, the next two
-// states are both computed from the current one. A variate is computed from 31 bits of a
-// word and a sign bit, and seven other bits choose the strip. The variate is the abscissa
-// of a random point in the strip; this point nearly always lies in the part of the strip
-// that is entirely below the density.
+// Each state of the generator is computed from the previous state. To save time, Fill
+// computes two states at once, both from the current state. A variate is computed from 31
+// bits of a word and a sign bit, and seven other bits choose the strip. The variate is
+// the abscissa of a random point in the strip; this point nearly always lies in the part
+// of the strip that is entirely below the density.
 func (s *Source) Fill(dst []float64) {
 	hi, lo := s.hi, s.lo
 	for len(dst) >= 2 {
@@ -105,10 +105,10 @@ func (s *Source) Fill(dst []float64) {
 // to 0 ≤ j + n < 2n + 1, which takes only one comparison of unsigned integers.
 func (a *stripData) holds(u uint64) bool { return uint32(u)+a.less < a.span }
 
-// The function reject() returns the normal variate for a random word u that selects a
-// point near the edge of a strip. If the point is above the curve of the density,
-// reject() draws further words from the generator to replace u. The function also returns
-// the state of the generator after the last word used.
+// The function reject() returns the normal variate if the random 64-bit number u selects
+// a point near the edge of a strip. If the point is above the curve of the density,
+// reject() draws further numbers from the generator to replace u. The function also
+// returns the state of the generator after the last number used.
 func reject(hi, lo, u uint64) (uint64, uint64, float64) {
 	uniform := func() float64 {
 		hi, lo = next(hi, lo)

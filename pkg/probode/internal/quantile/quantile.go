@@ -144,8 +144,9 @@ func (s *Sketch) makeBins() {
 	s.count()
 }
 
-// The method count() adds the vectors in s.rows to the bins, element by element, so that
-// the bins of an element stay in the cache.
+// The method count() sorts the elements of the vectors in s.rows into the bins. The
+// elements are treated one after the other, so that the bins of an element stay in the
+// cache.
 func (s *Sketch) count() {
 	s.tiles(func(_ *column, k int, values []float64) {
 		lo, w, counts := s.lo[k], s.width[k], s.counts[k]

@@ -120,8 +120,8 @@ type Step struct {
 	To func(t float64) ([]float64, error)
 }
 
-// Find finds the time in a step at which a condition becomes true, and repeats the step
-// so that the step ends at this time. The condition is true at this time, and still false
+// Find locates the time within a step at which a condition becomes true, and repeats the
+// step so that it ends at this time. The condition is true at this time, and still false
 // a few floating-point numbers earlier. If no condition becomes true, the result `ok` is
 // false, and the step still ends at B.
 func (w *Watch) Find(s Step) (at float64, ok bool, err error) {

@@ -17,10 +17,10 @@
 //
 // The functions take an argument x, where x[c][k] is draw k of chain c; a single chain is
 // enough. The functions panic if the chains differ in length. The result is NaN if the
-// chains have fewer than four draws each, or if any draw is NaN or infinite. If all draws
-// are equal, they contain no information about mixing, and R̂ is NaN. For equal draws,
-// the effective sample size is the number of draws and the standard error of the mean is
-// zero, as in ArviZ.
+// chains have fewer than four draws each, or if any draw is NaN or infinite. Draws that
+// are all equal contain no information about mixing, so R̂ is NaN. If all draws are
+// equal, the effective sample size is the number of draws and the standard error of the
+// mean is zero, as in ArviZ.
 //
 // # References
 //

@@ -44,10 +44,10 @@ func rank(x [][]float64) rankedDraws {
 func (r rankedDraws) rHat() float64 {
 	plain := rHat(r.scores)
 
-	// The median lies midway between the two middle draws lo and hi, which are equally
-	// far from it. The formula |(v − lo) + (v − hi)| gives twice the distance of a draw v
-	// from the median. With this formula, the results for lo and hi are equal even after
-	// rounding, so lo and hi have the same rank.
+	// The median is the midpoint of the two middle draws lo and hi, so both draws have
+	// the same distance from the median. Twice the distance of each draw from the median
+	// is computed from both lo and hi, so that rounding does not give lo and hi different
+	// ranks.
 	lo, hi := r.sorted[len(r.sorted)/2-1], r.sorted[len(r.sorted)/2]
 	distances := transform(r.halves, func(v float64) float64 { return math.Abs((v - lo) + (v - hi)) })
 	sorted := slices.Concat(distances...)

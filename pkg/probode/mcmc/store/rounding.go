@@ -15,8 +15,8 @@ import (
 
 // A maker describes the program that wrote a file: the versions of probode and Go, the
 // architecture of the processor, and a hash that depends on how the program rounds
-// results. A maker is for information only: whether a chain can be resumed depends on
-// whether the program computes the same numbers again, and not on the maker.
+// results. The maker is stored for information only: whether a chain can be resumed
+// depends on whether the program computes the same numbers again, and not on the maker.
 type maker [4]mcmc.Field
 
 func thisMaker(version string) maker {

@@ -363,8 +363,8 @@ func unknownFunction(name string, more []string) error {
 
 // The function nearest() returns the element of `names` that differs least from the
 // argument `name`. An element is too different if it differs from `name` in more than two
-// letters, or in more than a third of the letters of `name`. If all elements are too
-// different, the result is "".
+// letters, or in more than a third of the letters of `name`. If every element is too
+// different from `name`, the result is "".
 func nearest(name string, names []string) string {
 	best, dist := "", 1+min(2, len(name)/3)
 	for _, c := range names {

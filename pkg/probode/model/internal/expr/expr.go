@@ -125,9 +125,9 @@ func (n *Node) Operator() (name string, args []*Node) {
 	return operators[n.op].name, n.args
 }
 
-// Substitute replaces names by expressions. All replacements are made simultaneously, so
-// names in the replacements are not replaced. A name stands for a number, so Substitute
-// panics if a replacement is a condition or a lambda.
+// Substitute replaces names by expressions. All names are replaced simultaneously, so
+// names in the inserted expressions are not replaced. A name stands for a number, so
+// Substitute panics if a replacement is a condition or a lambda.
 func (n *Node) Substitute(by map[string]*Node) *Node {
 	if len(by) == 0 {
 		return n

@@ -17,12 +17,12 @@ type Assignment struct {
 // statement on each line, with the given indentation. Shared parts are assigned to
 // variables t1, t2, and so on. The argument `name` is a function that returns the Go
 // expression for an input. The Go expression for an input must have the type float64, and
-// must not be a variable such as t1. The function `name` returns false for a name that is
-// not defined. The value of a condition is 0 or 1. The statements compute the same values
-// as [Program.Eval] to the last bit, because no statement fuses a product with a sum. The
-// generated file must import the package math if the statements contain "math.". An
-// assignment must not set an input. If a part of an expression cannot be evaluated, the
-// error names this part.
+// must not be one of the variables t1, t2, and so on. The function `name` returns false
+// for a name that is not defined. The value of a condition is 0 or 1. The statements
+// compute the same values as [Program.Eval] to the last bit, because no statement fuses a
+// product with a sum. The generated file must import the package math if the statements
+// contain "math.". An assignment must not set an input. If a part of an expression cannot
+// be evaluated, the error names this part.
 func GoStatements(assignments []Assignment, name func(string) (code string, ok bool), indent string) (string, error) {
 	var inputs []string
 	var outputs []*Node

@@ -64,8 +64,8 @@ func (o op) isBool() bool       { return o >= opBool }
 func (o op) isComparison() bool { return opLt <= o && o <= opNe }
 
 // For each operator, the variable `operators` holds the name that is used in calls, such
-// as plus(a, b), and the names in Go, MathML and LaTeX. The MathML name is empty if it is
-// the same as the name in calls. The field `eval` is not nil if the operator is a
+// as plus(a, b), and the names in Go, MathML and LaTeX. The MathML name is empty if it
+// equals the name that is used in calls. The field `eval` is not nil if the operator is a
 // function of one number.
 var operators = [numOps]struct {
 	name, golang, mathML, latex string

@@ -74,8 +74,8 @@ func (p *pool) adopt(list ...*Node) []*Node {
 
 // The method commute() does the same as intern(), for a sum or a product. The operands
 // may be in any order: sums or products that differ only in the order of their operands
-// share one node. The operands of the shared node are in the order of the sum or product
-// that was stored first.
+// share one node. The operands of the shared node have the same order as in the sum or
+// product that was stored first.
 func (p *pool) commute(n *Node) *Node {
 	ids := make([]int32, len(n.args))
 	for i, a := range n.args {

@@ -108,8 +108,8 @@ func (s *straightLine) fuse() {
 	for _, o := range s.outputs {
 		use(o, 2) // an output is never fused
 	}
-	// The function only() returns the instruction that computes v if its code is c and v
-	// is used only once. Otherwise the function returns nil.
+	// If v is used only once and is computed by an instruction with the code c, the
+	// function only() returns this instruction. Otherwise the function returns nil.
 	only := func(v int32, c code) *instr {
 		if v < first || uses[v-first] != 1 || s.code[v-first].code != c {
 			return nil
@@ -275,10 +275,10 @@ type run struct {
 
 // The method schedule() groups instructions with the same operation code into runs. An
 // instruction is ready when its operands have been computed. Each run uses the operation
-// code that has the most ready instructions. The run contains all instructions with this
-// code that are ready, or become ready while the run is being formed, so the runs are few
-// and long. The instructions that are marked in the argument `early` come first; the
-// result `ahead` is the number of runs that they form.
+// code that has the most ready instructions. The run contains all ready instructions with
+// this code, including those that become ready in the meantime, so the runs are few and
+// long. The instructions that are marked in the argument `early` come first; the result
+// `ahead` is the number of runs into which these instructions are grouped.
 func (s *straightLine) schedule(early []bool) (runs []run, ahead int) {
 	first := s.first()
 	n := len(s.code)

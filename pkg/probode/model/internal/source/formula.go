@@ -31,8 +31,8 @@ func (s *File) NumberOrID(line int, what, v string) *expr.Node {
 	return expr.Sym(v)
 }
 
-// atLine matches the line number at the beginning of the message of an error in MathML.
-// This line number is removed, because Failf adds a line number to the message.
+// atLine matches the line number with which the message of a MathML error begins. This
+// line number is removed, because Failf adds a line number to the message.
 var atLine = regexp.MustCompile(`^line \d+, (column \d+: )`)
 
 // FailMath stops the reading, and reports err, a mistake in a formula. If the formula
