@@ -179,9 +179,9 @@ func (p *Interpolator) still(ddst, z, dt []float64) {
 	}
 }
 
-// The method each() calls the function do() for each grid point from which the state at
-// the time with index n is interpolated. The arguments are the index and the weight of
-// the grid point.
+// The state at the time with index n is interpolated from one or more grid points. The
+// method each() calls the function do() with the index and the weight of each of these
+// grid points.
 func (p *Interpolator) each(n int, do func(i int, w float64)) {
 	if len(p.weights[n]) == 0 {
 		do(p.first[n], 1)

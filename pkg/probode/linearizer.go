@@ -40,9 +40,9 @@ func (e *Linearizer) FJ(f []float64, m *Matrix, t float64, x, theta []float64) {
 func (e *Linearizer) Exact() bool { return e.diff == nil }
 
 // A differencer computes Jacobians by finite differences of F without allocating memory.
-// If the Jacobian is banded, the differencer increments several components at once. The
-// columns of these components have no row in common. With this method, kl+ku+1 increments
-// are enough for any d (Curtis, Powell & Reid 1974).
+// If the Jacobian is banded, the differencer increments several components at once. No
+// two of the columns of these components have nonzero elements in the same row. With this
+// method, kl+ku+1 increments are enough for any d (Curtis, Powell & Reid 1974).
 type differencer struct {
 	p          *Problem
 	x, f0, f1  []float64

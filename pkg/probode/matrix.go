@@ -3,8 +3,8 @@ package probode
 import "fmt"
 
 // This file contains the linear algebra for implicit steps: a Jacobian J in dense or band
-// storage, and the factors of Γ = cI − J with partial pivoting, for real and for complex
-// c.
+// storage, and the LU factorisation of Γ = cI − J with partial pivoting, for real and for
+// complex c.
 //
 // gonum has no LU factorisation of banded matrices, and its dense LU factorisation
 // allocates memory and is slow for small matrices. Most models have only two or three

@@ -196,8 +196,8 @@ func (l *locatedPath) along(directions []float64) ([]float64, error) {
 }
 
 // The method slope() returns the directional derivative of the trigger of event n at the
-// state x, computed by a central difference. The argument dx is the direction for the
-// state, and the argument `along` is the direction for (θ, τ).
+// state x, computed by a central difference. In this direction the state changes by the
+// argument dx, and (θ, τ) changes by the argument `along`.
 func (l *locatedPath) slope(n int, x, dx, along []float64) (sum float64) {
 	p, at, theta := len(l.p.Theta), make([]float64, len(x)), make([]float64, len(l.p.Theta))
 	least := cmp.Or(1e-3*vector.MaxAbs(l.sizes), 1) // of a component that is 0 throughout

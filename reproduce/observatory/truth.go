@@ -10,9 +10,9 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// A truth is a problem together with accurate solutions, each at twenty points in time.
-// The first solution is for the nominal θ of the problem, and the others are for other
-// values of θ, at which calibrations are assessed.
+// A truth holds a problem and several accurate solutions of this problem, each at twenty
+// points in time. The first solution is for the nominal θ of the problem, and the others
+// are for other values of θ, at which calibrations are assessed.
 type truth struct {
 	p     *probode.Problem
 	kind  string

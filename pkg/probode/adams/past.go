@@ -27,7 +27,8 @@ type history struct {
 }
 
 // newHistory returns the history for a method that uses s values of f. newHistory returns
-// an error if the Runge–Kutta method would take all steps of the grid.
+// an error if the Runge–Kutta method that takes the starting steps would have to take
+// every step of the grid.
 func newHistory(p *probode.Problem, g *probode.Grid, s int) (history, error) {
 	m := history{p: p, g: g, d: p.Dim(), first: max(0, s-1), f: make([]float64, 8*p.Dim())}
 	if n := g.Steps(); !g.Grows() && m.first >= n {

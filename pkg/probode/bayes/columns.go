@@ -30,7 +30,7 @@ func (l *columnErrors) at(row []float64) []float64 {
 }
 
 // The method open() reports whether number i in Own is a parameter or the expected value
-// of a column, rather than a constant.
+// of a column. Otherwise the number is a constant.
 func (l *columnErrors) open(i int) bool { return l.param[i] >= 0 || l.column[i] >= 0 }
 
 // The method location() reports whether the number with index i is a location (see

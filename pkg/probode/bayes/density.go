@@ -100,9 +100,8 @@ func (e *Density) Constrain(theta, u []float64) float64 {
 		// rounded to an end of the support where the density is infinite. For example, θ
 		// is rounded to the upper end of a bounded support for u > 37.4. A chain could
 		// never leave a point with an infinite density. To keep chains away from such
-		// points, the result is −∞. The probability mass that is closer to an end of the
-		// support than a relative distance of 1e-16 is thereby ignored (see
-		// Distribution.LogProb).
+		// points, the result is −∞. This choice ignores the probability mass within a
+		// relative distance of 1e-16 of an end of the support (see Distribution.LogProb).
 		return math.Inf(-1)
 	}
 	return lp

@@ -36,14 +36,13 @@ func (w *differ) central(dst []float64, stride int, size float64, move func(y []
 
 // The method shrink() is the version of central() for small quantities, such as a state
 // component that is much smaller than the other components. The right step is not known
-// in advance. For a quantity that would be zero without rounding errors, the step must be
-// larger than the quantity itself. For a quantity of which the function Observe takes the
-// logarithm, the step must be smaller. The method therefore tries smaller and smaller
-// sizes. The first size is 8 times the argument `size`, and each further size is an
-// eighth of the previous one. The method stops when the derivatives for two successive
-// sizes agree. The relative error of these derivatives is about 1e-8. If the derivatives
-// never agree, the method uses the derivatives that changed least from one size to the
-// next.
+// in advance. A quantity that would be zero without rounding errors needs a step larger
+// than the quantity. If the function Observe takes the logarithm of a quantity, that
+// quantity needs a smaller step. The method therefore tries smaller and smaller sizes.
+// The first size is 8 times the argument `size`, and each further size is an eighth of
+// the previous one. The method stops when the derivatives for two successive sizes agree.
+// The relative error of these derivatives is about 1e-8. If the derivatives never agree,
+// the method uses the derivatives that changed least from one size to the next.
 func (w *differ) shrink(dst []float64, stride int, size float64, move func(y []float64, h float64)) {
 	const agree, most = 1e-6, 17
 	for k := range w.best { // nothing is known yet, and NaN agrees with nothing

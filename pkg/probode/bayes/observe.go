@@ -11,10 +11,11 @@ import (
 
 // If a parameter is not used, for example because its name is misspelt, its posterior is
 // equal to its prior, and the quantity that it should represent keeps its nominal value.
-// The results of the inference are then wrong, without any visible symptom. A comparison
-// of the names in the model reveals the mistake, unless the model has a function Observe,
-// which refers to parameters by index. If there is a function Observe, it is called with
-// several values of each parameter that seems to be unused.
+// The results of the inference are then wrong, without any visible symptom. The mistake
+// is found by comparing the name of the parameter with the names that the equations and
+// the likelihoods use. A function Observe, however, refers to parameters by index. If
+// there is a function Observe, it is called with several values of each parameter that
+// seems to be unused.
 
 // The variable `untouched` is the value of each element of dst before the function
 // Observe is called. This value is a NaN with a bit pattern that arithmetic does not

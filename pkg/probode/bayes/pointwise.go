@@ -121,7 +121,7 @@ func (e *Density) Generate(dst []float64, logp float64, theta, expected []float6
 	e.pointwise(rest[len(expected):], expected, theta)
 }
 
-// The method statistics() returns the index of the first expected value among the n
-// quantities that are stored for a draw. The log density and the statistics of the
+// The method statistics() returns the index at which the expected values begin among the
+// n quantities that are stored for a draw. The log density and the statistics of the
 // sampler come before the expected values.
 func (e *Density) statistics(n int) int { return n - len(e.fit) - len(e.terms) }

@@ -49,7 +49,7 @@ type calibrator struct {
 	d       int // dimension of the state
 	theta   []float64
 	z       []float64                      // the classical solution
-	used    []int                          // elements of a path that enter the score
+	used    []int                          // elements of a path that contribute to the score
 	loge2   []float64                      // log E² there
 	left    struct{ small, uncertain int } // numbers of points left out of the score, by reason
 	noise   [][]float64                    // ξ of the first paths, drawn when a path is first computed
@@ -216,8 +216,8 @@ func (c *calibrator) lost() float64 {
 }
 
 // The method halved() halves all steps, and returns the factor by which the error
-// decreases at the points that enter the score. If the equations cannot be solved with
-// the smaller steps, the result is NaN.
+// decreases at the points that contribute to the score. If the equations cannot be solved
+// with the smaller steps, the result is NaN.
 func (c *calibrator) halved(ctx context.Context) float64 {
 	grid := c.solver.Grid()
 	fine, err := probode.NewSolver(c.solver.Problem(), c.solver.Method(), grid.Refine(), 0)
@@ -306,8 +306,8 @@ func (c *calibrator) thin() int {
 }
 
 // The method groups() divides the paths 0, …, n−1 into groups and returns the moments of
-// the states of each group at the points that enter the score. The second result is false
-// if a path could not be computed.
+// the states of each group at the points that contribute to the score. The second result
+// is false if a path could not be computed.
 func (c *calibrator) groups(ctx context.Context, alpha float64, n int) ([]moments.Vector, bool, error) {
 	var out []moments.Vector
 	var failed atomic.Bool // one failure is enough

@@ -68,17 +68,17 @@ func (e *engine) cubature(t float64, theta []float64) {
 	}
 }
 
-// The method pair() computes f at two points on opposite sides of the predicted mean, in
-// the direction s of the coordinates of block k. It returns the distance of these points
-// from the mean, in units of s. If the given distance is so small that rounding errors
-// would dominate, pair() uses a larger distance, at which f is still practically linear
-// between the points.
+// The method pair() computes f at two points on opposite sides of the predicted mean. The
+// points differ from the mean only in the coordinates of block k, in the direction s. The
+// method returns the distance of these points from the mean, in units of s. If the given
+// distance is so small that rounding errors would dominate, pair() uses a larger
+// distance, at which f is still practically linear between the points.
 func (e *engine) pair(k int, s []float64, distance, t float64, theta []float64) float64 {
 	var most float64
 	b, part := e.blocks[k], e.parts[k]
 	for j, c := range part {
-		// If x = 0, there is no scale for a change of x, and the given distance is kept.
-		// If this distance is zero, a scale of 10⁻³ is used.
+		// If x = 0, x gives no scale for the distance, so the given distance is kept. If
+		// this distance is zero, a scale of 10⁻³ is used.
 		if scale := reach(e.x, c); scale > 0 || distance == 0 {
 			most = max(most, math.Abs(s[j]*b.level(j, b.h))/cmp.Or(scale, 1e-3))
 		}

@@ -318,9 +318,9 @@ func (p *mixture) learn() {
 	p.windows[1].Clear()
 }
 
-// The method choose() sets the probability of each move to leastChance plus a share of
-// the remaining probability. The share is proportional to the mean squared jump distance
-// of the move.
+// The method choose() first gives each move the probability leastChance, and then divides
+// the remaining probability among the moves in proportion to their mean squared jump
+// distances.
 func (p *mixture) choose() {
 	var worth [moveKinds]float64
 	var sum float64

@@ -352,8 +352,8 @@ func (k *NUTS) build(t *tree, end *phase, depth int, step float64) bool {
 // The function straight() reports whether a path makes no U-turn. The arguments `outer`
 // and `inner` are the momenta at the two end points of the first half of the path, and
 // `sum` is the sum of the momenta in this half. The argument r is the second half of the
-// path. The test is applied to the whole path, and to each half together with the nearest
-// point of the other half.
+// path. The test is applied to the whole path. It is also applied to each half, extended
+// by the nearest point of the other half.
 func straight(outer, inner, sum []float64, r *tree) bool {
 	along := func(end, sum, more []float64) bool { return floats.Dot(end, sum)+floats.Dot(end, more) > 0 }
 	return along(outer, sum, r.sum) && along(r.last, sum, r.sum) &&

@@ -203,10 +203,11 @@ func (c *Chains) warnApart(warn func(string, ...any), warned ...[]bool) {
 // the distance from a bound. If all draws are equal, the share is 0.
 //
 // The draws of a narrow mode inside the range do not count, because few of them are close
-// to the extreme value. For example, let the mode be Gaussian, and let its smallest draw
-// be 3 standard deviations below its mean. The 5 % quantile of the distances from the
-// smallest draw is then 0.45 times the median distance. If the density does not vanish at
-// the end of the range, the 5 % quantile is at most 0.1 times the median distance.
+// to the extreme value. For example, suppose that the draws of the mode have a Gaussian
+// distribution, and that the smallest draw is 3 standard deviations below their mean. The
+// 5 % quantile of the distances from the smallest draw is then 0.45 times the median
+// distance. If the density does not vanish at the end of the range, the 5 % quantile is
+// at most 0.1 times the median distance.
 func pileUp(x []float64) (end, share float64) {
 	const inside = 0.3
 	if !vector.Finite(x) || len(x) < 100 {

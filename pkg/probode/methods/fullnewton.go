@@ -132,7 +132,7 @@ func (e *fullNewton) iterate(s *implicit, z []float64) error {
 // reports whether they converge. Let r be the largest element of an update, divided by
 // the size of the largest component of the state. An update is taken to be a rounding
 // error if r is at most the argument `noise` and the update is more than half as large as
-// the update before it. In this case the updates count as converged. The updates use the
+// the update before it. In this case undamped() reports convergence. The updates use the
 // factors of the argument `full` or, if it is nil, those of s.
 func (s *implicit) undamped(z []float64, most int, noise float64, full *fullNewton) bool {
 	const done = 1e-16 // as in iterate

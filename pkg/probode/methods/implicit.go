@@ -17,7 +17,7 @@ func (s *implicit) Step(dst []float64, i int, x, theta, xi, scale []float64) err
 	return nil
 }
 
-// The method make() computes a step of length h from the state x at time t, without
+// The method make() computes a step of length h from the state x at time t, and adds no
 // noise.
 func (s *implicit) make(dst []float64, t, h float64, x, theta []float64) error {
 	s.linearize(t, h, x, theta)
@@ -51,10 +51,10 @@ func (s *implicit) make(dst []float64, t, h float64, x, theta []float64) error {
 //
 // An update is halved until the next update, computed with the same factors, is smaller
 // [Deuflhard 2004, §3.3]. If the updates decrease slowly, the Jacobian is computed again.
-// The remaining error is estimated as the update times the rate at which the updates
-// decrease. The iteration ends when the remaining error is smaller than the rounding
-// errors. The iteration also ends when the updates are only rounding errors and therefore
-// no longer decrease.
+// Let r be the ratio of the sizes of the last update and the update before it. The
+// remaining error is estimated as the last update multiplied by r/(1 − r). The iteration
+// ends when the remaining error is smaller than the rounding errors. The iteration also
+// ends when the updates are only rounding errors and therefore no longer decrease.
 func (s *implicit) iterate(z []float64, sys system) error {
 	const (
 		most  = 100   // iterations
@@ -112,8 +112,8 @@ func (s *implicit) iterate(z []float64, sys system) error {
 	return probode.ErrNewton
 }
 
-// The method cross() solves the equations of the stages of a step from x. The iteration
-// begins at z = 0, and accepts an update even if it is larger than the previous one. If f
+// The method cross() solves the stage equations of a step that begins at x. The iteration
+// begins at z = 0, and accepts updates that are larger than the updates before them. If f
 // jumps when a component of the state passes a threshold, the equations may have a
 // solution beyond the threshold. The update grows when a stage crosses the threshold, so
 // damped iterations never reach this solution. The error of a step across a jump is as

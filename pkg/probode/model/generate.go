@@ -227,9 +227,9 @@ func vector(to string, values []*expr.Node) (list []expr.Assignment) {
 	return list
 }
 
-// The function matrix() returns an assignment for each entry of a matrix that is not nil.
-// An entry that is always zero is represented by nil. The function place() returns the
-// index of entry (i, j).
+// The function matrix() returns one assignment for each non-nil entry of a matrix. A nil
+// entry stands for an entry that is always zero. The function place() returns the index
+// of entry (i, j).
 func matrix(to string, rows [][]*expr.Node, place func(i, j int) int) (list []expr.Assignment) {
 	for i, row := range rows {
 		for j, n := range row {

@@ -9,9 +9,9 @@ import (
 )
 
 // A measured increase, such as the number of cases since the last report, is the
-// difference between two values of a formula. The value at the previous measurement is
-// subtracted from the value at each measurement. From the value at the first measurement,
-// the value at the start is subtracted. An additional state holds the previous value.
+// difference of two values of a formula. The value at the previous measurement is
+// subtracted from the value at each measurement. The value at the start is subtracted
+// from the value at the first measurement. An additional state holds the previous value.
 // This state is constant between measurements, and an event just after each measurement
 // sets it to the value of the formula. If the model has events, another event stores the
 // value of the formula at the start. This additional event follows all other events at

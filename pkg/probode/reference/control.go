@@ -135,7 +135,7 @@ func (e *integration) seeInput(h float64) {
 // The method divides() reports whether a shortened step is taken in two parts. The error
 // of an implicit step sometimes depends on the step length alone, and not on the
 // tolerance. If output times determined the steps of both integrations, the two errors
-// could be equal, and the difference between the two results would not show them.
+// could be equal, and would then cancel in the difference between the two results.
 func (e *integration) divides() bool {
 	return !e.second && e.rule.family == implicit && !e.divided
 }

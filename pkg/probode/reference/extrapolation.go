@@ -41,9 +41,9 @@ func extrapolate(tab [][]float64, n []int, j int) {
 // tolerance times the argument `part`. For the implicit rule, the estimated error is
 // T_{j,j} − T_{j,j−1}. For the explicit rule, the estimated error is the larger of this
 // number and the difference between the results with and without smoothing. For smooth f,
-// the difference between the results with and without smoothing is the smaller number by
-// far. If f is not smooth, for example f = −sign(x), all rows may agree to the last bit
-// on a wrong result, but the results with and without smoothing do not agree.
+// the results with and without smoothing differ by far less than T_{j,j} and T_{j,j−1}
+// do. If f is not smooth, for example f = −sign(x), all rows may agree to the last bit on
+// a wrong result, but the results with and without smoothing do not agree.
 func (e *integration) distance(j int, H, part float64) float64 {
 	var largest float64
 	for k, dx := range e.tab[0] {

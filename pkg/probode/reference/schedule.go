@@ -84,8 +84,8 @@ func (e *integration) run(c *schedule, out []float64) (err error) {
 	return e.follow(c, out)
 }
 
-// The method follow() integrates from point to point of the schedule c. It stores the
-// states at the grid points with the numbers c.index in the argument `out`.
+// The method follow() integrates from point to point of the schedule c. For each grid
+// point whose number is in c.index, the method stores the state in the argument `out`.
 func (e *integration) follow(c *schedule, out []float64) error {
 	e.problem.Initial(e.x, e.theta)
 	if !vector.Finite(e.x) {

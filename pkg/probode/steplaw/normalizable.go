@@ -13,12 +13,12 @@ import (
 // The method normalizable() returns an error if the exact distribution does not exist.
 // The error is ErrSingularH if J has no inverse, and ErrImproper if the density does not
 // decay. The decay is checked along rays in several directions: up to 16 coordinate axes,
-// the same number of columns of the matrix L of the Gaussian approximation, and four
-// fixed random directions. If d ≤ 16, the directions in which r grows most slowly at
-// large distances are also checked. On each ray, the distances from 10⁴ to 10⁸ times the
-// size of the state are checked. For each tenfold increase of the distance, ½ rᵀH⁻¹r must
-// grow by more than d ln 10, because otherwise the integral could diverge. The method
-// does not notice if the density fails to decay in some other direction.
+// the corresponding columns of the matrix L of the Gaussian approximation, and four fixed
+// random directions. If d ≤ 16, the directions in which r grows most slowly at large
+// distances are also checked. On each ray, the distances from 10⁴ to 10⁸ times the size
+// of the state are checked. For each tenfold increase of the distance, ½ rᵀH⁻¹r must grow
+// by more than d ln 10, because otherwise the integral could diverge. The method does not
+// notice if the density fails to decay in some other direction.
 func (s *Law) normalizable() error {
 	if s.singular != nil {
 		return s.singular

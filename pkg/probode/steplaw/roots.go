@@ -33,7 +33,8 @@ func (s *Law) Roots() [][]float64 {
 	return s.roots
 }
 
-// The method size() returns the size of the state or of the step, whichever is larger.
+// The method size() returns the largest absolute value of an element of Z, of Mean or of
+// their difference, or 1 if all these elements are zero.
 func (s *Law) size() float64 {
 	return cmp.Or(max(vector.MaxAbs(s.Z), vector.MaxAbs(s.Mean), s.distance(s.Z, s.Mean)), 1)
 }

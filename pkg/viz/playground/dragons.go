@@ -129,8 +129,8 @@ func (f *dragons) compute(ctx context.Context) error {
 	return nil
 }
 
-// The method solve() sets β1 to the value on the slider, and solves the equation twice:
-// with the selected solver and accurately.
+// The method solve() sets β1 to the value on the slider, and computes two solutions: one
+// with the selected solver, and the exact one.
 func (f *dragons) solve(ctx context.Context, p *bayes.Posterior) error {
 	x := p.Experiments[0]
 	f.data, f.solution = nil, [2]points{}

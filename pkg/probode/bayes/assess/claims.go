@@ -317,7 +317,8 @@ func (a *assessment) claimOrder(r *rows) {
 	}
 }
 
-// claimAlpha adds warnings if no single noise scale α fits all steps or all θ.
+// claimAlpha adds warnings if the calibrated noise scale α differs too much between step
+// sizes or between values of θ.
 func (a *assessment) claimAlpha(r *rows) {
 	ratio := func(x, y float64) float64 { return math.Exp(math.Abs(math.Log(x / y))) }
 	for i, s := range a.scales {

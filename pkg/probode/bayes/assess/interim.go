@@ -16,8 +16,8 @@ import (
 // confidence level 1 − (1 − Confidence)/4 [Bonferroni], no matter how many analyses are
 // made in the end. For example, if Confidence is 95 %, an interval extends 2.50 standard
 // errors to either side of the estimate. With a single analysis, the interval would
-// extend 1.96 standard errors. The chains continue where they stopped, so the results are
-// the same as if all draws had been made at once.
+// extend 1.96 standard errors to either side. The chains continue where they stopped, so
+// the results are the same as if all draws had been made at once.
 
 // The method interim() adds draws until there is a verdict on every step or the budget is
 // used up.

@@ -42,9 +42,9 @@ func (j *judge) judge(d *draws) {
 			continue
 		}
 		// A known mode of the run's own posterior or of the accurate posterior may
-		// contain no draws, although its mass would move the mean or the sd too far. In
-		// this case, the shifts of the mean and the sd are set to NaN. If an undetected
-		// mode could move the mean or the sd too far, the verdict on them cannot be
+		// contain no draws. If the mass of this mode would move the mean or the sd too
+		// far, the shifts of the mean and the sd are set to NaN. If an undetected mode
+		// could move the mean or the sd too far, the verdict on them cannot be
 		// Negligible.
 		switch {
 		case j.y == nil:
@@ -165,8 +165,8 @@ func (s Shift) size(threshold float64) float64 {
 	return math.Max(bias, ratio)
 }
 
-// The method more() returns the factor by which the number of draws must grow before
-// intervals of ±z standard errors lead to a verdict. This factor is predicted on the
+// The method more() returns the factor by which the number of draws must grow so that
+// intervals of ±z standard errors permit a verdict. This factor is predicted on the
 // assumption that the estimates do not change.
 func (e Effect) more(threshold, z float64) float64 {
 	least, most := math.Inf(1), 0.0 // the factors needed to show that one effect is above the threshold, or that all are below

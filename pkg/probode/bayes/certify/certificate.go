@@ -116,9 +116,9 @@ type AtMode struct {
 const (
 	// limitD is the value of the discrepancy D above which nothing is certified.
 	limitD = 0.5
-	// The constant `vanished` is a distance in standard deviations. If a climb ends at a
-	// distance of at least `vanished` from its start, the reference posterior is taken to
-	// have no mode near the start.
+	// The constant `vanished` is a distance in standard deviations. If the distance
+	// between the start and the end of a climb is at least `vanished`, the reference
+	// posterior is taken to have no mode near the start.
 	vanished = 5
 	// If the discrepancy D is below noDifference, the two setups are taken to differ only
 	// by rounding errors.

@@ -33,8 +33,8 @@ type expansion struct {
 	crossed *mat.SymDense // the part of C⁻¹ between own and other parameters; nil if it is left out
 	chol    mat.Cholesky  // Cholesky factor of C⁻¹
 
-	// The mixed derivatives that cross() returns are added to C⁻¹. If the sum is not
-	// positive definite, the sum is stored in the field `indefinite`, and C is computed
+	// The mixed derivatives that cross() returns are added to C⁻¹. A sum that is not
+	// positive definite is stored in the field `indefinite`, and C is then computed
 	// without the mixed derivatives. Otherwise `indefinite` is nil.
 	indefinite *mat.SymDense
 
@@ -138,13 +138,13 @@ func (l *expansion) average() {
 }
 
 // The method cross() returns mixed second derivatives of the negative log likelihood, −Σᵢ
-// ∂²log p(yᵢ | mᵢ)/∂own∂m ∂mᵢ/∂u. Each of these second derivatives is with respect to one
-// of the likelihood's own parameters and one other parameter. Averaged over data sets,
-// these derivatives are zero. At a mode, these derivatives describe how the balance
-// between the data and the prior depends on σ. If σ grows, the prior pulls the other
-// parameters farther from the values that the data favour. If the log density of a datum
-// has a kink, some of these derivatives jump at a mode, so cross() replaces them by their
-// average, which is zero.
+// ∂²log p(yᵢ | mᵢ)/∂own∂m ∂mᵢ/∂u. Each of these derivatives is taken once with respect to
+// one of the likelihood's own parameters, and once with respect to another parameter.
+// Averaged over data sets, these derivatives are zero. At a mode, these derivatives
+// describe how the balance between the data and the prior depends on σ. If σ grows, the
+// prior pulls the other parameters farther from the values that the data favour. If the
+// log density of a datum has a kink, some of these derivatives jump at a mode, so cross()
+// replaces them by their average, which is zero.
 func (l *expansion) cross(x *evaluator) *mat.SymDense {
 	out := mat.NewSymDense(len(l.X), nil)
 	theta, v := make([]float64, len(l.X)), slices.Clone(l.X)

@@ -6,8 +6,9 @@ import (
 	"slices"
 )
 
-// If the log density at a point is at least `fallen` below its value at the mode, the
-// density at this point is taken to be negligible.
+// The constant `fallen` is a difference in log density. If the log density at the mode
+// exceeds the log density at a point by at least `fallen`, the density at this point is
+// taken to be negligible.
 const fallen = 8
 
 // A probe is a point on a line through a mode. A probe holds the distance t from the
@@ -62,11 +63,11 @@ func (l line) worst() probe {
 }
 
 // The points a and b lie on a line through the mode. The function densities() returns the
-// densities under both setups at a point between a and b, whose distance from the mode is
-// t. The log density of the reference is interpolated linearly in t², which is exact for
-// a Gaussian. The difference between the two log densities is interpolated linearly in t.
-// If a setup fails at a or at b, the density under that setup is taken to be zero between
-// a and b.
+// densities under both setups at the point between a and b whose distance from the mode
+// is t. The log density of the reference is interpolated linearly in t², which is exact
+// for a Gaussian. The difference between the two log densities is interpolated linearly
+// in t. If a setup fails at a or at b, the density under that setup is taken to be zero
+// between a and b.
 func densities(a, b probe, t float64) (fine, coarse float64) {
 	between := func(from, to, share float64) float64 {
 		if math.IsInf(from, 0) || math.IsInf(to, 0) {

@@ -90,7 +90,7 @@ func (l *expansion) stationary(full *mat.SymDense, known []int) bool {
 	if !chol.Factorize(precision) || chol.SolveVecTo(&step, gradient) != nil && step.Len() == 0 {
 		return false
 	}
-	// The limit is three standard deviations of χ² above its mean.
+	// The limit is the mean of the χ² distribution plus three of its standard deviations.
 	if !(mat.Dot(&step, gradient) < float64(n)+3*math.Sqrt(2*float64(n))) {
 		return false
 	}

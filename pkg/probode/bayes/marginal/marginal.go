@@ -134,8 +134,7 @@ func predictive(x *bayes.Experiment, params []bayes.Param, dalton bool) (*bayes.
 	return &bayes.Experiment{Name: x.Name, Problem: p, Data: data, Errors: errs}, nil
 }
 
-// The type `term` is a likelihood that returns the expected value m as the log
-// probability.
+// The type `term` is a likelihood whose log probability equals the expected value m.
 type term struct{}
 
 func (term) Own() []bayes.Value                        { return nil }

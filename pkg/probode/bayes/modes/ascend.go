@@ -32,8 +32,8 @@ func (q *search) climb(ctx context.Context, from, climbs, left []*climb) (ends [
 	planned, before := len(climbs), q.work()
 	group := max(6, planned/6)
 	// The searches may cost at most the given fraction of a sampling run. The function
-	// room() returns the number of searches that can still begin, up to the size of a
-	// group.
+	// room() returns the number of searches that can still begin within this limit, but
+	// at most the size of a group.
 	room := func(share float64) int {
 		if !q.free {
 			return group
@@ -77,12 +77,12 @@ func (q *search) climb(ctx context.Context, from, climbs, left []*climb) (ends [
 }
 
 // solvesLeft returns how many solves are left for further searches if the search for
-// modes may use at most the given fraction of the solves in a run. From this number of
-// solves, solvesLeft subtracts those already performed, and those that will be needed to
-// compute the modes from the end points. An end point whose log density is far below the
-// highest one needs no further solves. For each of the other end points, solves are
-// needed to refine the point, to compute the Hessian, and to check that the point differs
-// from the other end points.
+// modes may use at most the given fraction of the solves in a run. solvesLeft is the
+// permitted number of solves, minus the solves already performed, and minus the solves
+// that will be needed to compute the modes from the end points. An end point whose log
+// density is far below the highest one needs no further solves. For each of the other end
+// points, solves are needed to refine the point, to compute the Hessian, and to check
+// that the point differs from the other end points.
 func (q *search) solvesLeft(share float64, ends []*climb) float64 {
 	top := highest(ends)
 	d := float64(len(q.p.Params))

@@ -67,7 +67,8 @@ func (q *search) finish(ctx context.Context, climbs []*climb) ([]*climb, error) 
 	return climbs, nil
 }
 
-// The function share() sets the masses of the modes, whose sum is 1.
+// The function share() sets the field Mass of each mode in proportion to exp(LogMass), so
+// that the masses sum to 1.
 func share(modes []*bayes.Mode) {
 	var logs []float64
 	for _, m := range modes {

@@ -167,9 +167,9 @@ func (k *pseudoMarginal) Step(rng *rand.Rand) {
 	}
 	if !k.fixed && k.n < k.burnIn/2 && k.burnIn >= 2*pairs {
 		// In the first eighth of the burn-in the chain has usually not yet converged.
-		// Estimates are compared in the second eighth of the burn-in, and then the number
-		// of particles is tuned. Estimates are compared again in the third and fourth
-		// eighths, and then the number is tuned again.
+		// Estimates are compared in the second eighth, and then the number of particles
+		// is tuned. Estimates are compared again in the third and fourth eighths of the
+		// burn-in, and then the number of particles is tuned again.
 		k.n++
 		if every := max(1, k.burnIn/8/pairs); k.n >= k.burnIn/8 && k.n%every == 0 && k.count < pairs {
 			k.compare()

@@ -21,8 +21,8 @@ const sharpest = 1e-10
 
 // bentStep maximises an expansion with kinks within the bounds, and returns the step d to
 // the maximum. It also returns the rise that the expansion predicts. To damp the step,
-// the diagonal of the matrix Information times the argument `damping` is added to the
-// curvature. The result `ok` is false if a number is not finite.
+// the diagonal of the matrix Information is multiplied by the argument `damping` and
+// added to the curvature. The result `ok` is false if a number is not finite.
 //
 // The absolute values |r| are replaced by √(r² + ε²), and Newton's method follows the
 // maximum as ε shrinks. Each iteration linearises the equations λ √(r² + ε²) = r, in
@@ -114,7 +114,8 @@ func (p *Point) bentStep(damping float64, low, high []float64) (d []float64, gai
 
 // The method walls() returns the kinks, plus one additional kink for each finite bound.
 // The kink at a bound comes from the penalty K max(0, t) = K|t|/2 + Kt/2. Here t is the
-// distance beyond the bound, and K is larger than the slope of the density.
+// distance beyond the bound. K exceeds the slope of the log density, so the maximum lies
+// within the bounds.
 func (p *Point) walls(down *mat.VecDense, h *mat.SymDense, low, high []float64) (us []float64, js []*mat.VecDense) {
 	n := len(p.X)
 	steepest := make([]float64, n)

@@ -8,10 +8,10 @@ import (
 )
 
 // The second derivatives at a mode are computed by differences along the principal axes
-// of the posterior, with steps of laplaceStep standard deviations. On a ridge, the
-// curvatures along the principal axes vary by many powers of ten. Finite differences
-// along any other directions would be too inaccurate there. The largest curvature that
-// contributes to a difference determines the error of this difference. The error must be
+// of the posterior, with steps of laplaceStep standard deviations. On a ridge the
+// curvatures differ by many powers of ten, so differences along directions that are not
+// principal axes are too inaccurate. If a direction combines several principal axes, the
+// largest of their curvatures determines the error of the difference. The error must be
 // small even in comparison with the smallest curvature. The error has two parts. The
 // truncation error is O(laplaceStep²) times the deviation of the density from a Gaussian.
 // The rounding error of the log density, about 1e-14 |f|, is divided by laplaceStep² =

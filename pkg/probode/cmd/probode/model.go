@@ -74,7 +74,8 @@ func newModel(flags *flag.FlagSet) *model {
 	return m
 }
 
-// newExact defines the flags for a model in commands that do not draw from a posterior.
+// newExact defines the flags that describe a model, for commands that do not draw from a
+// posterior.
 func newExact(flags *flag.FlagSet) *model {
 	m := &model{solving: solving{flags: flags}, chains: 1}
 	flags.StringVar(&m.preset, "case", "", "complete `model`: "+strings.Join(cases.Names(), ", "))

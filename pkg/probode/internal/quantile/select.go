@@ -104,7 +104,8 @@ func (c *column) pick(values []float64, ranks []int, first int, found []float64,
 		ends[b]++
 	}
 
-	// Find the buckets that contain a requested rank, and reserve space for their values.
+	// Find the buckets that contain requested ranks, and reserve space for the values in
+	// these buckets.
 	var below, total int32
 	r := 0
 	for b, count := range ends {

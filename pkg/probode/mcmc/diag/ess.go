@@ -83,10 +83,10 @@ func ess(x [][]float64) float64 {
 	// positive and decreasing. The sum over lags ends before the first pair of lags 2k
 	// and 2k+1 whose autocorrelations add up to zero or less, because noise dominates the
 	// estimates at larger lags. The sum of each pair is replaced by the smallest sum of
-	// any pair so far. Autocorrelations at lags before the end of the sum count twice.
-	// The autocorrelation at the next lag counts once if it is positive. Including this
-	// autocorrelation improves the estimate for antithetic chains, in which each pair has
-	// a positive first term and a negative second term.
+	// any pair so far. Each autocorrelation at a positive lag before the end of the sum
+	// is counted twice. The autocorrelation at the next lag is counted once if it is
+	// positive. Including this autocorrelation improves the estimate for antithetic
+	// chains, in which each pair has a positive first term and a negative second term.
 	tau := -1.0
 	last := math.Inf(1)
 	t := 0

@@ -45,8 +45,8 @@ func Plane(x, y []float64, f float64, m int) (Surface, error) {
 	m = cmp.Or(m, 128)
 	n := float64(len(x))
 	sxx, syy, sxy := stat.Variance(x, nil), stat.Variance(y, nil), stat.Covariance(x, y, nil)
-	// If the correlation r satisfies 1 − r² < 1e-12, rounding errors of the covariance
-	// determine the shape of the kernel.
+	// If the correlation r satisfies 1 − r² < 1e-12, the shape of the kernel is
+	// determined by rounding errors in the covariance matrix.
 	if det := sxx*syy - sxy*sxy; !(det > 1e-12*sxx*syy) {
 		return Surface{}, errors.New("kde: all draws lie on one line, so they have no density in the plane")
 	}

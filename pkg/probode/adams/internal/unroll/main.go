@@ -56,7 +56,7 @@ func each(n int, pattern string) []string {
 
 // The functions list(), lines() and all() join d copies of the pattern, one for each
 // component. The function matrix() joins d² copies of the pattern, one for each element
-// of a matrix, row by row.
+// of a d×d matrix in row-major order.
 func list(d int, pattern string) string   { return strings.Join(each(d, pattern), ", ") }
 func lines(d int, pattern string) string  { return strings.Join(each(d, pattern), "\n") }
 func all(d int, pattern string) string    { return strings.Join(each(d, pattern), " && ") }

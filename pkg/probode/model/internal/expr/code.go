@@ -76,7 +76,7 @@ func (s *straightLine) first() int32 { return int32(s.inputs + len(s.consts)) }
 // The method arrange() keeps only the instructions that are listed in the argument
 // `order`, in the order of this list. All values get new indices. Before the call, the
 // results of the instructions have consecutive indices, which begin at the argument
-// `from`. A constant may have the index −1−k; its new index is then consts[k].
+// `from`. If a constant has the index −1−k, its new index is consts[k].
 func (s *straightLine) arrange(order []int32, from int32, consts []int32) {
 	at := make([]int32, len(s.code))
 	for k, i := range order {

@@ -274,11 +274,11 @@ type run struct {
 }
 
 // The method schedule() groups instructions with the same operation code into runs. An
-// instruction is ready when its operands have been computed. Each run uses the operation
-// code that has the most ready instructions. The run contains all ready instructions with
-// this code, including those that become ready in the meantime, so the runs are few and
-// long. The instructions that are marked in the argument `early` come first; the result
-// `ahead` is the number of runs into which these instructions are grouped.
+// instruction is ready when its operands have been computed. The operation code of the
+// next run is the one with the most ready instructions. The run contains all ready
+// instructions with this code, including those that become ready in the meantime, so the
+// runs are few and long. The instructions that are marked in the argument `early` come
+// first; the result `ahead` is the number of runs that they form.
 func (s *straightLine) schedule(early []bool) (runs []run, ahead int) {
 	first := s.first()
 	n := len(s.code)
