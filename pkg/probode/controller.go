@@ -190,9 +190,9 @@ func (c *controller) locate(i int) (bool, error) {
 }
 
 // The method grid() returns the grid of the last run, for the problem p and the
-// parameters theta. If the problem of the run has triggers, p is the copy of the problem
-// that the method located() returns. The parameters of this copy include the times of the
-// located events. If there are no triggers, p is the problem of the run.
+// parameters theta. If the problem being solved has triggers, p is the copy of this
+// problem that the method located() returns. The parameters of this copy include the
+// times of the located events. If there are no triggers, p is the problem being solved.
 func (c *controller) grid(p *Problem, theta []float64) (*Grid, error) {
 	g, err := NewGrid(p, theta, slices.Clone(c.times))
 	if err != nil {

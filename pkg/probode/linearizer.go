@@ -72,7 +72,7 @@ func (q *differencer) jacobian(m *Matrix, t float64, x, theta []float64, central
 	if central {
 		eps = cbrtEps
 	}
-	// The increment of a component that is zero should suit the size of the other
+	// The increment of a component that is zero depends on the size of the other
 	// components.
 	floor := cmp.Or(1e-3*vector.MaxAbs(x), 1)
 	floor = max(floor, 0x1p-900) // smaller increments have no accurate digits

@@ -157,8 +157,8 @@ func (r *rungeKutta) Step(dst []float64, i int, x, theta, xi, scale []float64) e
 	return nil
 }
 
-// The type `embedded` is a rungeKutta whose tableau has weights for an estimate of the
-// error.
+// The type `embedded` is a Runge–Kutta method whose tableau also has weights from which
+// the local error is estimated.
 type embedded struct {
 	*rungeKutta
 	last []float64 // f at the end of the step

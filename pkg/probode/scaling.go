@@ -18,13 +18,13 @@ const (
 	ScaleStep
 	// ScaleLocal adds √α l √N ξ to each component of the state after each of the N steps.
 	// Here l is the size of the local error of this component in this step. The local
-	// errors are those of the classical path, for the θ with which the Solver was made.
-	// The standard deviation of the noise is the same multiple of the local error in each
-	// step. With α = 1, the sum of the noise over all steps has a standard deviation of
-	// at least Σ l, the sum of the local errors. ScaleLocal works for any method, and α
+	// errors are those of the classical path, at the θ for which the Solver was created.
+	// The standard deviation of the noise is the same multiple of the local error in
+	// each step. With α = 1, the total noise of all steps has a standard deviation of at
+	// least Σ l, where the sum is over the steps. ScaleLocal works for any method, and α
 	// has no unit. The spread of paths with ScaleLocal agrees better with the actual
-	// errors than the spread of paths with ScaleStep: see docs/calibration.md. ScaleLocal
-	// costs three classical solves before the first path.
+	// errors than the spread of paths with ScaleStep: see docs/calibration.md.
+	// ScaleLocal costs three classical solves before the first path.
 	ScaleLocal
 )
 

@@ -271,7 +271,7 @@ func (s *Solver) MoveTo(theta []float64) (err error) {
 // The function row() returns row i of a path.
 func row(z []float64, i, d int) []float64 { return z[i*d : (i+1)*d : (i+1)*d] }
 
-// The method run() takes the steps i with from ≤ i < to.
+// The method run() takes the steps `from`, …, `to`−1.
 func (s *Solver) run(z, memory, theta, xi []float64, from, to int) (err error) {
 	d := s.d
 	switch {

@@ -195,9 +195,9 @@ func climb(ctx context.Context, p *bayes.Posterior, from []float64) ([]float64, 
 
 // The method spread() computes the standard deviation of the logarithm of each estimated
 // parameter over the data sets. Data sets in which search i got stuck are left out. The
-// second result is the number of data sets in which the search got stuck. A search counts
-// as stuck if it failed. If limits are given, a search also counts as stuck if the error
-// in the logarithm of a parameter is larger than the limit for this parameter.
+// second result is the number of data sets in which the search got stuck. A failed
+// search counts as stuck. If limits are given, a search also counts as stuck if the
+// error in the logarithm of a parameter is larger than the limit for this parameter.
 func (s *study) spread(i int, limit []float64) (sd []float64, stuck int) {
 	logs := make([][]float64, len(s.truth))
 	for _, found := range s.estimates[i] {

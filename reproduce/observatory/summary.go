@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// A brief is the row of the summary for one cell. The row contains the results of the
-// classical method. The row also contains the results of two rules: the rule that the
-// page shows for the method, and the rule of the paper.
+// A brief is a row of the summary; the row describes one cell. The row contains the
+// results of the classical method. The row also contains the results of two rules: the
+// rule that the page shows for the method, and the rule of the paper.
 type brief struct {
 	solved
 	Spread spread `csv:""`

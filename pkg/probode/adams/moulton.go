@@ -135,10 +135,10 @@ func (m Moulton) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, 
 // The linearisations differ in the starting point and in the number of updates. With
 // Current, Newton's method performs one update from c = Zᵢ; the vector w in [T18, §2.4]
 // is −r(Zᵢ). With Predictor, Newton's method performs one update from the Adams–Bashforth
-// value. With the linearisation Newton, the iteration begins at Zᵢ and performs as many
-// updates as it needs. The noise √α h^{s+1/2} Γ⁻¹ J ξᵢ is computed with the first
-// factorisation of Γ. The linearisations Current and Predictor compute the mean and the
-// noise with a single linear solve. A Cholesky factor of H [T18, §2.4] is not needed.
+// value. With Newton, the iteration begins at Zᵢ and makes as many updates as are needed.
+// The noise √α h^{s+1/2} Γ⁻¹ J ξᵢ is computed with the first factorisation of Γ. The
+// linearisations Current and Predictor compute the mean and the noise with a single
+// linear solve. A Cholesky factor of H [T18, §2.4] is not needed.
 type moulton struct {
 	history
 	lin       Linearization

@@ -73,7 +73,7 @@ func (m *history) starting(i int) bool { return m.first > 0 && i < m.begin+m.fir
 
 // The method quiet() reports whether the starting steps of the current segment have no
 // noise. In the first segment, starting steps have no noise, as in the experiments of
-// [T18]. After an event, starting steps have noise. If there are many events, such as
+// [T18]. The starting steps after an event have noise. If there are many events, such as
 // doses of a drug, there are also many starting steps, and their errors must not be
 // ignored.
 func (m *history) quiet() bool { return m.begin == 0 }

@@ -185,8 +185,8 @@ func (c *calibrator) warn(ctx context.Context, out *NoiseScale) {
 	if ratio := c.halved(ctx); ratio < math.Sqrt(usual) || ratio > usual*usual*usual {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("when the steps are halved, the error falls by a factor of %.2g; for a smooth f, the factor would be about %g. Therefore alpha* = %.3g holds only for these steps: take smaller steps, and declare jumps and pulses of f as events", ratio, usual, out.Alpha))
 	}
-	// Most errors cross zero somewhere, so a few omitted points are no reason for a
-	// warning.
+	// Most errors cross zero somewhere, and points close to such a zero are omitted. A
+	// few omitted points are therefore no reason for a warning.
 	if n := c.left.small + c.left.uncertain; 10*n > n+len(c.used) {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("%d of %d points are left out of the score: at %d the error is below 1e-4 of its largest value, and at %d its estimate is uncertain by 1 %% or more",
 			n, n+len(c.used), c.left.small, c.left.uncertain))

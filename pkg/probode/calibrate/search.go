@@ -200,8 +200,8 @@ func (c *calibrator) maximum(reach, tol float64, set func(at float64, logv []flo
 // or has kinks, the vertex may lie anywhere. For example, the score may have kinks if a
 // few paths are far from the others. If a group of paths is left out, the search covers
 // only a factor of about two in α. If a block of time is left out, the search covers a
-// wider range: the block may contain nearly all of the error, so that α* changes by
-// orders of magnitude.
+// wider range. The reason is that one block may contain nearly all of the error; without
+// this block, α* changes by orders of magnitude.
 func (c *calibrator) errors(delta float64, left, mid, right evaluation) (paths, time float64) {
 	const reach, far, tol = 0.8, 12, 1e-3
 	thin := c.thin()

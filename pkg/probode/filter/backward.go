@@ -12,12 +12,12 @@ import (
 // is used for smoothing, for draws and for the likelihood of Fenrir.
 //
 // The error at a grid point is a linear function of independent standard normal variates
-// u: see the type `block`. In each step, the variates before the step and the variates of
-// the noise are joined in one vector, and an orthogonal transformation is applied to this
-// vector. The transformed vector has three parts. The first part is the vector of the
-// normal variates after the step, the second part is determined by the residual of the
-// equation, and the third part has no effect after the step. The normal variates before
-// the step are therefore a linear function of the three parts, and no matrix has to be
+// u: see the type `block`. In each step, the variates before the step and those of the
+// noise form one vector, to which an orthogonal transformation is applied. The
+// transformed vector has three parts. The first part is the vector of the normal
+// variates after the step. The second part is determined by the residual of the
+// equation. The third part has no effect after the step. The normal variates before the
+// step are therefore a linear function of the three parts, and no matrix has to be
 // inverted.
 
 // The method link() computes the link l for the step that the block b has just taken.

@@ -16,9 +16,9 @@ import (
 // so small that a call to LAPACK would spend as much time on overhead as on the
 // computation itself.
 
-// triangularize applies Householder reflections to all columns of a matrix, so that its
-// first n columns become an upper triangular matrix R with the same RᵀR. Elements below
-// the diagonal are not set to zero.
+// triangularize applies Householder reflections to all columns of a matrix. The first n
+// columns A become an upper triangular matrix R with RᵀR = AᵀA. Elements below the
+// diagonal are not set to zero.
 func triangularize(a []float64, stride, rows, n, columns int) {
 	for c := range min(rows-1, n) {
 		reflect(a, stride, a, stride, c, c+1, rows, columns)

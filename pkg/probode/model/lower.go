@@ -92,7 +92,8 @@ func (ix *index) sameSizes(pre, c *condition) {
 	}
 }
 
-// The method at0() returns the formula for the value of an ID at the start.
+// The method at0() returns the formula for the initial value of the quantity with the
+// given ID.
 func (l *lowering) at0(id string, from source.Where) *expr.Node {
 	if n := l.start[id]; n != nil {
 		return n

@@ -156,8 +156,9 @@ func (f *fitting) sides(ctx context.Context, from []float64, threshold float64, 
 // optimum. If the likelihood has a second ridge, the profile may be too low. If an
 // interval is closed on one side, extend() considers the points inside the interval at
 // which other searches ended. extend() chooses the point nearest to the end of the
-// interval, and computes the profile outwards from this point. If the new profile is
-// still above the threshold at the end of the interval, the interval is extended.
+// interval, and computes the profile outwards from this point. If the value of the new
+// profile at the end of the interval is still above the threshold, the interval is
+// extended.
 func (f *fitting) extend(ctx context.Context, sides []side, from []float64, best Optimum, ends []Optimum, threshold float64) error {
 	const (
 		rounds = 3

@@ -34,8 +34,9 @@ type layered struct {
 	formula *expr.Node // in terms of score(ID); nil if the prior consists of numbers
 }
 
-// A fixed formula specifies when an infusion begins or how long it lasts. The value of a
-// fixed formula must not change during an experiment.
+// A fixed formula is a formula for the time at which an infusion begins, or for the
+// duration of the infusion. The value of a fixed formula must not change during an
+// experiment.
 type fixed struct {
 	dose, what string
 	formula    *expr.Node

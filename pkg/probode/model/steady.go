@@ -202,9 +202,9 @@ func realParts(a *mat.Dense) ([]float64, error) {
 // combinations ℓᵀx of the states are conserved. For each conserved combination, the
 // equation ℓᵀdx = ℓᵀdx₀ is added, where x₀ is the initial state. The method returns nil
 // if the result could be wrong: if f depends on time, if J has an eigenvalue with a
-// positive real part, or if J is (nearly) singular and conserved combinations do not
-// explain this. If the result is nil, the derivatives must be computed by integrating to
-// the steady state, which takes far longer.
+// positive real part, or if J is (nearly) singular for a reason other than conserved
+// combinations of the states. If the result is nil, the derivatives must be computed by
+// integrating to the steady state, which takes far longer.
 func (r *steadyFinder) implicit(theta, x []float64) []float64 {
 	const small = 1e-9 // relative size of singular values and residuals that count as zero
 	q, d, n := r.q, r.q.Dim(), len(theta)

@@ -68,8 +68,8 @@ func namesOfAll() []string {
 		name, more, _ := strings.Cut(p.Name, "(")
 		name = typed(name)
 		if slices.Contains(names, name) {
-			// If an earlier problem has the same name before the bracket, the first word
-			// or number in the bracket is added to the name of this problem.
+			// If an earlier problem has the same name before the parenthesis, the first
+			// word or number in the parentheses is added to the name of this problem.
 			n, _, _ := strings.Cut(typed(more), "-")
 			name += "-" + n
 		}

@@ -86,8 +86,8 @@ type linear struct {
 	delta []float64
 }
 
-// The type `stiffness` holds the data for deciding whether to switch to the other family
-// of steps.
+// The type `stiffness` holds the data for deciding whether to switch between the
+// explicit and the implicit rule.
 type stiffness struct {
 	rho   float64 // of the last explicit step
 	hits  int     // grows with recent steps that gave a reason

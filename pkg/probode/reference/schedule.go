@@ -23,9 +23,9 @@ type schedule struct {
 	asked  []int // the elements of index whose states were requested
 }
 
-// newSchedule returns the schedule for the grid g, which was made for θ. The argument
-// `index` contains, in increasing order, the numbers of the grid points at which the
-// states are needed.
+// newSchedule returns the schedule for the grid g, which was built for the parameters
+// theta. The argument `index` contains, in increasing order, the numbers of the grid
+// points at which the states are needed.
 func newSchedule(p *probode.Problem, theta []float64, g *probode.Grid, index []int) *schedule {
 	c := &schedule{g: g, t: g.Times(), index: index, asked: make([]int, len(index))}
 	for n := range index {

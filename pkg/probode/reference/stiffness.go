@@ -7,13 +7,13 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// The code in this file decides which of the two families of steps is used. The family
-// that is not in use is tried when there is a reason to expect that it is better. For a
-// stiff problem, the steps of an explicit rule are limited to a few times 1/ρ at any
-// accuracy, where ρ is the spectral radius of the Jacobian. For a problem that is not
-// stiff, the steps of an implicit rule must be as short as those of an explicit rule, but
-// the explicit rule needs less work for each step. After a trial, the family with the
-// larger ratio of step length to work is used.
+// The code in this file decides which of the two families, explicit or implicit, is
+// used. The family that is not in use is tried when there is a reason to expect that it
+// is better. For a stiff problem, the steps of an explicit rule are limited to a few
+// times 1/ρ at any accuracy, where ρ is the spectral radius of the Jacobian. For a
+// problem that is not stiff, the steps of an implicit rule must be as short as those of
+// an explicit rule, but the explicit rule needs less work for each step. After a trial,
+// the family with the larger ratio of step length to work is used.
 
 const (
 	firstWait = 30  // steps; the first ones are short for other reasons

@@ -268,8 +268,8 @@ func (c *division) divide() error {
 	return nil
 }
 
-// The method marked() reports whether the cell q contains a mark and is wider than the
-// width of that mark.
+// The method marked() reports whether the cell q contains a mark and is wider than that
+// mark.
 func (c *division) marked(q cell) bool {
 	for _, m := range c.marks {
 		in, wide := true, false
@@ -303,8 +303,8 @@ func (c *division) integrate(q *cell) {
 	c.eachIn(q, func(v, weight float64) { q.mass += v * weight })
 }
 
-// eachIn calls the function do() with the density and the weight of every node in q; the
-// state of the node is in s.target.z.
+// eachIn calls the function do() for every node in q, with the density and the weight of
+// the node. During the call, s.target.z holds the state of the node.
 func (c *division) eachIn(q *cell, do func(v, weight float64)) {
 	for i, x := range c.nodes {
 		at := [2]float64{q.lo[0] + x*q.width[0]}

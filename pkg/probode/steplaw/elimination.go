@@ -19,10 +19,10 @@ type elimination struct {
 	// A pivot is the sum of the terms g_ii and −l_ik u_ki. For each pivot, its magnitude
 	// is divided by the sum of the magnitudes of these terms; the ratio lies in (0, 1].
 	// The field `least` is the smallest of these ratios. If the matrix is singular, one
-	// pivot would be zero in exact arithmetic. In floating-point arithmetic this pivot is
-	// usually a rounding error, and the ratio for this pivot is about as large as the
-	// relative errors of the elements. Unlike a condition number, this ratio does not
-	// depend on the units of the components.
+	// pivot would be zero in exact arithmetic. In floating-point arithmetic this pivot
+	// is usually a rounding error, so its ratio is about as large as the relative errors
+	// of the elements. Unlike a condition number, the ratio does not depend on the units
+	// of the components.
 	least float64
 }
 

@@ -29,8 +29,8 @@ var bars struct {
 	all []*bar
 }
 
-// The function watched() returns the hook that updates a new bar. The hook may be called
-// from any goroutine.
+// The function watched() creates a progress bar and returns the hook that updates this
+// bar. The hook may be called from any goroutine.
 func watched(label string) progress.Hook {
 	now := time.Now()
 	b := &bar{label: label, begin: now, meter: progress.NewMeter(now, 0)}

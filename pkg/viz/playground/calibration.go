@@ -14,9 +14,9 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// The type `calibration` is the figure about the choice of the noise scale α. The figure
-// shows the score of α. It also shows how often the error is at most one standard
-// deviation of the paths, and how often it is at most two.
+// The type `calibration` is the figure that explains how the noise scale α is chosen.
+// The figure shows the score of α. It also shows how often the error is at most one
+// standard deviation of the paths, and how often it is at most two.
 type calibration struct {
 	*Figure
 	chosen   comparison // at the α of the slider

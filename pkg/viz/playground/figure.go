@@ -33,8 +33,9 @@ type kind struct {
 // Each implementation of content computes and shows the results of one kind of figure.
 type content interface {
 	// The leading control, if there is one, determines which other controls the figure
-	// has. The method controls() returns the controls with their default values for the
-	// given value of the leading control, or nil if this value is not allowed.
+	// has. For the given value of the leading control, the method controls() returns all
+	// controls of the figure, with their default values. If the given value is not
+	// allowed, the result is nil.
 	controls(value string) knobs
 
 	// The method compute() computes all results, and runs as a task.

@@ -41,11 +41,11 @@ const parameter = "p."
 
 // The method fill() sets the values of the controls. A control takes its value from the
 // argument `given`. If this argument contains no value for a control, the control keeps
-// its value from the argument `before`. If its default value or its options have changed,
-// the control has its default value instead. The method returns an error if a value in
-// `given` is not allowed. However, a number outside its range is replaced by the nearest
-// number in the range, and a value of a parameter that the model no longer has is
-// ignored.
+// its value from the argument `before`. If the default value or the options of the
+// control have changed, the control is reset to its default value instead. The method
+// returns an error if a value in `given` is not allowed. However, a number outside its
+// range is moved into the range without an error, and a value of a parameter that the
+// model no longer has is ignored.
 func (k knobs) fill(given map[string]any, before knobs) error {
 	for name := range given {
 		if k.named(name) == nil && !strings.HasPrefix(name, parameter) {

@@ -40,8 +40,8 @@ type accurate struct {
 }
 
 // The variable `accurates` holds the accurate runs of all figures, by problem. The
-// accurate run of a problem continues only while a figure that shows this problem
-// executes its method advance().
+// accurate run of a problem advances only while the method advance() of a figure that
+// shows this problem is executing.
 var accurates = map[string]accurate{}
 
 // The function accurately() returns the accurate run of a problem; the first call

@@ -44,8 +44,8 @@ func newTask(work func(ctx context.Context) error) *task {
 	return t
 }
 
-// If the turn has used up its time, or if the argument `now` is true, the method rest()
-// ends the turn and waits for the next one.
+// If the time of the current turn is up, or if the argument `now` is true, the method
+// rest() ends the turn and waits for the next one.
 func (t *task) rest(now bool) {
 	t.pausing.Lock()
 	defer t.pausing.Unlock()

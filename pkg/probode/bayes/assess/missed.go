@@ -70,13 +70,13 @@ func (s *sampling) missed(d *draws) (mass float64, err error) {
 // missedAround proposes Metropolis moves for the posterior under the setup d.to, starting
 // from some of the draws. The draws were made from the posterior d.p. Some accepted moves
 // may lead to points at which the density of d.p is almost zero. missedAround returns
-// twice the share of such moves among all moves. If the draws miss a part of the
-// posterior under the setup d.to, the returned value is approximately the mass of that
-// part. The equations are solved with the setup d.to only for moves to points at which
-// the density of d.p is almost zero. At some of these points the accurate reference
-// solver needs a minute for one solution. So the equations are first solved with
-// shape.Lender. If the density computed from this solution is negligible, the reference
-// solver is not used.
+// twice the share of such moves among all moves. If the draws lack a part of the
+// posterior with the setup d.to, the returned value is approximately the mass of that
+// part. The equations are solved with the setup d.to only if a move leads to a point at
+// which the density of d.p is almost zero. At some of these points the accurate
+// reference solver needs a minute for one solution. So the equations are first solved
+// with shape.Lender. If the density computed from this solution is negligible, the
+// reference solver is not used.
 func (s *sampling) missedAround(d *draws) (share float64, err error) {
 	coarse, err := bayes.NewDensity(s.ctx, d.p)
 	if err != nil {

@@ -172,9 +172,9 @@ func (a *assessment) remedies(j *judge) (all []Remedy) {
 	return all
 }
 
-// The method measured() returns the remedy that was tried in the given trial. The remedy
-// reaches the threshold if the verdict is Negligible and the checks of the run find
-// nothing wrong.
+// The method measured() returns the remedy that was tried in the given trial. The field
+// Reaches is true if the verdict is Negligible and the checks of the run find nothing
+// wrong.
 func (j *judge) measured(t trial) Remedy {
 	inf := t.run.summed
 	s, _ := inf.Effects[inf.gravest(j.threshold)].gravest(j.threshold)

@@ -136,12 +136,12 @@ func (a *assessment) shares(i int) bool {
 	return a.common && !slices.ContainsFunc(a.modes.steps[i].own, func(m ModeShare) bool { return m.Phantom || m.Missed })
 }
 
-// The method weighted() computes weights with which the draws y of the accurate posterior
-// represent the posterior at step i. The argument `raw` holds log weights that have
-// already been computed, or is nil. Let q be the posterior from which the draws were
-// made, r the reference posterior, and p the posterior at step i. The effects of step i
-// are the differences p − r, which are computed as (q − r) − (q − p). The differences q −
-// r are already known from the weights of y.
+// The method weighted() computes weights for the draws y of the accurate posterior, so
+// that the weighted draws represent the posterior at step i. The argument `raw` holds
+// log weights that have already been computed, or is nil. Let q be the posterior from
+// which the draws were made, r the reference posterior, and p the posterior at step i.
+// The effects of step i are the differences p − r, which are computed as (q − r) − (q −
+// p). The differences q − r are already known from the weights of y.
 func (s *sampling) weighted(y *draws, i int, raw [][]float64) (*draws, error) {
 	s.say("solutions at the draws, %v", &s.ladder[i])
 	d := *y

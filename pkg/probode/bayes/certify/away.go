@@ -295,8 +295,8 @@ func (k *look) draws(params []int) (shift float64, all line) {
 		p := &all[i]
 		p.coarse = min(k.coarse.logLikelihood(p.theta)-mass-(k.coarseTop-k.fineTop), 300)
 		if k.lent != nil && p.coarse < nothing {
-			// If shape.Lender fails, the log likelihood is −∞, and the reference must be
-			// used.
+			// A log likelihood of −∞ means that shape.Lender has failed. The reference
+			// must then be used.
 			if p.fine = k.lent.logLikelihood(p.theta) - mass; p.fine < nothing && !math.IsInf(p.fine, -1) {
 				return
 			}

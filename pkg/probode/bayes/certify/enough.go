@@ -260,10 +260,10 @@ func (t *trials) measure(l *Level) {
 	}
 }
 
-// The method confirm() searches for modes of the posterior at a level. The level is
-// rejected if the reference posterior has no mode near one of the modes found. The level
-// is also rejected if its step size or tolerance is too large at a mode that was not
-// known before.
+// The method confirm() checks a level by a search for modes of the posterior at that
+// level. The level is rejected if the reference posterior has no mode near one of the
+// modes found. The level is also rejected if its step size or tolerance is too large at
+// a mode that was not known before.
 func (t *trials) confirm(l *Level) error {
 	if !t.look {
 		return nil

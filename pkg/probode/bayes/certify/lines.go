@@ -22,7 +22,7 @@ type probe struct {
 	failed       bool // both setups fail, although the density of the prior is positive
 }
 
-// The method counts() reports whether the density under at least one setup is not
+// The method counts() reports whether at least one of the two densities is not
 // negligible.
 func (p probe) counts() bool { return max(p.fine, p.coarse) > -fallen }
 

@@ -36,9 +36,10 @@ func (l *expansion) misfits() bool {
 	return sum > n+4*math.Sqrt(2*n)
 }
 
-// The method pull() uses the evaluator x to compute the slope of the log posterior at the
-// mode l of the reference posterior. The method returns the largest shift of a parameter,
-// in standard deviations, that this slope causes in addition to the first-order shift.
+// The method pull() evaluates, at the mode l of the reference posterior, the slope of the
+// log posterior that x computes. The shift of a parameter that follows from this slope
+// differs from the first-order shift. The method pull() returns the largest of these
+// differences over the parameters, in standard deviations.
 func (l *expansion) pull(x *evaluator) (most float64, err error) {
 	expected, _, err := x.at(l.theta)
 	if err != nil {

@@ -71,9 +71,9 @@ func (c *climb) absorb(o *climb) {
 
 // The method hopeless() reports whether a climb is so low and so slow that its end point
 // would probably not be kept. A climb is hopeless if it would need more than 200 further
-// steps to reach a log density at which end points are kept. Each further step is assumed
-// to raise the log density as much as was predicted for the last step. The limit is
-// higher, up to 2000 steps, if the climb has taken fewer than 15 steps.
+// steps to reach the lowest log density at which an end point is kept. Each further step
+// is assumed to raise the log density as much as was predicted for the last step. The
+// limit is higher, up to 2000 steps, if the climb has taken fewer than 15 steps.
 func (c *climb) hopeless(highest float64) bool {
 	if len(c.from) > 0 {
 		return false

@@ -212,8 +212,9 @@ func (p *Plan) Check(ctx context.Context, chains *mcmc.Chains) (string, error) {
 
 // The function errorAt() compares the solver of p with an accurate solver at n of the
 // draws, spread evenly over the chains. The function errorAt() returns the largest
-// discrepancy D, and the number of these draws at which the accurate solver failed. Where
-// the accurate solver fails, the exact posterior density is probably zero.
+// discrepancy D, and the number of these draws at which the accurate solver failed. If
+// the accurate solver fails at a draw, the exact posterior density there is probably
+// zero.
 func errorAt(ctx context.Context, p *bayes.Posterior, draws [][]float64, n int) (worst float64, failed int, err error) {
 	e, err := bayes.NewDensity(ctx, p)
 	if err != nil {

@@ -183,8 +183,9 @@ type delayed struct {
 }
 
 const (
-	// Of the moves that the first stage rejects, only a fraction is tested. This fraction
-	// is 1/soonTested during burn-in, and 1/laterTested after burn-in.
+	// To test the first stage, the second stage evaluates a fraction of the moves that
+	// the first stage rejects. This fraction is 1/soonTested during burn-in, and
+	// 1/laterTested after burn-in.
 	soonTested, laterTested = 2, 16
 	// The first stage is kept as long as the field `lost` is at most mostLost times the
 	// field `plain`. The first stage is abandoned only if the number of lost moves is at
@@ -291,12 +292,12 @@ func (k *delayed) second(lp, logq, first float64) (ll, ratio, back float64) {
 	return ll, ratio, back
 }
 
-// The method test() adds a move, with the given weight, to the sum `plain`. A move is
-// called lost, and is also added to the sum `lost`, if plain Metropolis would accept it
-// far more often than the two stages. If too many moves are lost, the method abandons the
-// first stage. Plain Metropolis accepts the move with probability min(1, eʳ), where r is
-// the argument `ratio`. The two stages accept it with probability min(a(θ, θ′), eʳ a(θ′,
-// θ)).
+// The method test() uses a move to test the first stage. The method adds the probability
+// with which plain Metropolis accepts the move, times the argument `weight`, to the sum
+// `plain`. If the move is lost, the same product is also added to the sum `lost`. If too
+// many moves are lost, the method abandons the first stage. Plain Metropolis accepts the
+// move with probability min(1, eʳ), where r is the argument `ratio`. The two stages
+// accept it with probability min(a(θ, θ′), eʳ a(θ′, θ)).
 func (k *delayed) test(ratio, first, back, weight float64) {
 	plain := math.Exp(min(0, ratio))
 	k.plain += weight * plain

@@ -68,7 +68,7 @@ func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accu
 	}
 
 	// After a rejection a chain stays at its position. Consecutive draws that are equal
-	// are called a stay. The equations are solved only once for each stay.
+	// are called a stay. The equations are solved only once for all draws of a stay.
 	type stay struct{ chain, from, to int }
 	var stays []stay
 	for c, draws := range chains.Draws {

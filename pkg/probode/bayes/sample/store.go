@@ -71,7 +71,7 @@ func Store(ctx context.Context, p *bayes.Posterior, sampler Sampler, dir string,
 
 // The method fields() returns the fields of a file that describe the run. ArviZ reads a
 // value as an attribute only if it contains no spaces, so spaces in values are replaced.
-// In notes the spaces remain, because notes are sentences.
+// Notes are sentences, so the spaces in notes are kept.
 func (j *job) fields(hash string) []mcmc.Field {
 	words := strings.NewReplacer("bayes.", "", "sample.", "", "mcmc.", "", ", ", ",", ": ", ":", " ~ ", "~", " ", "_", "\n", "_")
 	var out []mcmc.Field

@@ -79,7 +79,8 @@ func (r *Result) ECDF(k int, probability float64) (z, diff, lo, hi []float64) {
 }
 
 // The function widest() returns the largest pointwise level for which uniform ranks lie
-// within all bands with at least the given probability. The largest level gives the
+// within all bands with at least the given probability. At each point, values outside
+// the band have at most the probability `level`, so the largest level gives the
 // narrowest bands.
 func widest(probability float64, joint func(level float64) float64) float64 {
 	a, b := 0.0, 1-probability

@@ -139,8 +139,7 @@ func needs(flags *flag.FlagSet, why string, names ...string) error {
 }
 
 // The variable `groups` holds the headings under which the flags are listed in the help for
-// a command with many flags. A flag that is named in no group is listed in the last
-// group.
+// a command with many flags. A flag that no group names is listed in the last group.
 var groups = []struct {
 	title string
 	names []string

@@ -253,8 +253,8 @@ func (r *sampleRun) note(sentence string) {
 	fmt.Fprintln(r.out, text.Printable(sentence))
 }
 
-// The method follow() shows the progress. If an earlier run was stopped, a first line
-// says what percentage of the run was already complete.
+// The method follow() shows the progress. If the run continues an earlier run that was
+// stopped, follow() first prints what percentage of the run was already complete.
 func (r *sampleRun) follow() {
 	before := unfinished(r.dir, r.settings)
 	show := display("sampling")

@@ -117,9 +117,9 @@ func (e *expander) call(name string, args []*Node) *Node {
 	return l.args[0].Substitute(by)
 }
 
-// The function checked() returns m with new arguments. The function also checks the types
-// of the new arguments. Before calls are expanded, it is not known whether the result of
-// a call is a number or a condition.
+// The function checked() checks the types of new arguments and returns m with these
+// arguments. Before calls are expanded, it is not known whether the result of a call is
+// a number or a condition.
 func checked(m *Node, args []*Node) *Node {
 	changed := false
 	for i, a := range args {
