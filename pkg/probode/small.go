@@ -3,10 +3,9 @@ package probode
 import "math"
 
 // In up to four dimensions the cost of an elimination is mainly the latency of its
-// successive divisions. A formula for the inverse needs only one or two successive
-// divisions. The formula is as accurate as elimination unless the terms of a determinant
-// nearly cancel. If the terms nearly cancel, elimination with pivoting is used instead of
-// the formula.
+// successive divisions. A formula for the inverse needs only one or two divisions. The
+// formula is as accurate as elimination unless the terms of a determinant nearly cancel.
+// If the terms nearly cancel, elimination with pivoting is used instead of the formula.
 
 // The constant `cancels` is the smallest allowed ratio of a determinant to the sum of the
 // magnitudes of its terms. With this limit, at most seven of the 53 bits of the

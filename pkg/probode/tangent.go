@@ -153,8 +153,8 @@ func Differences(dst, ddst, theta, dtheta []float64, states func(dst, theta []fl
 	return states(dst, theta)
 }
 
-// reachOf returns the number r for which a step from theta to theta + r × along changes
-// some component by 100 %, and no component by more.
+// reachOf returns the number r for which the largest relative change of a component in
+// the step from theta to theta + r × along is 100 %.
 func reachOf(theta, along []float64) float64 {
 	var most float64
 	for k, v := range along {

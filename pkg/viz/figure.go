@@ -55,8 +55,8 @@ type Layer interface {
 	painted(color.NRGBA) Layer
 }
 
-// The type `look` holds the properties that the legend and the renderers need, for a
-// layer of any kind. Its colour includes the opacity.
+// The type `look` holds, for a layer of any kind, the properties that the legend and the
+// renderers need. Its colour includes the opacity.
 type look struct {
 	name   string
 	color  color.Color

@@ -159,9 +159,10 @@ func (o *observatory) one(ctx context.Context, r *remedy, coarsest float64, fine
 	}
 	a.compare(accurate, got.Chains)
 	drawn := float64(len(got.Chains.Draws) * o.draws)
-	// A sampler may also use accurate solutions. The cost of these solutions is converted
-	// to a number of solutions with steps of size a.Step. The next lines add the cost of
-	// the accurate solutions that are needed for importance weights.
+	// A sampler may also use accurate solutions. The cost of these solutions is expressed
+	// as the number of solutions with steps of size a.Step that would cost the same. The
+	// next lines add the cost of the accurate solutions that are needed for importance
+	// weights.
 	a.Solves, a.Prepare = got.Solves*a.Step/p.StepSize(), calibrating+got.Preparation
 	if got.Chains.LogWeights != nil {
 		a.Solves += a.Step / fine.StepSize()

@@ -26,9 +26,9 @@ type truth struct {
 
 const observed = 20 // times
 
-// newTruth solves a problem accurately for its nominal θ, and for other values of θ. The
-// other values are drawn from a log-normal distribution around the nominal θ, with a
-// standard deviation of 0.1 on the log scale.
+// newTruth computes accurate solutions of a problem, both for its nominal θ and for other
+// values of θ. The other values are drawn from a log-normal distribution around the
+// nominal θ, with a standard deviation of 0.1 on the log scale.
 func newTruth(ctx context.Context, s *subject, others int, seed uint64) (*truth, error) {
 	t := &truth{p: s.problem(), kind: s.kind}
 	p := t.p

@@ -6,8 +6,8 @@ import "slices"
 // likelihood depends is a known number, a parameter, or the expected value of another
 // column.
 
-// columnErrors holds the likelihood of one column, and the current values of the numbers
-// that the method Own of this likelihood returns.
+// columnErrors holds the likelihood of one column. The field `own` holds the current
+// values of the numbers that the method Own of the likelihood returns.
 type columnErrors struct {
 	Likelihood
 	param  []int // index in θ of each number of Own, −1 if it is not a parameter

@@ -35,7 +35,7 @@ type Density struct {
 // A solveState is shared by all densities that a chain uses when it evaluates one
 // posterior under several setups. A solveState contains the number of steps that the
 // solvers have taken, the first panic in a function of the model, and the context that
-// stops the solves.
+// stops the solvers.
 type solveState struct {
 	ctx    context.Context // when it ends, solves are stopped
 	bound  int             // number of calls of Bind
@@ -64,7 +64,7 @@ type Part struct {
 	differ *differ         // computes derivatives of Observe
 
 	// The field `done` is the channel Done() of the context to which the solver is bound.
-	// When this context ends, the method Solve stops, whether it is computing a whole
+	// When this context is done, the method Solve stops, whether it is computing a whole
 	// path or only a segment.
 	done    <-chan struct{}
 	release func()

@@ -189,8 +189,8 @@ func (t transform) slopes(u float64) (slope, curve float64) {
 	return slope, curve
 }
 
-// The method from() is the inverse of the method to(). At or beyond the ends of the
-// support, the result of from() is not finite.
+// The method from() is the inverse of the method to(). At the ends of the support, the
+// method returns ±Inf; beyond them, it returns NaN.
 func (t transform) from(theta float64) float64 {
 	below, above := math.IsInf(t.lo, -1), math.IsInf(t.hi, 1)
 	switch {

@@ -302,9 +302,9 @@ func (m *Marginal) observe(run *recording, i int, x []float64) error {
 }
 
 // The method condition() conditions the distributions of the blocks on row n of the data,
-// one value after another. The function look() computes the mean of each value at the
-// state x. Fenrir conditions the distributions of the normal variates on the data; DALTON
-// conditions the distributions of the coordinates on the data.
+// one value after another. The function look() computes the expected value of each
+// measurement at the state x. For Fenrir the distributions of the normal variates are
+// conditioned; for DALTON the distributions of the coordinates are conditioned.
 func (m *Marginal) condition(n int, x []float64) error {
 	r, d, c, run := &m.row, len(x), len(m.row.Y), m.pass.run
 	m.look(n, x, r)

@@ -80,7 +80,7 @@ func Smooth(ctx context.Context, m bayes.Model, s SmoothSettings) (*Smoothing, e
 	if err != nil {
 		return nil, err
 	}
-	// From each fit to the next, the weight of the penalty is multiplied by ten. The
+	// The weight of the penalty is multiplied by ten after each fit, up to s.Lambda. The
 	// first spline fits the data, and the last one approximately solves the equation.
 	for q.lambda = min(1, s.Lambda); q.lambda < s.Lambda; q.lambda *= 10 {
 		q.fit(start)

@@ -125,8 +125,8 @@ func parsePlain(text, whole string) (probode.Method, error) {
 }
 
 // oneStep reports whether m is a one-step method, which uses no earlier steps. The
-// function tries to build a RandomStep around m for a small problem. No RandomStep can be
-// built if m uses earlier steps.
+// function tests this by building a RandomStep with the method m for a small problem. No
+// RandomStep can be built if m uses earlier steps.
 func oneStep(m probode.Method) bool {
 	p := &probode.Problem{F: func(dst []float64, _ float64, _, _ []float64) { clear(dst) }, X0: []float64{0}, Span: [2]float64{0, 1}}
 	g, err := probode.UniformGrid(p, nil, 1./16)

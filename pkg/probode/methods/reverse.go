@@ -119,8 +119,8 @@ func (e *reverseStages) residual(s *implicit, lambda []float64) {
 	}
 }
 
-// The method direct() solves the equations with a Jacobian for each stage, with one step
-// of iterative refinement.
+// The method direct() solves the equations directly, with a separate Jacobian for each
+// stage, and then takes one step of iterative refinement.
 func (e *reverseStages) direct(s *implicit, lambda []float64) error {
 	all := s.newton()
 	if all == nil {

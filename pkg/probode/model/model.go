@@ -174,8 +174,8 @@ func builtIn(name string) bool {
 	return ok || name == expr.Time
 }
 
-// The function numbers() lists the formulas for the parameters of a distribution, except
-// its location. The formulas are in the same order as the results of the method Own of
+// The function numbers() lists the formulas for all parameters of a distribution except
+// the location. The formulas are in the same order as the results of the method Own of
 // [bayes.Likelihood]. Formulas that are nil are omitted.
 func numbers(freedom, noise *expr.Node) []*expr.Node {
 	return slices.DeleteFunc([]*expr.Node{freedom, noise}, func(n *expr.Node) bool { return n == nil })

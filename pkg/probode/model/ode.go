@@ -498,8 +498,8 @@ type scatter struct {
 }
 
 // The function lazily() returns a function that compiles the expressions of a vector and
-// of a matrix when they are first needed. Many solves do not need the derivatives:
-// explicit methods, for example, never need the Jacobian. For a large model, the programs
+// of a matrix when they are first needed. Many methods do not need the derivatives:
+// explicit methods, for example, never use the Jacobian. For a large model, the programs
 // for the derivatives can be long and take time to compile.
 func lazily(inputs []string, vector []*expr.Node, matrix func() [][]*expr.Node, place func(i, j int) int, held ...string) func() *scatter {
 	return sync.OnceValue(func() *scatter {

@@ -229,7 +229,7 @@ func (p *File) observed(c *compiledInstance, theta []float64, free []int, likeli
 	return list, places
 }
 
-// A writer converts rows of an experiment to an experiment of package bayes.
+// A writer converts rows of data of one Instance into a bayes.Experiment.
 type writer struct {
 	p        *File
 	e        *Instance

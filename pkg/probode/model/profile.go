@@ -209,7 +209,7 @@ func (f *fitting) extend(ctx context.Context, sides []side, from []float64, best
 }
 
 // If the side t reaches farther from the optimum than the side s, the method join()
-// extends s by the farther part of t.
+// appends to s the part of t that lies beyond s.
 func (s *side) join(t side, k int, sign float64) {
 	if !(sign*(t.end-s.end) > 0) {
 		return

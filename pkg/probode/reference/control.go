@@ -26,10 +26,10 @@ func (e *integration) restart() {
 	e.fresh = false
 	for _, r := range e.rules {
 		if r != nil {
-			// The natural step is the step that error control would choose if nothing
-			// else limited the step. If every step is shortened so that it ends at an
-			// output time, the natural step is determined by trial steps. A trial step is
-			// made whenever the time has advanced by the natural step.
+			// The natural step is the step that error control would choose if nothing else
+			// limited the step. If every step is shortened so that it ends at an output
+			// time, the natural step is determined by trial steps. A trial step is made
+			// each time the integration has advanced by the length of the natural step.
 			r.natural, r.renew = 0, e.t
 		}
 	}

@@ -42,7 +42,8 @@ type modelFigure struct {
 	numbers    map[string]float64
 }
 
-// A fit starts from the values of the sliders, and from `drawn` random points.
+// A fit starts one search from the values of the sliders, and one from each of `drawn`
+// random points.
 const drawn = 9
 
 // The constant `threshold` is the largest shift of a parameter, in standard deviations,

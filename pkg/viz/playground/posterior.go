@@ -39,9 +39,9 @@ type accurate struct {
 	*task
 }
 
-// The variable `accurates` holds the accurate runs of all figures, by problem. The
-// accurate run of a problem advances only while the method advance() of a figure that
-// shows this problem is executing.
+// The map `accurates` holds one accurate run for each problem; all figures share these
+// runs. The accurate run of a problem continues only while a figure that shows this
+// problem executes its method advance().
 var accurates = map[string]accurate{}
 
 // The function accurately() returns the accurate run of a problem; the first call
@@ -115,8 +115,8 @@ func (f *posterior) compute(ctx context.Context) error {
 
 // The method advance() continues the sampling. Until the accurate run is complete, the
 // available time is divided equally between the accurate run and the run with the
-// selected solver. If the reader has stopped the figure, a new run still starts. After
-// this start, the run performs one iteration each time the reader requests one.
+// selected solver. A new run starts even if the control `stop` is on. While this control
+// is on, a run that has started performs one iteration each time the reader requests one.
 func (f *posterior) advance(budget time.Duration) (done bool) {
 	if !f.exact.ended() {
 		budget /= 2

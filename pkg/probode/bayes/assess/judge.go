@@ -191,10 +191,10 @@ func (e Effect) more(threshold, z float64) float64 {
 // The method needed() returns the number of draws that each chain needs for a verdict on
 // all parameters, if the estimates do not change. One parameter with an effect above the
 // threshold is enough for the verdict Matters. So if the estimated effects on some
-// parameters exceed the threshold, the result is the smallest number of draws that any of
-// these parameters needs. Otherwise the result is the largest number of draws that any
-// parameter needs. The result is NaN if there is already a verdict, and +Inf if it is not
-// known how many draws would lead to a verdict.
+// parameters exceed the threshold, the result is the minimum, over these parameters, of
+// the number of draws needed. Otherwise the result is the maximum over all parameters.
+// The result is NaN if there is already a verdict, and +Inf if it is not known how many
+// draws would lead to a verdict.
 func (inf *Inference) needed(threshold float64) float64 {
 	if inf.Verdict != Undecided {
 		return math.NaN()

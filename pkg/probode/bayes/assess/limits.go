@@ -45,9 +45,9 @@ const (
 	// The reference is trusted only if the fraction of weighted draws at which it fails
 	// is at most mostFailed.
 	mostFailed = 0.01
-	// mostMissed is the largest share of the reference posterior that may be missing from
-	// the draws that represent it. If a Gaussian distribution loses one tail of this
-	// mass, its sd becomes 2 % smaller.
+	// mostMissed is the largest share of the mass of the reference posterior that may lie
+	// in regions without draws. If a Gaussian distribution loses one tail of this mass,
+	// its sd becomes 2 % smaller.
 	mostMissed = 0.005
 
 	// The values of α* at two neighbouring steps may differ by a factor of at most

@@ -125,9 +125,9 @@ func (a *assessment) certify() error {
 	return a.ctx.Err()
 }
 
-// The method deterministic() performs the deterministic inference at each step. After the
-// inference at the smallest step, the method also determines the accurate posterior, and
-// the error of the solution at every step.
+// The method deterministic() performs the deterministic inference for each step size.
+// After the inference with the smallest step size, the method also determines the
+// accurate posterior, and the error of the solution for each step size.
 func (a *assessment) deterministic() error {
 	if err := a.share(); err != nil || a.slow != "" {
 		return err

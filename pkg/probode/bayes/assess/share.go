@@ -45,8 +45,8 @@ const (
 	explored = 10
 )
 
-// The method share() samples the accurate posterior with gradients or by parallel
-// tempering if sample.Choose recommends one of these samplers. If these chains do not
+// The method share() samples the accurate posterior with a gradient-based sampler or by
+// parallel tempering, if sample.Choose recommends one of these. If these chains do not
 // mix, or if no grid is accurate enough, a random walk is tried. If the chains of the
 // random walk do not mix either, share() bounds the effect of the solver's error at the
 // points that these chains have reached (see Bound). If sample.Choose recommends another

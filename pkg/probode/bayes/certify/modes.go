@@ -85,7 +85,7 @@ func (c *Certifier) Mode() []float64 {
 	return nil
 }
 
-// The method reached() returns those elements of c.modes from which the climb reached a
+// The method reached() returns those elements of c.modes for which the climb reached a
 // mode.
 func (c *Certifier) reached() (out []anchor) {
 	for _, m := range c.modes {

@@ -175,10 +175,10 @@ func (q *search) ascend(ctx context.Context, ends, climbs []*climb) ([]*climb, e
 	return ends, nil
 }
 
-// The method lead() returns the searches that do not lead to a known end point. A search
-// leads to a known end point if two conditions hold. The next step of the search, without
-// damping, would end much nearer to that point. Along the straight line to that point,
-// the density does not fall noticeably.
+// The method lead() removes the searches that lead to a known end point, and returns the
+// others. A search leads to a known end point if two conditions hold. The next step of
+// the search, without damping, would end much nearer to that point. Along the straight
+// line to that point, the density does not fall noticeably.
 func (q *search) lead(ctx context.Context, ends, active []*climb) ([]*climb, error) {
 	const tests, points, contraction = 3, 5, 0.4
 	to := make([]*climb, len(active))

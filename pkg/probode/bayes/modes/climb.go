@@ -50,8 +50,8 @@ func highest(climbs []*climb) float64 {
 	return top
 }
 
-// The method with() returns the surface on which c climbs, and sets the density of this
-// surface to e.
+// The method with() makes the surface on which c climbs use the density function e, and
+// returns this surface.
 func (c *climb) with(e *bayes.Density) *shape.Surface {
 	if c.s == nil {
 		c.s = shape.NewSurface(e)
@@ -71,9 +71,10 @@ func (c *climb) absorb(o *climb) {
 
 // The method hopeless() reports whether a climb is so low and so slow that its end point
 // would probably not be kept. A climb is hopeless if it would need more than 200 further
-// steps to reach the lowest log density at which an end point is kept. Each further step
-// is assumed to raise the log density as much as was predicted for the last step. The
-// limit is higher, up to 2000 steps, if the climb has taken fewer than 15 steps.
+// steps to reach a log density at which end points are kept. Each further step is assumed
+// to raise the log density as much as was predicted for the last step. If the climb has
+// so far taken fewer than 15 steps, the limit of 200 further steps is raised, to at most
+// 2000.
 func (c *climb) hopeless(highest float64) bool {
 	if len(c.from) > 0 {
 		return false

@@ -69,11 +69,10 @@ func (q *search) look(ctx context.Context, rng *rand.Rand) (points []*climb, fai
 
 // The method starts() chooses the points at which searches begin. Up to a third of them
 // are summits, that is, points with a higher density than their nearest neighbours [Törn
-// & Viitanen 1992]. Then the points with the highest densities among the others are
-// added, until two thirds of the starting points are chosen. The points in the last
-// third are spread evenly over those that remain. These last points are needed because a
-// mode may be so narrow that no point close to it has a high density. The method also
-// returns the points that it has not chosen.
+// & Viitanen 1992]. Another third are the points with the highest densities among the
+// other points. The points in the last third are spread evenly over those that remain.
+// These last points help to find a mode so narrow that even the points nearest to the
+// mode have a low density. The method also returns the points that it has not chosen.
 func (q *search) starts(points []*climb) (out, left []*climb) {
 	n := min(q.s.Starts, len(points))
 	taken := make([]bool, len(points))

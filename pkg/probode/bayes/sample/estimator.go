@@ -45,7 +45,7 @@ type swarm struct {
 }
 
 // A stage of a filter advances the particles to a grid point, and weights them by the
-// likelihood of those data that could not be predicted at an earlier grid point.
+// likelihood of the data whose predictions first become available at this point.
 type stage struct {
 	to   int   // grid point
 	data []int // rows of the data

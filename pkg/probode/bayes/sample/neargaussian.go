@@ -46,9 +46,9 @@ func gaussianShare(e *bayes.Density, m *bayes.Mode, rng *rand.Rand) float64 {
 
 // The function elsewhere() estimates the mass of the posterior far from the given modes,
 // relative to the mass of their Gaussian approximations. The estimate uses the likelihood
-// at those draws from the prior that lie outside a wide ellipsoid around each mode. The
-// estimate includes the mass of plateaus and broad modes, but may miss narrow modes. The
-// result is zero if no mode has a Gaussian approximation.
+// at the draws from the prior that lie outside all of the wide ellipsoids around the
+// modes. The estimate includes the mass of plateaus and broad modes, but may miss narrow
+// modes. The result is zero if no mode has a Gaussian approximation.
 func elsewhere(e *bayes.Density, around []*bayes.Mode, rng *rand.Rand) float64 {
 	d := e.Dim()
 	wide := math.Sqrt(4 * float64(d+8)) // radius in standard deviations: 6 for one parameter, 9.6 for 15

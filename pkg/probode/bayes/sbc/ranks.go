@@ -78,10 +78,9 @@ func (r *Result) ECDF(k int, probability float64) (z, diff, lo, hi []float64) {
 	return z, diff, lo, hi
 }
 
-// The function widest() returns the largest pointwise level for which uniform ranks lie
-// within all bands with at least the given probability. At each point, values outside
-// the band have at most the probability `level`, so the largest level gives the
-// narrowest bands.
+// The function widest() returns the largest significance level of the pointwise bands for
+// which uniform ranks lie within all bands with at least the given probability. The
+// largest level gives the narrowest bands.
 func widest(probability float64, joint func(level float64) float64) float64 {
 	a, b := 0.0, 1-probability
 	for range 20 {
@@ -162,10 +161,10 @@ func (l binomial) inside(ranks int, level float64) float64 {
 	return l.joint(ranks+1, func(i, _ int) (int, int) { return los[i], his[i] })
 }
 
-// The method joint() considers n items, each of which falls into any of the bins with the
-// same probability. The method joint() returns the probability that, for every i, the
-// number of items in bins 0 to i lies within bounds(i, c). Here c is the number of items
-// in the bins before i.
+// The method joint() considers n items, each of which is equally likely to fall into each
+// of the bins. The method joint() returns the probability that, for every i, bins 0 to i
+// together hold a number of items within bounds(i, c). Here c is the number of items in
+// the bins before i.
 func (l binomial) joint(bins int, bounds func(i, c int) (lo, hi int)) float64 {
 	n := len(l) - 1
 	p, next := make([]float64, n+1), make([]float64, n+1)

@@ -9,7 +9,7 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// The constant `slack` is the smallest damping if the density has kinks. This damping
+// The constant `slack` is the damping that is used if the density has kinks. This damping
 // prevents steps of more than ten standard deviations in directions in which the density
 // has no curvature.
 const slack = 1e-2

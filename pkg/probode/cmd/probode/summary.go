@@ -118,7 +118,7 @@ func heavyTails(chains *mcmc.Chains) (warnings []string) {
 }
 
 // cautionName is the name of the file in which the command sample explains why the draws
-// may be wrong. This file is written when the files of the chains are already complete.
+// may be wrong. This file is written after the files of the chains are complete.
 const cautionName = "caution.txt"
 
 // writeCautions writes the file cautionName with one caution per line. If there are no

@@ -75,8 +75,8 @@ func rHat(x [][]float64) float64 {
 }
 
 // normalScores replaces each number by Φ⁻¹((r − 3/8)/(S + 1/4)), where r is its rank
-// among all S numbers. The slice `sorted` holds the same numbers in increasing order. All
-// equal numbers get the same rank, which is the mean of their ranks.
+// among all S numbers. The slice `sorted` holds the same numbers in increasing order.
+// Equal numbers all get the mean of the ranks that they occupy.
 func normalScores(x [][]float64, sorted []float64) [][]float64 {
 	size := float64(len(sorted))
 	scores := make([]float64, len(sorted)) // in order

@@ -34,7 +34,7 @@ import (
 //     begun: if the .part file holds all draws that were made before the state was
 //     saved, it replaces the .csv file; otherwise it is made from the .csv file again.
 //
-// A process passes from one case to the next by renaming or removing one file. A process
+// A process changes one case into the next by renaming or removing one file. A process
 // that writes the files holds the lock of the chain.
 type file struct {
 	path  string // of the .csv file

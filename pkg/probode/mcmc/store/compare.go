@@ -71,8 +71,8 @@ func difference(a, b []mcmc.Field, aColumns, bColumns []string) *mismatch {
 }
 
 // The function clip() returns a mismatch that is short enough for a message. If the
-// values are long and begin with the same text, the mismatch shows only the text around
-// the first difference.
+// values are long and begin with the same text, the mismatch contains only the text
+// around the first difference.
 func clip(key, a, b string) *mismatch {
 	const most, before = 80, 20
 	if len(a) > most || len(b) > most {

@@ -19,8 +19,8 @@ type state struct {
 	length           int64 // the smallest number that this line may hold
 
 	// The field `history` lists the builds of the program with which the chain was
-	// continued, and the first iteration that each build computed. The header names the
-	// build with which the chain was started.
+	// continued, and the first iteration that each build computed. The header of the chain's
+	// file says which build started the chain.
 	history []string
 
 	// The field `density` holds the numbers that an Evaluator computes at the position of

@@ -17,7 +17,7 @@ type builder struct {
 }
 
 // An argError describes a wrong argument. The field `arg` is the index of the argument,
-// from 0; −1 means that the number of arguments is wrong.
+// counted from 0, or −1 if the number of arguments is wrong.
 type argError struct {
 	arg int
 	msg string

@@ -60,8 +60,8 @@ type expander struct {
 	made      int
 }
 
-// The method body() returns the definition of the function with the given name, in which
-// all calls are expanded.
+// The method body() returns the definition of the named function, with all calls in it
+// expanded.
 func (e *expander) body(name string) *Node {
 	if l, ok := e.open[name]; ok {
 		if l == nil {
