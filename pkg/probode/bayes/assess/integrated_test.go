@@ -140,7 +140,7 @@ func TestIntegratedErrors(t *testing.T) {
 		change func(p *bayes.Posterior, s *assess.Settings)
 	}{
 		{"want ek0, ek1 or ckf", func(p *bayes.Posterior, _ *assess.Settings) { p.Method = adams.Moulton{} }},
-		{"multiplies local errors", func(p *bayes.Posterior, _ *assess.Settings) { p.Scaling = probode.ScaleLocal }},
+		{"scaled by local errors", func(p *bayes.Posterior, _ *assess.Settings) { p.Scaling = probode.ScaleLocal }},
 		{"is not on the grid", func(_ *bayes.Posterior, s *assess.Settings) { s.Steps = []float64{0.4} }},
 		{"want bayes.Gaussian or bayes.LogNormal", func(p *bayes.Posterior, _ *assess.Settings) {
 			p.Experiments[0].Errors = []bayes.Likelihood{bayes.Laplace{Scale: bayes.Known(1)}}
