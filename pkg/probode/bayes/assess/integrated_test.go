@@ -155,7 +155,7 @@ func TestIntegratedErrors(t *testing.T) {
 	}
 	p := assessPosterior(0.5)
 	p.Method = filter.EK{Q: 1}
-	if _, err := sample.Run(t.Context(), p, marginal.Integrated{}, mcmc.Settings{Draws: 10}); err == nil || !strings.Contains(err.Error(), "κ², is 0") {
+	if _, err := sample.Run(t.Context(), p, marginal.Integrated{}, mcmc.Settings{Draws: 10}); err == nil || !strings.Contains(err.Error(), "κ²) is 0") {
 		t.Errorf("error %v: want one about κ²", err)
 	}
 }
