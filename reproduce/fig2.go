@@ -199,7 +199,7 @@ The schemes <i>deterministic</i> and <i>paper</i> have 11 000 iterations, as in 
 	}
 	fe, be := off("forward-euler", "deterministic"), off("backward-euler", "deterministic")
 	sec.claim("at larger steps the deterministic methods are “over-confident and biased … on different sides of the true value” (§3.2)",
-		fmt.Sprintf("At h = %s the mean of the deterministic posterior of θ3 is %.1f standard deviations from the truth with forward Euler and %+.1f with backward Euler.", coarse, fe, be), fe < -1 && be > 1)
+		fmt.Sprintf("At h = %s and with deterministic solvers, the posterior mean of θ3 is %.1f standard deviations from the truth with forward Euler and %+.1f with backward Euler.", coarse, fe, be), fe < -1 && be > 1)
 	sec.claim("the probabilistic methods return “a wider posterior which covers the true solution” (§3.2)",
 		fmt.Sprintf("At h = %s and with the paper's scheme, the mean of θ3 is %.1f standard deviations from the truth with forward Euler and %+.1f with backward Euler. With the correct scheme, these numbers are %.1f and %+.1f.", coarse,
 			off("forward-euler", "paper"), off("backward-euler", "paper"), off("forward-euler", "pcn"), off("backward-euler", "pcn")),

@@ -52,7 +52,7 @@ func Run(ctx context.Context, p *probode.Problem, m probode.Method, s Settings) 
 		out.Warnings = append(out.Warnings, fmt.Sprintf("some paths cannot be computed if alpha is slightly larger than %.3g, so alpha* is only a lower bound; a smaller step may help", out.Alpha))
 	}
 	if top.time > 1 {
-		out.Warnings = append(out.Warnings, fmt.Sprintf("alpha* = %.3g depends mainly on a small part of the time span, so the spread may be much too wide in the rest of the span; a jackknife over ten parts of the span gives a standard error of %.2g alpha*", out.Alpha, top.time))
+		out.Warnings = append(out.Warnings, fmt.Sprintf("alpha* = %.3g depends mainly on a small part of the time span, so the spread may be much too wide in the rest of the span; the standard error from a jackknife over ten parts of the span is %.2g times alpha*", out.Alpha, top.time))
 	}
 	if top.se > 0.3 {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("alpha* = %.3g is known only to within about %.0f %%: it is determined by a few outlying paths, and the score may have several maxima; a smaller step may help", out.Alpha, 100*top.se))

@@ -133,7 +133,7 @@ func (t *tuning) leaps(fewest int) int {
 func (k *Hamiltonian) Init(x []float64, rng *rand.Rand) error {
 	d := len(k.Mean)
 	if k.Target == nil || k.Information == nil || d == 0 || d > len(x) || k.Information.SymmetricDim() != d || k.Learned < 0 || k.Learned > d || k.BurnIn < 0 {
-		panic(fmt.Sprintf("mcmc: Hamiltonian: the dimension is %d, the length of Mean is %d, and Learned is %d: want a Target, a Mean whose length n is from 1 to the dimension, an n × n matrix Information, Learned from 0 to n, and BurnIn ≥ 0", len(x), d, k.Learned))
+		panic(fmt.Sprintf("mcmc: Hamiltonian: the dimension is %d, the length n of Mean is %d, and Learned is %d: want 1 ≤ n ≤ dimension, 0 ≤ Learned ≤ n, BurnIn ≥ 0, a Target, and an n × n matrix Information", len(x), d, k.Learned))
 	}
 	var chol mat.Cholesky
 	if !chol.Factorize(k.Information) {

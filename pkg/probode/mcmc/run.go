@@ -75,8 +75,8 @@ func (r *Running) Run(ctx context.Context) (*Chains, error) {
 // Draws in the settings. The result is the same as that of a single run with this number
 // of draws. If the chains already have that many draws, none are added.
 func (r *Running) Extend(ctx context.Context, draws int) (*Chains, error) {
-	if draws < 0 || draws > (math.MaxInt-r.s.BurnIn)/r.s.Thin {
-		panic(fmt.Sprintf("mcmc: Extend to %d draws: want a number ≥ 0, and no more iterations than an int can count", draws))
+	if most := (math.MaxInt - r.s.BurnIn) / r.s.Thin; draws < 0 || draws > most {
+		panic(fmt.Sprintf("mcmc: Extend to %d draws: want a number from 0 to %d", draws, most))
 	}
 	for _, c := range r.chains {
 		draws = max(draws, (c.iteration-r.s.BurnIn)/r.s.Thin)

@@ -34,7 +34,7 @@ func ReadEnds(r io.Reader) ([]End, error) {
 		return nil, fmt.Errorf("the format of the file is %q: want a file written by fit -json", text.Clip(file.Format))
 	}
 	if len(file.Ends) == 0 {
-		return nil, errors.New("the file contains no end points of searches: use a fit in which at least one search succeeded")
+		return nil, errors.New("the file contains no points found by searches: use a fit in which at least one search succeeded")
 	}
 	return file.Ends, nil
 }

@@ -478,9 +478,9 @@ func (r *row) impossible(m float64, own []float64) string {
 	case r.scale != Lin && !(m > 0):
 		return fmt.Sprintf("the model predicts %g: want a positive number for scale %s", m, r.scale)
 	case r.distribution == binomialNoise && (m > own[0] || m == own[0] && r.value < m):
-		return fmt.Sprintf("the model expects %g successes in %g trials: want fewer successes than trials", m, own[0])
+		return fmt.Sprintf("the model predicts %g successes in %g trials: want fewer successes than trials", m, own[0])
 	case r.distribution.counts() && !(m > 0 || m == 0 && r.value == 0):
-		return fmt.Sprintf("the model expects a count of %g: want a positive number", m)
+		return fmt.Sprintf("the model predicts a count of %g: want a positive number", m)
 	}
 	return ""
 }

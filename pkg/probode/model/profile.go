@@ -299,7 +299,7 @@ func (f *search) side(from []float64, k int, sign, threshold, below float64) sid
 			s.err = errStopped
 			return s
 		case h < shortest:
-			s.err = fmt.Errorf("the likelihood cannot be maximised beyond %s = %.6g", name, f.boxes[k].linear(last.X[k]))
+			s.err = fmt.Errorf("beyond %s = %.6g, the likelihood cannot be maximised over the other parameters", name, f.boxes[k].linear(last.X[k]))
 			return s
 		case f.evaluations > budget:
 			s.err = fmt.Errorf("more than %d evaluations are needed to continue the profile beyond %s = %.6g", most, name, f.boxes[k].linear(last.X[k]))

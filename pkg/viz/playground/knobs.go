@@ -49,7 +49,7 @@ const parameter = "p."
 func (k knobs) fill(given map[string]any, before knobs) error {
 	for name := range given {
 		if k.named(name) == nil && !strings.HasPrefix(name, parameter) {
-			return fmt.Errorf("%q is not a knob of this figure", name)
+			return fmt.Errorf("%q is not a control of this figure", name)
 		}
 	}
 	for i := range k {

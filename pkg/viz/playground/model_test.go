@@ -308,7 +308,7 @@ func TestPage(t *testing.T) {
 		{`{"do":"set","id":1,"values":{"fit":true},"budget":0.001}`, `"says":[`},
 		{`{"do":"advance","id":1,"budget":10000}`, `"done":true`},
 		{`{"do":"set","id":1,"values":{"h":0.25}}`, `"controls":[{"name":"text"`},
-		{`{"do":"set","id":1,"values":{"speed":1}}`, `"error":"\"speed\" is not a knob`},
+		{`{"do":"set","id":1,"values":{"speed":1}}`, `"error":"\"speed\" is not a control`},
 		{`{"do":"file","id":1,"name":"model.yaml"}`, `"content":"# Pelts`},
 		{`{"do":"file","id":1,"name":"x"}`, `"error"`},
 		{`{"do":"advance","id":2}`, `"error":"figure 2 is not open"`},

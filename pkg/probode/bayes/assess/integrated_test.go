@@ -140,7 +140,7 @@ func TestIntegratedErrors(t *testing.T) {
 		change func(p *bayes.Posterior, s *assess.Settings)
 	}{
 		{"want ek0, ek1 or ckf", func(p *bayes.Posterior, _ *assess.Settings) { p.Method = adams.Moulton{} }},
-		{"multiplies local errors", func(p *bayes.Posterior, _ *assess.Settings) { p.Scaling = probode.ScaleLocal }},
+		{"scaled by local errors", func(p *bayes.Posterior, _ *assess.Settings) { p.Scaling = probode.ScaleLocal }},
 		{"is not on the grid", func(_ *bayes.Posterior, s *assess.Settings) { s.Steps = []float64{0.4} }},
 		{"want bayes.Gaussian or bayes.LogNormal", func(p *bayes.Posterior, _ *assess.Settings) {
 			p.Experiments[0].Errors = []bayes.Likelihood{bayes.Laplace{Scale: bayes.Known(1)}}
@@ -155,7 +155,7 @@ func TestIntegratedErrors(t *testing.T) {
 	}
 	p := assessPosterior(0.5)
 	p.Method = filter.EK{Q: 1}
-	if _, err := sample.Run(t.Context(), p, marginal.Integrated{}, mcmc.Settings{Draws: 10}); err == nil || !strings.Contains(err.Error(), "κ², is 0") {
+	if _, err := sample.Run(t.Context(), p, marginal.Integrated{}, mcmc.Settings{Draws: 10}); err == nil || !strings.Contains(err.Error(), "κ²) is 0") {
 		t.Errorf("error %v: want one about κ²", err)
 	}
 }

@@ -18,7 +18,7 @@ import (
 const (
 	saidNoReference = "the accurate posterior is not known, because the reference solver fails at the draws: declare jumps of f as events, or choose another solver in Settings.Accurate"
 	saidKHat        = "the accurate posterior is not known, so no verdict is given: k̂ = %.2f for %s is above %.2f, the limit for this number of effective draws; add smaller steps, or use a method of higher order"
-	saidWorth       = "the accurate posterior is not known, so no verdict is given: its draws (%s) amount to fewer than %d effective draws: increase Draws and Weighed, or take smaller steps"
+	saidWorth       = "the accurate posterior is not known, so no verdict is given: its draws (%s) are worth fewer than %d effective draws; increase Draws and Weighed, or take smaller steps"
 	saidMissedPart  = "for every solver that was tried, the draws miss regions that hold about %.2g of the mass of the reference posterior: use smaller steps, or another method"
 	saidHeavy       = "the tails of %s are so heavy that its mean and sd are poor summaries (the tail index is %.2f): only its median and central 68 %% interval are judged"
 
@@ -85,7 +85,7 @@ func sayDistrust(r referenceError, threshold float64) string {
 	case r.unknown > 0:
 		what = fmt.Sprintf("the reference solver's own error is not known at %d of %d modes and draws, because this solver or a more accurate one fails there", r.unknown, r.points)
 	}
-	cure := "no smaller tolerance or step that was tried is accurate enough: declare jumps of f as events"
+	cure := "no smaller tolerance or step that was tried makes the solver accurate enough: declare jumps of f as events"
 	switch {
 	case r.sufficient != "":
 		cure = fmt.Sprintf("%s would be accurate enough", r.sufficient)
@@ -332,7 +332,7 @@ func (a *Report) sayMoments(b *strings.Builder) {
 	case wrong != nil:
 		fmt.Fprintf(b, "However, the solver's error matters for means and standard deviations: %s.\n", strings.Join(wrong, "; "))
 	case open != nil:
-		fmt.Fprintf(b, "The verdict on means and standard deviations is still undecided for %s.\n", strings.Join(open, ", "))
+		fmt.Fprintf(b, "There is no verdict yet on the means and standard deviations of %s.\n", strings.Join(open, ", "))
 	case len(heavy) < len(a.Params):
 		b.WriteString("The errors of means and standard deviations are within the same limits.\n")
 	}
@@ -402,7 +402,7 @@ func (a *Report) Advice() string {
 		}
 	}
 	if bad > 0 {
-		fmt.Fprintf(&b, "At %d of the steps, %s is worse than ignoring the error.\n", bad, name)
+		fmt.Fprintf(&b, "At %d of the settings that were tried, %s is worse than ignoring the solver's error.\n", bad, name)
 	}
 	return b.String()
 }

@@ -57,7 +57,7 @@ func (s Integrated) Replace(ctx context.Context, p *bayes.Posterior) (*bayes.Pos
 	}
 	for i := range p.Experiments {
 		if g := e.Part(i).Grid(); g != nil && g.Solver().Scaling() == probode.ScaleLocal {
-			return nil, fmt.Errorf("%v: α multiplies local errors: use the method's own noise, in which α is the diffusion κ²", s)
+			return nil, fmt.Errorf("%v: the noise is scaled by local errors: want the method's own noise (ScaleStep), in which α is the diffusion κ²", s)
 		}
 	}
 	q, err := Posterior(ctx, p.Model, Settings{EK: ek, Mesh: p.Mesh, DALTON: s.DALTON, Diffusion: bayes.Value{Name: p.AlphaParam, Value: p.Alpha}})

@@ -63,7 +63,7 @@ func TestFrozenGridThatDoesNotServe(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !slices.ContainsFunc(c.Notes, func(s string) bool {
-		return strings.HasPrefix(s, "warning: the grid of experiment 1, frozen at one θ, is too coarse")
+		return strings.HasPrefix(s, "warning: the frozen grid of experiment 1 is too coarse")
 	}) {
 		t.Errorf("no warning among %q", c.Notes)
 	}

@@ -317,7 +317,7 @@ func (j *job) strain(ctx context.Context, chains *mcmc.Chains) ([]string, error)
 			}
 		}
 		if over > 0 {
-			note := fmt.Sprintf("warning: the grid of %s, frozen at one θ, is too coarse at %d of the %d draws that were checked: the local error at these draws is more than %d times the tolerance", r.Title(), over, tried, mostStrain)
+			note := fmt.Sprintf("warning: the frozen grid of %s is too coarse at %d of the %d draws that were checked: the local error at these draws is more than %d times the tolerance", r.Title(), over, tried, mostStrain)
 			if at != nil {
 				note += fmt.Sprintf(", up to %.3g times at %s", worst, j.p.Format(at))
 			}

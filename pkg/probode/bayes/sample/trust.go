@@ -134,7 +134,7 @@ func pilot(ctx context.Context, q *bayes.Posterior, sampler Sampler, s mcmc.Sett
 	case worst <= mattersD:
 		return "", nil
 	}
-	return fmt.Sprintf("the error of the solver is up to %.2g posterior standard deviations at the draws of a short run.", worst), nil
+	return fmt.Sprintf("at the draws of a short run, the error of the solver is up to %.2g posterior standard deviations.", worst), nil
 }
 
 // The function jumps() compares the solver of q with an accurate solver at points where

@@ -55,7 +55,7 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	threshold := flags.Float64("threshold", 0.1, "largest bias (in posterior sd) and largest relative change of an sd that count as negligible")
 	confidence := flags.Float64("confidence", 0.95, "confidence level of the intervals, at least 0.5 and less than 1; for a verdict, every interval must lie on one side of the threshold")
 	auto := flags.Bool("auto", false, "add draws while the verdict on a step is undecided, up to -budget; the confidence level holds for up to four interim analyses together")
-	budget := flags.String("budget", "", "limit for -auto: a number of `draws` per chain, a time such as 10m, or both, as in 50000,10m; default: eight times the draws of a run without -auto, and 4m to sample the first posterior")
+	budget := flags.String("budget", "", "limit for -auto: a number of `draws` per chain, a time such as 10m, or both, as in 50000,10m; default: eight times as many draws as without -auto, and 4m as the time for the first posterior")
 	minESS := flags.Float64("min-ess", 0, "effective sample size at which a run ends; 0: no such limit if -draws is set, otherwise 4000")
 	weighed := flags.Int("weighed", 4000, "for each step, the number of draws at which the equations are also solved by an accurate solver")
 	start := flags.String("start", "", "with -model: a `file` written by fit -json; the searches for modes begin only at the best points that fit found")

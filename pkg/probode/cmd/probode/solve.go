@@ -249,7 +249,7 @@ func (s *solution) problemOf() (*probode.Problem, error) {
 			return nil, fmt.Errorf("-span %s: want from,to with from < to, both between -1e300 and 1e300", text.Clip(s.span))
 		}
 		if s.model != "" && ends[0] != p.Span[0] {
-			return nil, fmt.Errorf("-span %s: the model starts at %g: want a span such as %[2]g,to", text.Clip(s.span), p.Span[0])
+			return nil, fmt.Errorf("-span %s: the model starts at %g: want %[2]g,to with to > %[2]g", text.Clip(s.span), p.Span[0])
 		}
 		p.Span = [2]float64{ends[0], ends[1]}
 	}

@@ -325,7 +325,7 @@ func TestSolveSpanOfModelThatStartsLate(t *testing.T) {
 	}
 	for _, span := range []string{"0,5", "2,5", "4,5"} {
 		err := solve(context.Background(), []string{"-model", file, "-span", span}, &strings.Builder{})
-		if want := "-span " + span + ": the model starts at 3: want a span such as 3,to"; err == nil || err.Error() != want {
+		if want := "-span " + span + ": the model starts at 3: want 3,to with to > 3"; err == nil || err.Error() != want {
 			t.Errorf("error %v: want %q", err, want)
 		}
 	}
