@@ -294,7 +294,7 @@ func (c *cell) calibrated(ctx context.Context, m probode.Method, mesh probode.Me
 		v.add(e, t.x[i], t.err[i], t.size, first)
 	}
 	if v.points == 0 {
-		return fmt.Errorf("no error is large enough to be judged (the computation failed at %d values of θ)", failed)
+		return fmt.Errorf("all errors are too small to be compared with the noise (the computation failed at %d values of θ)", failed)
 	}
 	v.fill(out)
 	out.Failed = failed
