@@ -144,7 +144,7 @@ func unreached(rows []row) string {
 		case r.Rule != shown(r.Method):
 		case strings.Contains(r.Status, "cut off"), strings.Contains(r.Status, "no alpha"), strings.Contains(r.Status, "no optimum"):
 			why = "some paths cannot be computed if the noise is as large as the error, so α* is a lower bound; calibrate.Run warns of this"
-		case strings.Contains(r.Status, "large enough"):
+		case strings.Contains(r.Status, "too small to be compared"):
 			why = "the error is no larger than the rounding error or the error of the accurate solution"
 		case r.Status != "ok":
 			why = r.Status
