@@ -150,7 +150,7 @@ The schemes <i>deterministic</i> and <i>paper</i> have 11 000 iterations, as in 
 		len(s.data.T), s.dataName(), thin, wantedESS, 1000+capDraws*thin)
 	titles := map[string]string{"deterministic": "deterministic", "paper": "probabilistic, paper's scheme", "pcn": "probabilistic, pCN within Gibbs",
 		"forward-euler": "forward Euler", "backward-euler": "backward Euler"}
-	f := viz.Figure{Title: "Posterior of (θ2, θ3): contours of 50 % and 90 %", Columns: 3, Width: 1100, Height: 760}
+	f := viz.Figure{Title: "Posterior of (θ2, θ3): 50 % and 90 % contours", Columns: 3, Width: 1100, Height: 760}
 	var x, y viz.Axis
 	x.Label, y.Label = "θ2", "θ3"
 	x.Min, x.Max = limits(draws.floats("theta2"))

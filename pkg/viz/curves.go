@@ -9,10 +9,11 @@ import (
 var dashes = [...]Dash{Solid, Dashed, DashDotted, Dotted}
 
 // Curves returns a panel with several curves that differ in colour, dash and marker.
-// Below the curves, the panel contains a grey guide y ∝ xᵖ for each p in the argument
-// `slopes`, labelled with p. If a method has order p, a plot of its error against the
-// step size on logarithmic axes is parallel to the guide for p. Curves keeps a dash,
-// marker or colour that is already set for a curve.
+// For each p in the argument `slopes`, the panel contains a grey guide line y ∝ xᵖ,
+// labelled with p. The guide lines begin at half of the smallest y of the curves. If a
+// method has order p, a plot of its error against the step size on logarithmic axes is
+// parallel to the guide for p. Curves keeps a dash, marker or colour that is already set
+// for a curve.
 func Curves(x, y Axis, slopes []float64, curves ...Line) Panel {
 	p := Panel{X: x, Y: y}
 	marks := [...]Marker{Disc, Square, Triangle, Ring}

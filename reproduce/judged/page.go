@@ -139,8 +139,8 @@ func logLikelihood(v float64) string {
 	return fmt.Sprintf("%.2f", v)
 }
 
-// The method cell() returns the sufficient tolerance, in the notation that the constant
-// `about` explains.
+// The method cell() returns the largest tolerance that is small enough for every
+// parameter, in the notation that the constant `about` explains.
 func (b *byMethod) cell() string {
 	var s string
 	switch {

@@ -60,9 +60,9 @@ type Modes struct {
 	// Solved is the number of these draws at which the density was positive.
 	Tried, Solved int
 
-	// Work is the cost of the search in solves: the number of all solver steps, divided
-	// by the number of steps that are needed to solve all equations once. Seconds is the
-	// duration of the search.
+	// One solve means that all equations are solved once. Work is the cost of the search
+	// in solves: the total number of solver steps, divided by the number of steps in one
+	// solve. Seconds is the duration of the search.
 	Work, Seconds float64
 }
 

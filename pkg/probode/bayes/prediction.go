@@ -231,7 +231,7 @@ func (e *Density) expects(theta, drawn []float64) error {
 	least := 1e-3 * rounding * vector.MaxAbs(drawn)
 	for n, y := range e.fit {
 		if off := math.Abs(y - drawn[n]); off > rounding*math.Abs(drawn[n])+least {
-			return fmt.Errorf("bayes: the draws come from another solver: at %s an expected value is %.6g with %v, but %.6g in the draws; call p.SolvedBy with the Setup used for sampling or, if the draws include noise, add rows with missing values at the new times to the data and sample again",
+			return fmt.Errorf("bayes: the draws come from another solver: at %s an expected value is %.6g with %v, but %.6g in the draws. Call p.SolvedBy with the Setup used for sampling. If the draws include noise, instead add rows with missing values at the new times to the data and sample again",
 				e.p.Format(theta), y, e.p.Setup, drawn[n])
 		}
 	}

@@ -273,7 +273,7 @@ func (s *recording) slopes(t float64, x, theta []float64) ([][]float64, error) {
 			}
 			for _, n := range s.p.Noiseless {
 				if out[c][n] != 0 {
-					return nil, fmt.Errorf("the event at t = %g makes %s, which is Noiseless, a function of states that are uncertain", t, s.p.StateName(n))
+					return nil, fmt.Errorf("the event at t = %g makes the value of %s depend on uncertain states, but this state is Noiseless", t, s.p.StateName(n))
 				}
 			}
 		}

@@ -74,9 +74,9 @@ type reporter struct {
 	nextRHat time.Time // when R̂ is to be computed next
 }
 
-// newReporter returns a new reporter. Iterations that the chains have already completed
-// are counted as done. The argument `until` is the total number of iterations that each
-// chain performs.
+// newReporter returns a new reporter. The reported progress begins at the number of
+// iterations that the chains have already completed. The argument `until` is the total
+// number of iterations that each chain performs.
 func newReporter(hook progress.Hook, names []string, chains []*Chain, until int) *reporter {
 	r := &reporter{hook: hook, names: names}
 	r.now.rHat = math.NaN()

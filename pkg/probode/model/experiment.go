@@ -145,8 +145,8 @@ func (l *lowering) observable(d *Observation) *observable {
 	return &out
 }
 
-// The method timeless() reports an error if an observable is measured at the steady
-// state, but its formulas depend on time.
+// The method timeless() reports an error if a formula depends on time and belongs to an
+// observable that is measured at the steady state.
 func (l *lowering) timeless(r row, d *Observation) {
 	for _, n := range r.formulas() {
 		if slices.Contains(n.Symbols(), expr.Time) {

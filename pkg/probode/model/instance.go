@@ -22,7 +22,7 @@ type Instance struct {
 	pre *system
 	system
 	hybrid *system // see branches; nil if it would equal system
-	rows   []row   // sorted by time; rows at the same time are in the order of the file
+	rows   []row   // sorted by time; rows at the same time are in the order in which the file lists them
 }
 
 // An index maps IDs to the objects of a model.

@@ -64,7 +64,7 @@ func (f *files) modelFile(s *source.File, y *source.Node) *File {
 		}
 		m.conditions = append(m.conditions, c)
 	}
-	for _, key := range y.Keys { // in the order of the file, which counts for events at the same time
+	for _, key := range y.Keys { // in the order in which the file lists them, which matters for events at the same time
 		switch key {
 		case "events":
 			for _, n := range y.List(key) {

@@ -131,8 +131,8 @@ func (s *Settings) complete(p *probode.Problem) error {
 	return nil
 }
 
-// The method permitted() returns the error that the tolerances permit in component k if
-// its size is x.
+// The method permitted() returns the error that the tolerances permit in component k. The
+// argument x is the size of this component.
 func (s *Settings) permitted(k int, x float64) float64 {
 	e := s.Relative * x
 	switch len(s.Absolute) {

@@ -38,8 +38,8 @@
 // step or tolerance, another solver, frozen steps, reweighting, noise in the model, and
 // delayed acceptance. In delayed acceptance, the coarse solver screens the proposals for
 // a finer or an accurate solver. The report recommends the cheapest remedy that brings
-// the effect of the solver's error below the threshold. Noise in the model is not
-// recommended if it gives worse results than ignoring the error. Noise in the model often
-// makes the results worse, because noise with mean zero does not correct a systematic
-// error.
+// the effect of the solver's error below the threshold. Noise in the model is recommended
+// only if inference with noise has a smaller error than inference without noise at the
+// same step. Noise in the model often makes the results worse, because noise with mean
+// zero does not correct a systematic error.
 package assess

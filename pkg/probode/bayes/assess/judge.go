@@ -100,7 +100,8 @@ func (j *judge) shift(by estimate.Measure, d *draws, k int, own bool) Shift {
 			s.Bias, s.BiasSE, s.Ratio, s.RatioSE = w.Center/x.Spread, w.CenterSE/x.Spread, w.Ratio, w.RatioSE
 		}
 	}
-	// The accurate spread, which is the unit of the bias, also has a Monte Carlo error.
+	// The bias is measured in units of the spread of the accurate posterior, and this
+	// spread has a Monte Carlo error, too.
 	s.BiasSE = math.Hypot(s.BiasSE, s.Bias*x.SpreadSE/x.Spread)
 	return s
 }

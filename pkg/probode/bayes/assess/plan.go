@@ -181,8 +181,8 @@ func (pl *plan) by(s probode.Setup) *bayes.Posterior {
 	return &q
 }
 
-// For step i, the method of() returns the posterior that is computed with the setup of
-// this step.
+// The posterior for step i is returned by the method of(). This posterior is computed
+// with the setup of step i.
 func (pl *plan) of(i int) *bayes.Posterior { return pl.by(pl.ladder[i].setup) }
 
 // The method frozen() returns the posterior for the deterministic inference at step i.

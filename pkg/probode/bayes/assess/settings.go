@@ -41,9 +41,10 @@ type Settings struct {
 	Threshold float64
 
 	// Confidence, in [0.5, 1), is the confidence level of the interval for each bias and
-	// each ratio; zero means 0.95. There is a verdict only if the interval lies on one
-	// side of the threshold. If the true effect is exactly at the threshold, the verdicts
-	// Negligible and Matters each have probability (1 − Confidence)/2.
+	// each ratio; zero means 0.95. The verdict on a parameter is Negligible if both
+	// intervals lie below the threshold, and Matters if one of them lies above it.
+	// If the true effect is exactly at the threshold, the verdicts Negligible and Matters
+	// each have probability (1 − Confidence)/2.
 	Confidence float64
 
 	// If Auto is true, Run continues the chains of the deterministic inference at every

@@ -71,10 +71,10 @@ func (c *climb) absorb(o *climb) {
 
 // The method hopeless() reports whether a climb is so low and so slow that its end point
 // would probably not be kept. A climb is hopeless if it would need more than 200 further
-// steps to reach a log density at which end points are kept. Each further step is assumed
-// to raise the log density as much as was predicted for the last step. If the climb has
-// so far taken fewer than 15 steps, the limit of 200 further steps is raised, to at most
-// 2000.
+// steps to reach a log density high enough for its end point to be kept. Each further
+// step is assumed to raise the log density as much as was predicted for the last step. If
+// the climb has so far taken fewer than 15 steps, the limit of 200 further steps is
+// raised, to at most 2000.
 func (c *climb) hopeless(highest float64) bool {
 	if len(c.from) > 0 {
 		return false

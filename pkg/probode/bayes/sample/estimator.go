@@ -280,7 +280,7 @@ func (m *estimator) resample(w *swarm, g int, v float64) {
 	first := max(0, to+1-w.rows) * d
 	at, cumulative := 0, m.weight[m.order[0]]
 	n := float64(m.particles)
-	// Rounding errors must not select a particle of weight zero.
+	// Rounding errors must not cause a particle of weight zero to be selected.
 	end := len(m.order) - 1
 	for m.weight[m.order[end]] == 0 {
 		end--

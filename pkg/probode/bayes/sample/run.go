@@ -335,7 +335,7 @@ func (j *job) kernel(int) mcmc.Kernel {
 	}
 	k := &guard{Kernel: j.prepared.Kernel(d, j.rule, max(0, j.settings.BurnIn)), d: d, late: j.late, stop: j.stop}
 	if _, ok := k.Kernel.(mcmc.Generator); !ok {
-		panic(fmt.Sprintf("sample: the kernel of %v is not an mcmc.Generator: want a kernel that writes the quantities of bayes.Density.Generate", j.sampler))
+		panic(fmt.Sprintf("sample: the kernel of %v is not an mcmc.Generator: want a kernel whose method Generate returns the quantities that bayes.Density.Quantities lists", j.sampler))
 	}
 	j.kernels, j.densities = append(j.kernels, k), append(j.densities, d)
 	return k

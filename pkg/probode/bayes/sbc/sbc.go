@@ -141,7 +141,7 @@ func (d *set) run(ctx context.Context, p *bayes.Posterior, sampler sample.Sample
 			break
 		}
 		if d.redrawn++; d.redrawn == redraws {
-			return fmt.Errorf("sbc: no data could be simulated at any of the %d draws from the prior; the last error was: %w", redraws, err)
+			return fmt.Errorf("sbc: data could not be simulated for any of the %d draws from the prior; the last error was: %w", redraws, err)
 		}
 	}
 	const least = 100 // draws before the effective sample size is computed

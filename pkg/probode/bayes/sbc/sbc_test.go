@@ -143,7 +143,7 @@ func TestSBCErrors(t *testing.T) {
 	p.Experiments[0].Observe = func(dst []float64, _ float64, _, _ []float64) { dst[0] = -1 }
 	p.Experiments[0].Errors = []bayes.Likelihood{bayes.LogNormal{Sigma: bayes.Unknown("sigma")}}
 	p.Experiments[0].Data.Y = [][]float64{{1}, {1}, {1}, {1}, {1}, {1}}
-	if _, err := sbc.Run(context.Background(), p, sample.Deterministic{}, sbc.Settings{}); err == nil || !strings.Contains(err.Error(), "no data could be simulated at any of the 1000 draws from the prior") {
+	if _, err := sbc.Run(context.Background(), p, sample.Deterministic{}, sbc.Settings{}); err == nil || !strings.Contains(err.Error(), "data could not be simulated for any of the 1000 draws from the prior") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -49,11 +49,11 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	m := newModel(flags)
 	m.withSteps = true
 	flags.StringVar(&m.steps, "steps", "", "`list` of step sizes; default: the value of -step, and 1/2, 1/4 and 1/8 of it")
-	flags.StringVar(&m.rtol, "rtol", "", "`list` of relative tolerances, instead of -steps: error control chooses the steps separately for every θ")
+	flags.StringVar(&m.rtol, "rtol", "", "`list` of relative tolerances for error control, instead of -steps; error control chooses the steps separately for every θ")
 	flags.StringVar(&m.atol, "atol", "", "`list` of absolute tolerances, one for each -rtol or one for all; default: for each component, rtol/1000 times its largest absolute value")
 	name := flags.String("scheme", samplerName(sample.Hamiltonian{}), "`scheme` for inference with a model that includes the solver's error: "+samplerNames())
 	threshold := flags.Float64("threshold", 0.1, "largest bias (in posterior sd) and largest relative change of an sd that count as negligible")
-	confidence := flags.Float64("confidence", 0.95, "confidence level of the intervals, at least 0.5 and less than 1; for a verdict, every interval must lie on one side of the threshold")
+	confidence := flags.Float64("confidence", 0.95, "confidence level of the intervals, at least 0.5 and less than 1; the error is negligible if every interval lies below the threshold, and matters if an interval lies above it")
 	auto := flags.Bool("auto", false, "add draws while the verdict on a step is undecided, up to -budget; the confidence level holds for up to four interim analyses together")
 	budget := flags.String("budget", "", "limit for -auto: a number of `draws` per chain, a time such as 10m, or both, as in 50000,10m; default: eight times as many draws as without -auto, and 4m as the time for the first posterior")
 	minESS := flags.Float64("min-ess", 0, "effective sample size at which a run ends; 0: no such limit if -draws is set, otherwise 4000")

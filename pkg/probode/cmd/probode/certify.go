@@ -46,7 +46,7 @@ func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 	m := newExact(flags)
 	m.withSteps = true
 	flags.StringVar(&m.steps, "steps", "", "`list` of step sizes; default: the step size given by -step or by the case, and 1/2, 1/4 and 1/8 of it")
-	flags.StringVar(&m.rtol, "rtol", "", "`list` of relative tolerances: error control chooses the steps separately for every θ")
+	flags.StringVar(&m.rtol, "rtol", "", "`list` of relative tolerances for error control, which chooses the steps separately for every θ")
 	flags.StringVar(&m.atol, "atol", "", "`list` of absolute tolerances, one for each -rtol or one for all; default: for each component, rtol/1000 times its largest absolute value")
 	threshold := flags.Float64("threshold", 0.1, "largest shift that does not matter, in sd of the Gaussian at the mode")
 	finest := flags.Float64("reference", 1e-10, "relative `tolerance` of the accurate solution")

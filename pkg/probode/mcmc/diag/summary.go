@@ -35,12 +35,12 @@ type Summary []Marginal
 // If logWeights is not nil, logWeights[c][k] is the logarithm of the weight of draw k of
 // chain c, up to a constant. With weights, the mean, the standard deviation and the
 // quantiles are those of the weighted draws. Let S be the number of draws, and let the
-// weights w sum to 1. By the delta method, MCSE is the standard error of the mean, over
-// all draws k, of S wₖ (xₖ − mean). Likewise, MCSESD is the standard error of the mean,
-// over all draws k, of S wₖ ((xₖ − mean)²/sd − sd)/2. Both standard errors account for
-// the weights and for the autocorrelation of the draws. The effective sample sizes are
-// those of the unweighted draws times Kish's factor. R̂ ignores the weights, because it
-// measures only how well the chains have mixed.
+// weights w sum to 1. For each draw k, let uₖ = S wₖ (xₖ − mean) and
+// vₖ = S wₖ ((xₖ − mean)²/sd − sd)/2. MCSE is the standard error of the average of all
+// uₖ, and MCSESD is the standard error of the average of all vₖ; both follow from the
+// delta method. Both standard errors account for the weights and for the autocorrelation
+// of the draws. The effective sample sizes are those of the unweighted draws times Kish's
+// factor. R̂ ignores the weights, because it measures only how well the chains have mixed.
 func Summarize(names []string, draws [][][]float64, logWeights [][]float64) Summary {
 	weights, kish := weights(logWeights)
 	out := make(Summary, len(names))

@@ -7,7 +7,8 @@ import (
 	"syscall"
 )
 
-// The function names() returns the number of hard links to a file.
+// The function names() returns how many names a file has, which is its number of hard
+// links.
 func names(info os.FileInfo) int {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
 		return int(s.Nlink)

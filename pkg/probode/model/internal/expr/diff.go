@@ -280,11 +280,11 @@ func (p *pool) guard(d, product *Node) *Node {
 	return product
 }
 
-// The method vanishes() returns the condition under which a piecewise expression in d
-// selects the constant 0, so that d is 0. The condition does not include isolated zeros
-// of d. For example, the expression (x²)^¼ has no derivative at x = 0, although the
-// derivative of its inner function, 2x, is 0 there. The method examines only the
-// outermost levels of d.
+// The method vanishes() returns the condition under which d is 0 because a piecewise
+// expression that d contains selects the constant 0. The condition does not include
+// isolated zeros of d. For example, the expression (x²)^¼ has no derivative at x = 0,
+// although the derivative of its inner function, 2x, is 0 there. The method examines only
+// the outermost levels of d.
 func (p *pool) vanishes(d *Node, levels int) *Node {
 	never := p.bool(false)
 	if levels == 0 {

@@ -21,7 +21,7 @@ type Node struct {
 
 	Text  string // of a scalar
 	Items []*Node
-	Keys  []string // of a mapping, in the order of the file
+	Keys  []string // of a mapping, in the order in which the file lists them
 	ByKey map[string]*Node
 	Null  bool
 }
