@@ -37,7 +37,7 @@ func (s *study) check() error {
 	differ, compared := 0, 0
 	for _, e := range s.only {
 		if e.name == "fig2" && s.dataFile != "" {
-			fmt.Println("check: fig2 is not compared, because it was made with other data")
+			fmt.Println("check: fig2 is not compared, because it was made with different data")
 			continue
 		}
 		for _, name := range e.tables {

@@ -66,10 +66,9 @@ func (r *Part) Cells() []Cell {
 }
 
 // Locations appends to dst the numbers that determine the distribution of each data
-// value. These numbers are called the locations of the data value. The first location is
-// the expected value. If the likelihood depends on parameters of the model or on expected
-// values of other columns, these numbers are also locations. The locations are those of
-// the last evaluation of the log likelihood.
+// value, as they were in the last evaluation of the log likelihood. The first number is
+// the expected value. The parameters of the model and the expected values of other
+// columns follow, if the likelihood depends on them.
 func (r *Part) Locations(dst []float64) []float64 {
 	c := len(r.errors)
 	for n := range r.x.Data.T {

@@ -76,7 +76,7 @@ func (r *Running) Run(ctx context.Context) (*Chains, error) {
 // of draws. If the chains already have that many draws, none are added.
 func (r *Running) Extend(ctx context.Context, draws int) (*Chains, error) {
 	if most := (math.MaxInt - r.s.BurnIn) / r.s.Thin; draws < 0 || draws > most {
-		panic(fmt.Sprintf("mcmc: Extend to %d draws: want a number from 0 to %d", draws, most))
+		panic(fmt.Sprintf("mcmc: the number of draws passed to Extend is %d: want a number from 0 to %d", draws, most))
 	}
 	for _, c := range r.chains {
 		draws = max(draws, (c.iteration-r.s.BurnIn)/r.s.Thin)

@@ -55,8 +55,8 @@ type Optimum struct {
 	// comes from an expansion of the objective around Theta. Kinks is the number of
 	// measurements that have Laplace errors and are equal to the model's value. The
 	// likelihood has a kink where a measurement with Laplace errors is equal to the
-	// model's value. An optimum usually lies at one or more kinks, just as a median lies
-	// at a data point.
+	// model's value. An optimum usually lies at a point where one or more measurements
+	// have a kink, just as a median lies at a data point.
 	Left  float64
 	Kinks int
 

@@ -188,8 +188,8 @@ func (s *sampling) empty(m *bayes.Modes, visited []float64, y *standard, j int) 
 }
 
 // The method meanless() reports whether the mean and the sd of the assessed parameter
-// with index j are unknown. Both are unknown if the draws miss a known mode of the
-// accurate posterior that would shift the mean or the sd too much.
+// with index j are unknown. Suppose that the reference posterior has a known mode without
+// draws. If this mode would shift the mean or the sd too far, both are unknown.
 func (y *standard) meanless(s *sampling, j int) bool {
 	return s.empty(s.modes.reference, y.visitedReference, y, j).size > unvisitedSize
 }

@@ -42,9 +42,9 @@ func size(s probode.Setup) float64 {
 	return slices.Max(t.Absolute)
 }
 
-// Sized returns a copy of s with another step size. Under error control, the argument
-// `to` is the new relative tolerance or, if the relative tolerance is zero, the new
-// largest absolute tolerance. All tolerances are multiplied by the same factor.
+// Sized returns a copy of s with another step size. Under error control, all tolerances
+// are multiplied by the same factor, so that the relative tolerance becomes `to`. If the
+// relative tolerance is zero, the largest absolute tolerance becomes `to`.
 func Sized(s probode.Setup, to float64) probode.Setup {
 	t, ok := tolerance(s)
 	if !ok {

@@ -7,8 +7,8 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// Deterministic updates θ with the Metropolis algorithm, and solves the equations without
-// noise (ξ = 0).
+// Deterministic is a sampler that updates θ with the Metropolis algorithm, and solves the
+// equations without noise (ξ = 0).
 //
 // Stationary distribution: p₀(θ | Y) ∝ p(Y | Z(θ, 0)) p(θ), in which the solver's error
 // is ignored. Cost: one solve for each draw. Use Deterministic for comparison with other

@@ -157,7 +157,7 @@ func (k *tempering) Tuned() (what, value string) {
 	if slices.Min(rates) < leastSwaps || trips == 0 {
 		value += " (too few: take more Temperatures or draws)"
 	}
-	return "swap rates between neighbouring temperatures, from the posterior to the prior, and the number of points that moved from the prior to the posterior", value
+	return "swap rates between neighbouring temperatures, listed in order of temperature, and the number of points that moved from the prior to the posterior", value
 }
 
 // A swap rate below leastSwaps triggers a warning.

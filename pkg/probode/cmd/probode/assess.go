@@ -58,7 +58,7 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	budget := flags.String("budget", "", "limit for -auto: a number of `draws` per chain, a time such as 10m, or both, as in 50000,10m; default: eight times as many draws as without -auto, and 4m as the time for the first posterior")
 	minESS := flags.Float64("min-ess", 0, "effective sample size at which a run ends; 0: no such limit if -draws is set, otherwise 4000")
 	weighed := flags.Int("weighed", 4000, "for each step, the number of draws at which the equations are also solved by an accurate solver")
-	start := flags.String("start", "", "with -model: a `file` written by fit -json; the searches for modes begin only at the best points that fit found")
+	start := flags.String("start", "", "with -model: a `file` written by fit -json; the searches for modes begin only at the best points in this file")
 	workers := flags.Int("workers", 0, "number of chains that run at the same time; 0: one for each processor")
 	figure := flags.String("out", "", "`file` (.html) for a page with the figure; the numbers are written to a .csv file with the same name")
 	machine := flags.String("json", "", "`file` for all results as JSON: see docs/json.md; - means standard output")

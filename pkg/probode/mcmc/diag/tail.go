@@ -71,8 +71,8 @@ func excess(sorted []float64, m int) []float64 {
 // [Vehtari et al. 2024].
 const heavy = 0.35
 
-// Tails count as heavy only if the farthest draw contributes at least the share
-// `dominant` of the sum of squares. If the tail index is ½ and there are S draws, this
+// Tails count as heavy only if the farthest draw contributes at least a certain share of
+// the sum of squares, which is given by the constant `dominant`. If the tail index is ½ and there are S draws, this
 // share is about 1/(E log S), where E is a standard exponential variate: for 4000 draws
 // the share is below 0.02 in one case in 400. If a bound cuts off a tail, k̂ may be large
 // although no draw is far away.
