@@ -53,8 +53,8 @@ func Named(names []string, x []float64) Object {
 	return out
 }
 
-// List calls the function of() with the arguments 0, …, n−1, and returns the results. If
-// n is 0, the list is empty, not nil.
+// List returns the objects for the indices 0, …, n−1, each computed by the argument `of`.
+// If n is 0, the list is empty, not nil.
 func List(n int, of func(i int) Object) []Object {
 	out := []Object{}
 	for i := range n {

@@ -232,7 +232,7 @@ func (sol *Solution) global(ctx context.Context, p *probode.Problem, c *schedule
 		if worst <= 1 {
 			return nil
 		}
-		before = missed(worst, at, "with smaller tolerances the steps become too short or too numerous, which happens when the tolerance is close to the rounding error")
+		before = missed(worst, at, "with smaller tolerances, which are close to the rounding error, the steps become too short or too numerous")
 		if stalled++; worst < best/2 {
 			best, stalled = worst, 0
 		}

@@ -50,7 +50,7 @@ func (s *Law) divided() (*division, error) {
 		return nil, err
 	}
 	if s.d > 2 {
-		return nil, fmt.Errorf("%s: the state has %d components, but quadrature needs 1 or 2: with more components, draw an ensemble of one step", s.problem.Title(), s.d)
+		return nil, fmt.Errorf("%s: the state has %d components, but quadrature needs 1 or 2: with more components, draw many random states after one step instead", s.problem.Title(), s.d)
 	}
 	c := &division{s: s, lo: make([]float64, 2), hi: []float64{0, 1}, top: math.Inf(-1),
 		nodes: make([]float64, gaussPoints), wts: make([]float64, gaussPoints), zeta: make([]float64, s.d)}

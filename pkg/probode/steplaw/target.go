@@ -5,8 +5,8 @@
 // The residual r of the implicit equation has a Gaussian density, but r is not linear in
 // the state, so the distribution of the state is not Gaussian. Let J, Γ and μ be defined
 // by the linearised step, as in package adams, and let S be the diagonal matrix of the
-// scales of the normal variates, which are √α h^{s+1/2} for a single noise scale. Write a
-// state as
+// factors by which the normal variates are multiplied. For a single noise scale, each
+// factor is √α h^{s+1/2}. Write a state as
 //
 //	z = μ + Lζ,   L = Γ⁻¹JS,   u(z) = (JS)⁻¹ r(z),   H = JS²Jᵀ.
 //

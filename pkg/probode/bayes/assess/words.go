@@ -68,7 +68,7 @@ const (
 	noteFailed       = "%.1f %% of the solves failed"
 	noteUnsound      = "the draws are not reliable: see the warnings"
 	noteNotBetter    = "at the same step, the solver without a remedy may be just as good"
-	noteNotNeeded    = "not needed: at this step the solver is accurate enough without a remedy"
+	noteNotNeeded    = "not needed: with this step size or tolerance the solver is accurate enough without a remedy"
 	noteMissed       = "the draws miss a part of the reference posterior, and weights cannot restore it"
 	noteWeights      = "k̂ = %.2f"
 )
@@ -258,7 +258,7 @@ func (a *Report) sayNext(b *strings.Builder, i int) {
 	b.WriteString(".\n")
 }
 
-// saySize describes the shift of a parameter's median or mean, and of its spread.
+// saySize describes how the median or mean of a parameter, and its spread, have changed.
 func saySize(center, name string, s Shift) string {
 	spread := "its central interval"
 	if center == "mean" {

@@ -147,8 +147,8 @@ func (k *look) place(z []float64) (theta []float64, prior float64) {
 
 // The method probe() solves the equations with both setups at the point that is t
 // standard deviations from the mode in the given direction. As in a sampler, the density
-// under a setup is zero where that setup fails. Therefore the failure of one setup
-// matters only where the density under the other setup is not negligible. Both setups
+// is zero where the equations cannot be solved. Therefore a failure of one solver matters
+// only where the density computed by the other solver is not negligible. Both setups
 // fail where the exact solution does not exist, for example because it grows without
 // bound in finite time. Such points do not affect the comparison.
 func (k *look) probe(direction []float64, t float64) probe {

@@ -61,7 +61,7 @@ func differentiable(s Sampler, d *bayes.Density) error {
 		return nil
 	}
 	if _, err := gradient(e, theta, grad, nil, u, nil); errors.Is(err, errors.ErrUnsupported) {
-		return fmt.Errorf("sample: %v: the solutions computed by %v have no derivatives with respect to θ: use a method on a grid or with error control, such as RK4 or Radau5", s, e.Posterior().Setup)
+		return fmt.Errorf("sample: %v: the solutions computed by %v have no derivatives with respect to θ: use a method such as RK4 or Radau5, with fixed steps or with error control", s, e.Posterior().Setup)
 	}
 	return nil
 }

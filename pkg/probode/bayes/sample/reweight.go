@@ -67,8 +67,8 @@ func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accu
 		lik = len(chains.Quantities) // all values are missing
 	}
 
-	// After a rejection a chain stays at its position. Consecutive draws that are equal
-	// are called a stay. The equations are solved only once for all draws of a stay.
+	// After a rejection a chain stays at its position. A run of equal consecutive draws
+	// needs only one solution of the equations.
 	type stay struct{ chain, from, to int }
 	var stays []stay
 	for c, draws := range chains.Draws {

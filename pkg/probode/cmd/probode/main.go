@@ -33,7 +33,7 @@ var commands = []command{
 	{"petab", "read and evaluate PEtab problems, and report which fail", petab},
 	{"generate", "write the equations of a model file as Go code", generate},
 	{"certify", "bound the effect of the solver's error, without sampling", certifyVerb},
-	{"assess", "find out at which steps the solver's error matters", assessVerb},
+	{"assess", "find out at which step sizes the solver's error matters", assessVerb},
 	{"sample", "draw from a posterior; the same command resumes a run", sampleVerb},
 	{"merge", "collect the chains of several directories in one directory", merge},
 	{"summary", "print a summary of the draws in a directory", summary},

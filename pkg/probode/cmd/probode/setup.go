@@ -202,7 +202,7 @@ func (s *solving) list(name, value, want string, allowed func(v float64) bool) (
 }
 
 // noiseScale reads the value of the flag -alpha. The second result says whether the value
-// is a number. A value that is not a number is "auto" or a prior of α.
+// is a number. Any other value must be "auto" or a prior for α.
 func noiseScale(value string) (alpha float64, is bool, err error) {
 	v, notNumber := strconv.ParseFloat(value, 64)
 	if notNumber == nil && (!(v >= 0) || math.IsInf(v, 1)) {

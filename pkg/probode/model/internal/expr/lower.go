@@ -151,8 +151,8 @@ func (l *lowering) node(n *Node) int32 {
 }
 
 // codeOf holds the code of the instruction that applies an operator to its arguments.
-// Most functions of one number are not listed: the code of such a function is the sum of
-// codeFunc and the op of the function. If there are more than two arguments, the
+// Most functions of one argument are not listed: the instruction code of such a function
+// is codeFunc plus the code of its operator. If there are more than two arguments, the
 // instruction is applied repeatedly, from left to right.
 var codeOf = [numOps]code{
 	opMul: codeMul, opDiv: codeDiv, opMin: codeMin, opMax: codeMax, opQuotient: codeQuotient, opRem: codeRem, opSqrt: codeSqrt,
