@@ -1,7 +1,6 @@
 package assess
 
 import (
-	"math"
 	"slices"
 
 	"github.com/probode/probode/pkg/probode/bayes"
@@ -52,8 +51,7 @@ func (a *assessment) measureBy(y *standard) (err error) {
 		q := &a.out.Params[j]
 		q.HeavyTails, q.Median, q.Mean = y.heavy[j], y.accurate[byQuantiles][j], y.accurate[byMoments][j]
 		if y.meanless(a.sampling, j) {
-			nan := math.NaN()
-			q.Mean = CenterSpread{Center: nan, CenterSE: nan, Spread: nan, SpreadSE: nan}
+			q.Mean = unknown()
 		}
 	}
 	before := a.own.seconds

@@ -41,17 +41,9 @@ func (j *judge) judge(d *draws) {
 			known[k%n] = known[k%n] && ok
 			continue
 		}
-		// A known mode of the run's own posterior or of the accurate posterior may
-		// contain no draws. If the mass of this mode would move the mean or the sd too
-		// far, the shifts of the mean and the sd are set to NaN. If an undetected mode
-		// could move the mean or the sd too far, the verdict on them cannot be
-		// Negligible.
-		switch {
-		case j.y == nil:
-		case j.y.meanless(j.sampling, k) || j.empty(d.pair.modes, d.visited, j.y, k).size > unvisitedSize:
-			nan := math.NaN()
-			e.Mean = Shift{CenterSpread: e.Mean.CenterSpread, Bias: nan, BiasSE: nan, Ratio: nan, RatioSE: nan}
-		case e.Mean.Verdict == Negligible && (j.unvisited(d, j.y, k).size > unvisitedSize || j.unseenSize(d, j.y, k) > unvisitedSize):
+		// If a mode without draws could move the mean or the sd too far, the verdict on
+		// them cannot be Negligible.
+		if e.Mean.Verdict == Negligible && (j.unvisited(d, j.y, k).size > unvisitedSize || j.unseenSize(d, j.y, k) > unvisitedSize) {
 			e.Mean.Verdict = Undecided
 		}
 		e.Gap = e.Median.Verdict == Undecided && (d.gaps[k] || j.y != nil && j.y.gaps[k])
@@ -90,7 +82,7 @@ func (j *judge) known(d *draws, k int) bool {
 // error.
 func (j *judge) shift(by estimate.Measure, d *draws, k int, own bool) Shift {
 	m, nan := d.estimates[by][k], math.NaN()
-	if j.y == nil || by == byMoments && j.y.heavy[k%len(j.assessed)] {
+	if j.y == nil || by == byMoments && !j.moments(d, k) {
 		return Shift{CenterSpread: m, Bias: nan, BiasSE: nan, Ratio: nan, RatioSE: nan}
 	}
 	x := j.y.accurate[by][k]
@@ -104,6 +96,20 @@ func (j *judge) shift(by estimate.Measure, d *draws, k int, own bool) Shift {
 	// spread has a Monte Carlo error, too.
 	s.BiasSE = math.Hypot(s.BiasSE, s.Bias*x.SpreadSE/x.Spread)
 	return s
+}
+
+// The method moments() reports whether a run and the accurate posterior can be compared by
+// the moments of quantity k. They cannot if the tails are too heavy for a mean, or if a
+// known mode of one of the two posteriors contains no draws, although its mass would move
+// the mean or the sd too far.
+func (j *judge) moments(d *draws, k int) bool {
+	switch n := len(j.assessed); {
+	case j.y.heavy[k%n]:
+		return false
+	case j.quantities[k].part >= 0:
+		return true // inside one mode
+	}
+	return !j.y.meanless(j.sampling, k) && j.empty(d.pair.modes, d.visited, j.y, k).size <= unvisitedSize
 }
 
 // The method against() compares two independent estimates.

@@ -165,9 +165,8 @@ func (pl *plan) report() *Report {
 		}
 	}
 	a.Model = strings.Join(titles, ", ")
-	unknown := CenterSpread{nan, nan, nan, nan}
 	for _, k := range pl.assessed {
-		a.Params = append(a.Params, AccurateMarginal{Name: pl.p.Params[k].Name, Median: unknown, Mean: unknown})
+		a.Params = append(a.Params, AccurateMarginal{Name: pl.p.Params[k].Name, Median: unknown(), Mean: unknown()})
 	}
 	return a
 }

@@ -93,6 +93,12 @@ type CenterSpread struct {
 	Spread, SpreadSE float64
 }
 
+// The function unknown() returns a centre and a spread that are not known.
+func unknown() CenterSpread {
+	nan := math.NaN()
+	return CenterSpread{nan, nan, nan, nan}
+}
+
 // A Rung holds the results for one step size or tolerance.
 type Rung struct {
 	// StepSize is the step size if all steps are equal. StepSize is zero if the steps are

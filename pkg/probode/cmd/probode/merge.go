@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode/mcmc/store"
@@ -44,16 +43,10 @@ func merge(_ context.Context, args []string, out io.Writer) error {
 		return errors.New("merge: give the new directory first, and then the directories with the chains")
 	}
 	dst, src := flags.Arg(0), flags.Args()[1:]
-	var cautions []string
-	for _, dir := range flags.Args() {
-		more, err := readCautions(dir)
-		if err != nil {
-			return err
-		}
-		cautions = append(cautions, more...)
+	cautions, err := readCautions(flags.Args()...)
+	if err != nil {
+		return err
 	}
-	slices.Sort(cautions)
-	cautions = slices.Compact(cautions)
 	if filepath.Ext(dst) == ".zarr" {
 		if len(src) > 1 {
 			return fmt.Errorf("merge: %s can be written from one directory only, but %d are given: merge their chains into one directory first", dst, len(src))

@@ -370,13 +370,14 @@ func (r *sampleRun) check(ctx context.Context) error {
 		words = fmt.Sprintf("caution: the solver could not be checked: %v", err)
 	}
 	fmt.Fprintln(r.out, words)
-	if caution, is := strings.CutPrefix(words, "caution: "); is {
+	caution, is := strings.CutPrefix(words, "caution: ")
+	switch {
+	case is:
 		return writeCautions(r.dir, []string{caution})
+	case r.settings.Only == nil:
+		return writeCautions(r.dir, nil)
 	}
-	if r.settings.Only != nil {
-		return nil
-	}
-	return writeCautions(r.dir, nil)
+	return nil
 }
 
 // Without -draws, each chain first generates firstDraws draws. Some samplers generate

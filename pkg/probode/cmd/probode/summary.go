@@ -137,20 +137,20 @@ func writeCautions(dir string, cautions []string) error {
 	})
 }
 
-// readCautions returns the lines of the file cautionName. The result is empty if there is
-// no such file.
-func readCautions(dir string) (cautions []string, err error) {
-	content, err := os.ReadFile(filepath.Join(dir, cautionName))
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, nil
-	case err != nil:
-		return nil, err
+// readCautions returns the distinct lines of the files called cautionName in the given
+// directories, in alphabetical order. A directory without this file is skipped.
+func readCautions(dirs ...string) (cautions []string, err error) {
+	for _, dir := range dirs {
+		content, err := os.ReadFile(filepath.Join(dir, cautionName))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		for line := range strings.Lines(string(content)) {
+			cautions = append(cautions, text.Printable(strings.TrimSpace(line)))
+		}
 	}
-	for line := range strings.Lines(string(content)) {
-		cautions = append(cautions, text.Printable(strings.TrimSpace(line)))
-	}
-	return cautions, nil
+	slices.Sort(cautions)
+	return slices.Compact(cautions), nil
 }
 
 // writeSummary writes the summary in the machine-readable form that docs/json.md
