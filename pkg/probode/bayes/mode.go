@@ -46,24 +46,30 @@ type Mode struct {
 type Modes struct {
 	Modes []*Mode
 
-	// Searches is the number of searches, and Once is the number of modes that only one
-	// search found. If more searches were made, the fraction that would end in new modes
-	// is about Once/Searches; see Missed and Doubtful.
-	Searches, Once int
+	SearchCounts
 
 	// Ends holds, for each search that began at a point of modes.Settings.From, the index
 	// of the mode in which the search ended. The index is −1 if the density at the start
 	// was zero or the end point had a negligible mass.
 	Ends []int
 
-	// Tried is the number of draws from the prior at which the density was evaluated.
-	// Solved is the number of these draws at which the density was positive.
-	Tried, Solved int
-
 	// One solve means that all equations are solved once. Work is the cost of the search
 	// in solves: the total number of solver steps, divided by the number of steps in one
 	// solve. Seconds is the duration of the search.
 	Work, Seconds float64
+}
+
+// SearchCounts holds the numbers that say how thorough a search for modes was.
+type SearchCounts struct {
+	// Searches is the number of searches. Given is the number of those searches that began
+	// at given points, such as modes that earlier searches had found. Once is the number
+	// of modes that only one search found. If more searches were made, the fraction that
+	// would end in new modes is about Once/Searches; see Modes.Missed and Modes.Doubtful.
+	Searches, Given, Once int
+
+	// Tried is the number of draws from the prior at which the density was evaluated.
+	// Solved is the number of these draws at which the density was positive.
+	Tried, Solved int
 }
 
 // Highest returns the mode with the highest density.
@@ -105,10 +111,11 @@ func (m *Modes) Unnoticed() string {
 		out = fmt.Sprintf("the fraction of further searches that would end in new modes is about %.2g; ", float64(m.Once)/float64(m.Searches))
 	}
 	// If a search ends in a certain mode with probability 3/n, the probability that none
-	// of n independent searches ends there is about e⁻³. At least three quarters of the
-	// searches are independent. The other searches begin on a coordinate line through the
-	// end point of an earlier search.
-	if n := m.Searches / 4; n > 1 {
+	// of n independent searches ends there is about e⁻³. Searches from given points find
+	// only what was known, so they do not count. Of the others at least three quarters are
+	// independent, and the rest begin on a coordinate line through the end point of an
+	// earlier search.
+	if n := (m.Searches - m.Given) / 4; n > 1 {
 		out += fmt.Sprintf("a mode at which fewer than 1 search in %d ends may have been missed, even if its mass is large", n)
 	} else {
 		out += "other modes may have been missed, because there were few searches"

@@ -82,6 +82,9 @@ func (j *judge) known(d *draws, k int) bool {
 // error.
 func (j *judge) shift(by estimate.Measure, d *draws, k int, own bool) Shift {
 	m, nan := d.estimates[by][k], math.NaN()
+	if by == byMoments && j.lacks(d, k) {
+		m = unknown()
+	}
 	if j.y == nil || by == byMoments && !j.moments(d, k) {
 		return Shift{CenterSpread: m, Bias: nan, BiasSE: nan, Ratio: nan, RatioSE: nan}
 	}
@@ -109,7 +112,13 @@ func (j *judge) moments(d *draws, k int) bool {
 	case j.quantities[k].part >= 0:
 		return true // inside one mode
 	}
-	return !j.y.meanless(j.sampling, k) && j.empty(d.pair.modes, d.visited, j.y, k).size <= unvisitedSize
+	return !j.y.meanless(j.sampling, k) && !j.lacks(d, k)
+}
+
+// The method lacks() reports whether the draws of a run do not even give the moments of
+// quantity k for the run's own posterior, because a known mode contains no draws.
+func (j *judge) lacks(d *draws, k int) bool {
+	return j.y != nil && j.quantities[k].part < 0 && j.empty(d.pair.modes, d.visited, j.y, k).size > unvisitedSize
 }
 
 // The method against() compares two independent estimates.

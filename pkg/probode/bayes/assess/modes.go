@@ -94,7 +94,7 @@ func pair(ctx context.Context, p *bayes.Posterior, m, reference *bayes.Modes, se
 	}
 	// Keep the counts of the first search, and add its cost to the cost of the second
 	// search.
-	again.Searches, again.Once, again.Tried, again.Solved = m.Searches, m.Once, m.Tried, m.Solved
+	again.SearchCounts = m.SearchCounts
 	again.Work, again.Seconds = again.Work+m.Work, again.Seconds+m.Seconds
 	for k, end := range again.Ends[:own] {
 		if end >= 0 {
@@ -194,10 +194,15 @@ func verdictOnMass(least, most float64) Verdict {
 // the same step, and the share of the draws in each mode of the reference posterior.
 func (s *sampling) verdictOnShares(d *draws) Verdict {
 	v := Negligible
-	for k, share := range d.visited {
-		if k < len(d.pair.own) && d.pair.own[k].Phantom {
-			v = worse(v, verdictOnMass(share, share))
+	for k, m := range d.pair.own {
+		if !m.Phantom {
+			continue
 		}
+		share := m.Gaussian // if the shares of the draws are not known
+		if d.visited != nil {
+			share = d.visited[k]
+		}
+		v = worse(v, verdictOnMass(share, share))
 	}
 	for k, share := range d.visitedReference {
 		if mass := s.modes.reference.Modes[k].Mass; share < counterpart*mass {

@@ -2,6 +2,7 @@ package assess_test
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -241,25 +242,25 @@ func TestMedianBetweenModes(t *testing.T) {
 	}
 }
 
-// The data of cos(kt) at whole numbers t fit ω + 2πj and 2πj − ω equally well, and all these
-// modes have the same width, so their masses are proportional to the prior density. At the
-// large ones, which are far from the first, coarse steps are so wrong that their posteriors
-// have only one or two modes. The search by the reference finds all that matter all the same.
-func TestReferenceModesUnknownToTheSteps(t *testing.T) {
-	const omega = 1.1
+// aliases returns the posterior of k in cos(kt), observed exactly at t = 1, …, 4. The data fit
+// ω + 2πj and 2πj − ω equally well, and all these modes have the same width, so their masses
+// are proportional to the prior density. The map holds the masses, and the mean is that of the
+// posterior.
+func aliases(omega, h float64) (p *bayes.Posterior, mass map[float64]float64, mean float64) {
 	prior := distuv.LogNormal{Mu: math.Log(omega), Sigma: 1}
 	d := &bayes.Data{}
 	for n := 1.; n <= 4; n++ {
 		d.T, d.Y = append(d.T, n), append(d.Y, []float64{math.Cos(omega * n)})
 	}
-	p := &bayes.Posterior{
+	p = &bayes.Posterior{
 		Model: bayes.Model{Params: []bayes.Param{{Name: "k", Prior: prior}}, Experiments: []bayes.Experiment{{
 			Problem: &probode.Problem{Name: "oscillator", X0: []float64{1, 0}, Theta: []float64{1}, Params: []string{"k"}, Span: [2]float64{0, 4}, Autonomous: true,
 				F: func(f []float64, _ float64, x, th []float64) { f[0], f[1] = x[1], -th[0]*th[0]*x[0] }},
 			Data: d, Observe: func(y []float64, _ float64, x, _ []float64) { y[0] = x[0] }, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.02)}}}}},
-		Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.5)},
+		Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(h)},
 	}
-	mass, all, mean := map[float64]float64{}, 0., 0.
+	all := 0.
+	mass = map[float64]float64{}
 	for j := range 100 {
 		for _, k := range []float64{2*math.Pi*float64(j) + omega, 2*math.Pi*float64(j+1) - omega} {
 			mass[k] = prior.Prob(k)
@@ -267,9 +268,19 @@ func TestReferenceModesUnknownToTheSteps(t *testing.T) {
 			mean += mass[k] * k
 		}
 	}
+	for k := range mass {
+		mass[k] /= all
+	}
+	return p, mass, mean / all
+}
+
+// At the modes far from the first one, coarse steps are so wrong that their posteriors have
+// only one or two modes. The search by the reference finds all that matter all the same.
+func TestReferenceModesUnknownToTheSteps(t *testing.T) {
+	p, mass, mean := aliases(1.1, 0.5)
 	for seed := range uint64(4) {
 		a := quick(t, p, assess.Settings{Steps: []float64{0.5, 0.25}, Chains: mcmc.Settings{Draws: 200, BurnIn: 200, Seed: seed}})
-		for k, m := range mass {
+		for k, share := range mass {
 			found := 0.
 			for _, r := range a.ReferenceModes {
 				if math.Abs(r.Theta[0]-k) < 0.1 {
@@ -277,14 +288,14 @@ func TestReferenceModesUnknownToTheSteps(t *testing.T) {
 				}
 			}
 			// What is missing or not shown makes the shares of the others larger.
-			if share := m / all; share > 0.02 && math.Abs(found-share) > 0.1*share {
+			if share > 0.02 && math.Abs(found-share) > 0.1*share {
 				t.Errorf("seed %d: the mode at %.3g has mass %.3g, want %.3g", seed, k, found, share)
 			}
 		}
 		// The mean of the reference draws is shown only if no known mode lacks draws. Half
 		// the threshold, 0.05 sd, may be missing then.
-		if q := a.Params[0].Mean; !math.IsNaN(q.Center) && math.Abs(q.Center-mean/all) > 4*q.CenterSE+0.05*q.Spread {
-			t.Errorf("seed %d: mean %.3g ± %.1g, want %.3g", seed, q.Center, q.CenterSE, mean/all)
+		if q := a.Params[0].Mean; !math.IsNaN(q.Center) && math.Abs(q.Center-mean) > 4*q.CenterSE+0.05*q.Spread {
+			t.Errorf("seed %d: mean %.3g ± %.1g, want %.3g", seed, q.Center, q.CenterSE, mean)
 		}
 		if !strings.Contains(a.Answer(), "a mode at which fewer than 1 search in") {
 			t.Error(a.Answer())
@@ -311,5 +322,28 @@ func TestNoiseDoesNotHideAPhantom(t *testing.T) {
 	st := a.Steps[1]
 	if st.Deterministic.Verdict != assess.Undecided || st.Probabilistic.Verdict != assess.Undecided {
 		t.Errorf("verdicts %v and, with noise, %v: want undecided", st.Deterministic.Verdict, st.Probabilistic.Verdict)
+	}
+}
+
+// The table of modes that follows a run without assess searches the reference as thoroughly.
+func TestModeTableSearchesTheReference(t *testing.T) {
+	const omega = 2.1 // with h = ⅛, the posterior has the modes at 2.1 and 4.18 only
+	p, mass, _ := aliases(omega, 0.125)
+	m, err := modes.Find(context.Background(), p, modes.Settings{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var draws [][]float64
+	for _, theta := range m.Thetas(0.01) {
+		draws = append(draws, theta)
+	}
+	text, err := assess.ModeTable(context.Background(), p, m, &mcmc.Chains{Names: []string{"k"}, Draws: [][][]float64{draws}}, probode.Setup{Mesh: reference.Accurate{}})
+	if err != nil || len(draws) < 2 {
+		t.Fatalf("error %v, %d modes", err, len(draws))
+	}
+	for k, share := range mass {
+		if at := fmt.Sprintf("k = %.4g ", k); share > 0.05 && !strings.Contains(text, at) {
+			t.Errorf("no mode at %s, with %.2g of the mass, in\n%s", at, share, text)
+		}
 	}
 }

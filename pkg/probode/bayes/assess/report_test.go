@@ -166,3 +166,15 @@ func TestSpan(t *testing.T) {
 		t.Errorf("size %g in [%g, %g]: want 5", size, least, most)
 	}
 }
+
+// A run with noise does not pass because the shares of its draws in the modes are unknown: the
+// mass of a phantom counts as it does for the run without noise.
+func TestUnknownSharesAreNoPass(t *testing.T) {
+	s := &sampling{modes: &found{reference: &bayes.Modes{}}}
+	for mass, want := range map[float64]Verdict{0.001: Negligible, 0.01: Undecided, 0.1: Matters} {
+		own := []ModeShare{{Gaussian: 1 - mass}, {Gaussian: mass, Phantom: true}}
+		if v := s.verdictOnShares(&draws{pair: &pairing{own: own}}); v != want {
+			t.Errorf("a phantom with the mass %g: %v, want %v", mass, v, want)
+		}
+	}
+}

@@ -126,13 +126,13 @@ func (t *TextTable) modes(head string, names []string, modes []ModeShare) {
 // ModeTable returns a table that compares two sets of modes. The first set, m, contains
 // the modes of p, near which the chains started. The second set contains the modes of the
 // posterior computed with an accurate setup. To find the second set, ModeTable searches
-// from the modes in m and from a few draws from the prior. ModeTable returns "" if only
-// one mode in m has more than a hundredth of the mass.
+// from the modes in m and from draws from the prior, as modes.Find does by default.
+// ModeTable returns "" if only one mode in m has more than a hundredth of the mass.
 func ModeTable(ctx context.Context, p *bayes.Posterior, m *bayes.Modes, chains *mcmc.Chains, by probode.Setup) (string, error) {
 	if len(weighty(shares(m))) < 2 {
 		return "", nil
 	}
-	search := modes.Settings{Points: 60, Starts: 4, From: m.Thetas(-1)}
+	search := modes.Settings{From: m.Thetas(-1)}
 	reference, err := modes.Find(ctx, p.SolvedBy(by), search)
 	if err != nil {
 		return "", fmt.Errorf("modes of the reference posterior: %w", err)
@@ -148,7 +148,7 @@ func ModeTable(ctx context.Context, p *bayes.Posterior, m *bayes.Modes, chains *
 	paired.visit(visited, false)
 	names := p.Names()
 	t := newModeTable()
-	t.Notes = []string{m.Missed()}
+	t.Notes = []string{"as solved: " + m.Missed(), "reference: " + reference.Missed()}
 	for _, k := range paired.own {
 		if wrong := sayWrongShare(k); wrong != "" {
 			t.Notes = append(t.Notes, fmt.Sprintf("caution: the mode at %s %s", where(names, k.Theta, paired.own), wrong))

@@ -96,7 +96,7 @@ func find(ctx context.Context, p *bayes.Posterior, s Settings) (*bayes.Modes, er
 		}
 		return nil, fmt.Errorf("modes: the posterior density is zero at all %d draws from the prior: %w", q.tried, why)
 	}
-	out := &bayes.Modes{Tried: q.tried, Solved: solved}
+	out := &bayes.Modes{SearchCounts: bayes.SearchCounts{Given: len(from), Tried: q.tried, Solved: solved}}
 	ends, searches, err := q.climb(ctx, from, climbs, left)
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -280,4 +281,25 @@ func TestFindFromAWrongLength(t *testing.T) {
 		}
 	}()
 	_, _ = findMode(context.Background(), lines(), 1, []float64{1})
+}
+
+// Searches that begin at known modes say nothing about unknown ones. Two hundred of them do
+// not change which modes may have been missed.
+func TestGivenPointsAreNoEvidence(t *testing.T) {
+	p := lines()
+	plain, err := modes.Find(context.Background(), p, modes.Settings{Seed: 1, Starts: 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	from := slices.Repeat(plain.Thetas(-1), 200)
+	given, err := modes.Find(context.Background(), p, modes.Settings{Seed: 1, Starts: 20, From: from})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if given.Searches != plain.Searches+len(from) || given.Unnoticed() != plain.Unnoticed() || !strings.Contains(plain.Unnoticed(), "fewer than 1 search in 5 ends") {
+		t.Errorf("%d searches: %s; with %d more from the mode, %d: %s", plain.Searches, plain.Unnoticed(), len(from), given.Searches, given.Unnoticed())
+	}
+	if only, err := modes.Find(context.Background(), p, modes.Settings{Points: -1, From: from}); err != nil || !strings.Contains(only.Unnoticed(), "there were few searches") {
+		t.Errorf("error %v, or searches from given points only: %s", err, only.Unnoticed())
+	}
 }

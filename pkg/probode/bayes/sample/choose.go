@@ -102,7 +102,7 @@ func Choose(ctx context.Context, p *bayes.Posterior, from [][]float64, s mcmc.Se
 		if err != nil {
 			return nil, err
 		}
-		refined.Searches, refined.Once, refined.Tried, refined.Solved = found.Searches, found.Once, found.Tried, found.Solved
+		refined.SearchCounts = found.SearchCounts
 		found, plan.Posterior = refined, q
 		q.Modes = found
 		var why string

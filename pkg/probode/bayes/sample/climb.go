@@ -25,7 +25,7 @@ const (
 // shapes of the modes from the Fisher information. The search takes only a few solves for
 // each parameter.
 func climb(ctx context.Context, p *bayes.Posterior, from [][]float64) (*bayes.Modes, error) {
-	out := &bayes.Modes{Searches: len(from)}
+	out := &bayes.Modes{SearchCounts: bayes.SearchCounts{Searches: len(from), Given: len(from)}}
 	var failed error
 	for _, theta := range from {
 		m, information, err := ascend(ctx, p, theta)
