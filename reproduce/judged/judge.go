@@ -300,8 +300,8 @@ func (b *byMethod) certify(p *model.File, theta []float64, clock *budget, until 
 	}
 }
 
-// If a tolerance is not certified because the best point is not near a mode, the reason
-// is notNear.
+// The constant notNear is the reason if a tolerance is not certified because the best
+// point is not near a mode.
 const notNear = "the best point is not near a mode of the posterior"
 
 // The function certificate() returns the reason why a tolerance is not certified, or ""
