@@ -333,10 +333,7 @@ func TestModeTableSearchesTheReference(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var draws [][]float64
-	for _, theta := range m.Thetas(0.01) {
-		draws = append(draws, theta)
-	}
+	draws := m.Thetas(0.01)
 	text, err := assess.ModeTable(context.Background(), p, m, &mcmc.Chains{Names: []string{"k"}, Draws: [][][]float64{draws}}, probode.Setup{Mesh: reference.Accurate{}})
 	if err != nil || len(draws) < 2 {
 		t.Fatalf("error %v, %d modes", err, len(draws))
