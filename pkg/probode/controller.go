@@ -194,14 +194,14 @@ func (c *controller) locate(i int) (bool, error) {
 // problem that the method located() returns. The parameters of this copy include the
 // times of the located events. If there are no triggers, p is the problem being solved.
 func (c *controller) grid(p *Problem, theta []float64) (*Grid, error) {
-	g, err := NewGrid(p, theta, slices.Clone(c.times))
+	g, err := buildGrid(p, theta, c.set.String(), c.fixed.moving, func(a, b float64) []float64 { return between(c.times, a, b) })
 	if err != nil {
 		return nil, err
 	}
 	if len(c.local) != g.Steps()*len(c.x) {
 		return nil, errTooShort
 	}
-	g.rule, g.tol = c.set.String(), &c.set.Tolerance
+	g.tol = &c.set.Tolerance
 	if slices.Max(c.orders) > 0 {
 		g.orders = slices.Clone(c.orders)
 	}

@@ -63,7 +63,7 @@ func NewGrid(p *Problem, theta, times []float64) (*Grid, error) {
 	if !vector.Finite(times) {
 		return nil, fmt.Errorf("%s: the times of the grid are %s: want finite numbers", p.Title(), text.Vector(times))
 	}
-	return buildGrid(p, theta, fmt.Sprintf("%d given times", len(times)), func(a, b float64) []float64 {
+	return buildGrid(p, theta, fmt.Sprintf("%d given times", len(times)), false, func(a, b float64) []float64 {
 		return between(times, a, b)
 	})
 }
@@ -79,7 +79,7 @@ func UniformGrid(p *Problem, theta []float64, h float64) (*Grid, error) {
 		return nil, err
 	}
 	if len(p.Events) > 0 {
-		return buildGrid(p, theta, fmt.Sprintf("h ≤ %g between events", h), func(a, b float64) []float64 { return divide(nil, a, b, h) })
+		return buildGrid(p, theta, fmt.Sprintf("h ≤ %g between events", h), false, func(a, b float64) []float64 { return divide(nil, a, b, h) })
 	}
 	t := uniform(p.Span, h)
 	n := len(t) - 1
@@ -103,7 +103,7 @@ func gridThrough(p *Problem, theta, times []float64, h float64) (*Grid, error) {
 	if err := p.checkSteps(h); err != nil {
 		return nil, err
 	}
-	return buildGrid(p, theta, fmt.Sprintf("h ≤ %g, through the times", h), func(a, b float64) []float64 {
+	return buildGrid(p, theta, fmt.Sprintf("h ≤ %g, through the times", h), false, func(a, b float64) []float64 {
 		var t []float64
 		last := a
 		for _, next := range append(between(times, a, b), b) {
@@ -182,8 +182,9 @@ func uniform(span [2]float64, h float64) []float64 {
 }
 
 // buildGrid makes a grid. The function inner() returns the grid points inside a segment
-// (a, b).
-func buildGrid(p *Problem, theta []float64, rule string, inner func(a, b float64) []float64) (g *Grid, err error) {
+// (a, b). If the argument `moving` is true, the grid has places for segments that are
+// empty at this θ, even if no event time depends on θ.
+func buildGrid(p *Problem, theta []float64, rule string, moving bool, inner func(a, b float64) []float64) (g *Grid, err error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
@@ -192,7 +193,7 @@ func buildGrid(p *Problem, theta []float64, rule string, inner func(a, b float64
 	}
 	at := p.Span[0]
 	defer p.recovered(&err, &at, nil, theta)
-	g = &Grid{rule: rule, span: p.Span}
+	g = &Grid{rule: rule, span: p.Span, moving: moving}
 	for k := range p.Events {
 		e := &p.Events[k]
 		if e.Trigger != nil { // it has no place, but a grid with places for its times moves

@@ -250,10 +250,16 @@ func (l *locatedPath) place(theta []float64) error {
 			l.at[p+n] += v
 			most = max(most, math.Abs(v))
 		}
+		from, rounding := span[0], 2*epsilon*max(math.Abs(span[0]), math.Abs(span[1]))
 		for n := range count {
-			if t := l.at[p+n]; !(t > span[0] && t < span[1]) || n > 0 && !(t > l.at[p+n-1]) {
+			t := l.at[p+n]
+			if t <= from && from-t < 1e-9*length {
+				t = from + rounding // the trigger becomes positive at once
+			}
+			if !(t > from && t < span[1]) {
 				return fmt.Errorf("%s: the time of %s becomes %.6g, which is outside the span or not after the previous event: %w", l.p.Title(), l.title(n), t, errOtherEvents)
 			}
+			l.at[p+n], from = t, t
 		}
 		if most <= 1e-9*length {
 			return nil

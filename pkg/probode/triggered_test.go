@@ -294,6 +294,45 @@ func TestTriggerWhereStateIsZero(t *testing.T) {
 	}
 }
 
+// Derivatives exist if the trigger stays negative, and so no event depends on θ, while another
+// event happens at the start, where a segment is empty. With x′ = −θ₁x and x(0) = 1 + 1 the
+// derivative of x(1) is −2e^(−θ₁).
+func TestTriggerThatNeverHappens(t *testing.T) {
+	p := &probode.Problem{Name: "start", X0: []float64{1}, Span: [2]float64{0, 1}, Theta: []float64{0.7},
+		F: func(f []float64, _ float64, x, theta []float64) { f[0] = -theta[0] * x[0] },
+		Events: []probode.Event{{Time: 0, Jump: func(x []float64, _ float64, _ []float64) { x[0]++ }},
+			{Name: "never", Trigger: func(_ float64, x, _ []float64) float64 { return x[0] - 5 }}}}
+	held := holdAt(t, p, probode.Setup{Method: locating["dp5"], Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-8}}}, []float64{1})
+	x, dx := make([]float64, 1), make([]float64, 1)
+	if err := held.Tangents(context.Background(), x, dx, p.Theta, []float64{1}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if want := 2 * math.Exp(-0.7); math.Abs(x[0]-want) > 1e-7 || math.Abs(dx[0]+want) > 1e-6 {
+		t.Errorf("x = %v with the derivative %v: want %v and %v", x, dx, want, -want)
+	}
+}
+
+// If the state begins on a threshold and rises, the event happens at the start, and rounding
+// must not move it before the start. With x′ = θ₁x and x(0) = 1.85, halved at once, the
+// derivative of x(1) is 0.925e^θ₁.
+func TestTriggerAtTheStart(t *testing.T) {
+	p := &probode.Problem{Name: "threshold", X0: []float64{1.85}, Span: [2]float64{0, 1}, Theta: []float64{0.52},
+		F: func(f []float64, _ float64, x, theta []float64) { f[0] = theta[0] * x[0] },
+		Events: []probode.Event{{Name: "halve", Trigger: func(_ float64, x, _ []float64) float64 { return x[0] - 1.85 },
+			Jump: func(x []float64, _ float64, _ []float64) { x[0] /= 2 }}}}
+	for _, k := range []float64{0.1, 0.3, 0.52, 0.6} {
+		p.Theta[0] = k
+		held := holdAt(t, p, probode.Setup{Method: locating["dp5"], Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-8}}}, []float64{1})
+		x, dx := make([]float64, 1), make([]float64, 1)
+		if err := held.Tangents(context.Background(), x, dx, p.Theta, []float64{1}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if want := 0.925 * math.Exp(k); math.Abs(x[0]-want) > 1e-7 || math.Abs(dx[0]-want) > 1e-6 {
+			t.Errorf("x = %v with the derivative %v: want %v for both", x, dx, want)
+		}
+	}
+}
+
 func holdAt(t *testing.T, p *probode.Problem, s probode.Setup, times []float64) probode.Tangential {
 	t.Helper()
 	path, err := s.Bind(context.Background(), p, nil, times)
