@@ -18,7 +18,9 @@ import (
 // to a mode of the posterior computed with the step, the two modes are counterparts. A
 // mode of the posterior computed with the step is called a phantom if its counterparts in
 // the reference posterior have less than a tenth of its mass. A mode of the reference
-// posterior is called missed if its counterpart has less than a tenth of its mass.
+// posterior is called missed if its counterpart has less than a tenth of its mass. A
+// search may leave a mode at which the density jumps. So a mode is called a phantom or
+// missed only if the density of the other posterior at this mode is small, too.
 
 // The type `found` holds the modes that the posterior has at each step, and the modes of
 // the reference posterior.
@@ -69,7 +71,7 @@ func findModes(w *work, pl *plan) (*found, error) {
 	w.advance(1)
 	for i := pl.finest(); i >= 0; i-- {
 		if own := f.steps[i].modes; own != nil {
-			paired, err := pair(w.ctx, pl.of(i), own, f.reference, pl.search(nil))
+			paired, err := pair(w.ctx, pl.of(i), pl.p.SolvedBy(pl.s.Accurate), own, f.reference, pl.search(nil))
 			if err != nil {
 				return nil, fmt.Errorf("%v: %w", &pl.ladder[i], err)
 			}
@@ -81,8 +83,9 @@ func findModes(w *work, pl *plan) (*found, error) {
 }
 
 // The function pair() takes the modes m of the posterior p, and finds their counterparts
-// among the modes in the argument `reference`. The argument `reference` may be nil.
-func pair(ctx context.Context, p *bayes.Posterior, m, reference *bayes.Modes, search modes.Settings) (*pairing, error) {
+// among the modes in the argument `reference`, which are those of the posterior
+// `accurate`. The argument `reference` may be nil.
+func pair(ctx context.Context, p, accurate *bayes.Posterior, m, reference *bayes.Modes, search modes.Settings) (*pairing, error) {
 	if reference == nil {
 		return &pairing{modes: m, own: shares(m), first: m.Highest().Theta}, nil
 	}
@@ -109,12 +112,14 @@ func pair(ctx context.Context, p *bayes.Posterior, m, reference *bayes.Modes, se
 		if end >= 0 {
 			matched[end] += ref.Mass
 		}
-		if ref.Mass > listed && (end < 0 || again.Modes[end].Mass < counterpart*ref.Mass) {
+		if ref.Mass > listed && (end < 0 || again.Modes[end].Mass < counterpart*ref.Mass) && massNear(ctx, p, again, ref) < counterpart*ref.Mass {
 			missed = append(missed, ModeShare{Theta: ref.Theta, Mass: ref.Mass, Gaussian: ref.Mass, Visited: math.NaN(), Missed: true, Found: ref.Found})
 		}
 	}
 	for k := range out.own {
-		out.own[k].Phantom = again.Modes[k].Mass > listed && matched[k] < counterpart*again.Modes[k].Mass
+		mode := again.Modes[k]
+		least := counterpart * mode.Mass
+		out.own[k].Phantom = mode.Mass > listed && matched[k] < least && massNear(ctx, accurate, reference, mode) < least
 	}
 	out.own = append(out.own, missed...)
 	// To compare the steps with each other, use one mode at each step: the counterpart of
@@ -123,6 +128,22 @@ func pair(ctx context.Context, p *bayes.Posterior, m, reference *bayes.Modes, se
 		out.first = again.Modes[end].Theta
 	}
 	return out, nil
+}
+
+// The function massNear() estimates the mass that the posterior p, with the modes m, has
+// near a mode `at` of another posterior. Near this mode, the two densities are assumed to
+// be proportional to each other. The result is 0 if the density of p is unknown there.
+func massNear(ctx context.Context, p *bayes.Posterior, m *bayes.Modes, at *bayes.Mode) float64 {
+	d, err := bayes.NewDensity(ctx, p)
+	if err != nil {
+		return 0
+	}
+	lp, err := d.LogPosterior(at.U, nil)
+	first := m.Modes[0]
+	if mass := math.Exp(at.LogMass-at.LogP+lp-first.LogMass) * first.Mass; err == nil && mass > 0 {
+		return mass
+	}
+	return 0
 }
 
 // The function shares() lists the modes with their shares of the mass, in the order of m.

@@ -111,7 +111,7 @@ func (a *assessment) tryOthers() {
 		if err != nil {
 			continue
 		}
-		if m, err := pair(a.ctx, q, known, a.modes.reference, a.search(nil)); err == nil {
+		if m, err := pair(a.ctx, q, a.p.SolvedBy(a.s.Accurate), known, a.modes.reference, a.search(nil)); err == nil {
 			a.attempt("other solver", enough.Setup, q, m, sample.Deterministic{}, seeds[n])
 		}
 	}

@@ -137,7 +137,7 @@ func ModeTable(ctx context.Context, p *bayes.Posterior, m *bayes.Modes, chains *
 	if err != nil {
 		return "", fmt.Errorf("modes of the reference posterior: %w", err)
 	}
-	paired, err := pair(ctx, p, m, reference, search)
+	paired, err := pair(ctx, p, p.SolvedBy(by), m, reference, search)
 	if err != nil {
 		return "", err
 	}

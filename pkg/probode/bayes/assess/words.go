@@ -99,7 +99,7 @@ func sayDistrust(r referenceError, threshold float64) string {
 // differs from its share according to the Gaussian approximation. sayWrongShare returns
 // "" if the share of the draws is close to the Gaussian share.
 func sayWrongShare(m ModeShare) string {
-	if math.IsNaN(m.Visited) || !(max(m.Gaussian, m.Visited) > minor) {
+	if math.IsNaN(m.Visited) || max(m.Gaussian, m.Visited) <= minor || min(m.Gaussian, m.Visited) >= 1-minor {
 		return ""
 	}
 	odds := m.Visited / (1 - m.Visited) / (m.Gaussian / (1 - m.Gaussian))
