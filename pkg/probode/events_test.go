@@ -1,10 +1,13 @@
 package probode_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"sort"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -12,6 +15,7 @@ import (
 	. "github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/calibrate"
+	"github.com/probode/probode/pkg/probode/filter"
 	"github.com/probode/probode/pkg/probode/methods"
 	"github.com/probode/probode/pkg/probode/problems"
 )
@@ -382,5 +386,22 @@ func TestSolveFromWithEvents(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// A method without derivatives says so if an event time depends on θ.
+func TestNoDerivativesOfEventTimes(t *testing.T) {
+	p := &Problem{Name: "late", X0: []float64{1}, Span: [2]float64{0, 2}, Theta: []float64{0.7},
+		F: func(f []float64, _ float64, x, _ []float64) { f[0] = -x[0] },
+		Events: []Event{{When: func(theta []float64) float64 { return theta[0] },
+			Jump: func(x []float64, _ float64, _ []float64) { x[0]++ }}}}
+	path, err := Setup{Method: filter.EK{Q: 2}, Mesh: Uniform(0.1)}.Bind(context.Background(), p, p.Theta, []float64{2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := make([]float64, 1)
+	err = path.(Tangential).Tangents(context.Background(), x, x, p.Theta, []float64{1}, nil)
+	if !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), "late: EK1(2) has no derivatives if the time of an event depends on θ") {
+		t.Errorf("%v", err)
 	}
 }

@@ -113,7 +113,8 @@ func (g *gridPath) Tangents(ctx context.Context, dst, ddst, theta, dtheta, xi []
 	g.work = 0
 	moving := g.solver.g.moving
 	if _, ok := g.solver.step.(Differentiable); moving && !ok {
-		return errors.ErrUnsupported // differences would be those of moving points
+		// The differences would be those of moving points.
+		return fmt.Errorf("%s: %v has no derivatives if the time of an event depends on θ: use a method such as Radau5 (%w)", g.solver.p.Title(), g.solver.m, errors.ErrUnsupported)
 	}
 	if len(dst) == 0 || len(ddst)%len(dst) != 0 {
 		panic(fmt.Sprintf("probode: ddst has length %d: want a multiple of %d", len(ddst), len(dst)))

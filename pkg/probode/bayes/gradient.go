@@ -167,7 +167,7 @@ func (r *Part) differentiateForward(dtheta, theta, xi []float64) (ll float64, er
 	e, b := r.e, r.back
 	path, ok := r.now().(probode.Tangential)
 	if !ok || b.Xi != nil || e.alpha >= 0 && xi != nil {
-		return 0, errors.ErrUnsupported
+		return 0, fmt.Errorf("%s: the solution has no derivatives here (%w)", r.x.Problem.Title(), errors.ErrUnsupported)
 	}
 	e.bind(r, theta)
 	p, n, m := len(r.theta), len(r.state), len(b.moved)
