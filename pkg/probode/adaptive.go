@@ -66,7 +66,10 @@ func (a Adaptive) Bind(ctx context.Context, s Setup, p *Problem, at, times []flo
 	if p.Hybrid != nil {
 		return p.BindHybrid(a.Tolerance, func(q *Problem, t Tolerance) (Path, error) {
 			b := a
-			b.Tolerance = t
+			if b.Tolerance = t; q.Dim() == p.Dim() {
+				// Steps across infinitely many jumps of f soon succeed, or never.
+				b.MaxSteps = min(cmp.Or(b.MaxSteps, 1e6), 1e5)
+			}
 			return b.Bind(ctx, s, q, at, times)
 		})
 	}
