@@ -15,13 +15,18 @@ func (p *File) check() {
 	for _, q := range p.Params {
 		params[q.ID] = q.where
 	}
-	used := map[string]bool{}
+	used, set := map[string]bool{}, map[string]int{}
 	for _, m := range p.Models {
 		m.check(params)
 		m.uses(used)
+		m.sets(set)
 	}
 	for _, q := range p.Params {
-		if q.Estimate && !used[q.ID] {
+		switch {
+		case !q.Estimate || used[q.ID]:
+		case set[q.ID] > 0:
+			q.where.Failf("parameter %s is estimated, yet every condition sets it to another value", q.ID)
+		default:
 			q.where.Failf("parameter %s is estimated, yet nothing uses it", q.ID)
 		}
 	}
@@ -95,14 +100,25 @@ func (m *Model) check(params map[string]source.Where) {
 	}
 }
 
-// The method uses() collects the names that the model uses.
+// The method sets() counts the conditions that set each name.
+func (m *Model) sets(count map[string]int) {
+	for _, c := range m.conditions {
+		for _, s := range c.set {
+			count[s.id]++
+		}
+	}
+}
+
+// The method uses() collects the names that the model uses. The equations do not use a
+// parameter that every condition sets.
 func (m *Model) uses(used map[string]bool) {
-	add := func(list ...*expr.Node) { addSymbols(used, list...) }
+	names := map[string]bool{}
+	add := func(list ...*expr.Node) { addSymbols(names, list...) }
 	for _, s := range m.States {
 		add(s.Init, s.Rate)
 	}
 	for _, k := range m.Constants {
-		used[k.ID] = true
+		names[k.ID] = true
 		add(k.Value)
 	}
 	for _, a := range m.Assignments {
@@ -117,14 +133,21 @@ func (m *Model) uses(used map[string]bool) {
 	for _, o := range m.observables {
 		add(o.formulas()...)
 	}
+	set := map[string]int{}
+	m.sets(set)
+	for name := range names {
+		if n := len(m.conditions); n == 0 || set[name] < n {
+			used[name] = true
+		}
+	}
 	for _, c := range m.conditions {
 		for _, s := range c.set {
-			add(s.value)
+			addSymbols(used, s.value)
 		}
 	}
 	for i := range m.Data {
-		add(m.Data[i].observableParams...)
-		add(m.Data[i].noiseParams...)
+		addSymbols(used, m.Data[i].observableParams...)
+		addSymbols(used, m.Data[i].noiseParams...)
 	}
 }
 
