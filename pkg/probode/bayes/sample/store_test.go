@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc64"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -333,6 +335,33 @@ func TestStreamRefusesAnotherModel(t *testing.T) {
 		}
 		if !slices.Equal(before, snapshot(t, dir)) {
 			t.Errorf("another %s: the files have changed", test.name)
+		}
+	}
+}
+
+// If a processor that rounds differently made a chain, the message does not blame the model
+// for another log density; without that explanation it does.
+func TestStreamBlamesRounding(t *testing.T) {
+	s := mcmc.Settings{Draws: 5, BurnIn: 5, Chains: 1, Seed: 5}
+	sampler := sample.PCNWithinGibbs{Proposal: rule}
+	dir := t.TempDir()
+	stream(t, streamModel(nil), sampler, dir, s)
+	file := filepath.Join(dir, "chain-1.csv")
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const blame = "no longer gives the same numbers"
+	for _, key := range []string{"log_density", "log_density|rounding"} {
+		text := regexp.MustCompile("# ("+key+") = .*").ReplaceAll(whole, []byte("# $1 = 0123456789abcdef"))
+		text = text[:bytes.Index(text, []byte("# checksum"))]
+		text = fmt.Appendf(text, "# checksum = %016x\n", crc64.Checksum(text, crc64.MakeTable(crc64.ECMA)))
+		if err := os.WriteFile(file, text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		err := sample.Store(context.Background(), streamModel(nil), sampler, dir, s, store.Options{})
+		if err == nil || !strings.Contains(err.Error(), "log_density is 0123456789abcdef") || strings.Contains(err.Error(), blame) == strings.Contains(key, "rounding") {
+			t.Errorf("other %s: %v", key, err)
 		}
 	}
 }
