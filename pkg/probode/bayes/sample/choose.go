@@ -1,10 +1,12 @@
 package sample
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"github.com/probode/probode/pkg/internal/text"
@@ -187,8 +189,7 @@ func fitting(ctx context.Context, q *bayes.Posterior, seed uint64) (Sampler, str
 	return SplitHMC{}, fmt.Sprintf("there are %d parameters, gradients are available, and the posterior is nearly Gaussian (the effective sample size of draws from the approximation is %.0f %% of the number of draws)", d, 100*share), nil
 }
 
-// Check compares the solver of the plan with an accurate solver at up to 20 draws, which
-// are spread evenly over the chains. Check describes the result in a sentence, which
+// Check compares the solver of the plan with an accurate solver at up to 25 draws. Check describes the result in a sentence, which
 // begins with "caution" if the error is large enough to matter. Check returns "" if there
 // are no draws, or if the sampler uses an accurate solver of its own.
 func (p *Plan) Check(ctx context.Context, chains *mcmc.Chains) (string, error) {
@@ -196,8 +197,7 @@ func (p *Plan) Check(ctx context.Context, chains *mcmc.Chains) (string, error) {
 	if t := p.Sampler.Target(); t.Distribution != Classical || len(all) == 0 {
 		return "", nil // the sampler itself solves accurately
 	}
-	n := min(20, len(all))
-	worst, failed, err := errorAt(ctx, p.Posterior, all, n)
+	worst, failed, n, err := errorAt(ctx, p.Posterior, all, 20)
 	const wrong = ", so the draws may be wrong: with -scheme delayed-acceptance-accurate, an accurate solver checks each move"
 	switch {
 	case err != nil:
@@ -211,23 +211,71 @@ func (p *Plan) Check(ctx context.Context, chains *mcmc.Chains) (string, error) {
 }
 
 // The function errorAt() compares the solver of p with an accurate solver at n of the
-// draws, spread evenly over the chains. The function errorAt() returns the largest
-// discrepancy D, and the number of these draws at which the accurate solver failed. If
-// the accurate solver fails at a draw, the exact posterior density there is probably
+// draws, spread evenly over the chains. If the grid is frozen, the two solvers are also
+// compared at five further draws, at which the local error is larger than at 80 to 98 %
+// of the draws. The function errorAt() returns the largest discrepancy D, the number of
+// draws at which the accurate solver failed, and the number of draws that were compared.
+// If the accurate solver fails at a draw, the exact posterior density there is probably
 // zero.
-func errorAt(ctx context.Context, p *bayes.Posterior, draws [][]float64, n int) (worst float64, failed int, err error) {
+func errorAt(ctx context.Context, p *bayes.Posterior, draws [][]float64, n int) (worst float64, failed, compared int, err error) {
 	e, err := bayes.NewDensity(ctx, p)
 	if err != nil {
-		return 0, 0, err
+		return 0, 0, 0, err
 	}
-	var points [][]float64
-	for i := range n {
-		points = append(points, draws[(i+1)*len(draws)/n-1])
+	points := evenly(draws, n)
+	const ordered = 100
+	if len(draws) >= ordered {
+		sorted := bySize(ctx, e, len(p.Experiments), evenly(draws, ordered))
+		for _, share := range []int{80, 85, 90, 95, 98} {
+			if sorted != nil {
+				points = append(points, sorted[share*ordered/100])
+			}
+		}
 	}
 	ruler, err := newRuler(ctx, e, points, 0)
 	if err != nil {
-		return 0, 0, err
+		return 0, 0, 0, err
 	}
 	_, worst = ruler.measure(ctx, e)
-	return worst, n - len(ruler.points), ctx.Err()
+	return worst, len(points) - len(ruler.points), len(points), ctx.Err()
+}
+
+// The function evenly() returns at most n of the draws, spread evenly over the chains.
+func evenly(draws [][]float64, n int) (points [][]float64) {
+	n = min(n, len(draws))
+	for i := range n {
+		points = append(points, draws[(i+1)*len(draws)/n-1])
+	}
+	return points
+}
+
+// The function bySize() returns the draws in the order of the largest local errors of the
+// solver of e, in units of the tolerance. If no grid was chosen by error control, the
+// result is nil.
+func bySize(ctx context.Context, e *bayes.Density, parts int, draws [][]float64) (sorted [][]float64) {
+	defer e.Bind(ctx)()
+	sizes, order := make([]float64, len(draws)), make([]int, len(draws))
+	for i := range parts {
+		solver := frozen(e.Part(i))
+		if solver == nil {
+			continue
+		}
+		sorted = make([][]float64, len(draws))
+		defer solver.Bind(ctx)()
+		for k, theta := range draws {
+			size, err := solver.Strain(e.Part(i).Theta(theta))
+			if err != nil {
+				size = math.Inf(1)
+			}
+			sizes[k] = max(sizes[k], size)
+		}
+	}
+	for k := range order {
+		order[k] = k
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(sizes[a], sizes[b]) })
+	for k := range sorted {
+		sorted[k] = draws[order[k]]
+	}
+	return sorted
 }

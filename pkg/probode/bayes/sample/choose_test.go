@@ -77,7 +77,7 @@ func TestChooseSplitHMC(t *testing.T) {
 			t.Errorf("the mean of k%d is %.4f, want %.4f: %.1f standard errors", i+1, mean, first/sum, z)
 		}
 	}
-	if words, err := plan.Check(ctx, chains); err != nil || !strings.HasPrefix(words, "at the 20 draws that were checked the error of the solver is at most") {
+	if words, err := plan.Check(ctx, chains); err != nil || !strings.HasPrefix(words, "at the 25 draws that were checked the error of the solver is at most") {
 		t.Errorf("the check says %q, %v", words, err)
 	}
 	again, err := sample.Choose(ctx, decays(d), nil, mcmc.Settings{Chains: 4, Seed: 1})

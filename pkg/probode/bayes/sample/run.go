@@ -296,10 +296,10 @@ func (j *job) strain(ctx context.Context, chains *mcmc.Chains) ([]string, error)
 	var notes []string
 	for i := range j.p.Experiments {
 		r := e.Part(i)
-		if r.Grid() == nil || r.Grid().Solver().Grid().Tolerance() == nil || len(all) == 0 {
+		solver := frozen(r)
+		if solver == nil || len(all) == 0 {
 			continue
 		}
-		solver := r.Grid().Solver()
 		defer solver.Bind(ctx)()
 		worst, over, tried := 0.0, 0, min(draws, len(all))
 		var at []float64
@@ -325,6 +325,15 @@ func (j *job) strain(ctx context.Context, chains *mcmc.Chains) ([]string, error)
 		}
 	}
 	return notes, nil
+}
+
+// The function frozen() returns the solver of an experiment whose grid was chosen by
+// error control and is the same at every θ. For other grids the result is nil.
+func frozen(r *bayes.Part) *probode.Solver {
+	if r.Grid() == nil || r.Grid().Solver().Grid().Tolerance() == nil {
+		return nil
+	}
+	return r.Grid().Solver()
 }
 
 // The method kernel() makes the kernel of one chain.

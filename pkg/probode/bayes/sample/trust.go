@@ -114,7 +114,7 @@ func differs(ctx context.Context, q *bayes.Posterior, s mcmc.Settings) (string, 
 // result is empty if no error is too large. It is also empty if the sampler uses
 // gradients: such a sampler adapts too slowly for a short run.
 func pilot(ctx context.Context, q *bayes.Posterior, sampler Sampler, s mcmc.Settings) (string, error) {
-	const iterations, compared = 100, 40
+	const iterations, compared = 200, 40
 	switch sampler.(type) {
 	case Deterministic, Tempering:
 	default:
@@ -125,12 +125,12 @@ func pilot(ctx context.Context, q *bayes.Posterior, sampler Sampler, s mcmc.Sett
 	if err != nil {
 		return "", ctx.Err() // the run itself will say what is wrong
 	}
-	worst, failed, err := errorAt(ctx, q, chains.Pooled(), compared)
+	worst, failed, n, err := errorAt(ctx, q, chains.Pooled(), compared)
 	switch {
 	case err != nil:
 		return "", err
 	case failed > 0:
-		return fmt.Sprintf("an accurate solver cannot solve the equations at %d of %d draws of a short run.", failed, compared), nil
+		return fmt.Sprintf("an accurate solver cannot solve the equations at %d of %d draws of a short run.", failed, n), nil
 	case worst <= mattersD:
 		return "", nil
 	}

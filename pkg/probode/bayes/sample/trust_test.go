@@ -53,6 +53,40 @@ func TestPilotFindsMissedPulses(t *testing.T) {
 	}
 }
 
+// Steps chosen at a = 0.7 are too long for a = 6. Only 2 % of the draws have this value, and
+// none of them is among the 40 that are spread evenly over the chains, but their local
+// errors are the largest.
+func TestLargestLocalErrorsAreCompared(t *testing.T) {
+	const sd = 0.4
+	p := &bayes.Posterior{
+		Model: bayes.Model{
+			Params: []bayes.Param{{Name: "a", Prior: distuv.Uniform{Min: 0.05, Max: 20}}},
+			Experiments: []bayes.Experiment{{
+				Problem: &probode.Problem{Name: "dose", X0: []float64{0.5}, Theta: []float64{0.7}, Span: [2]float64{0, 6}, Params: []string{"a"}, Autonomous: true,
+					F:      func(f []float64, _ float64, x, th []float64) { f[0] = -th[0] * x[0] },
+					Events: []probode.Event{{Time: 1.5, Jump: func(x []float64, _ float64, _ []float64) { x[0]++ }}}},
+				Data:   &bayes.Data{T: []float64{2, 6}, Y: [][]float64{{0.5}, {0.1}}},
+				Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(sd)}},
+			}},
+		},
+		Setup:  probode.Setup{Method: probode.RungeKutta{Tableau: probode.DormandPrince}, Mesh: probode.Frozen{Tolerance: probode.Tolerance{Relative: 0.1}}},
+		GridAt: []float64{0.7},
+	}
+	draws := make([][]float64, 1000)
+	for i := range draws {
+		if draws[i] = []float64{0.7}; i%50 == 9 {
+			draws[i][0] = 6
+		}
+	}
+	worst, failed, n, err := errorAt(context.Background(), p, draws, 40)
+	if !(worst > 0.1) || failed != 0 || n != 45 || err != nil {
+		t.Errorf("error of up to %g at %d draws, %d failures, %v: want above 0.1 at 45, without failures", worst, n, failed, err)
+	}
+	if worst, _, _, err := errorAt(context.Background(), p, evenly(draws, 40), 40); !(worst < 0.01) || err != nil {
+		t.Errorf("error of up to %g at the other draws, %v: want below 0.01", worst, err)
+	}
+}
+
 // The solution of x′ = k x² from x = 1 ends at t = 1/k, so with an observation at t = 2 the
 // posterior has no mass at k ≥ ½. Steps chosen at the mode pass over the end if k is a
 // little above ½, and find a finite state. Draws at which only an accurate solver fails

@@ -245,7 +245,7 @@ data: counts.csv
 	for i, flags := range [][]string{{"-case", "pk-mm"}, {"-model", file, "-start", "nominal"}, {"-model", file, "-start", fit}} {
 		args := slices.Concat(flags, []string{"-chains", "2", "-quiet", "-dir", filepath.Join(dir, fmt.Sprint(i))})
 		first := runCommand(t, sampleVerb, args...)
-		for _, want := range []string{"deterministic, because the only mode that was found is nearly Gaussian", "solved by DP5, rtol = ", "2 of 2 chains", "at the 20 draws that were checked the error of the solver is at most"} {
+		for _, want := range []string{"deterministic, because the only mode that was found is nearly Gaussian", "solved by DP5, rtol = ", "2 of 2 chains", "at the 25 draws that were checked the error of the solver is at most"} {
 			if !strings.Contains(first, want) {
 				t.Errorf("%v: no %q in\n%s", flags, want, first)
 			}
