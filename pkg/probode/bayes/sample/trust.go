@@ -7,12 +7,15 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/probode/probode/pkg/internal/progress"
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/certify"
 	"github.com/probode/probode/pkg/probode/bayes/modes"
+	"github.com/probode/probode/pkg/probode/bayes/shape"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/methods"
 	"github.com/probode/probode/pkg/probode/reference"
@@ -48,6 +51,9 @@ func (p *Plan) trust(ctx context.Context, s mcmc.Settings) (why string, err erro
 	}
 	poor := func(q *bayes.Posterior) (string, error) {
 		why, err := differs(ctx, q, s)
+		if err == nil && why == "" {
+			why, err = fails(ctx, q, s.Seed)
+		}
 		if err != nil || why != "" {
 			return why, err
 		}
@@ -107,6 +113,45 @@ func differs(ctx context.Context, q *bayes.Posterior, s mcmc.Settings) (string, 
 	}
 	answer, _, _ := strings.Cut(c.Answer(mattersD), "\n")
 	return strings.TrimPrefix(answer, "Not certified: "), nil
+}
+
+// The function fails() estimates the share of the posterior mass that lies where the
+// solver of q fails. Chains cannot reach such a region. The estimate uses the likelihood,
+// computed with shape.Lender, at those draws from the prior at which the solver fails. The
+// result describes the share, and is empty if the share is small.
+func fails(ctx context.Context, q *bayes.Posterior, seed uint64) (string, error) {
+	const most = 0.005
+	coarse, err := bayes.NewDensity(ctx, q)
+	if err != nil {
+		return "", ctx.Err()
+	}
+	fine, err := coarse.With(shape.Lender)
+	if err != nil {
+		return "", ctx.Err()
+	}
+	defer coarse.Bind(ctx)()
+	defer fine.Bind(ctx)()
+	var known []float64
+	for _, m := range heavy(q.Modes) {
+		known = append(known, m.LogMass)
+	}
+	mass, lost, rng := floats.LogSumExp(known), 0., probode.Stream(seed, 0x6661696c)
+	for range scattered {
+		theta := q.DrawPrior(rng)
+		if _, err := coarse.LogLikelihood(theta, nil); err == nil {
+			continue
+		}
+		if ll, err := fine.LogLikelihood(theta, nil); err == nil {
+			lost += math.Exp(ll-mass) / scattered
+		}
+		if ctx.Err() != nil {
+			return "", ctx.Err()
+		}
+	}
+	if !(lost > most) {
+		return "", nil
+	}
+	return fmt.Sprintf("the solver fails in a region that contains about %.1g times the mass of the known modes.", lost), nil
 }
 
 // The function pilot() runs the sampler briefly, and compares the solver of q with an

@@ -2,6 +2,7 @@ package sample
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -50,6 +51,44 @@ func TestPilotFindsMissedPulses(t *testing.T) {
 	coarse.Modes, coarse.GridAt = p.Modes, p.Modes.Highest().Theta
 	if why, err := pilot(ctx, coarse, Tempering{}, mcmc.Settings{Seed: 1}); !strings.Contains(why, "short run") || err != nil {
 		t.Errorf("steps chosen at the mode: %q, %v", why, err)
+	}
+}
+
+// An event sets x′ = 1 − a x back to 0.2 at the unknown time b. If the grid is chosen at the
+// mode, b ≈ 1, it cannot be stretched to b > 5.2, after the last observation, where the
+// posterior has 3.4 % of its mass (by the trapezoidal rule), or 3.6 % of the mass at b < 2.1.
+// The share of 400 draws from the prior that count has a standard error of about a fifth.
+func TestMassWhereTheSolverFails(t *testing.T) {
+	p := &bayes.Posterior{
+		Model: bayes.Model{
+			Params: []bayes.Param{{Name: "a", Prior: distuv.Uniform{Min: 0.05, Max: 3}}, {Name: "b", Prior: distuv.Uniform{Min: 0, Max: 6}}},
+			Experiments: []bayes.Experiment{{
+				Problem: &probode.Problem{Name: "reset", X0: []float64{0.5}, Theta: []float64{0.8, 1}, Span: [2]float64{0, 5.2}, Params: []string{"a", "b"}, Autonomous: true,
+					F: func(f []float64, _ float64, x, th []float64) { f[0] = 1 - th[0]*x[0] },
+					Events: []probode.Event{{When: func(th []float64) float64 { return th[1] }, SeenAfter: true,
+						Jump: func(x []float64, _ float64, _ []float64) { x[0] = 0.2 }}}},
+				Data:   &bayes.Data{T: []float64{2.1, 2.7, 5.2}, Y: [][]float64{{0.705}, {1.095}, {1.164}}},
+				Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.1)}},
+			}},
+		},
+		Setup: probode.Setup{Method: probode.RungeKutta{Tableau: probode.DormandPrince}, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-6}}},
+	}
+	ctx := context.Background()
+	var err error
+	if p.Modes, err = modes.Find(ctx, p, modes.Settings{Seed: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if why, err := fails(ctx, p, 1); why != "" || err != nil {
+		t.Errorf("steps chosen for every θ: %q, %v", why, err)
+	}
+	q := p.SolvedBy(probode.Setup{Method: p.Method, Mesh: probode.Frozen{Tolerance: probode.Tolerance{Relative: 0.1}}})
+	q.Modes, q.GridAt = p.Modes, p.Modes.Highest().Theta
+	for seed := range uint64(5) {
+		why, err := fails(ctx, q, seed)
+		var share float64
+		if n, _ := fmt.Sscanf(why, "the solver fails in a region that contains about %g times", &share); n != 1 || share < 0.01 || share > 0.09 || err != nil {
+			t.Errorf("steps chosen at the mode: %q, %v: want a share near 0.036", why, err)
+		}
 	}
 }
 
