@@ -135,7 +135,7 @@ func (s *Sketch) makeBins() {
 		lo, hi := slices.Min(values), slices.Max(values)
 		s.min[k], s.max[k] = lo, hi
 		half := (hi - lo) / 2
-		s.lo[k], s.width[k] = lo-half, 4*half/Bins
+		s.lo[k], s.width[k] = lo-half, half/(Bins/4) // 4*half could overflow
 		if x := lo - half; x-x != 0 {
 			s.width[k] = math.NaN() // twice the range overflows
 		}

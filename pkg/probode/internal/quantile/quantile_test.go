@@ -129,6 +129,20 @@ func TestEqualAtFirst(t *testing.T) {
 	}
 }
 
+// Numbers of any size have quantiles, or NaN if twice their range overflows.
+func TestLargestNumbers(t *testing.T) {
+	for _, test := range []struct{ size, want float64 }{{1e307, 0}, {5e307, 0}, {8e307, 0}, {1e308, math.NaN()}, {1.7e308, math.NaN()}} {
+		s := New(1, []float64{0.5}, 1)
+		for i := range 2*Exact + 1 {
+			_, part := math.Modf(float64(i) * math.Phi)
+			s.Add([]float64{test.size * (2*part - 1)})
+		}
+		if q := s.Quantiles()[0][0]; !(math.Abs(q-test.want) <= 1e-2*test.size || math.IsNaN(q) && math.IsNaN(test.want)) {
+			t.Errorf("median of numbers from -%g to %[1]g is %g: want %g", test.size, q, test.want)
+		}
+	}
+}
+
 func TestAnyNumberOfWorkers(t *testing.T) {
 	for _, n := range []int{0, 1, 500, Exact, Exact + 1, Exact + 700} {
 		rows := fill(19, n, shapes["normal"], 3)
