@@ -67,6 +67,7 @@ var _ mcmc.Sink = (*file)(nil)
 
 func (f *file) partPath() string  { return f.path + partSuffix }
 func (f *file) statePath() string { return statePath(f.path) }
+func (f *file) lockPath() string  { return strings.TrimSuffix(f.path, ".csv") + ".lock" }
 
 // The function claim() reads the files of a chain and, unless they hold all the draws,
 // locks the chain.
@@ -75,7 +76,13 @@ func claim(dir string, c *mcmc.Chain, draws int) (*file, error) {
 	if exists(f.path) {
 		t, err := readHeader(f.path)
 		if err != nil || t.draws >= draws {
-			return f, f.finished(draws)
+			err := f.finished(draws)
+			if err == nil && exists(f.lockPath()) { // left by a process that was killed at the end
+				if l, err := lock(f.lockPath()); err == nil {
+					unlock(l)
+				}
+			}
+			return f, err
 		}
 	}
 	err := f.reserve(draws)
@@ -87,7 +94,7 @@ func claim(dir string, c *mcmc.Chain, draws int) (*file, error) {
 
 // The method reserve() locks the chain and reads its files.
 func (f *file) reserve(draws int) (err error) {
-	if f.lock, err = lock(strings.TrimSuffix(f.path, ".csv") + ".lock"); err != nil {
+	if f.lock, err = lock(f.lockPath()); err != nil {
 		return fmt.Errorf("store: %s: %w", f.path, err)
 	}
 	if exists(f.path) { // another process may have finished the chain before the lock

@@ -352,6 +352,21 @@ func TestRunKilled(t *testing.T) {
 	}
 }
 
+// A process that is killed after it has renamed a complete file leaves its lock file. The
+// next run removes it.
+func TestRunRemovesTheLockOfACompleteChain(t *testing.T) {
+	s := streamed(3)
+	s.Draws, s.Chains = 20, 2
+	dir := t.TempDir()
+	mustStream(t, dir, s)
+	want := contents(t, dir)
+	if err := os.WriteFile(filepath.Join(dir, "chain-2.lock"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	mustStream(t, dir, s)
+	same(t, "after the second run", contents(t, dir), want)
+}
+
 // Interrupted by the context, again and again.
 func TestRunCancelled(t *testing.T) {
 	calm, dir := t.TempDir(), t.TempDir()
