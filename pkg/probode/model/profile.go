@@ -73,10 +73,9 @@ type ProfileLikelihoods struct {
 //
 // Each profile is computed outwards from the best optimum, until the likelihood has
 // fallen below the threshold. On a second ridge, the likelihood may be higher. To find
-// such a ridge, Profiles also starts the profile at those end points of other searches
-// that lie within the interval. The end points of the other searches, and the profiles of
-// the other parameters, show whether the likelihood exceeds the threshold outside the
-// interval.
+// such a ridge, Profiles also starts the profile at up to four end points of other
+// searches. The end points of the other searches, and the profiles of the other
+// parameters, show whether the likelihood exceeds the threshold outside the interval.
 //
 // At each point of a profile, the log-likelihood is maximised over the other parameters
 // with an estimated error of less than 0.02. The ends of the intervals are computed by
@@ -153,42 +152,55 @@ func (f *fitting) sides(ctx context.Context, from []float64, threshold float64, 
 
 // The method extend() computes the profiles again, starting from the end points of other
 // searches. A profile that is computed from the best optimum stays on the ridge of this
-// optimum. If the likelihood has a second ridge, the profile may be too low. If an
-// interval is closed on one side, extend() considers the points inside the interval at
-// which other searches ended. extend() chooses the point nearest to the end of the
-// interval, and computes the profile outwards from this point. If the value of the new
-// profile at the end of the interval is still above the threshold, the interval is
-// extended.
+// optimum. If the likelihood has a second ridge, the profile may be too low. For each
+// side on which an interval is closed, extend() chooses the end point that is farthest
+// from the points already used, and computes the profile from there towards this side. If
+// the value of the new profile at the end of the interval is still above the threshold,
+// the interval is extended. This is done four times, because there may be several ridges.
 func (f *fitting) extend(ctx context.Context, sides []side, from []float64, best Optimum, ends []Optimum, threshold float64) error {
 	const (
-		rounds = 3
-		apart  = 0.02 // of the distance between the optimum and the end of the interval
+		rounds = 4
+		apart  = 0.02 // of the widths of the intervals; nearer points are on the same ridge
 	)
-	for range rounds {
-		type task struct {
-			i     int
-			x     []float64
-			below float64
+	type task struct {
+		i     int
+		x     []float64
+		below float64
+	}
+	// The function distance() measures in units of the widths of the intervals.
+	distance := func(x, y []float64) (d float64) {
+		for k := range x {
+			d = max(d, math.Abs(x[k]-y[k])/max(sides[2*k+1].end-sides[2*k].end, 1e-9))
 		}
+		return d
+	}
+	for range rounds {
 		var tasks []task
 		for i := range sides {
 			s, k, sign := &sides[i], i/2, float64(2*(i%2)-1)
 			if s.open || s.err != nil {
 				continue
 			}
-			beyond := max(s.begun, apart*math.Abs(s.end-from[k]))
 			var t task
+			farthest := apart
 			for _, o := range ends {
 				if o.Err != nil || best.value()-o.value() >= threshold {
 					continue
 				}
 				x := f.within(o.Theta)
-				if away := sign * (x[k] - from[k]); away > beyond && away < math.Abs(s.end-from[k]) {
-					beyond, t = away, task{i, x, max(0, best.value()-o.value())}
+				if sign*(x[k]-s.end) >= 0 {
+					continue // outside the interval
+				}
+				near := distance(x, from)
+				for _, y := range s.begun {
+					near = min(near, distance(x, y))
+				}
+				if near > farthest {
+					farthest, t = near, task{i, x, max(0, best.value()-o.value())}
 				}
 			}
 			if t.x != nil {
-				s.begun = beyond
+				s.begun = append(s.begun, t.x)
 				tasks = append(tasks, t)
 			}
 		}
@@ -252,10 +264,8 @@ type side struct {
 	end  float64 // of the interval, a coordinate
 	open bool
 	err  error
-	// The method extend() computes the profile again from points at which other searches
-	// ended. The field `begun` is the distance between the optimum and the last point
-	// that extend() used.
-	begun float64
+	// The points from which the method extend() has computed the profile again.
+	begun [][]float64
 }
 
 // The method side() computes the profile of coordinate k in one direction, until the

@@ -375,3 +375,39 @@ data: |
 		t.Errorf("b is from %g to %g, %v: want an open upper end", q.Lower, q.Upper, q.Err)
 	}
 }
+
+// An infusion at the unknown time b ends before the second of two measurements, or goes on
+// during it. The best optimum has a = 0.457, and on its ridge a is at most 0.67. On the other
+// ridge a reaches 1.997 (the likelihood on a grid of 1500 × 4801 points, with the solution
+// in closed form).
+func TestProfileFollowsARidgeAcrossTheOptimum(t *testing.T) {
+	p, err := Parse("infusion.yaml", []byte(`name: infusion
+parameters:
+  - {parameterId: a, nominalValue: 0.6, lowerBound: 0.05, upperBound: 3}
+  - {parameterId: b, nominalValue: 2, lowerBound: 0, upperBound: 6}
+odes:
+  - {stateId: x, rightHandSide: -a * x, initialValue: 0.2}
+doses:
+  - {doseId: e, state: x, amount: 1.5, duration: 1, time: b}
+observables:
+  - {observableId: y, observableFormula: x, noiseFormula: 0.1}
+data: |
+  time,y
+  1,0.223
+  4.5,0.399
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends, err := p.Fit(context.Background(), FitSettings{Starts: 50, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := p.Profiles(context.Background(), ends, 0.95, FitSettings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if q := all.ByName[0]; q.UpperOpen || q.Err != nil || math.Abs(q.Upper-1.997) > 0.02 {
+		t.Errorf("a is from %g to %g, %v: want the upper end 1.997", q.Lower, q.Upper, q.Err)
+	}
+}
