@@ -99,7 +99,7 @@ nb.Table([]string{"kept"}, []any{"yes"})""")
         texts = [o.data["text/plain"] for o in cell.outputs]
         self.assertRegex(shown[0], r"^paths: \d+ of 1000000")
         self.assertEqual(texts, ["",  # the bar has gone
-                                 "Interrupted: any output below comes from the part that was completed.", "kept\nyes"])
+                                 "Interrupted: any output below comes from the part of the computation that was completed.", "kept\nyes"])
 
     def test_hints(self):
         text = self.findings("%%\ncal := 1\nfmt.Println(cal)", "%%\nfmt.Println(cal)")

@@ -118,7 +118,7 @@ The same ξ is used for all α; ± is the Monte Carlo standard error. Points whe
 	mid := hs[len(hs)/2]
 	at := func(m, lin string) string { return fmt.Sprintf("%.2g", number(t.where(m, lin, mid).rows[0][3])) }
 	sec.claim("α* ≈ .2 (AB1), .1 (AB2), .2 (AB3), .2 (AM0), .05 (AM1), .05 (AM2)",
-		fmt.Sprintf("At h = %s, α* is %s, %s and %s for AB1, AB2 and AB3. For AM0, AM1 and AM2, α* is %s, %s and %s if the methods are linearised at Zᵢ, and %s, %s and %s if Newton's method is used. The paper gives one digit. The values for AB1 and AM0 nearly agree with the paper; the value for AM1 does so only if AM1 is linearised at Zᵢ. The α* of AB2 is %s times the paper's value, and none of the conventions that were tried gives .1 for AB2 together with .05 for AM2.",
+		fmt.Sprintf("At h = %s, α* is %s, %s and %s for AB1, AB2 and AB3. For AM0, AM1 and AM2, α* is %s, %s and %s with linearisation at Zᵢ, and %s, %s and %s with Newton's method. The paper gives one digit. For AB1 and AM0, α* nearly agrees with the paper. For AM1, α* nearly agrees with the paper only with linearisation at Zᵢ. For AB2, α* is %s times the paper's value. Several conventions were tried, but none gives both .1 for AB2 and .05 for AM2.",
 			mid, at("AB1", "none"), at("AB2", "none"), at("AB3", "none"), at("AM0", "current"), at("AM1", "current"), at("AM2", "current"),
 			at("AM0", "newton"), at("AM1", "newton"), at("AM2", "newton"), fmt.Sprintf("%.1f", number(t.where("AB2", "none", mid).rows[0][3])/.1)), false)
 }
@@ -196,5 +196,5 @@ func alphaCurveSection(s *study, sec *section, tables []*table) {
 			f.Panels = append(f.Panels, p)
 		}
 	}
-	sec.Figure(f, "The log probability, divided by the number of grid points, relative to its maximum. If all curves have their maxima at the same α, one α suits all step sizes.")
+	sec.Figure(f, "The curves show the log probability per grid point, minus its maximum. If all curves have their maxima at the same α, one α suits all step sizes.")
 }

@@ -13,8 +13,8 @@ import (
 )
 
 // The folder `expected` contains the results of a full run with seed 1. The file
-// tolerances.csv in the folder `expected` states how much the results of another run may
-// differ, and why.
+// tolerances.csv in the folder `expected` states how far the results of another run may
+// be from the expected results, and why.
 //
 //go:embed expected
 var expectedFiles embed.FS
@@ -28,7 +28,7 @@ type rule struct {
 }
 
 // The method check() compares the tables of the run with the expected tables, and prints
-// the rows that differ. If there are such rows, check() returns an error.
+// the rows that differ. If any row differs, check() returns an error.
 func (s *study) check() error {
 	spec, err := expected("tolerances")
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 )
 
 // The built-in data are the FitzHugh–Nagumo solution for θ = (0.2, 0.2, 3) at t = 1, …,
-// 20, with Gaussian errors of variance 0.01 in both components. The data of the paper are
-// not published. A test computes the solution again and compares it with the file
+// 20, with Gaussian errors of variance 0.01 in both components. The paper's data have not
+// been published. A test computes the solution again and compares it with the file
 // data.csv.
 //
 //go:embed data.csv

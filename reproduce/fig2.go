@@ -112,9 +112,9 @@ func computeFig2(ctx context.Context, s *study) error {
 	}
 
 	// The scheme of the appendix is run again with two proposals that are not adapted.
-	// The steps of the first proposal have the initial length. The steps of the second
-	// proposal are shorter by a factor of 30. For comparison, the correct scheme is run
-	// with the same proposals.
+	// The first proposal keeps the initial covariance of the adaptive proposal. The steps
+	// of the second proposal are shorter by a factor of 30. For comparison, the correct
+	// scheme is run with the same proposals.
 	for _, scale := range []float64{1, 1. / 30} {
 		fixed := mcmc.AdaptiveMetropolis{AdaptAfter: -1}
 		for _, v := range proposal.Scale {
@@ -199,15 +199,15 @@ The schemes <i>deterministic</i> and <i>paper</i> have 11 000 iterations, as in 
 	}
 	fe, be := off("forward-euler", "deterministic"), off("backward-euler", "deterministic")
 	sec.claim("at larger steps the deterministic methods are “over-confident and biased … on different sides of the true value” (§3.2)",
-		fmt.Sprintf("At h = %s and with deterministic solvers, the posterior mean of θ3 is %.1f standard deviations from the truth with forward Euler and %+.1f with backward Euler.", coarse, fe, be), fe < -1 && be > 1)
+		fmt.Sprintf("With deterministic solvers at h = %s, the posterior mean of θ3 differs from the true value by %.1f standard deviations (forward Euler) or %+.1f (backward Euler).", coarse, fe, be), fe < -1 && be > 1)
 	sec.claim("the probabilistic methods return “a wider posterior which covers the true solution” (§3.2)",
-		fmt.Sprintf("At h = %s and with the paper's scheme, the mean of θ3 is %.1f standard deviations from the truth with forward Euler and %+.1f with backward Euler. With the correct scheme, these numbers are %.1f and %+.1f.", coarse,
+		fmt.Sprintf("With the paper's scheme at h = %s, the posterior mean of θ3 differs from the true value by %.1f standard deviations (forward Euler) or %+.1f (backward Euler). With the correct scheme, the differences are %.1f and %+.1f standard deviations.", coarse,
 			off("forward-euler", "paper"), off("backward-euler", "paper"), off("forward-euler", "pcn"), off("backward-euler", "pcn")),
 		math.Abs(off("forward-euler", "pcn")) < 2 && math.Abs(off("backward-euler", "pcn")) < 2)
 	ratio := func(p string) float64 {
 		return get("backward-euler", "paper", p, "sd") / get("backward-euler", "pcn", p, "sd")
 	}
-	claim := fmt.Sprintf("Not quite: after each accepted move a new ξ is drawn without an accept/reject step. The result is wider than p(θ | Y) by factors of %.1f, %.1f and %.1f in θ1, θ2, θ3 at h = %s (backward Euler).", ratio("theta1"), ratio("theta2"), ratio("theta3"), coarse)
+	claim := fmt.Sprintf("The algorithm draws from a different distribution: after each accepted move, it draws a new ξ without an accept/reject step. The standard deviations of θ1, θ2 and θ3 are larger than under p(θ | Y) by factors of %.1f, %.1f and %.1f (backward Euler, h = %s).", ratio("theta1"), ratio("theta2"), ratio("theta3"), coarse)
 	scales := narrow.distinct("proposal_scale")
 	sd := func(scheme string, i int) float64 {
 		return number(narrow.where(scheme, scales[i], "theta3").rows[0][3])

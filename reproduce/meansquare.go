@@ -113,7 +113,7 @@ for Adams–Bashforth of s steps it is 2s.`)
 	}
 	sec.Table("class=scroll", []string{"method", "linearisation", "slope promised", "slope observed", ""}, rows)
 	sec.claim("converges in mean square at the rate of the deterministic method (Theorem, part iii)",
-		fmt.Sprintf("True for the method as defined: the slopes are %.2f, %.2f, %.2f for AM0, AM1, AM2 with Newton. With the linearisation of §2.4, the slope of AM2 is %.2f.",
+		fmt.Sprintf("The claim holds for the method as the paper defines it. With Newton's method, the slopes are %.2f, %.2f and %.2f for AM0, AM1 and AM2. With the linearisation of §2.4, the slope of AM2 is %.2f.",
 			slopes["AM0newton"], slopes["AM1newton"], slopes["AM2newton"], slopes["AM2current"]),
 		math.Abs(slopes["AM0newton"]-2) < 0.5 && math.Abs(slopes["AM1newton"]-4) < 0.5 && math.Abs(slopes["AM2newton"]-6) < 0.5)
 	sec.missing(t, "ms_error", "a path diverged")

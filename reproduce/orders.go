@@ -10,9 +10,8 @@ import (
 )
 
 // The experiment `orders` determines the order of the classical methods (ξ = 0) from
-// their errors at several step sizes. The paper says that linearising f at the current
-// state does not impact the global convergence (§2.4). If this statement of the paper is
-// true, AM-s has order s+1.
+// their errors at several step sizes. According to the paper, AM-s keeps its order s+1 if
+// f is linearised at the current state (§2.4).
 var orders = experiment{
 	name: "orders", title: "Order of the classical methods", tables: []string{"orders"},
 	compute: computeOrders, section: ordersSection,
@@ -53,9 +52,9 @@ func computeOrders(ctx context.Context, s *study) error {
 	return s.save(t)
 }
 
-// maxError returns max_i ‖Z_i − x(t_i)‖ for a path with two components. The reference
-// solution is given on a finer grid, in which each step of the path is divided into
-// `factor` steps.
+// maxError returns max_i ‖Z_i − x(t_i)‖ for a path with two components. The argument
+// `factor` is the step size of the path divided by the step size of the reference
+// solution.
 func maxError(z, ref []float64, factor int) float64 {
 	var worst float64
 	for i := 0; 2*i < len(z); i++ {
@@ -101,9 +100,10 @@ Part (iii) of the theorem promises the rate of the deterministic method. Section
 “does not impact the global convergence of the integrator”.`)
 	f := groupPanels(t, "max_error", "max error", map[string][]float64{"none": {1, 3, 5}, "current": {1, 2}, "predictor": {1, 3, 5}, "newton": {1, 3, 5}})
 	f.Title = "Error of the classical methods, FitzHugh–Nagumo"
-	sec.Figure(f, "The Adams–Moulton method of s steps has order min(s+1, 2) if it is linearised at the current state, so all curves with s ≥ 1 have slope 2. The method has order s+1 if it is linearised at the Adams–Bashforth predictor or solved by Newton's method. Because of rounding, the errors do not fall below about 1e-14.")
-	// The order is determined at step sizes that are small enough for the leading term to
-	// dominate the error, and large enough for rounding errors to be negligible.
+	sec.Figure(f, "The s-step Adams–Moulton method has order min(s+1, 2) if it is linearised at the current state, so all curves with s ≥ 1 have slope 2. The method has order s+1 if it is linearised at the Adams–Bashforth predictor or solved by Newton's method. Because of rounding, the errors do not fall below about 1e-14.")
+	// The table shows the order at the smallest step size for which the error is between
+	// 1e-11 and 0.1. Smaller errors are affected by rounding. Larger errors come from
+	// step sizes outside the asymptotic range.
 	rows := [][]string{}
 	for _, m := range t.distinct("method") {
 		for _, lin := range []string{"none", "current", "predictor", "newton"} {
@@ -140,8 +140,8 @@ Part (iii) of the theorem promises the rate of the deterministic method. Section
 		return fmt.Sprintf("%.1e", number(g.rows[0][3]))
 	}
 	sec.claim("“this approximation does not impact the global convergence” (§2.4)",
-		fmt.Sprintf("True for s ≤ 1 only. The errors of AM2 at h = 0.05, 0.0125, 0.003125 are %s, %s, %s with Newton (order 3) and %s, %s, %s linearised at Zᵢ (order 2), because the linearisation adds an error of O(h³) in each step.",
+		fmt.Sprintf("The statement is true only for s ≤ 1. With Newton's method, the errors of AM2 at h = 0.05, 0.0125, 0.003125 are %s, %s, %s (order 3). With linearisation at Zᵢ, the errors of AM2 are %s, %s, %s (order 2), because the linearisation adds an error of O(h³) in each step.",
 			at("AM2", "newton", cell(.05)), at("AM2", "newton", cell(.0125)), at("AM2", "newton", cell(.003125)),
 			at("AM2", "current", cell(.05)), at("AM2", "current", cell(.0125)), at("AM2", "current", cell(.003125))), false)
-	sec.claim("β_j ∈ ℝ₊ (§2.1), f globally Lipschitz (Theorem)", "These assumptions do not hold: for s ≥ 2 some of the Adams–Moulton coefficients are negative, and the FitzHugh–Nagumo field is cubic. Nevertheless, with Newton's method the observed orders are those of the theorem.", false)
+	sec.claim("β_j ∈ ℝ₊ (§2.1), f globally Lipschitz (Theorem)", "The assumptions of the paper do not hold: for s ≥ 2, some Adams–Moulton coefficients are negative, and the FitzHugh–Nagumo field is cubic. Nevertheless, the observed orders with Newton's method agree with the theorem.", false)
 }

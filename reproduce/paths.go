@@ -13,10 +13,10 @@ import (
 	"github.com/probode/probode/pkg/viz/plots"
 )
 
-// The experiment `paths` computes random paths of two problems, protein activation and
-// FitzHugh–Nagumo, and plots the mean and the standard deviation of these paths. For each
-// problem, the noise scale α* is calibrated first. The LaTeX source of the paper contains
-// these figures, but they are commented out.
+// The experiment `paths` computes random solution paths for two problems: protein
+// activation and FitzHugh–Nagumo. The figures show the mean and the standard deviation of
+// the paths. The noise scale α* is calibrated separately for each problem. In the LaTeX
+// source of the paper, the figures are commented out.
 var paths = experiment{
 	name: "paths", title: "Path plots of two problems", tables: []string{"paths"},
 	compute: computePaths, section: pathsSection,
@@ -51,7 +51,7 @@ func computePaths(ctx context.Context, s *study) error {
 func pathsSection(s *study, sec *section, tables []*table) {
 	t := tables[0]
 	sec.Text(`Probabilistic backward Euler on the protein activation model of Vyshemirsky & Girolami (2008) and on FitzHugh–Nagumo, 100 paths each, α at its maximising value α*.
-The LaTeX source of the paper contains this figure, commented out.`)
+In the LaTeX source of the paper, this figure is commented out.`)
 	for _, name := range t.distinct("problem") {
 		g := t.where(name)
 		e, ref := ensembleOf(g)

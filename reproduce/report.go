@@ -56,7 +56,7 @@ func (s *study) writeReport(path string) error {
 		fmt.Fprintf(&b, "<p>Numbers: %s. Command: <code>go run ./reproduce -only %s%s</code>. Time: %s on %d workers.</p>\n",
 			strings.Join(files, ", "), e.name, s.flags(), s.took[e.name].Round(time.Second/10), s.workers)
 	}
-	b.WriteString("<h2>Conventions</h2>\n<p>The paper leaves some choices open. Here, multistep methods start with RK4 without noise. J appears in Γ and in the noise, and is taken at the same point in both: at Z_i for <i>current</i> and <i>newton</i>, and at the Adams–Bashforth predictor for <i>predictor</i>. The noise scale α multiplies a variance. " +
+	b.WriteString("<h2>Conventions</h2>\n<p>The paper leaves some choices open. Here, multistep methods start with RK4 without noise. Γ and the noise contain the same Jacobian J. For <i>current</i> and <i>newton</i>, J is evaluated at Z_i. For <i>predictor</i>, J is evaluated at the Adams–Bashforth predictor. The noise scale α multiplies a variance. " +
 		"Reference solutions come from an extrapolation method. Their global error, estimated from integrations with different steps, is at most 1e-10. The seed determines all random numbers, and no result depends on the number of workers.</p>\n")
 	fmt.Fprintf(&b, "<p>Settings: seed %d, data %s, at least %d paths, at least %d iterations.</p>", s.seed, s.dataName(), s.minPaths, s.iterations)
 	return shell.WriteFile(path, []byte(b.String()))

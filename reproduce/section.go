@@ -22,7 +22,7 @@ func (s *section) folded(title string, header []string, rows [][]string) {
 	s.WriteString("</details>\n")
 }
 
-// If cells in a column are NaN, the method missing() adds an explanation.
+// The method missing() lists the rows in which a column is NaN, and states the reason.
 func (s *section) missing(t *table, column, why string) {
 	var cells []string
 	c := t.column(column)

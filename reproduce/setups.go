@@ -30,7 +30,7 @@ func (u setup) String() string {
 var linearisations = []adams.Linearization{adams.Current, adams.Predictor, adams.Newton}
 
 // The function setups() returns the Adams–Bashforth (AB) and Adams–Moulton (AM) methods
-// with the given numbers of steps. Each AM method is returned once for every
+// with the given numbers of steps. For each AM method, setups() returns one setup per
 // linearisation.
 func setups(ab, am []int) []setup {
 	var out []setup
@@ -85,7 +85,8 @@ func newSolver(p *probode.Problem, m probode.Method, h, alpha float64) (*probode
 func fhn() *probode.Problem { return problems.FitzHughNagumo() }
 
 // The function halvings() returns the reference solution on the grid with step size 0.1 ×
-// 2⁻ⁿ, which contains the grids with step sizes 0.1 × 2⁻ᵏ for all k < n.
+// 2⁻ⁿ. This grid contains all points of the coarser grids with step sizes 0.1 × 2⁻ᵏ,
+// where 0 ≤ k < n.
 func halvings(ctx context.Context, p *probode.Problem, n int) ([]float64, error) {
 	g, err := probode.UniformGrid(p, nil, 0.1/math.Exp2(float64(n)))
 	if err != nil {

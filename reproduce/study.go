@@ -36,9 +36,9 @@ type study struct {
 	took       map[string]time.Duration
 }
 
-// The method paths() returns the number of paths of an ensemble. In a full run this
-// number is the argument `full`, and in a quick run it is the argument `quick`. The
-// number is never less than the value of the flag -paths.
+// The method paths() returns the number of paths of an ensemble. The arguments are the
+// numbers of paths in a full run and in a quick run. The flag -paths sets a minimum
+// number of paths.
 func (s *study) paths(full, quick int) int {
 	if s.quick {
 		full = quick
@@ -54,7 +54,7 @@ func (s *study) dataName() string {
 }
 
 // The method flags() returns the flags whose values differ from the defaults. The report
-// prints a command with these flags, which reproduces the numbers.
+// prints the flags as part of the command that reproduces the numbers.
 func (s *study) flags() string {
 	var b strings.Builder
 	if s.seed != 1 {

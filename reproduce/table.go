@@ -12,8 +12,9 @@ import (
 	"github.com/probode/probode/internal/shell"
 )
 
-// A table holds the contents of a CSV file. The figures of an experiment are made only
-// from its tables.
+// A table holds the contents of a CSV file. The figures of an experiment are made from
+// its tables. The experiment fig1 also plots paths, which are computed again from the
+// seed.
 type table struct {
 	name   string
 	header []string
@@ -96,7 +97,8 @@ func (t *table) distinct(name string) []string {
 	return out
 }
 
-// The function number() returns the value of a cell, or NaN if it is not a number.
+// The function number() converts the text of a cell to a number. If the text is not a
+// number, the result is NaN.
 func number(cell string) float64 {
 	v, err := strconv.ParseFloat(cell, 64)
 	if err != nil {
@@ -105,8 +107,8 @@ func number(cell string) float64 {
 	return v
 }
 
-// The function cell() formats a number in the same way as the method add(). The result
-// can be passed to the method where().
+// The function cell() formats a number in the same way as the method add(). The formatted
+// number can be an argument of the method where().
 func cell(v float64) string { return strconv.FormatFloat(v, 'g', 8, 64) }
 
 // The method save() writes the table to the output directory.

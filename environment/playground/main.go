@@ -3,15 +3,15 @@
 //
 //	go run ./environment/playground [-out environment/playground/built]
 //
-// The command writes four files to the folder given by the flag -out. The file
+// The command writes the files of the page to the folder given by the flag -out. The file
 // playground.js is the script of the page. The file program.js contains the worker and
 // the compressed WebAssembly program. The WebAssembly program is stored in a script,
 // because a page that was opened from a local file can load scripts but not WebAssembly
-// files. The file index.html is a page with all figures. The fourth file is a copy of
-// ECharts, which the script environment/lab has downloaded. If ECharts has not been
-// downloaded, the page loads ECharts from a CDN. The files depend only on the sources and
-// the version of Go. If the sources and the version of Go have not changed, the program
-// is not compressed again.
+// files. The file index.html is a page with all figures. If the script environment/lab
+// has downloaded ECharts, the command copies ECharts to the same folder. If ECharts has
+// not been downloaded, the page loads ECharts from a CDN. The files depend only on the
+// sources and the version of Go. If the sources and the version of Go have not changed,
+// the program is not compressed again.
 package main
 
 import (
@@ -32,7 +32,7 @@ import (
 )
 
 // The constant `sources` is the path of the folder with the scripts, relative to the top
-// of the checkout.
+// folder of the repository.
 const sources = "environment/playground"
 
 func main() {
@@ -114,9 +114,9 @@ func program(path, worker string) error {
 	if err := z.Close(); err != nil {
 		return err
 	}
-	// Five characters encode four bytes. The characters " and \ would have to be escaped
-	// in a JavaScript string. They are replaced by the letters v and w, which Ascii85
-	// does not use.
+	// Five characters encode four bytes. In a JavaScript string, the characters " and \
+	// would have to be escaped. The letters v and w, which Ascii85 does not use, replace
+	// the characters " and \.
 	digits := make([]byte, ascii85.MaxEncodedLen(packed.Len()))
 	digits = digits[:ascii85.Encode(digits, packed.Bytes())]
 	digits = bytes.ReplaceAll(bytes.ReplaceAll(digits, []byte(`"`), []byte("v")), []byte(`\`), []byte("w"))
@@ -130,7 +130,7 @@ func program(path, worker string) error {
 var hot = []string{"github.com/probode/probode/pkg/probode", "github.com/probode/probode/pkg/probode/adams"}
 
 // The function compiled() compiles the program to WebAssembly. The compiled program
-// contains no paths of source files and no information about the checkout.
+// contains neither the path of the repository nor the hash of the git commit.
 func compiled() ([]byte, error) {
 	dir, err := os.MkdirTemp("", "probode-playground-")
 	if err != nil {

@@ -4,8 +4,8 @@
 //
 // There is one archive for each system, and one with the playground. The version number
 // is taken from the first heading of CHANGELOG.md, and is written nowhere else. To
-// release a commit, tag it with the version number. The archives depend only on the
-// sources and the version of Go, and not on the folder, the time or the machine.
+// release a commit, tag it with the version number. The same sources and the same version
+// of Go give the same archives on every machine.
 package main
 
 import (
@@ -33,8 +33,8 @@ const (
 	command = module + "/pkg/probode/cmd/probode"
 )
 
-// The variable `everywhere` holds the systems for which a release has an archive. For the
-// last system, js/wasm, the archive contains the playground, which runs in browsers.
+// The variable `everywhere` lists the platforms of a release, each as GOOS/GOARCH. The
+// archive for the last platform, js/wasm, contains the playground, which runs in browsers.
 var everywhere = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64", "windows/arm64", "js/wasm"}
 
 func main() {
@@ -127,8 +127,8 @@ func program(ctx context.Context, version, system, arch, name string) ([]file, e
 	return read([]file{{name, data, 0o755}}, "LICENSE", "README.md", "CHANGELOG.md")
 }
 
-// The function playground() returns the files of the playground page. The page needs the
-// copy of ECharts that environment/lab fetches.
+// The function playground() returns the files of the playground page. The files
+// include ECharts, which the script environment/lab must download first.
 func playground(ctx context.Context) ([]file, error) {
 	const folder = "environment/playground/built/"
 	if text, err := exec.CommandContext(ctx, "go", "run", "./environment/playground").CombinedOutput(); err != nil {
@@ -152,10 +152,10 @@ func read(files []file, paths ...string) ([]file, error) {
 }
 
 // The function build() compiles the program for an operating system and a processor
-// architecture, and returns the executable file. The program contains neither the paths
-// of source files nor information about the checkout, so that every machine builds the
-// same program. The program is compiled for the oldest processor that Go supports, so
-// that every build rounds floating-point numbers in the same way.
+// architecture, and returns the executable file. Every machine builds the same program,
+// because the program contains neither the path of the repository nor the hash of the git
+// commit. The program is compiled for the oldest processor that Go supports, so that every
+// build rounds floating-point numbers in the same way.
 func build(ctx context.Context, version, system, arch string) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "probode-release-")
 	if err != nil {
@@ -179,8 +179,8 @@ type file struct {
 	mode int64
 }
 
-// The variable `epoch` is the modification time of every file in an archive. It is the
-// earliest time that the zip format can store.
+// The variable `epoch` is the modification time of every file in an archive. The zip format
+// cannot store an earlier time.
 var epoch = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func tarball(folder string, files []file) ([]byte, error) {

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// If another program has the file open, rename keeps trying for up to two seconds.
-// Windows neither moves nor replaces a file that another program has open. Virus
-// scanners, for example, open the files of other programs, but only for a short time.
+// If another program has the file open, rename keeps trying for about one second.
+// Windows neither moves nor replaces a file that another program has open. A virus
+// scanner, for example, may briefly open a file that has just been written.
 func rename(from, to string) error {
 	const sharingViolation = syscall.Errno(32)
 	for wait := time.Millisecond; ; wait *= 2 {
@@ -22,5 +22,5 @@ func rename(from, to string) error {
 }
 
 // SyncDir does nothing, because Windows has no call that waits until a change to a folder
-// is on the disk. Windows records such changes in a journal.
+// is on the disk. Windows records changes to folders in a journal.
 func SyncDir(string) error { return nil }

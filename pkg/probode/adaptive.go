@@ -18,19 +18,19 @@ import (
 //
 // Adaptive finds the times of events that have a Trigger. If a Trigger becomes positive
 // within a step, the step is repeated with other lengths until it ends just after the
-// Trigger has become positive. The end of the step is too late by at most a few units in
-// the last place of t. If several Triggers become positive in one step, the step ends
-// when the first of them becomes positive. After this step, the jump is applied and the
-// method is restarted. Hold returns a Path whose event times depend on θ, and whose
-// derivatives include this dependence. It is an error if the times of an event
-// accumulate, as the impact times of a bouncing ball do.
+// Trigger has become positive. The end of the step is later than the event by at most a
+// few units in the last place of t. If several Triggers become positive in one step, the
+// step ends when the first of them becomes positive. At the end of the step, the jump is
+// applied and the method is restarted. Hold returns a Path whose event times depend on θ,
+// and whose derivatives include this dependence. A run ends with an error if the times of
+// an event accumulate, as the impact times of a bouncing ball do.
 type Adaptive struct {
 	Tolerance
 	// Max bounds the length of a step; zero means no bound.
 	Max float64
 	// MaxSteps bounds the number of steps of a run. Zero means 10⁴. The number of steps
-	// is always bounded, because a sampler may propose a θ at which the solution would
-	// take a very long time.
+	// always has a bound, because a sampler may propose a θ at which a run would take a
+	// very long time.
 	MaxSteps int
 }
 
@@ -42,7 +42,7 @@ func (a Adaptive) frozen() Frozen {
 
 func (a Adaptive) String() string { return a.Tolerance.String() + ", again at every θ" }
 
-// Bind returns a Path that implements Holdable, with steps that end at the given times.
+// Bind returns a Path whose grid contains the given times. The Path implements Holdable.
 // Bind runs the method at the given θ, and returns an error if the tolerance cannot be
 // met at this θ.
 func (a Adaptive) Bind(ctx context.Context, s Setup, p *Problem, at, times []float64) (Path, error) {
@@ -68,7 +68,7 @@ func (a Adaptive) Bind(ctx context.Context, s Setup, p *Problem, at, times []flo
 			b := a
 			if b.Tolerance = t; q.Dim() == p.Dim() {
 				// Steps across infinitely many jumps of f soon succeed, or never.
-				b.MaxSteps = min(cmp.Or(b.MaxSteps, 1e6), 1e5)
+				b.MaxSteps = min(b.frozen().MaxSteps, 1e5)
 			}
 			return b.Bind(ctx, s, q, at, times)
 		})
@@ -116,7 +116,7 @@ func (s *adaptivePath) place(theta []float64) (err error) {
 func (s *adaptivePath) States(ctx context.Context, dst, theta, _ []float64) error {
 	d := s.p.Dim()
 	if len(dst) != len(s.times)*d {
-		panic(fmt.Sprintf("probode: dst has length %d: want %d·%d, for all times and components", len(dst), len(s.times), d))
+		panic(fmt.Sprintf("probode: dst has length %d: want %d times × %d components", len(dst), len(s.times), d))
 	}
 	if err := s.run(ctx, theta); err != nil {
 		return err
@@ -172,8 +172,8 @@ func (s *adaptivePath) Hold(ctx context.Context, theta []float64) (Path, error) 
 	return g.Bind(ctx, Setup{Method: s.m}, s.p, theta, s.times)
 }
 
-// holdLocated returns the Path at theta on the grid of the last run. In that run, the
-// solver located the times of the events.
+// holdLocated returns the Path at theta on the grid of the last run. The events are at
+// the times that the last run found.
 func (s *adaptivePath) holdLocated(ctx context.Context, theta []float64) (Path, error) {
 	q, crossings, which := s.p.located(s.c.watch.Fired)
 	at := slices.Clone(theta)

@@ -19,9 +19,10 @@ import (
 //
 //	λ_N = w_N,   λᵢ = wᵢ + (∂Φᵢ/∂Z)ᵀ λ_{i+1},
 //
-// and the gradients are Σ (∂Φᵢ/∂θ)ᵀ λ_{i+1} + (∂x₀/∂θ)ᵀ λ₀ for θ, and (∂Φᵢ/∂ξ)ᵀ λ_{i+1}
-// for the normal variates of step i [HNW93, §II.6; Griewank & Walther 2008, §3]. These
-// formulas give the exact gradient of the numerical solution.
+// and the gradient with respect to θ is Σ (∂Φᵢ/∂θ)ᵀ λ_{i+1} + (∂x₀/∂θ)ᵀ λ₀. The gradient
+// with respect to the normal variates of step i is (∂Φᵢ/∂ξ)ᵀ λ_{i+1} [HNW93, §II.6;
+// Griewank & Walther 2008, §3]. The adjoint method gives the exact gradient of the
+// numerical solution.
 
 // A Reverser is a Stepper that computes gradients. Without a Reverser, the gradient with
 // respect to θ is computed from the derivatives of the path with respect to each
@@ -55,16 +56,16 @@ type Gradient struct {
 // moved points.
 //
 // Computing the gradient requires one backward pass through the steps, for any number of
-// parameters. With Problem.Pullback, or with FJ and FTheta, the gradient is exact up to
-// rounding, except for a few derivatives that are computed by central differences with a
-// relative error of 10⁻¹⁰. Central differences are used for the derivatives of event
+// parameters. If the problem has FJ, and also FTheta or Pullback, the gradient is exact
+// up to rounding and a few central differences. The relative error of a central
+// difference is about 10⁻¹⁰. Central differences are used for the derivatives of event
 // times, of jumps without JumpPullback, and of Start without StartTheta. If event times
 // depend on θ, ∂f/∂t is computed by central differences. If the noise depends on the
-// Jacobian, the derivatives of the Jacobian are also computed by central differences.
-// Without FJ, each evaluation of f in a step requires 2d further evaluations of F.
-// Without FTheta, each evaluation of f in a step requires 2p further evaluations of F.
-// The intermediate results of the steps are not stored, so memory is needed only for z
-// and w.
+// Jacobian, the derivatives of the Jacobian are also computed by central differences. If
+// the problem has neither Pullback nor FJ, each evaluation of f in a step requires 2d
+// further evaluations of F. If the problem has neither Pullback nor FTheta, each
+// evaluation of f in a step requires 2p further evaluations of F. The intermediate
+// results of the steps are not stored, so memory is needed only for z and w.
 //
 // If the method is not a Reverser, Gradient computes the derivatives of the path with
 // respect to each parameter, as SolveTangents does. If the method is not a Reverser and
@@ -73,13 +74,12 @@ func (s *Solver) Gradient(g *Gradient, w, z, theta, xi []float64) error {
 	return s.gradient(g, w, nil, z, theta, xi)
 }
 
-// The method gradient() does the same as the method Gradient, but for a function that
-// also depends on the times of the grid points. The argument `times` holds the
-// derivatives of the function with respect to the times of the grid points; it may be
-// nil.
+// The method gradient() computes the gradient of a function of the path and of the times
+// of the grid points. The argument `times` holds the derivatives of the function with
+// respect to the times of the grid points; it may be nil.
 func (s *Solver) gradient(g *Gradient, w, times, z, theta, xi []float64) error {
 	if len(w) != s.PathLen() || len(z) != len(w) || len(g.Theta) != len(s.p.Theta) || len(theta) != len(g.Theta) {
-		panic(fmt.Sprintf("probode: w has length %d and z has length %d: want %d; θ has length %d and its gradient has length %d: want %d", len(w), len(z), s.PathLen(), len(theta), len(g.Theta), len(s.p.Theta)))
+		panic(fmt.Sprintf("probode: w and z have lengths %d and %d: want %d; θ and its gradient have lengths %d and %d: want %d", len(w), len(z), s.PathLen(), len(theta), len(g.Theta), len(s.p.Theta)))
 	}
 	if n := s.NoiseLen(); xi != nil && len(xi) != n || g.Xi != nil && len(g.Xi) != n {
 		panic(fmt.Sprintf("probode: ξ and its gradient have lengths %d and %d: want N·n = %d, or nil", len(xi), len(g.Xi), n))

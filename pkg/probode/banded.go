@@ -2,9 +2,9 @@ package probode
 
 import "math"
 
-// factorizeBanded does the same as factorizeDense for a matrix in band storage. Each row
-// of the storage has f.low extra elements on the right. Row exchanges can make these
-// extra elements nonzero. Element (i, j) is a[i*stride + j−i+low].
+// factorizeBanded computes the factors of cI − J in band storage. Each row of the storage
+// has f.low extra elements on the right, because row exchanges widen the upper band.
+// Element (i, j) is a[i*stride + j−i+low].
 func (f *LU) factorizeBanded(c float64, j *Matrix) bool {
 	d, w, low, a := f.d, f.stride, f.low, f.a
 	clear(a)
@@ -57,8 +57,9 @@ func (f *LU) factorizeBanded(c float64, j *Matrix) bool {
 }
 
 // solveBanded applies the row exchanges and the eliminations in the order in which
-// factorizeBanded performed them. The row exchanges in factorizeBanded do not move the
-// multipliers of earlier columns, because this would widen the band.
+// factorizeBanded performed them. The row exchanges in factorizeBanded leave the
+// multipliers of earlier columns in place, because moving the multipliers would widen the
+// lower band.
 func (f *LU) solveBanded(b []float64) {
 	d, w, low, a := f.d, f.stride, f.low, f.a
 	b = b[:d]
@@ -82,12 +83,12 @@ func (f *LU) solveBanded(b []float64) {
 }
 
 // Diffusion in one dimension with one or two components leads to matrices with at most
-// two diagonals on either side of the main diagonal. The factorisation of such a matrix
-// keeps the current rows in registers. Step k uses three rows. Two rows come from step
-// k−1 and have elements in the columns k … k+3. The third row is row k+2 of cI − J, which
-// has elements in the columns k … k+4. The pivot row is divided by its pivot, so that the
-// critical path of a solve contains only one multiplication and one subtraction for each
-// row. Row k of the storage is
+// two diagonals on either side of the main diagonal. The method factorizeNarrow() keeps
+// the current rows of the matrix in registers. Step k uses three rows. Two rows come from
+// step k−1 and have elements in the columns k … k+3. The third row is row k+2 of cI − J,
+// which has elements in the columns k … k+4. The pivot row is divided by its pivot. The
+// critical path of the method solveNarrow() then contains only one multiplication and one
+// subtraction for each row. Row k of the storage is
 //
 //	1/pivot, the four elements to its right divided by the pivot, two multipliers.
 const narrowStride = 7
@@ -97,7 +98,8 @@ func (f *LU) narrow() bool { return f.banded && f.low <= 2 && f.up-f.low <= 2 }
 func (f *LU) factorizeNarrow(c float64, j *Matrix) bool {
 	d, src, w := f.d, j.A, 5
 	if j.Lower != 2 || j.Upper != 2 {
-		// Row i is read from this storage before row i−2 of the factors is written to it.
+		// The field f.a first holds J, and the factors then overwrite J. Row i of J is
+		// read before row i−2 of the factors is written.
 		src, w = f.a, narrowStride
 		clear(src)
 		for i, q := 0, 2-j.Lower; i < d; i, q = i+1, q+w {
@@ -158,7 +160,7 @@ func (f *LU) factorizeNarrow(c float64, j *Matrix) bool {
 	return true
 }
 
-// narrowRow returns row i of cI − J, columns i−2 … i+2.
+// narrowRow returns the elements of row i of cI − J in the columns i−2 … i+2.
 func narrowRow(c float64, j *Matrix, i int) (r [5]float64) {
 	for q := max(0, i-j.Lower); q <= min(j.D-1, i+j.Upper); q++ {
 		r[q-i+2] = -j.A[i*j.Stride+q-i+j.Lower]

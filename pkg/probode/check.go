@@ -11,10 +11,9 @@ import (
 
 // The fields of a Problem must be consistent. FJ must return the Jacobian of F, and
 // Pullback must agree with this Jacobian. The Jacobian must have no nonzero entry outside
-// Band. If Autonomous is set, f must not depend on t. For the components in Noiseless, f
-// must be 0. F must set every element of dst. These conditions are checked at the initial
-// state, and at a few points of the first path that a Solver computes. Later paths are
-// not checked.
+// Band. If Autonomous is set, f must not depend on t. In every component that Noiseless
+// lists, f must be 0. F must set every element of dst. A Solver checks the fields at the
+// initial state, and at a few points of the first path. Later paths are not checked.
 
 // The method fits() returns an error if a path does not fit in memory.
 func (p *Problem) fits(g *Grid, n Noise) error {
@@ -25,14 +24,15 @@ func (p *Problem) fits(g *Grid, n Noise) error {
 	return nil
 }
 
-// mostElements is the largest number of elements of a Jacobian, not counting those
-// outside the Band. With more elements, one step of an implicit method takes many
-// seconds.
+// mostElements is the largest number of elements of a Jacobian. Elements outside
+// Problem.Band are not counted. With more elements, one step of an implicit method takes
+// many seconds.
 const mostElements = 4096 * 4096
 
-// CheckDense returns an error if the Jacobian has more than 4096² elements, or if the
-// given number of such matrices does not fit in memory. Elements outside Problem.Band are
-// not counted. An implicit method calls CheckDense before it allocates the matrices.
+// CheckDense returns an error if the Jacobian has more than 4096² elements, or if an
+// implicit method would need more memory than there is. The argument `matrices` is the
+// number of d×d matrices that the method allocates. Elements outside Problem.Band are not
+// counted. An implicit method calls CheckDense before it allocates its matrices.
 func (p *Problem) CheckDense(matrices int) error {
 	d := p.Dim()
 	width := d
@@ -65,8 +65,8 @@ func (p *Problem) checkStart() (err error) {
 	return p.checkAt(t, x0, p.Theta)
 }
 
-// The method beside() returns t, or the next larger floating-point number if t is the
-// time of an event.
+// The method beside() returns the smallest floating-point number ≥ t at which there is no
+// event.
 func (p *Problem) beside(t float64, theta []float64) float64 {
 	for k := 0; k < len(p.Events); k++ {
 		if p.Events[k].at(theta) == t {
@@ -120,11 +120,11 @@ func (p *Problem) checkAt(t float64, x, theta []float64) error {
 }
 
 // CheckJacobian compares FJ at (t, x, θ) with F and with finite differences of F.
-// CheckJacobian returns an error if an entry differs from the central, the left and the
-// right difference by more than 10⁻³ times the largest entry of its row. The error names
-// the entry that disagrees most. Central differences are accurate to about 10⁻⁶, so an
-// entry that disagrees by more than 10⁻³ is wrong. If FJ is nil, CheckJacobian returns
-// nil.
+// CheckJacobian computes central, left and right differences. CheckJacobian returns an
+// error if an entry of FJ differs from every computed difference by more than 10⁻³ times
+// the largest entry of its row. The error names the entry that disagrees most. Central
+// differences are accurate to about 10⁻⁶, so an entry that disagrees by more than 10⁻³ is
+// wrong. If FJ is nil, CheckJacobian returns nil.
 func (p *Problem) CheckJacobian(t float64, x, theta []float64) error {
 	if p.FJ == nil || p.CheckDense(2) != nil { // a method that uses FJ reports that
 		return nil
@@ -141,9 +141,10 @@ func (p *Problem) CheckJacobian(t float64, x, theta []float64) error {
 		}
 	}
 	// At a kink of f, an entry of the Jacobian may be equal to either the left or the
-	// right derivative. The differences need large increments if the terms of f cancel,
-	// but very small ones if a component is zero. Several kinds of differences are
-	// computed, and an entry is reported as wrong only if it agrees with none of them.
+	// right derivative. If large terms of f cancel, accurate differences require large
+	// increments. If a component of x is zero, accurate differences may require very small
+	// increments. Several kinds of differences are computed, and an entry is reported as
+	// wrong only if it agrees with none of them.
 	fd := p.NewJacobian()
 	diff := newDifferencer(p)
 	rounding := 4 * epsilon // of f, which would be mistaken for a wrong entry with very small increments
@@ -274,7 +275,7 @@ func (p *Problem) checkPullback(t float64, x, theta []float64) error {
 			part, name = want[d:], p.ParamName(k-d)
 		}
 		if !(math.Abs(got[k]-v) <= tol*(1e-6+vector.MaxAbs(part))) && v-v == 0 {
-			return fmt.Errorf("%s: the derivative with respect to %s is %g according to Pullback, but %g according to FJ and FTheta or differences of F, at t = %g, x = %s", p.Title(), name, got[k], v, t, text.Vector(x))
+			return fmt.Errorf("%s: for the derivative with respect to %s, Pullback gives %g, but FJ and FTheta (or finite differences of F) give %g, at t = %g, x = %s", p.Title(), name, got[k], v, t, text.Vector(x))
 		}
 	}
 	return nil

@@ -17,8 +17,8 @@ import (
 
 // Error control. A step is tried, its local error is estimated in units of the tolerance,
 // and the step is accepted if this estimate is at most one. The length of the next step
-// follows from the last two errors (a PI controller: Gustafsson 1991; Hairer & Wanner,
-// Solving Ordinary Differential Equations II, IV.2).
+// is computed from the last two errors (a PI controller: Gustafsson 1991; Hairer &
+// Wanner, Solving Ordinary Differential Equations II, IV.2).
 
 var errTooShort = errors.New("the steps are smaller than the rounding error of t, so the tolerance cannot be met: set a larger tolerance, or an absolute tolerance for components near zero")
 
@@ -189,10 +189,9 @@ func (c *controller) locate(i int) (bool, error) {
 	return ok, err
 }
 
-// The method grid() returns the grid of the last run, for the problem p and the
-// parameters theta. If the problem being solved has triggers, p is the copy of this
-// problem that the method located() returns. The parameters of this copy include the
-// times of the located events. If there are no triggers, p is the problem being solved.
+// The method grid() returns the grid of the last run. The argument p is the problem that
+// was solved or, if this problem has triggers, the result of its method located(). With
+// triggers, the argument theta also contains the times of the located events.
 func (c *controller) grid(p *Problem, theta []float64) (*Grid, error) {
 	g, err := buildGrid(p, theta, c.set.String(), c.fixed.moving, func(a, b float64) []float64 { return between(c.times, a, b) })
 	if err != nil {
@@ -208,7 +207,7 @@ func (c *controller) grid(p *Problem, theta []float64) (*Grid, error) {
 	return g, nil
 }
 
-// The method skip() passes over a step of length zero.
+// The method skip() records that a step of length zero has no local error.
 func (c *controller) skip() {
 	c.local = append(c.local, make([]float64, len(c.x))...)
 	c.orders = append(c.orders, 0)
@@ -223,12 +222,11 @@ func (c *controller) notice() {
 	}
 }
 
-// The method first() returns the length of the first step. This length is a hundredth of
-// the time in which the state would double at its present rate of change [HNW93, §II.4].
-// The norms of the state and of its derivative are computed in units of the tolerance. If
-// f depends on t, and changes suddenly before the end of the first step, a shorter length
-// is chosen. There must be no event between the current time and the time in the argument
-// `end`.
+// The method first() returns the length of the first step. The first step takes a
+// hundredth of the time in which the state would double at its present rate of change
+// [HNW93, §II.4]. The norms of the state and of its derivative are computed in units of
+// the tolerance. If f changes suddenly during the first step, first() shortens the step.
+// There must be no event between the current time and the time in the argument `end`.
 func (c *controller) first(end float64) float64 {
 	span, t := c.p.Span[1]-c.p.Span[0], c.g.t[len(c.g.t)-1]
 	c.p.F(c.next, t, c.x, c.theta)
@@ -413,8 +411,8 @@ func (c *controller) try(i int) (float64, error) {
 	return c.worst(c.err), nil
 }
 
-// The method worst() returns the largest of the local errors of the current step in units
-// of the tolerance.
+// The method worst() returns the largest local error of the current step, in units of the
+// tolerance.
 func (c *controller) worst(local []float64) float64 {
 	n := len(c.g.t) - 1
 	return c.set.Tolerance.worst(local, c.x, c.next, c.peak, (c.g.t[n]-c.g.t[n-1])/(c.p.Span[1]-c.p.Span[0]))

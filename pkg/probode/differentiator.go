@@ -7,11 +7,10 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// A Differentiator gives the derivative of f at a point along directions in (t, x, θ).
-// The derivative is computed with Problem.FJ and Problem.FTheta. If one of these
-// functions is missing, a finite difference of F approximates the derivative along each
-// direction. A Differentiator has a workspace, so each goroutine needs a Differentiator
-// of its own.
+// A Differentiator computes directional derivatives of f at a point (t, x, θ). Problem.FJ
+// supplies the derivatives with respect to x, and Problem.FTheta supplies the derivatives
+// with respect to θ. If FJ or FTheta is nil, finite differences of F take its place. A
+// Differentiator has a workspace, so each goroutine needs a Differentiator of its own.
 type Differentiator struct {
 	p      *Problem
 	lin    *Linearizer // nil if differences of F include x
@@ -27,10 +26,10 @@ type Differentiator struct {
 	jac1        *Matrix
 }
 
-// NewDifferentiator returns a Differentiator of p. If p has no FJ, the argument
-// `jacobian` says whether to compute the Jacobian by differences at each point. For an
-// implicit method `jacobian` should be true, because the steps of the method need the
-// Jacobian.
+// NewDifferentiator returns a Differentiator for the problem p. If p.FJ is nil and
+// `jacobian` is true, the Differentiator computes the whole Jacobian at each point by
+// finite differences. For an implicit method `jacobian` should be true, because the steps
+// of the method need the Jacobian.
 func NewDifferentiator(p *Problem, jacobian bool) *Differentiator {
 	d, n := p.Dim(), len(p.Theta)
 	e := &Differentiator{p: p}
@@ -51,7 +50,7 @@ func NewDifferentiator(p *Problem, jacobian bool) *Differentiator {
 }
 
 // At sets the point at which the derivatives are computed. The argument `f` is the value
-// of f at this point, or nil if this value is not known.
+// f(t, x; θ), or nil if the value is not known.
 func (e *Differentiator) At(t float64, x, theta, f []float64) {
 	e.t, e.ft = t, e.ft[:0]
 	copy(e.x, x)
@@ -88,9 +87,9 @@ func (p *Problem) timeSlope(dst, f []float64, t float64, x, theta []float64) {
 }
 
 // timeDifference calls the function at() with the coefficients and the times of a
-// second-order finite difference. All these times lie inside the segment. Each of the
-// times is t, or differs from t by h or 2h, where h is `increment` times the sum of |t|
-// and a hundredth of the span.
+// second-order finite difference. The step of the difference is
+// h = increment·(|t| + span/100). The difference is central if t − h and t + h lie inside
+// the segment, and one-sided otherwise.
 func (p *Problem) timeDifference(increment, t float64, at func(c, t float64)) {
 	h := increment * (math.Abs(t) + 1e-2*(p.Span[1]-p.Span[0]))
 	from, to := math.Inf(-1), math.Inf(1)
@@ -116,16 +115,16 @@ func (p *Problem) timeDifference(increment, t float64, at func(c, t float64)) {
 // F returns the value of f at the point that was set by At.
 func (e *Differentiator) F() []float64 { return e.f }
 
-// Jacobian returns ∂f/∂x at the point that was set by At, or nil if e does not compute
-// the Jacobian.
+// Jacobian returns ∂f/∂x at the point that was set by At, or nil if the Differentiator
+// does not compute the Jacobian.
 func (e *Differentiator) Jacobian() *Matrix { return e.jac }
 
-// Along writes to dst the derivative of f at (t, x, θ) in the direction (dt, dx, dtheta).
+// Along sets dst to the derivative of f at (t, x, θ) in the direction (dt, dx, dtheta).
 func (e *Differentiator) Along(dst, dx, dtheta []float64, dt float64) {
 	// An increment of ε^{1/2} balances the truncation error and the rounding error. If
-	// only θ changes, a larger increment is better. The truncation error is small,
-	// because f is linear in most parameters. The rounding error can be large, because f
-	// is often a small difference of large terms.
+	// only θ changes, a larger increment gives a smaller error. The truncation error is
+	// small, because f is linear in most parameters. The rounding error can be large,
+	// because f is often a small difference of large terms.
 	eps := 0x1p-26
 	clear(dst)
 	if e.jac != nil {
@@ -160,7 +159,7 @@ func (e *Differentiator) Along(dst, dx, dtheta []float64, dt float64) {
 		return // nothing moves
 	}
 	if w := e.p.window; w != nil && zero(dtheta) {
-		// The event times are fixed here, so t must not be moved across them.
+		// If θ does not change, the event times are fixed, so t must not cross an event.
 		if t := e.t + eps*dt; t > w.now.to || t < w.now.from {
 			eps = -eps
 		}
@@ -172,9 +171,9 @@ func (e *Differentiator) Along(dst, dx, dtheta []float64, dt float64) {
 	}
 }
 
-// SecondAlong writes to dst the derivative of Ju, the Jacobian times the constant vector
-// u, in the direction (dt, dx, dtheta) of (t, x, θ). SecondAlong uses central differences
-// of FJ, or mixed second differences of F.
+// SecondAlong sets dst to the derivative of Ju in the direction (dt, dx, dtheta). J is
+// the Jacobian, and u is a constant vector. SecondAlong uses central differences of FJ,
+// or mixed second differences of F.
 func (e *Differentiator) SecondAlong(dst, u, dx, dtheta []float64, dt float64) {
 	const rootEps = 1.220703125e-4 // ε^{1/4}
 	clear(dst)
@@ -256,8 +255,8 @@ func (e *Differentiator) field(dst []float64, eps float64, dx, dtheta []float64,
 
 // The method move() sets x1 and theta1. F is called only inside a segment. If an end of
 // the segment depends on θ, the method move() shifts the end to its time at theta1. As a
-// result, a condition in F that compares t with the time of the event has the same value
-// with theta1 as with theta.
+// result, an if statement in F that compares t with the event time takes the same branch
+// for theta and theta1.
 func (e *Differentiator) move(eps float64, dx, dtheta []float64) moved {
 	copy(e.theta1, e.theta)
 	for k, v := range dtheta {
@@ -275,7 +274,7 @@ func (e *Differentiator) move(eps float64, dx, dtheta []float64) moved {
 	return was
 }
 
-// The method move() shifts the ends of the segment that depend on θ.
+// The method move() sets the ends of the segment to the event times for `theta`.
 func (w *window) move(theta []float64) {
 	if m := w.now.left; m != nil && m.event.When != nil {
 		w.now.from = math.Nextafter(m.event.When(theta[:w.params:w.params]), math.Inf(1))

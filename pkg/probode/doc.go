@@ -1,7 +1,7 @@
 // Package probode solves ordinary differential equations with probabilistic integrators.
 // A probabilistic integrator returns not a single solution but a distribution over
-// solutions. If the noise scale is calibrated, the spread of this distribution is about
-// as large as the error of the method.
+// solutions. If the noise scale is calibrated, the spread of the solutions is about as
+// large as the error of the method.
 //
 // The package implements the implicit probabilistic integrators of Teymur, Lie, Sullivan
 // & Calderhead [T18], which are of Adams–Moulton type. The package also implements the
@@ -14,15 +14,17 @@
 //   - A Problem holds f, the initial state, the span and, if there are doses or
 //     switches, the events.
 //   - Integrate computes an ensemble: means, spreads and quantiles over time.
-//   - A Solver computes single paths, with SolveTangents their derivatives, and with
-//     Gradient the gradients of functions of them.
-//   - Package adams has the methods of the paper, and methods some others.
+//   - A Solver computes single paths. SolveTangents computes the derivatives of a
+//     path, and Gradient computes the gradient of a function of a path.
+//   - Package adams has the methods of the paper, and package methods has others.
 //   - Package calibrate chooses the noise scale α, so that the spread matches the
 //     error.
-//   - Package bayes, below this one, infers θ from data with the solver's error
-//     in the model, and judges whether that error matters; package model reads
-//     models from files; package problems holds test problems; package
-//     reference computes accurate solutions; package mcmc runs Markov chains.
+//   - Package bayes infers θ from data, and includes the solver's error in the
+//     model. Package bayes/assess says whether this error matters.
+//   - Package model reads models from files, and package problems holds test
+//     problems.
+//   - Package reference computes accurate solutions, and package mcmc runs Markov
+//     chains.
 //
 // # Which method
 //
@@ -57,11 +59,11 @@
 //
 // # Differences from the paper
 //
-// To make a step cheap, the paper [T18] linearises f at the current state (adams.Moulton
-// with Linearize: Current). The linearisation limits the order to 2. By default,
-// adams.Moulton solves the implicit equation by Newton's method, and its order is s+1.
-// The command reproduce writes a report on all differences from the paper, with the
-// evidence for each of them.
+// The authors of [T18] linearise f at the current state, which makes each step cheap
+// (adams.Moulton with Linearize: Current). The linearisation limits the order of the
+// method to 2. By default, adams.Moulton solves the implicit equation by Newton's method,
+// and its order is s+1. The command reproduce repeats every experiment of [T18], and
+// writes a report that compares the results with those of the paper.
 //
 // # References
 //

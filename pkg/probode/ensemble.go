@@ -17,7 +17,7 @@ import (
 
 // Settings holds the options for computing an ensemble.
 type Settings struct {
-	// StepSize > 0 stands for the mesh Uniform(StepSize).
+	// StepSize > 0 selects the mesh Uniform(StepSize).
 	StepSize float64
 	// Mesh, if not nil, generates the grid and takes the place of StepSize.
 	Mesh Mesh
@@ -32,7 +32,7 @@ type Settings struct {
 	// Seed determines all random numbers.
 	Seed uint64
 	// Times are the grid points at which the ensemble is summarised, in increasing order;
-	// nil means all of them.
+	// nil means all grid points.
 	Times []float64
 	// Quantiles are levels in (0, 1). For each time in Times and each level, the quantile
 	// of the paths is computed. With up to 4096 paths, the results are sample quantiles;
@@ -61,9 +61,8 @@ type Ensemble struct {
 	Mean, SD [][]float64
 	// Quantile[q] belongs to level Settings.Quantiles[q]. With more than 4096 paths,
 	// quantiles are interpolated in a histogram with 4096 bins. The histogram spans twice
-	// the range of the first 4096 paths. The interpolation adds an error to the Monte
-	// Carlo error. The interpolation error is less than the width of one bin, which is
-	// 1/2048 of the range of the first 4096 paths.
+	// the range of the first 4096 paths. The interpolation error is less than the width
+	// of one bin, which is 1/2048 of the range of the first 4096 paths.
 	Quantile [][][]float64
 	// Deterministic is the classical solution, ξ = 0.
 	Deterministic [][]float64
@@ -77,12 +76,12 @@ type Ensemble struct {
 	Failure   error
 }
 
-// Integrate computes an ensemble of n paths of p with method m on all cores.
+// Integrate computes an ensemble of n paths of the problem p with the method m.
 //
-// Paths that fail are left out, and the result contains their number. Integrate returns
-// an error if all paths fail, or if the classical solution fails. If ctx is done before
-// all paths are complete, Integrate returns the error of ctx and an Ensemble of the
-// completed paths.
+// Integrate leaves out paths that fail, and counts them in Ensemble.Failed. Integrate
+// returns an error if all paths fail, or if the classical solution fails. If ctx is done
+// before all paths are complete, Integrate returns the error of ctx and an Ensemble of
+// the completed paths.
 func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*Ensemble, error) {
 	if err := s.check(ctx, p, n); err != nil {
 		return nil, err
@@ -115,7 +114,7 @@ func (s *Settings) check(ctx context.Context, p *Problem, paths int) error {
 	case paths < 1:
 		return fmt.Errorf("%s: the number of paths is %d: want at least 1", p.Title(), paths)
 	case s.Workers < 0 || s.Workers > maxWorkers:
-		return fmt.Errorf("%s: the number of workers is %d: want 1 to %d, or 0 for as many as there are cores", p.Title(), s.Workers, maxWorkers)
+		return fmt.Errorf("%s: the number of workers is %d: want 1 to %d, or 0 for one per core", p.Title(), s.Workers, maxWorkers)
 	}
 	for _, q := range s.Quantiles {
 		if !(q > 0 && q < 1) {
@@ -332,12 +331,12 @@ func series(rows []float64, d int) [][]float64 {
 }
 
 // Ordered calls work(w, i) for i = 0, …, n−1 on the given number of goroutines; w is the
-// index of the goroutine. Ordered calls the function commit() with one result after
-// another, in the order of i, so that sums do not depend on the number of workers. At any
-// time, only a few results are waiting to be committed. If ctx is done, Ordered starts no
-// more work, commits the results of the work in progress, and returns context.Cause(ctx).
-// If work() or commit() panics, or if work() ends its goroutine, Ordered stops with an
-// error. After a panic, the error is a [*PanicError].
+// index of the goroutine. Ordered passes the results to the function commit() one at a
+// time, in order of increasing i. Sums of the results therefore do not depend on the
+// number of workers. At any time, only a few results are waiting to be committed. If ctx
+// is done, Ordered starts no more work, commits the results of the work in progress, and
+// returns context.Cause(ctx). If work() or commit() panics, or if work() ends its
+// goroutine, Ordered stops with an error. After a panic, the error is a [*PanicError].
 func Ordered[T any](ctx context.Context, n, workers int, work func(w, i int) T, commit func(T)) error {
 	type item struct {
 		i     int

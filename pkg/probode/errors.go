@@ -31,7 +31,8 @@ var (
 
 // A PanicError reports a panic in a function that the user supplied, such as a function
 // of the problem, a likelihood or a progress hook. The message of a PanicError is one
-// line. Stack has the full stack trace; use [errors.As] to get the PanicError.
+// line. Stack holds the full stack trace. To get the PanicError from an error, use
+// [errors.As].
 type PanicError struct {
 	Value any
 	Stack []byte
@@ -41,8 +42,8 @@ func (e *PanicError) Error() string { return text.Panic(e.Value, e.Stack) }
 
 func stack() []byte { return debug.Stack() }
 
-// The method recovered() converts a panic in a function of p into an error. The argument
-// t is a pointer because the time may change before the panic.
+// The method recovered() converts a panic in a function of the problem into an error. The
+// argument t is a pointer because the time may change before the panic.
 func (p *Problem) recovered(err *error, t *float64, x, theta []float64) {
 	if v := recover(); v != nil {
 		*err = fmt.Errorf("%s: at t = %g, x = %s, theta = %s: %w", p.Title(), *t, text.Vector(x), text.Vector(theta), &PanicError{v, stack()})

@@ -6,9 +6,9 @@ import (
 
 // An Event is a moment at which the state jumps or the formula for f changes. For
 // example, the state jumps at a dose, and the formula for f changes when an infusion
-// begins. Every grid has a point at the time of the Event, no step crosses this time, and
-// a multistep method is restarted after it. Without the Event, a solver would step across
-// the discontinuity.
+// begins. Every grid has a point at the time of the Event, so no step crosses the Event.
+// A multistep method is restarted after the Event. Without the Event, a solver would step
+// across the discontinuity.
 type Event struct {
 	// Name appears in messages; it may be empty.
 	Name string
@@ -27,7 +27,7 @@ type Event struct {
 	// Adaptive. Only Adaptive and reference.Accurate can solve a problem that has an
 	// event with a Trigger. Trigger must be a continuous function of all its arguments.
 	// If Trigger is positive only within a single step, the event may be missed. The
-	// event is detected only if Trigger has a single maximum in this step, and this
+	// event is detected reliably only if Trigger has a single maximum in the step and the
 	// maximum exceeds the error of the solution. To make sure that a Trigger is detected
 	// even if it is positive only briefly, set an upper bound on the step length.
 	Trigger func(t float64, x, theta []float64) float64
@@ -42,8 +42,8 @@ type Event struct {
 	Jump func(x []float64, t float64, theta []float64)
 
 	// JumpPullback, if not nil, propagates the gradient λ of a function back through the
-	// jump. On entry `lambda` is the gradient with respect to the state after the jump.
-	// JumpPullback replaces this gradient by the gradient with respect to the state x
+	// jump. On entry, `lambda` is the gradient with respect to the state after the jump.
+	// JumpPullback overwrites `lambda` with the gradient with respect to the state x
 	// before the jump. JumpPullback adds the gradient with respect to θ to `dtheta`, and
 	// returns the derivative with respect to t. Without JumpPullback, the gradient of a
 	// function of a path requires 2(d+p) calls of Jump for each event.
@@ -83,11 +83,11 @@ func Doses(component int, amount float64, times ...float64) []Event {
 	return out
 }
 
-// An Input is a function of time for use in F of a Problem, such as an infusion or a
+// An Input is a function of time that Problem.F can use. Examples are an infusion and a
 // measured forcing. The function is specified by its values at a list of times. The
 // function is linear between consecutive times, and constant before the first time and
-// after the last one. If Constant is set, the function is constant from each time to the
-// next, and zero before the first.
+// after the last one. If Constant is true, the function is constant between consecutive
+// times, and zero before Times[0].
 //
 // The function or its slope is discontinuous at the given times, so a Problem that uses
 // an Input must include the events that the method Events returns.

@@ -31,12 +31,12 @@ type Grid struct {
 	when   []*mark // the same in the order of Problem.Events
 	moving bool
 
-	// The field `local` is set for an error-controlled run, and for a Setup with
-	// ScaleLocal. This field is an N×d array with the sizes of the local errors of the
-	// classical path. The fields `tol` and `orders` are set only on grids of
-	// error-controlled runs. The field `tol` is the tolerance of the run. The field
-	// `orders` holds the orders that a Chooser has chosen for the steps; it is nil if no
-	// orders were chosen.
+	// The field `local` holds the size of the local error for each step and component of
+	// the classical path, as an N×d array. This field is set for an error-controlled run,
+	// and for a Setup with ScaleLocal. The fields `tol` and `orders` are set only on
+	// grids of error-controlled runs. The field `tol` is the tolerance of the run. The
+	// field `orders` holds the orders that a Chooser has chosen for the steps; it is nil
+	// if no orders were chosen.
 	local  []float64
 	tol    *Tolerance
 	orders []uint8
@@ -57,8 +57,9 @@ const maxSteps = 1 << 30
 // The constant `epsilon` is the spacing of floating-point numbers at 1.
 const epsilon = 0x1p-52
 
-// NewGrid returns the grid for p at θ, or at Problem.Theta if θ is nil, with points at
-// the ends of the span, at all events, and at the given times.
+// NewGrid returns a grid for p with points at the ends of the span, at the events, and at
+// the given times. The times of the events are computed at θ; if θ is nil, Problem.Theta
+// is used.
 func NewGrid(p *Problem, theta, times []float64) (*Grid, error) {
 	if !vector.Finite(times) {
 		return nil, fmt.Errorf("%s: the times of the grid are %s: want finite numbers", p.Title(), text.Vector(times))
@@ -92,7 +93,7 @@ func UniformGrid(p *Problem, theta []float64, h float64) (*Grid, error) {
 }
 
 // gridThrough returns a grid with points at the given times and at the events. Each
-// interval between two successive points is divided into equal steps of at most h.
+// interval between two successive points is divided into equal steps of length at most h.
 func gridThrough(p *Problem, theta, times []float64, h float64) (*Grid, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -313,16 +314,17 @@ func (g *Grid) Uniform() (h float64, ok bool) { return g.h, g.h > 0 }
 // String says how the steps were chosen.
 func (g *Grid) String() string { return g.rule }
 
-// Local returns the sizes of the local errors of the classical path as an N×d array in
-// row-major order, with one row for each step. The path was computed at the θ for which
-// the grid was made. The result is nil unless the grid comes from an error-controlled run
-// or a Setup with ScaleLocal.
+// Local returns the size of the local error for each step and component of the classical
+// path. The result is an N×d array in row-major order, with one row for each step. The
+// classical path was computed at the θ for which the grid was made. Local returns nil for
+// a grid without local errors. Only error-controlled runs and Setups with ScaleLocal
+// store local errors in a grid.
 func (g *Grid) Local() []float64 { return g.local }
 
 // Order returns the order of step i, as chosen in the error-controlled run that made the
-// grid: see Chooser. Refine divides a step into two halves, and Order returns the order
-// of the original step for both of them. Order returns 0 for an event, for a method of
-// fixed order, and for a grid that was not made by an error-controlled run.
+// grid: see Chooser. In a grid that Refine has returned, both halves of a step have the
+// order of the original step. Order returns 0 for an event, for a method of fixed order,
+// and for a grid that was not made by an error-controlled run.
 func (g *Grid) Order(i int) int {
 	if g.orders == nil {
 		return 0
@@ -335,9 +337,9 @@ func (g *Grid) Order(i int) int {
 func (g *Grid) Tolerance() *Tolerance { return g.tol }
 
 // Index returns the indices of the grid points at the given times, or of all grid points
-// if the argument `times` is nil. At the time of an event, the index is that of the point
-// before the event or, if SeenAfter is set, of the point after it. The error names the
-// first time that is not a grid point.
+// if the argument `times` is nil. At the time of an event, Index chooses the point after
+// the event if SeenAfter is set, and the point before the event otherwise. The error
+// names the first time that is not a grid point.
 func (g *Grid) Index(times []float64) ([]int, error) {
 	if times == nil {
 		all := make([]int, len(g.t))
@@ -413,9 +415,9 @@ func (g *Grid) Segment(i int) (from, to int) {
 func (g *Grid) Grows() bool { return len(g.seg) == 0 }
 
 // Place returns the position of grid point i. If no event time depends on θ, the position
-// is the time t[i]. If an event time depends on θ, the position is 0 at the beginning of
-// the segment and 1 at its end. Within a segment, step lengths that are computed from
-// these positions have exactly the same ratios for all θ.
+// of a grid point is its time. If an event time depends on θ, positions run from 0 at the
+// beginning of a segment to 1 at its end. Within a segment, step lengths that are
+// computed from these positions have exactly the same ratios for all θ.
 func (g *Grid) Place(i int) float64 {
 	if !g.moving {
 		return g.t[i]

@@ -53,10 +53,11 @@ func endless(err error) (e *trigger.EndlessError) {
 	return e
 }
 
-// If a solve of Problem.Hybrid fails with the error e, the original problem is solved.
-// The argument err is the error of the solve of the original problem. The function
-// because() combines the two errors. If err is nil, or says that a context has ended, the
-// result is err.
+// The function because() combines the errors e and err in one message. The error e means
+// that Problem.Hybrid has infinitely many events. The original problem is then solved
+// instead of Problem.Hybrid, and err is the error from the original problem. The function
+// because() returns err unchanged if err is nil or wraps context.Canceled or
+// context.DeadlineExceeded.
 func because(err error, e *trigger.EndlessError) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err

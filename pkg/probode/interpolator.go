@@ -8,14 +8,14 @@ import (
 )
 
 // Between grid points, a path is interpolated by a polynomial through neighbouring grid
-// points. With q+1 points, where q is the order of the method, the O(h^{q+1}) error of
-// the interpolation decreases faster than the O(h^q) error at the grid points. The error
-// constants of Runge–Kutta methods are so small, however, that the error of this
-// interpolation would dominate at practical step sizes. With one more point, the error of
-// the interpolation is small enough for all methods up to order 4. With this
-// interpolation, a path has the order of its method at every time. Steps need not end at
-// the observation times. Hermite interpolation needs fewer points, but needs f at each of
-// them. On a stiff problem, a small error of the state causes a large error of f.
+// points. Let q be the order of the method. With q+1 points, the O(h^{q+1}) error of the
+// interpolation decreases faster than the O(h^q) error at the grid points. Runge–Kutta
+// methods, however, have very small error constants. At practical step sizes, the error
+// of the interpolation would be larger than the error of these methods. With q+2 points,
+// the error of the interpolation is small enough for all methods up to order 4. The error
+// of the path is then O(h^q) at all times, so steps need not end at the observation
+// times. Hermite interpolation needs fewer points, but needs f at each of them. On a
+// stiff problem, a small error of the state causes a large error of f.
 
 // An Interpolator computes the states of paths at given times, which need not be grid
 // points. The value of an Interpolator at time t is the Lagrange polynomial
@@ -41,9 +41,9 @@ import (
 // Through, whose grid contains the observation times.
 //
 // An Interpolator is valid only for the grid of its Solver. If event times do not depend
-// on θ, an Interpolator never changes, and all clones of its Solver and any number of
-// goroutines can share it. If event times depend on θ, an Interpolator can be used only
-// for the path that its own Solver computed last.
+// on θ, an Interpolator never changes. Clones of a Solver can share an Interpolator that
+// never changes, even in different goroutines. If event times depend on θ, an
+// Interpolator can be used only for the path that its own Solver computed last.
 type Interpolator struct {
 	g       *Grid
 	d       int
@@ -54,9 +54,9 @@ type Interpolator struct {
 	slope   []float64   // of scatter, on a moving grid
 }
 
-// Interpolator returns an Interpolator on the grid of s for the given times, which may be
-// in any order; nil stands for all grid points. The error names the first time that is
-// not a finite number in [t₀, t₁].
+// Interpolator returns an Interpolator for the given times on the grid of s. The times
+// may be in any order. The value nil stands for the times of all grid points.
+// Interpolator returns an error if a time is NaN or outside [t₀, t₁].
 func (s *Solver) Interpolator(times []float64) (*Interpolator, error) {
 	g := s.g
 	if times == nil {
@@ -118,9 +118,9 @@ func (p *Interpolator) place(n int) {
 	p.first[n], p.weights[n] = first, w
 }
 
-// At interpolates the path z at all times of the Interpolator. The values are written to
-// dst in row-major order: dst[n*d+k] is component k at the time with index n. The method
-// At panics if the length of an argument is wrong.
+// At writes the interpolated states of the path z to dst in row-major order: dst[n*d+k]
+// is component k at the time with index n. The method At panics if the length of an
+// argument is wrong.
 func (p *Interpolator) At(dst, z []float64) {
 	if len(dst) != len(p.first)*p.d {
 		panic(fmt.Sprintf("probode: dst has length %d: want %d·%d, for all times and components", len(dst), len(p.first), p.d))
@@ -130,8 +130,8 @@ func (p *Interpolator) At(dst, z []float64) {
 	}
 }
 
-// Row writes the state of the path z at the time with index n to dst, which must have
-// length d.
+// Row writes to dst the state of the path z at the time with index n. The length of dst
+// must be d.
 func (p *Interpolator) Row(dst, z []float64, n int) {
 	if len(dst) != p.d || len(z) != len(p.g.t)*p.d {
 		panic(fmt.Sprintf("probode: dst and z have lengths %d and %d: want %d and %d", len(dst), len(z), p.d, len(p.g.t)*p.d))
@@ -153,8 +153,8 @@ func (p *Interpolator) Row(dst, z []float64, n int) {
 }
 
 // Last returns the index of the last grid point from which the state at the time with
-// index n is interpolated. Row can be called once the path has been computed up to the
-// grid point Last(n), which may lie a few steps after the requested time.
+// index n is interpolated. Row can be called as soon as the path has been computed up to
+// the grid point Last(n). This grid point may lie a few steps after the requested time.
 func (p *Interpolator) Last(n int) int { return p.first[n] + max(0, len(p.weights[n])-1) }
 
 // If event times depend on θ, the grid points move with θ. This movement changes the
@@ -166,7 +166,8 @@ func (p *Interpolator) Last(n int) int { return p.first[n] + max(0, len(p.weight
 // The function still() subtracts from ddst the part that is due to the motion of the grid
 // points. Before the call, ddst holds the derivatives of the states at moving points;
 // after the call, ddst holds the derivatives at fixed times. The argument `dt` holds the
-// derivatives of the times of all grid points.
+// derivatives of the grid times. All derivatives are directional derivatives with respect
+// to θ.
 func (p *Interpolator) still(ddst, z, dt []float64) {
 	rate := make([]float64, p.d)
 	for n := range p.first {
@@ -192,9 +193,10 @@ func (p *Interpolator) each(n int, do func(i int, w float64)) {
 }
 
 // The method scatter() applies the transposes of the linear maps that are defined by At()
-// and still(). The argument w is a gradient with respect to the states at all times. The
-// method adds the corresponding gradient with respect to the path z to dz. If dt is not
-// nil, the method also adds the gradient with respect to the grid times to dt.
+// and still(). The argument w is the gradient of a function with respect to the
+// interpolated states. The method adds to dz the gradient of this function with respect
+// to the path z. If dt is not nil, the method also adds to dt the gradient with respect
+// to the grid times.
 func (p *Interpolator) scatter(dz, dt, w, z []float64) {
 	if dt != nil && p.slope == nil {
 		p.slope = make([]float64, p.d)

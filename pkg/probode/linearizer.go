@@ -23,8 +23,8 @@ func NewLinearizer(p *Problem) *Linearizer {
 	return &Linearizer{p: p, diff: newDifferencer(p)}
 }
 
-// FJ writes f(t, x; θ) to f and ∂f/∂x to m, which must have the shape that NewJacobian
-// gives.
+// FJ writes f(t, x; θ) to f, and ∂f/∂x to m. The matrix m must have the shape of the
+// matrix that Problem.NewJacobian returns.
 func (e *Linearizer) FJ(f []float64, m *Matrix, t float64, x, theta []float64) {
 	if e.diff == nil {
 		clear(m.A)
@@ -40,8 +40,8 @@ func (e *Linearizer) FJ(f []float64, m *Matrix, t float64, x, theta []float64) {
 func (e *Linearizer) Exact() bool { return e.diff == nil }
 
 // A differencer computes Jacobians by finite differences of F without allocating memory.
-// If the Jacobian is banded, the differencer increments several components at once. No
-// two of the columns of these components have nonzero elements in the same row. With this
+// If the Jacobian is banded, the differencer increments several components of x at once.
+// Each component of F depends on at most one of the incremented components. With this
 // method, kl+ku+1 increments are enough for any d (Curtis, Powell & Reid 1974).
 type differencer struct {
 	p          *Problem
@@ -63,17 +63,17 @@ func newDifferencer(p *Problem) *differencer {
 }
 
 // The method jacobian() fills m with ∂f/∂x at (t, x, θ) by forward or central
-// differences. The increment balances the truncation error and the rounding error. It is
-// the absolute value of the component times ε^{1/2} for forward differences, and times
-// ε^{1/3} for central differences.
+// differences. The increment balances the truncation error and the rounding error. For
+// forward differences, the increment of x_j is |x_j| ε^{1/2}; for central differences,
+// the increment is |x_j| ε^{1/3}.
 func (q *differencer) jacobian(m *Matrix, t float64, x, theta []float64, central bool) {
 	const sqrtEps, cbrtEps = 1.4901161193847656e-08, 6.055454452393343e-06
 	eps := sqrtEps
 	if central {
 		eps = cbrtEps
 	}
-	// The increment of a component that is zero depends on the size of the other
-	// components.
+	// If a component is zero or very small, its increment depends on the largest
+	// component.
 	floor := cmp.Or(1e-3*vector.MaxAbs(x), 1)
 	floor = max(floor, 0x1p-900) // smaller increments have no accurate digits
 	for j := range x {

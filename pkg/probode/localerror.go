@@ -13,14 +13,14 @@ type localizer interface {
 
 // newLocalizer returns an estimator of the local errors of a stepper on the grid g. If
 // the stepper is an Estimator, newLocalizer returns the stepper itself. For other
-// steppers, newLocalizer returns a value of the type `doubling`. If such a stepper uses
-// values from earlier steps, newLocalizer returns an error.
+// steppers, newLocalizer returns a value of the type `doubling`. If a stepper that is not
+// an Estimator uses values from earlier steps, newLocalizer returns an error.
 func newLocalizer(p *Problem, m Method, g *Grid, step Stepper) (localizer, error) {
 	if e, ok := step.(Estimator); ok {
 		return e, nil
 	}
 	if remembers(step) {
-		return nil, fmt.Errorf("%v estimates no local error, and step doubling is impossible for a method that uses earlier steps: use a method with LocalError, or ScaleStep on a uniform grid", m)
+		return nil, fmt.Errorf("%v does not estimate local errors, and step doubling needs a one-step method: use a method with LocalError, or use ScaleStep on a uniform grid", m)
 	}
 	return newDoubling(p, m, g)
 }
@@ -31,15 +31,16 @@ func remembers(step Stepper) bool {
 	return ok && r.Memory() > 0
 }
 
-// Doubled is a one-step method whose local errors are estimated by step doubling, even if
-// the method has an estimate of its own. If `next` is the result of one step, and next₂
-// the result of two steps of half the length, the estimate is
+// Doubled is a one-step method whose local errors are estimated by step doubling. This
+// estimate replaces the error estimate of the field Method, if there is one. If `next` is
+// the result of one step, and next₂ the result of two steps of half the length, the
+// estimate is
 //
 //	(next − next₂) · 2^q / (2^q − 1),
 //
-// where q is the order of the method. Doubled computes the same paths as Method. A method
-// that needs the estimate only in some of its steps can obtain it from the Stepper that
-// Doubled returns.
+// where q is the order of the method. The field Method computes the path. To use this
+// estimate in some steps of another method, make a Stepper of Doubled and call the
+// LocalError method of this Stepper.
 type Doubled struct{ Method }
 
 func (m Doubled) String() string { return m.Method.String() + ", doubled" }
@@ -53,7 +54,7 @@ func (m Doubled) Stepper(p *Problem, g *Grid) (Stepper, error) {
 	return &doubled{step, errs}, err
 }
 
-// The type `doubled` is the Stepper of the method Doubled.
+// The type `doubled` is the Stepper of a Doubled method.
 type doubled struct {
 	Stepper
 	*doubling
@@ -68,7 +69,7 @@ type doubled struct {
 type doubling struct {
 	g    *Grid
 	half Stepper // makes the two steps of half the length
-	two  *Grid   // of these
+	two  *Grid   // the grid of these two steps
 	mid  []float64
 	gain float64 // 2^q/(2^q − 1)
 }
@@ -81,7 +82,7 @@ func newDoubling(p *Problem, m Method, g *Grid) (*doubling, error) {
 		return nil, err
 	}
 	if remembers(d.half) {
-		return nil, fmt.Errorf("%v uses earlier steps: step doubling needs a one-step method", m)
+		return nil, fmt.Errorf("%v uses values from earlier steps: want a one-step method for step doubling", m)
 	}
 	return d, nil
 }

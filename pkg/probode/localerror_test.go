@@ -153,7 +153,7 @@ func TestMethodsWithoutAbilities(t *testing.T) {
 	if _, err := calibrate.Run(ctx(), coupled(), m, calibrate.Settings{Mesh: Frozen{Tolerance: Tolerance{Relative: 1e-3}}, Paths: 40}); err != nil {
 		t.Error(err)
 	}
-	want := "estimates no local error, and step doubling is impossible"
+	want := "does not estimate local errors, and step doubling needs a one-step method"
 	_, err := Setup{Method: memorious{adams.Bashforth{Steps: 3}}, Mesh: Frozen{Tolerance: Tolerance{Relative: 1e-3}}}.Grid(ctx(), coupled(), nil, nil)
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("frozen grid: error %v, want %q", err, want)
@@ -190,7 +190,7 @@ func TestDoubled(t *testing.T) {
 	if maxDiff(tangents(a), tangents(b)) != 0 {
 		t.Error("the path or its derivative is not that of the method")
 	}
-	if _, err := NewSolver(p, Doubled{adams.Bashforth{Steps: 3}}, g, 0); err == nil || !strings.Contains(err.Error(), "AB3 uses earlier steps") {
+	if _, err := NewSolver(p, Doubled{adams.Bashforth{Steps: 3}}, g, 0); err == nil || !strings.Contains(err.Error(), "AB3 uses values from earlier steps") {
 		t.Errorf("a method with a past: %v", err)
 	}
 }

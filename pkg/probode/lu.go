@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// An LU holds the factors of P(cI − J) = LU, for solves with several right-hand sides.
-// An LU can be used only for matrices of the shape for which it was made.
+// An LU holds the factorization P(cI − J) = LU, which can be used for many right-hand
+// sides. An LU can be used only for matrices of the shape for which it was made.
 type LU struct {
 	d, low, up int // for a banded J, up includes the diagonals that row exchanges may fill
 	banded     bool

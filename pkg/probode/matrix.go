@@ -2,22 +2,21 @@ package probode
 
 import "fmt"
 
-// This file contains the linear algebra for implicit steps: a Jacobian J in dense or band
-// storage, and the LU factorisation of Γ = cI − J with partial pivoting, for real and for
-// complex c.
+// This file contains the type Matrix, which stores the Jacobian J in dense or band form.
+// Implicit steps need the LU factorisation of Γ = cI − J with partial pivoting. The
+// factorisation is in lu.go for real c, and in complexlu.go for complex c.
 //
 // gonum has no LU factorisation of banded matrices, and its dense LU factorisation
 // allocates memory and is slow for small matrices. Most models have only two or three
 // dimensions. In this implementation, only the functions NewDense, NewBanded, NewLU and
-// NewComplexLU allocate memory. Dense matrices with at most four rows are inverted
-// without loops. If a dense matrix is mostly zeros, its factorisation skips operations on
-// the zeros.
+// NewComplexLU allocate memory. For small dense matrices and real c, formulas usually
+// replace elimination: see small.go. If a dense matrix is mostly zeros, its factorisation
+// skips operations on the zeros.
 
 // A Matrix is a d×d matrix in row-major order. In a dense matrix, element (i, j) is
 // A[i*D+j]. A banded matrix stores only the elements with −Lower ≤ j−i ≤ Upper: element
-// (i, j) is A[i*Stride + j−i+Lower], with Stride = Lower+Upper+1. In the first Lower and
-// the last Upper rows of A, some elements lie outside the matrix; these elements are
-// never read.
+// (i, j) is A[i*Stride + j−i+Lower], with Stride = Lower+Upper+1. If the matrix is banded,
+// some elements in the first and last rows of A lie outside the matrix and are never read.
 type Matrix struct {
 	D            int // dimension
 	Lower, Upper int // number of sub- and superdiagonals; D−1 if dense
@@ -44,7 +43,8 @@ func NewBanded(d, lower, upper int) *Matrix {
 	return &Matrix{D: d, Lower: lower, Upper: upper, Banded: true, Stride: w, A: make([]float64, d*w)}
 }
 
-// NewJacobian returns a Jacobian of zeros, banded if p.Band is set.
+// NewJacobian returns a matrix of zeros for the Jacobian of p. The matrix is banded if
+// p.Band is set.
 func (p *Problem) NewJacobian() *Matrix {
 	if p.Band != nil {
 		return NewBanded(p.Dim(), p.Band.Lower, p.Band.Upper)
@@ -152,8 +152,8 @@ func (m *Matrix) addMulBanded(dst []float64, c float64, x []float64) {
 	m.addMulEnds(dst, c, x, max(from, to), d)
 }
 
-// addMulEnds does the same as addMulBanded, but for rows whose storage lies partly
-// outside the matrix.
+// addMulEnds computes the rows of addMulBanded whose storage lies partly outside the
+// matrix.
 func (m *Matrix) addMulEnds(dst []float64, c float64, x []float64, from, to int) {
 	for i := from; i < to; i++ {
 		lo, hi := m.Columns(i)

@@ -6,10 +6,11 @@ import (
 	"fmt"
 )
 
-// Uniform is the Mesh with steps of size h. The span need not be a multiple of h: the
-// time between two events is divided into the smallest number of equal steps whose length
-// is at most h. States at the observation times are interpolated; if there are few steps
-// between events, use Through instead. Grid.String gives the actual size of the steps.
+// Uniform is the Mesh with steps of size h. Events divide the span into segments. If the
+// length of a segment is not a multiple of h, the segment is divided into equal steps
+// shorter than h. On a problem without events, Grid.String gives the actual size of the
+// steps. The states at the observation times are interpolated. If events lie close
+// together, use Through, which needs no interpolation.
 type Uniform float64
 
 func (h Uniform) grid(_ context.Context, p *Problem, _ Method, theta, _ []float64) (*Grid, error) {
@@ -69,8 +70,8 @@ func (f Frozen) grid(ctx context.Context, p *Problem, m Method, theta, times []f
 }
 
 // The method run() performs the error-controlled run at theta, and returns its grid. If
-// the argument `local` is true, the grid also contains the local errors, by which noise
-// is scaled. Computing local errors can take as long as the run itself.
+// the argument `local` is true, the grid also contains the local errors, which scale the
+// noise. Computing local errors can take as long as the run itself.
 func (f Frozen) run(ctx context.Context, p *Problem, m Method, theta, times []float64, local bool) (*Grid, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -95,10 +96,9 @@ func (f Frozen) run(ctx context.Context, p *Problem, m Method, theta, times []fl
 		return fail(err)
 	}
 	if !(f.Max >= 0) || f.MaxSteps < 0 {
-		return fail(fmt.Errorf("the largest step is %g and the largest number of steps is %d: want numbers ≥ 0", f.Max, f.MaxSteps))
+		return fail(fmt.Errorf("the maximum step is %g and the maximum number of steps is %d: want numbers ≥ 0", f.Max, f.MaxSteps))
 	}
-	// Every grid contains the times of the events and the requested times. These times
-	// divide the run into parts.
+	// The times of events and the requested times divide the run into parts.
 	fixed, err := NewGrid(p, theta, times)
 	if err != nil {
 		return nil, err
@@ -123,8 +123,8 @@ func (f Frozen) run(ctx context.Context, p *Problem, m Method, theta, times []fl
 	return g, nil
 }
 
-// Bind returns a Path that solves p on the grid g. The method Bind makes it possible to
-// use a Grid as a Mesh.
+// Bind returns a Path that solves p on the grid g. A Grid can therefore be used as a
+// Mesh.
 func (g *Grid) Bind(ctx context.Context, s Setup, p *Problem, at, times []float64) (Path, error) {
 	return bindGrid(ctx, g, s, p, at, times)
 }
@@ -133,8 +133,7 @@ func (g *Grid) grid(context.Context, *Problem, Method, []float64, []float64) (*G
 	return g, nil
 }
 
-// StepSize returns the size h of the steps of a Uniform or Through mesh, and 0 for any
-// other mesh.
+// StepSize returns the step size of a Uniform or Through mesh, and 0 for any other mesh.
 func (s Setup) StepSize() float64 {
 	switch m := s.Mesh.(type) {
 	case Uniform:

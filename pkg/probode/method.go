@@ -63,8 +63,8 @@ type Stepper interface {
 }
 
 // A Rememberer is a Stepper that stores values from earlier steps, as the Stepper of a
-// multistep method does. A Stepper that is not a Rememberer is assumed to use no earlier
-// steps, and can therefore continue at any grid point.
+// multistep method does. A Stepper that uses only the current state can continue at any
+// grid point, and need not be a Rememberer.
 type Rememberer interface {
 	Stepper
 	// Memory returns the length of the slice that Save fills.
@@ -76,9 +76,9 @@ type Rememberer interface {
 	Restore(i int, src []float64)
 }
 
-// An Estimator is a Stepper that can estimate its local error. If a Stepper is not an
-// Estimator and uses no earlier steps, its error is estimated by step doubling. A Stepper
-// that uses earlier steps and is not an Estimator cannot be used under error control.
+// An Estimator is a Stepper that can estimate its local error. Under error control, a
+// Stepper that stores values from earlier steps must be an Estimator. The local error of
+// a one-step method can also be estimated by step doubling.
 type Estimator interface {
 	Stepper
 	// LocalError writes to dst an estimate of the error of each component in the last
@@ -89,8 +89,8 @@ type Estimator interface {
 
 // A Chooser is an Estimator that chooses the lengths of its own steps under error
 // control. If the method has several orders, the Chooser also chooses the order of each
-// step, as variable-order codes do. The orders are frozen together with the grid of the
-// run (see Grid.Order), so that Z is as smooth as for a method of fixed order. When a
+// step, as variable-order codes do. The grid of the run stores the order of each step:
+// see Grid.Order. Paths on this grid use the stored orders, so Z is smooth in θ. When a
 // Chooser is created, the grid of the run is still empty. If a Stepper is not a Chooser,
 // the controller chooses the lengths of its steps.
 type Chooser interface {
@@ -100,9 +100,9 @@ type Chooser interface {
 	// the tolerance. If `size` is at most 1, the step is accepted. If `size` is +Inf, the
 	// step failed. The function units() converts any estimate of the local errors to
 	// units of the tolerance. Choose recommends a length for the next step or, if step i
-	// is rejected, for the next attempt. The result is this length divided by the length
-	// of step i. After a failed step the result is ignored, and the step is repeated with
-	// an eighth of its length.
+	// is rejected, for the next attempt. The result is the recommended length divided by
+	// the length of step i. After a failed step the result is ignored, and the step is
+	// repeated with an eighth of its length.
 	Choose(i int, size float64, next []float64, units func(local []float64) float64) (factor float64)
 	// Chosen returns the order of the last step, or 0 if the method has only one order.
 	Chosen() int
@@ -112,11 +112,12 @@ type Chooser interface {
 // faster than one call for each step.
 type Runner interface {
 	Stepper
-	// Run computes the steps i of the path z with `from` ≤ i < `to`. The caller has
-	// written the state before the first step to z; Run writes the following rows of z.
-	// Row i of `xi` holds the n normal variates of step i. For the classical method, `xi`
-	// is nil. The argument `scale` is the same for all steps. The result is the index of
-	// the step that failed or, if none failed, one more than the index of the last step.
+	// Run computes the steps of the path z from step `from` to step `to` − 1. When Run is
+	// called, row `from` of z holds the state at the beginning of step `from`. Run writes
+	// the rows `from` + 1 to `to`. Row i of `xi` holds the n normal variates of step i.
+	// For the classical method, `xi` is nil. The argument `scale` is the same for all
+	// steps. The result is the index of the step that failed or, if none failed, one more
+	// than the index of the last step.
 	Run(z []float64, from, to int, theta, xi, scale []float64) (failed int, err error)
 	// Runs reports whether Run can be used for this problem and grid.
 	Runs() bool
@@ -127,8 +128,8 @@ type Runner interface {
 // Solver.Stepper uses it.
 type Recaller interface {
 	Stepper
-	// Recall sets the stored values to those that the Stepper would have just before step
-	// i of the path z. The argument `from` is the grid point at which the segment begins.
+	// Recall computes and stores the values from earlier steps that step i of the path z
+	// needs. The argument `from` is the grid point at which the segment begins.
 	Recall(from, i int, z, theta []float64)
 }
 
@@ -141,7 +142,7 @@ type Recaller interface {
 // scaled normal variates.
 type ImplicitStep struct {
 	// T is the time at the end of the step. If the step ends at an event, T is one ulp
-	// earlier, because F is not called at the time of an event.
+	// before the event, because F is not called at the time of an event.
 	T   float64
 	Inv float64
 	// Solved is true if Mean solves r(z) = 0. If Solved is false, Mean solves the

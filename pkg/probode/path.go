@@ -16,11 +16,11 @@ type Path interface {
 	// States computes the states at the times that were passed to Bind, and writes them
 	// to dst in row-major order: dst[n*d+k] is component k at the time with index n. The
 	// argument `xi`, of length NoiseLen, holds the standard normal variates ξ of the
-	// noise; nil stands for ξ = 0, the classical solution. If the solve fails, or if ctx
-	// is done before the solve is complete, States returns the error.
+	// noise; nil stands for ξ = 0, the classical solution. States returns an error if the
+	// solve fails, or if ctx is done before the solve is complete.
 	States(ctx context.Context, dst, theta, xi []float64) error
 
-	// NoiseLen returns the length of ξ, which is 0 if there is no noise.
+	// NoiseLen returns the length of ξ, or 0 if there is no noise.
 	NoiseLen() int
 
 	// Work returns the number of steps of the last solve, including rejected ones.
@@ -34,11 +34,11 @@ type Path interface {
 // Tangential is a Path that can compute derivatives of its states.
 type Tangential interface {
 	Path
-	// Tangents computes the same states as States, and also the derivatives of the states
-	// along M directions in θ for fixed ξ. The derivatives are written to ddst. Direction
-	// m is row m of the M×p matrix dtheta; its derivatives are
-	// ddst[m*len(dst):(m+1)*len(dst)]. The error is errors.ErrUnsupported if the states
-	// have no derivative.
+	// Tangents computes the same states as States, and also the derivatives of these
+	// states along M directions in θ. The noise ξ is held fixed. The derivatives are
+	// written to ddst. Row m of the M×p matrix dtheta is direction m, and
+	// ddst[m*len(dst):(m+1)*len(dst)] holds the derivatives along this direction. The
+	// error is errors.ErrUnsupported if the states have no derivative.
 	Tangents(ctx context.Context, dst, ddst, theta, dtheta, xi []float64) error
 }
 
@@ -51,8 +51,8 @@ type Holdable interface {
 	Hold(ctx context.Context, theta []float64) (Path, error)
 }
 
-// Gridded is a Path on a grid. The method Solver gives access to the Solver of the Path,
-// for example to compute the path in pieces in a particle filter.
+// Gridded is a Path on a grid. The method Solver gives access to the Solver of the Path.
+// A particle filter, for example, uses this Solver to compute the path in pieces.
 type Gridded interface {
 	Path
 	// Solver returns the Solver that computes the Path. If the grid of the Path moves
@@ -125,7 +125,7 @@ func (g *gridPath) Tangents(ctx context.Context, dst, ddst, theta, dtheta, xi []
 	if m == 0 {
 		return g.States(ctx, dst, theta, xi)
 	}
-	// Memory is saved by computing the derivatives in only a few directions at a time.
+	// To save memory, compute the derivatives in only a few directions at a time.
 	const most = 1 << 24
 	each := max(1, min(m, most/len(g.z)))
 	one, dt := make([]float64, len(g.z)), make([]float64, len(g.solver.g.t))

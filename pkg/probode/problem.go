@@ -23,17 +23,17 @@ type Problem struct {
 	// Name appears in messages and figures.
 	Name string
 
-	// F writes f(t, x; θ) to dst. Both dst and x have the length d of X0; F must neither
-	// change nor keep x and theta. If f jumps at a known time, declare an event in
-	// Events. If f jumps when a state crosses a threshold, set Hybrid. Without Hybrid,
-	// derivatives of a path do not take into account that the time of the jump depends on
-	// θ.
+	// F writes f(t, x; θ) to dst. The slices dst and x have length d, the length of X0. F
+	// must not modify x or theta, or keep a reference to them. If f jumps at a known
+	// time, declare an event in Events. If f jumps when a state crosses a threshold, set
+	// Hybrid. Without Hybrid, derivatives of a path do not take into account that the
+	// time of the jump depends on θ.
 	F func(dst []float64, t float64, x, theta []float64)
 
-	// FJ, if not nil, computes f(t, x; θ) and its Jacobian ∂f/∂x in one pass, and writes
-	// them to `f` and `jac`. f and its Jacobian often have most of their terms in common,
-	// and an implicit step needs both. Set FJ if speed is important. On entry jac is
-	// zero. If Band is nil, jac is a d×d matrix in row-major order:
+	// FJ, if not nil, writes f(t, x; θ) to `f`, and the Jacobian ∂f/∂x to `jac`. An
+	// implicit step needs both results, which often have most of their terms in common.
+	// Set FJ if speed is important. On entry jac is zero. If Band is nil, jac is a d×d
+	// matrix in row-major order:
 	//
 	//	jac[i*d+j] = ∂fᵢ/∂xⱼ.
 	//
@@ -77,17 +77,17 @@ type Problem struct {
 	// Span holds t₀ < t₁.
 	Span [2]float64
 
-	// Events lists, in any order, the moments at which the state jumps or f changes its
-	// form. F is never called with the time of an event: if a step begins or ends at an
-	// event, F is called one ulp inside the step.
+	// Events holds the events of the problem, in any order. At an event, the state jumps
+	// or the formula for f changes. F is never evaluated exactly at the time of an event.
+	// If a step begins or ends at an event, F is evaluated one ulp inside the step.
 	Events []Event
 
-	// Hybrid, if not nil, is another form of this problem, for a function f that jumps
-	// when a component of the state crosses a threshold. The state of Hybrid is the state
-	// of this problem, followed by additional components that select the branch of f. The
-	// additional components change only at events with a Trigger, so f is smooth between
-	// events. Adaptive and reference.Accurate solve Hybrid in place of this problem. The
-	// Span and the Theta of Hybrid are ignored.
+	// Hybrid, if not nil, is an equivalent problem in which f jumps only at events. Set
+	// Hybrid if f jumps when a component of the state crosses a threshold. The state of
+	// Hybrid is the state of this problem, followed by additional components that select
+	// the branch of f. The additional components change only at events with a Trigger, so
+	// f is smooth between events. Adaptive and reference.Accurate solve Hybrid in place
+	// of this problem. The fields Span and Theta of Hybrid are ignored.
 	Hybrid *Problem
 
 	// Theta is the nominal parameter vector, which is used if the caller gives none.
@@ -98,21 +98,21 @@ type Problem struct {
 	// step costs O(d kl (kl+ku)) instead of O(d³).
 	Band *Bandwidth
 
-	// Autonomous states that f does not depend on t. If Autonomous is true, an implicit
+	// Autonomous is true if f does not depend on t. If Autonomous is true, an implicit
 	// multistep method needs one fewer evaluation of f per step.
 	Autonomous bool
 
-	// Noiseless lists the components of the state, counted from 0, for which f is always
-	// 0. Noiseless components change only at Events. Every method computes Noiseless
-	// components exactly, so they have no noise.
+	// Noiseless lists the indices of the state components whose derivative is always 0.
+	// Noiseless components change only at Events. Every method computes Noiseless
+	// components exactly, and adds no noise to them.
 	Noiseless []int
 
-	// States and Params name the components of x and θ; nil stands for x1, x2, … and
-	// theta1, theta2, …. The unit of a state, if it has one, is written in brackets after
-	// the name of the state.
+	// States and Params name the components of x and θ. If States is nil, the names are
+	// x1, x2, …. If Params is nil, the names are theta1, theta2, …. The unit of a state,
+	// if it has one, is written in brackets after the name of the state.
 	States, Params []string
 
-	// TimeUnit is the unit of t for the axes of figures; it may be empty.
+	// TimeUnit is the unit of t in the axis labels of figures; it may be empty.
 	TimeUnit string
 
 	window *window // of a problem as steppers see it: see segmented
@@ -126,7 +126,7 @@ type Bandwidth struct {
 // Dim returns d, the dimension of the state.
 func (p *Problem) Dim() int { return len(p.X0) }
 
-// StateName returns the name of component k of the state, counted from 0.
+// StateName returns the name of the state component x[k].
 func (p *Problem) StateName(k int) string {
 	if k < len(p.States) {
 		return p.States[k]
@@ -134,7 +134,7 @@ func (p *Problem) StateName(k int) string {
 	return fmt.Sprintf("x%d", k+1)
 }
 
-// ParamName returns the name of component k of θ, counted from 0.
+// ParamName returns the name of the parameter theta[k].
 func (p *Problem) ParamName(k int) string {
 	if k < len(p.Params) {
 		return p.Params[k]
@@ -158,12 +158,13 @@ func (p *Problem) Initial(dst, theta []float64) {
 //
 //	θ′ = (θ, x₀ₖ, …).
 //
-// UnknownStart makes it possible to infer initial values from data. The nominal values of
-// the additional parameters are the initial values of p. The name of an additional
-// parameter is the name of the state followed by 0: hare0 for hare, x1_0 for x1. If the
-// name of the state contains a unit, the unit is omitted. The functions of p do not
-// receive the additional parameters. UnknownStart panics if a component does not exist,
-// or if p already has a parameter with the name of an additional parameter.
+// UnknownStart makes it possible to infer initial values from data. The nominal value of
+// an additional parameter is the initial value that follows from the nominal θ. The name
+// of the initial value of hare is hare0, and the name of the initial value of x1 is x1_0.
+// The name of an additional parameter does not include the unit of the component. The
+// functions of p do not receive the additional parameters. UnknownStart panics if a
+// component does not exist, or if p already has a parameter with the name of an
+// additional parameter.
 func (p *Problem) UnknownStart(components ...int) *Problem {
 	if len(components) == 0 {
 		components = make([]int, p.Dim())
@@ -186,7 +187,7 @@ func (p *Problem) UnknownStart(components ...int) *Problem {
 		}
 		name := startName(p.StateName(k))
 		if slices.Contains(names, name) {
-			panic(fmt.Sprintf("probode: UnknownStart: the start of component %d cannot become a parameter, because %s already has a parameter %s", k, p.Name, name))
+			panic(fmt.Sprintf("probode: UnknownStart: the initial value of component %d cannot become a parameter, because %s already has a parameter %s", k, p.Name, name))
 		}
 		names, values = append(names, name), append(values, start[k])
 	}
@@ -328,7 +329,7 @@ func (p *Problem) Validate() error {
 		return fmt.Errorf("%s: Band is (%d, %d): want both numbers in [0, %d)", name, p.Band.Lower, p.Band.Upper, d)
 	}
 	if h := p.Hybrid; h != nil && h.Dim() < d {
-		return fmt.Errorf("%s: Hybrid has %d states: want at least %d, because the states of this problem come first", name, h.Dim(), d)
+		return fmt.Errorf("%s: the dimension of Hybrid is %d: want at least %d, the dimension of this problem", name, h.Dim(), d)
 	}
 	for _, k := range p.Noiseless {
 		if k < 0 || k >= d {

@@ -19,7 +19,7 @@ type Adjoint struct {
 
 	// Time is the derivative of the function with respect to t[i], and Length is the
 	// derivative with respect to the length of the step. Time and Length are used only if
-	// Moves is set.
+	// Moves is true.
 	Time, Length float64
 
 	// Moves is true if event times, and therefore the grid, depend on θ.
@@ -32,8 +32,8 @@ type Adjoint struct {
 }
 
 // NewAdjoint returns an Adjoint for steps of the problem p. The slices of the new Adjoint
-// are nil. If a method takes steps of an auxiliary problem, NewAdjoint must be called
-// with the auxiliary problem.
+// are nil. If a method solves an auxiliary problem, pass the auxiliary problem to
+// NewAdjoint.
 func NewAdjoint(p *Problem) *Adjoint { return &Adjoint{field: newFieldAdjoint(p)} }
 
 // Noise updates the gradients Xi and Scale for a step that adds the noise `scale` × ξ to
@@ -46,12 +46,13 @@ func (a *Adjoint) Noise(xi, scale []float64) {
 }
 
 // Field differentiates the scalar λᵀf(t, x; θ), where t = t[i] + c h. The gradient with
-// respect to x is added to dx, unless dx is nil; the other derivatives are added to
-// Theta, Time and Length.
+// respect to x is added to dx, unless dx is nil. The other derivatives of λᵀf are added
+// to Theta, Time and Length.
 //
-// Field uses Problem.Pullback or, if that is nil or returns NaN, FJ and FTheta. If there
-// is no FTheta, the gradient with respect to θ requires 2p evaluations of F. If there is
-// no FJ, the gradient with respect to x requires 2d evaluations of F.
+// Field calls Problem.Pullback. If Pullback is nil or returns NaN, Field uses FJ and
+// FTheta instead. If FTheta is nil, the gradient with respect to p parameters requires 2p
+// evaluations of F. If FJ is nil, the gradient with respect to x requires 2d evaluations
+// of F, or fewer if the Jacobian is banded.
 func (a *Adjoint) Field(dx, lambda []float64, t, c float64, x, theta []float64) {
 	e := a.field
 	if f := e.p.Pullback; f != nil {
@@ -81,8 +82,8 @@ func (a *Adjoint) Field(dx, lambda []float64, t, c float64, x, theta []float64) 
 // SecondField is like Field, but computes the gradients of the scalar λᵀf + μᵀJu. The
 // vectors λ, μ and u are constant, and f and J are evaluated at (t, x; θ). SecondField
 // computes the derivative along u by a central difference, and takes twice as long as
-// Field. The relative error is about 10⁻¹⁰, or 10⁻⁸ if FJ or FTheta is missing and there
-// is no Problem.Pullback.
+// Field. The relative error is about 10⁻¹⁰ if the problem has a Pullback, or has both FJ
+// and FTheta. Otherwise, the relative error is about 10⁻⁸.
 func (a *Adjoint) SecondField(dx, lambda, mu, u []float64, t, c float64, x, theta []float64) {
 	const rootEps = 1.220703125e-4 // ε^{1/4}
 	e := a.field
@@ -117,9 +118,8 @@ func (a *Adjoint) SecondField(dx, lambda, mu, u []float64, t, c float64, x, thet
 	e.increment, a.Moves = cbrtEps, moves
 }
 
-// secondSlope returns the derivative of μᵀJ(t, x; θ)u with respect to t. If the problem
-// has no function FJ, J is approximated by differences, and the argument `eps` is the
-// increment in the direction u.
+// secondSlope returns the derivative of μᵀJ(t, x; θ)u with respect to t. If FJ is nil,
+// secondSlope approximates Ju by a central difference with the increment `eps`.
 func (e *fieldAdjoint) secondSlope(mu, u []float64, eps, t float64, x, theta []float64) (sum float64) {
 	e.p.timeDifference(e.increment, t, func(c, t float64) {
 		if e.p.FJ != nil {
@@ -165,7 +165,8 @@ func newFieldAdjoint(p *Problem) *fieldAdjoint {
 	return e
 }
 
-// The method matrices() allocates the memory that is needed if there is no Pullback.
+// The method matrices() allocates the memory for gradients that are computed without
+// Pullback.
 func (e *fieldAdjoint) matrices() {
 	p := e.p
 	if e.jac != nil {
@@ -223,11 +224,11 @@ func (e *fieldAdjoint) parameters(dtheta, lambda []float64, t float64, x, theta 
 	}
 }
 
-// The method at() returns λᵀf for the parameters theta1, and the time at which f was
-// evaluated. If an end of the segment depends on θ, f is evaluated at a shifted time.
-// This time has the same relative position in the shifted segment as t has in the
-// original segment. The time t and the shifted time are on the same side of every event,
-// so a condition on t in F has the same value at both times.
+// The method at() evaluates λᵀf for the parameters theta1. The second result is the time
+// at which f was evaluated. If an end of the segment depends on θ, f is evaluated at a
+// shifted time. The shift preserves the relative position of the time in the segment. The
+// time t and the shifted time are on the same side of every event, so F takes the same
+// branch at both times.
 func (e *fieldAdjoint) at(lambda []float64, t float64, x []float64) (v, at float64) {
 	w := e.p.window
 	if w == nil {

@@ -157,8 +157,8 @@ func (r *rungeKutta) Step(dst []float64, i int, x, theta, xi, scale []float64) e
 	return nil
 }
 
-// The type `embedded` is a Runge–Kutta method whose tableau also has weights from which
-// the local error is estimated.
+// The type `embedded` is a Runge–Kutta method that estimates its local errors. The
+// weights of the estimate are in Tableau.Embedded.
 type embedded struct {
 	*rungeKutta
 	last []float64 // f at the end of the step
@@ -275,7 +275,7 @@ func (r *rungeKutta) Reverse(a *Adjoint, i int, x, _, theta, xi, scale []float64
 	return nil
 }
 
-// A term is one of the slopes of a Runge–Kutta step, times a coefficient.
+// A term is the product of a coefficient and a slope of a Runge–Kutta step.
 type term struct {
 	slope int
 	c     float64 // times h
@@ -294,7 +294,7 @@ func terms(a []float64, h float64) (list []term) {
 // Runs reports whether Run can be used: the grid must be uniform.
 func (r *rungeKutta) Runs() bool { return r.g.h > 0 }
 
-// Run takes several steps of one segment.
+// Run takes several steps that lie within one segment.
 func (r *rungeKutta) Run(z []float64, from, to int, theta, xi, scale []float64) (int, error) {
 	d, f, h := len(r.stage), r.p.F, r.g.h
 	if r.terms == nil {

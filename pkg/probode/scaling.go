@@ -9,22 +9,21 @@ import (
 type Scaling int
 
 const (
-	// ScaleDefault means ScaleLocal on grids for which the local errors are stored. A
-	// grid stores local errors if it comes from an error-controlled solve or from a Setup
-	// with ScaleLocal. On grids without stored local errors, ScaleDefault means
-	// ScaleStep.
+	// ScaleDefault means ScaleLocal on a grid that stores local errors. A grid stores
+	// local errors if it comes from an error-controlled solve or from a Setup with
+	// ScaleLocal. On grids without stored local errors, ScaleDefault means ScaleStep.
 	ScaleDefault Scaling = iota
 	// ScaleStep uses the method's own noise, with the scale √α h^p, as in [T18].
 	ScaleStep
 	// ScaleLocal adds √α l √N ξ to each component of the state after each of the N steps.
 	// Here l is the size of the local error of this component in this step. The local
-	// errors are those of the classical path, at the θ for which the Solver was created.
-	// The standard deviation of the noise is the same multiple of the local error in
-	// each step. With α = 1, the total noise of all steps has a standard deviation of at
-	// least Σ l, where the sum is over the steps. ScaleLocal works for any method, and α
-	// has no unit. The spread of paths with ScaleLocal agrees better with the actual
-	// errors than the spread of paths with ScaleStep: see docs/calibration.md.
-	// ScaleLocal costs three classical solves before the first path.
+	// errors are those of the classical path at a fixed θ. In every step, the standard
+	// deviation of the noise is the same multiple of the local error. For α = 1, the sum
+	// of the noise over all steps has a standard deviation of at least Σ l. ScaleLocal
+	// works for any method, and α has no unit. The spread of paths with ScaleLocal agrees
+	// better with the actual errors than the spread of paths with ScaleStep: see
+	// docs/calibration.md. If the grid stores no local errors, ScaleLocal costs up to
+	// four classical solves before the first path.
 	ScaleLocal
 )
 

@@ -8,10 +8,10 @@ import (
 
 // The method segmented() returns a copy of p whose functions are never called with the
 // time of an event. The argument `now` is a pointer to the segment of the current step.
-// An event time at which a step begins or ends is replaced by the nearest floating-point
-// number inside the segment. A condition in F such as t < 5 is thus evaluated on the
-// correct side of the event. With this copy, the methods need no special code for an F
-// that branches on t.
+// If a step begins or ends at an event, the copy replaces the event time by the nearest
+// floating-point number inside the segment. A condition in F such as t < 5 is thus
+// evaluated on the correct side of the event. Therefore the methods need no special code
+// for an F that branches on t.
 func (p *Problem) segmented(now *segment) *Problem {
 	q := *p
 	q.window = &window{now, len(p.Theta)}

@@ -30,9 +30,8 @@ type Setup struct {
 // Equal reports whether s and t solve every problem in the same way.
 func (s Setup) Equal(t Setup) bool { return reflect.DeepEqual(s, t) }
 
-// Or returns a copy of s in which a missing Method or Mesh is replaced by that of t. If
-// the mesh needs no Method, the Method of t is not copied. Alpha and Scaling are always
-// those of s.
+// Or returns a copy of s that takes a missing Method or Mesh from t. If the mesh needs no
+// Method, the Method of t is not copied. The copy keeps the Alpha and the Scaling of s.
 func (s Setup) Or(t Setup) Setup {
 	if s.Mesh == nil {
 		s.Mesh = t.Mesh
@@ -44,19 +43,20 @@ func (s Setup) Or(t Setup) Setup {
 }
 
 // NeedsMethod reports whether the mesh uses the Method. A mesh that ignores Setup.Method,
-// such as reference.Accurate, must have a function NeedsMethod() that returns false.
+// such as reference.Accurate, must have a method NeedsMethod() that returns false.
 func (s Setup) NeedsMethod() bool {
 	m, ok := s.Mesh.(interface{ NeedsMethod() bool })
 	return !ok || m.NeedsMethod()
 }
 
-// A gridder is a Mesh whose grid can be computed by the method grid().
+// A gridder is a Mesh whose method grid() computes the grid.
 type gridder interface {
 	Mesh
 	grid(ctx context.Context, p *Problem, m Method, theta, times []float64) (*Grid, error)
 }
 
-// Bind prepares to solve p with the Setup s at the given times: see Mesh.
+// Bind returns a Path that solves p with the Setup s. The arguments are those of
+// Mesh.Bind.
 func (s Setup) Bind(ctx context.Context, p *Problem, at, times []float64) (Path, error) {
 	if s.Mesh == nil {
 		return nil, fmt.Errorf("%s: the mesh is nil: want a mesh such as Uniform(0.1)", p.Title())
@@ -120,9 +120,9 @@ func bindGrid(ctx context.Context, m gridder, s Setup, p *Problem, at, times []f
 }
 
 // The function measured() returns a grid that also contains the local errors of the
-// classical path at θ. If g already contains local errors, the function returns g.
-// Otherwise the function solves the equations to compute local errors. The function
-// returns an error if the solve fails.
+// classical path at θ. If g already contains local errors, the function returns g. If g
+// contains no local errors, the function solves p to estimate them. The function returns
+// an error if the solve fails.
 func measured(ctx context.Context, p *Problem, m Method, g *Grid, theta []float64) (*Grid, error) {
 	if g.local != nil {
 		return g, nil

@@ -2,10 +2,11 @@ package probode
 
 import "math"
 
-// In up to four dimensions the cost of an elimination is mainly the latency of its
-// successive divisions. A formula for the inverse needs only one or two divisions. The
-// formula is as accurate as elimination unless the terms of a determinant nearly cancel.
-// If the terms nearly cancel, elimination with pivoting is used instead of the formula.
+// For matrices of dimension up to four, divisions take most of the time of an
+// elimination. Each division must wait for the previous one. A formula for the inverse
+// needs only one or two divisions. The formula is as accurate as elimination unless the
+// terms of a determinant nearly cancel. In three and four dimensions, elimination with
+// pivoting replaces the formula if the terms nearly cancel.
 
 // The constant `cancels` is the smallest allowed ratio of a determinant to the sum of the
 // magnitudes of its terms. With this limit, at most seven of the 53 bits of the
@@ -56,8 +57,9 @@ func Inverse3(c, j00, j01, j02, j10, j11, j12, j20, j21, j22 float64) (b00, b01,
 //	cI − J = (P Q; R S),   W = RP⁻¹,   T = S − WQ
 //
 // blocks4 sets f to P⁻¹, Q, W and T⁻¹. If the result might be inaccurate, blocks4 returns
-// false. This happens if the terms of det P, of an element of T or of det T nearly
-// cancel, or if an element of W exceeds 4.
+// false. The result might be inaccurate if an element of W exceeds 4 in absolute value,
+// or if the terms of det P or det T nearly cancel. In det T, each element of T = S − WQ
+// counts as three terms.
 func blocks4(f *[16]float64, c float64, j *[16]float64) bool {
 	p0, p1, p2, p3 := c-j[0], -j[1], -j[4], c-j[5]
 	q0, q1, q2, q3 := -j[2], -j[3], -j[6], -j[7]

@@ -21,8 +21,8 @@ import (
 //
 // There are n normal variates for each step. For ξ = 0 the path is that of the classical
 // method. Most other code in this module is based on the function Z(θ, ξ). A Solver has
-// its own workspace, so a solve allocates no memory, and each goroutine needs its own
-// Solver (see Clone).
+// its own workspace, so a solve allocates no memory. Each goroutine needs its own Solver
+// (see Clone).
 type Solver struct {
 	p, inside *Problem // as given, and as steppers get it: see Problem.segmented
 	m         Method
@@ -53,7 +53,7 @@ type Solver struct {
 // NewSolver returns a Solver for p with the method m on the grid g. The argument `alpha`
 // ≥ 0 is the noise scale; the variance of the noise is proportional to alpha. NewSolver
 // compares FJ and Band with F at the start, and returns an error if FJ or Band is wrong.
-// The Solver repeats the comparison at a few points of its first path.
+// The Solver compares FJ and Band with F again at a few points of its first path.
 func NewSolver(p *Problem, m Method, g *Grid, alpha float64) (*Solver, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -142,8 +142,8 @@ func (s *Solver) NoiseLen() int { return s.Steps() * s.normals() }
 // Normals returns n, the number of normal variates per step.
 func (s *Solver) Normals() int { return s.normals() }
 
-// Startup returns the number of noise-free steps, including events, at the beginning of a
-// path. The first grid point with noise has the index Startup() + 1.
+// Startup returns the number of steps without noise at the beginning of a path. Each
+// event counts as a step. The first grid point with noise has the index Startup() + 1.
 func (s *Solver) Startup() int {
 	n := 0
 	if s.scaling != ScaleLocal {
@@ -166,8 +166,8 @@ func (s *Solver) MemoryLen() int {
 
 // Bind binds s to ctx. Once ctx is done, any computation by s stops soon and returns the
 // error of ctx. Solvers that are cloned from s after Bind also obey ctx. The function
-// release() restores the earlier context; if Bind is called several times, the release
-// functions must be called in reverse order.
+// release() undoes the binding. If Bind is called several times, the release functions
+// must be called in reverse order.
 func (s *Solver) Bind(ctx context.Context) (release func()) {
 	before, cause := s.stop, s.cause
 	stop, end := progress.NewStop(ctx)
@@ -182,8 +182,8 @@ func (s *Solver) Bind(ctx context.Context) (release func()) {
 
 // Solve computes Z(θ, ξ), and writes it to z in row-major order: z[i*d+k] is component k
 // at time tᵢ. Row i of xi holds the n normal variates of the step from tᵢ to t_{i+1}.
-// Rows that belong to steps without noise, such as events and the first steps of a
-// multistep method, are not used. If xi is nil, ξ is 0.
+// Solve ignores the rows of steps without noise, such as events and the first steps of a
+// multistep method. If xi is nil, ξ is 0.
 //
 // The error is a *SolveError if θ or f is not finite, if the path diverges, if a step
 // fails, or if a function of the problem panics. If there is an error, z holds the path
@@ -194,8 +194,8 @@ func (s *Solver) Solve(z, theta, xi []float64) error {
 
 // SolveFrom computes the steps i of a path with from ≤ i < to, where 0 ≤ from ≤ to ≤ N.
 // On entry z holds the row of t_from, and SolveFrom writes the rows after it, up to the
-// row of t_to. Row i of xi belongs to step i, and z, theta and xi have the same lengths
-// as for Solve. If `from` is 0, the row of t₀ is written, too.
+// row of t_to. If `from` is 0, SolveFrom also writes the row of t₀. Row i of xi belongs
+// to step i. The slices z, theta and xi must have the lengths that Solve requires.
 //
 // The argument `memory`, of length MemoryLen, holds the values that the method stores
 // about earlier steps. On entry `memory` must describe the steps before t_from, unless
@@ -360,9 +360,9 @@ func (s *Solver) run(z, memory, theta, xi []float64, from, to int) (err error) {
 	return nil
 }
 
-// The method advance() takes one step or, if the Stepper is a Runner, several steps. All
-// these steps have indices below the argument `end`. The result is the index of the next
-// step, or of the step that failed.
+// The method advance() takes one step or, if the Stepper is a Runner, several steps. The
+// method takes only steps with an index below the argument `end`. The result is the index
+// of the next step, or of the step that failed.
 func (s *Solver) advance(z []float64, i, end, n int, theta, xi []float64) (int, error) {
 	if r, ok := s.step.(Runner); ok && (s.fixed || xi == nil) && r.Runs() {
 		const most = 32 // steps between two checks of the context
@@ -441,7 +441,7 @@ func (s *Solver) checkPath(z, theta []float64) error {
 }
 
 // Fail returns the *SolveError for a failure of step i, which began at the state x. If
-// the path diverged or a matrix was singular, Fail examines whether the reason is a wrong
+// the path diverged or a matrix was singular, Fail checks whether the cause is a wrong
 // value of f or of its Jacobian. Failures are frequent in samplers, so Fail allocates
 // nothing but the error.
 func (s *Solver) Fail(i int, theta, x []float64, err error) error {

@@ -5,13 +5,13 @@ import (
 	"math/bits"
 )
 
-// Large Jacobians consist mostly of zeros even if they are not banded. In the Lorenz 96
+// Many large Jacobians consist mostly of zeros without being banded. In the Lorenz 96
 // model, for example, only four of the forty elements of a row are nonzero. For sparse
 // Jacobians, Gaussian elimination spends most of its time searching for nonzero elements.
-// To avoid this search, a pattern has one bit for each element, which is set if the
-// element may be nonzero. The bits of row i of the factors are in rows[i*words:], and the
-// bits of column k are in cols[k*words:]. The results are the same as with
-// factorizeDense.
+// A pattern makes the search for nonzero elements unnecessary: it contains one bit for
+// each element, and the bit is set if the element may be nonzero. The bits of row i of
+// the factors are in rows[i*words:], and the bits of column k are in cols[k*words:]. The
+// results are the same as with factorizeDense.
 
 // A pattern says which elements of a matrix may be nonzero.
 type pattern struct {
@@ -25,12 +25,12 @@ func newPattern(d int) pattern {
 }
 
 // The method read() copies cI − J to f.a and sets the pattern. The method returns the
-// number of elements that may be nonzero, or −1 if there are so many that the pattern
-// does not help.
+// number of nonzero elements of J, or −1 if there are so many that the pattern does not
+// help.
 func (f *LU) read(c float64, j *Matrix) int {
 	d, a, p := f.d, f.a, &f.pattern
 	n, limit := 0, d*d/4
-	if d <= 32 && crowded(j.A[:d*d], limit) { // in large matrices the first rows suffice to see that
+	if d <= 32 && crowded(j.A[:d*d], limit) { // in a larger matrix, the loop below finds this after a few rows
 		return -1
 	}
 	clear(a)
@@ -178,8 +178,8 @@ func (f *LU) exchange(k, p int) {
 	sp = sp[:len(sk)]
 	for m, set := range sk {
 		sk[m], sp[m] = sp[m], set
-		// In the field `cols`, the bits of row k are not used again, so only those of row p
-		// are updated.
+		// The field `cols` is updated only for row p, because factorizeSparse does not
+		// read the bits of row k again.
 		for differ := set ^ sk[m]; differ != 0; differ &= differ - 1 {
 			q := m<<6 + bits.TrailingZeros64(differ)
 			f.cols[q*w+p>>6] ^= 1 << (p & 63)
@@ -187,8 +187,7 @@ func (f *LU) exchange(k, p int) {
 	}
 }
 
-// solveSparse solves the system with the factors that factorizeSparse has stored, row by
-// row.
+// solveSparse solves the system row by row, with the factors from factorizeSparse.
 func (f *LU) solveSparse(b []float64) {
 	d, a, w := f.d, f.a, f.words
 	b = b[:d]

@@ -11,8 +11,8 @@ import (
 
 // The code in this file computes the derivative of a path. For fixed ξ and a fixed grid,
 // the path Z(θ, ξ) is a smooth function of θ. The gradient of a function of the path,
-// such as a likelihood, follows from the derivative of the path. This derivative is
-// computed along with the path, step by step.
+// such as a likelihood, follows from the derivative of the path. The derivative of the
+// path is computed along with the path, step by step.
 
 // A Differentiable is a Stepper that computes the derivative of its steps. If a Stepper
 // is not Differentiable, derivatives are computed by central differences of whole paths.
@@ -33,11 +33,11 @@ type Tangents struct {
 	Theta []float64 // derivative of θ, M×p row-major
 	X     []float64 // derivative of the state at the beginning of the step, M×d
 
-	// Time and Length are the derivatives of t[i] and of the length of the step, with M
-	// elements each. Time and Length are nil if event times do not depend on θ.
+	// Time holds the M derivatives of t[i], and Length holds the M derivatives of the
+	// length of the step. Time and Length are nil if event times do not depend on θ.
 	Time, Length []float64
-	// Scale is the derivative of the scale of each normal variate, an M×n matrix; it is
-	// nil if the scale is constant.
+	// Scale is an M×n matrix of the derivatives of the scales of the n normal variates.
+	// Scale is nil if the scales are constant.
 	Scale []float64
 }
 
@@ -73,14 +73,13 @@ func (t *Tangents) AddNoise(dst []float64, m int, xi []float64) {
 //
 // With Problem.FJ and Problem.FTheta the derivative is exact up to rounding. If FJ or
 // FTheta is missing, finite differences of F are used instead, and the relative error is
-// about 10⁻⁷. Each direction costs about as much as one more solve. If FJ or FTheta is
-// missing, each direction requires up to one additional evaluation of F for each
-// evaluation in a step. If Z itself depends on the Jacobian, as the noise of
-// adams.Moulton does, each direction also takes two evaluations of FJ, and costs about as
-// much as three solves. Solve is especially fast for d = 2. Counted in solves, the cost
-// of a direction is therefore about four times as high for d = 2 as in other dimensions.
-// If the method is not Differentiable, the derivative in each direction is a central
-// difference of two solutions.
+// about 10⁻⁷. If the method is not Differentiable, the derivative in each direction is a
+// central difference of two solutions.
+//
+// If F takes little time, each direction costs as much as three to six solves with an
+// explicit method, and about as much as one solve with most implicit methods. For d ≤ 3,
+// the steps of adams.Moulton are especially fast, so each direction costs as much as 2 to
+// 12 solves.
 func (s *Solver) SolveTangents(z, dz, theta, dtheta, xi []float64) error {
 	p, m := len(s.p.Theta), 0
 	if p > 0 {
@@ -153,8 +152,8 @@ func Differences(dst, ddst, theta, dtheta []float64, states func(dst, theta []fl
 	return states(dst, theta)
 }
 
-// reachOf returns the number r for which the largest relative change of a component in
-// the step from theta to theta + r × along is 100 %.
+// reachOf returns the largest number r for which adding r × along to theta changes no
+// component by more than 100 %.
 func reachOf(theta, along []float64) float64 {
 	var most float64
 	for k, v := range along {
@@ -164,7 +163,7 @@ func reachOf(theta, along []float64) float64 {
 	return 1 / most
 }
 
-// A tangentRun computes derivatives along with the steps of a Solver.
+// A tangentRun computes derivatives while a Solver computes a path.
 type tangentRun struct {
 	Tangents
 	s     *Solver
@@ -190,9 +189,9 @@ func newTangentRun(s *Solver, m int) *tangentRun {
 // difference is about as large as its truncation error.
 const cbrtEps = 6.055454452393343e-06
 
-// The method start() sets the derivatives of the initial state and of the event times. If
-// the problem does not give these derivatives, they are approximated by central
-// differences.
+// The method start() sets the derivatives of the initial state and of the event times.
+// The derivatives of the event times are central differences. If Problem.StartTheta is
+// nil, the derivative of the initial state is also a central difference.
 func (w *tangentRun) start(theta []float64) {
 	d := w.s.d
 	clear(w.marks)
@@ -232,7 +231,7 @@ func (w *tangentRun) start(theta []float64) {
 	w.store(0, d)
 }
 
-// The method store() writes the derivative at grid point i.
+// The method store() copies the derivative of the state at grid point i from X to dz.
 func (w *tangentRun) store(i, d int) {
 	for m := range w.M {
 		for k := range d {
@@ -241,8 +240,8 @@ func (w *tangentRun) store(i, d int) {
 	}
 }
 
-// The method step() updates the derivatives after step i with the normal variates xi; xi
-// is nil if the step had none.
+// The method step() updates the derivatives after step i. The argument xi holds the
+// normal variates of the step, and is nil for a step without noise.
 func (w *tangentRun) step(i, seg int, x, next, theta, xi []float64) error {
 	s := w.s
 	if s.g.t[i] == s.g.t[i+1] {
@@ -268,8 +267,8 @@ func (w *tangentRun) step(i, seg int, x, next, theta, xi []float64) error {
 	}
 	var scale []float64
 	if s.scaling == ScaleLocal {
-		// The noise is subtracted, because the step is differentiated at the state
-		// without noise.
+		// The method Differentiate needs the state without noise, so the noise is
+		// subtracted from `next`.
 		if xi != nil {
 			copy(w.x, next)
 			for k, v := range xi {
@@ -302,8 +301,8 @@ func (w *tangentRun) ends(seg, m int) (from, to float64) {
 	return from, to
 }
 
-// The method times() writes to dst the directional derivative, in direction m, of the
-// time of each grid point.
+// The method times() differentiates the times of all grid points in direction m, and
+// writes the derivatives to dst.
 func (w *tangentRun) times(dst []float64, m int) {
 	for seg := range w.s.g.seg {
 		part := &w.s.g.seg[seg]
@@ -314,8 +313,8 @@ func (w *tangentRun) times(dst []float64, m int) {
 	}
 }
 
-// The method jump() updates the derivatives after event j, which changes the state x at
-// time t to the state at grid point i+1.
+// The method jump() updates the derivatives after event j. The event changes the state x
+// at time t to the state at grid point i+1.
 func (w *tangentRun) jump(j, i int, x, theta []float64, t float64) {
 	s := w.s
 	e := s.g.events[j]

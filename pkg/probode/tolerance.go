@@ -16,10 +16,10 @@ type Tolerance struct {
 	// component. If Absolute is nil, the absolute tolerance of a component is Relative
 	// times a typical size of the component. The typical size is 1/1000 of the largest
 	// magnitude that the component has had so far, but at least 10⁻⁶ of the largest
-	// magnitude that any component has had. A component that never reaches 10⁻⁶ of the
-	// largest magnitude, such as a trace substance, needs its own value of Absolute. If
-	// the initial state is zero, the rate of change in the first step is extrapolated
-	// over the whole span to estimate a typical size.
+	// magnitude that any component has had. A component that stays below 10⁻⁶ of the
+	// largest component, such as the concentration of a trace substance, needs its own
+	// value of Absolute. If the initial state is zero, the rate of change in the first
+	// step is extrapolated over the whole span to estimate a typical size.
 	Absolute []float64
 }
 
@@ -91,17 +91,18 @@ func (t Tolerance) String() string {
 	return fmt.Sprintf("rtol = %g, atol by component", t.Relative)
 }
 
-// The method worst() returns the largest of the local errors of a step from the state x
-// to the state `next`, in units of the tolerance. The argument `peak` holds the largest
-// absolute value of each component up to x, and the argument `part` is the length of the
-// step as a fraction of the span.
+// The method worst() divides the local error of each component by the tolerance for this
+// component, and returns the largest quotient. The local errors are those of a step from
+// the state x to the state `next`. The argument `peak` holds the largest absolute value
+// of each component up to x, and the argument `part` is the length of the step as a
+// fraction of the span.
 func (t Tolerance) worst(local, x, next, peak []float64, part float64) float64 {
 	worst, top := 0., vector.MaxAbs(peak)
 	if top == 0 {
-		// If the state is zero at the beginning of a step, the relative error of the step
-		// may be the same for every length of the step. An example is x′ = t⁵. If the
-		// state is zero, the error of the step is compared with the size that the state
-		// would reach over the whole span.
+		// For the equation x′ = t⁵ with x(0) = 0, the relative error of the first step is
+		// the same for every length of the step. Therefore, if the state is zero at the
+		// beginning of a step, the error of the step is compared with the size that the
+		// state would reach over the whole span.
 		top = min(vector.MaxAbs(next)/part, math.MaxFloat64)
 	}
 	top = max(top, vector.MaxAbs(next))

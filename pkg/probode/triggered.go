@@ -18,9 +18,10 @@ import (
 var errOtherEvents = errors.New("the events differ from those at the θ for which the steps were chosen: call Hold at this θ")
 
 // The code in this file computes the derivative of a path of a problem with triggers. A
-// run locates the times τ of the events. These times become additional parameters of a
-// new problem, whose events are at the times τ. On a grid that moves with these times,
-// the states are a smooth function of (θ, τ). For each θ, the times τ solve the equations
+// run locates the times τ of the events. The method located() makes a new problem that
+// has an event at each of the times τ, and has τ as additional parameters. If the grid
+// points move with τ, the states are a smooth function of (θ, τ). For each θ, the times τ
+// solve the equations
 //
 //	gₙ(τₙ, x(τₙ; θ, τ), θ) = 0,   n = 1, 2, …
 //
@@ -32,9 +33,9 @@ var errOtherEvents = errors.New("the events differ from those at the θ for whic
 // The method located() returns a copy of p in which the events with triggers happen at
 // the same times as in a run. If an event happened because its trigger crossed zero, the
 // time of the event is an additional parameter of the copy. The additional parameters
-// follow the parameters of p. The method located() also returns the list of these events.
-// For event n of the copy, which[n] lists the triggers that become positive at this
-// event.
+// follow the parameters of p. The result `crossings` lists the events whose times are
+// additional parameters. The slice which[n] lists the triggers that become positive at
+// event n of the copy.
 func (p *Problem) located(fired []trigger.Firing) (q *Problem, crossings []trigger.Firing, which map[int][]int) {
 	var names []string
 	var times []float64
@@ -89,8 +90,8 @@ func (p *Problem) located(fired []trigger.Firing) (q *Problem, crossings []trigg
 	return q, crossings, which
 }
 
-// The function joined() returns two functions. The first applies the jumps of all events
-// one after the other, and the second pulls gradients back through these jumps.
+// The function joined() returns two functions: `jump` applies the jumps of all events one
+// after the other, and `pullback` pulls gradients back through the same jumps.
 func joined(all []Event) (jump func(x []float64, t float64, theta []float64), pullback func(lambda, dtheta, x []float64, t float64, theta []float64) float64) {
 	all = slices.DeleteFunc(all, func(e Event) bool { return e.Jump == nil })
 	jump = func(x []float64, t float64, theta []float64) {
@@ -115,7 +116,7 @@ func joined(all []Event) (jump func(x []float64, t float64, theta []float64), pu
 	}
 }
 
-// A locatedPath is a Path on a grid whose events occur when triggers become positive. A
+// A locatedPath is a Path of a problem in which triggers determine the times of events. A
 // locatedPath has derivatives, but no noise.
 type locatedPath struct {
 	path      *gridPath
@@ -164,9 +165,9 @@ func (l *locatedPath) trigger(n int) func(t float64, x, theta []float64) float64
 	return l.triggers[l.crossings[n].Which[0]].Trigger
 }
 
-// The method along() returns directional derivatives of triggers. For each event n, the
-// trigger of this event is differentiated just before the event, in each of the given
-// directions in (θ, τ).
+// The method along() returns directional derivatives of triggers. The argument
+// `directions` holds directions in (θ, τ). The trigger of each event is differentiated at
+// the grid point just before the event.
 func (l *locatedPath) along(directions []float64) ([]float64, error) {
 	s, wide, d := l.path.solver, len(l.first), l.p.Dim()
 	m := len(directions) / wide
@@ -195,9 +196,9 @@ func (l *locatedPath) along(directions []float64) ([]float64, error) {
 	return out, nil
 }
 
-// The method slope() returns the directional derivative of the trigger of event n at the
-// state x, computed by a central difference. In this direction the state changes by the
-// argument dx, and (θ, τ) changes by the argument `along`.
+// The method slope() computes a directional derivative of the trigger of event n by a
+// central difference. The arguments dx and `along` are the direction: dx is the change of
+// the state x, and `along` is the change of (θ, τ).
 func (l *locatedPath) slope(n int, x, dx, along []float64) (sum float64) {
 	p, at, theta := len(l.p.Theta), make([]float64, len(x)), make([]float64, len(l.p.Theta))
 	least := cmp.Or(1e-3*vector.MaxAbs(l.sizes), 1) // of a component that is 0 throughout
@@ -334,10 +335,10 @@ func (l *locatedPath) Tangents(ctx context.Context, dst, ddst, theta, dtheta, _ 
 	return l.same()
 }
 
-// Gradient implements Reversible. Let λ be the gradient with respect to the times τ at
-// fixed θ, and let S be the matrix ∂gₙ/∂τₘ. Let μ be the solution of Sᵀμ = λ. Since
-// g(τ(θ), θ) = 0 for all θ, the gradient with respect to θ is the gradient at fixed τ
-// minus the gradient of Σ μₙgₙ at fixed τ.
+// Gradient implements Reversible. Let L be a function of the path, let λ be the gradient
+// of L with respect to τ at fixed θ, and let S be the matrix ∂gₙ/∂τₘ. Let μ be the
+// solution of Sᵀμ = λ. Since g(τ(θ), θ) = 0 for all θ, the gradient of L with respect to
+// θ is the gradient of L at fixed τ minus the gradient of Σ μₙgₙ at fixed τ.
 func (l *locatedPath) Gradient(ctx context.Context, g *Gradient, w, _, _ []float64) error {
 	p, d := len(l.p.Theta), l.p.Dim()
 	all := Gradient{Theta: make([]float64, len(l.first))} // with respect to (θ, τ)
@@ -376,8 +377,8 @@ func (l *locatedPath) Gradient(ctx context.Context, g *Gradient, w, _, _ []float
 	return nil
 }
 
-// The method same() returns an error if, on the path that was computed last, a trigger
-// becomes positive where no event was located.
+// The method same() checks the path that was computed last. The method returns an error
+// if a trigger becomes positive without causing an event.
 func (l *locatedPath) same() error {
 	g, z, d := l.path.solver.g, l.path.z, l.p.Dim()
 	theta := l.at[:len(l.p.Theta):len(l.p.Theta)]

@@ -23,12 +23,12 @@ import (
 // size, layout and titles for a small screen.
 //
 // The JSON contains no functions and can be embedded in a script element. The script that
-// [HTML] writes adds functions that format numbers, and a function that draws the bands.
-// In the JSON, a band is a series with the renderItem "band".
+// [HTML] writes supplies the functions that format numbers and draw bands. In the JSON, a
+// band is a series with the renderItem "band".
 //
-// Numbers are rounded to 1e-4 of the length of their axis, and vertices are left out if
-// this changes the curve by less than a third of a pixel. Only every kth path or point of
-// a large ensemble or sample is drawn, and the legend says so. If a curve has many
+// Numbers are rounded to 1e-4 of the length of their axis. Vertices are left out if their
+// absence changes the curve by less than a third of a pixel. Only every kth path or point
+// of a large ensemble or sample is drawn, and the legend says so. If a curve has many
 // thousands of points, only some of them are drawn, but all peaks and troughs remain
 // visible. [PNG] and [SVG] draw all paths and points.
 func chartOption(g Graphic) ([]byte, error) {
@@ -111,8 +111,7 @@ type (
 	}
 )
 
-// The type `interactive` replaces options of a go-echarts chart by the options in its own
-// fields.
+// The type `interactive` holds options that replace those of a go-echarts chart.
 type interactive struct {
 	charts.BaseConfigurationVisitor
 	titles  []opts.Title
@@ -169,7 +168,7 @@ func (p *page) series(every int, names map[string]string) []series {
 	return out
 }
 
-// The method chart() returns the ECharts option of one page with these series.
+// The method chart() returns the ECharts option of the page p with the given series.
 func (p *page) chart(series []series, names map[string]string) map[string]any {
 	c := charts.NewLine()
 	c.ChartID = "figure" // otherwise it is random; HTML uses an id of its own
@@ -239,7 +238,8 @@ func (p *page) chart(series []series, names map[string]string) map[string]any {
 		ItemStyle map[string]any `json:"itemStyle,omitempty"`
 	}
 	// In ECharts, the gap between the rows of a legend cannot differ from the gap between
-	// the entries of a row. Each row is therefore a legend of its own.
+	// the entries of a row. The chart therefore has a separate legend for each row of
+	// entries.
 	for i, k := range p.legend {
 		e := entry{Name: k.name, Icon: k.icon(), ItemStyle: map[string]any{"color": css(k.solid()), "borderWidth": 0}}
 		if name, ok := names[k.name]; ok {
@@ -295,10 +295,11 @@ func (a Axis) chart(grid int, lo, hi float64, n, nameGap int) axis {
 	return x
 }
 
-// The function splits() returns the number of intervals that makes ECharts draw the same
-// ticks on a linear axis as in the static picture. ECharts divides the length of the axis
-// by this number, and rounds the result to 1, 2, 3, 5 or 10 times a power of ten. If no
-// number leads to the same ticks, ECharts chooses its own ticks.
+// The function splits() returns the number of intervals on a linear axis for which
+// ECharts draws the same ticks as the static picture. ECharts divides the length of the
+// axis by the number of intervals, and rounds the result to 1, 2, 3, 5 or 10 times a
+// power of ten. If no number of intervals gives the ticks of the static picture, ECharts
+// chooses its own ticks.
 func splits(lo, hi float64, n int) int {
 	d := step(lo, hi, n)
 	for s := 1; s <= 2*n; s++ {
@@ -412,8 +413,8 @@ func chartSeries(l Layer, panel Panel, lim, frame box, every int) []series {
 		}
 		every = l.every(every)
 		if every > 1 {
-			// Make the remaining curves more opaque, so that together they look as dark
-			// as all curves would.
+			// Only every kth curve is drawn. Make these curves more opaque, so that the
+			// panel looks about as dark as with all curves.
 			n := color.NRGBAModel.Convert(k.color).(color.NRGBA)
 			a := 1 - math.Pow(1-float64(n.A)/255, float64(every))
 			n.A = max(n.A, uint8(255*min(a, 0.5)))
@@ -485,9 +486,9 @@ func (q precision) triples(l Band) json.RawMessage {
 	})
 }
 
-// The method rows() formats one row for each element of x. Row i begins with the element
-// x[i]; the function rest() appends the other elements. The argument `size` is the
-// approximate number of bytes in a row.
+// The method rows() formats one row of numbers for each element of x. Row i begins with
+// x[i]; the function rest() appends the other numbers of the row. The argument `size` is
+// the approximate number of bytes in a row.
 func (q precision) rows(x []float64, size int, rest func(b []byte, i int) []byte) json.RawMessage {
 	b := make([]byte, 0, size*len(x)+2)
 	b = append(b, '[')
@@ -546,7 +547,7 @@ func appendRounded(b []byte, v, length float64, log bool) []byte {
 	return b
 }
 
-// The method icon() returns the symbol for a layer in the legend.
+// The method icon() returns the legend symbol of a layer.
 func (k look) icon() string {
 	switch {
 	case k.area:

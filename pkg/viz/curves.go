@@ -22,8 +22,7 @@ func Curves(x, y Axis, slopes []float64, curves ...Line) Panel {
 		if l.Dash == Solid {
 			l.Dash = dashes[i%len(dashes)]
 		}
-		// Markers show the points of a curve, but if there are many points, the markers
-		// would hide the curve.
+		// Markers show the points of a curve, but many markers would hide the curve.
 		if l.Marker == noMarker && len(l.X) <= 20 {
 			l.Marker = marks[i%len(marks)]
 		}
@@ -37,9 +36,8 @@ func Curves(x, y Axis, slopes []float64, curves ...Line) Panel {
 	if x0 >= x1 {
 		return p
 	}
-	// All guides begin at the same point. Its coordinates are the smallest x and half of
-	// the smallest y. The guides cover at most two decades of x, so that steep guides do
-	// not extend the y axis too far.
+	// All guides begin at the smallest x and at half of the smallest y. The guides cover
+	// at most two decades of x, so that steep guides do not extend the y axis too far.
 	end := min(x1, x0*100)
 	for _, s := range slopes {
 		p.Layers = append(p.Layers, Line{

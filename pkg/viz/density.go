@@ -42,7 +42,7 @@ func Contours(x, y Axis, truth []float64, samples ...Points) (Panel, error) {
 }
 
 // Densities returns a panel that compares samples of one quantity, X, by their kernel
-// density estimates. If the argument `truth` is not nil, its only element must be the
+// density estimates. If the argument `truth` is not nil, it must have one element: the
 // true value, which is drawn as a dashed black line.
 func Densities(x Axis, truth []float64, samples ...Points) (Panel, error) {
 	if truth != nil && len(truth) != 1 {

@@ -9,7 +9,7 @@
 //	Points  markers, with or without error bars: observations, draws
 //	Guide   a straight reference line across the panel
 //
-// [Contours], [Densities] and [Curves] return panels with layers of these kinds. You can
+// [Contours], [Densities] and [Curves] return panels that already contain layers. You can
 // change or extend panels before they are drawn, for example by appending the panels of
 // one figure to those of another.
 //

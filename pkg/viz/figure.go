@@ -14,8 +14,8 @@ type Figure struct {
 	Title  string
 	Panels []Panel // row by row; a panel without layers is left blank
 
-	// Columns is the number of panels side by side. Zero means one column for
-	// up to three panels and two columns for more.
+	// Columns is the number of panels side by side. If Columns is zero, up to three
+	// panels form one column, and more than three panels form two columns.
 	Columns int
 
 	// Width and Height are in CSS pixels. A Width of zero means 900, about the width of a
@@ -23,7 +23,8 @@ type Figure struct {
 	Width, Height int
 }
 
-// Panel is one pair of axes with layers, which are drawn in the order of the slice.
+// Panel is one pair of axes with layers. The layers are drawn in the order of the slice
+// Layers.
 type Panel struct {
 	Title  string
 	X, Y   Axis
@@ -45,8 +46,8 @@ type Axis struct {
 // A layer with an empty Name is not in the legend. A nil Color stands for the next colour
 // of [Palette]; all layers with the same name get the same colour. An Opacity of zero
 // stands for the default, which depends on the kind of layer. Values that are NaN or
-// exceed 1e280 in absolute value are not drawn, nor are values below 1e-280 on a
-// logarithmic axis.
+// exceed 1e280 in absolute value are not drawn. A logarithmic axis also leaves out values
+// below 1e-280.
 type Layer interface {
 	check() error
 	visit(func(x, y float64)) // all values that the axes must show
@@ -55,8 +56,8 @@ type Layer interface {
 	painted(color.NRGBA) Layer
 }
 
-// The type `look` holds, for a layer of any kind, the properties that the legend and the
-// renderers need. Its colour includes the opacity.
+// The type `look` holds the properties of a layer that the legend and the renderers need.
+// Its colour includes the opacity.
 type look struct {
 	name   string
 	color  color.Color
@@ -260,9 +261,9 @@ func (r Guide) visit(f func(x, y float64)) {
 }
 
 // If a logarithmic axis cannot show a value, the method keep() replaces this value by
-// NaN. The second result is the number of points that are lost for this reason. Infinite
-// and extremely large values are also replaced by NaN, which is thus the only special
-// value that the renderers have to handle.
+// NaN. The second result is the number of points that a logarithmic axis cannot show.
+// Infinite and extremely large values are also replaced by NaN. NaN is therefore the only
+// special value that the renderers have to handle.
 
 func (l Line) keep(xlog, ylog bool) (Layer, int) {
 	var dropped int
@@ -284,9 +285,9 @@ func (p Points) keep(xlog, ylog bool) (Layer, int) {
 	return p, dropped
 }
 
-// The lower edge of a band, for example a mean minus two standard deviations, may be
-// negative, so that a logarithmic axis cannot show it. If the axis can show the upper
-// edge but not the lower edge, the band extends to the bottom of the panel.
+// The lower edge of a band may be negative: an example is a mean minus two standard
+// deviations. If a logarithmic axis can show the upper edge but not the lower edge, the
+// band extends to the bottom of the panel.
 func (b Band) keep(xlog, ylog bool) (Layer, int) {
 	var dropped int
 	b.X, b.Hi, dropped = keep(b.X, b.Hi, xlog, ylog)
@@ -345,17 +346,17 @@ func pieces(x, y []float64, f func(i, j int)) {
 	}
 }
 
-// The function finite() reports whether v is small enough to be drawn. With very large
-// values, the computation of the length or the margin of an axis could overflow.
+// The function finite() reports whether v is small enough to be drawn. If very large
+// values were drawn, the computation of the length or the margin of an axis could
+// overflow.
 func finite(v float64) bool { return math.Abs(v) <= 1e280 }
 
-// The constant `tiny` is the smallest value that is allowed on a logarithmic axis; with
-// smaller values, the computation of the margin could underflow.
+// The constant `tiny` is the smallest value that is allowed on a logarithmic axis. If
+// smaller values were allowed, the computation of the margin could underflow.
 const tiny = 1e-280
 
-// The function fade() returns c with its opacity multiplied by the argument `opacity`. If
-// this argument is zero, the argument `usual` is used instead. If c is nil, the result is
-// nil.
+// The function fade() returns c with its opacity multiplied by the argument `opacity`, or
+// by the argument `usual` if `opacity` is zero. If c is nil, the result is nil.
 func fade(c color.Color, opacity, usual float64) color.Color {
 	if c == nil {
 		return nil

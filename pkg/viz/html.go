@@ -15,9 +15,9 @@ import (
 //go:embed loader.js
 var source string
 
-// The variable `loader` is the script in loader.js without comments and indentation, joined
-// into one line so that it takes less space in a notebook. Every figure contains the
-// script, because it may be the only figure on its page. The statements of the script
+// The variable `loader` is the script in loader.js without comments and indentation,
+// joined into one line so that it takes less space in a notebook. Every figure contains
+// the script, because a page may contain only one figure. The statements of the script
 // must end with semicolons, so that they can be joined into one line.
 var loader = strings.ReplaceAll(regexp.MustCompile(`(?m)^[ \t]*(//.*)?\n?`).ReplaceAllString(source, ""), "\n", " ")
 
@@ -32,8 +32,9 @@ var loader = strings.ReplaceAll(regexp.MustCompile(`(?m)^[ \t]*(//.*)?\n?`).Repl
 // loaded from the address in this variable. If the address is a path such as
 // lib/echarts.js, without a leading slash or dot, the path is relative to the root of the
 // Jupyter server. If the page has not set probodeECharts, ECharts is loaded from a public
-// CDN. If the page uses RequireJS, ECharts is loaded with RequireJS. ECharts is loaded
-// only once per page, however many fragments the page contains.
+// CDN. If the page uses RequireJS, the copy at the address in probodeECharts is loaded
+// with RequireJS. ECharts is loaded only once per page, however many fragments the page
+// contains.
 //
 // The fragment contains only one copy of the picture and one copy of the data of the
 // chart. The data are compressed; browsers released since 2023 can decompress them, and

@@ -62,8 +62,8 @@ func inBrackets(s string) string {
 	return fmt.Sprintf(" (%s)", s)
 }
 
-// The method prepared() checks the layers and removes values that cannot be drawn. If a
-// logarithmic axis cannot show some values, their number is added to the title.
+// The method prepared() checks the layers and removes values that cannot be drawn. The
+// title of the panel says how many values a logarithmic axis cannot show.
 func (p Panel) prepared() (Panel, error) {
 	for _, a := range []Axis{p.X, p.Y} {
 		switch {
@@ -110,9 +110,8 @@ func limit(ps []*page) error {
 					if !math.IsNaN(x) {
 						b.x0, b.x1 = min(b.x0, x), max(b.x1, x)
 					}
-					// The lower end of a band or an error bar may be zero or negative. A
-					// logarithmic axis cannot show such a value, so its limits do not
-					// depend on it.
+					// The limits of a logarithmic axis do not depend on values that are
+					// zero or negative, such as the lower end of a band or an error bar.
 					if !math.IsNaN(y) && !(ylog && (y <= 0 || band && y == math.SmallestNonzeroFloat64)) {
 						b.y0, b.y1 = min(b.y0, y), max(b.y1, y)
 					}

@@ -9,19 +9,19 @@ import (
 	"strconv"
 )
 
-// The function pack() writes the option of a chart in the form that the script of [HTML]
-// reads. Lists of points become columns of differences. The resulting text is compressed
-// with deflate and written in base64.
+// The function pack() encodes the ECharts options of a chart for the script of [HTML].
+// Each list of points is replaced by columns of differences. The resulting text is
+// compressed with deflate and written in base64.
 //
 // If each row of a list has m elements, and each element is a multiple of 10⁻ᵏ or null,
 // the list is written in the following form:
 //
 //	{"$": [m, k, a, b, c, …]}
 //
-// The numbers m and k are followed by the columns of the list, one after another, in
-// units of 10⁻ᵏ. Each column begins with its first number, and continues with
-// the differences between successive numbers. A null is written as 0.5, which cannot
-// occur as a difference of integers.
+// The numbers m and k are followed by the columns of the list, one after another. The
+// numbers in the columns are in units of 10⁻ᵏ. Each column begins with its first number,
+// and continues with the differences between successive numbers. A null is written as 0.5,
+// which cannot occur as a difference of integers.
 func pack(option []byte) (string, error) {
 	d := json.NewDecoder(bytes.NewReader(option))
 	d.UseNumber()
@@ -66,8 +66,8 @@ func columns(v any) any {
 	return v
 }
 
-// column10 returns the packed form of a list of points. The result is nil for any other
-// list, and for a list that packing would not make shorter.
+// column10 returns the packed form of a list of points, or nil if the list cannot be
+// packed. Lists of fewer than four points are not packed.
 func column10(rows []any) []any {
 	const most = 1 << 53 // beyond it integers are not exact
 	if len(rows) < 4 {

@@ -15,8 +15,8 @@ import (
 // A Graphic is a [Figure] or [Frames], which are the types that [PNG], [SVG] and [HTML]
 // can draw.
 type Graphic interface {
-	// pages lays the graphic out. The method returns the pages, one for each frame and
-	// all with the same axes, and the index of the page that the static picture shows.
+	// pages computes the layout of the graphic, and returns one page for each frame. All
+	// pages have the same axes. The static picture shows the page with index `show`.
 	pages() (ps []*page, show int, err error)
 }
 
@@ -75,9 +75,10 @@ func typeface(size float64, bold bool) text.Style {
 	}
 }
 
-// The method limits() returns the limits of an axis for data in [lo, hi]: the limits that
-// the user has set, or limits 4 % beyond the data. If the data begin at zero, as counts
-// and densities do, the axis begins exactly at zero.
+// The method limits() returns the limits of an axis for data in [lo, hi]. Limits that the
+// user has set take precedence. By default the axis extends beyond the data by 4 % of
+// their range at each end. If the data begin at zero, as counts and densities do, the axis
+// begins exactly at zero.
 func (a Axis) limits(lo, hi float64) (float64, float64) {
 	given := a.Min != 0 || a.Max != 0
 	switch {
@@ -106,8 +107,8 @@ func (a Axis) limits(lo, hi float64) (float64, float64) {
 }
 
 // sameValue is the relative difference below which the minimum and the maximum of the
-// data are treated as equal. The labels of the axis would need more than nine digits to
-// show such a difference.
+// data are treated as equal. The labels of an axis would need more than nine digits to
+// show a relative difference below 1e-9.
 const sameValue = 1e-9
 
 func widen(v float64, log bool) (float64, float64) {
@@ -174,9 +175,9 @@ func step(lo, hi float64, n int) float64 {
 	return 10 * unit
 }
 
-// The method ticks() returns the ticks of an axis from lo to hi. The number of labelled
-// ticks is limited to approximately n. A logarithmic axis may also have unlabelled ticks
-// between the labelled ones.
+// The method ticks() returns the ticks of an axis from lo to hi. The argument n is the
+// approximate maximum number of labelled ticks. A logarithmic axis may also have
+// unlabelled ticks between the labelled ones.
 func (a Axis) ticks(lo, hi float64, n int) []plot.Tick {
 	if a.Log && math.Log10(hi)-math.Log10(lo) >= 0.7 { // linear ticks suit a range shorter than from 1 to 5
 		return logTicks(lo, hi, n)

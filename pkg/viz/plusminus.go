@@ -8,9 +8,8 @@ import (
 
 // PlusMinus writes a number together with its standard deviation or error. The error has
 // two significant digits, and the number has as many decimals as the error, as in 3.092 ±
-// 0.056 or 409 ± 10. Very small and very large numbers are written in brackets together
-// with their error, followed by a power of ten. If the error is zero or not finite, the
-// number is written with four significant digits.
+// 0.056 or 409 ± 10. Very small and very large numbers have the form (3.092 ± 0.056)·10⁹.
+// If the error is zero or not finite, the number is written with four significant digits.
 func PlusMinus(v, sd float64) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) || !(sd > 0) || math.IsInf(sd, 0) {
 		return fmt.Sprintf("%.4g ± %.2g", v, sd)

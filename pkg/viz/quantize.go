@@ -20,8 +20,8 @@ const (
 // palette consists of the colours that occur most often, but a colour is skipped if the
 // palette already contains a similar colour. Two colours are similar if they differ by
 // less than paletteStep in every channel. Colours that are not in the palette are
-// replaced by the nearest colour of the palette. Shades of grey, as in letters and grid
-// lines, are replaced only by shades of grey.
+// replaced by the nearest colour of the palette. Shades of grey are replaced only by
+// shades of grey, so that letters and grid lines stay grey.
 func quantized(img *image.RGBA) *image.Paletted {
 	pixels := map[color.RGBA]int{}
 	for p := img.Pix; len(p) > 0; p = p[4:] {
@@ -52,9 +52,8 @@ func quantized(img *image.RGBA) *image.Paletted {
 }
 
 // The function nearest() returns the index of the colour in the palette p that is nearest
-// to c. For a grey c, the function considers only the greys in p. For any other c, it
-// considers only the colours in p that are not grey. If p has no such colour, all colours
-// in p are considered.
+// to c. Greys are compared only with greys, and other colours only with other colours. If
+// p has only greys, or no greys, the function considers all colours in p.
 func nearest(p color.Palette, c color.RGBA) uint8 {
 	distance := func(q color.Color) int {
 		k := q.(color.RGBA)

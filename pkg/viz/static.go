@@ -166,8 +166,8 @@ func (p *page) tiles(c draw.Canvas) (plots [][]*plot.Plot, canvases [][]draw.Can
 	}
 	canvases = plot.Align(plots, t, c)
 	// All panels reserve the same space for the labels of the axes. The labels are drawn
-	// together with the layers, because gonum/plot would centre a label at the middle of
-	// the range of values, which is near one end of a logarithmic axis.
+	// together with the layers. On a logarithmic axis, gonum/plot would reserve the space
+	// for a label near one end of the axis, although it draws the label in the middle.
 	var left, bottom vg.Length
 	for _, panel := range p.Panels {
 		if panel.Y.Label != "" {
@@ -185,8 +185,8 @@ func (p *page) tiles(c draw.Canvas) (plots [][]*plot.Plot, canvases [][]draw.Can
 	return plots, canvases
 }
 
-// The method plot() returns panel i as a plot. The numbers of labelled ticks on the
-// horizontal and the vertical axis are limited to approximately nx and ny.
+// The method plot() returns panel i as a plot. The arguments nx and ny are approximate
+// upper limits for the number of labelled ticks on each axis.
 func (p *page) plot(i, nx, ny int) *plot.Plot {
 	panel, lim := p.Panels[i], p.limits[i]
 	q := plot.New()
@@ -259,7 +259,7 @@ func (ls layers) GlyphBoxes(p *plot.Plot) []plot.GlyphBox {
 // labelRoom is the height of an axis label, including the space around it.
 const labelRoom = (labelSize + 6) * px
 
-// The method labels() draws the labels of the axes outside the labels of the ticks.
+// The method labels() draws the label of each axis, farther out than the tick labels.
 func (ls layers) labels(c draw.Canvas, p *plot.Plot) {
 	out := vg.Length(0)
 	for _, t := range p.Y.Tick.Marker.Ticks(p.Y.Min, p.Y.Max) {
@@ -273,8 +273,8 @@ func (ls layers) labels(c draw.Canvas, p *plot.Plot) {
 	c.FillText(sty, vg.Point{X: c.Center().X, Y: c.Min.Y - p.X.Tick.Length - p.X.Tick.Label.Height("0") - 5*px}, ls.panel.X.Label)
 }
 
-// The method end() returns the last point (x, y) of the line for which neither x nor y is
-// NaN.
+// The method end() returns the last point (x, y) of the line. Points with a NaN are
+// skipped.
 func (l Line) end() (x, y float64, ok bool) {
 	for i := len(l.X) - 1; i >= 0; i-- {
 		if !math.IsNaN(l.X[i]) && !math.IsNaN(l.Y[i]) {
@@ -284,9 +284,9 @@ func (l Line) end() (x, y float64, ok bool) {
 	return 0, 0, false
 }
 
-// A point is moved closer if it lies more than `far` widths of the data area to the left
-// or right of this area, or more than `far` heights above or below it. Without this
-// limit, the rasteriser would fail at very large coordinates.
+// A point far outside the data area is moved closer to this area. The largest distance is
+// `far` times the width of the area to the left or right, and `far` times its height above
+// or below. Without this limit, the rasteriser would fail at very large coordinates.
 const far = 20
 
 func (ls layers) Plot(c draw.Canvas, p *plot.Plot) {

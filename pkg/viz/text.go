@@ -19,8 +19,8 @@ var handler text.Handler = scripts{text.Plain{Fonts: font.DefaultCache}}
 var (
 	raised  = strings.NewReplacer("⁰", "0", "¹", "1", "²", "2", "³", "3", "⁴", "4", "⁵", "5", "⁶", "6", "⁷", "7", "⁸", "8", "⁹", "9", "⁺", "+", "⁻", "−", "ⁿ", "n")
 	lowered = strings.NewReplacer("₀", "0", "₁", "1", "₂", "2", "₃", "3", "₄", "4", "₅", "5", "₆", "6", "₇", "7", "₈", "8", "₉", "9", "₊", "+", "₋", "−", "ᵢ", "i", "ⱼ", "j", "ₖ", "k", "ₙ", "n")
-	// Some other characters that are missing in the font are replaced by characters with
-	// a similar meaning.
+	// Some other characters that the font does not contain are replaced by characters
+	// with a similar meaning.
 	replaced = strings.NewReplacer("∝", "~", "ℝ", "R")
 )
 

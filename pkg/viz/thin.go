@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// maxVertices is the largest total number of vertices in all frames of one interactive
-// graphic. A vertex takes two or three bytes after compression.
+// maxVertices limits the total number of vertices in an interactive graphic, including
+// all its frames. A vertex takes two or three bytes after compression.
 const maxVertices = 48000
 
 // A vertex is left out if its distance from the straight line between its neighbours is
@@ -21,8 +21,7 @@ const maxRun = 2400
 const maxMarkers = 6000
 
 // If a chart has too many vertices, only every kth path and every kth point is drawn. The
-// function thinning() returns a k for which the chart has no more than roughly
-// maxVertices vertices.
+// function thinning() chooses k so that at most about maxVertices vertices remain.
 func thinning(ps []*page) int {
 	total := 0
 	for _, p := range ps {
@@ -44,8 +43,8 @@ func thinning(ps []*page) int {
 	return max(1, (total+maxVertices-1)/maxVertices)
 }
 
-// The chart may show only some of the paths or points of a layer. The function thinned()
-// returns new names for these layers.
+// The function thinned() returns a new name for each thinned layer, such as "paths (1 in
+// 3 drawn)".
 func thinned(ps []*page, every int) map[string]string {
 	names := map[string]string{}
 	for _, p := range ps {
@@ -67,8 +66,8 @@ func thinned(ps []*page, every int) map[string]string {
 	return names
 }
 
-// Only layers with many paths or points are thinned. Observations are not thinned. The
-// contours of a density are not thinned either, because they are few.
+// Only layers with many paths or points are thinned. Points with error bars are not
+// thinned. A density has few contours, so its contours are not thinned.
 
 func (l Line) every(k int) int {
 	if monotone(l.X) || runs(l.X, l.Y) < 2*k {
@@ -113,9 +112,8 @@ func nth(x []float64, k int) []float64 {
 	return y
 }
 
-// The function thin() reduces the number of points of a curve that has very many points.
-// From each group of neighbouring values the smallest and the largest are kept, so no
-// spike is lost.
+// The function thin() shortens curves that have very many points. From each group of
+// neighbouring values the smallest and the largest are kept, so no spike is lost.
 func thin(x, y []float64) (tx, ty []float64) {
 	if len(x) <= maxRun {
 		return x, y
@@ -137,8 +135,8 @@ func thin(x, y []float64) (tx, ty []float64) {
 	return tx, ty
 }
 
-// The method thin() reduces the number of values of a band that has very many values:
-// each group of neighbouring values is replaced by the range that they cover.
+// The method thin() shortens bands that have very many values. Each group of neighbouring
+// values is replaced by the range of the group.
 func (b Band) thin() Band {
 	if len(b.X) <= maxRun {
 		return b

@@ -63,16 +63,17 @@ type byMethod struct {
 
 	// Enough is the loosest tolerance for which a certificate at the best point
 	// guarantees that every parameter shifts by less than the threshold. Enough is zero
-	// if there is no such tolerance; in that case Why gives the reason. SmallD is the
-	// loosest tolerance for which D at the best point is below the constant smallD. A
-	// tolerance counts only if D is also small enough at all tighter tolerances.
+	// if no tolerance is certified; in that case Why gives the reason. SmallD is the
+	// loosest tolerance for which D at the best point is below the constant smallD. For
+	// SmallD, D must also be below smallD at all tighter tolerances. For Enough, D must
+	// be below the threshold at all tighter tolerances.
 	Enough, SmallD float64
 	Why            string `json:",omitempty"`
 
-	// Elsewhere is the number of other searches that ended at a point with D below the
-	// constant smallD. D at an end point is computed with the tolerance Enough or, if
-	// Enough is zero, with the tolerance SmallD. Ends is the number of other searches
-	// whose end points were examined.
+	// Ends is the number of points that were examined in addition to the best point.
+	// Elsewhere is the number of points, other than the best point, at which D is below
+	// the constant smallD. Away from the best point, D is computed with the tolerance
+	// Enough or, if Enough is zero, with the tolerance SmallD.
 	Elsewhere, Ends int
 }
 
@@ -158,11 +159,12 @@ func judge(ctx context.Context, file string, limit time.Duration) *result {
 	return r
 }
 
-// The method search() returns a list of points. The first point is the best one. The
-// other points are end points of searches, with a log-likelihood close to that of the
-// best point. The first search starts at theta, and the others start at random points. An
-// end point counts as better than theta only if its log-likelihood is higher by more than
-// the constant `same`.
+// The method search() returns a list of points that begins with the best point. Every
+// point in the list is either theta or the end point of a search. The list leaves out
+// points at which the log-likelihood is lower than the best one by the constant `near` or
+// more. The first search starts at theta, and the others start at random points. An end
+// point counts as better than theta only if its log-likelihood is higher by more than the
+// constant `same`.
 func (r *result) search(p *model.File, theta []float64, clock *budget) [][]float64 {
 	ctx, cancel := clock.until(0.5)
 	defer cancel()
@@ -204,8 +206,8 @@ func settings(name string, tolerance float64) model.LikelihoodSettings {
 }
 
 // The method lose() computes the losses of all methods at a point, and stops when the
-// fraction `until` of the time budget has been used. The result reports whether the
-// accurate log-likelihood was computed.
+// fraction `until` of the time budget has been used. The method returns true if the
+// accurate solver has computed the log-likelihood.
 func (r *result) lose(p *model.File, theta []float64, clock *budget, until float64) bool {
 	r.Methods = nil
 	var all []model.LikelihoodSettings
@@ -247,7 +249,8 @@ func (r *result) lose(p *model.File, theta []float64, clock *budget, until float
 }
 
 // The method loosest() returns the loosest tolerance such that D is below `limit` at this
-// tolerance and at all tighter ones. If there is no such tolerance, the result is zero.
+// tolerance and at all tighter ones. The result is zero if the solver fails at the
+// tightest tolerance, or if D is not below `limit` there.
 func (b *byMethod) loosest(limit float64) (tolerance float64) {
 	for _, l := range slices.Backward(b.Losses) {
 		if l.Failed != "" || !(l.D < limit) {
@@ -258,9 +261,8 @@ func (b *byMethod) loosest(limit float64) (tolerance float64) {
 	return tolerance
 }
 
-// The method unused() reports whether the predictions at every tolerance are equal to the
-// accurate predictions. If all these predictions are equal, the likelihood does not
-// depend on the solver.
+// The method unused() reports whether D is zero at every tolerance. If D is zero at every
+// tolerance, the likelihood does not depend on the solver.
 func (b *byMethod) unused() bool {
 	return len(b.Losses) > 0 && !slices.ContainsFunc(b.Losses, func(l loss) bool { return l.Failed != "" || l.D != 0 })
 }
@@ -300,8 +302,7 @@ func (b *byMethod) certify(p *model.File, theta []float64, clock *budget, until 
 	}
 }
 
-// The constant notNear is the reason if a tolerance is not certified because the best
-// point is not near a mode.
+// The constant notNear is one of the reasons that certificate() returns.
 const notNear = "the best point is not near a mode of the posterior"
 
 // The function certificate() returns the reason why a tolerance is not certified, or ""
@@ -326,14 +327,14 @@ func certificate(ctx context.Context, p *bayes.Posterior, name string, tolerance
 	case !(m.OwnD <= threshold/10):
 		return fmt.Sprintf("the reference's own D is %.1g", m.OwnD)
 	case m.Where != nil:
-		return fmt.Sprintf("with a tolerance of %.0e the two solvers disagree at parameter values other than the best point", tolerance)
+		return fmt.Sprintf("with a tolerance of %.0e the solver disagrees with the reference at parameter values other than the best point", tolerance)
 	}
 	return fmt.Sprintf("at %.0e the bound is %.2g", tolerance, m.Bound)
 }
 
-// The method elsewhere() computes D at the other end points, with the tolerance that is
-// sufficient at the best point. The method counts the end points at which D is small
-// enough.
+// The method elsewhere() computes D at the given points, with a tolerance that is
+// sufficient at the best point. The method counts the points at which D is below the
+// constant smallD.
 func (b *byMethod) elsewhere(p *model.File, points [][]float64, clock *budget) {
 	tolerance := cmp.Or(b.Enough, b.SmallD)
 	if tolerance == 0 {
@@ -352,9 +353,9 @@ func (b *byMethod) elsewhere(p *model.File, points [][]float64, clock *budget) {
 	}
 }
 
-// The function why() returns the reason for the error err. If ctx has ended, the reason
-// is the cause of the cancellation. Otherwise the reason is the first line of the message
-// of err.
+// The function why() describes the error err in one line. If ctx has ended, the function
+// returns the cause of the cancellation. If ctx has not ended, the function returns the
+// first line of the message of err.
 func why(ctx context.Context, err error) string {
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)

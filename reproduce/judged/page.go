@@ -38,7 +38,7 @@ func writeTable(name string, list []*result) error {
 }
 
 // about explains the table.
-const about = "For each method the table gives the largest relative tolerance that is small enough for every parameter. A certificate at the best point confirms each tolerance that has no dagger. A dagger marks a tolerance without a certificate; the last column gives the reason. At a tolerance with a dagger, and at all smaller tolerances that were tried, D at the best point is below the limit of %.2g. “1 of 2” means that D was also computed at the points where two other searches ended, and was below the limit at one of these points. The log-likelihoods at these two points are at most %d below the best. The absolute tolerance of a component is the relative tolerance multiplied by a thousandth of the largest absolute value of this component. No maximum step length is set."
+const about = "For each method the table gives the largest relative tolerance that is small enough for every parameter. A certificate at the best point confirms each tolerance that has no dagger. A dagger marks a tolerance without a certificate; the last column gives the reason. At a tolerance with a dagger, and at all smaller tolerances that were tried, D at the best point is below the limit of %.2g. “1 of 2” means that D was also computed at two other points, and was below the limit at one of them. Each of the two points is either the end of a search or the point with the nominal parameter values. At both points, the log-likelihood is at most %d below its value at the best point. The absolute tolerance of a component is the relative tolerance multiplied by a thousandth of the largest absolute value of this component. No maximum step length is set."
 
 // writePage writes an HTML page with a figure of D against the tolerance and a table of
 // the problems.
@@ -139,8 +139,8 @@ func logLikelihood(v float64) string {
 	return fmt.Sprintf("%.2f", v)
 }
 
-// The method cell() returns the largest tolerance that is small enough for every
-// parameter, in the notation that the constant `about` explains.
+// The method cell() returns the text of a table cell. The constant `about` explains the
+// notation.
 func (b *byMethod) cell() string {
 	var s string
 	switch {

@@ -1,17 +1,18 @@
 // Command lownoise counts how often a search for the parameters of a model gets stuck if
-// the measurement errors are small. The command compares searches with three likelihoods:
-// that of an accurate solver, that of Fenrir and that of DALTON. In Fenrir and DALTON the
-// diffusion κ² is one of the parameters.
+// the measurement errors are small. The command compares searches that compute the
+// likelihood with an accurate solver, with Fenrir or with DALTON. In Fenrir and DALTON
+// the diffusion κ² is one of the parameters.
 //
 //	go run ./reproduce/lownoise [-sets N] [-seed N]
 //
-// The model is that of FitzHugh and Nagumo, with 40 observations of both components up to
-// t = 20. The measurement errors have a standard deviation of 0.05. For each data set, a
-// starting point is drawn from log-normal distributions around the true parameters, with
-// standard deviations of 0.5 on the log scale. Each search begins either at this starting
-// point or at the true parameters. The table shows the standard deviations of the
-// estimates, both in absolute terms and relative to those of the search that starts at
-// the true parameters.
+// The command uses the FitzHugh–Nagumo model. Each data set contains measurements of both
+// components at 40 times up to t = 20. The measurement errors have a standard deviation
+// of 0.05. For each data set, a starting point is drawn from log-normal distributions
+// around the true parameters, with standard deviations of 0.5 on the log scale. Each
+// search begins either at the starting point of the data set or at the true parameters.
+// For each search, the table shows the standard deviations of the estimates on the log
+// scale. Another column divides each standard deviation by the result of the search that
+// starts at the true parameters.
 package main
 
 import (
@@ -74,15 +75,15 @@ type search struct {
 	name  string
 	truth bool // it begins at the true parameters
 	// A search may consist of several climbs, each of which starts where the previous
-	// climb ended. The field `diffusions` holds a value of κ² for each climb. In the last
-	// climb, κ² is estimated, and the last element of `diffusions` is the starting value.
-	// In all other climbs, κ² is fixed.
+	// climb ended. The field `diffusions` holds a value of κ² for each climb. The last
+	// climb estimates κ², starting from the last element of `diffusions`. Every climb
+	// except the last keeps κ² fixed.
 	diffusions []float64
 	dalton     bool
 }
 
-// The variable `falling` is a schedule of diffusion tempering [Beck et al. 2024]. The
-// best value of κ² for the solution of this problem is about 10⁴.
+// The variable `falling` is a schedule for diffusion tempering [Beck et al. 2024]. The
+// best value of κ² for the FitzHugh–Nagumo model is about 10⁴.
 var falling = []float64{1e12, 1e10, 1e8, 1e6}
 
 // The variable `searches` holds the searches in the order of the rows of the table.
@@ -193,11 +194,11 @@ func climb(ctx context.Context, p *bayes.Posterior, from []float64) ([]float64, 
 	return theta, nil
 }
 
-// The method spread() computes the standard deviation of the logarithm of each estimated
-// parameter over the data sets. Data sets in which search i got stuck are left out. The
-// second result is the number of data sets in which the search got stuck. A failed
-// search counts as stuck. If limits are given, a search also counts as stuck if the
-// error in the logarithm of a parameter is larger than the limit for this parameter.
+// The method spread() computes the standard deviation of log θ over the data sets, for
+// each parameter θ. Data sets in which search i got stuck are left out. The second result
+// is the number of data sets in which the search got stuck. A failed search counts as
+// stuck. If limits are given, a search also counts as stuck if the error in the logarithm
+// of a parameter is larger than the limit for this parameter.
 func (s *study) spread(i int, limit []float64) (sd []float64, stuck int) {
 	logs := make([][]float64, len(s.truth))
 	for _, found := range s.estimates[i] {

@@ -16,12 +16,12 @@ import (
 )
 
 // The functions in this file measure how much a posterior changes if a coarse solver
-// replaces an accurate solver. They also measure how much computation the coarse solver
-// saves.
+// replaces an accurate solver. The functions also measure how much computation the coarse
+// solver saves.
 
 // An answer is a row of the table answers.csv, for one posterior, one remedy and one step
-// size. A bias is a difference of posterior means, in standard deviations of the accurate
-// posterior.
+// size. A bias is the difference between two posterior means, in units of the posterior
+// standard deviation under the accurate solver.
 type answer struct {
 	Question string  `csv:"posterior"`
 	Remedy   string  `csv:"remedy"`
@@ -45,8 +45,8 @@ type answer struct {
 
 func (a *answer) key() string { return fmt.Sprintf("%s|%s|%g", a.Question, a.Remedy, a.Step) }
 
-// The method compare() computes statistics of the difference between the draws in the
-// argument `got` and the draws from the accurate posterior.
+// The method compare() compares the draws in the argument `got` with the draws in the
+// argument `accurate`, and stores the results in the answer.
 func (a *answer) compare(accurate, got *mcmc.Chains) {
 	as, gs := accurate.Summary(), got.Summary()
 	a.Ratio, a.Bias, a.ESS = [2]float64{math.Inf(1), 0}, 0, math.Inf(1)
@@ -85,8 +85,8 @@ func (o *observatory) answerAll(ctx context.Context, answers *ledger[answer]) er
 	})
 }
 
-// The method answer() computes the missing answers to one question. The accurate
-// posterior is sampled before the first answer is computed.
+// The method answer() computes the missing answers to one question. The posterior under
+// the accurate solver is sampled only if an answer is missing.
 func (o *observatory) answer(ctx context.Context, q *question, answers *ledger[answer]) error {
 	var accurate *mcmc.Chains
 	var fine *bayes.Posterior
@@ -118,7 +118,8 @@ func (o *observatory) answer(ctx context.Context, q *question, answers *ledger[a
 	return nil
 }
 
-// The method accurate() returns the accurate posterior of a question, and draws from it.
+// The method accurate() samples the posterior of a question with the accurate solver. The
+// method returns the posterior and the draws.
 func (o *observatory) accurate(ctx context.Context, q *question) (*bayes.Posterior, *mcmc.Chains, error) {
 	p, err := q.model(ctx, o.seed)
 	if err == nil {
@@ -131,8 +132,8 @@ func (o *observatory) accurate(ctx context.Context, q *question) (*bayes.Posteri
 	return p, chains, err
 }
 
-// The method one() computes one answer. The cost of an answer is measured in units of one
-// numerical solution with the coarsest step size.
+// The method one() computes one answer. The unit of a.Work is one numerical solution with
+// the coarsest step size.
 func (o *observatory) one(ctx context.Context, r *remedy, coarsest float64, fine *bayes.Posterior, accurate *mcmc.Chains, a *answer) error {
 	p := *fine
 	p.Method, p.Mesh, p.Modes, p.Alpha = solver, probode.Uniform(a.Step), nil, 0
@@ -159,10 +160,10 @@ func (o *observatory) one(ctx context.Context, r *remedy, coarsest float64, fine
 	}
 	a.compare(accurate, got.Chains)
 	drawn := float64(len(got.Chains.Draws) * o.draws)
-	// A sampler may also use accurate solutions. The cost of these solutions is expressed
-	// as the number of solutions with steps of size a.Step that would cost the same. The
-	// next lines add the cost of the accurate solutions that are needed for importance
-	// weights.
+	// Some samplers also use accurate solutions. An accurate solution with n times as
+	// many steps as a coarse solution counts as n coarse solutions. The count got.Solves
+	// does not include the solutions for importance weights, so the code adds the cost of
+	// one accurate solution per draw.
 	a.Solves, a.Prepare = got.Solves*a.Step/p.StepSize(), calibrating+got.Preparation
 	if got.Chains.LogWeights != nil {
 		a.Solves += a.Step / fine.StepSize()

@@ -219,7 +219,7 @@ func (c *cell) cost(out *row, m probode.Method, mesh probode.Mesh) error {
 	theta := slices.Clone(p.Theta)
 	// If θ has not changed since the equations were last solved, some methods, such as
 	// gp.Block, return a stored solution. Every call of solve() uses a different θ, so
-	// that the equations are solved anew and all evaluations are counted.
+	// that the equations are solved again and all evaluations are counted.
 	solve := func() error {
 		for k, v := range theta {
 			theta[k] = math.Nextafter(v, math.Inf(1))
@@ -287,7 +287,7 @@ func (c *cell) calibrated(ctx context.Context, m probode.Method, mesh probode.Me
 			continue
 		}
 		// A multistep method takes its first steps with another method. No rule is
-		// assessed at the times of these steps.
+		// assessed at the times of the first steps.
 		first := 0
 		for start := e.Grid.Times()[m.Noise(t.p.Dim()).Quiet]; first < len(t.times) && t.times[first] <= start; first++ {
 		}

@@ -7,8 +7,8 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// The functions in this file assess calibrated noise. These functions compare the spread
-// of the paths with the errors at values of θ that were not used for the calibration.
+// The functions in this file compare the spread of the paths with the errors of the
+// solver. The comparison uses values of θ that were not used for the calibration.
 
 // A verdict holds the results of a comparison of one or more ensembles with accurate
 // solutions.
@@ -45,8 +45,8 @@ func (v *verdict) add(e *probode.Ensemble, x, xerr, size []float64, first int) {
 				v.excluded++
 				continue
 			}
-			// On average, the inverse of the sample variance of n paths is too large by
-			// the factor (n−1)/(n−3).
+			// On average, the inverse of the sample variance of n paths is too large by a
+			// factor of (n−1)/(n−3).
 			z2 := err * err / (e.SD[k][i] * e.SD[k][i]) * (n - 3) / (n - 1)
 			v.points++
 			v.n[k]++

@@ -41,7 +41,8 @@ func (e *entrant) method() probode.Method {
 	return m
 }
 
-// A subject is a test problem. The field `kind` describes the behaviour of its solution.
+// A subject is a test problem. The field `kind` describes the behaviour of the problem's
+// solution.
 type subject struct {
 	kind string
 	name string // "" for the name of the problem

@@ -1,7 +1,7 @@
 // Command observatory applies every method to every problem at several step sizes or
-// tolerances. The command measures the error and the cost of each solution. At parameter
-// values that were not used for the calibration, the command checks whether the
-// calibrated spread is as large as the errors.
+// tolerances. The command measures the error and the cost of each solution. The command
+// also checks whether the calibrated spread is as large as the errors. The check uses
+// parameter values that were not used for the calibration.
 //
 //	go run ./reproduce/observatory [-quick] [-out DIR] [-only cells|answers|page] [-seed N] [-paths N] [-workers N]
 //
@@ -33,11 +33,11 @@ func run(ctx context.Context, args []string) error {
 		questions: questions, remedies: remedies, draws: 1000}
 	fs := flag.NewFlagSet("observatory", flag.ContinueOnError)
 	quick := fs.Bool("quick", false, "run only a few methods on a few problems, which takes seconds")
-	only := fs.String("only", "", "`part` to compute: cells or answers (default: both parts); or page, to make only the page from the existing results")
+	only := fs.String("only", "", "compute only this `part`: cells or answers; with -only page, the command computes nothing and makes the page from the existing results")
 	fs.StringVar(&o.out, "out", filepath.Join("reproduce", "out", "observatory"), "`directory` for the results")
 	fs.Uint64Var(&o.seed, "seed", 1, "seed of all random numbers")
-	fs.IntVar(&o.paths, "paths", 64, "`number` of paths in an ensemble, at least 40; if the paths are expensive, fewer are computed, but never fewer than 40")
-	fs.IntVar(&o.workers, "workers", 0, "`number` of problems or posteriors to compute at the same time, 0 for the number of cores; it affects only the measured times")
+	fs.IntVar(&o.paths, "paths", 64, "largest `number` of paths in an ensemble; if paths are expensive, an ensemble has fewer paths, but always 40 or more")
+	fs.IntVar(&o.workers, "workers", 0, "`number` of parallel computations, 0 for the number of cores; only the measured times depend on it")
 	if err := shell.Parse(fs, args); err != nil {
 		return err
 	}

@@ -104,8 +104,8 @@ func rulesTable(standings []standing) string {
 }
 
 // The function honesty() draws two panels with a curve for each rule. The left panel
-// shows the coverage. The right panel shows, for each cell, the root mean square of the
-// standardised errors. The cells are sorted by this value.
+// shows the coverage. The right panel shows the root mean square of the standardised
+// errors in each cell, in increasing order.
 func honesty(standings []standing) (string, error) {
 	coverage := viz.Panel{Title: "coverage, all cells", X: viz.Axis{Label: "stated", Min: 0.4, Max: 1}, Y: viz.Axis{Label: "observed at other parameters", Min: 0.2, Max: 1}}
 	square := viz.Panel{Title: "standardised error, sorted", X: viz.Axis{Label: "share of cells", Min: 0, Max: 1}, Y: viz.Axis{Label: "root mean square (1 is honest)", Log: true, Min: 0.03, Max: 40}}
@@ -130,8 +130,9 @@ func honesty(standings []standing) (string, error) {
 	return p.String(), p.Err
 }
 
-// For each method, the page shows the results of one rule. The function unreached() lists
-// the cells in which the result of this rule is missing or bad, and the reasons.
+// The function unreached() lists the cells in which results are missing or bad, and gives
+// the reasons. A cell is listed if the classical method fails, or if the rule on the page
+// has no result or a bad result.
 func unreached(rows []row) string {
 	var reasons []string
 	cells := map[string][]string{}
@@ -174,7 +175,7 @@ func unreached(rows []row) string {
 }
 
 // answersPart returns the part of the page that shows how the errors of solvers change
-// posteriors. Without answers, this part of the page is empty.
+// posteriors. If there are no answers, answersPart returns an empty string.
 func (o *observatory) answersPart(answers []answer) (string, error) {
 	if len(answers) == 0 {
 		return "", nil

@@ -24,21 +24,21 @@ import (
 // compared. The posterior can be computed accurately.
 type question struct {
 	name string
-	// The function make() returns the model for given data. The data are simulated at the
-	// given times from the problem that the function truth() returns. The function
-	// observe() draws the measurements at one time, for the state x.
+	// The function make() returns the model for given data. The function truth() returns
+	// the problem from which the data are simulated. The function observe() simulates the
+	// measurements of a state x.
 	make    func(data *bayes.Data) *bayes.Posterior
 	truth   func() *probode.Problem
-	times   []float64
+	times   []float64 // of the measurements
 	observe func(x []float64, rng *rand.Rand) []float64
 	step    float64 // the coarsest; half and a quarter of it are used as well
 }
 
-// The variable `solver` is the method with which the coarse posteriors are computed.
+// The variable `solver` is the default method for the coarse step sizes.
 var solver = adams.Moulton{Steps: 1}
 
-// The accurate posterior is computed with RK4. Its step size is the coarsest step size
-// divided by `fineness`.
+// The accurate solver is RK4. The constant `fineness` is the coarsest step size divided
+// by the step size of RK4.
 const fineness = 16
 
 func gaussian(sd float64, columns ...int) func([]float64, *rand.Rand) []float64 {
@@ -70,10 +70,12 @@ func seen(p *probode.Problem, sd float64, states ...int) bayes.Experiment {
 		}}
 }
 
-// The function inferred() returns a model in which all parameters of an experiment are
-// unknown. The parameters have log-normal priors around their values, with the given
-// relative width. The priors of the last parameters are normal, with the standard
-// deviation `width`; the argument `normal` is the number of these parameters.
+// The function inferred() returns a function that makes the posterior for given data. All
+// parameters of the problem are unknown. The last `normal` parameters have normal priors,
+// and the other parameters have log-normal priors. The median of each prior is the
+// nominal value of the parameter. The argument `width` is the standard deviation of a
+// normal prior. For a log-normal prior, `width` is the standard deviation of the
+// logarithm.
 func inferred(x bayes.Experiment, width float64, normal int) func(*bayes.Data) *bayes.Posterior {
 	return func(data *bayes.Data) *bayes.Posterior {
 		x.Data = data
@@ -109,8 +111,7 @@ func oscillator() *probode.Problem {
 	return p
 }
 
-// ofCase returns a function that takes data, and returns the posterior of the named case
-// for these data.
+// ofCase returns a function that makes the posterior of the named case for given data.
 func ofCase(name string) func(*bayes.Data) *bayes.Posterior {
 	c, err := cases.Named(name)
 	if err != nil {
@@ -163,17 +164,18 @@ func (q *question) model(ctx context.Context, seed uint64) (*bayes.Posterior, er
 }
 
 // A remedy is a method for sampling the posterior in spite of a coarse step size. Every
-// remedy consists of a sampler and, in some cases, noise in the solver.
+// remedy has a sampler, and some remedies add noise to the solver.
 type remedy struct {
 	name   string
 	noise  *rule          // the rule that chooses α; nil for no noise
 	method probode.Method // of the coarse posterior; nil for solver
-	// The function sampler() returns the sampler for the model p, and may change p. The
-	// argument `fine` is the accurate model.
+	// The function sampler() returns the sampler for the model p. The argument `fine` is
+	// the same model with the accurate solver. For delayed acceptance, sampler() also
+	// changes the solver of p to the accurate solver.
 	sampler func(p, fine *bayes.Posterior) sample.Sampler
 }
 
-// The function always() returns a function whose result is the sampler s for every model.
+// The function always() makes a function that returns the sampler s for every model.
 func always(s sample.Sampler) func(p, fine *bayes.Posterior) sample.Sampler {
 	return func(_, _ *bayes.Posterior) sample.Sampler { return s }
 }

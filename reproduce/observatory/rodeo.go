@@ -12,15 +12,15 @@ import (
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
-// Wu and Lysy demonstrate their package rodeo on three problems (AISTATS 2024, and the
-// paper that accompanies the package). This file defines these problems. The data are
-// simulated anew. For the three problems, the authors obtain accurate posteriors with
-// step sizes of 0.05, 0.75 minutes and 0.1 days. Each problem is solved here with three
-// step sizes. For the first two problems, the middle step size is that of the authors.
-// For the third problem, the step size of the authors lies between the two smallest step
-// sizes.
+// Wu and Lysy demonstrate their package rodeo on three problems, in a paper at AISTATS
+// 2024 and in a paper about the package. This file defines these problems. The data are
+// simulated anew. Wu and Lysy obtain accurate posteriors with the step size 0.05 for
+// FitzHugh–Nagumo, 0.75 minutes for Hes1, and 0.1 days for SEIRAH. The observatory solves
+// each problem with three step sizes. For FitzHugh–Nagumo and Hes1, the middle step size
+// is the one that Wu and Lysy use. For SEIRAH, Wu and Lysy use a step size between the
+// two smallest step sizes of the observatory.
 
-// rodeoFilter is the filter that rodeo uses: an EK1 that uses only the diagonal of the
+// rodeoFilter is the filter of the package rodeo, an EK1 with only the diagonal of the
 // Jacobian.
 var rodeoFilter = filter.EK{Q: 2, Width: 1}
 
@@ -46,8 +46,8 @@ func hes1() *probode.Problem {
 	}
 }
 
-// seirah returns a model of an epidemic. Its states are the numbers of people who are
-// susceptible, latent, ascertained, removed, unascertained, and in hospital.
+// seirah returns a model of an epidemic. The states of the model are the numbers of
+// susceptible, latent, ascertained, removed, unascertained and hospitalised people.
 func seirah() *probode.Problem {
 	return &probode.Problem{
 		Name: "SEIRAH", States: []string{"S", "E", "I", "R", "A", "H"}, Params: []string{"b", "r", "alpha", "De", "DI", "Dq"}, Autonomous: true,
@@ -100,8 +100,8 @@ var ofRodeo = []question{
 		make: inferred(bayes.Experiment{Problem: seirah().UnknownStart(1, 2), Observe: newCases, Errors: []bayes.Likelihood{bayes.Poisson{}}}, 0.2, 0)},
 }
 
-// newCases computes the expected numbers of newly ascertained cases and of hospital
-// admissions per day.
+// newCases computes the expected daily numbers of new ascertained cases and hospital
+// admissions.
 func newCases(dst []float64, _ float64, x, th []float64) {
 	dst[0], dst[1] = th[1]*x[1]/th[3], x[2]/th[5]
 }

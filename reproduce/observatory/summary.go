@@ -5,9 +5,10 @@ import (
 	"slices"
 )
 
-// A brief is a row of the summary; the row describes one cell. The row contains the
-// results of the classical method. The row also contains the results of two rules: the
-// rule that the page shows for the method, and the rule of the paper.
+// A brief is the row of the summary for one cell. A brief contains the error and the cost
+// of the classical method. The field `Spread` contains the results of the rule that
+// shown() returns for the method. The field `Paper` contains the results of the rule that
+// the paper uses.
 type brief struct {
 	solved
 	Spread spread `csv:""`
@@ -142,6 +143,7 @@ func median(x []float64) float64 {
 }
 
 // The function bounded() limits a mean square to a finite range, so that the mean over
-// cells exists. Without this limit, the mean square is infinite if a stated standard
-// deviation is zero, for example where the estimate of a local error is zero.
+// cells is finite. The mean squared standardised error of a cell is infinite if a
+// computed standard deviation is zero. For example, the standard deviation is zero if the
+// estimate of a local error is zero.
 func bounded(square float64) float64 { return min(max(square, 1e-3), 1e3) }

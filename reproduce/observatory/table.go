@@ -17,9 +17,9 @@ import (
 )
 
 // A row of a table is stored in a struct. The tag `csv` of a field contains the name of
-// its column. If the field is an array, the tag contains the names of its columns. If a
-// field is itself a struct, its tag is the prefix of the column names of the inner
-// fields.
+// its column. The tag of an array field contains one column name for each element of the
+// array. If a field is itself a struct, its tag is the prefix of the column names of the
+// inner fields.
 
 // The function places() returns the names of the columns of a row, and the corresponding
 // fields.
@@ -166,16 +166,17 @@ func (l *ledger[T]) add(rows ...T) error {
 	return l.save()
 }
 
-// For each row, the function place() returns a list of numbers. The method arrange()
-// sorts the rows by these lists. A row is removed if its list contains a negative number.
+// The method arrange() sorts the rows by their sort keys, and saves the table. The
+// function place() returns the sort keys of a row. If a sort key is negative, arrange()
+// removes the row.
 func (l *ledger[T]) arrange(place func(*T) []float64) error {
 	l.rows = slices.DeleteFunc(l.rows, func(r T) bool { return slices.Min(place(&r)) < 0 })
 	slices.SortStableFunc(l.rows, func(a, b T) int { return slices.Compare(place(&a), place(&b)) })
 	return l.save()
 }
 
-// The method save() writes all rows to the file; if there is an error, the file does not
-// change.
+// The method save() writes all rows to the file. If an error occurs, the file remains
+// unchanged.
 func (l *ledger[T]) save() error { return shell.WriteFile(l.path, encode(l.rows, 6)) }
 
 // The function named() returns the index of the element with the given name in a list, or

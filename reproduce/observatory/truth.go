@@ -10,9 +10,10 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// A truth holds a problem and several accurate solutions of this problem, each at twenty
-// points in time. The first solution is for the nominal θ of the problem, and the others
-// are for other values of θ, at which calibrations are assessed.
+// A truth contains a problem and several accurate solutions of the problem. Each solution
+// contains the states at twenty points in time. The first solution is for the nominal θ
+// of the problem. The other solutions are for random values of θ, and are used to assess
+// calibrations.
 type truth struct {
 	p     *probode.Problem
 	kind  string
@@ -61,10 +62,11 @@ func newTruth(ctx context.Context, s *subject, others int, seed uint64) (*truth,
 	return t, t.coarsest()
 }
 
-// The method coarsest() finds the smallest number of steps, among the numbers 20 × 2ⁿ,
-// with which the trapezoidal rule (AM1) is accurate enough. The root mean square error
-// must be at most 10 %, relative to the size of each component. The study also uses grids
-// with two and four times as many steps.
+// The method coarsest() finds the coarsest uniform grid on which the trapezoidal rule
+// (AM1) is accurate enough. The number of steps is 20 times a power of two. The root mean
+// square error must be at most 10 %, relative to the size of each component. The study
+// also uses two finer grids, with two and four times the number of steps of the coarsest
+// grid.
 func (t *truth) coarsest() error {
 	const most = 20 << 9
 	for n := observed; n <= most; n *= 2 {
@@ -90,8 +92,9 @@ func (t *truth) solver(p *probode.Problem, m probode.Method, mesh probode.Mesh) 
 	return probode.NewSolver(p, m, g, 0)
 }
 
-// The method relative() divides each error of a solver by the size of the component. The
-// result is the root mean square of these ratios over all times and components.
+// The method relative() returns the root mean square of the relative errors of a solver,
+// over all times and components. A relative error is the error of a component divided by
+// the largest absolute value of this component.
 func (t *truth) relative(s *probode.Solver) (float64, error) {
 	z := make([]float64, s.PathLen())
 	if err := s.Solve(z, t.p.Theta, nil); err != nil {

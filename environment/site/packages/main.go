@@ -4,9 +4,10 @@
 //	go run ./environment/site/packages
 //
 // For each package, the command writes the doc comment, every exported declaration with
-// its comment, and the examples from the test files. All this is written as HTML. For the
-// search index of the site, the command also writes the comments as plain text. The names
-// of exported declarations link to their documentation.
+// its comment, and the examples from the test files. The declarations, comments and
+// examples are written as HTML. For the search index of the site, the command also writes
+// the comments as plain text. The names of exported declarations link to their
+// documentation.
 package main
 
 import (
@@ -45,9 +46,9 @@ type listed struct {
 	Module                             struct{ Path string }
 }
 
-// The patterns in the variable `course` match the packages of this repository. The top
-// level of the checkout may contain packages that a user has added, such as the program
-// euler from the README.
+// The patterns in the variable `course` match the packages of this repository. The pattern
+// ./... would also match packages added by a user, such as the program euler from the
+// README.
 var course = []string{"./pkg/...", "./internal/...", "./reproduce/...", "./environment/..."}
 
 func main() {

@@ -202,14 +202,13 @@ func (w *writer) examples(all []*doc.Example) {
 	}
 }
 
-// If the example needs declarations outside its own function, exampleSource returns the
-// whole program. Otherwise exampleSource returns only the statements of the example
-// function.
+// exampleSource returns the source code of an example: the statements of the example
+// function, or a whole program if the example needs other declarations.
 func (w *writer) exampleSource(e *doc.Example) string {
 	var node any = &printer.CommentedNode{Node: e.Code, Comments: e.Comments}
 	body := true
 	if e.Play != nil {
-		// The example may need functions, types or variables that its file declares.
+		// Besides main, e.Play declares what the example needs from the test file.
 		for _, d := range e.Play.Decls {
 			if f, ok := d.(*ast.FuncDecl); ok && f.Name.Name != "main" {
 				node, body = e.Play, false
@@ -287,7 +286,7 @@ func (w *writer) code(source string) {
 	w.WriteString("</pre>\n")
 }
 
-// A symbol is an exported name, with the anchor of its documentation on the page.
+// A symbol holds an exported name, its anchor on the page, and its doc comment.
 type symbol struct {
 	Name, Anchor, Text string
 }

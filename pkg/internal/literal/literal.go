@@ -12,10 +12,10 @@ import (
 
 // Of returns the full text of a value, much as it would appear in a Go program. A pointer
 // is written as the value to which it points, unexported fields are included, maps are
-// sorted, and numbers have all their digits. The text of a value is the same in every
-// process, so programs can compare settings by comparing their texts. For a function, the
-// text is its name, so two closures made from the same function literal have the same
-// text. All channels of the same type have the same text.
+// sorted, and numbers have all their digits. All processes of the same program write the
+// same text for a value, so settings can be compared as text. For a function, the text is
+// its name, so two closures made from the same function literal have the same text. Of
+// writes the same text for all channels of the same type.
 func Of(v any) string {
 	w := new(writer)
 	w.write(reflect.ValueOf(v), true, nil)
@@ -24,18 +24,17 @@ func Of(v any) string {
 
 // Declared is like Of, but leaves out the fields that may differ between two runs of the
 // same study. Declared leaves out functions, because their names may change from one
-// build to the next. Declared also leaves out channels and values of types from package
-// sync, because they belong to a running process. A run that is resumed compares this
-// text with the stored text, to make sure that the study is still the same.
+// build to the next. Declared also leaves out channels and mutexes, because both belong to
+// a running process. A resumed run compares texts written by Declared, to make sure that
+// the study has not changed.
 func Declared(v any) string {
 	w := &writer{declared: true}
 	w.write(reflect.ValueOf(v), true, nil)
 	return w.String()
 }
 
-// NonZero is like Declared, but leaves out the struct fields that are zero. If a new
-// field is added to a struct, the text of a value in which the new field is zero does not
-// change.
+// NonZero is like Declared, but leaves out the struct fields that are zero. A new struct
+// field does not change the text as long as the field is zero.
 func NonZero(v any) string {
 	w := &writer{brief: true, declared: true}
 	w.write(reflect.ValueOf(v), true, nil)

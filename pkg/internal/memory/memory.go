@@ -13,8 +13,8 @@ import (
 )
 
 // The constant `fallback` is the amount of memory that is assumed if the machine does not
-// report how much it has. This value is so large that only absurd requests for memory
-// exceed it.
+// report how much it has. The constant `fallback` is so large that only absurd requests
+// for memory exceed it.
 const fallback = 64 << 30
 
 // The function limit() returns the number of bytes that this process can use. The result

@@ -91,8 +91,8 @@ func NewLine(w io.Writer) *Line {
 // beginning.
 //
 // A line that is wider than the terminal is cut off, because the next call would erase
-// only the last row of a wrapped line. Show turns wrapping on again after each write, so
-// that the terminal still wraps lines if the process is killed.
+// only the last row of a wrapped line. Show turns line wrapping off only during a write,
+// because a killed process cannot turn wrapping on again.
 func (l *Line) Show(elapsed time.Duration, state string) {
 	switch {
 	case l.terminal:

@@ -16,9 +16,9 @@ func Mix(z uint64) uint64 {
 // state z.
 const Gamma = 0x9e3779b97f4a7c15
 
-// Seed returns the initial state of a rand.PCG for a key. The initial state is a hash of
-// the whole key, with 128 bits. Streams with different keys therefore begin at different
-// points of the generator's period.
+// Seed returns the initial state of a rand.PCG for a key. The initial state is a 128-bit
+// hash of the whole key, so that streams with different keys begin at different points of
+// the generator's period.
 func Seed(seed uint64, key ...uint64) (hi, lo uint64) {
 	hi, lo = Mix(seed^Gamma), Mix(seed+0xd1b54a32d192ed03)
 	for _, k := range key {

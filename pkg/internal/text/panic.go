@@ -19,8 +19,8 @@ func Panic(value any, stack []byte) string {
 			function = line
 			continue
 		}
-		// Skip the frames of the Go runtime, in which some panics begin: for example,
-		// those caused by a division by zero.
+		// Skip the frames of the Go runtime. A division by zero, for example, panics in
+		// the runtime.
 		if strings.HasPrefix(function, "runtime.") {
 			continue
 		}

@@ -6,9 +6,9 @@ import (
 )
 
 // Table writes each row on its own line, with aligned columns two spaces apart. Rows may
-// differ in length. The function left() reports whether a column is left-aligned, as is
-// usual for words. All other columns are right-aligned, as is usual for numbers.
-// Combining characters, such as the hat of R̂, have no width.
+// differ in length. A column is left-aligned if left() returns true for the index of the
+// column, and right-aligned if left() returns false. Combining characters, such as the hat
+// of R̂, have no width.
 func Table(rows [][]string, left func(column int) bool) string {
 	var widths []int
 	for _, row := range rows {

@@ -40,8 +40,8 @@ func Printable(s string) string {
 	}, s)
 }
 
-// IsPrintable reports whether a character is safe to print. A terminal only displays such
-// a character.
+// IsPrintable reports whether a character is safe to print. Printing a safe character has
+// no side effect on the terminal.
 func IsPrintable(r rune) bool { return unicode.IsPrint(r) || unicode.Is(unicode.Zs, r) }
 
 // Number formats v with a format of package fmt; NaN becomes a dash.

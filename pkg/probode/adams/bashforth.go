@@ -19,8 +19,8 @@ import (
 // are small compared with the shortest time scale of the problem. A larger s requires
 // smaller steps.
 type Bashforth struct {
-	// Steps is the number s of steps, from 1 to 5. Zero means 1, which is the forward
-	// Euler method.
+	// Steps is the number s of steps, from 1 to 5. Steps = 0 and Steps = 1 both give the
+	// forward Euler method.
 	Steps int
 }
 
@@ -80,7 +80,7 @@ func (a *bashforth) LocalError(dst []float64, i int, x, next, theta []float64) e
 	return a.versus(a.higher, dst, i, x, next, theta)
 }
 
-// Runs reports whether Run can be used: the grid must be uniform.
+// Runs reports whether the grid is uniform. Run requires a uniform grid.
 func (a *bashforth) Runs() bool {
 	_, uniform := a.g.Uniform()
 	return uniform
@@ -152,9 +152,9 @@ func (a *bashforth) Differentiate(dnext []float64, i int, x, next, theta, xi, _ 
 	return nil
 }
 
-// Reverse propagates gradients back through the step. The gradient with respect to a
-// value of f is complete once Reverse has been called for all steps that use this value.
-// Only then is the gradient propagated to the state and to θ.
+// Reverse propagates gradients back through step i. The last step is reversed first, so
+// the gradient with respect to F_i is complete when step i is reversed. Reverse propagates
+// the gradient with respect to F_i to the state and to θ.
 func (a *bashforth) Reverse(to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) error {
 	a.reverse()
 	if a.starting(i) {

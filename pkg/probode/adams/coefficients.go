@@ -1,9 +1,9 @@
 package adams
 
-// An Adams method replaces f by the polynomial that interpolates its past values. The
-// integral of this polynomial over one step determines the coefficients of the method.
-// The coefficients are computed in integer arithmetic and rounded once, not copied from a
-// table.
+// An Adams method replaces f by a polynomial that interpolates values of f at grid points.
+// The coefficients of the method are the integrals of the Lagrange polynomials over one
+// step. The coefficients are computed in integer arithmetic and rounded once, not copied
+// from a table.
 
 // BashforthCoefficients returns β₀, …, β_{s−1} of the s-step
 // Adams–Bashforth method
@@ -34,8 +34,8 @@ func MoultonCoefficients(s int) (next float64, past []float64) {
 	return b[0], b[1:]
 }
 
-// The constant `most` is the largest number of nodes for which float64 represents all
-// integers in the computation exactly.
+// The constant `most` is the largest number of nodes. With 12 nodes, float64 represents
+// all integers in the computation exactly.
 const most = 12
 
 // The function adams() returns ∫₀¹ ℓ_j(τ) dτ, j = 0, …, n−1, where the ℓ_j are the

@@ -10,14 +10,15 @@ import (
 
 // The code in this file takes all Adams–Moulton steps of a segment in one call. This code
 // is for problems in at most three dimensions, or four if the steps are linearised at the
-// current state. For such small problems, the arithmetic of a step takes only a few
-// nanoseconds, and passing vectors to functions would take longer than the arithmetic.
-// For at most three dimensions, the loops therefore keep all numbers in local variables
-// from one call of FJ to the next. These loops perform the same operations as the code in
-// moulton.go, in the same order, so the paths are bitwise identical.
+// current state. In up to four dimensions, the arithmetic of a step takes only a few
+// nanoseconds. Passing vectors to functions would take longer than the arithmetic of a
+// step. In up to three dimensions, the loops keep all numbers in local variables from one
+// call of FJ to the next. The loops and the code in moulton.go perform the same operations
+// in the same order, so their results are bitwise identical.
 
-// Runs reports whether Run can be used. The grid must be uniform, the problem must have
-// few dimensions and a dense FJ, and Linearize must not be Predictor.
+// Runs reports whether Run can be used. Run requires a uniform grid, a problem in few
+// dimensions, and a dense Jacobian matrix from FJ. Run does not support the linearisation
+// Predictor.
 func (a *moulton) Runs() bool {
 	small := a.d <= 3 || a.d == 4 && a.lin == Current
 	_, uniform := a.g.Uniform()
@@ -77,8 +78,8 @@ type fusedRun struct {
 	b, scale [4]float64
 }
 
-// currentFew is like current2, but works in up to four dimensions, and keeps vectors and
-// LU factors in slices instead of local variables.
+// currentFew is like current2, but works in up to four dimensions. currentFew keeps
+// vectors and LU factors in slices, not in local variables.
 func (a *moulton) currentFew(r *fusedRun, z []float64, from, to int, theta, xi []float64) (int, error) {
 	d, fj, f, t, m := a.d, a.p.FJ, a.fc, a.g.Times(), a.jac
 	steps := len(a.betaPast)

@@ -14,9 +14,9 @@ import (
 //
 //	r(z) = β₋₁⁻¹ (h⁻¹(z − Zᵢ) − Σ_{j=0}^{s−1} β_j F_{i−j}) − f(t_{i+1}, z)
 //
-// the next state has the density p(z) ∝ exp(−½ r(z)ᵀ H⁻¹ r(z)), where
-// H = α h^{2s+1} J Jᵀ [T18, equations 9 and 10], or its Gaussian
-// approximation [T18, §2.4]
+// the next state has the density p(z) ∝ exp(−½ r(z)ᵀ H⁻¹ r(z)), where H = α h^{2s+1} J Jᵀ
+// [T18, equations 9 and 10]. Moulton draws the next state from the Gaussian approximation
+// of p [T18, §2.4]
 //
 //	Z_{i+1} = μ + √α h^{s+1/2} Γ⁻¹ J ξᵢ,   Γ = (h β₋₁)⁻¹ I − J,   ξᵢ ~ N(0, I),
 //
@@ -32,9 +32,8 @@ type Moulton struct {
 }
 
 // Nominal returns the order that the method has if its implicit equation is solved
-// exactly. The method Order may return a lower order, because the equation may be
-// linearised only once, at the current state. Nominal also returns a message that says
-// how to avoid a lower order.
+// exactly. With the linearisation Current, the method Order returns at most 2. Nominal
+// also returns a message that says how to reach the nominal order.
 func (m Moulton) Nominal() (order int, remedy string) {
 	m.Linearize = Newton
 	return m.Order(), "linearisation at the current state limits the order to 2; set Linearize to Newton or Predictor"
@@ -48,18 +47,18 @@ type Linearization int
 const (
 	// Newton solves the equation by Newton's method, starting at Zᵢ. The matrices Γ and J
 	// in the covariance of the noise are evaluated at Zᵢ. Newton is the default, because
-	// no other choice both has order s+1 for every s and is stable on stiff problems.
-	// Current has a lower order for s ≥ 2. Predictor linearises at the state that an
-	// explicit step predicts, and is not stable on stiff problems. Newton costs two to
-	// three times as much as Current or Predictor.
+	// only Newton combines order s+1 with stability on stiff problems for every s.
+	// Current has order 2 for s ≥ 2. Predictor linearises at the state that an explicit
+	// step predicts, and is not stable on stiff problems. Newton costs two to three times
+	// as much as Current or Predictor.
 	Newton Linearization = iota
 
-	// Current linearises f once in each step, at Zᵢ, as in [T18, §2.4]. The remainder of
+	// With Current, f is linearised once in each step, at Zᵢ, as in [T18, §2.4]. The remainder of
 	// the linearisation is O(h³) in each step, so the order is min(s+1, 2). For s = 0 and
 	// 1, the linearisation Current is suitable for stiff problems.
 	Current
 
-	// Predictor linearises f once in each step, at the result of the Adams–Bashforth
+	// With Predictor, f is linearised once in each step, at the result of the Adams–Bashforth
 	// method of max(s, 1) steps. The linearisation Predictor has order s+1 at the cost of
 	// one factorisation. On a stiff problem the predictor is inaccurate, and so is the
 	// result of the step.
@@ -133,8 +132,8 @@ func (m Moulton) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, 
 //	z ← c − Γ(c)⁻¹ r(c),   Γ(c) = (h β₋₁)⁻¹ I − J(c).
 //
 // The linearisations differ in the starting point and in the number of updates. With
-// Current, Newton's method performs one update from c = Zᵢ; the vector w in [T18, §2.4]
-// is −r(Zᵢ). With Predictor, Newton's method performs one update from the Adams–Bashforth
+// Current, Newton's method performs one update from Zᵢ. The vector w in [T18, §2.4] is
+// −r(Zᵢ). With Predictor, Newton's method performs one update from the Adams–Bashforth
 // value. With Newton, the iteration begins at Zᵢ and makes as many updates as are needed.
 // The noise √α h^{s+1/2} Γ⁻¹ J ξᵢ is computed with the first factorisation of Γ. The
 // linearisations Current and Predictor compute the mean and the noise with a single
@@ -279,9 +278,9 @@ func (a *moulton) residual(dst, z, fz []float64) {
 //
 // An update is halved until it brings r closer to zero. The distance of r from zero is
 // measured by the size of the next update, computed with the same Γ [Deuflhard 2004,
-// §3.3]. The halving prevents the iteration from ending at a distant root. If no halving
-// is needed, testing an update costs one linear solve. The iteration often ends with the
-// update that was computed for this test, which saves a factorisation.
+// §3.3]. Halving the updates prevents the iteration from ending at a distant root. If the
+// full update is accepted, the test costs only one linear solve. Often the next update is
+// the last one, and needs no new factorisation.
 func (a *moulton) solveNewton(next, theta, xi, scale []float64) error {
 	if xi != nil {
 		a.noise.Set(xi, scale)
@@ -327,9 +326,9 @@ func (a *moulton) iterate(next, theta []float64) error {
 				return probode.ErrNewton
 			}
 		}
-		// After a final update without damping, the remaining error is that update times
-		// the rate of convergence, which is `left/size`. This error is at most 1e-8 ×
-		// `small`, which is smaller than a rounding error.
+		// The rate of convergence is `left/size`. A further update of size `left`
+		// therefore leaves an error of `left²/size`. An error below 1e-8 × `small` is
+		// smaller than a rounding error.
 		if lambda == 1 && left*left <= 1e-8*small*size {
 			subtract(next, next, 1, a.v)
 			return nil
@@ -396,9 +395,9 @@ func subtract(dst, z []float64, c float64, u []float64) {
 	}
 }
 
-// Differentiate computes the derivatives of the step. A step solves the linear equation
-// Γu = w, where Γ = inv × I − J. The derivative of the solution u is du = Γ⁻¹ (dw + dJ u
-// − dinv u).
+// Differentiate computes the derivatives of the step. With Current and Predictor, a step
+// solves the linear equation Γu = w, where Γ = inv × I − J. The derivative of the
+// solution u is du = Γ⁻¹ (dw + dJ u − dinv u).
 func (a *moulton) Differentiate(dnext []float64, i int, x, next, theta, xi, scale []float64, tg *probode.Tangents) error {
 	s := a.differentiator(tg.M, true)
 	a.set(i)
@@ -486,15 +485,15 @@ func (a *moulton) differentiateNewton(dnext []float64, i int, x, next, theta, xi
 	return nil
 }
 
-// reverseMoulton is what Reverse needs.
+// A reverseMoulton holds the data that only Reverse needs.
 type reverseMoulton struct {
 	dc    []float64 // gradient with respect to the centre
 	slope []float64 // gradient with respect to f at the centre
 
 	// The field `small` is the version of reverseOnce with unrolled loops, or nil if
-	// there is none for the problem. The unrolled version calls the function pull(). The
-	// function pull() is Problem.Pullback or, if that is nil, a function that returns
-	// NaN.
+	// there is none for the problem. The unrolled versions of reverseOnce call the
+	// function pull(). The function pull() is Problem.Pullback or, if Pullback is nil, a
+	// function that returns NaN.
 	small smallReverse
 	pull  func(dx, dtheta, lambda []float64, t float64, x, theta []float64) float64
 }
@@ -515,10 +514,10 @@ func newReverseMoulton(a *moulton) *reverseMoulton {
 	return b
 }
 
-// Reverse propagates gradients back through the step, in which the linear equation Γu = w
-// is solved. If λ is the gradient with respect to the solution u, then μ = Γ⁻ᵀλ is the
-// gradient with respect to w. The gradient with respect to Γ is −μuᵀ, which is the
-// gradient of −μᵀΓu for constant μ and u.
+// Reverse propagates gradients back through a step. With Current and Predictor, a step
+// solves the linear equation Γu = w. If λ is the gradient with respect to the solution u,
+// then μ = Γ⁻ᵀλ is the gradient with respect to w. The gradient with respect to Γ is
+// −μuᵀ, which is the gradient of −μᵀΓu for constant μ and u.
 func (a *moulton) Reverse(to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) error {
 	a.reverse()
 	if a.transpose == nil {
@@ -568,7 +567,8 @@ func (a *moulton) reverseNewton(to *probode.Adjoint, i int, x, next, theta, xi, 
 }
 
 // reverseNoise propagates gradients back through the noise Γ⁻¹Jv, where v holds the
-// scaled normal variates and Γ and J are evaluated at x. It sets noise.
+// scaled normal variates and Γ and J are evaluated at x. The method also sets a.noise.U
+// and a.noise.Mu.
 func (a *moulton) reverseNoise(to *probode.Adjoint, i int, x, theta, xi, scale []float64) error {
 	if err := a.noise.Prepare(to, a.inv, a.t1, x, theta, xi, scale); err != nil {
 		return err

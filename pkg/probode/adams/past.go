@@ -7,10 +7,10 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// A history holds what the steppers of all multistep methods need. A history contains the
-// values F_i, F_{i−1}, … of the current segment, and a stepper of the classical
-// Runge–Kutta method, which takes the first steps of a segment. At these steps there are
-// too few earlier values of f for the multistep method.
+// A history holds the data common to the steppers of all multistep methods. A history
+// contains the values F_i, F_{i−1}, … of the current segment. A history also contains a
+// stepper of the classical Runge–Kutta method. The Runge–Kutta method takes the first
+// steps of each segment, until there are enough values of f for the multistep method.
 type history struct {
 	p     *probode.Problem
 	g     *probode.Grid
@@ -26,9 +26,8 @@ type history struct {
 	back   []float64 // gradients with respect to F_i, as in f; nil before the first use
 }
 
-// newHistory returns the history for a method that uses s values of f. newHistory returns
-// an error if the Runge–Kutta method that takes the starting steps would have to take
-// every step of the grid.
+// newHistory returns the history for a method that uses s values of f. The grid must have
+// more steps than the method has starting steps.
 func newHistory(p *probode.Problem, g *probode.Grid, s int) (history, error) {
 	m := history{p: p, g: g, d: p.Dim(), first: max(0, s-1), f: make([]float64, 8*p.Dim())}
 	if n := g.Steps(); !g.Grows() && m.first >= n {
@@ -196,15 +195,15 @@ func (m *history) reverse() {
 func (m *history) backRow(i int) []float64 { return row(m.back, i&7, m.d) }
 
 // reverseSum propagates gradients back through the sum c Σ_j β_j F_{i−j}. The argument
-// lambda is the gradient with respect to this sum.
+// lambda is the gradient with respect to the sum.
 func (m *history) reverseSum(c float64, beta []float64, i int, lambda []float64) {
 	for j, b := range beta {
 		vector.AddScaled(m.backRow(i-j), b*c, lambda)
 	}
 }
 
-// reverseSlope propagates gradients back through F_i. reverseSlope must be called after
-// gradients have been propagated back through all steps that use F_i.
+// reverseSlope propagates gradients back through F_i. Call reverseSlope after all steps
+// that use F_i have been reversed.
 func (m *history) reverseSlope(a *probode.Adjoint, i int, x, theta []float64) {
 	a.Field(a.X, m.backRow(i), m.g.Times()[i], 0, x, theta)
 	clear(m.backRow(i))

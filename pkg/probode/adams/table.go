@@ -6,11 +6,11 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// This file computes Adams coefficients on nonuniform grids. Like the classical
-// coefficients, each of these coefficients is the integral of a Lagrange polynomial over
-// one step, and depends only on the ratios of the step sizes [HNW93, §III.5]. The
-// coefficients are computed once for each grid. If all steps that a formula covers have
-// the same length, its coefficients are exactly equal to the classical ones.
+// This file computes Adams coefficients on nonuniform grids. As on a uniform grid, each
+// coefficient is the integral of a Lagrange polynomial over one step. The coefficients
+// depend only on the ratios of the step sizes [HNW93, §III.5]. The coefficients are
+// computed once for each grid. If all steps that a formula covers have the same length,
+// the formula has exactly the classical coefficients.
 
 // A table holds the coefficients of one formula on a grid.
 type table struct {

@@ -198,7 +198,8 @@ func (a *moulton) reverse1(to *probode.Adjoint, i int, x, next, theta, xi, scale
 		}
 	}
 	// The gradient with respect to x is λ plus the gradient of sᵀf + μᵀJu for constant s, μ, u.
-	// The second term is computed by a finite difference along u, as in Adjoint.SecondField.
+	// The gradient of sᵀf + μᵀJu is computed by a finite difference along u, as in
+	// Adjoint.SecondField.
 	dx[0] += l0
 	floor := 1e-3 * math.Abs(x0)
 	if floor == 0 {
@@ -429,7 +430,8 @@ func (a *moulton) reverse2(to *probode.Adjoint, i int, x, next, theta, xi, scale
 		}
 	}
 	// The gradient with respect to x is λ plus the gradient of sᵀf + μᵀJu for constant s, μ, u.
-	// The second term is computed by a finite difference along u, as in Adjoint.SecondField.
+	// The gradient of sᵀf + μᵀJu is computed by a finite difference along u, as in
+	// Adjoint.SecondField.
 	dx[0] += l0
 	dx[1] += l1
 	floor := 1e-3 * larger(x0, x1)
@@ -654,7 +656,8 @@ func (a *moulton) reverse3(to *probode.Adjoint, i int, x, next, theta, xi, scale
 		}
 	}
 	// The gradient with respect to x is λ plus the gradient of sᵀf + μᵀJu for constant s, μ, u.
-	// The second term is computed by a finite difference along u, as in Adjoint.SecondField.
+	// The gradient of sᵀf + μᵀJu is computed by a finite difference along u, as in
+	// Adjoint.SecondField.
 	dx[0] += l0
 	dx[1] += l1
 	dx[2] += l2

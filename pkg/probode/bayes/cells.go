@@ -17,7 +17,7 @@ type Cell struct {
 	At          int
 	Columns     []int     // for each location, the column whose expected value it is; −1 for a parameter
 	Score       []float64 // derivatives of the log probability with respect to the locations
-	Information []float64 // Fisher information on the locations, a matrix
+	Information []float64 // matrix of the Fisher information about the locations
 
 	// Certain is true if the data value has probability 1 and therefore contains no
 	// information. An example is a count of 0 whose expected value is 0.
@@ -41,9 +41,9 @@ func (r *Part) Cells() []Cell {
 	columns := make([][]int, len(r.errors))
 	for k, l := range r.errors {
 		if by, ok := l.Likelihood.(Informer); ok {
-			// A likelihood may have inherited its method Describe from an embedded
-			// likelihood. The method Information is then also inherited, and its result
-			// may be wrong for the outer likelihood.
+			// A likelihood that inherits the method Describe from an embedded likelihood
+			// may also inherit the method Information. The inherited Information may be
+			// wrong for the outer likelihood.
 			if _, ok := description(l.Likelihood); ok || by.Describe().Of == nil {
 				closed[k] = by
 			}
@@ -66,9 +66,9 @@ func (r *Part) Cells() []Cell {
 }
 
 // Locations appends to dst the numbers that determine the distribution of each data
-// value, as they were in the last evaluation of the log likelihood. The first number is
-// the expected value. The parameters of the model and the expected values of other
-// columns follow, if the likelihood depends on them.
+// value. All numbers are those of the last evaluation of the log likelihood. The first
+// number for each data value is the expected value. The other numbers are the parameters
+// of the model and the expected values of other columns on which the likelihood depends.
 func (r *Part) Locations(dst []float64) []float64 {
 	c := len(r.errors)
 	for n := range r.x.Data.T {
@@ -85,21 +85,20 @@ func (r *Part) Locations(dst []float64) []float64 {
 	return dst
 }
 
-// Depends describes the effect of parameter k: `any` is true if the locations depend on
-// this parameter, and `solved` is true if the equations must be solved again when it
-// changes. The argument `noisy` says whether α scales any component of ξ, so that a
-// change in α changes the solution.
+// Depends describes the effect of parameter k. The result `any` is true if the locations
+// may depend on parameter k. The result `solved` is true if the equations must be solved
+// again when parameter k changes. The argument `noisy` says whether α scales any
+// component of ξ, so that a change in α changes the solution.
 func (r *Part) Depends(k int, noisy bool) (any, solved bool) {
 	solved = slices.Contains(r.param, k) || noisy && k == r.e.alpha
 	own := slices.ContainsFunc(r.errors, func(l columnErrors) bool { return slices.Contains(l.param, k) })
 	return solved || own || r.x.Observe != nil, solved
 }
 
-// Score computes the derivatives of the log density and stores them in `cells`. The
-// derivatives are computed at the locations of the last evaluation of the log likelihood.
-// If the Fisher information has no closed form, it is estimated by the mean of the
-// squared score of simulated data values. The argument `draws` is the number of simulated
-// values.
+// Score computes the derivatives of the log density and stores them in `cells`. Score
+// uses the locations from the last evaluation of the log likelihood. If the Fisher
+// information has no closed form, it is estimated by the mean of the squared score of
+// simulated data values. The argument `draws` is the number of simulated values.
 func (r *Part) Score(cells []Cell, draws int, rng *rand.Rand) {
 	c := len(r.errors)
 	for n, row := range r.x.Data.Y {
@@ -127,9 +126,10 @@ func (r *Part) Score(cells []Cell, draws int, rng *rand.Rand) {
 	}
 }
 
-// The method estimate() writes the gradient of the log probability of y to g, and the
-// information to f. The information is the mean, over draws, of the outer product of the
-// gradient with itself. The result reports whether all draws are equal to y.
+// The method estimate() computes the gradient g of the log probability of y, and an
+// estimate f of the Fisher information. The estimate is the mean, over draws, of the
+// outer product of the gradient with itself. The result reports whether all draws are
+// equal to y.
 func (l *columnErrors) estimate(g, f []float64, y, m float64, draws int, rng *rand.Rand) (same bool) {
 	q := len(g)
 	ys := make([]float64, draws)
@@ -160,8 +160,8 @@ func (l *columnErrors) estimate(g, f []float64, y, m float64, draws int, rng *ra
 	return same
 }
 
-// The method inform() writes the Fisher information on the locations to c, and reports
-// whether this information has a closed form.
+// The method inform() stores the Fisher information about the locations in c, and reports
+// whether the information has a closed form.
 func (c *Cell) inform(l *columnErrors, m float64) bool {
 	n := 1 + len(l.own)
 	full := l.scratch()

@@ -20,8 +20,8 @@ var _ = []Cumulative{Gaussian{}, LogNormal{}, Laplace{}, StudentT{}}
 
 // Censored is the Likelihood of measurements with a lower limit of quantification.
 // Censored.Of is the distribution of the measured quantity Y. A value of Y above Limit is
-// observed as it is: y = Y. If Y is at most Limit, the value of Y is unknown. Any number
-// y ≤ Limit in the data then stands for the event Y ≤ Limit:
+// observed as it is: y = Y. If Y is at most Limit, the value of Y is unknown. In the
+// data, any number y ≤ Limit stands for the event Y ≤ Limit:
 //
 //	p(y | m) = p_Of(y | m)        for y > Limit
 //	p(y | m) = P_Of(Y ≤ Limit)    for y ≤ Limit   [Tobin 1958]

@@ -38,7 +38,7 @@ func (l *columnErrors) open(i int) bool { return l.param[i] >= 0 || l.column[i] 
 func (l *columnErrors) location(i int) bool { return i == 0 || l.open(i-1) }
 
 // The method scratch() returns a matrix of zeros with one row for m and one for each
-// number in Own. The matrix is valid until the next call.
+// number in Own. The next call to scratch() overwrites the matrix.
 func (l *columnErrors) scratch() []float64 {
 	clear(l.zeros)
 	return l.zeros
@@ -53,8 +53,8 @@ func (p *Posterior) columnOf(x *Experiment, v Value) int {
 	return slices.Index(x.Data.Names, v.Name)
 }
 
-// Spreads returns the parameters that determine the size of the measurement errors. Such
-// parameters can absorb the solver's error. The map contains 1 for a parameter if a
+// Spreads finds the parameters that determine the size of the measurement errors, because
+// these parameters can absorb the solver's error. The map contains 1 for a parameter if a
 // larger value means larger measurement errors, and −1 if a larger value means smaller
 // errors. Spreads ignores a likelihood that is not a Describer.
 func (p *Posterior) Spreads() map[string]float64 {

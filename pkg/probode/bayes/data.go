@@ -67,7 +67,8 @@ func (d *Data) validate() error {
 // order of the result. Other columns are ignored. Numbers are written in decimal
 // notation. An empty cell, NaN, or NA is a missing value. ReadCSV returns an error if all
 // values of a column are missing, if the time column is also listed as a value column, or
-// if a column is named twice. Error messages contain the number of the line.
+// if a requested column occurs twice in `columns` or in the header. Error messages
+// contain the number of the line.
 func ReadCSV(r io.Reader, time string, columns ...string) (*Data, error) {
 	text := bufio.NewReader(r)
 	if err := checkText(text); err != nil {
@@ -99,7 +100,7 @@ func ReadCSV(r io.Reader, time string, columns ...string) (*Data, error) {
 		case j == 0:
 			return nil, fmt.Errorf("data: column %q contains the times: name another column for the values", name)
 		case j > 0: // the data of the column would count twice
-			return nil, fmt.Errorf("data: column %q is named twice: want each column once", name)
+			return nil, fmt.Errorf("data: column %q is requested twice: want different columns", name)
 		}
 	}
 	d := &Data{Names: slices.Clone(columns), Time: time}
@@ -139,8 +140,8 @@ func ReadCSV(r io.Reader, time string, columns ...string) (*Data, error) {
 	return d, nil
 }
 
-// maxFile is the size, in bytes, of the largest data file that is read. Tables of
-// observations are usually much smaller, and a file of this size still fits in memory.
+// maxFile limits the size of a data file. Most tables of observations are much smaller
+// than maxFile, and a table of maxFile bytes still fits in memory.
 const maxFile = 256 << 20 // bytes
 
 // ReadFile reads the named file with [ReadCSV]. Error messages do not contain the name of
@@ -193,8 +194,8 @@ func checkText(in *bufio.Reader) error {
 	return nil
 }
 
-// The function describe() lists the columns of a header, as many as fit on one line. If
-// the separator does not seem to be a comma, describe() adds a remark.
+// The function describe() lists as many columns of a header as fit on one line. If the
+// separator does not seem to be a comma, describe() adds a remark.
 func describe(header []string) string {
 	var b strings.Builder
 	for i, name := range header {
@@ -222,8 +223,8 @@ func describe(header []string) string {
 	return text
 }
 
-// The function quoted() returns the text as a quoted Go string. If the text is long, only
-// its beginning is used.
+// The function quoted() returns the text as a quoted Go string, and cuts off the end of a
+// long text.
 func quoted(text string) string {
 	const most = 40
 	if len(text) <= most {

@@ -22,7 +22,7 @@ type Density struct {
 	alpha      int // index of the parameter that is α, −1 if it is known
 	parts      []*Part
 	others     []*Density // made by With
-	noise      int        // length of ξ for all experiments together
+	noise      int        // total length of ξ for all experiments
 	theta      []float64  // θ of the last LogPosterior
 	terms      []float64  // log probabilities of the values that are not missing
 	fit        []float64  // expected values of the data, by experiment, row and column
@@ -32,10 +32,10 @@ type Density struct {
 	err error
 }
 
-// A solveState is shared by all densities that a chain uses when it evaluates one
-// posterior under several setups. A solveState contains the number of steps that the
-// solvers have taken, the first panic in a function of the model, and the context that
-// stops the solvers.
+// A solveState contains the number of steps that the solvers have taken, the first panic
+// in a function of the model, and the context that stops the solvers. If a chain
+// evaluates one posterior under several setups, all densities of the chain share one
+// solveState.
 type solveState struct {
 	ctx    context.Context // when it ends, solves are stopped
 	bound  int             // number of calls of Bind
@@ -64,8 +64,7 @@ type Part struct {
 	differ *differ         // computes derivatives of Observe
 
 	// The field `done` is the channel Done() of the context to which the solver is bound.
-	// When this context is done, the method Solve stops, whether it is computing a whole
-	// path or only a segment.
+	// The method Solve stops when the solver's context is done.
 	done    <-chan struct{}
 	release func()
 }
@@ -99,9 +98,9 @@ func (e *Density) Constrain(theta, u []float64) float64 {
 		// Far out in a tail, the sum can be −∞ + ∞, which is NaN. The sum is +∞ if θ was
 		// rounded to an end of the support where the density is infinite. For example, θ
 		// is rounded to the upper end of a bounded support for u > 37.4. A chain could
-		// never leave a point with an infinite density. To keep chains away from such
-		// points, the result is −∞. This choice ignores the probability mass within a
-		// relative distance of 1e-16 of an end of the support (see Distribution.LogProb).
+		// never leave a point with an infinite density. Constrain therefore returns −∞ if
+		// the sum is NaN or +∞. The draws lack the probability mass of points that are
+		// rounded to an end of the support (see Distribution.LogProb).
 		return math.Inf(-1)
 	}
 	return lp
@@ -133,8 +132,8 @@ func (e *Density) PriorLogProb(k int, u float64) float64 {
 	return jacobian + e.p.Params[k].Prior.LogProb(theta)
 }
 
-// PriorQuantile returns the quantile of the prior of parameter k for the probability
-// `prob`, converted to the unconstrained scale.
+// PriorQuantile computes the quantile of parameter k's prior at the probability `prob`,
+// and converts the quantile to the unconstrained scale.
 func (e *Density) PriorQuantile(k int, prob float64) float64 {
 	return e.transforms[k].from(e.p.Params[k].Prior.Quantile(prob))
 }
@@ -149,8 +148,8 @@ func (e *Density) LogLikelihood(theta, xi []float64) (float64, error) {
 
 // logLikelihood returns the log likelihood of some of the experiments. The argument `xi`
 // holds the elements of ξ for these experiments, one experiment after another. If the
-// argument `solve` is false, the states stored in the parts are used, without a new
-// solve.
+// argument `solve` is false, logLikelihood uses the states that are stored in the parts,
+// and does not solve the equations.
 func (e *Density) logLikelihood(parts []*Part, theta, xi []float64, solve bool) (float64, error) {
 	e.ll, e.err = math.Inf(-1), e.fault
 	if e.fault == nil {
@@ -159,9 +158,9 @@ func (e *Density) logLikelihood(parts []*Part, theta, xi []float64, solve bool) 
 	return e.ll, e.err
 }
 
-// The method evaluate() stores its results in the fields `ll` and `err`. If evaluate()
-// returned its results instead, Go would have to allocate memory for them, since a
-// deferred function sets them.
+// The method evaluate() stores its results in the fields `ll` and `err`, where the
+// deferred call of recovered() can change them. Go would allocate memory for return
+// values that a deferred function changes.
 func (e *Density) evaluate(parts []*Part, theta, xi []float64, solve bool) {
 	e.at = parts[0]
 	defer e.recovered(theta)
@@ -218,13 +217,13 @@ func (e *Density) Bind(ctx context.Context) (release func()) {
 // context ended.
 func (e *Density) Interrupted() bool { return e.broken }
 
-// Posterior returns the posterior for which e was created.
+// Posterior returns the posterior whose density e evaluates.
 func (e *Density) Posterior() *Posterior { return e.p }
 
 // Dim returns the number of parameters θ.
 func (e *Density) Dim() int { return len(e.p.Params) }
 
-// NoiseLen returns the length of ξ for all experiments together.
+// NoiseLen returns the total length of ξ for all experiments.
 func (e *Density) NoiseLen() int { return e.noise }
 
 // Work returns the number of steps that the solvers have taken.
@@ -246,9 +245,9 @@ func (e *Density) Steps() int {
 	return n
 }
 
-// Expected returns the expected value of each observation, by experiment, row and column,
-// at the (θ, ξ) of the last call to LogLikelihood. The next call to LogLikelihood
-// overwrites the returned slice.
+// Expected returns the expected values of the observations for the (θ, ξ) of the last
+// call to LogLikelihood. The expected values are ordered by experiment, row and column.
+// The next call to LogLikelihood overwrites the returned slice.
 func (e *Density) Expected() []float64 { return e.fit }
 
 // States returns the states of experiment i at its observation times, as computed by the
@@ -284,8 +283,7 @@ func (e *Density) solve(r *Part, theta, xi []float64) (rest []float64, err error
 	return xi, e.note(err)
 }
 
-// The method now() returns the path that r uses at present: the path that is held fixed
-// or, if there is none, r.path.
+// The method now() returns the path with which r solves the equations.
 func (r *Part) now() probode.Path {
 	if r.held != nil {
 		return r.held
@@ -297,7 +295,7 @@ func (r *Part) now() probode.Path {
 // function `release` is called. A path is a discontinuous function of θ if the solver
 // chooses the steps separately for every θ. Hold fixes the steps, so that finite
 // differences near theta approximate derivatives. If the equations cannot be solved at
-// theta, the solver still chooses the steps separately for every θ.
+// theta, Hold does not fix the steps.
 func (e *Density) Hold(theta []float64) (release func()) {
 	var held []*Part
 	for _, r := range e.parts {
@@ -325,8 +323,8 @@ func releaseAll(held []*Part) func() {
 	}
 }
 
-// The method note() records whether the cause of err was the end of a context or a panic,
-// and returns err.
+// The method note() records whether a panic or the end of the context caused err, and
+// returns err.
 func (e *Density) note(err error) error {
 	switch {
 	case err == nil || errors.Is(err, probode.ErrDiverged): // this case is frequent, so it must not allocate
@@ -338,7 +336,8 @@ func (e *Density) note(err error) error {
 	return err
 }
 
-// The method bind() stores in a part the elements of θ that the part uses.
+// The method bind() copies elements of theta to the part r, its likelihoods and its
+// solver.
 func (e *Density) bind(r *Part, theta []float64) {
 	for k, i := range r.param {
 		if i >= 0 {
@@ -360,7 +359,7 @@ func (e *Density) bind(r *Part, theta []float64) {
 }
 
 // logLikelihood returns the log probability of the data of a part, given the states at
-// the observation times. The part must have been bound to theta.
+// the observation times. Call bind(r, theta) first.
 func (r *Part) logLikelihood(theta []float64) float64 {
 	var sum float64
 	for n := range r.x.Data.T {
@@ -370,8 +369,8 @@ func (r *Part) logLikelihood(theta []float64) float64 {
 	return sum
 }
 
-// The method row() returns the log probability of row n of the data given the state at
-// its time, and writes the expected values of the row to r.fit.
+// The method row() computes the expected values of row n of the data, writes them to
+// r.fit, and returns the log probability of the row.
 func (r *Part) row(n int, theta []float64) float64 {
 	d, c := r.x.Problem.Dim(), len(r.errors)
 	state, fit := r.state[n*d:(n+1)*d], r.fit[n*c:(n+1)*c]

@@ -12,7 +12,7 @@
 // functions of the state, and the distributions of the observations. The Setup specifies
 // how the equations are solved. NewDensity returns the density, CalibrateAlpha calibrates
 // the noise scale of the solver, Predict draws new data, and Simulate generates data for
-// tests. The other steps of an inference are in separate packages:
+// tests. Other tasks have packages of their own:
 //
 //	bayes/modes    searches for the modes of a posterior
 //	bayes/sample   draws from it with one of several samplers

@@ -28,8 +28,7 @@ import (
 // derivatives. If the log density is −∞ or an error occurs, du and dxi are zero. The
 // error is errors.ErrUnsupported if the path has no derivatives, as with
 // reference.Accurate. If the solver chooses the steps anew at every θ, the path has
-// derivatives only while it is held: from a call of Hold to the call of the function that
-// Hold returned.
+// derivatives only while Hold fixes the steps.
 func (e *Density) Gradient(du, dxi, u, xi []float64) (float64, error) {
 	clear(du)
 	clear(dxi)
@@ -149,8 +148,8 @@ func (r *Part) differentiate(dtheta, theta, xi []float64) (ll float64, err error
 	return ll, nil
 }
 
-// backwardWork is the cost of a backward pass through a path, in units of the cost of one
-// solution.
+// backwardWork is the cost of a backward pass through a path, in units of the cost of
+// computing the path.
 const backwardWork = 2
 
 // The method forward() reports whether forward differentiation with respect to the
@@ -161,8 +160,8 @@ func (r *Part) forward() bool {
 	return !exact || len(r.back.moved) <= backwardWork
 }
 
-// differentiateForward does the same as differentiate(), but by forward differentiation,
-// and without the derivatives with respect to ξ.
+// differentiateForward is the version of differentiate() that uses forward
+// differentiation. differentiateForward does not compute derivatives with respect to ξ.
 func (r *Part) differentiateForward(dtheta, theta, xi []float64) (ll float64, err error) {
 	e, b := r.e, r.back
 	path, ok := r.now().(probode.Tangential)
@@ -189,8 +188,8 @@ func (r *Part) differentiateForward(dtheta, theta, xi []float64) (ll float64, er
 	return ll, nil
 }
 
-// The method weigh() computes and differentiates the log likelihood at the states of the
-// last solve. The derivatives with respect to the states are written to back.weights. The
+// The method weigh() computes the log likelihood and its derivatives from the states in
+// r.state. The derivatives with respect to the states are written to back.weights. The
 // derivatives with respect to θ, at fixed states, are added to dtheta. The result is the
 // log likelihood, or −∞ if a derivative is not finite.
 func (r *Part) weigh(dtheta, theta []float64) float64 {

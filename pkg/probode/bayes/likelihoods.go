@@ -11,14 +11,14 @@ import (
 // A Likelihood is the distribution of one observation y given its expected value m. The
 // observations are independent, given the path and θ.
 type Likelihood interface {
-	// Own returns the numbers other than m on which the distribution depends, such as a
-	// standard deviation. Each number that Own returns is either known or a parameter of
-	// the model. Every call of Own returns the same numbers.
+	// Own returns the numbers, such as a standard deviation, that together with m
+	// determine the distribution. Each number that Own returns is either known or a
+	// parameter of the model. Every call of Own returns the same numbers.
 	Own() []Value
-	// LogProb returns the log density of y given m, including constants. If y is a
-	// count, LogProb returns the log probability. The result is −Inf if y is impossible,
-	// or if m and `own` do not define a distribution. The element own[i] is the current
-	// value of Own()[i], which is a known number or a parameter.
+	// LogProb returns the log density of y given m, including constants. If y is a count,
+	// LogProb returns the log probability. The result is −Inf if y is impossible, or if m
+	// and `own` do not define a distribution. The element own[i] is the current value of
+	// Own()[i].
 	LogProb(y, m float64, own []float64) float64
 	// Rand returns a draw of y given m, or NaN if m and `own` do not define a
 	// distribution.
@@ -71,7 +71,7 @@ func (LogNormal) LogProb(y, m float64, own []float64) float64 {
 	return -0.5*r*r - math.Log(own[0]) - math.Log(y) - logSqrt2Pi
 }
 
-// Rand returns a draw of y, or NaN unless both m and σ are positive and finite.
+// Rand returns a draw of y. The result is NaN if m or σ is not a finite number > 0.
 func (LogNormal) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 	if !(m > 0 && located(m, own[0])) {
 		return math.NaN()
@@ -265,9 +265,9 @@ func (Binomial) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 	return distuv.Binomial{N: n, P: m / n, Src: rng}.Rand()
 }
 
-// A Describer is a Likelihood with a description of its observations and of the numbers
-// that Own returns. The description helps the package to find mistakes in a model and to
-// write more specific reports. All likelihoods of this package are Describers.
+// A Describer is a Likelihood that describes its observations and the numbers that Own
+// returns. The description helps the package to find mistakes in a model and to write
+// more specific reports. All likelihoods of this package are Describers.
 type Describer interface {
 	Likelihood
 	Describe() Description
@@ -275,13 +275,13 @@ type Describer interface {
 
 // A Description describes a Likelihood.
 type Description struct {
-	// Of is the likelihood to which the Description belongs. If a likelihood inherits the
-	// method Describe of an embedded likelihood, the field Of holds the embedded
-	// likelihood. An inherited description is ignored, because the likelihood that
-	// inherits it may use the numbers in a different way.
+	// Of is the likelihood to which the Description belongs. If a type inherits the
+	// method Describe from an embedded likelihood, Of is the embedded likelihood.
+	// Inherited descriptions are ignored, because the outer likelihood may use the
+	// numbers differently.
 	Of Likelihood
-	// Own describes each number that Likelihood.Own returns, in the same order. All these
-	// numbers must be positive.
+	// Own describes each number that Likelihood.Own returns, in the same order. Every
+	// number that Likelihood.Own returns must be positive.
 	Own []OwnNumber
 	// Y says what an observation can be, such as "a number > 0".
 	Y string
@@ -290,9 +290,9 @@ type Description struct {
 // An OwnNumber describes one of the numbers that Likelihood.Own returns.
 type OwnNumber struct {
 	Name string
-	// Spread is 1 if a larger number means larger measurement errors, −1 if it means
-	// smaller errors, and 0 otherwise. If Spread is not 0 and the number is estimated,
-	// the estimate can absorb part of the solver's error.
+	// Spread is 1 if the measurement errors increase with the described number, −1 if
+	// they decrease, and 0 otherwise. If Spread is not 0, an estimate of the number can
+	// absorb part of the solver's error.
 	Spread float64
 	Whole  bool // a known value must be a whole number
 }
@@ -324,7 +324,7 @@ func (b Binomial) Describe() Description {
 }
 
 // The function description() returns the description of l. The result `ok` is false if l
-// has no description, or only the description of an embedded likelihood.
+// has no description of its own.
 func description(l Likelihood) (d Description, ok bool) {
 	if by, is := l.(Describer); is {
 		d = by.Describe()
@@ -350,9 +350,9 @@ func logRatio(y, m float64) float64 {
 //
 //	log Γ(x+y) − log Γ(x) − y log x,   x > 0, y ≥ 0,
 //
-// which is y(y−1)/2x + O(1/x²) for large x. For large x the three terms nearly cancel, so
-// logRise then uses the difference of two Stirling series. The terms that cancel in the
-// following formula are only as large as y:
+// which is y(y−1)/2x + O(1/x²) for large x. For large x the three terms nearly cancel,
+// so logRise then uses the difference of two Stirling series. In the following formula,
+// only terms of order y cancel:
 //
 //	(x+y−½) log(1+y/x) − y + S(x+y) − S(x),   S(x) = 1/12x − 1/360x³ + ….
 func logRise(x, y float64) float64 {

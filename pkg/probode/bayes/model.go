@@ -32,10 +32,10 @@ type Posterior struct {
 	// scale α. If AlphaParam is set, Setup.Alpha is ignored.
 	AlphaParam string
 
-	// GridAt is the θ at which the grids of a Frozen mesh are made, and at which the
-	// local errors that ScaleLocal needs are measured. The elements of GridAt are in the
-	// order of Params. The same grids and local errors are used for all θ and ξ. If
-	// GridAt is nil, the nominal values of the problems are used.
+	// GridAt is the θ at which a Frozen mesh chooses the grids. ScaleLocal uses local
+	// errors measured at GridAt. The elements of GridAt are in the order of Params. The
+	// same grids and local errors are used for all θ and ξ. If GridAt is nil, the nominal
+	// values of the problems are used.
 	GridAt []float64
 
 	// Modes are the modes of the deterministic posterior, found by modes.Find. If Modes
@@ -43,8 +43,9 @@ type Posterior struct {
 	Modes *Modes
 }
 
-// SolvedBy returns p with the Setup s. If s has no method or no mesh, the method or
-// mesh of p is used. Alpha and Scaling always come from s, even if they are zero.
+// SolvedBy returns a copy of p that uses the Setup s. If s has no method or no mesh, the
+// method or mesh of p is used. Alpha and Scaling always come from s, even if they are
+// zero.
 func (p *Posterior) SolvedBy(s probode.Setup) *Posterior {
 	q := *p
 	q.Setup = s.Or(p.Setup)
@@ -62,9 +63,9 @@ type Param struct {
 	// transformed value is the logarithm of the distance from the bound. With two bounds,
 	// the transformed value is the logit of the relative position between the bounds. If
 	// both bounds are positive, the relative position may be measured on a logarithmic
-	// scale. The logarithmic scale is used if it puts the median of the prior nearer to
-	// the middle of the range than the natural scale does. The choice of scale does not
-	// change the distribution of the draws.
+	// scale. The program uses the scale, natural or logarithmic, on which the median of
+	// the prior is nearer to the middle of the range. The choice of scale does not change
+	// the distribution of the draws.
 	Natural bool
 }
 
@@ -82,10 +83,11 @@ type Experiment struct {
 	// on the solution. To infer initial values, see probode.Problem.UnknownStart.
 	Params []string
 
-	// Data are the observations. The observation times need not be grid points: between
-	// grid points the path is interpolated, with an error smaller than that of the method
-	// (see probode.Interpolator). NaN marks a missing value. Missing values do not
-	// contribute to the likelihood. Predict returns draws of the missing values, too.
+	// Data are the observations. The observation times need not be grid points. Between
+	// grid points the path is interpolated, and the interpolation error is smaller than
+	// the error of the method (see probode.Interpolator). NaN marks a missing value.
+	// Missing values do not contribute to the likelihood. Predict returns draws of the
+	// missing values, too.
 	Data *Data
 
 	// Observe computes the expected value of each column of the data, and writes it to
@@ -170,9 +172,9 @@ func (x *Experiment) pick() ([]int, error) {
 	case namesakes == 0 && columns == d:
 		return inOrder, nil
 	}
-	// The program does not guess which state belongs to which column. After a wrong guess
-	// it could, for example, compare the observed number of infected people with the
-	// computed number of susceptible people.
+	// The program does not guess which state belongs to which column. A wrong guess
+	// could, for example, pair the observed number of infected people with the computed
+	// number of susceptible people.
 	return nil, fmt.Errorf("the column %q of the data is none of the states %s: use the name of a state in Data.Names, or set Observe to a function that computes the observed quantities", stranger, strings.Join(x.Problem.States, ", "))
 }
 
@@ -245,8 +247,8 @@ func (p *Posterior) problemParams() []string {
 	return names
 }
 
-// The method param() returns the name of the model parameter that is element k of θ in
-// the problem.
+// The method param() returns the name that the experiment gives to element k of
+// Problem.Theta.
 func (x *Experiment) param(k int) string {
 	if x.Params != nil {
 		return x.Params[k]
@@ -297,8 +299,8 @@ func (p *Posterior) Describe() [][2]string {
 	return out
 }
 
-// A mesh of the type Frozen chooses the steps for an experiment at one θ. The method at()
-// returns this θ for the experiment x.
+// The method at() returns the θ at which a mesh of the type Frozen chooses the steps for
+// the experiment x.
 func (p *Posterior) at(x *Experiment) []float64 {
 	theta := slices.Clone(x.Problem.Theta)
 	for k := range theta {

@@ -10,7 +10,7 @@ import (
 )
 
 // NewDensity returns the density of p. NewDensity checks p, creates the grids, and
-// measures local errors if the Scaling requires them.
+// measures the local errors if p.Scaling requires local errors.
 func NewDensity(ctx context.Context, p *Posterior) (*Density, error) {
 	if ctx == nil {
 		return nil, errors.New("bayes: the context is nil")
@@ -68,7 +68,7 @@ func (e *Density) newPart(ctx context.Context, number int) (*Part, error) {
 		return nil, err
 	}
 	if _, ok := path.(probode.Gridded); p.AlphaParam != "" && path.NoiseLen() > 0 && !ok {
-		return nil, fmt.Errorf("α is the parameter %q, but the scale of the noise of %v cannot be changed: give Alpha a fixed value", p.AlphaParam, p.Setup)
+		return nil, fmt.Errorf("α is the parameter %q, but the noise scale of %v cannot be changed: give Alpha a fixed value", p.AlphaParam, p.Setup)
 	}
 	d, columns := problem.Dim(), x.Data.columns()
 	r := &Part{e: e, number: number, x: x, differ: newDiffer(columns), pick: pick, noise: path.NoiseLen(), state: make([]float64, len(x.Data.T)*d), theta: slices.Clone(problem.Theta)}
@@ -126,10 +126,10 @@ func (r *Part) clone(e *Density) *Part {
 }
 
 // With returns the density of the same posterior for a different Setup (see
-// Posterior.SolvedBy). The steps of the new density are included in e.Work. The new
-// density stops solving when the context of e is done. A second call with an equal Setup
-// returns the same density. If e is cloned, all densities that the method With has
-// created are cloned, too.
+// Posterior.SolvedBy). The method e.Work also counts the solver steps of the new density.
+// When the context of e is done, solves with the new density stop, too. A second call
+// with an equal Setup returns the same density. If e is cloned, all densities that the
+// method With has created are cloned, too.
 func (e *Density) With(s probode.Setup) (*Density, error) {
 	p := e.p.SolvedBy(s)
 	for _, d := range e.others {

@@ -9,16 +9,16 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// If a parameter is not used, for example because its name is misspelt, its posterior is
-// equal to its prior, and the quantity that it should represent keeps its nominal value.
-// The results of the inference are then wrong, without any visible symptom. The mistake
-// is found by comparing the name of the parameter with the names that the equations and
-// the likelihoods use. A function Observe, however, refers to parameters by index. If
-// there is a function Observe, it is called with several values of each parameter that
-// seems to be unused.
+// A parameter may be unused, for example because its name is misspelt. The posterior of
+// an unused parameter is equal to its prior, and the equations are solved with the
+// nominal value. The results of the inference are then wrong, without any visible
+// symptom. To find unused parameters, the program compares the names of the parameters
+// with the names that the equations and the likelihoods use. The function Observe refers
+// to parameters by index, not by name. The program therefore calls Observe with several
+// values of each parameter that seems to be unused.
 
 // The variable `untouched` is the value of each element of dst before the function
-// Observe is called. This value is a NaN with a bit pattern that arithmetic does not
+// Observe is called. The value is a NaN with a bit pattern that arithmetic does not
 // produce.
 var untouched = math.Float64frombits(0x7ff8_7072_6f62_6f64)
 
@@ -33,20 +33,19 @@ func (r *Part) watch(dst []float64, t float64, x, theta []float64) (ok bool) {
 	return
 }
 
-// If neither the equations nor the likelihoods use a parameter, the function Observe is
-// called at several draws from the prior to see whether it uses the parameter. The number
-// of these draws is the constant `probes`.
+// The constant `probes` is the number of draws from the prior at which checkObserve tests
+// whether the function Observe uses a parameter.
 const probes = 100
 
 // checkObserve returns an error if a parameter is not used, or if the function Observe
 // does not write all columns. A parameter counts as used if changing it changes a value
 // that the function Observe writes, either at the initial state or at a later state of
 // the path. While one parameter is changed, the others are set to the medians of their
-// priors or to draws from the priors. If a test draws parameters from the priors, it
-// computes the path with noise, as a prediction does. In the last test the changed
-// parameter is set to NaN. Since NaN propagates through arithmetic, this test also
-// detects parameters that matter only in rare cases. For a correct model, the test at the
-// medians is nearly always sufficient.
+// priors or to draws from the priors. If the parameters are draws from the priors, the
+// path is computed with solver noise. The last test sets the parameter under test to NaN.
+// Since NaN propagates through arithmetic, this test also detects parameters that matter
+// only in rare cases. For a correct model, the test at the medians is nearly always
+// sufficient.
 func (e *Density) checkObserve() error {
 	p := e.p
 	var unused []int

@@ -18,8 +18,8 @@ func (r *Part) Title() string { return r.x.title(r.number) }
 // so on.
 func (r *Part) NoiseLen() int { return r.noise }
 
-// Grid returns the experiment's path on its grid, or nil if the mesh has no grid. Only
-// the goroutine that uses the density may use this path.
+// Grid returns the Path of the experiment if this Path is Gridded, and nil otherwise.
+// Only the goroutine that uses the density may use the returned Path.
 func (r *Part) Grid() probode.Gridded { return r.grid }
 
 // Expected returns the elements of Density.Expected that belong to the experiment.

@@ -38,7 +38,7 @@ func (e *Density) Explain(theta, xi []float64) error {
 }
 
 // LogLikelihoodOf returns the log likelihood for given expected values. The argument
-// `fit` holds these values, in the order of Expected. Unknown parameters of the
+// `fit` holds the expected values, in the order of Expected. Unknown parameters of the
 // likelihoods, such as σ, are taken from theta.
 func (e *Density) LogLikelihoodOf(fit, theta []float64) float64 {
 	e.pointwise(e.terms, fit, theta)
@@ -111,9 +111,8 @@ func (e *Density) Quantities() []string {
 }
 
 // Generate writes to dst the log density of a draw of θ, the expected values of the data,
-// and the log probability of each value that is not missing. If dst is longer than
-// Quantities, the elements directly after the log density are left free for the
-// statistics of a sampler.
+// and the log probability of each value that is not missing. Generate does not write the
+// statistics of a sampler, which dst may hold directly after the log density.
 func (e *Density) Generate(dst []float64, logp float64, theta, expected []float64) {
 	dst[0] = logp
 	rest := dst[e.statistics(len(dst)):]
@@ -121,7 +120,7 @@ func (e *Density) Generate(dst []float64, logp float64, theta, expected []float6
 	e.pointwise(rest[len(expected):], expected, theta)
 }
 
-// The method statistics() returns the index at which the expected values begin among the
-// n quantities that are stored for a draw. The log density and the statistics of the
-// sampler come before the expected values.
+// The method statistics() returns the index of the first expected value, given the number
+// n of quantities that are stored for each draw. The log density and the statistics of
+// the sampler come before the expected values.
 func (e *Density) statistics(n int) int { return n - len(e.fit) - len(e.terms) }

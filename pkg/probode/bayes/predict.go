@@ -22,15 +22,16 @@ import (
 // sample.Run with p. Weighted draws are first resampled systematically in proportion to
 // their weights, so all draws of the result have equal weight.
 //
-// At the observation times, the result has one draw for each draw in `chains`, because
-// `chains` contains the expected values at these times. For other times, Predict solves
-// the equations again for up to 1000 of the draws, with the Setup of p and without noise
-// (ξ = 0). Predict returns an error if the new solutions do not reproduce the stored
-// expected values at the observation times. If the draws were made with another Setup s,
-// such as that of an accurate solver, pass p.SolvedBy(s) instead of p. If the noise of
-// the solver is part of the model, the stored expected values cannot be reproduced,
-// because ξ is not stored. To predict at other times with solver noise in the model, add
-// these times to the data before sampling, as rows in which all values are NaN.
+// If `times` is nil, the result has one draw for each draw in `chains`, because `chains`
+// contains the expected values at the observation times. If `times` is not nil, Predict
+// solves the equations again for up to 1000 of the draws, with the Setup of p and without
+// noise (ξ = 0). Predict returns an error if the new solutions do not reproduce the
+// stored expected values at the observation times. If the draws were made with another
+// Setup s, such as that of an accurate solver, pass p.SolvedBy(s) instead of p. If the
+// noise of the solver is part of the model, the stored expected values cannot be
+// reproduced, because ξ is not stored. For predictions at new times in a model with
+// solver noise, add the new times to the data before sampling, as rows in which all
+// values are NaN.
 func Predict(ctx context.Context, p *Posterior, chains *mcmc.Chains, times []float64, seed uint64) ([]*Prediction, error) {
 	e, err := NewDensity(ctx, p)
 	if err != nil {
@@ -87,7 +88,8 @@ func PredictPrior(ctx context.Context, p *Posterior, n int, times []float64, see
 	return out, theta, failed, nil
 }
 
-// Check returns an error if the draws in `chains` do not belong to the posterior of e.
+// Check returns an error if the parameters or the stored quantities of `chains` are not
+// those of e.
 func (e *Density) Check(chains *mcmc.Chains) error {
 	if chains == nil {
 		return errors.New("bayes: the Chains are nil")

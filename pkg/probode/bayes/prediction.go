@@ -27,9 +27,9 @@ type Prediction struct {
 
 // Quantiles returns a quantile of the new observations of column k for each time. The
 // argument `prob` is the level of the quantile, such as 0.5 for the median. A new
-// observation is NaN if its expected value is not allowed, for example if the mean of a
-// Poisson distribution is negative. Observations that are NaN are left out; if none
-// remain, the quantile is NaN.
+// observation is NaN if its distribution is invalid, such as a Poisson distribution with
+// a negative mean. Observations that are NaN are left out; if none remain, the quantile
+// is NaN.
 func (q *Prediction) Quantiles(k int, prob float64) []float64 {
 	draws := q.Y
 	if len(draws) == 0 {
@@ -76,11 +76,11 @@ func (e *Density) predict(out []*Prediction, theta, fit []float64, rng *rand.Ran
 	}
 }
 
-// Resample chooses n draws of equal weight that represent all draws in `chains`.
-// Resample returns the indices of these draws in the order of Chains.Pooled. If the
+// Resample chooses n draws of equal weight that represent all draws in `chains`. Resample
+// returns the index of each chosen draw in the slice that Chains.Pooled returns. If the
 // draws have no weights, the indices are evenly spaced. Otherwise, for i = 0, 1, …, n−1,
-// Resample chooses the first draw at which the cumulative weight reaches (i + U)/n,
-// where U is uniform in [0, 1).
+// Resample chooses the first draw at which the cumulative weight reaches (i + U)/n, where
+// U is uniform in [0, 1).
 func Resample(chains *mcmc.Chains, n int, rng *rand.Rand) []int {
 	index := make([]int, n)
 	logw := slices.Concat(chains.LogWeights...)
@@ -146,9 +146,8 @@ func (p *Posterior) FineTimes() []float64 {
 	return slices.Compact(out)
 }
 
-// atTimes returns a density that differs from e only in the data: the new data are
-// missing values at the given times. On a grid, the steps that were chosen for the real
-// data are kept.
+// atTimes returns a copy of e in which the data consist of missing values (NaN) at the
+// given times. If the paths of e have grids, the copy uses the same grids.
 func (e *Density) atTimes(ctx context.Context, times []float64) (*Density, error) {
 	q := *e.p
 	q.Experiments = slices.Clone(q.Experiments)
@@ -167,7 +166,7 @@ func (e *Density) atTimes(ctx context.Context, times []float64) (*Density, error
 			data.T, data.Y = append(data.T, t), append(data.Y, row)
 		}
 		if data.T == nil {
-			return nil, fmt.Errorf("bayes: %s: none of the %d prediction times lies in its span, [%g, %g]", x.title(i), len(times), x.Problem.Span[0], x.Problem.Span[1])
+			return nil, fmt.Errorf("bayes: %s: none of the %d prediction times lies in the time span [%g, %g]", x.title(i), len(times), x.Problem.Span[0], x.Problem.Span[1])
 		}
 		x.Data = &data
 	}
@@ -231,7 +230,7 @@ func (e *Density) expects(theta, drawn []float64) error {
 	least := 1e-3 * rounding * vector.MaxAbs(drawn)
 	for n, y := range e.fit {
 		if off := math.Abs(y - drawn[n]); off > rounding*math.Abs(drawn[n])+least {
-			return fmt.Errorf("bayes: the draws come from another solver: at %s an expected value is %.6g with %v, but %.6g in the draws. Call p.SolvedBy with the Setup used for sampling. If the draws include noise, instead add rows with missing values at the new times to the data and sample again",
+			return fmt.Errorf("bayes: the draws were made with another solver: at %s, an expected value is %.6g with %v, but %.6g in the draws. Call p.SolvedBy with the Setup used for sampling. If the draws were made with solver noise, add rows of missing values at the new times to the data, and sample again",
 				e.p.Format(theta), y, e.p.Setup, drawn[n])
 		}
 	}

@@ -14,13 +14,11 @@ import (
 // others. You can define further distributions with the methods LogProb and Quantile.
 type Distribution interface {
 	// LogProb returns the log density at x, or −Inf outside the support. The density may
-	// be infinite at an end of the support, as for Beta(½, ½). A point very close to an
-	// end of the support is rounded to this end. A chain never visits such points, so the
-	// draws lack the probability of these points. If the end is at zero, no probability
-	// is lost, because floating-point numbers close to zero are not rounded to zero.
-	// Suppose that the points within a relative distance q of the end have a probability
-	// of order qᵇ. The probability that the draws lack is then of order (1e-16)ᵇ: 1e-8
-	// for b = ½, but 2.5 % for b = 0.1.
+	// be infinite at an end of the support, as for Beta(½, ½). Chains never visit an end
+	// with infinite density. Points very close to a nonzero end are rounded to the end
+	// itself. Suppose that the points within a relative distance q of a nonzero end have
+	// a probability of order qᵇ. The draws then lack a probability of order (1e-16)ᵇ:
+	// 1e-8 for b = ½, but 2.5 % for b = 0.1.
 	LogProb(x float64) float64
 	// Quantile returns the number x such that a draw from the distribution is below x
 	// with probability p. The argument p is in [0, 1]. The support is [Quantile(0),
@@ -35,7 +33,7 @@ var _ = []Distribution{
 
 // Truncated is the distribution in the field Of, truncated to [Min, Max]:
 //
-//	p(x) = q(x) / (Q(Max) − Q(Min)),   Min ≤ x ≤ Max,
+//	p(x) = q(x) / (Q(Max) − Q(Min)),   Min ≤ x ≤ Max.
 //
 // Here q is the density of the distribution in the field Of, and Q is its distribution
 // function.
@@ -56,25 +54,25 @@ func (d Truncated) LogProb(x float64) float64 {
 	return d.Of.LogProb(x) - math.Log(mass)
 }
 
-// The method mass() returns the probability of the interval [Min, Max] before truncation.
-// This probability is Q(Max) − Q(Min), where Q is the distribution function. The result
-// `exact` says whether the interval begins in the lower half of the distribution, where
-// even small tail probabilities are accurate.
+// The method mass() returns the probability Q(Max) − Q(Min) of the interval [Min, Max],
+// where Q is the distribution function before truncation. The result `exact` says whether
+// the interval begins in the lower half of the distribution, where even small tail
+// probabilities are accurate.
 func (d Truncated) mass() (mass float64, exact bool) {
 	d, _, _ = d.mirrored()
 	a := d.Of.CDF(d.Min)
 	return d.Of.CDF(d.Max) - a, a < 0.5
 }
 
-// If the interval [Min, Max] lies in the upper half of a distribution that is not normal,
-// the probability of the interval must be at least leastMass. The relative rounding error
-// of such a small probability is about 1e-6.
+// leastMass is the smallest allowed probability of an interval [Min, Max] in the upper
+// half of a distribution. A probability of leastMass has a relative rounding error of
+// about 1e-6. Normal distributions are exempt: see mirrored.
 const leastMass = 1e-10
 
-// If d is a truncated normal distribution and the interval [Min, Max] lies in its upper
-// half, the method mirrored() returns the mirror image of d about the mean mu. In the
-// lower half of a normal distribution, even very small probabilities are accurate to all
-// digits.
+// The method mirrored() applies to a normal distribution that is truncated to an interval
+// above its mean mu. The result m is the mirror image of d about mu. If d is any other
+// distribution, m is d, and `ok` is false. The distribution function of a normal
+// distribution is accurate even far out in the lower tail.
 func (d Truncated) mirrored() (m Truncated, mu float64, ok bool) {
 	of, ok := d.Of.(distuv.Normal)
 	if !ok || !(d.Min > of.Mu) {
@@ -122,10 +120,10 @@ func draw(d Distribution, rng *rand.Rand) float64 {
 //	θ = lo + (hi − lo)/(1 + e⁻ᵘ)   on (lo, hi)
 //	θ = lo (hi/lo)^{1/(1 + e⁻ᵘ)}   on (lo, hi), if log is true
 //
-// The density of u is the density of θ times |dθ/du|. The last form is for priors that
-// span several powers of ten, such as from 1e-5 to 1e3. With the fourth form, nearly all
-// of the probability of such a prior would lie at large negative u, where the density of
-// u decreases exponentially in |u|.
+// The density of u is the density of θ times |dθ/du|. The transform with log = true is
+// for priors that span several powers of ten, for example from 1e-5 to 1e3. If log were
+// false, the median of a prior over many powers of ten would lie at a large negative u,
+// where θ − lo is nearly exponential in u.
 type transform struct {
 	lo, hi float64
 	log    bool

@@ -9,17 +9,17 @@ import (
 // A SlopedLikelihood is a Likelihood whose LogProb has derivatives in closed form.
 type SlopedLikelihood interface {
 	Likelihood
-	// Slope writes the 1 + len(own) derivatives of LogProb with respect to m and the
-	// numbers in `own`. At a kink the derivative is the mean of the two one-sided
-	// derivatives. LogProb must be finite at the given y, m and `own`.
+	// Slope sets dst[0] to the derivative of LogProb with respect to m, and dst[1+i] to
+	// the derivative with respect to own[i]. At a kink the derivative is the mean of the
+	// two one-sided derivatives. LogProb must be finite at the given y, m and `own`.
 	Slope(dst []float64, y, m float64, own []float64)
 }
 
 // Kinked is implemented by a Likelihood whose log density has a kink. For example, the
 // log density of the Laplace distribution has a kink at m = y. The log density is −weight
 // |r| plus a smooth function, and r depends only on y and m. Modes usually lie at kinks,
-// where the density has no gradient. A likelihood that embeds another likelihood with a
-// Kink method must define a Kink method of its own.
+// where the density has no gradient. If a type embeds a likelihood that has a Kink
+// method, the type must define its own Kink method.
 type Kinked interface {
 	Likelihood
 	// Kink returns three numbers that describe the kink: r, the slope dr/dm, and the

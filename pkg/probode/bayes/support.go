@@ -18,11 +18,11 @@ func (p *Posterior) DrawPrior(rng *rand.Rand) []float64 {
 	return theta
 }
 
-// The method support() checks the prior, and returns the ends of its support.
+// The method support() checks the prior and returns the transform to its support.
 func (p *Param) support() (t transform, err error) {
 	defer func() {
-		// If the distribution is invalid, its methods panic with a message that does not
-		// contain the name of the parameter p.
+		// The methods of an invalid distribution panic. The error names the parameter
+		// and quotes the panic message.
 		if r := recover(); r != nil {
 			err = fmt.Errorf("bayes: the prior of %q, %s, cannot be used: %v", p.Name, valueText(p.Prior), r)
 		}
@@ -43,8 +43,8 @@ func (p *Param) support() (t transform, err error) {
 		return t, fmt.Errorf("bayes: the prior of %q has the log density %g at its median %g: want a finite number", p.Name, p.Prior.LogProb(median), median)
 	}
 	if ratio := t.hi / t.lo; t.lo > 0 && !math.IsInf(ratio, 1) {
-		// Both transforms to a bounded interval are nearly linear near u = 0, so use the
-		// one for which the median of the prior is closer to u = 0.
+		// Use the transform for which the median of the prior is closer to u = 0, because
+		// both transforms to a bounded interval are nearly linear near u = 0.
 		log := t
 		log.log = true
 		t.log = math.Abs(log.from(median)) < math.Abs(t.from(median))

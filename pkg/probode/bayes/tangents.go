@@ -11,9 +11,9 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// Tangents returns, for each experiment, the derivatives of its locations (see
-// Part.Locations) at θ, without noise. The argument `dtheta` contains M directions in θ, as
-// a row-major M×p matrix, and
+// Tangents returns the derivatives of the locations of each experiment at θ (see
+// Part.Locations). The paths are computed without noise. The argument `dtheta` contains M
+// directions in θ, as a row-major M×p matrix, and
 //
 //	Tangents(...)[i][l*M+m] = d/ds of location l of experiment i at θ + s·dtheta[m], s = 0.
 //
@@ -78,8 +78,8 @@ func (r *Part) ofLocations(expected, dtheta []float64, m int) (out []float64) {
 
 // The method tangents() writes the derivative of expected value i in direction k to
 // dst[i*m+k]. Like evaluate(), the method tangents() stores an error in the field `err`.
-// In the result of Work(), each direction counts as one solution of every problem whose θ
-// changes in that direction.
+// For each direction in which the θ of a problem changes, Work() counts one more solution
+// of that problem.
 func (e *Density) tangents(dst, theta, dtheta []float64, m int) {
 	e.at = e.parts[0]
 	defer e.recovered(theta)

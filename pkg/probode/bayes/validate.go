@@ -194,9 +194,9 @@ func (v *validator) column(x *Experiment, k int) error {
 }
 
 // checkMethod returns an error if a field of the method is out of range, for example if
-// the number of steps is too large. Package probode panics in this case, because it
-// regards an invalid field as a programming error. The function checkMethod() returns an
-// error instead, because the method may come from the input of a user.
+// the number of steps is too large. Package probode treats an invalid field as a
+// programming error and panics. The function checkMethod() turns the panic into an error,
+// because a user may have entered the method.
 func checkMethod(m probode.Method) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

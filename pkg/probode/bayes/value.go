@@ -11,8 +11,8 @@ import (
 // that is given by its name. In a [Likelihood], the name can also be that of another
 // column of the data. If Name is the name of a column, the number is the value that
 // Observe writes for this column, such as a standard deviation that depends on the state.
-// A column that only supplies a number to the likelihood of another column has no
-// observations: all its data are NaN.
+// If a column serves only to supply a number to the likelihood of another column, all
+// data of that column are NaN.
 type Value struct {
 	Name  string // name of a parameter or column; empty for a known number
 	Value float64

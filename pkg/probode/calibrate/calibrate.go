@@ -16,14 +16,13 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// Run finds α* for the problem p and the method m. If the indicator or the classical
-// solution fails, or if ctx is done, Run returns an error that wraps the cause.
+// Run finds α* for the problem p and the method m. Run returns an error that wraps the
+// cause if ctx is done, or if the indicator or the classical solution fails.
 //
-// Run takes less time than computing ten ensembles with Settings.Paths paths each. Up to
-// half a gigabyte of standard normal numbers are drawn once and kept in memory; any
-// further numbers are drawn again whenever they are needed. A tenth of the paths, at most
-// 100, is used to find the neighbourhood of α*; all paths are then computed at about four
-// values of α in this neighbourhood.
+// Run takes less time than ten ensembles of size Settings.Paths. Up to half a gigabyte of
+// standard normal numbers are drawn once and kept in memory; any further numbers are drawn
+// again whenever they are needed. Run first locates α* roughly with a tenth of the paths
+// (at most 100). Run then computes all paths at about four values of α close to α*.
 func Run(ctx context.Context, p *probode.Problem, m probode.Method, s Settings) (*NoiseScale, error) {
 	c, err := newCalibrator(ctx, p, m, s)
 	if err != nil {
@@ -39,7 +38,7 @@ func Run(ctx context.Context, p *probode.Problem, m probode.Method, s Settings) 
 	case math.IsInf(best.score, -1):
 		return nil, fmt.Errorf("%s, %v, %v: no alpha in [%.3g, %.3g] gives an ensemble that has a nonzero spread and in which every path can be computed", p.Title(), m, c.solver.Grid(), least.alpha, most.alpha)
 	case best == least || best == most:
-		return nil, fmt.Errorf("%s, %v, %v: no alpha in [%.3g, %.3g] matches the error: the noise of %v cannot be made as large as the error", p.Title(), m, c.solver.Grid(), least.alpha, most.alpha, m)
+		return nil, fmt.Errorf("%s, %v, %v: no alpha in [%.3g, %.3g] makes the noise of %v as large as the error", p.Title(), m, c.solver.Grid(), least.alpha, most.alpha, m)
 	}
 	top, err := c.refine(ctx, scan)
 	if err != nil {

@@ -187,7 +187,7 @@ func TestCalibrateReports(t *testing.T) {
 		return &calibrate.Errors{E: e, Accuracy: acc}, nil
 	}
 	if c, err := calibrate.Run(ctx(), decayProblem(), adams.Bashforth{}, zero); err != nil ||
-		!strings.Contains(strings.Join(c.Warnings, " "), "3 of 20 points are left out of the score: at 2 the error is below 1e-4 of its largest value, and at 1 its estimate is uncertain by 1 % or more") {
+		!strings.Contains(strings.Join(c.Warnings, " "), "3 of 20 points are left out of the score: at 2 points the error is below 1e-4 of the largest error, and at 1 points the estimated error is uncertain by 1 % or more") {
 		t.Errorf("left out: %+v, %v", c, err)
 	}
 

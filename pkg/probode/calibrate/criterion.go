@@ -22,11 +22,11 @@ const (
 	//
 	// so that the mean of E²/v is one, as long as the noise is small [Gneiting & Raftery
 	// 2007, §4]. The spread of the ensemble at α* is as large as the error. With
-	// ScaleLocal the spread is as large as the error in every component: see the
-	// measurements in docs/calibration.md. If a few points with little noise determine
-	// α*, NoiseScale.SETime is large. If the error is large, the noise must also be
-	// large. Large noise may move paths to states from which the solver cannot continue;
-	// NoiseScale.Warnings reports such failures.
+	// ScaleLocal, the spread of each component is about as large as the error of that
+	// component: see the measurements in docs/calibration.md. If a few points with little
+	// noise determine α*, NoiseScale.SETime is large. If the error is large, the noise
+	// must also be large. Large noise may move paths to states from which the solver
+	// cannot continue; NoiseScale.Warnings reports such failures.
 	LogScore Criterion = iota
 
 	// Bhattacharyya is the criterion of [T18], which follows [C16, §3.1]. The criterion
@@ -35,8 +35,8 @@ const (
 	//	B = ¼ log ¼(v/E² + E²/v + 2).
 	//
 	// The distance is symmetric in v and E². Large errors have little weight, because the
-	// distance grows only logarithmically with the error. At the optimum, most ensembles
-	// are therefore too narrow.
+	// distance grows only logarithmically with the error. At the α* of this criterion,
+	// most ensembles are too narrow.
 	Bhattacharyya
 )
 

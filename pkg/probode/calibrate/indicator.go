@@ -8,7 +8,7 @@ import (
 )
 
 // An Indicator estimates the global error of the classical solution that the Solver s
-// computes at θ on the grid of s.
+// computes at θ.
 type Indicator func(ctx context.Context, s *probode.Solver, theta []float64) (*Errors, error)
 
 // Errors are estimates of the global error of a classical solution.
@@ -16,8 +16,8 @@ type Errors struct {
 	// E is the estimated error, stored as a row-major (N+1)×d matrix. The sign of E does
 	// not matter.
 	E []float64
-	// Accuracy estimates the error of each element of E. Nil means that there is no such
-	// estimate.
+	// Accuracy holds the uncertainty of each element of E. Nil means that the uncertainty
+	// is unknown.
 	Accuracy []float64
 }
 
@@ -27,8 +27,8 @@ type Errors struct {
 //
 //	E = (Z_h − Z_{h/2}) 2^q / (2^q − 1),
 //
-// where q is the order of the method. The estimate is correct to leading order in h; the
-// field Accuracy of the result accounts only for rounding errors.
+// where q is the order of the method. The estimate is correct to leading order in h. The
+// field Accuracy of the result estimates only the rounding errors.
 func Richardson(ctx context.Context, s *probode.Solver, theta []float64) (*Errors, error) {
 	if err := s.MoveTo(theta); err != nil {
 		return nil, err
@@ -46,8 +46,8 @@ func Richardson(ctx context.Context, s *probode.Solver, theta []float64) (*Error
 	if err := fine.Solve(y, theta, nil); err != nil {
 		return nil, err
 	}
-	// If the method is exact, the difference consists of rounding errors only, which are
-	// a few ulps of the largest absolute value of the component.
+	// If the method is exact, the two solutions differ only by rounding errors. In each
+	// component, the rounding errors are a few ulps of the largest absolute value.
 	rounding := make([]float64, d)
 	for i, v := range z {
 		rounding[i%d] = max(rounding[i%d], 8*epsilon*math.Abs(v))

@@ -19,8 +19,7 @@ import (
 // ensembles with the squared error.
 
 // Score returns S(α) for each α in the argument `alphas`, computed from s.Paths paths.
-// The score is −Inf if a path cannot be computed with this α, or if the ensemble has no
-// spread.
+// The score is −Inf if a path cannot be computed at α, or if the ensemble has no spread.
 func Score(ctx context.Context, p *probode.Problem, m probode.Method, alphas []float64, s Settings) ([]float64, error) {
 	c, err := newCalibrator(ctx, p, m, s)
 	if err != nil {
@@ -50,7 +49,7 @@ type calibrator struct {
 	theta   []float64
 	z       []float64                      // the classical solution
 	used    []int                          // elements of a path that contribute to the score
-	loge2   []float64                      // log E² there
+	loge2   []float64                      // log E² of the used elements
 	left    struct{ small, uncertain int } // numbers of points left out of the score, by reason
 	noise   [][]float64                    // ξ of the first paths, drawn when a path is first computed
 	workers []*worker
@@ -100,7 +99,7 @@ func newCalibrator(ctx context.Context, p *probode.Problem, m probode.Method, s 
 	c.z = z
 	c.choose(est)
 	if len(c.used) == 0 {
-		return nil, fmt.Errorf("%s, %v, %v: alpha cannot be calibrated, because no points can be used: at %d points the error is below 1e-4 of its largest value, and at %d points its estimate is uncertain by 1 %% or more; take a larger step or a more accurate error indicator",
+		return nil, fmt.Errorf("%s, %v, %v: alpha cannot be calibrated, because no points can be used: at %d points the error is below 1e-4 of the largest error, and at %d points the estimated error is uncertain by 1 %% or more; take a larger step or a more accurate error indicator",
 			p.Title(), m, c.solver.Grid(), c.left.small, c.left.uncertain)
 	}
 	c.noise = make([][]float64, min(s.Paths, maxKept/max(1, c.solver.NoiseLen())))
@@ -132,12 +131,12 @@ func (c *calibrator) solveOn(ctx context.Context, p *probode.Problem, m probode.
 	return c.solver.MoveTo(c.theta)
 }
 
-// The method choose() selects the points for the score, and stores the errors at these
-// points. Points with very small errors are left out, because the score depends on
-// ratios, and a few such points could determine α*. Errors are very small where they
-// cross zero, or where the state has decayed. Points at which the error is not known to
-// within 1 % are left out as well. The initial point and the start-up are left out
-// because they have no noise.
+// The method choose() selects the points for the score and stores the errors at these
+// points. Points with very small errors are left out, because the score depends on ratios,
+// and a few of these points could determine α*. Errors are very small where they cross
+// zero, or where the state has decayed. Points at which the error is uncertain by 1 % or
+// more are also left out. The initial point and the start-up are left out because they
+// have no noise.
 func (c *calibrator) choose(est *Errors) {
 	components := c.s.Components
 	if components == nil {
@@ -185,17 +184,17 @@ func (c *calibrator) warn(ctx context.Context, out *NoiseScale) {
 	if ratio := c.halved(ctx); ratio < math.Sqrt(usual) || ratio > usual*usual*usual {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("when the steps are halved, the error falls by a factor of %.2g; for a smooth f, the factor would be about %g. Therefore alpha* = %.3g holds only for these steps: take smaller steps, and declare jumps and pulses of f as events", ratio, usual, out.Alpha))
 	}
-	// Most errors cross zero somewhere, and points close to such a zero are omitted. A
-	// few omitted points are therefore no reason for a warning.
+	// Do not warn if only a few points are omitted: most errors cross zero somewhere, and
+	// the points close to the crossing are omitted.
 	if n := c.left.small + c.left.uncertain; 10*n > n+len(c.used) {
-		out.Warnings = append(out.Warnings, fmt.Sprintf("%d of %d points are left out of the score: at %d the error is below 1e-4 of its largest value, and at %d its estimate is uncertain by 1 %% or more",
+		out.Warnings = append(out.Warnings, fmt.Sprintf("%d of %d points are left out of the score: at %d points the error is below 1e-4 of the largest error, and at %d points the estimated error is uncertain by 1 %% or more",
 			n, n+len(c.used), c.left.small, c.left.uncertain))
 	}
 }
 
-// For each component, the method lost() divides the root mean square error by the
-// standard deviation of the component over the grid points. The result is the largest of
-// these ratios.
+// For each component, the method lost() divides the root mean square error by the standard
+// deviation of the component over the grid points. The result is the largest ratio of all
+// components.
 func (c *calibrator) lost() float64 {
 	all := moments.NewVector(c.d)
 	for i := 0; i < len(c.z); i += c.d {
@@ -215,9 +214,9 @@ func (c *calibrator) lost() float64 {
 	return share
 }
 
-// The method halved() halves all steps, and returns the factor by which the error
-// decreases at the points that contribute to the score. If the equations cannot be solved
-// with the smaller steps, the result is NaN.
+// The method halved() halves all steps and returns the factor by which the error decreases
+// at the points that contribute to the score. If the equations cannot be solved with the
+// smaller steps, the result is NaN.
 func (c *calibrator) halved(ctx context.Context) float64 {
 	grid := c.solver.Grid()
 	fine, err := probode.NewSolver(c.solver.Problem(), c.solver.Method(), grid.Refine(), 0)
@@ -244,8 +243,8 @@ type evaluation struct {
 	logv  []float64 // logarithms of the variances at the used points
 	// For each group of paths, the field `without` holds the logarithms of the variances
 	// at every n-th point, computed without this group. The number n is the result of
-	// calibrator.thin. The field `without` is set only if the ensemble consists of all
-	// paths.
+	// calibrator.thin. The field `without` is nil for an ensemble of fewer than
+	// Settings.Paths paths.
 	without [][]float64
 }
 
@@ -273,7 +272,7 @@ func (c *calibrator) evaluate(ctx context.Context, alpha float64, n int) (evalua
 }
 
 // leaveOut returns the logarithms of the variances at every n-th point that enters the
-// score, where n is the result of thin(). The paths of one group are left out.
+// score, where n is the result of thin(). The paths of the group `out` are omitted.
 func (c *calibrator) leaveOut(groups []moments.Vector, out int) []float64 {
 	thin := c.thin()
 	rest := moments.NewVector((len(c.used) + thin - 1) / thin)
@@ -305,9 +304,9 @@ func (c *calibrator) thin() int {
 	return n
 }
 
-// The method groups() divides the paths 0, …, n−1 into groups and returns the moments of
-// the states of each group at the points that contribute to the score. The second result
-// is false if a path could not be computed.
+// The method groups() divides the paths 0, …, n−1 into groups. For each group, the method
+// returns the moments of the states at the points that contribute to the score. The second
+// result is false if a path could not be computed.
 func (c *calibrator) groups(ctx context.Context, alpha float64, n int) ([]moments.Vector, bool, error) {
 	var out []moments.Vector
 	var failed atomic.Bool // one failure is enough
@@ -345,9 +344,8 @@ func (c *calibrator) groups(ctx context.Context, alpha float64, n int) ([]moment
 	return out, !failed.Load(), err
 }
 
-// The method solve() computes a path with noise, and keeps its normal variates if there
-// is room for them in c.noise. Two goroutines never compute the same path at the same
-// time.
+// The method solve() computes a path with noise. The normal variates of the path are kept
+// in c.noise if there is room. No path is computed by two goroutines at the same time.
 func (c *calibrator) solve(w *worker, path int) error {
 	xi := w.xi
 	if path >= len(c.noise) {

@@ -13,8 +13,8 @@ import (
 // finds the neighbourhood of α*. This scan uses few paths for each α. Then all paths are
 // computed at three values of α near α*, and the variances at other values of α are
 // interpolated. As long as the noise is small, the logarithms of the variances are nearly
-// linear in log α, with slope one. Finding the maximum of the score with these variances
-// requires no further paths.
+// linear in log α, with slope one. The interpolated variances suffice to find the maximum
+// of the score: no further paths are computed.
 
 // A scan holds the score at equally spaced values of log α. The score is computed from a
 // small number of paths.
@@ -24,13 +24,13 @@ type scan struct {
 	width float64 // spacing of the grid in log α
 }
 
-// A point holds a value of α and the score of this value.
+// A point holds a value of α and the score at that value.
 type point struct{ alpha, score float64 }
 
-// The method scan() computes the score over twelve decades, and extends this range as
-// long as the ensemble is too wide at the smallest α or too narrow at the largest. The
-// range has to be wide because α* depends on the units of the state, and on a high power
-// of the unit of time.
+// The method scan() computes the score for α from 1e-6 to 1e6. The scan continues to
+// smaller α as long as the ensemble is too wide, and to larger α as long as the ensemble
+// is too narrow. The range of the scan must be wide because a change of units can change
+// α* by many orders of magnitude.
 func (c *calibrator) scan(ctx context.Context) (*scan, error) {
 	const least, largest, perDecade, later = 1e-6, 1e6, 3, 6
 	lo, hi, n := math.Log(least), math.Log(largest), 12*perDecade
@@ -41,9 +41,9 @@ func (c *calibrator) scan(ctx context.Context) (*scan, error) {
 		e, err := c.evaluate(ctx, a, max(4, min(100, c.s.Paths/10)))
 		return point{a, e.score}, e.width, err
 	}
-	// The sign of `width` shows whether the maximum lies below or above the current α.
-	// The score alone does not show on which side the maximum lies if the noise is below
-	// the rounding errors of the path, or if no path can be computed.
+	// The sign of `width` shows whether the maximum lies below or above the current α. The
+	// score alone is not enough: it is −Inf both for an α so small that the noise is lost
+	// in rounding errors, and for an α so large that some path cannot be computed.
 	const most = 94 * perDecade // to 1e100, and 1e-100
 	var low, high float64
 	for i := 0; i <= n || i <= n+most && (high < 0 || s.best == len(s.curve)-1); i++ {
@@ -81,7 +81,7 @@ func (c *calibrator) scan(ctx context.Context) (*scan, error) {
 type optimum struct {
 	x        float64   // log α*
 	se, time float64   // standard errors of x, over paths and over time; NaN if a path cannot be computed near x
-	logv     []float64 // logarithms of the variances there
+	logv     []float64 // logarithms of the variances at x
 }
 
 // A parabola interpolates the logarithms of the variances as functions of log α. The
@@ -180,9 +180,10 @@ func (c *calibrator) cutOff(ctx context.Context, s *scan) (*optimum, error) {
 	return nil, failed
 }
 
-// The method maximum() returns, to within tol, the point in [−reach, reach] at which the
-// score is largest. The argument loge2 holds the logarithms of the squared errors. The
-// argument `set` is a function that writes the logarithms of the variances at a point.
+// The method maximum() returns the point in [−reach, reach] at which the score is largest.
+// The tolerance of the result is tol. The argument loge2 holds the logarithms of the
+// squared errors. The function `set` writes the logarithms of the variances at the point
+// `at` to logv.
 func (c *calibrator) maximum(reach, tol float64, set func(at float64, logv []float64), loge2 []float64) float64 {
 	v := make([]float64, len(loge2))
 	return minimize(func(at float64) float64 {
@@ -193,15 +194,15 @@ func (c *calibrator) maximum(reach, tol float64, set func(at float64, logv []flo
 }
 
 // The method errors() returns two standard errors of log α*, one from the jackknife over
-// groups of paths and one from the jackknife over ten blocks of time. These errors are
-// computed from the variances at three values of log α that are `delta` apart. Each group
-// or block is left out in turn, and the optimum is computed again by a search. The vertex
-// of a parabola through the score would not be a reliable optimum: if the score is flat
-// or has kinks, the vertex may lie anywhere. For example, the score may have kinks if a
-// few paths are far from the others. If a group of paths is left out, the search covers
-// only a factor of about two in α. If a block of time is left out, the search covers a
-// wider range. The reason is that one block may contain nearly all of the error; without
-// this block, α* changes by orders of magnitude.
+// groups of paths and one from the jackknife over ten blocks of time. Both standard errors
+// are computed from the variances at three values of log α with the spacing `delta`. Each
+// group or block is left out in turn, and the optimum is computed again by a search. The
+// vertex of a parabola through the score would not be a reliable optimum: if the score is
+// flat or has kinks, the vertex may lie anywhere. For example, the score may have kinks if
+// a few paths are far from the others. The jackknife over paths searches from about half
+// to about twice the middle α, because α* changes little without one group of paths. The
+// jackknife over time searches a much wider range, because α* can change by orders of
+// magnitude without one block of time.
 func (c *calibrator) errors(delta float64, left, mid, right evaluation) (paths, time float64) {
 	const reach, far, tol = 0.8, 12, 1e-3
 	thin := c.thin()
@@ -261,11 +262,11 @@ func vertex(h, l, m, r float64) float64 {
 	return 0
 }
 
-// The function minimize() returns, to within tol, the point in (a, c) at which f is
-// smallest. The algorithm is Brent's method, which combines golden sections with
-// parabolic steps [Brent 1973, §5.8]. The search starts at b, which lies between a and c.
-// The value f(b) should be smaller than f(a) and f(c). Package gonum/optimize has no
-// derivative-free method that is specific to functions of one variable.
+// The function minimize() returns the point in (a, c) at which f is smallest. The
+// tolerance of the result is tol. The algorithm is Brent's method, which combines golden
+// sections with parabolic steps [Brent 1973, §5.8]. The search starts at b, which lies
+// between a and c. The value f(b) should be smaller than f(a) and f(c). Package
+// gonum/optimize does not contain Brent's method.
 func minimize(f func(float64) float64, a, b, c, tol float64, most int) float64 {
 	const golden = 0.3819660112501051
 	x, w, v := b, b, b

@@ -17,8 +17,7 @@ type Settings struct {
 	Mesh probode.Mesh
 	// Scaling says how the size of the noise depends on the step; zero means the default
 	// for the grid. With ScaleLocal, the spread agrees best with the error: see
-	// docs/calibration.md. The result α* is valid only for this scaling: see
-	// NoiseScale.Settings.
+	// docs/calibration.md. Another Scaling requires another α*: see NoiseScale.Settings.
 	Scaling probode.Scaling
 	// Criterion is the score that α* maximises; zero means LogScore. The paper uses
 	// Bhattacharyya.
@@ -26,10 +25,10 @@ type Settings struct {
 	// Theta is the parameter value; nil means Problem.Theta.
 	Theta []float64
 	// Indicator estimates the error; nil means Richardson. The indicator
-	// reference.TrueError computes the difference from an accurate solution.
+	// reference.TrueError subtracts an accurate solution from the numerical solution.
 	Indicator Indicator
-	// Components lists the indices of the components of the state that enter the score,
-	// counted from 0; nil means all components.
+	// Components lists the state components that contribute to the score: 0 is the first
+	// component. Nil means all components.
 	Components []int
 	// Paths is the size of the ensemble; zero means 1000. The standard error of log α* is
 	// inversely proportional to the square root of Paths.
@@ -40,8 +39,8 @@ type Settings struct {
 	// goroutines does not change the result.
 	Workers int
 	// Progress, if not nil, is called with the number of score evaluations so far and an
-	// upper bound on their total number. The bound increases if α* is outside [1e-6,
-	// 1e6].
+	// upper bound on their total number. This upper bound grows during the search if α* is
+	// outside [1e-6, 1e6].
 	Progress func(done, total int)
 }
 
@@ -49,8 +48,7 @@ type Settings struct {
 // The groups are also the units of parallel work.
 const jackknifeGroups = 20
 
-// The method check() is called before any computation, and returns an error if a setting
-// is not allowed.
+// The method check() returns an error if a setting is invalid.
 func (s *Settings) check(ctx context.Context, p *probode.Problem) error {
 	const maxWorkers = 4096
 	switch {
@@ -59,7 +57,7 @@ func (s *Settings) check(ctx context.Context, p *probode.Problem) error {
 	case p == nil:
 		return errors.New("calibrate: the problem is nil")
 	case s.Workers < 0 || s.Workers > maxWorkers:
-		return fmt.Errorf("%s: the number of workers is %d: want 1 to %d, or 0 for as many as there are cores", p.Title(), s.Workers, maxWorkers)
+		return fmt.Errorf("%s: the number of workers is %d: want 1 to %d, or 0 for one worker per core", p.Title(), s.Workers, maxWorkers)
 	case s.Criterion != Bhattacharyya && s.Criterion != LogScore:
 		return fmt.Errorf("%s: %v: want Bhattacharyya or LogScore", p.Title(), s.Criterion)
 	case s.Paths < 2*jackknifeGroups:
@@ -76,35 +74,35 @@ func (s *Settings) check(ctx context.Context, p *probode.Problem) error {
 	return nil
 }
 
-// A NoiseScale is the α* that Run has found, with its uncertainty.
+// A NoiseScale holds the α* that Run finds and the standard errors of α*.
 type NoiseScale struct {
 	// Alpha is α*. SE is the Monte Carlo standard error of α*, computed by the jackknife
-	// over groups of paths. SE is NaN if a path cannot be computed at a scale close to
-	// α*. The scale α* is valid only for this problem, this θ and these units of the
-	// state: a change of units that multiplies the state by 10 multiplies α* by 100.
+	// over groups of paths. SE is NaN if a path cannot be computed at a scale close to α*.
+	// Another problem, another θ or other units require another α*. For example, α* is
+	// multiplied by 100 if a change of units multiplies the state by 10.
 	Alpha, SE float64
-	// Scaling says how the size of the noise depends on the step. The scale α* is valid
-	// only for this Scaling. Scaling is never ScaleDefault: see Settings.
+	// Scaling says how the size of the noise depends on the step. Another Scaling requires
+	// another α*. Scaling is never ScaleDefault: see Settings.
 	Scaling probode.Scaling
 	// SETime is the standard error of α* that results from the limited time span. SETime
 	// is computed by the jackknife over ten blocks of consecutive grid points. Using more
 	// paths does not reduce SETime. SETime is large if α* is determined mainly by the
 	// errors at a few points.
 	SETime float64
-	// MeanSquare is the mean of E²/v over the grid points and components that enter the
-	// score. Within[k] is the share of these grid points and components for which |E| is
-	// less than k+1 times the standard deviation √v. For a Gaussian error with the
-	// standard deviation √v, MeanSquare is 1, and the two shares are 68 % and 95 %. If
-	// the error keeps its sign and grows with time, there is no α for which MeanSquare
-	// and both shares have the values for a Gaussian error.
+	// MeanSquare is the mean of E²/v over all errors E that contribute to the score.
+	// Within[0] is the share of errors with |E| < √v, and Within[1] is the share of errors
+	// with |E| < 2√v. For a Gaussian error with the standard deviation √v, MeanSquare is
+	// 1, Within[0] is 68 % and Within[1] is 95 %. If the error keeps its sign and grows
+	// with time, no choice of α makes both MeanSquare and Within agree with a Gaussian
+	// error.
 	MeanSquare float64
 	Within     [2]float64
 	// Warnings describe problems that a user should know about before trusting α*.
 	Warnings []string
 }
 
-// Settings returns a copy of s with the fields Scaling and Alpha of c. The method sets
-// both fields because a value of α has no meaning without its scaling.
+// Settings returns a copy of s in which Scaling and Alpha have the values from c. The
+// method sets both fields because a value of α has no meaning without its scaling.
 func (c *NoiseScale) Settings(s probode.Settings) probode.Settings {
 	s.Scaling, s.Alpha = c.Scaling, c.Alpha
 	return s

@@ -6,19 +6,22 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// Suppose that the equation holds at all grid points up to a given one. Then the solution
-// at these points is a Markov chain that runs backwards in time: given the solution at
-// one point, the solution at the point before it has a Gaussian distribution. This chain
-// is used for smoothing, for draws and for the likelihood of Fenrir.
+// Suppose that the differential equation holds at the grid points t₀, …, t_n. Then the
+// values of the solution at t_n, …, t₀ form a Markov chain that runs backwards in time.
+// Given the solution at t_i, the solution at t_{i−1} has a Gaussian distribution. The
+// backward Markov chain is used for smoothing, for draws and for the Fenrir likelihood.
 //
 // The error at a grid point is a linear function of independent standard normal variates
-// u: see the type `block`. In each step, the variates before the step and those of the
-// noise form one vector, to which an orthogonal transformation is applied. The
-// transformed vector has three parts. The first part is the vector of the normal
-// variates after the step. The second part is determined by the residual of the
-// equation. The third part has no effect after the step. The normal variates before the
-// step are therefore a linear function of the three parts, and no matrix has to be
-// inverted.
+// u: see the type `block`. In each step, the normal variates before the step and the
+// normal variates of the noise form one vector. An orthogonal transformation splits this
+// vector into three parts:
+//   - the normal variates after the step,
+//   - a part that is determined by the residual of the differential equation, and
+//   - a part that has no effect on the solution after the step.
+//
+// The transpose of the orthogonal transformation expresses the normal variates before the
+// step as a linear function of the three parts. The calculation requires no matrix
+// inversion.
 
 // The method link() computes the link l for the step that the block b has just taken.
 func (b *block) link(l *link, before int) {
@@ -36,8 +39,8 @@ func (b *block) link(l *link, before int) {
 
 // The type `belief` represents a Gaussian distribution of the normal variates u at a grid
 // point. The field `mean` holds the mean of u, multiplied by κ unit^{q+1/2}. The field
-// `factor` holds an upper triangular factor of the covariance. The stride of this factor
-// is the length of u, and its elements below the diagonal have no meaning.
+// `factor` holds an upper triangular factor of the covariance. The stride of `factor` is
+// the length of u. The elements of `factor` below the diagonal are not used.
 type belief struct{ mean, factor []float64 }
 
 // The method resized() returns a belief about n normal variates. The slices of b are
@@ -46,8 +49,8 @@ func (b belief) resized(n int) belief {
 	return belief{resize(b.mean, n), resize(b.factor, n*n)}
 }
 
-// The function unknown() returns the standard normal distribution of n variates. The
-// variates have this distribution before any conditioning.
+// The function unknown() returns the distribution of n normal variates before any
+// conditioning: the standard normal distribution.
 func unknown(n int) belief {
 	b := belief{make([]float64, n), make([]float64, n*n)}
 	for k := range n {
@@ -116,7 +119,7 @@ func (c *chain) belief(i int) belief {
 }
 
 // relink computes the link of a step of length h that ends at point i. Before the call, c
-// must hold the distribution at the beginning of this step.
+// must hold the distribution at the beginning of the step.
 func (c *chain) relink(l *link, i int, h float64) {
 	p, before := &c.points[i], c.rows
 	c.predict(h)

@@ -6,17 +6,17 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// The type `block` is a filter for w components. The filter uses only the derivatives of
-// these components of f with respect to the same components of the state. The equation x′
-// = f or x″ = f has the order m, so the state of the block consists of z₀ if m = 1, and
-// of z₀ and z₁ if m = 2.
+// The type `block` is a filter for w components. The filter uses only those rows and
+// columns of the Jacobian of f that belong to the w components. The differential equation
+// is x′ = f if m = 1, and x″ = f if m = 2. The state consists of z₀ if m = 1, and of z₀
+// and z₁ if m = 2.
 //
-// The coordinates z are Nordsieck coordinates for steps whose length is the field `unit`.
-// The error of z is κ unit^{q+1/2} Rᵀu, with independent standard normal variates u, so
-// its covariance is κ² unit^{2q+1} RᵀR. The first columns of R belong to the highest
-// derivative: see the field `columns`. With the columns in this order, the transition
-// matrix and the factor of the noise are upper triangular. R is also upper triangular,
-// although it may have fewer rows than columns.
+// The coordinates z are Nordsieck coordinates for steps of length `unit`. The error of z
+// is κ unit^{q+1/2} Rᵀu, with independent standard normal variates u, so its covariance
+// is κ² unit^{2q+1} RᵀR. The first columns of R belong to the highest derivative: see the
+// field `columns`. With the columns in this order, the transition matrix and the factor
+// of the noise are upper triangular. R is also upper triangular, although it may have
+// fewer rows than columns.
 type block struct {
 	q, w, m int
 	unit    float64
@@ -77,8 +77,7 @@ func (b *block) level(j int, unit float64) float64 {
 	return 1 / unit
 }
 
-// For steps of length h, the coordinate z_m is a multiple of f. The method weight()
-// returns the ratio of z_m to f.
+// The method weight() returns the ratio of the coordinate z_m to f for steps of length h.
 func (b *block) weight(h float64) float64 {
 	if b.m == 1 {
 		return h
@@ -100,8 +99,9 @@ func (b *block) predict(h float64) {
 	shift(b.pred, b.q, b.w)
 }
 
-// The argument `factor` is a factor of the covariance of the coordinates for steps of
-// length h. The method observe() computes the corresponding factor for the residual.
+// The method observe() writes a factor of the covariance of the residual to the field
+// `v`. The argument `factor` is a factor of the covariance of the coordinates for steps
+// of length h.
 func (b *block) observe(factor []float64) {
 	d, n := b.m*b.w, len(b.z)
 	for k := range b.w {
@@ -140,8 +140,8 @@ func (b *block) likeliest(r []float64) float64 {
 	return vector.Dot(r, r) / float64(b.w)
 }
 
-// The method disperse() computes the factor of the predicted covariance. In this
-// covariance the standard deviation of the noise is multiplied by sigma.
+// The method disperse() computes the factor of the predicted covariance. The standard
+// deviation of the noise is multiplied by `sigma`.
 func (b *block) disperse(sigma float64) {
 	n, own := len(b.z), b.w*b.rows // the columns of z_l, which follow those of z_{l+1}, have own elements
 	copy(b.top, b.fresh)
@@ -241,9 +241,9 @@ func (b *block) settle(first int) {
 	}
 }
 
-// The vector e holds coordinates of the step, and the field `white` must hold their
-// residual. The method correct() replaces e by its conditional mean, given that the
-// residual is zero.
+// The method correct() replaces the vector e by its conditional mean, given that the
+// residual is zero. The vector e holds coordinates for steps of length h, and the field
+// `white` must hold the residual of e.
 func (b *block) correct(e []float64) {
 	w, d, n := b.w, b.m*b.w, len(b.z)
 	for k, r := range b.white {

@@ -61,10 +61,10 @@ func (c *chain) stored(i int) link {
 }
 
 // The type `link` expresses the normal variates u before a step or an event as u =
-// drift/s + Aᵀ(v, w). Here v holds the normal variates after the step or event, and w
-// holds further normal variates. The drift is computed from the residual and, for DALTON,
-// also from the data. The scale of the errors is s = κ unit^{q+1/2}: the error of z is s
-// Rᵀu.
+// drift/s + Aᵀ(v, w). The vector v holds the normal variates after the step or event. The
+// vector w holds normal variates that have no effect after the step or event. The drift
+// is computed from the residual and, for DALTON, also from the data. The scale of the
+// errors is s = κ unit^{q+1/2}: the error of z is s Rᵀu.
 type link struct {
 	before, after, rest int       // lengths of u, v and w
 	a                   []float64 // A, by columns

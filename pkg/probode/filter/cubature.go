@@ -10,10 +10,10 @@ import (
 // The method cubature() linearises f, using values of f at points around the predicted
 // mean m. The blocks must hold the factors of the predicted covariance.
 //
-// Let sⱼ be the rows of a factor of the predicted covariance of all n components of the
-// state. Then f is evaluated at the points m ± √n sⱼ. The expectation of f is
-// approximated by the mean of these values. The matrix A of the linear regression of f on
-// the state solves A sⱼ = (f(m + √n sⱼ) − f(m − √n sⱼ)) / 2√n.
+// Let S be a factor of the predicted n×n covariance of the state, and let sⱼ be row j of
+// S. The mean of f over the points m ± √n sⱼ approximates the expectation of f. The
+// matrix A of the linear regression of f on the state satisfies
+// A sⱼ = (f(m + √n sⱼ) − f(m − √n sⱼ)) / (2√n) for all j.
 func (e *engine) cubature(t float64, theta []float64) {
 	kappa, known := e.kappa, e.kappa > 0
 	if !known {
@@ -70,15 +70,15 @@ func (e *engine) cubature(t float64, theta []float64) {
 
 // The method pair() computes f at two points on opposite sides of the predicted mean. The
 // points differ from the mean only in the coordinates of block k, in the direction s. The
-// method returns the distance of these points from the mean, in units of s. If the given
-// distance is so small that rounding errors would dominate, pair() uses a larger
-// distance, at which f is still practically linear between the points.
+// method returns the distance of the two points from the mean, in units of s. If rounding
+// errors would dominate at the given distance, pair() uses a larger distance. At the
+// larger distance, f is still practically linear.
 func (e *engine) pair(k int, s []float64, distance, t float64, theta []float64) float64 {
 	var most float64
 	b, part := e.blocks[k], e.parts[k]
 	for j, c := range part {
-		// If x = 0, x gives no scale for the distance, so the given distance is kept. If
-		// this distance is zero, a scale of 10⁻³ is used.
+		// If x = 0, the state provides no scale for the distance, so `distance` is left
+		// unchanged. If x = 0 and distance = 0, the scale is 10⁻³.
 		if scale := reach(e.x, c); scale > 0 || distance == 0 {
 			most = max(most, math.Abs(s[j]*b.level(j, b.h))/cmp.Or(scale, 1e-3))
 		}

@@ -15,8 +15,8 @@
 // and starts from the exact Taylor series of order q. Rounding errors are therefore small
 // at all orders up to 11, even with small steps.
 //
-// A Marginal computes a likelihood in which the uncertain solution is integrated out, by
-// Fenrir [T22] or DALTON [WL24]. Package bayes/marginal uses this likelihood in
+// A Marginal computes a likelihood by Fenrir [T22] or DALTON [WL24]. Both methods
+// integrate out the uncertain solution. Package bayes/marginal uses a Marginal to compute
 // posteriors.
 //
 // References: [KH16] Kersting & Hennig (2016), Active uncertainty calibration in Bayesian

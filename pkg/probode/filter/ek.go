@@ -16,21 +16,21 @@ type Jacobian int
 const (
 	// Full uses ∂f/∂x at the predicted mean. Full gives EK1, the extended Kalman filter.
 	Full Jacobian = iota
-	// Zero replaces the Jacobian by a zero matrix. This choice gives EK0, which is cheap,
-	// but not suited to stiff problems.
+	// Zero replaces the Jacobian with a zero matrix. Zero gives EK0, which is cheap but
+	// not suited to stiff problems.
 	Zero
-	// Cubature uses the expectation of f under the prediction, and the linear regression
-	// of f on the state, as in the method of Kersting and Hennig [KH16]. The expectation
-	// and the coefficients of the regression are computed from the values of f at 2d
-	// points by spherical cubature of degree 3, without a Jacobian. The residual variance
-	// of the regression, which is of fourth order in the standard deviation of the state,
-	// is ignored.
+	// Cubature replaces f with its linear regression on the state under the predicted
+	// distribution, as in the method of Kersting and Hennig [KH16]. The coefficients of
+	// the regression are computed by spherical cubature of degree 3. Spherical cubature
+	// needs the values of f at 2d points, but no Jacobian. The residual variance of the
+	// regression, which is of fourth order in the standard deviation of the state, is
+	// ignored.
 	//
 	// The values of f are computed at points around the predicted mean. The distances of
 	// these points from the mean are proportional to κ, so the result of the filter
-	// depends on κ. If κ² is not given, the distances of the points in each step are
-	// computed from the noise covariance of that step alone. The value of κ² in this
-	// covariance is its maximum-likelihood estimate from the residual of the step.
+	// depends on κ. If κ² is not given, the distances from the mean are computed from the
+	// covariance of the noise of the step. The noise covariance is computed with the
+	// maximum-likelihood estimate of κ² from the residual of the step.
 	Cubature
 )
 
@@ -43,9 +43,9 @@ const (
 //	e_{n+1} = (I − K H)(A eₙ + √α h^{q+1/2} L ξₙ),
 //
 // with the gain K of the filter and a factor L of Q = L Lᵀ. A path is the mean plus this
-// error. At every time the distribution of the paths therefore has exactly the same mean
-// and covariance as the filter with κ² = α. Therefore the value of α that package
-// calibrate chooses is also a calibrated value of the diffusion κ².
+// error. At every time, the paths and the filter with κ² = α have the same mean and the
+// same covariance. Therefore the value of α that package calibrate chooses is also a
+// calibrated value of the diffusion κ².
 //
 // At an event each path is restarted from its own state. To compute distributions instead
 // of paths, use Solve.
@@ -57,8 +57,8 @@ type EK struct {
 
 	// The state is divided into blocks of Width neighbouring components. The filter uses
 	// only the derivatives of f within the blocks, so the errors of different blocks are
-	// independent. The standard deviations do not include errors that are propagated from
-	// one block to another. With blocks of width w, a step takes O(d w² q³) operations. A
+	// independent. The standard deviations do not include errors that propagate from one
+	// block to another. With blocks of width w, a step takes O(d w² q³) operations. A
 	// Width of 0 means one block for all components or, if Jacobian is Zero, one block
 	// for each component. If an observation depends on several blocks, or the problem has
 	// events, the steps of Fenrir and DALTON cost as much as with a single block. If
@@ -69,8 +69,8 @@ type EK struct {
 	// If SecondOrder is true, the state is (x, x′): F writes x′ to the first half of its
 	// result and x″ to the second half. The Wiener process is a prior for x only, and the
 	// filter conditions on the equation for x″ [B22]. SecondOrder halves the number of
-	// rows of the covariance matrix. Q must be at least 2, and Width is the number of
-	// components of x in a block.
+	// rows of the covariance matrix. SecondOrder requires a Q of at least 2. With
+	// SecondOrder, Width is the number of components of x in a block.
 	SecondOrder bool
 }
 
@@ -96,9 +96,9 @@ func (m EK) order() int {
 	return 1
 }
 
-// Noise returns the number of normal variates in a step, and the exponent of the step
-// size in the scale of the noise. A step has q+1 variates for each component of the
-// process, and the exponent is q + ½.
+// Noise describes the noise of a step. The noise has q+1 normal variates for each
+// component of the process. The scale of the noise is proportional to h^{q+1/2}, where h
+// is the step length.
 func (m EK) Noise(d int) probode.Noise {
 	return probode.Noise{Normals: (m.Q + 1) * d / m.order(), Exponent: float64(m.Q) + 0.5}
 }
@@ -232,8 +232,8 @@ func (e *engine) state(x []float64) {
 }
 
 // The method predict() computes the predicted mean for a step of length h that ends at
-// time t, and the value of f at that mean. The method also linearises f at the predicted
-// mean, unless f is linearised by cubature.
+// time t, and the value of f at that mean. If Jacobian is Full, the method predict() also
+// computes the Jacobian of f at the predicted mean.
 func (e *engine) predict(h, t float64, theta []float64) {
 	for k, b := range e.blocks {
 		b.predict(h)
@@ -263,8 +263,8 @@ func (e *engine) predict(h, t float64, theta []float64) {
 	}
 }
 
-// The method distinct() returns the number of blocks whose covariances must be computed:
-// one if the covariances of all blocks are equal.
+// The method distinct() returns the number of blocks whose covariances must be computed.
+// If the covariances of all blocks are equal, the result is one.
 func (e *engine) distinct() int {
 	if e.equal {
 		return 1
@@ -392,9 +392,9 @@ func (s *stepper) LocalError(dst []float64, _ int, _, _, _ []float64) error {
 	return nil
 }
 
-// Memory returns the number of values that Save stores. Most of the values that Save
-// stores belong to the last state or, for every block, to the mean, the error and the
-// square root of the covariance.
+// Memory returns the number of values that Save stores. Save stores the last state and a
+// few single numbers. For each block, Save also stores the mean, the error of the mean
+// and a factor of the covariance.
 func (s *stepper) Memory() int {
 	n := 2 + len(s.blocks)
 	s.each(func(v []float64) { n += len(v) })

@@ -28,16 +28,16 @@ type Row struct {
 // values that were predicted before it, so the product of the predictive densities is the
 // likelihood p(Y | θ).
 //
-// Fenrir [T22] starts from the posterior distribution of the solution given the equation,
-// and conditions this distribution on the data, working backwards in time. The
-// alternative is DALTON [WL24], with
+// Fenrir [T22] starts from the posterior distribution of the solution given the equation.
+// Fenrir then conditions the solution on the data, from the last observation to the
+// first. The alternative, DALTON [WL24], computes
 //
 //	log p(Y, Z) − log p(Z)
 //
-// computed with two filters that run forwards in time: the first is conditioned on the
-// data Y and on the residuals Z of the equation, and the second only on the residuals.
-// The first filter linearises f at predictions that use the data, which improves the
-// linearisation. If f is affine, DALTON and Fenrir agree.
+// with two filters that run forwards in time. The first filter is conditioned on the data
+// Y and on the residuals Z of the equation. The second filter is conditioned only on the
+// residuals. The first filter linearises f at predictions that use the data, which
+// improves the linearisation. If f is affine, DALTON and Fenrir agree.
 //
 // A Marginal contains workspace, so only one goroutine may use it at a time.
 type Marginal struct {
@@ -57,17 +57,18 @@ type Marginal struct {
 	own, earlier []belief // of each block
 	wide, toward []float64
 
-	// These fields are used by DALTON. The field `values` is the number of data values.
-	// The field `fit` is the log density of these values minus the log density that they
-	// would have if they were predicted exactly.
+	// The following fields are used by DALTON. The field `values` is the number of data
+	// values. The field `fit` is the log density of these values minus the log density
+	// that they would have if they were predicted exactly.
 	values int
 	fit    float64
 	x      []float64
 }
 
 // NewMarginal returns a Marginal for c observed values at each of the given times, which
-// must be points of the grid g. If the time of an event depends on θ, the grid g is valid
-// only for the θ for which it was made, and Predict returns an error for any other θ.
+// must be points of the grid g. If the time of an event depends on θ, a change of θ can
+// move grid points. Predict returns an error if an observation time is no longer a grid
+// point.
 func NewMarginal(p *probode.Problem, m EK, g *probode.Grid, times []float64, c int, dalton bool) (*Marginal, error) {
 	index, err := g.Index(times)
 	if err != nil {
@@ -85,7 +86,7 @@ func NewMarginal(p *probode.Problem, m EK, g *probode.Grid, times []float64, c i
 	return out, out.prepare(p, g)
 }
 
-// The method prepare() makes the solver.
+// The method prepare() creates the solver.
 func (m *Marginal) prepare(p *probode.Problem, g *probode.Grid) (err error) {
 	if m.solver, err = probode.NewSolver(p, m.pass, g, 0); err != nil {
 		return err
@@ -101,24 +102,24 @@ func (m *Marginal) prepare(p *probode.Problem, g *probode.Grid) (err error) {
 	return nil
 }
 
-// errCoupled says that an observation depends on the components of several blocks, so
-// that the blocks are not independent given the data.
+// errCoupled reports that an observation depends on components of several blocks.
+// Conditioning on such an observation makes the blocks dependent.
 var errCoupled = errors.New("an observation depends on several blocks")
 
 // Predict computes the predictive distribution of each observed value at each time, and
-// writes its mean and its standard deviation to dst. The function look() writes to r the
-// observations at the time with index n, and describes their distribution for states near
-// x. The log likelihood is the sum of the log densities of all values that are not
-// missing, plus the returned value `extra`, which is zero for Fenrir. The argument
-// `alpha` is the diffusion κ² > 0.
+// writes its mean and its standard deviation to dst. The function look() writes the
+// observations with time index n to r, and describes their distribution for states near
+// x. The log likelihood is `extra` plus the sum of the log predictive densities of all
+// values that are not missing. For Fenrir, `extra` is zero. The argument `alpha` is the
+// diffusion κ² > 0.
 //
 // Only DALTON supports measurement errors that are not Gaussian. If the errors are not
-// Gaussian, look() describes a Gaussian distribution that approximates the distribution
-// of the observations near the mode of the solution given the data. The function
-// settled() reports whether the Gaussian approximation has converged. The argument x of
-// settled() is the mean of the solution given all the data, with one row for each time.
-// As long as settled() returns false, Predict repeats the pass over the data. If all
-// measurement errors are Gaussian, `settled` is nil.
+// Gaussian, look() describes a Gaussian approximation of their distribution. The
+// approximation is made near the posterior mode of the solution. The function settled()
+// reports whether the Gaussian approximation has converged. The argument x of settled()
+// is the mean of the solution given all the data, with one row for each time. As long as
+// settled() returns false, Predict repeats the pass over the data. If all measurement
+// errors are Gaussian, `settled` is nil.
 func (m *Marginal) Predict(ctx context.Context, dst, theta []float64, alpha float64, look func(n int, x []float64, r *Row), settled func(x []float64) bool) (extra float64, err error) {
 	c := len(m.row.Y)
 	if len(dst) != 2*len(m.rows)*c {
@@ -165,9 +166,9 @@ func (m *Marginal) both(theta []float64, alpha float64, settled func(x []float64
 		repeat = settled != nil && !settled(m.smoothed())
 	}
 	// If derivatives are approximated by finite differences, the linearised equations in
-	// the two passes differ slightly. The resulting error is proportional to the sum of
-	// the squared residuals. If this sum is equal to the variable `limit`, the error is
-	// about 0.01.
+	// the two passes differ slightly. The resulting error is proportional to `square`,
+	// the sum of the squared residuals. If `square` is equal to `limit`, the log
+	// likelihood has an error of about 0.01.
 	run := m.pass.run
 	limit := 1e13 * math.Pow(10, -0.8*max(0, float64(run.Q-3))) // for exact derivatives
 	switch {
@@ -177,16 +178,16 @@ func (m *Marginal) both(theta []float64, alpha float64, settled func(x []float64
 		limit = min(limit, 1e7)
 	}
 	if square := floats.Sum(run.square) / alpha; square > limit {
-		return 0, fmt.Errorf("filter: with the diffusion %g, the squared residuals are %.2g in units of the diffusion, above the limit of %g, so rounding errors dominate the result of DALTON: use a larger diffusion, or Fenrir", alpha, square, limit)
+		return 0, fmt.Errorf("filter: with the diffusion %g, the sum of the squared normalised residuals is %.2g: want at most %g to keep rounding errors of DALTON small; use a larger diffusion or Fenrir", alpha, square, limit)
 	}
 	extra -= floats.Sum(run.square)/alpha/2 + run.volume()
 	// If both filters used the same linearisation, the likelihood would be largest for
 	// data that are equal to their predictions. Because the linearisations differ, the
-	// computed likelihood of the observed data may be slightly above this maximum. If the
-	// computed likelihood is far above the maximum, the first filter has diverged, and
-	// the result has no meaning.
+	// computed likelihood of the observed data may be slightly above the likelihood of
+	// perfectly predicted data. If the computed likelihood is far above that of perfectly
+	// predicted data, the filter that does not use the data has diverged.
 	if m.fit+extra > float64(m.values) {
-		return 0, fmt.Errorf("filter: the two filters of DALTON disagree: the computed likelihood of %d data values exceeds the likelihood for perfect predictions by a factor of e^%.3g, which is impossible; use a smaller step, or Fenrir", m.values, m.fit+extra)
+		return 0, fmt.Errorf("filter: the two filters of DALTON disagree, because the computed likelihood of %d data values is e^%.3g times the largest possible likelihood: use a smaller step or Fenrir", m.values, m.fit+extra)
 	}
 	return extra, nil
 }
@@ -228,7 +229,7 @@ func (m *Marginal) moved() error {
 	return nil
 }
 
-// Work returns the number of solver steps in one call of Predict.
+// Work returns the number of solver steps in a call of Predict that repeats no pass.
 func (m *Marginal) Work() int {
 	if m.dalton {
 		return 2 * m.solver.Steps()
@@ -236,12 +237,12 @@ func (m *Marginal) Work() int {
 	return m.solver.Steps()
 }
 
-// The method backwards() uses the results of the last pass to compute the distribution of
-// the solution at each grid point, from the last point to the first. At each time with
-// data it calls the function visit(). During this call m.x holds the state, and m.own
-// holds, for each block, the distribution of the normal variates of that block. The
-// function visit() may replace these distributions, for example by their distributions
-// conditional on the data.
+// The method backwards() computes the distribution of the solution at each grid point,
+// from the last point to the first. The distributions are computed from the results of
+// the preceding forward pass. The method backwards() calls the function visit() at each
+// time with data. During a call of visit(), m.x holds the mean of the state, and m.own[k]
+// holds the distribution of the normal variates of block k. The function visit() may
+// condition the distributions in m.own on the data.
 func (m *Marginal) backwards(covariance bool, visit func(n int) error) error {
 	run := m.pass.run
 	last := len(run.chains[0].points) - 1
@@ -357,9 +358,10 @@ func (m *Marginal) condition(n int, x []float64) error {
 	return nil
 }
 
-// The method update() conditions block k on a data value, whose measurement error has the
-// standard deviation sd. The argument `residual` is the difference between the value and
-// its mean, and the argument `seen` is the derivative of the value with respect to the
+// The method update() conditions block k on a data value. The argument `sd` is the
+// standard deviation of the measurement error, divided by the scale s of the type `link`.
+// The argument `residual` is the difference between the value and its mean. The argument
+// `seen` is the derivative of the value with respect to s u, where u is the vector of the
 // normal variates.
 func (m *Marginal) update(k int, seen []float64, sd, residual float64) {
 	b, n, rows := m.pass.run.blocks[k], len(m.pass.run.blocks[k].z), len(seen)

@@ -19,8 +19,8 @@ type pass struct {
 	joint                 bool // all components are in one block
 	kept, linked          bool // the points are kept, with their links
 
-	// The function observe(), if not nil, is called at each grid point i, before the
-	// distribution at this point is stored. The argument x is the predicted state.
+	// The optional function observe() is called at each grid point i, before the
+	// distribution at that point is stored. The argument x is the predicted state.
 	observe func(run *recording, i int, x []float64) error
 
 	run *recording // made by Stepper
@@ -66,7 +66,8 @@ type recording struct {
 	det    float64
 }
 
-// Start begins a pass of the filter over the grid, or continues this pass after an event.
+// Start begins a pass of the filter over the grid. After an event, Start continues the
+// pass.
 func (s *recording) Start(i int, x, theta []float64) error {
 	t := s.g.Times()[i]
 	var err error
@@ -140,8 +141,9 @@ func (s *recording) disperse() {
 }
 
 // The method diffuse() sets the scale of the noise in the step. If the diffusion varies
-// from step to step, this scale is estimated from the residual by maximum likelihood. The
-// estimate assumes that the state at the beginning of the step is known [S19].
+// from step to step, diffuse() estimates the scale from the residual by maximum
+// likelihood. The estimate assumes that the state at the beginning of the step is known
+// [S19].
 func (s *recording) diffuse() {
 	var mean float64
 	for k, b := range s.blocks {
@@ -179,9 +181,9 @@ func (s *recording) keep(i int, h float64, x []float64) error {
 	return nil
 }
 
-// The method finish() applies events at the end of the span. The solver takes no step
-// after these events, so the solver does not restart the filter there. The argument
-// `path` holds the states at the grid points.
+// The method finish() restarts the filter after events at the end of the span. The solver
+// itself restarts the filter only if another step follows the event. The argument `path`
+// holds the states at the grid points.
 func (s *recording) finish(path, theta []float64) error {
 	end := len(s.g.Times()) - 1
 	if s.last == end {
@@ -191,8 +193,8 @@ func (s *recording) finish(path, theta []float64) error {
 }
 
 // pastEvent restarts the filter from the state x after the events at time t. The blocks
-// hold the covariance of the errors of the state before the event. These errors are
-// propagated through the jump and the Taylor series of the solution.
+// must hold the covariance of the errors before the events. The errors are propagated
+// with derivatives of the jumps and of the Taylor series: see the method slopes().
 func (s *recording) pastEvent(t float64, x, theta []float64) error {
 	d, unit := len(x), s.blocks[0].unit
 	slopes, err := s.slopes(t, x, theta)
@@ -273,7 +275,7 @@ func (s *recording) slopes(t float64, x, theta []float64) ([][]float64, error) {
 			}
 			for _, n := range s.p.Noiseless {
 				if out[c][n] != 0 {
-					return nil, fmt.Errorf("the event at t = %g makes the value of %s depend on uncertain states, but this state is Noiseless", t, s.p.StateName(n))
+					return nil, fmt.Errorf("the event at t = %g sets the Noiseless component %s to a value that depends on uncertain components", t, s.p.StateName(n))
 				}
 			}
 		}

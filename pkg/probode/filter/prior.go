@@ -14,8 +14,8 @@ import "math"
 //
 //	Q_ij = (q choose i) (q choose j) / ((2q+1−i−j) q!²).
 
-// The function shift() replaces the coordinates z by their values after one step without
-// noise: zᵢ becomes Σ_j (j choose i) z_j.
+// The function shift() replaces the coordinates z with their values after one step
+// without noise: zᵢ becomes Σ_j (j choose i) z_j.
 func shift(z []float64, q, w int) {
 	for i := range q {
 		for j := (q - 1) * w; j >= i*w; j -= w {

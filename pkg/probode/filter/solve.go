@@ -21,22 +21,21 @@ type Settings struct {
 	EK
 	// Mesh generates the grid: see probode.Mesh.
 	Mesh probode.Mesh
-	// Times are the times at which the solution is needed. Some types of Mesh place grid
-	// points at these times.
+	// Times are the times at which the solution is needed. Some types of Mesh place a
+	// grid point at each element of Times.
 	Times []float64
 	// Theta is the parameter vector; nil means Problem.Theta.
 	Theta []float64
 
 	// Alpha is the diffusion κ² of the prior. If Alpha is zero, the diffusion is
-	// estimated from the residuals of all steps by maximum likelihood. If the diffusion
-	// is the same in all steps, the mean does not depend on the diffusion, except with
-	// Cubature.
+	// estimated from the residuals of all steps by maximum likelihood. A diffusion that
+	// is the same in all steps has no effect on the mean, unless Jacobian is Cubature.
 	Alpha float64
 	// If PerComponent is true, a diffusion is estimated for each block of the filter: see
 	// EK.Width.
 	PerComponent bool
-	// If Varying is true, the diffusion in each step is Alpha times an estimate from the
-	// residual of this step; an Alpha of zero means 1.
+	// If Varying is true, the diffusion of each step is estimated from the residual of
+	// that step. If Alpha is also set, each estimate is multiplied by Alpha.
 	Varying bool
 
 	// If Forward is true, Solve returns the filtering distributions: the distribution at
@@ -57,7 +56,7 @@ type Solution struct {
 	T        []float64
 	Mean, SD [][]float64
 	// Diffusion is κ² for each component of the state. If Settings.Varying is true, the
-	// diffusion in a step is Diffusion times an estimate from the residual of that step.
+	// diffusion of a step is the product of Diffusion and the estimate for that step.
 	// Diffusion is 0 for a component that is Noiseless.
 	Diffusion []float64
 
@@ -67,7 +66,7 @@ type Solution struct {
 }
 
 // Solve computes the posterior distribution of the solution of p. Solve returns an error
-// if a step fails, or the error of ctx if ctx is cancelled.
+// if a step fails or if ctx is cancelled.
 func Solve(ctx context.Context, p *probode.Problem, s Settings) (*Solution, error) {
 	if n := p.Dim() / s.order(); s.PerComponent && s.width(n) == n && n > 1 {
 		return nil, fmt.Errorf("filter: PerComponent cannot be used with %v, which couples the components: set Width, or use the Jacobian Zero", s.EK)
@@ -117,8 +116,9 @@ func Solve(ctx context.Context, p *probode.Problem, s Settings) (*Solution, erro
 
 // The method decided() returns an error if the estimate of the diffusion is dominated by
 // very short steps, or if the squares of the residuals underflow. The first steps of an
-// error-controlled run may be so short that their residuals are rounding errors.
-// Residuals that are rounding errors would lead to a huge estimate of the diffusion.
+// error-controlled run may be so short that their residuals consist of rounding errors.
+// Rounding errors in the residuals of very short steps would lead to a huge estimate of
+// the diffusion.
 func (s *recording) decided() error {
 	const tiny = 1e-290 // smaller squares have lost digits
 	total := floats.Sum(s.square)
@@ -137,8 +137,8 @@ func (s *recording) decided() error {
 		}
 		lengths, squares = append(lengths, p.h), append(squares, square/math.Pow(p.h, float64(2*s.Q+1)))
 	}
-	// `half` is the median step length, weighted with the step lengths themselves: steps
-	// of at least this length cover half of the time span.
+	// `half` is the weighted median of the step lengths, with weights proportional to
+	// these lengths. Steps of length `half` or more cover at least half of the time span.
 	sorted := slices.Sorted(slices.Values(lengths))
 	half := stat.Quantile(0.5, stat.Empirical, sorted, sorted)
 	var short float64
@@ -148,7 +148,7 @@ func (s *recording) decided() error {
 		}
 	}
 	if short > 0.99*floats.Sum(squares) {
-		return fmt.Errorf("filter: the estimate of the diffusion comes from steps shorter than %.2g, and the residuals of these steps may be rounding errors: set Alpha or Varying, or use steps that differ less in length", half/100)
+		return fmt.Errorf("filter: steps shorter than %.2g dominate the estimate of the diffusion, but their residuals may consist of rounding errors: set Alpha or Varying, or use steps of similar length", half/100)
 	}
 	return nil
 }
@@ -203,11 +203,10 @@ func (s *Solution) describe() {
 	}
 }
 
-// The method spread() writes the mean and the standard deviation of the components of the
-// state that belong to chain n. The mean and the standard deviation are computed from the
-// current distribution of the chain's block. The argument `of` holds the distribution of
-// the normal variates of this block. If this argument is empty, the variates are standard
-// normal.
+// The method spread() computes the mean and the standard deviation of each state
+// component in chain n. Block n must hold the distribution at the required time. The
+// argument `of` holds the distribution of the normal variates of block n. If `of` is
+// empty, the normal variates have the standard normal distribution.
 func (s *Solution) spread(mean, sd []float64, n int, of belief) {
 	b := s.run.blocks[n]
 	for j, k := range s.run.parts[n] {
@@ -263,8 +262,7 @@ func (s *Solution) At(t float64) (mean, sd []float64) {
 }
 
 // Draw writes a path from the posterior distribution to dst, as a row-major len(T)×d
-// matrix. The path is drawn backwards in time [T22], whether or not the distributions of
-// s are smoothed.
+// matrix. The path is drawn backwards in time [T22], even if Settings.Forward is true.
 func (s *Solution) Draw(dst []float64, rng *rand.Rand) {
 	d := s.Problem.Dim()
 	if len(dst) != len(s.T)*d {
@@ -311,8 +309,8 @@ func normals(v []float64, n int, sd float64, rng *rand.Rand) []float64 {
 }
 
 // Ensemble returns n paths drawn from the solution, in the same form as the results of
-// probode.Integrate, so that they can be plotted. The mean and the standard deviation in
-// the result are those of s, not those of the paths.
+// probode.Integrate, so that they can be plotted. The fields Mean and SD of the result
+// are copied from the solution, not computed from the paths.
 func (s *Solution) Ensemble(n int, seed uint64) *probode.Ensemble {
 	e := &probode.Ensemble{Problem: s.Problem, Grid: s.Grid, T: s.T, Mean: s.Mean, SD: s.SD, Deterministic: s.Mean, N: n}
 	for i := range n {

@@ -9,12 +9,13 @@ import (
 )
 
 // The filter begins with the exact derivatives of the solution up to order q, without
-// uncertainty. These derivatives are computed one after another: if x is known up to
-// order k as a polynomial in t, then f(t, x(t)) is known up to order k, and so x is known
-// up to order k+1. The coefficients of f along the polynomial are found by interpolation
-// at Chebyshev points of an interval around the start, so F may be any smooth function.
-// The interval is shortened until the last coefficients of the interpolation polynomial
-// contain only rounding errors.
+// uncertainty. These derivatives are computed one after another. Each Taylor polynomial
+// of x(t) determines the Taylor polynomial of f(t, x(t)) of the same degree. Integrating
+// a Taylor polynomial of f gives the next Taylor polynomial of x. The Taylor coefficients
+// of f(t, x(t)) are found by interpolation at Chebyshev points in an interval that
+// contains the start. F may therefore be any smooth function. The interval is shortened
+// until the last coefficients of the interpolation polynomial contain only rounding
+// errors.
 
 var errTaylor = errors.New("the function F has no Taylor series at this point: F must be smooth after the start and after each event")
 
@@ -28,9 +29,9 @@ type taylor struct {
 	g     []float64 // f at the points
 }
 
-// The type `chebyshev` holds interpolation points in [−1, 1] or [0, 1]. It also holds the
-// weights with which the first few coefficients of the interpolation polynomial are
-// computed from the values at these points.
+// The type `chebyshev` holds interpolation points in [−1, 1] or [0, 1]. The field
+// `weights` expresses the first few coefficients of the interpolation polynomial as
+// weighted sums of the values at the points.
 type chebyshev struct {
 	points  []float64
 	weights [][]float64
@@ -43,8 +44,8 @@ func newTaylor(p *probode.Problem, q int) *taylor {
 		z: make([]float64, (q+1)*d), x: make([]float64, d), g: make([]float64, n*d)}
 }
 
-// newChebyshev returns n interpolation points, and the weights with which the
-// coefficients of order 0 to q−1 are computed from the values at these points.
+// newChebyshev returns n interpolation points and the weights for the coefficients of
+// order 0 to q−1.
 func newChebyshev(n, q int, after bool) chebyshev {
 	c := chebyshev{points: make([]float64, n), weights: make([][]float64, q)}
 	for k := range c.weights {
@@ -96,8 +97,8 @@ func newChebyshev(n, q int, after bool) chebyshev {
 	return c
 }
 
-// The method at() considers the solution whose value at time t is x. The results are the
-// Nordsieck coordinates z of this solution for steps of length h.
+// The method at() computes the Taylor series of the solution that has the value x at time
+// t. The Taylor series is stored in z as Nordsieck coordinates for steps of length h.
 func (s *taylor) at(z []float64, h, t float64, x, theta []float64) error {
 	d := len(x)
 	best := math.Inf(1)
@@ -129,8 +130,8 @@ func (s *taylor) at(z []float64, h, t float64, x, theta []float64) error {
 
 // The method try() computes the coordinates by interpolation on an interval of length
 // tau. The errors of the coordinates are estimated from the last two coefficients of the
-// Chebyshev expansion of f. The method returns the resulting estimate for the relative
-// error of a step of length h.
+// Chebyshev expansion of f. The method try() returns an estimate of the relative error of
+// a step of length h.
 func (s *taylor) try(c *chebyshev, tau, h, t float64, x, theta []float64) float64 {
 	d := len(x)
 	clear(s.z)

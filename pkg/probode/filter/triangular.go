@@ -16,19 +16,20 @@ import (
 // so small that a call to LAPACK would spend as much time on overhead as on the
 // computation itself.
 
-// triangularize applies Householder reflections to all columns of a matrix. The first n
-// columns A become an upper triangular matrix R with RᵀR = AᵀA. Elements below the
-// diagonal are not set to zero.
+// triangularize applies Householder reflections to all columns of a matrix. The
+// reflections turn the matrix A of the first n columns into an upper triangular matrix R
+// with RᵀR = AᵀA. Elements below the diagonal are not set to zero.
 func triangularize(a []float64, stride, rows, n, columns int) {
 	for c := range min(rows-1, n) {
 		reflect(a, stride, a, stride, c, c+1, rows, columns)
 	}
 }
 
-// The function reflect() applies a Householder reflection to row c of the matrix `top`,
-// and to the rows `from`, …, `to`−1 of the matrix `tail`. In column c, the reflection
-// makes the elements of `tail` zero and the element of `top` negative, so that the factor
-// of a covariance is unique. Only the columns c, …, `end`−1 of these rows are changed.
+// The function reflect() applies one Householder reflection to row c of the matrix `top`
+// and rows `from`, …, `to`−1 of the matrix `tail`. In column c, the reflection sets the
+// elements of `tail` to zero. In the same column, a positive element of `top` becomes
+// negative, even if the elements of `tail` are already zero. The reflection changes only
+// the columns c, …, `end`−1.
 func reflect(top []float64, stride int, tail []float64, below, c, from, to, end int) {
 	v := tail[c*below+from : c*below+to]
 	head := top[c*stride+c]
@@ -90,8 +91,8 @@ func (r *rotations) collect(v []float64, low int) {
 	v[low] = below
 }
 
-// The method apply() applies the rotations to a column whose elements below the element
-// `last` are zero.
+// The method apply() applies the rotations to the column x. The elements of x below
+// x[last] must be zero.
 func (r *rotations) apply(x []float64, last int) {
 	high := min(r.high, last+1)
 	if high <= r.low {
@@ -119,8 +120,8 @@ func length(x []float64) float64 {
 	return size
 }
 
-// The function resize() returns a slice of n elements, which uses the memory of v if v is
-// long enough.
+// The function resize() returns a slice of n elements. If v has enough capacity, the
+// slice uses the memory of v.
 func resize(v []float64, n int) []float64 {
 	return slices.Grow(v[:0], n)[:n]
 }

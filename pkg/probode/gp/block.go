@@ -11,10 +11,10 @@ import (
 
 // Block is the solver of Hennig and Hauberg [HH14], which is based on an idea of Skilling
 // [S91]. The mean of the process is computed at all grid points of a segment together. At
-// each of these points, the derivative of the mean is equal to f evaluated at the mean.
-// Block is therefore a collocation method, in which the value of f at a grid point also
-// affects earlier states. The equations for the mean are solved by repeated sweeps over
-// the grid. A path is the mean plus a joint Gaussian draw:
+// each grid point, the derivative of the mean is equal to f evaluated at the mean. Block
+// is therefore a collocation method, in which the value of f at a grid point also affects
+// earlier states. The equations for the mean are solved by repeated sweeps over the grid.
+// A path is the mean plus a joint Gaussian draw:
 //
 //	Zᵢ = m(tᵢ) + √α h^{3/2} Σⱼ Lᵢⱼ ξⱼ,   j < i.
 //
@@ -22,7 +22,7 @@ import (
 // not depend on the problem.
 type Block struct {
 	// Length is the length scale ℓ in steps, from 0.5 to 1.5; zero means 1. A larger ℓ
-	// makes the error smaller, but requires smaller steps for the sweeps to converge.
+	// reduces the error, but the sweeps converge only with smaller steps.
 	Length float64
 }
 
@@ -54,8 +54,8 @@ func (m Block) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, er
 	return &block{stepper: s, f: make([]float64, s.d)}, nil
 }
 
-// Consider the covariance matrix of all states except the first, conditional on all
-// derivatives. The method root() returns the rows of a square root of this matrix.
+// The method root() returns the rows of a Cholesky factor. The factor represents the
+// covariance matrix of all states except the first, conditional on all derivatives.
 func (r *regression) root() [][]float64 {
 	var root cholesky
 	var known [][]float64

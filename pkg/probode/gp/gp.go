@@ -1,8 +1,8 @@
 // Package gp contains two solvers that treat an initial value problem as Gaussian process
 // regression on values of f, as the first probabilistic solvers did [C16, HH14, S91].
 // These solvers are used in the same way as those of package methods. The two solvers are
-// intended only for comparison. Both have order one, and a path of n steps takes O(n²)
-// operations and O(n²) memory.
+// intended only for comparison. Both solvers have order one. A path of n steps takes
+// O(n²) operations and O(n²) memory.
 //
 // In both solvers, each component of x′ is a Gaussian process with mean zero and
 // covariance
@@ -16,8 +16,8 @@
 // covariances after conditioning, depend only on the grid. These weights and covariances
 // are computed once, when a solver is created.
 //
-// The covariance contains the factor h, as Chkrebtii et al. recommend, so that the spread
-// of the paths is O(h), like the error.
+// The factor h in the covariance makes the spread of the paths O(h), which is also the
+// order of the error. Chkrebtii et al. recommend this factor.
 //
 // References: [C16] Chkrebtii, Campbell, Calderhead & Girolami, Bayesian Analysis 11,
 // 1239; [HH14] Hennig & Hauberg, AISTATS 2014; [S91] Skilling, in Maximum Entropy and
@@ -39,8 +39,8 @@ const (
 	maxLength = 1.5  // with 1.75 and more, paths of Interrogation grow without bound
 )
 
-// A value of the type `regression` conditions the process with α = 1 on its derivatives
-// at the times τ. The times τ are measured in steps from the start of the segment.
+// The type `regression` represents the process x with α = 1, conditioned on values of x′
+// at times in τ. The times τ are measured in steps from the start of the segment.
 type regression struct {
 	length float64
 	tau    []float64
@@ -87,8 +87,8 @@ func (r *regression) states(t, u float64) float64 {
 }
 
 // The method observe() conditions the process on the value of the derivative at the next
-// time in τ. The covariances with derivatives more than nine length scales away are
-// smaller than the rounding error, and are left out.
+// time in τ. The method observe() ignores the covariance of derivatives at times more
+// than nine length scales apart, which is smaller than the rounding error.
 func (r *regression) observe() {
 	n := len(r.chol)
 	var c []float64
@@ -214,8 +214,8 @@ func (s *stepper) h() float64 {
 	return (t[s.to] - t[s.from]) / float64(s.to-s.from)
 }
 
-// The method mean() sets dst to the first state of the segment plus h times the weighted
-// sum of the rows.
+// The method mean() sets dst to the first state of the segment plus h times a weighted
+// sum of values of f.
 func (s *stepper) mean(dst, weights []float64) {
 	copy(dst, s.first)
 	h := s.h()

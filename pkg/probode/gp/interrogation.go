@@ -15,8 +15,8 @@ import (
 //	Z_{n+1} = z₀ + Σⱼ w_{nj} f(tⱼ, Zⱼ) + √α h^{3/2} c_n ξ_n,   j ≤ n.
 //
 // The software of Chkrebtii et al. uses the same formula for the next state. In another
-// reading of Algorithm 1 of [C16], each value of f is treated as a noisy observation, and
-// the variance of the noise is the variance with which the process predicts this value.
+// reading of Algorithm 1 of [C16], each value of f is treated as a noisy observation. The
+// variance of the noise is the predictive variance of x′ at the time of the observation.
 // With such noise and with ℓ proportional to h, the path does not converge as h → 0,
 // because the predictions of x′ remain biased towards zero, the prior mean.
 //

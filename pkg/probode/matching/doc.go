@@ -1,7 +1,7 @@
 // Package matching contains two methods of inference that do not solve the differential
-// equation: gradient matching with Gaussian processes, and generalised smoothing. The two
-// methods of this package are modern versions of methods that Teymur et al. argue against
-// [T18, §1], and are provided for comparison.
+// equation: gradient matching with Gaussian processes, and generalised smoothing. Teymur
+// et al. argue against older versions of both methods [T18, §1]. The package provides
+// modern versions for comparison.
 //
 // GaussianProcess turns a model into a posterior in which the path is a Gaussian process
 // fitted to the data, and the equation x′ = f is treated as additional data about this

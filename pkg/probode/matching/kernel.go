@@ -11,8 +11,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// A Kernel describes the Gaussian process of one component before it is conditioned on
-// the data: a constant mean and the Matérn covariance of smoothness 5/2,
+// A Kernel describes the Gaussian process prior of one component. The prior has a constant
+// mean and the Matérn covariance with smoothness 5/2,
 //
 //	cov(x(t), x(u)) = SD² (1 + a + a²/3) e⁻ᵃ,   a = √5 |t−u| / Length.
 type Kernel struct {
@@ -33,11 +33,11 @@ func (k Kernel) at(t, u float64) (state, mixed, slope float64) {
 func fitKernel(t, y []float64) (Kernel, error) {
 	n := len(y)
 	if n < 4 {
-		return Kernel{}, fmt.Errorf("there are %d observations: want at least 4, unless a Kernel is given", n)
+		return Kernel{}, fmt.Errorf("there are %d observations: want at least 4, unless Settings.Kernels is set", n)
 	}
 	mean, square := stat.PopMeanVariance(y, nil)
 	if slices.Min(y) == slices.Max(y) {
-		return Kernel{}, fmt.Errorf("all observations are %g: give a Kernel", mean)
+		return Kernel{}, fmt.Errorf("all observations are %g: set Settings.Kernels", mean)
 	}
 	span := t[n-1] - t[0]
 	kernel := func(x []float64) Kernel { return Kernel{mean, math.Exp(x[0]), math.Exp(x[1])} }
@@ -69,7 +69,7 @@ func fitKernel(t, y []float64) (Kernel, error) {
 		}
 	}
 	if at == nil {
-		return Kernel{}, fmt.Errorf("the marginal likelihood has no maximum: give a Kernel")
+		return Kernel{}, fmt.Errorf("the marginal likelihood has no maximum: set Settings.Kernels")
 	}
 	return kernel(at), nil
 }

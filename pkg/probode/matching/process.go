@@ -19,13 +19,13 @@ type Settings struct {
 	// component is fitted to the data of that component.
 	Kernels []Kernel
 
-	// Between is the number of additional points, between consecutive observation times,
-	// at which the derivative x′ is matched with f.
+	// Between is the number of points that are added between consecutive observation
+	// times. The derivative x′ is matched with f at the observation times and at the added
+	// points.
 	Between int
 
-	// Mismatch is the variance γ that x′ − f may have in addition to the uncertainty of
-	// the process itself, as in [D13] and [W19]. If Mismatch is zero, x′ must be equal to
-	// f at all points, as in [Y21].
+	// Mismatch is the variance γ of a Gaussian error in the equation x′ = f, as in [D13]
+	// and [W19]. If Mismatch is zero, x′ must be equal to f at all points, as in [Y21].
 	Mismatch float64
 
 	// Temper is the temperature β, which must be at least 1. The densities of the process
@@ -34,23 +34,23 @@ type Settings struct {
 	Temper float64
 }
 
-// GaussianProcess returns the posterior of gradient matching for a model with one
-// experiment. This posterior uses a Gaussian process as the prior for each component of
-// the path at the points t:
+// GaussianProcess returns the gradient-matching posterior of a model with one experiment.
+// This posterior uses a Gaussian process as the prior for each component of the path at
+// the points t:
 //
 //	x = mean + √β L ξ,   L Lᵀ = C,   ξ ~ N(0, I).
 //
 // Given x, the derivative of the process has the distribution N(D x, K), with D = C′C⁻¹
-// and K = C″ − C′C⁻¹C′ᵀ + γI. The differential equation is treated as one more datum,
-// which says that the derivative of the process is equal to f. Up to a constant, the log
+// and K = C″ − C′C⁻¹C′ᵀ + γI. The posterior treats the differential equation as an
+// observation that the derivative of the process is equal to f. Up to a constant, the log
 // density of the posterior is
 //
 //	log p(θ, ξ | Y) = log p(Y | x, θ) + log p(θ) − ½|ξ|² − ½(f(x, θ) − Dx)ᵀ K⁻¹ (f(x, θ) − Dx)/β.
 //
 // Any sampler of (θ, ξ) can draw from this posterior. The posterior uses an extended
-// Problem, whose state vector consists of the states of the model and of one scaled
-// residual for each state. The observed value of each residual is zero. The posterior
-// does not impose the condition that x begins at the initial state of the problem.
+// Problem, which adds one scaled residual for each component to the state vector. The data
+// of the posterior contain the value zero for every residual. The posterior does not impose
+// the condition that x begins at the initial state of the problem.
 func GaussianProcess(m bayes.Model, s Settings) (*bayes.Posterior, error) {
 	x, err := single(m)
 	if err != nil {
@@ -81,8 +81,8 @@ func GaussianProcess(m bayes.Model, s Settings) (*bayes.Posterior, error) {
 	}
 
 	// The additional points between the observation times are added to the data as rows
-	// of missing values. For each component of the state, one additional column holds the
-	// observed values of the residuals, which are all zero.
+	// of missing values. The residuals of each component are added to the data as a column
+	// of zeros.
 	data := &bayes.Data{Time: x.Data.Time}
 	count := 0
 	for i, t := range x.Data.T {

@@ -66,7 +66,7 @@ func Smooth(ctx context.Context, m bayes.Model, s SmoothSettings) (*Smoothing, e
 	case s.Pieces < 0:
 		return nil, fmt.Errorf("matching: Pieces is %d: want a number ≥ 0", s.Pieces)
 	case x.Observe != nil:
-		return nil, errors.New("matching: the data are functions of the state: want components of the state")
+		return nil, errors.New("matching: Observe is not nil: want data that are components of the state")
 	}
 	s.Pieces = cmp.Or(s.Pieces, 4)
 	start := s.Start
@@ -130,7 +130,7 @@ func newSpline(x bayes.Experiment, s SmoothSettings) (*spline, error) {
 		}
 	}
 	q.knots = append(q.knots, slices.Repeat(t[len(t)-1:], 4)...)
-	// The integral is computed by the three-point Gauss rule in each piece.
+	// The three-point Gauss rule approximates the integral over each piece.
 	for i := 3; i < len(q.knots)-4; i++ {
 		a, h := q.knots[i], q.knots[i+1]-q.knots[i]
 		for j, w := range []float64{5. / 18, 8. / 18, 5. / 18} {
@@ -162,8 +162,8 @@ func newSpline(x bayes.Experiment, s SmoothSettings) (*spline, error) {
 }
 
 // The method basis() uses the Cox–de Boor recursion to compute the four basis functions
-// that are not zero at t, their derivatives, and the index of the first of these
-// functions.
+// that are not zero at t, and their derivatives. The result `at` is the index of the
+// first function.
 func (q *spline) basis(t float64) (at int, b, db [4]float64) {
 	i, _ := slices.BinarySearch(q.knots, t)
 	for i = min(max(i, 4), len(q.knots)-4) - 1; i+5 < len(q.knots) && q.knots[i+1] <= t; i++ {

@@ -15,8 +15,8 @@ import (
 )
 
 // AdaptiveMetropolis is a Gaussian random walk whose covariance is learned from the
-// earlier positions of the chain. From the position x of a chain in d dimensions, after n
-// iterations, AdaptiveMetropolis proposes
+// earlier positions of the chain. After n iterations, AdaptiveMetropolis proposes to move
+// from x to y, where d is the number of dimensions:
 //
 //	y = x + N(0, Vₙ)
 //	Vₙ = s × diag(Scale²)          n < AdaptAfter
@@ -66,8 +66,8 @@ var _ Rule = AdaptiveMetropolis{}
 // New returns the proposal for one chain in d dimensions. New ignores the argument
 // `burnIn`, because the field StopAfter determines when adaptation ends.
 //
-// New panics if d < 1, if Scale is neither nil nor of length d, if a scale is not
-// positive, or if Every, StopAfter or Epsilon is negative.
+// New panics if d < 1, or if Every, StopAfter or Epsilon is negative. A Scale that is not
+// nil must hold d positive numbers; otherwise New panics.
 func (a AdaptiveMetropolis) New(d, burnIn int) Proposal {
 	switch {
 	case d < 1:
@@ -167,8 +167,8 @@ func (p *adaptive) refactor() {
 	}
 }
 
-// State includes the Cholesky factor. The factor may belong to an earlier covariance, so
-// it cannot be recomputed from the current one.
+// State includes the Cholesky factor. The factor cannot be recomputed from p.seen, because
+// p.seen may contain positions observed after the factorisation.
 func (p *adaptive) State(a *Archive) {
 	a.Int(&p.n)
 	a.Float(&p.seen.N)

@@ -12,10 +12,9 @@ import (
 	"github.com/probode/probode/pkg/internal/text"
 )
 
-// A Chain consists of a kernel, its random numbers, and the number of iterations
-// completed. Run makes its own chains. A package that does not keep draws in memory, such
-// as mcmc/store, creates chains with NewChain, gives each a Sink, and runs them with
-// Advance.
+// A Chain is one of the Markov chains of a run. Run makes its own chains. A package that
+// does not keep draws in memory, such as mcmc/store, creates chains with NewChain, gives
+// each a Sink, and runs them with Advance.
 type Chain struct {
 	// Sink receives the draws. If Sink is nil, the draws are kept in memory.
 	Sink Sink
@@ -38,17 +37,17 @@ type Chain struct {
 // A Sink receives the draws of one chain.
 type Sink interface {
 	// Keep is called for each draw, in order, with the draw and the quantities that the
-	// kernel generated for it. Both slices are valid only during the call.
+	// kernel generated for it. The slices x and generated are valid only during the call.
 	Keep(x, generated []float64)
 
-	// Turn is called between two iterations, every few milliseconds, and at the end of
-	// the chain. If Turn returns false, all chains stop.
+	// Turn is called every few milliseconds, but never during an iteration. Turn is also
+	// called at the end of the chain. If Turn returns false, all chains stop.
 	Turn(c *Chain, finished bool) bool
 }
 
 // NewChain returns the chain with the given index, counted from 0, in a run with the
-// settings s. These settings must come from WithDefaults. The random numbers of the chain
-// depend only on (s.Seed, index).
+// settings s. The settings s must be the result of Settings.WithDefaults. The random
+// numbers of the chain depend only on (s.Seed, index).
 func NewChain(index int, s Settings) *Chain {
 	source := stream(s.Seed, index)
 	c := &Chain{index: index, settings: s, source: source, rng: rand.New(source)}
@@ -88,8 +87,8 @@ func (c *Chain) Start(k Kernel) (err error) {
 }
 
 // Finished marks a chain as complete without starting it. Call Finished if an earlier run
-// completed all iterations of the chain. The arguments are the counts of the moves during
-// burn-in and after it. Advance runs no iterations of a chain that is marked as complete.
+// completed all iterations of the chain. The arguments are the Stats of the burn-in and of
+// the later iterations. Advance runs no iterations of a chain that is marked as complete.
 func (c *Chain) Finished(burnIn, after Stats) {
 	c.iteration = c.settings.iterations(c.settings.Draws)
 	c.burnIn, c.after = burnIn, after
@@ -97,7 +96,7 @@ func (c *Chain) Finished(burnIn, after Stats) {
 
 // Recall passes a draw from an earlier run to the chain, so that Progress can use this
 // draw for R̂. Progress computes the R̂ of long chains from a selection of their draws.
-// Recall does not call the function draw() for a draw that is not selected.
+// Recall calls the function draw() only for the selected draws.
 func (c *Chain) Recall(draw func() ([]float64, error)) error {
 	if c.record == nil {
 		return nil
@@ -114,7 +113,7 @@ func (c *Chain) Recall(draw func() ([]float64, error)) error {
 }
 
 // State stores in the Archive `a` everything that is needed to continue the chain. If `a`
-// is open for reading, State instead restores these values. Before State can restore a
+// is open for reading, State restores the chain from `a`. Before State can restore a
 // chain, the chain must have been started with the same kind of kernel.
 func (c *Chain) State(a *Archive) {
 	a.Int(&c.iteration)
@@ -123,16 +122,16 @@ func (c *Chain) State(a *Archive) {
 	c.kernel.State(a)
 }
 
-// TurnState returns an earlier state of the chain, as written by State. A turn is the
-// group of iterations between two calls of Sink.Turn. If the chain has iterations left,
-// the result is the state at the beginning of the most recent turn. If the chain has
+// TurnState returns an earlier state of the chain, in the format that State writes. A turn
+// is the group of iterations between two calls of Sink.Turn. If the chain has iterations
+// left, the result is the state at the beginning of the most recent turn. If the chain has
 // completed all its iterations, the result is the state before the last iteration. The
 // result is nil if the chain has not begun a turn. The returned bytes are valid until the
 // chain continues.
 func (c *Chain) TurnState() []byte { return c.turn }
 
-// Replay runs iterations until the chain has completed the given number. Replay keeps no
-// draws, and calls neither the Sink nor Progress.
+// Replay runs the chain until it has completed the given number of iterations. Replay
+// keeps no draws, and calls neither the Sink nor Progress.
 func (c *Chain) Replay(until int) {
 	for c.iteration < until && !c.Interrupted() {
 		c.step()
@@ -151,7 +150,7 @@ func (c *Chain) Random() *rand.Rand { return c.rng }
 // Iteration returns the number of iterations completed.
 func (c *Chain) Iteration() int { return c.iteration }
 
-// Counts returns the counts of moves during burn-in and after it.
+// Counts returns the Stats of the burn-in and of the later iterations.
 func (c *Chain) Counts() (burnIn, after Stats) {
 	if c.kernel == nil {
 		return c.burnIn, c.after
@@ -159,7 +158,7 @@ func (c *Chain) Counts() (burnIn, after Stats) {
 	return c.burnIn, c.kernel.Stats().plus(-1, c.burnIn)
 }
 
-// The method stats() returns the counts of moves in all iterations.
+// The method stats() returns the Stats of all iterations.
 func (c *Chain) stats() Stats {
 	burnIn, after := c.Counts()
 	return burnIn.plus(1, after)
@@ -229,9 +228,9 @@ func (c *Chain) keep() {
 	c.generated = appendRow(c.generated, c.quantity)
 }
 
-// appendRow appends a row to the rows of earlier draws. If the slice is full, its
-// capacity is doubled. The function append() alone would increase the capacity by only a
-// quarter, and would copy the draws of long runs too often.
+// appendRow appends the slice `row` to the slice `rows`. If `rows` is full, its capacity
+// is doubled. The function append() increases the capacity of long slices by only a
+// quarter, and so copies long slices more often.
 func appendRow(rows, row []float64) []float64 {
 	if len(rows)+len(row) > cap(rows) {
 		rows = slices.Grow(rows, max(len(row), len(rows)))
@@ -254,8 +253,8 @@ func (c *Chain) beginTurn() {
 const recordLength = 1000
 
 // A record holds at most recordLength evenly spaced draws of one chain. The record keeps
-// one of every `stride` draws. If the record is full, it drops every other draw, and
-// doubles `stride`. One goroutine adds draws, and another may read them at the same time.
+// one of every `stride` draws. A full record drops every other draw, and doubles `stride`.
+// One goroutine adds draws, and another may read them at the same time.
 type record struct {
 	seen int // draws offered
 
@@ -290,7 +289,7 @@ func (r *record) add(x []float64) {
 }
 
 // faultOf converts the value returned by recover() into an error. After a call of
-// runtime.Goexit this value is nil.
+// runtime.Goexit, recover() returns nil.
 func faultOf(v any) error {
 	if v == nil {
 		return errors.New("mcmc: a function called runtime.Goexit instead of returning")

@@ -17,21 +17,21 @@ type Chains struct {
 	Draws [][][]float64
 
 	// Stats[c] counts the moves of chain c after burn-in, and BurnIn[c] counts its moves
-	// during burn-in. The counts include iterations whose draws are not kept. After an
-	// interrupted run, all chains are cut to the length of the shortest one, but the
-	// counts include the iterations that were cut.
+	// during burn-in. The counts include iterations whose draws are not kept. If a run is
+	// interrupted, all chains are cut to the length of the shortest chain. The counts
+	// still include the discarded iterations.
 	Stats, BurnIn []Stats
 
 	// Generated[c][k] holds the quantities that the kernel generated at draw k of chain
-	// c, and Quantities holds their names: see Settings.Generated. Both slices are nil if
-	// the kernel generates no quantities.
+	// c, and Quantities holds their names: see Settings.Generated. Generated and Quantities
+	// are nil if the kernel generates no quantities.
 	Generated  [][][]float64
 	Quantities []string
 
 	// LogWeights[c][k], if not nil, is the logarithm of the weight of draw k of chain c,
 	// up to a constant. With these weights the draws represent a distribution other than
-	// the one from which they were drawn. If there are weights, KHat is their tail index
-	// k̂.
+	// the one from which they were drawn. If there are weights, KHat is the tail index k̂
+	// of the weights.
 	LogWeights [][]float64
 	KHat       float64
 

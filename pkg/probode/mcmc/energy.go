@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// The type `hamiltonian` holds a summary of the quantities that NUTSQuantities lists.
+// The type `hamiltonian` summarises the quantities whose names NUTSQuantities returns.
 type hamiltonian struct {
 	draws     int
 	divergent int
@@ -23,7 +23,7 @@ const (
 	manyDeep  = 0.05
 )
 
-// The method hamiltonian() returns the summary of all chains; the result `ok` is false if
+// The method hamiltonian() returns the summary of all chains. The result `ok` is false if
 // the draws do not come from NUTS.
 func (c *Chains) hamiltonian() (h hamiltonian, ok bool) {
 	at := map[string]int{}
@@ -60,7 +60,7 @@ func (c *Chains) hamiltonian() (h hamiltonian, ok bool) {
 //
 //	Σ (Eₙ − Eₙ₋₁)² / Σ (Eₙ − Ē)².
 //
-// Each iteration draws a new momentum, and so a new value of the kinetic energy. If the
+// Each iteration draws a new momentum and therefore changes the kinetic energy. If the
 // energy changes much less from one draw to the next than over the whole chain, the chain
 // moves slowly between regions of different density [Betancourt 2016].
 func bfmi(energy []float64) float64 {
@@ -86,7 +86,7 @@ func (h hamiltonian) String() string {
 // summary.
 func (h hamiltonian) warn(warn func(string, ...any)) {
 	if h.divergent > 0 {
-		warn("%d of %d paths were divergent: the leapfrog steps are too long for a narrow part of the posterior, which the draws may not represent; increase Accept, use more informative priors, or reparametrise, for example with a non-centred parametrisation of a hierarchical model", h.divergent, h.draws)
+		warn("%d of %d paths were divergent: the leapfrog steps are too long for a narrow part of the posterior, and the draws may miss that part; increase Accept, use more informative priors, or reparametrise, for example with a non-centred parametrisation of a hierarchical model", h.divergent, h.draws)
 	}
 	if h.bfmi < leastBFMI {
 		warn("the E-BFMI is %.2f and should be above %g: the chains move slowly between regions of different density, as in a funnel or with heavy tails; use more informative priors, or reparametrise", h.bfmi, leastBFMI)

@@ -23,33 +23,34 @@ import (
 //
 //	H(z, p) = φ(z) + ½ zᵀz + ½ pᵀp
 //
-// in steps of length ε, which are reversible and preserve volume:
+// in steps of length ε. Each step is reversible and preserves volume:
 //
 //	p ← p − ½ε ∇φ(z),   (z, p) ← (z cos ε + p sin ε, p cos ε − z sin ε),   p ← p − ½ε ∇φ(z)
 //
 // The last point is accepted with probability min(1, e^−ΔH). A rotation preserves ½zᵀz +
-// ½pᵀp, so only φ contributes to the error in H. Coordinates in which φ is constant
-// therefore do not reduce the acceptance rate [Beskos, Pinski, Sanz-Serna & Stuart 2011;
+// ½pᵀp, so only φ contributes to the error in H. Therefore, coordinates in which φ is
+// constant do not reduce the acceptance rate [Beskos, Pinski, Sanz-Serna & Stuart 2011;
 // Shahbaba et al. 2014]. Each path rotates (z, p) by about 90°, because successive draws
 // are then least correlated. If the target is close to its Gaussian approximation, a path
-// of one step is enough. A nearly independent draw then requires one evaluation of the
-// gradient, whereas NUTS requires seven or more.
+// of one step gives a nearly independent draw. A path of one step needs one evaluation of
+// the gradient, whereas NUTS needs at least seven evaluations for each nearly independent
+// draw.
 //
-// Without the updates of p by ∇φ, the path is a rotation, which needs no gradient. Such a
-// rotation is a preconditioned Crank–Nicolson move about the approximation [Rudolf &
+// If ∇φ is not used to update p, the path is a rotation and needs no gradient. A rotation
+// is a preconditioned Crank–Nicolson move about the Gaussian approximation [Rudolf &
 // Sprungk 2018]. A chain that uses only rotations gets stuck in the tails, where
 // rotations are rarely accepted. If Learned is not zero, some iterations use a rotation,
-// and the others use a path with updates of p. The share of rotations equals their mean
-// acceptance probability in the last part of the burn-in, but is at most 0.9.
+// and the others use a path with gradients. The share of rotations is the mean acceptance
+// probability of rotations in the last part of the burn-in, but at most 0.9.
 //
 // The kernel is tuned only during the burn-in. The step length is tuned by stochastic
-// approximation [Robbins & Monro 1951]. If the target is far from its Gaussian
-// approximation, either the steps become short, or few moves are accepted. For such
-// targets, NUTS is better. An iteration allocates no memory, except in calls of Target.
+// approximation [Robbins & Monro 1951]. NUTS is better for targets that are far from
+// their Gaussian approximation, because Hamiltonian then takes short steps or accepts few
+// moves. An iteration allocates no memory, except in calls of Target.
 type Hamiltonian struct {
-	// Target is the log density, with respect to Lebesgue measure for the first len(Mean)
-	// coordinates and with respect to N(0, I) for the others. If the argument `grad` is
-	// nil, Target need not compute the gradient.
+	// Target is the log density of the target distribution. The dominating measure is
+	// Lebesgue measure for the first len(Mean) coordinates and N(0, I) for the other
+	// coordinates. If the argument `grad` is nil, Target need not compute the gradient.
 	Target GradientDensity
 
 	// BurnIn is the number of iterations during which the kernel is tuned. BurnIn should
@@ -57,9 +58,9 @@ type Hamiltonian struct {
 	BurnIn int
 
 	// Mean and Information are the mean and the inverse covariance of the Gaussian
-	// approximation, such as a mode and the Fisher information at this mode. During
-	// burn-in the kernel corrects the conditional mean and covariance of the first
-	// Learned coordinates, given the other coordinates. Learned may be zero.
+	// approximation, such as a mode and the Fisher information at this mode. During the
+	// burn-in, the kernel corrects the approximation to the conditional distribution of
+	// the first Learned coordinates given the other coordinates. Learned may be zero.
 	Mean        []float64
 	Information mat.Symmetric
 	Learned     int
@@ -99,8 +100,7 @@ type tuning struct {
 }
 
 // The method update() adapts the step length after a path with the given probability of
-// acceptance. Near the best step length, the acceptance probability falls by about 0.35
-// if the logarithm of the step length grows by 1.
+// acceptance.
 func (t *tuning) update(accept, longest float64) {
 	const gain, power = 2, 0.6
 	t.n++
@@ -111,11 +111,11 @@ func (t *tuning) update(accept, longest float64) {
 
 // The method leaps() returns the number of steps that makes a path most efficient. This
 // number lies between the argument `fewest` and the constant `mostLeaps`. The standard
-// deviation σ of ΔH is proportional to the square of the step length, and the mean
-// acceptance probability a is erfc(σ/√8) [Beskos, Pillai, Roberts, Sanz-Serna & Stuart
-// 2013]. The cost of a path is proportional to the number of steps. The effective sample
-// size is assumed to be proportional to a³, not to a: if few paths are accepted, the
-// accepted ones rarely lead out of a tail.
+// deviation σ of ΔH is proportional to the square of the step length. The mean acceptance
+// probability a is erfc(σ/√8) [Beskos, Pillai, Roberts, Sanz-Serna & Stuart 2013]. The
+// cost of a path is proportional to the number of steps. The effective sample size is
+// assumed to be proportional to a³, not to a: if few paths are accepted, the accepted
+// ones rarely lead out of a tail.
 func (t *tuning) leaps(fewest int) int {
 	best, most := fewest, 0.
 	for n := fewest; n <= mostLeaps; n++ {
@@ -248,9 +248,9 @@ func (k *Hamiltonian) turning() float64 {
 	return min(mostTurns, k.turns/float64(k.BurnIn-k.learn.until))
 }
 
-// The method move() proposes the end point of a path or, if the number of steps is zero,
-// of a rotation. Then it accepts or rejects this point, and returns the probability of
-// acceptance.
+// The method move() proposes the end point of a path, or of a rotation if the number of
+// steps is zero. The method then accepts or rejects the proposal and returns the
+// acceptance probability.
 func (k *Hamiltonian) move(steps int, size float64, rng *rand.Rand) float64 {
 	k.stats.Proposed++
 	copy(k.q, k.z)
@@ -314,17 +314,18 @@ func (k *Hamiltonian) Position() []float64 { return k.x }
 // were rejected because the target could not be evaluated.
 func (k *Hamiltonian) Stats() Stats { return k.stats }
 
-// LogDensity returns the value of Target at the position.
+// LogDensity returns the value of Target at the position of the chain.
 func (k *Hamiltonian) LogDensity() float64 { return k.logp }
 
-// Evaluate recomputes the value of Target at the position. See store.Evaluator.
+// Evaluate recomputes the value of Target at the position of the chain. See
+// store.Evaluator.
 func (k *Hamiltonian) Evaluate() []float64 {
 	logp, _ := k.evaluate(nil, k.z)
 	return []float64{logp}
 }
 
 // Leap returns the step length and the fraction of iterations that use a rotation. Both
-// results remain the same after the burn-in.
+// results are constant after the burn-in.
 func (k *Hamiltonian) Leap() (size, turning float64) {
 	return k.leap, k.turning()
 }

@@ -8,10 +8,10 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// ModeJumping is the [Rule] for a target with several known modes. Let mₖ, Cₖ = LₖLₖᵀ and
-// wₖ be the location, covariance and weight of mode k, and let j be the mode nearest to
-// x, that is, the mode k with the largest wₖ N(x; mₖ, Cₖ). Each iteration makes one of
-// three moves:
+// ModeJumping is the [Rule] for a target with several known modes. Mode k has the
+// location mₖ, the covariance Cₖ = LₖLₖᵀ and the weight wₖ. Mode j is the mode nearest to
+// x, that is, the mode with the largest value of wₖ N(x; mₖ, Cₖ). Each iteration makes
+// one of three moves:
 //
 //	walk   y = x + sⱼ Lⱼ z                       z ~ N(0, I)
 //	leap   y = mₖ + Lₖ Lⱼ⁻¹ (x − mⱼ)             k ≠ j in proportion to wₖ
@@ -19,11 +19,11 @@ import (
 //
 // The move `leap` takes a point to the corresponding point of another mode [after
 // Tjelmeland & Hegstad 2001]. If the modes are nearly Gaussian, most leaps are accepted,
-// even in many dimensions. The move `draw` proposes a point that is independent of x, and
-// works even if the modes are not nearly Gaussian. All three moves are accepted or
-// rejected by the Metropolis–Hastings rule, so the weights, locations and covariances of
-// the modes need not be exact. During burn-in the sizes sⱼ are tuned to give an
-// acceptance rate of 0.3.
+// even in many dimensions. The move `draw` proposes a point that is independent of x.
+// Draws reach other modes even if the modes are not nearly Gaussian. All three moves are
+// accepted or rejected by the Metropolis–Hastings rule, so the weights, locations and
+// covariances of the modes need not be exact. During burn-in the sizes sⱼ are tuned to
+// give an acceptance rate of 0.3.
 type ModeJumping struct {
 	Modes []GaussianMode
 }
@@ -44,8 +44,9 @@ const (
 	rateNear    = 0.3
 )
 
-// New returns the proposal. New panics if there are no modes. New also panics unless each
-// mode has d coordinates, a positive definite covariance and a positive weight.
+// New returns the proposal. New panics if there are no modes. New also panics if any mode
+// has the wrong number of coordinates, a covariance that is not positive definite, or a
+// weight that is not positive.
 func (r ModeJumping) New(d, burnIn int) Proposal {
 	if len(r.Modes) == 0 {
 		panic("mcmc: ModeJumping has no Modes")
@@ -123,8 +124,8 @@ func (p *jumping) nearest(x []float64) int {
 	return at
 }
 
-// The move `draw` proposes a point from a mixture of t distributions. The method
-// density() returns the log density of this mixture at x, up to a constant.
+// The method density() evaluates the mixture of t distributions from which the move
+// `draw` proposes points. The result is the log density at x, up to a constant.
 func (p *jumping) density(x []float64) float64 {
 	n := float64(len(x))
 	var sum float64
@@ -141,9 +142,8 @@ func (p *jumping) density(x []float64) float64 {
 	return top + math.Log(sum)
 }
 
-// walkDensity returns, up to a constant, the log density with which a walk that starts at
-// x proposes the point y. The steps of the walk are Gaussian, and their covariance is
-// proportional to that of mode k.
+// walkDensity returns the log density of a Gaussian step from x to y, up to a constant.
+// The covariance of the step is sₖ² Cₖ.
 func (p *jumping) walkDensity(k int, x, y []float64) float64 {
 	g, s := p.modes[k], math.Exp(p.size[k])
 	for i := range p.z {
@@ -197,8 +197,8 @@ func (p *jumping) Propose(dst, x []float64, rng *rand.Rand) float64 {
 		if p.nearest(dst) != k {
 			return math.Inf(-1) // there is no way back
 		}
-		// This leap is proposed with probability wₖ/(1 − wⱼ), and the reverse leap with
-		// probability wⱼ/(1 − wₖ); the leap multiplies volumes by det Lₖ/det Lⱼ.
+		// The leap from mode j to mode k has probability wₖ/(1 − wⱼ). The reverse leap
+		// has probability wⱼ/(1 − wₖ). The leap multiplies volumes by det Lₖ/det Lⱼ.
 		return math.Log(from.weight/(1-to.weight)) - math.Log(to.weight/(1-from.weight)) + to.logDet - from.logDet
 	}
 	j := p.nearest(x)

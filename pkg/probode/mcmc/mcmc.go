@@ -75,8 +75,8 @@ import (
 // −Inf means that x lies outside the support: a move to x is rejected. An error, NaN or
 // +Inf means that the density could not be evaluated, for example because a differential
 // equation has no numerical solution at x. A move to a point at which the density cannot
-// be evaluated is also rejected. Such moves are counted separately, as failed, because
-// they may keep the chain out of a region that has posterior mass.
+// be evaluated is rejected and counted as failed. Failed moves are counted separately,
+// because they may keep the chain out of a region that has posterior mass.
 //
 // A LogDensity must not change x or keep a reference to x. Chains run at the same time,
 // so a LogDensity that owns a workspace can be used by only one chain.
@@ -130,7 +130,7 @@ func startError(x []float64, logp float64, err error) error {
 type Kernel interface {
 	// Init sets the position of the chain to a copy of x, sets all counts to zero, and
 	// draws latent variables from rng. Init returns an error if the density at x is zero
-	// or cannot be evaluated; Init may then be called again.
+	// or cannot be evaluated. After an error, Init may be called again.
 	Init(x []float64, rng *rand.Rand) error
 
 	// Step makes one iteration.
@@ -144,8 +144,9 @@ type Kernel interface {
 	Stats() Stats
 
 	// State stores in the Archive `a` everything on which Step and Position depend. If
-	// `a` is open for reading, State instead restores these values, in a kernel made with
-	// the same arguments. State is called between iterations.
+	// `a` is open for reading, State instead restores the state of the kernel. The kernel
+	// must have been made with the same arguments as the stored kernel. State is called
+	// between iterations.
 	State(a *Archive)
 }
 
@@ -172,8 +173,8 @@ type Rule interface {
 	New(d, burnIn int) Proposal
 }
 
-// A Proposal proposes the moves of one chain. A Proposal may adapt the moves to the
-// earlier positions of that chain.
+// A Proposal proposes the moves of one chain. A Proposal may learn from the earlier
+// positions of its chain.
 type Proposal interface {
 	// Propose sets dst to the result of a random move from x; it does not change x.
 	// Propose returns log q(x | dst) − log q(dst | x), which is zero for a symmetric
@@ -188,7 +189,7 @@ type Proposal interface {
 	Observe(x []float64, probability float64)
 
 	// State stores in the Archive `a` everything that the proposal has learned. If `a` is
-	// open for reading, State instead restores these values.
+	// open for reading, State instead restores everything that the proposal had learned.
 	State(a *Archive)
 }
 
@@ -203,8 +204,9 @@ type Moves struct {
 // proposed.
 func (m Moves) Rate() float64 { return float64(m.Accepted) / float64(m.Proposed) }
 
-// Stats counts the moves of a kernel: those of the parameters and, if the kernel updates
-// latent variables by a separate accept/reject step, those of the latent variables.
+// Stats counts the moves of a kernel. The field Moves counts the moves of the parameters.
+// The field Latent counts the moves of latent variables, if the kernel updates them by a
+// separate accept/reject step.
 type Stats struct {
 	Moves
 	Latent Moves

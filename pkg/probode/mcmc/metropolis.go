@@ -15,8 +15,9 @@ import (
 type Metropolis struct {
 	Target LogDensity
 
-	// Proposal is the rule by which moves are proposed. Nil means AdaptiveMixture{} or,
-	// if BurnIn is zero, AdaptiveMetropolis{}, which never stops learning.
+	// Proposal is the rule that proposes the moves. If BurnIn is positive, a nil Proposal
+	// means AdaptiveMixture{}. If BurnIn is zero, a nil Proposal means
+	// AdaptiveMetropolis{}, which never stops learning.
 	Proposal Rule
 
 	// BurnIn is the number of iterations during which the proposal may be tuned. BurnIn
@@ -78,7 +79,8 @@ func (m *Metropolis) Step(rng *rand.Rand) {
 	m.walk.Observe(m.x, probability)
 }
 
-// Position returns the position of the chain. The slice is valid until the next Step.
+// Position returns the position of the chain. The returned slice is valid until the next
+// call of Step.
 func (m *Metropolis) Position() []float64 { return m.x }
 
 // Stats returns the counts of moves since Init.

@@ -13,8 +13,9 @@ import (
 
 // AdaptiveMixture is the [Rule] for targets with up to about twenty-five correlated
 // coordinates. It needs no manual tuning. Let m and C = A Aᵀ be the current estimates of
-// the mean and covariance of the target. The columns of A are along the principal
-// directions of the correlation matrix. Each iteration makes one of three moves:
+// the mean and covariance of the target. The columns of A are the principal axes of the
+// correlation matrix, scaled by the standard deviations of the coordinates. Each
+// iteration makes one of three moves:
 //
 //	walk   y = x + s A z                                z ~ N(0, I)
 //	line   y = x + sₖ Aₖ z                              z ~ N(0, 1), along column k, drawn at random
@@ -22,44 +23,47 @@ import (
 //	       w = (ν + q(x)) / χ²,  q(x) = ‖A⁻¹(x − m)‖²   χ² of ν + d degrees of freedom
 //
 // The move `pull` is reversible with respect to the Student t distribution with ν = 5
-// degrees of freedom about m. If the target is nearly Gaussian, `pull` moves make
-// successive draws almost independent. If the target is far from Gaussian, the heavy
-// tails of the t distribution keep the chain from getting stuck [after Rudolf & Sprungk
-// 2018; Kamatani 2018]. The move `walk` works for targets that are far from Gaussian. The
-// move `line` works before the shape of the target is known, because its size is tuned
-// separately for each column of A.
+// degrees of freedom, location m and scale matrix C. If the target is nearly Gaussian,
+// `pull` moves make successive draws almost independent. If the target is far from
+// Gaussian, the heavy tails of the t distribution keep the chain from getting stuck
+// [after Rudolf & Sprungk 2018; Kamatani 2018]. The move `walk` works for targets that
+// are far from Gaussian. The move `line` works before the shape of the target is known,
+// because its size is tuned separately for each column of A.
 //
 // The proposal is tuned only during the burn-in. The estimates m and C are computed from
 // windows of iterations. If one window ends at iteration n, the next ends at iteration
 // 1.2 n. An estimate uses only the last two windows, because the chain may begin far from
 // the bulk of the target. The covariance of a few correlated positions is a poor estimate
-// of the covariance of the target. To improve this estimate, C is shrunk towards the
-// previous estimate of the shape. The previous estimate has the weight of d(d+1)/2
-// positions or, if Cov was given, of d²(d+1)/2 positions. Stochastic approximation
-// [Andrieu & Thoms 2008] tunes the sizes s, sₖ and b. The target acceptance rates are
-// 0.234 for s (0.44 in one dimension), 0.44 for sₖ and 0.3 for b. Each of the three moves
-// is chosen with a probability of at least 0.15. The remaining probability of 0.55 is
-// divided among the moves in proportion to their mean squared jump distances, measured in
-// the metric C⁻¹. A rejected proposal counts as a jump of length zero. After the burn-in
-// the proposal does not change, so the draws are those of an ordinary Markov chain.
-// Without burn-in nothing is learned.
+// of the covariance of the target. Therefore each new C is a weighted mean of two
+// matrices: the covariance of the positions in the windows, and the previous C rescaled
+// by the tuned sizes sₖ. In this mean, the previous C counts as much as d(d+1)/2
+// positions. If Cov was given, the previous C counts as much as d²(d+1)/2 positions.
+// Stochastic approximation [Andrieu & Thoms 2008] tunes the sizes s, sₖ and b. The target
+// acceptance rates are 0.234 for s (0.44 in one dimension), 0.44 for sₖ and 0.3 for b.
+// Each of the three moves has the probability 0.15 plus a share of the other 0.55. The
+// share of a move is proportional to its mean squared jump distance in the metric C⁻¹. A
+// rejected proposal counts as a jump of length zero. After the burn-in the proposal does
+// not change, so the draws are those of an ordinary Markov chain. Without burn-in nothing
+// is learned.
 //
-// How long the burn-in must be depends on what is known about the target beforehand. If
-// Cov is approximately c times the covariance of the target, with c ≥ 1, 1000 iterations
-// suffice in twenty dimensions. If Cov is too large or too small by factors of two to
-// three in several directions, 10 000 iterations are needed. Without Cov, 1000 iterations
-// suffice in three dimensions even if the scales are wrong by a factor of a hundred. If
-// the scales are about right but the covariance has condition number 10⁶, 5000 iterations
-// are needed in eight dimensions and 20 000 in twenty. If the target has the shape of a
-// funnel, the chains mix as badly as those of any random walk with a single scale. An
-// example of such a target is the posterior of a hierarchical model in centred form with
-// few groups. For a target with the shape of a funnel, use other coordinates.
+// The less is known about the target beforehand, the longer the burn-in must be. If Cov
+// is approximately c times the covariance of the target, with c ≥ 1, a burn-in of 1000
+// iterations suffices in twenty dimensions. If Cov is too large or too small by factors
+// of two to three in several directions, the burn-in needs 10 000 iterations. Without
+// Cov, a burn-in of 1000 iterations suffices in three dimensions even if the scales are
+// wrong by a factor of a hundred. If the scales are about right but the covariance has
+// condition number 10⁶, the burn-in needs 5000 iterations in eight dimensions and 20 000
+// in twenty. If the target has the shape of a funnel, the chains mix as badly as any
+// random walk with a single scale. The posterior of a hierarchical model in centred form
+// with few groups, for example, has the shape of a funnel. For a target with the shape of
+// a funnel, use other coordinates.
 //
 // The zero value is ready to use for coordinates with standard deviations of about one.
 type AdaptiveMixture struct {
 	// Mean and Cov are initial guesses for the mean and covariance of the target, such as
 	// a mode and the covariance of the Gaussian approximation at this mode. If Mean is
-	// nil, the mean is taken as unknown. A nil Cov stands for the unit matrix.
+	// nil, the chain makes no `pull` moves until it has estimated the mean. A nil Cov
+	// stands for the unit matrix.
 	Mean []float64
 	Cov  mat.Symmetric
 }
@@ -79,8 +83,8 @@ const (
 	leastChance   = 0.15 // of each move
 	firstWindow   = 20   // iterations, but at least perDimension of them per dimension
 	perDimension  = 10
-	windowsEnd    = 0.85 // share of the burn-in during which C is learned; after it only sizes are
-	lineTrust     = 100  // tries after which the size of a line counts half
+	windowsEnd    = 0.85 // share of the burn-in during which C is learned; afterwards only the sizes are tuned
+	lineTrust     = 100  // number of line moves after which the deviation of a size has the weight ½
 	smallestAxis  = 1e-7 // relative to the largest, after scaling to unit variances
 	rateWalk      = 0.234
 	rateLine      = 0.44
@@ -277,18 +281,20 @@ func (p *mixture) Observe(x []float64, probability float64) {
 
 // The method learn() estimates the mean and the covariance from the last two windows. The
 // axes of the previous shape are multiplied by the step sizes that were tuned for the
-// line moves. Then the estimated covariance is shrunk towards the rescaled shape.
+// line moves. The new covariance is a weighted mean of two matrices: the covariance with
+// the rescaled axes, and the covariance of the positions in the windows.
 func (p *mixture) learn() {
 	d := len(p.mean)
 	last, this := &p.windows[0], &p.windows[1]
 	n := last.N + this.N
 	cov := mat.NewSymDense(d, nil)
-	// The size of a line move with the acceptance rate 0.44 is about 2.38 times the
-	// conditional standard deviation of a Gaussian target. The log size of each line is
-	// the sum of two terms: the mean over all lines, and a deviation from this mean. The
-	// mean is used unchanged. The deviation is multiplied by a weight that grows with the
-	// number of moves tried along the line. Without this weight, the noise in the sizes
-	// would spoil a good estimate of the shape.
+	// For a Gaussian target, a line move has the acceptance rate 0.44 if its size is
+	// about 2.38 times the conditional standard deviation. The logarithm of the size
+	// tuned for a column of A is the sum of two terms: the mean over all columns, and a
+	// deviation from this mean. The mean is used unchanged. The deviation of a column is
+	// multiplied by a weight that grows with the number of line moves tried along this
+	// column. Without this weight, random errors of the tuned sizes would spoil a good
+	// estimate of the shape.
 	before := make([]float64, d)
 	var common float64
 	for _, l := range p.logLine {
@@ -318,9 +324,9 @@ func (p *mixture) learn() {
 	p.windows[1].Clear()
 }
 
-// The method choose() first gives each move the probability leastChance, and then divides
-// the remaining probability among the moves in proportion to their mean squared jump
-// distances.
+// The method choose() sets the probability of each move to leastChance plus a share of
+// the remaining probability. The share of a move is proportional to its mean squared jump
+// distance.
 func (p *mixture) choose() {
 	var worth [moveKinds]float64
 	var sum float64
@@ -338,10 +344,10 @@ func (p *mixture) choose() {
 	p.gain, p.tried = [moveKinds]float64{}, [moveKinds]float64{}
 }
 
-// setShape sets A to the principal axes of cov, and resets the sizes. All variances are
-// scaled to 1 before the axes are computed, so that different units cause no loss of
-// accuracy. If cov is not a covariance matrix, setShape returns false and changes
-// nothing.
+// setShape sets A to the principal axes of cov, and resets the step sizes of all moves.
+// All variances are scaled to 1 before the axes are computed, so that different units
+// cause no loss of accuracy. If cov is not a covariance matrix, setShape returns false
+// and changes nothing.
 func (p *mixture) setShape(cov *mat.SymDense) bool {
 	d := len(p.mean)
 	sd := make([]float64, d)

@@ -12,28 +12,28 @@ import (
 
 // NUTS is the no-U-turn sampler. This kernel is suitable for targets that have a gradient
 // and many or strongly correlated coordinates. Each iteration draws a momentum p ~ N(0,
-// M), follows Hamilton's equations for
+// M), and follows Hamilton's equations for
 //
 //	H(x, p) = −log π(x) + ½ pᵀ M⁻¹ p
 //
-// by leapfrog steps, and draws the next position from the points of the path, with
-// weights e^−H. The path doubles in length, forwards or backwards at random, until it
-// makes a U-turn. Choosing the next position with probabilities proportional to e^−H is
-// called multinomial sampling. U-turns are detected with the generalised criterion. After
-// each doubling, the criterion is also checked between the two halves of the path
-// [Hoffman & Gelman 2014; Betancourt 2017].
+// by leapfrog steps. The path doubles in length, forwards or backwards at random, until
+// it makes a U-turn. The next position is drawn from the points of the path by
+// multinomial sampling with weights e^−H and a bias towards the newer half of the path.
+// The generalised U-turn criterion is applied to the whole path, and to each half
+// together with the nearest point of the other half [Hoffman & Gelman 2014; Betancourt
+// 2017].
 //
 // The kernel is tuned only during the burn-in. The step size is tuned by dual averaging
 // so that the mean acceptance probability approaches Accept. The inverse of M is
-// estimated from the draws in windows that double in length. In up to 100 dimensions a
-// full covariance matrix is estimated. If there are more than 100 dimensions and CovAt is
-// not given, only the standard deviations of the coordinates are estimated. If Cov is
-// given, the coordinates are first transformed so that Cov becomes the unit matrix.
+// estimated from the draws in windows that double in length. The kernel estimates a full
+// covariance matrix if there are at most 100 dimensions, or if CovAt is given. Otherwise
+// the kernel estimates only the standard deviations of the coordinates. If Cov is given,
+// the coordinates are first transformed so that Cov becomes the unit matrix.
 //
 // A path is divergent if H grows by more than 1000, or if the target cannot be evaluated.
 // If paths are divergent, the step is too long in some region of the target, and the
 // draws may not represent that region. The quantities in [NUTSQuantities] record, for
-// example, whether the path to a draw was divergent; Chains.Warnings checks these
+// example, whether the path to a draw was divergent. Chains.Warnings checks these
 // quantities.
 //
 // One iteration takes at most 2^MaxDepth − 1 leapfrog steps. Each leapfrog step evaluates
@@ -61,9 +61,8 @@ type NUTS struct {
 	// windows begin early, so that few paths are computed before the first call of CovAt.
 	CovAt func(x []float64) mat.Symmetric
 
-	// Accept is the mean probability of acceptance to which the step size is tuned. Zero
-	// means 0.8. A larger value of Accept makes the steps shorter and divergent paths
-	// rarer.
+	// Accept is the desired mean acceptance probability. Zero means 0.8. A larger value
+	// of Accept makes the steps shorter and divergent paths rarer.
 	Accept float64
 
 	// MaxDepth is the largest number of doublings of a path. Zero means 10.
@@ -78,13 +77,11 @@ type NUTS struct {
 	stats Stats
 	last  path // the path of the last iteration
 
-	// The following fields are the workspace of an iteration: the two end points of the
-	// path, the path itself, the new half by which the path is doubled and, for each
-	// depth, the right half of a path with that depth.
+	// The following fields are the workspace of an iteration.
 	rng         *rand.Rand
-	back, front phase
-	whole, half tree
-	right       []tree
+	back, front phase     // the two end points of the path
+	whole, half tree      // the path, and the new half by which the path is doubled
+	right       []tree    // for each depth, the second half of the steps that build() adds
 	place       []float64 // the point at which the target is evaluated
 }
 
@@ -98,8 +95,9 @@ const (
 	soonDepth  = 6    // the largest number of doublings before the first window or, with CovAt, before the end of the last
 )
 
-// NUTSQuantities returns the names of the quantities that a NUTS kernel generates. Set
-// Settings.Generated to these names to keep the quantities. The names are those of CmdStan:
+// NUTSQuantities returns the names of the quantities that a NUTS kernel generates. To
+// store these quantities with the draws, set Settings.Generated to the result of
+// NUTSQuantities. The names are those of CmdStan:
 //
 //	accept_stat__   mean probability of acceptance along the path
 //	stepsize__      length of the leapfrog steps
@@ -133,7 +131,7 @@ type draw struct {
 	logp, energy float64
 }
 
-// A tree is a path, or a part of it, whose length is a power of two.
+// A tree is a path or a part of a path, with 2ⁿ points for some n ≥ 0.
 type tree struct {
 	first, last []float64 // momenta at its ends
 	sum         []float64 // sum of the momenta at all its points
@@ -146,7 +144,7 @@ type tree struct {
 func (k *NUTS) Init(x []float64, rng *rand.Rand) error {
 	d := len(x)
 	if k.Target == nil || k.Mean != nil && len(k.Mean) != d || k.Cov != nil && k.Cov.SymmetricDim() != d {
-		panic(fmt.Sprintf("mcmc: NUTS needs a Target, and Mean and Cov must be nil or have the dimension of the starting point, %d", d))
+		panic(fmt.Sprintf("mcmc: NUTS has no Target, or its Mean or Cov does not have dimension %d", d))
 	}
 	if !(k.Accept >= 0 && k.Accept < 1) || k.MaxDepth < 0 || k.MaxDepth > 30 || k.BurnIn < 0 {
 		panic(fmt.Sprintf("mcmc: NUTS has Accept %g, MaxDepth %d and BurnIn %d: want Accept below 1, MaxDepth at most 30, and BurnIn ≥ 0", k.Accept, k.MaxDepth, k.BurnIn))
@@ -273,8 +271,7 @@ func (k *NUTS) Step(rng *rand.Rand) {
 		if !ok {
 			break
 		}
-		// Points of the new half are selected with a higher probability, because this
-		// makes the moves longer.
+		// The bias towards points of the new half makes the moves longer.
 		if k.half.weight-w.weight >= -rng.ExpFloat64() {
 			w.draw, k.half.draw = k.half.draw, w.draw
 			moved = true
@@ -349,11 +346,11 @@ func (k *NUTS) build(t *tree, end *phase, depth int, step float64) bool {
 	return goes
 }
 
-// The function straight() reports whether a path makes no U-turn. The arguments `outer`
+// The function straight() returns false if a path makes a U-turn. The arguments `outer`
 // and `inner` are the momenta at the two end points of the first half of the path, and
 // `sum` is the sum of the momenta in this half. The argument r is the second half of the
-// path. The test is applied to the whole path. It is also applied to each half, extended
-// by the nearest point of the other half.
+// path. The function applies the generalised U-turn criterion to the whole path, and to
+// each half together with the nearest point of the other half.
 func straight(outer, inner, sum []float64, r *tree) bool {
 	along := func(end, sum, more []float64) bool { return floats.Dot(end, sum)+floats.Dot(end, more) > 0 }
 	return along(outer, sum, r.sum) && along(r.last, sum, r.sum) &&
@@ -392,18 +389,20 @@ func (k *NUTS) adapt() {
 // The method acceptance() returns the mean probability of acceptance along the path.
 func (p *path) acceptance() float64 { return p.accept / float64(max(1, p.leaps)) }
 
-// Position returns the position of the chain. The slice is valid until the next Step.
+// Position returns the position of the chain. The returned slice is valid until the next
+// call of Step.
 func (k *NUTS) Position() []float64 { return k.x }
 
 // Stats returns the counts of moves since Init. The field Accepted counts the iterations
-// that changed the position, and Failed counts the iterations in which the target could
-// not be evaluated at a point of the path.
+// that changed the position. The field Failed counts the iterations in which the target
+// could not be evaluated at a point of the path.
 func (k *NUTS) Stats() Stats { return k.stats }
 
 // LogDensity returns the log density at the position.
 func (k *NUTS) LogDensity() float64 { return k.at.logp }
 
-// Generate writes the quantities listed by NUTSQuantities for the last iteration.
+// Generate writes the quantities of the last iteration to dst, in the order of
+// NUTSQuantities.
 func (k *NUTS) Generate(dst []float64) {
 	divergent := 0.
 	if k.last.divergent {
@@ -419,8 +418,8 @@ func (k *NUTS) Evaluate() []float64 {
 }
 
 // State stores or restores the position of the chain and everything that the kernel has
-// learned. The quantities that Generate writes are not part of the state: they belong to
-// the iteration just completed.
+// learned. The quantities that Generate writes are not part of the state, because they
+// describe only the last iteration.
 func (k *NUTS) State(a *Archive) {
 	a.Int(&k.n)
 	a.Floats(k.x)

@@ -71,9 +71,11 @@ func (r *Running) Run(ctx context.Context) (*Chains, error) {
 	return r.until(ctx, min(s.Draws, limit), limit)
 }
 
-// Extend continues the run until each chain has the given number of draws, regardless of
-// Draws in the settings. The result is the same as that of a single run with this number
-// of draws. If the chains already have that many draws, none are added.
+// Extend continues the run until each chain has the number of draws given by the argument
+// `draws`. Extend ignores Settings.Draws and Settings.MinESS. The result is the same as
+// that of a single run in which Settings.Draws has the value of `draws`. If a chain
+// already has more draws, Extend continues the run until all chains have as many draws as
+// the longest chain.
 func (r *Running) Extend(ctx context.Context, draws int) (*Chains, error) {
 	if most := (math.MaxInt - r.s.BurnIn) / r.s.Thin; draws < 0 || draws > most {
 		panic(fmt.Sprintf("mcmc: the number of draws passed to Extend is %d: want a number from 0 to %d", draws, most))
@@ -87,10 +89,9 @@ func (r *Running) Extend(ctx context.Context, draws int) (*Chains, error) {
 	return r.until(ctx, draws, draws)
 }
 
-// The method until() advances each chain until it has n draws. Afterwards the method
-// repeatedly adds s.Draws draws to each chain. It stops when the effective sample size is
-// at least MinESS, or when the number of draws in each chain reaches the argument
-// `limit`.
+// The method until() advances each chain until it has n draws. While the effective sample
+// size is below MinESS, until() adds s.Draws draws to each chain, up to a total of
+// `limit` draws per chain.
 func (r *Running) until(ctx context.Context, n, limit int) (*Chains, error) {
 	s, chains := &r.s, r.chains
 	if dim := len(s.Names); len(chains) > 0 && chains[0].Sink == nil {
@@ -177,12 +178,12 @@ func collect(chains []*Chain, s *Settings) *Chains {
 }
 
 // Advance runs the chains until they have completed all iterations of a run with the
-// settings s. Each chain must have been started, or marked as complete by Finished. The
-// result `complete` is false if a chain could not complete its iterations because ctx was
-// done or a Sink stopped the run. The argument `names` contains the names of the
-// coordinates; a progress report names the coordinate with the largest R̂. MinESS is
-// ignored. If Progress, a kernel or a Sink panics or calls runtime.Goexit, all chains
-// stop and Advance returns an error.
+// settings s. Before the call, each chain must be started by Start or marked as complete
+// by Finished. The result `complete` is false if a chain could not complete its
+// iterations because ctx was done or a Sink stopped the run. The argument `names`
+// contains the names of the coordinates. A progress report names the coordinate with the
+// largest R̂. MinESS is ignored. If Progress, a kernel or a Sink panics or calls
+// runtime.Goexit, all chains stop and Advance returns an error.
 func Advance(ctx context.Context, chains []*Chain, names []string, s Settings) (complete bool, err error) {
 	until := s.iterations(s.Draws)
 	report := newReporter(s.Progress, names, chains, until)
@@ -193,11 +194,12 @@ func Advance(ctx context.Context, chains []*Chain, names []string, s Settings) (
 }
 
 // The function advance() runs all chains up to the given number of iterations, and
-// reports whether they reached this number before the context ctx ended.
+// reports whether all chains reached this number.
 //
-// The chains take turns of a few milliseconds, so that the chains of an interrupted run
-// have about the same length even with fewer workers than chains. At the end of its turn
-// a chain calls the method Turn of its Sink; if Turn returns false, all chains stop.
+// The chains take turns of a few milliseconds. Therefore the chains of an interrupted run
+// have about the same length, even if there are fewer workers than chains. At the end of
+// a turn, the chain calls the method Turn of its Sink. If Turn returns false, all chains
+// stop.
 func advance(ctx context.Context, chains []*Chain, until, workers int, report *reporter) (complete bool, err error) {
 	const short, long = 5 * time.Millisecond, 20 * time.Millisecond
 

@@ -15,8 +15,8 @@ type Settings struct {
 	// Draws is the number of draws kept from each chain. Zero means 1000.
 	Draws int
 
-	// Chains is the number of chains in the run. Zero means 4; with fewer chains, R̂ is
-	// less likely to reveal poor mixing.
+	// Chains is the number of chains in the run. Zero means 4. With fewer than four
+	// chains, R̂ is less likely to reveal poor mixing.
 	Chains int
 
 	// BurnIn is the number of iterations that each chain runs before it keeps draws. Zero
@@ -30,11 +30,12 @@ type Settings struct {
 	// Seed and the index of a chain together determine all random numbers of that chain.
 	Seed uint64
 
-	// Start returns a starting point for a chain, as a new slice at each call. The
+	// Start returns a starting point for a chain. Each call must return a new slice. The
 	// starting points should be scattered more widely than the target distribution, so
 	// that eventual agreement between the chains is evidence of convergence. If a chain
-	// cannot start at the point returned, for example because the density is zero, Start
-	// is called again, at most 100 times in total. Start must not be nil.
+	// cannot start at a point, for example because the density is zero there, Start is
+	// called again. Start is called at most 100 times for each chain. Start must not be
+	// nil.
 	Start func(chain int, rng *rand.Rand) []float64
 
 	// Names are the names of the parameters. Nil means x1, x2, ….
@@ -50,18 +51,18 @@ type Settings struct {
 	// is computed whenever the number of draws per chain reaches a multiple of Draws, so
 	// the result does not depend on the number of workers. If a run stops as soon as the
 	// estimated effective sample size is large enough, the estimate is a little too
-	// large, especially if it is recomputed often. To keep this bias small, set Draws to
-	// a few hundred.
+	// large, especially if it is recomputed often. To keep the bias of the effective
+	// sample size small, set Draws to at least a few hundred.
 	MinESS float64
 
-	// MaxDraws is the maximum number of draws per chain: a run of this length ends even
-	// if it has not reached MinESS. Zero means 100 times Draws. MaxDraws has no effect if
-	// MinESS is zero.
+	// MaxDraws is the maximum number of draws per chain. A run ends when its chains have
+	// MaxDraws draws, even if the effective sample size is still below MinESS. Zero means
+	// 100 times Draws. MaxDraws has no effect if MinESS is zero.
 	MaxDraws int
 
-	// Only, if not nil, lists the indices of the chains to run in this call, each in [0,
-	// Chains). The draws of a chain do not depend on which other chains are run, so a run
-	// can be split over several machines.
+	// Only, if not nil, lists the indices of the chains to run. The indices must be
+	// distinct numbers from 0 to Chains − 1. The draws of a chain do not depend on which
+	// other chains are run, so a run can be split over several machines.
 	Only []int
 
 	// Workers is the number of chains that run at the same time. Zero means the number of
@@ -69,10 +70,10 @@ type Settings struct {
 	Workers int
 
 	// Progress, if not nil, is called about ten times a second and once at the end. The
-	// arguments of Progress are the number of iterations completed, the largest number
-	// that the run may need, and a line of text with rates and diagnostics. At the end of
-	// a complete run the first two arguments are equal. Only one call runs at a time, so
-	// a slow call can delay the chains.
+	// arguments of Progress are the number of iterations completed, the largest number of
+	// iterations that the run may need, and a line of text with rates and diagnostics. At
+	// the end of a complete run, the arguments `done` and `total` are equal. Only one
+	// call of Progress runs at a time, so a slow call can delay the chains.
 	Progress func(done, total int, doing string)
 }
 

@@ -18,8 +18,9 @@ import (
 //
 // Numbers are stored without rounding.
 //
-// Reading stops at the first mismatch, such as a slice of a different length or an
-// archive that ends too early, and Err returns an error that describes the mismatch.
+// Reading stops at the first mismatch, and Err then returns an error that describes the
+// mismatch. A mismatch is, for example, a slice of a different length or an archive that
+// ends too early.
 type Archive struct {
 	buf     []byte
 	reading bool
@@ -43,8 +44,8 @@ func (a *Archive) Err() error {
 	return a.err
 }
 
-// Reading reports whether the Archive reads a state rather than writes one. A State
-// method can use Reading to decide whether to recompute variables that are not stored.
+// Reading reports whether the Archive is open for reading. A State method can use Reading
+// to decide whether to recompute variables that are not stored.
 func (a *Archive) Reading() bool { return a.reading }
 
 // The method word() writes or reads 64 bits.
@@ -77,8 +78,8 @@ func (a *Archive) Float(v *float64) {
 	*v = math.Float64frombits(w)
 }
 
-// Floats writes or reads the elements of v. The kernel determines the length of v; it is
-// an error if the stored length is different.
+// Floats writes or reads the elements of v. The kernel determines the length of v. A
+// stored slice of a different length is an error.
 func (a *Archive) Floats(v []float64) {
 	n := len(v)
 	a.Int(&n)
@@ -90,8 +91,8 @@ func (a *Archive) Floats(v []float64) {
 	}
 }
 
-// Source writes or reads the state of a random number generator. The
-// state may have at most 64 bytes.
+// Source writes or reads the state of a random number generator. The state may have at
+// most 64 bytes.
 func (a *Archive) Source(src *rand.PCG) {
 	var state []byte
 	if !a.reading {

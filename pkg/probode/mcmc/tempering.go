@@ -8,10 +8,11 @@ import (
 	"slices"
 )
 
-// Tempering is parallel tempering, for targets with several modes or with ridges along
-// which other kernels move too slowly. The log density of the target is the sum of two
-// terms named `base` and `rest`, for example a log prior and a log likelihood. The kernel
-// moves a replica of the chain at each of several temperatures, with the log densities
+// Tempering is a Kernel for parallel tempering. Use Tempering for targets with several
+// modes, and for targets with ridges along which other kernels move too slowly. The log
+// density of the target is the sum of two terms named `base` and `rest`, for example a
+// log prior and a log likelihood. The kernel moves a replica of the chain at each of
+// several temperatures, with the log densities
 //
 //	base + β rest,   1 = β₁ > β₂ > … > βₙ = 0.
 //
@@ -200,9 +201,10 @@ func (k *Tempering) swap(i int, rng *rand.Rand) {
 	}
 }
 
-// The method respace() adjusts every β except the first and the last. Let S(β) be the sum
-// of the rejection rates of all swaps between 1 and β, interpolated linearly. Between
-// successive new values of β, S increases by the same amount.
+// The method respace() adjusts every β except the first and the last. For an old value β,
+// S(β) is the sum of the rejection rates of all pairs of replicas between 1 and β.
+// Between the old values, S is interpolated linearly. The new values of β divide the
+// range of S into equal parts.
 func (k *Tempering) respace() {
 	n := len(k.replicas)
 	sum, beta := make([]float64, n), make([]float64, n)
@@ -230,8 +232,8 @@ func (k *Tempering) respace() {
 // Swaps returns two statistics collected since the end of the burn-in. The result `rates`
 // contains the mean probability of a swap for each pair of neighbouring temperatures,
 // beginning at β = 1. The result `trips` is the number of times that a point moved from β
-// = 0 to β = 1. If the swaps of a pair are almost never accepted, or if no point has
-// moved from β = 0 to β = 1, the draws may lack modes that are found only at small β.
+// = 0 to β = 1. A rate near 0, or trips = 0, means that the draws may lack modes that are
+// found only at small β.
 func (k *Tempering) Swaps() (rates []float64, trips int) {
 	for i, n := range k.tries {
 		rates = append(rates, k.swaps[i]/n)
@@ -239,13 +241,14 @@ func (k *Tempering) Swaps() (rates []float64, trips int) {
 	return rates, k.trips
 }
 
-// Position returns the point at β = 1. The slice is valid until the next Step.
+// Position returns the point at β = 1. The next call of Step invalidates the result.
 func (k *Tempering) Position() []float64 { return k.replicas[0].x }
 
 // LogDensity returns the log density of the target at the position of the chain.
 func (k *Tempering) LogDensity() float64 { return k.replicas[0].base + k.replicas[0].rest }
 
-// Stats returns the counts of the moves at β = 1 since Init.
+// Stats returns the numbers of proposed, accepted and failed moves of the replica at β =
+// 1. Init resets these numbers.
 func (k *Tempering) Stats() Stats { return k.stats }
 
 // State stores or restores all replicas.

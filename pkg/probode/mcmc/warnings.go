@@ -153,7 +153,7 @@ func (c *Chains) warnModes(warn func(string, ...any)) []bool {
 	for j := range sorted {
 		if diag.Quantile(sorted[j], 0.9) < diag.Quantile(sorted[best], 0.1) {
 			elsewhere[j] = true
-			warn("the log density of chain %d is %.3g below that of chain %d: the first of these chains is in another mode, or has not converged yet; start at the mode, make the burn-in longer, or use a prior that excludes the mode with the lower density", j+1, diag.Quantile(sorted[best], 0.5)-diag.Quantile(sorted[j], 0.5), best+1)
+			warn("the log density of chain %d is %.3g below that of chain %d: the chain with the lower density is in another mode, or has not converged yet; start at the mode with the higher density, make the burn-in longer, or use a prior that excludes the other mode", j+1, diag.Quantile(sorted[best], 0.5)-diag.Quantile(sorted[j], 0.5), best+1)
 		}
 	}
 	return elsewhere
@@ -161,8 +161,8 @@ func (c *Chains) warnModes(warn func(string, ...any)) []bool {
 
 // warnApart warns about chains that do not agree with the others. Chains that are marked
 // in the argument `warned` are omitted. A few draws far out in a tail can move the mean
-// of a chain by many standard deviations. Therefore R̂, which depends on ranks only, must
-// confirm that the chain differs.
+// of a chain by many standard deviations. A warning therefore also requires a large R̂,
+// which depends only on the ranks of the draws.
 func (c *Chains) warnApart(warn func(string, ...any), warned ...[]bool) {
 	const mixed = 1.05 // R̂ below which chains agree
 	if len(c.Draws) < 3 {
@@ -195,19 +195,19 @@ func (c *Chains) warnApart(warn func(string, ...any), warned ...[]bool) {
 	}
 }
 
-// pileUp returns the minimum or the maximum of x, whichever has more draws near it, and
-// the share of the draws that are near it. A draw is near an extreme value if its
-// distance from that value is at most a hundredth of the distance between the extreme
-// value and the median. The share is 0.5 % for a uniform distribution, and 0.7 % for an
-// exponential one. The share is often above 10 % if the density grows like the inverse of
-// the distance from a bound. If all draws are equal, the share is 0.
+// pileUp compares the number of draws near the minimum of x with the number near the
+// maximum. The result `end` is the extreme value with more draws near it. The result
+// `share` is the share of the draws that are near `end`. A draw is near an extreme value
+// if its distance from that value is at most a hundredth of the distance between the
+// extreme value and the median. The share is 0.5 % for a uniform distribution, and 0.7 %
+// for an exponential one. The share is often above 10 % if the density grows like the
+// inverse of the distance from a bound. If all draws are equal, the share is 0.
 //
-// The draws of a narrow mode inside the range do not count, because few of them are close
-// to the extreme value. For example, suppose that the draws of the mode have a Gaussian
-// distribution, and that the smallest draw is 3 standard deviations below their mean. The
-// 5 % quantile of the distances from the smallest draw is then 0.45 times the median
-// distance. If the density does not vanish at the end of the range, the 5 % quantile is
-// at most 0.1 times the median distance.
+// Draws near an extreme value are not counted if they form a narrow mode inside the
+// range. In a narrow mode, few draws lie very close to the extreme value. If the smallest
+// draw of a Gaussian mode is 3 standard deviations below the mean, the 5 % quantile of
+// the distances from this draw is 0.45 times their median. If the density is constant
+// near the extreme value, the 5 % quantile of the distances is 0.1 times their median.
 func pileUp(x []float64) (end, share float64) {
 	const inside = 0.3
 	if !vector.Finite(x) || len(x) < 100 {

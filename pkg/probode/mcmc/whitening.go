@@ -21,8 +21,8 @@ type whitening struct {
 }
 
 // newWhitening returns the whitening for a mean and a covariance. A nil cov stands for
-// the unit matrix. The argument `full` says whether the full factor L will be estimated
-// from draws. newWhitening panics if cov is not positive definite.
+// the unit matrix. If cov is not positive definite, newWhitening panics. The argument
+// `full` says whether all elements of L will be estimated from draws.
 func newWhitening(mean []float64, cov mat.Symmetric, full bool) *whitening {
 	d := len(mean)
 	w := &whitening{mean: append([]float64(nil), mean...), scale: make([]float64, d)}
@@ -42,7 +42,7 @@ func newWhitening(mean []float64, cov mat.Symmetric, full bool) *whitening {
 	}
 	var chol mat.Cholesky
 	if !chol.Factorize(cov) {
-		panic(fmt.Sprintf("mcmc: Cov in %d dimensions is not positive definite", d))
+		panic(fmt.Sprintf("mcmc: the %d-dimensional covariance Cov is not positive definite", d))
 	}
 	chol.LTo(w.factor)
 	return w
@@ -98,9 +98,10 @@ type learner struct {
 	diagonal    moments.Vector  // used instead
 }
 
-// newLearner returns a learner that estimates a full covariance matrix or only the
-// scales. The argument `known` says whether the shape of the target is approximately known;
-// if so, the first windows are short.
+// newLearner returns a learner. If the argument `full` is true, the learner estimates a
+// full covariance matrix; otherwise it estimates only the scales. The argument `known`
+// says whether the shape of the target is approximately known; if so, the first windows
+// are short.
 func newLearner(d, burnIn int, full, known bool) *learner {
 	l := &learner{from: 75, until: burnIn - 50, length: 25}
 	if burnIn < 150 {
@@ -152,8 +153,8 @@ func (l *learner) add(n int, z []float64) bool {
 // The covariance estimated from a window of n draws is poor unless n is much larger than
 // the dimension d. The estimated covariance is therefore shrunk before it is used. The
 // logarithms of the scales of the whitened draws are multiplied by n/(n + 5), and their
-// correlations by n/(n + d(d+1)/2 + 5). If the shape was already right, it therefore
-// remains nearly right.
+// correlations by n/(n + d(d+1)/2 + 5). An accurate old covariance therefore changes
+// little.
 func (l *learner) apply(w *whitening, covAt func(x []float64) mat.Symmetric) {
 	d := len(w.mean)
 	shift := make([]float64, d)
@@ -190,7 +191,7 @@ func (l *learner) apply(w *whitening, covAt func(x []float64) mat.Symmetric) {
 	l.next()
 }
 
-// The method rebase() replaces the covariance in the whitening by cov, and converts the
+// The method rebase() sets the covariance of the whitening to cov, and converts the
 // moments of the window to the new whitened coordinates. If cov is nil, not positive
 // definite or not finite, nothing changes.
 func (l *learner) rebase(w *whitening, cov mat.Symmetric) {
@@ -214,9 +215,9 @@ func (l *learner) rebase(w *whitening, cov mat.Symmetric) {
 }
 
 // The method correct() multiplies a factor L by the Cholesky factor of an estimated
-// covariance of the whitened draws. In this covariance matrix, the standard deviations
-// are the elements of the argument `scales`. The correlations are the sample correlations
-// of the window, multiplied by the argument `weight`.
+// covariance of the whitened draws. The argument `scales` holds the estimated standard
+// deviations. The estimated correlations are the sample correlations of the window,
+// multiplied by the argument `weight`.
 func (l *learner) correct(factor *mat.TriDense, scales []float64, weight float64) {
 	d := len(scales)
 	cov := mat.NewSymDense(d, nil)

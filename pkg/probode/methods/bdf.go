@@ -29,17 +29,18 @@ import (
 // within 86°, 73° and 52° of the negative real axis, respectively. At some step sizes,
 // orders 3 to 5 amplify weakly damped oscillations; use Radau for problems with such
 // oscillations. Long steps also damp components that should grow, so a solution that
-// starts closer to an unstable equilibrium than the tolerance may never leave it. At
-// loose tolerances small positive states may become negative. In some problems, such as
+// starts within the tolerance of an unstable equilibrium may stay there. At loose
+// tolerances small positive states may become negative. In some problems, such as
 // Robertson's, the path diverges once a state is negative.
 //
 // # Start
 //
-// With Steps = k ≥ 2 the first k steps of a segment are taken by Radau5, whose error is
-// smaller than that of the steps that follow. If a step is more than 1 + √2 times as long
-// as the previous step, Radau5 takes k steps, beginning with this long step. BDF2 would
-// be unstable if the step length kept growing by factors of more than 1 + √2. With Steps
-// = 0 and error control, each segment begins with order 1, as in CVODE, LSODA and ode15s.
+// With Steps = k ≥ 2, Radau5 takes the first k steps of a segment, because a Radau5 step
+// has a smaller error than a BDF step of the same length. If a step is more than 1 + √2
+// times as long as the previous step, Radau5 takes k steps, beginning with this long
+// step. BDF2 would be unstable if the step length kept growing by factors of more than
+// 1 + √2. With Steps = 0 and error control, each segment begins with order 1, as in
+// CVODE, LSODA and ode15s.
 //
 // # Noise
 //
@@ -48,14 +49,14 @@ import (
 //
 //	Z_{i+1} = μ + √α h^{k−1/2} Γ⁻¹ J ξᵢ,   Γ = I/(γᵢh) − J,   ξᵢ ~ N(0, I),
 //
-// where μ solves the equation and J is evaluated at (t_{i+1}, Zᵢ), as for adams.Moulton
-// of the same order. Later steps use the earlier, noisy states, so a k-step formula
-// amplifies the noise of a single step. If f = 0 and all steps have the same length, the
-// noise of one step is multiplied by 1/γ in the limit of many further steps. The factor
-// 1/γ is 1, 1.5, 1.83, 2.08 and 2.28 for k = 1 to 5. Local errors grow by the same factor
-// as the noise. The first k steps of a path have no noise. On grids of error-controlled
-// runs the noise is scaled by local error estimates, as for any other method: see
-// probode.ScaleLocal.
+// where μ is the solution of the equation without noise, and J is evaluated at (t_{i+1},
+// Zᵢ). The noise of adams.Moulton of the same order has the same form. Later steps use
+// the earlier, noisy states, so a k-step formula amplifies the noise of a single step. If
+// f = 0 and all steps have the same length, the noise of one step is multiplied by 1/γ in
+// the limit of many further steps. The factor 1/γ is 1, 1.5, 1.83, 2.08 and 2.28 for
+// k = 1 to 5. Local errors are also multiplied by 1/γ. The first k steps of a path have
+// no noise. On grids of error-controlled runs the noise is scaled by local error
+// estimates, as for any other method: see probode.ScaleLocal.
 type BDF struct {
 	// Steps is k, the order of the formula, from 1 to 5. Zero means that an
 	// error-controlled run chooses the order of each step, from 1 to 5. The grid stores
@@ -67,7 +68,7 @@ type BDF struct {
 // bdfMost is the highest order of the formulas that BDF uses.
 const bdfMost = 5
 
-// The method top() returns the highest order that the method uses.
+// The method top() returns the order of the formula, or 5 if the order is variable.
 func (m BDF) top() int {
 	if m.Steps < 0 || m.Steps > bdfMost {
 		panic(fmt.Sprintf("methods: the number of steps of BDF is %d: want 1 to %d, or 0 for a variable order", m.Steps, bdfMost))
@@ -127,15 +128,15 @@ func (m BDF) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, erro
 	return b, b.checkGrid()
 }
 
-// The type `bdf` is the Stepper of BDF. With z = Z_{i+1} − ψ the equation of a step is z
-// = γ h f(t_{i+1}, ψ + z). This equation has the form of the stage equation of a
-// one-stage implicit method that starts at ψ, and it is solved in the same way.
+// The type `bdf` is the Stepper of BDF. With z = Z_{i+1} − ψ the equation of a step is
+// z = γ h f(t_{i+1}, ψ + z). The embedded `implicit` solves the equation as the stage
+// equation of a one-stage method that starts at ψ.
 type bdf struct {
 	*implicit // solves the equation of the current step; its table contains γ
 	method    BDF
 	start     *implicit         // takes the first steps
 	first     int               // the number of steps that start takes
-	doubling  probode.Estimator // estimates the errors of these steps
+	doubling  probode.Estimator // estimates the errors of the starting steps
 	uniform   bool
 	ordered   bool // the grid stores the orders
 	choosing  bool // an error-controlled run chooses the orders
@@ -155,8 +156,8 @@ type bdf struct {
 	psi, other []float64
 	noise      *discrepancy.Noise
 
-	ahead []float64 // the extrapolated value from which the present step starts
-	from  int       // the number of states that it is extrapolated from
+	ahead []float64 // the extrapolated value at which the iteration starts
+	from  int       // the number of states used in the extrapolation
 
 	next, since, fails int // used by Choose
 
@@ -238,11 +239,11 @@ func (b *bdf) gammaOf(k int) float64 {
 	return 1 / sum
 }
 
-// The polynomial through the last n states is extrapolated to t_{i+1}. The method
-// polynomial() returns the weight of each of these states in the result. The weight of
-// state j is ∏ s_m/(s_m − s_j) over all m ≠ j, where the s_m are the nodes. The weights
-// for n are computed from those for n − 1, and are stored, because a step uses several
-// values of n.
+// The value at t_{i+1} of the polynomial through the last n states is a weighted sum of
+// the n states. The method polynomial() returns the n weights. The weight of state j is
+// ∏ s_m/(s_m − s_j) over all m ≠ j, where the s_m are the nodes. The n weights are
+// computed from the weights for n − 1 states. All weights are stored, because a step uses
+// polynomials through different numbers of states.
 func (b *bdf) polynomial(n int) *[bdfWindow]float64 {
 	for ; b.rows < n; b.rows++ {
 		m := b.rows + 1
@@ -257,12 +258,13 @@ func (b *bdf) polynomial(n int) *[bdfWindow]float64 {
 	return &b.lagrange[n]
 }
 
-// The method extrapolate() sets w to the weights with which the function combine()
-// computes a value from the last n states. If the argument `divided` is false, this value
-// is the polynomial through these states, evaluated at t_{i+1}; if `divided` is true, it
-// is ψ. The function combine() multiplies the differences between successive states by
-// the weights w[1], …, w[n−1], and subtracts the products from the last state. A constant
-// component therefore remains constant to the last bit.
+// The method extrapolate() sets w to the weights that the function combine() applies to
+// the last n states. If the argument `divided` is false, combine() computes the value at
+// t_{i+1} of the polynomial through the n states; if `divided` is true, combine()
+// computes ψ. The function combine() multiplies the differences between successive states
+// by the weights w[1], …, w[n−1], and subtracts the products from the last state. All
+// differences of a constant component are zero, so rounding errors cannot change the
+// component.
 func (b *bdf) extrapolate(w *[bdfWindow]float64, n int, divided bool) {
 	*w = *b.polynomial(n)
 	if divided {
@@ -362,9 +364,10 @@ func (b *bdf) equal() float64 {
 // z. The iteration starts from the value extrapolated from past states, because the
 // Jacobian at this value is nearly the same as at the solution. If the iteration fails,
 // it starts again from the current state x. If a component changes sign between x and the
-// extrapolated value, the iteration starts from x instead. Otherwise the iteration could
-// converge to a second solution of the equation, in which a concentration, for example,
-// is negative. In Robertson's problem a path with a negative concentration diverges.
+// extrapolated value, the iteration starts from x instead. From a starting value with the
+// wrong sign, the iteration could converge to a second solution of the equation, such as
+// a negative concentration. In Robertson's problem the path diverges once a concentration
+// is negative.
 func (b *bdf) solveEquation(i int, x, theta []float64) error {
 	b.from = b.forecast(b.ahead, i, b.k+1)
 	same := true
@@ -412,9 +415,9 @@ func (b *bdf) forecast(dst []float64, i, n int) int {
 
 // LocalError estimates the leading term of the local error. For a formula of order k the
 // leading term is γ/s_{k+1} times the difference between the next state and the
-// polynomial through the last k+1 states. Here s_{k+1} is the time from the oldest of
-// these states to the end of the step, in units of the step length [HNW93, §III.5]. In
-// the first step there are no earlier states, so the polynomial is the straight line with
+// polynomial through the last k+1 states. Here s_{k+1} is the time from the oldest of the
+// k+1 states to the end of the step, divided by the step length [HNW93, §III.5]. In the
+// first step there are no earlier states, so the polynomial is the straight line with
 // slope f through the current state.
 func (b *bdf) LocalError(dst []float64, i int, x, next, theta []float64) error {
 	if b.k == 0 {
@@ -432,9 +435,9 @@ func (b *bdf) LocalError(dst []float64, i int, x, next, theta []float64) error {
 }
 
 // The method doubled() uses step doubling to estimate the error of a starting step. A
-// starting step is a step of Radau5, whose embedded formula has only order 3. The error
-// estimate of this formula would be larger than the errors of all later steps, and noise
-// scaled by this estimate would be too large.
+// starting step is a step of Radau5, whose embedded formula has only order 3. An error
+// estimate of order 3 would be larger than the errors of all later steps, so noise in
+// proportion to the estimate would be too large.
 func (b *bdf) doubled(dst []float64, i int, x, next, theta []float64) error {
 	if b.doubling == nil {
 		step, err := probode.Doubled{Method: Radau{}}.Stepper(b.p, b.g)
@@ -447,8 +450,7 @@ func (b *bdf) doubled(dst []float64, i int, x, next, theta []float64) error {
 }
 
 // The method estimate() writes to dst the error estimate for order k in step i. If there
-// are too few past states for that order, the method uses the highest order for which
-// there are enough states.
+// are too few past states for order k, the method uses the highest possible order.
 func (b *bdf) estimate(dst []float64, i, k int, next []float64) {
 	n := b.from
 	if k == b.k {
@@ -485,7 +487,7 @@ func (b *bdf) Restore(i int, src []float64) {
 	}
 }
 
-// Recall copies, from the stored states of a path, the past states that a step needs.
+// Recall copies the last states before grid point i from the path z.
 func (b *bdf) Recall(from, i int, z, _ []float64) {
 	b.begin, b.last = from, i-1
 	for j := max(from, i-bdfWindow+1); j < i; j++ {
@@ -529,13 +531,13 @@ func (b *bdf) Implicit(s *probode.ImplicitStep, i int, x, theta []float64) error
 
 // The errors of a k-step formula obey a recursion that depends on the ratios of
 // successive step lengths. If the steps grow too fast for too long, the errors grow, even
-// for f = 0. Error control detects growing errors; a grid supplied by the user has to be
-// checked in advance.
+// for f = 0. Error control detects growing errors. On a grid supplied by the user there
+// is no error control, so checkGrid checks the grid in advance.
 
-// checkGrid checks a grid that was given by the user. If the grid consists only of
-// starting steps, the method returns an error, because another method takes these steps.
-// Let eᵢ be the errors of a path with f = 0 and a local error of ±1 in each step, and let
-// dᵢ = eᵢ − eᵢ₋₁. The method also returns an error if |dᵢ| exceeds 10⁴. The recursion for
+// checkGrid checks a grid supplied by the user. checkGrid returns an error if the grid
+// consists only of starting steps, because Radau5 would then take every step. Let eᵢ be
+// the errors of a path with f = 0 and a local error of ±1 in each step, and let
+// dᵢ = eᵢ − eᵢ₋₁. checkGrid also returns an error if |dᵢ| exceeds 10⁴. The recursion for
 // eᵢ has the characteristic root 1, because a constant error satisfies the recursion; the
 // recursion for dᵢ does not have this root:
 //
@@ -588,9 +590,9 @@ type bdfTangent struct {
 	at   *probode.Differentiator // at the beginning of the step, for the noise
 }
 
-// Differentiate differentiates the noise and the equation that defines the step. The
-// coefficients do not depend on θ, because the ratios of the step lengths do not depend
-// on θ.
+// Differentiate computes the derivatives of the next state from the equation of the step
+// and from the noise. The coefficients do not depend on θ, because the ratios of the step
+// lengths do not depend on θ.
 func (b *bdf) Differentiate(dnext []float64, i int, x, next, theta, xi, scale []float64, tg *probode.Tangents) error {
 	if b.tangent == nil {
 		b.newTangent()

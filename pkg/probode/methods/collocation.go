@@ -7,13 +7,13 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// A collocation holds the coefficients of an implicit Runge–Kutta method that
-// collocates at the nodes c. With zᵢ = Yᵢ − x the equations of the stages are
+// A collocation holds the coefficients of an implicit Runge–Kutta method that collocates
+// at the nodes c. With zᵢ = Yᵢ − x the stage equations are
 //
 //	zᵢ = h Σⱼ aᵢⱼ f(t + cⱼh, x + zⱼ),   x₁ = x + Σᵢ dᵢ zᵢ,   d = bᵀA⁻¹
 //
-// [HW96, §IV.8]. Unlike a formula for x₁ that contains f, this formula does not amplify
-// errors of z in proportion to the stiffness.
+// [HW96, §IV.8]. The formula for x₁ does not contain f, because f amplifies errors of z
+// in proportion to the stiffness.
 type collocation struct {
 	stages int
 	a      [][]float64
@@ -25,9 +25,9 @@ type collocation struct {
 }
 
 // A mode is an eigenvalue λ of A⁻¹ with its left and right eigenvectors, scaled so that
-// lᵀr = 1. The matrix of the stage equations is I − hA⊗J. If this matrix is multiplied by
-// (hA)⁻¹⊗I, the product is block diagonal in the basis of the modes. The product has a
-// block (λ/h) I − J for each λ. Of each complex conjugate pair, only one mode is stored.
+// lᵀr = 1. The matrix of the stage equations is I − hA⊗J. The product of (hA)⁻¹⊗I and
+// I − hA⊗J is block diagonal in the basis of the modes. The product has a block
+// (λ/h) I − J for each λ. Of each complex conjugate pair, only one mode is stored.
 type mode struct {
 	re, im      float64
 	left, right []complex128
@@ -105,7 +105,7 @@ var (
 )
 
 // The modes of these methods are stored as constants, because code that computes
-// eigenvectors would make the program of the playground 2.5 % larger.
+// eigenvectors would make the playground program 2.5 % larger.
 var (
 	gauss1Modes = []mode{
 		{re: 2, im: 0,

@@ -8,10 +8,10 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// A fullNewton solves the equations of the stages by damped Newton iteration with a
-// Jacobian for each stage. Iteration with one Jacobian for all stages costs far less. But
-// it fails in some steps in which full Newton iteration converges, for example in a step
-// across a fast transient.
+// A fullNewton solves the stage equations by damped Newton iteration with a Jacobian for
+// each stage. Iteration with one Jacobian for all stages costs far less. In some steps,
+// for example across a fast transient, only iteration with a Jacobian for each stage
+// converges.
 type fullNewton struct {
 	jac  []*probode.Matrix
 	all  *probode.Matrix // hA⊗J, ordered by component and then by stage, so that a banded J gives a banded matrix
@@ -20,7 +20,7 @@ type fullNewton struct {
 }
 
 // The method newton() returns the fullNewton of s, and creates it at the first call. The
-// result is nil if the matrix of all stages does not fit in memory.
+// result is nil if the matrix of the stage equations does not fit in memory.
 func (s *implicit) newton() *fullNewton {
 	n, d := s.table.stages, s.d
 	if s.full != nil || !s.jac.Banded && memory.Check("the matrix of all stages", n*d, n*d, 2) != nil {
@@ -83,8 +83,8 @@ func (e *fullNewton) solve(s *implicit, dst, r []float64) {
 	}
 }
 
-// The method iterate() solves the equations of the stages, starting from z [Deuflhard
-// 2004, §3.3].
+// The method iterate() solves the stage equations, starting from z [Deuflhard 2004,
+// §3.3].
 func (e *fullNewton) iterate(s *implicit, z []float64) error {
 	const (
 		most  = 60
@@ -128,12 +128,12 @@ func (e *fullNewton) iterate(s *implicit, z []float64) error {
 	return probode.ErrNewton
 }
 
-// The method undamped() makes at most the given number of undamped updates of z, and
-// reports whether they converge. Let r be the largest element of an update, divided by
-// the size of the largest component of the state. An update is taken to be a rounding
-// error if r is at most the argument `noise` and the update is more than half as large as
-// the update before it. In this case undamped() reports convergence. The updates use the
-// factors of the argument `full` or, if it is nil, those of s.
+// The method undamped() updates z by Newton iteration without damping, and reports
+// whether the iteration converges. The argument `most` limits the number of updates. Let
+// r be the largest element of an update, divided by the size of the largest component of
+// the state. If r ≤ noise and the update is more than half as large as the previous
+// update, only rounding errors remain and undamped() reports convergence. The LU factors
+// come from the argument `full`, or from s if `full` is nil.
 func (s *implicit) undamped(z []float64, most int, noise float64, full *fullNewton) bool {
 	const done = 1e-16 // as in iterate
 	before := 0.       // size of the previous update
@@ -176,9 +176,9 @@ func (e *fullNewton) tangent(s *implicit, sys *tangent) error {
 }
 
 // The method settle() makes a few undamped updates of z, beginning with the update s.u.
-// The method keeps these updates only if they converge. Newton's method calls settle()
-// before it treats a tiny update as a rounding error. Close to a jump of f, even a
-// necessary update can be as small as a rounding error. Updates that consist only of
+// The method settle() changes z only if its updates converge. Newton's method calls
+// settle() before it treats a tiny update as a rounding error. Close to a jump of f, even
+// a necessary update can be as small as a rounding error. Updates that consist only of
 // rounding errors do not converge, so settle() discards them.
 func (s *implicit) settle(z []float64, sys system, full *fullNewton) {
 	if sys != system(&s.eq) {

@@ -19,13 +19,13 @@ import (
 // For stiff problems use Radau, whose documentation also explains why the noise is added
 // to the state.
 //
-// The equations of the stages are solved up to rounding error, so that Z is a smooth
-// function of (θ, ξ). Under error control the error is estimated by comparison with a
-// step that Radau takes from the same state; the order of Radau is higher by one. Radau
-// damps the components that should decay, but Gauss does not. The estimated error is
-// therefore large, and the steps stay small, until these components have decayed. Step
-// doubling would not reveal that Gauss fails to damp these components, because two half
-// steps of Gauss do not damp them either.
+// The stage equations are solved up to rounding errors, so that Z is a smooth function of
+// (θ, ξ). Under error control the error is estimated by comparison with a step that Radau
+// takes from the same state; the order of Radau is higher by one. Radau damps the
+// components that should decay, but Gauss does not. The estimated error is large, and the
+// steps stay small, until all fast components have decayed. If Stages = 2, step doubling
+// would underestimate the error, because a full step and two half steps both leave fast
+// components almost unchanged.
 type Gauss struct {
 	// Stages is 1 or 2; zero means 1, the implicit midpoint rule.
 	Stages int
@@ -54,12 +54,12 @@ func (m Gauss) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, er
 	return &undamped{implicit: s, damping: damping}, nil
 }
 
-// The type `undamped` is an implicit stepper that estimates its error by comparison with
-// a second method. The second method damps fast components, but the first does not.
+// The type `undamped` is the Stepper of Gauss. A comparison with Radau estimates the
+// error, because Radau damps fast components and Gauss does not.
 type undamped struct {
 	*implicit
 	damping *collocation
-	other   *implicit // the second method, made at its first use
+	other   *implicit // takes the steps of Radau; nil before the first use
 }
 
 // LocalError compares the step with a step that Radau takes from the same state.

@@ -17,8 +17,8 @@ func (s *implicit) Step(dst []float64, i int, x, theta, xi, scale []float64) err
 	return nil
 }
 
-// The method make() computes a step of length h from the state x at time t, and adds no
-// noise.
+// The method make() computes a step of length h, without noise, from the state x at time
+// t.
 func (s *implicit) make(dst []float64, t, h float64, x, theta []float64) error {
 	s.linearize(t, h, x, theta)
 	if !s.factorize() {
@@ -47,14 +47,16 @@ func (s *implicit) make(dst []float64, t, h float64, x, theta []float64) error {
 	return nil
 }
 
-// The method iterate() solves the system, starting from z.
+// The method iterate() solves the equations `sys` by simplified Newton iteration,
+// starting from z.
 //
-// An update is halved until the next update, computed with the same factors, is smaller
-// [Deuflhard 2004, §3.3]. If the updates decrease slowly, the Jacobian is computed again.
-// Let r be the ratio of the sizes of the last update and the update before it. The
-// remaining error is estimated as the last update multiplied by r/(1 − r). The iteration
-// ends when the remaining error is smaller than the rounding errors. The iteration also
-// ends when the updates are only rounding errors and therefore no longer decrease.
+// An update is halved until the next update would be smaller [Deuflhard 2004, §3.3]. Both
+// updates are computed with the same LU factors. If the updates decrease slowly, the
+// Jacobian is computed again. Let r be the ratio of the sizes of the last update and the
+// update before it. The remaining error is estimated as the last update multiplied by
+// r/(1 − r). The iteration ends when the remaining error is smaller than the rounding
+// errors. The iteration also ends when the updates are only rounding errors and therefore
+// no longer decrease.
 func (s *implicit) iterate(z []float64, sys system) error {
 	const (
 		most  = 100   // iterations
@@ -112,14 +114,14 @@ func (s *implicit) iterate(z []float64, sys system) error {
 	return probode.ErrNewton
 }
 
-// The method cross() solves the stage equations of a step that begins at x. The iteration
-// begins at z = 0, and accepts updates that are larger than the updates before them. If f
-// jumps when a component of the state passes a threshold, the equations may have a
-// solution beyond the threshold. The update grows when a stage crosses the threshold, so
-// damped iterations never reach this solution. The error of a step across a jump is as
-// large as h times the jump. Only methods whose error estimate reveals this error may
-// take steps across jumps. Step doubling does not reveal the error: if f jumps in the
-// middle of a step, the step and its two halves make the same error.
+// The method cross() solves the stage equations of a step that begins at x. The undamped
+// iteration begins at z = 0 and accepts updates that grow. If f jumps when a component of
+// the state passes a threshold, the equations may have a solution beyond the threshold.
+// The updates grow when a stage crosses the threshold, so a damped iteration cannot
+// converge to a solution beyond the threshold. The error of a step across a jump is as
+// large as h times the jump. A method may step across a jump of f only if its error
+// estimate detects the jump. Step doubling does not detect every jump: a step and its two
+// halves may make the same error.
 func (s *implicit) cross(t, h float64, x, theta []float64) error {
 	s.linearize(t, h, x, theta)
 	if !s.factorize() {

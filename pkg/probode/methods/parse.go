@@ -16,9 +16,8 @@ type namedMethod struct {
 	method probode.Method
 }
 
-// The function plain() returns the methods that Names lists. The list is not a variable
-// but the result of a function, as in variants(), so that the linker can leave the
-// methods out of a program that does not call Parse.
+// The function plain() returns the methods that Names lists. If the list were a package
+// variable, the linker would keep all methods even in programs that do not call Parse.
 func plain() []namedMethod {
 	return []namedMethod{
 		{"ab1", adams.Bashforth{Steps: 1}},
@@ -125,8 +124,8 @@ func parsePlain(text, whole string) (probode.Method, error) {
 }
 
 // oneStep reports whether m is a one-step method, which uses no earlier steps. The
-// function tests this by building a RandomStep with the method m for a small problem. No
-// RandomStep can be built if m uses earlier steps.
+// function calls RandomStep{Method: m}.Stepper for a small problem. Stepper returns an
+// error if m uses earlier steps.
 func oneStep(m probode.Method) bool {
 	p := &probode.Problem{F: func(dst []float64, _ float64, _, _ []float64) { clear(dst) }, X0: []float64{0}, Span: [2]float64{0, 1}}
 	g, err := probode.UniformGrid(p, nil, 1./16)

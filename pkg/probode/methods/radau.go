@@ -18,20 +18,18 @@ import (
 //
 // In adams.Moulton, the noise is added to the derivative. If Radau added √α h^{q−1/2} J ξ
 // to every stage derivative, the next state would move by √α h^{q−1/2} (R(hJ) − I) ξ,
-// where R is the stability function. For components that are not stiff, this shift is
-// approximately √α h^{q+1/2} J ξ, which has the same order in h as noise that is added to
-// the state. For stiff components R is almost zero, so noise in the derivative would move
-// the next state by −√α h^{q−1/2} ξ. Noise in the derivative would therefore be too
-// large, by a factor of 1/h, for exactly those components in which Radau damps errors.
-// For this reason Radau adds the noise to the state. Noise in the state also has the
-// advantage that it does not depend on the Jacobian. On a frozen grid the scale of the
-// noise is the estimated local error of each component, which is small for damped
-// components: see probode.ScaleLocal.
+// where R is the stability function. For nonstiff components, the next state would move
+// by about √α h^{q+1/2} J ξ, which has the same order in h as noise that is added to the
+// state. For stiff components R is almost zero, so noise in the derivative would move the
+// next state by −√α h^{q−1/2} ξ. Radau adds the noise to the state, because noise in the
+// derivative would be too large, by a factor of 1/h, for exactly those components in
+// which Radau damps errors. As a further advantage, noise in the state does not depend on
+// the Jacobian. On a frozen grid the scale of the noise is the estimated local error of
+// each component, which is small for damped components: see probode.ScaleLocal.
 //
-// The equations of the stages are solved up to rounding error, so that Z is a smooth
-// function of (θ, ξ). Under error control an embedded formula of lower order estimates
-// the error, and a linear filter damps the stiff components of this estimate [HW96,
-// §IV.8].
+// The stage equations are solved up to rounding errors, so that Z is a smooth function of
+// (θ, ξ). Under error control an embedded formula of lower order estimates the error, and
+// a linear filter damps the stiff components of this estimate [HW96, §IV.8].
 type Radau struct {
 	// Stages is 2 or 3; zero means 3.
 	Stages int
@@ -71,9 +69,9 @@ type filtered struct {
 }
 
 // LocalError is ((γ/h) I − J)⁻¹ (f(t, x) − Σᵢ ℓᵢ(0) f(t + cᵢh, x + zᵢ)) [HW96, equation
-// IV.8.19]. The vector is the difference between f at the beginning of the step and its
-// extrapolation from the stages. Multiplication by the inverse matrix damps the stiff
-// components of this vector.
+// IV.8.19]. The second factor is the difference between f(t, x) and the value at t that
+// is extrapolated from f at the stages. The first factor damps the stiff components of
+// the difference.
 func (s *filtered) LocalError(dst []float64, i int, x, _, theta []float64) error {
 	h := s.g.H(i)
 	if s.moved {

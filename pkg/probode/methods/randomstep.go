@@ -18,16 +18,15 @@ import (
 // gives the classical method. The mean square order is min(p, q), and the weak order is
 // min(2p, q).
 //
-// Every step of a path is a step of the one-step method in the field Method. If Method
-// preserves linear invariants, quadratic invariants or positivity, each path also
-// preserves them, up to rounding errors. If Method is symplectic, the energy is nearly
-// preserved over long times.
+// Method takes every step of a path. If Method preserves linear invariants, quadratic
+// invariants or positivity, each path also preserves them, up to rounding errors. If
+// Method is symplectic, the energy is nearly preserved over long times.
 //
-// A step of Method has the length h and uses the vector field (H/h) f. If f does not
-// depend on t, such a step equals a step of length H for the vector field f. If f depends
-// on t, f is evaluated only at times in [tᵢ, tᵢ + h]. The length H must be positive. If
-// √(3α) h^{p−1/2} ≥ 1, every step with noise fails, so calibration excludes these values
-// of α.
+// Method takes steps of length h with the vector field (H/h) f. If f does not depend on
+// t, a step of length h with (H/h) f equals a step of length H with f. If f depends on t,
+// f is evaluated only at times in [tᵢ, tᵢ + h]. The random step length H must be
+// positive. If √(3α) h^{p−1/2} ≥ 1, every step with noise fails, so calibration excludes
+// these values of α.
 //
 // Method must be a one-step method. The one-step Adams methods are AB1, AM0 and AM1. On
 // the grid of an error-controlled solve, the default scaling is probode.ScaleLocal, which
@@ -40,8 +39,8 @@ type RandomStep struct {
 	Power float64
 }
 
-// errStepSize is the error that is returned if the noise scale is so large that the
-// length of a step could be zero or negative.
+// errStepSize reports a noise scale for which random step lengths could be zero or
+// negative.
 var errStepSize = errors.New("the noise scale is so large that random steps could be negative: use a smaller alpha or a smaller step")
 
 func (m RandomStep) method() probode.Method {
@@ -90,7 +89,7 @@ func (m RandomStep) Stepper(p *probode.Problem, g *probode.Grid) (probode.Steppe
 }
 
 // The function scaled() returns the problem whose vector field is f multiplied by a
-// factor c. This factor follows the parameters of p in the parameter vector.
+// factor c. The new parameter vector consists of the parameters of p, followed by c.
 func scaled(p *probode.Problem) *probode.Problem {
 	q, n := *p, len(p.Theta)
 	q.Theta = append(append([]float64(nil), p.Theta...), 1)
@@ -142,15 +141,15 @@ func scaled(p *probode.Problem) *probode.Problem {
 	return &q
 }
 
-// The function multiply() multiplies v by c; if c = 1, v remains the same to the last
-// bit.
+// The function multiply() multiplies v by c. If c = 1, the elements of v do not change.
 func multiply(v []float64, c float64) {
 	for k := range v {
 		v[k] *= c
 	}
 }
 
-// A randomStep takes the steps of a method for the vector field (H/h) f.
+// A randomStep is the Stepper of RandomStep: `inner` takes each step with the vector
+// field (H/h) f.
 type randomStep struct {
 	g     *probode.Grid
 	inner probode.Stepper

@@ -11,19 +11,19 @@ import (
 // This file implements the propagation of gradients back through steps: see
 // probode.Reverser.
 
-// reverseStages holds the transposed equations of the stages. If λ is the gradient with
-// respect to the next state, the gradients μᵢ with respect to the stages zᵢ satisfy
+// reverseStages holds the transposed stage equations. If λ is the gradient with respect
+// to the next state, the gradients μᵢ with respect to the stages zᵢ satisfy
 //
 //	μⱼ = dⱼ λ + Jⱼᵀ gⱼ,   gⱼ = h Σᵢ aᵢⱼ μᵢ,
 //
-// where gⱼ is the gradient with respect to fⱼ. These equations are solved by simplified
-// Newton iteration with the Jacobian of the middle stage.
+// where gⱼ is the gradient with respect to fⱼ. The method solve() computes μ and g by
+// simplified Newton iteration with the Jacobian of the middle stage.
 type reverseStages struct {
 	jac []*probode.Matrix // transposed, at the stages
 	factors
 	mu, g []float64 // s×d
 	next  []float64
-	full  *fullNewton // the transposed equations of all stages; nil before the first use
+	full  *fullNewton // the transposed stage equations; nil before the first use
 }
 
 func newReverseStages(s *implicit) *reverseStages {
@@ -36,7 +36,7 @@ func newReverseStages(s *implicit) *reverseStages {
 	return e
 }
 
-// Reverse solves the equations of the stages again, and then the transposed equations.
+// Reverse solves the stage equations of the step and then the transposed stage equations.
 func (s *implicit) Reverse(a *probode.Adjoint, i int, x, _, theta, xi, scale []float64) error {
 	if s.reverse == nil {
 		s.reverse = newReverseStages(s)
@@ -96,7 +96,7 @@ func (e *reverseStages) solve(s *implicit, lambda []float64) error {
 	return e.direct(s, lambda)
 }
 
-// The method slopes() computes the gradients g from the gradients mu.
+// The method slopes() computes gⱼ = h Σᵢ aᵢⱼ μᵢ for each stage j.
 func (e *reverseStages) slopes(s *implicit) {
 	clear(e.g)
 	for i, row := range s.table.a {
@@ -119,8 +119,8 @@ func (e *reverseStages) residual(s *implicit, lambda []float64) {
 	}
 }
 
-// The method direct() solves the equations directly, with a separate Jacobian for each
-// stage, and then takes one step of iterative refinement.
+// The method direct() solves the transposed stage equations by LU factorisation, with a
+// separate Jacobian for each stage. One step of iterative refinement follows.
 func (e *reverseStages) direct(s *implicit, lambda []float64) error {
 	all := s.newton()
 	if all == nil {

@@ -169,8 +169,7 @@ func (s *implicit) solveBy(f *factors, dst, r []float64, transposed bool) {
 type system interface {
 	// The method residual() writes the residual of z into r.
 	residual(s *implicit, r, z []float64)
-	// The method jacobian() computes a new Jacobian at a point nearer to the solution,
-	// and stores it in s.
+	// The method jacobian() stores the Jacobian at the last stage of the step in s.jac.
 	jacobian(s *implicit, z []float64)
 	// The method base() returns the vector relative to which the size of z is measured.
 	base() []float64
@@ -228,8 +227,8 @@ func (s *implicit) collect(r, f, z []float64) {
 // component of the state.
 func (s *implicit) norms(u, z, x []float64) (each, all float64) {
 	top := 0x1p-940 // below this, rounding errors of numbers ten digits smaller underflow
-	// The function max() would be much slower than these comparisons, because it treats
-	// NaN and −0 separately.
+	// The function max() would be much slower than these comparisons, because max()
+	// handles NaN and −0 as special cases.
 	zLast, uLast := z[len(z)-len(x):], u[len(z)-len(x):]
 	for k, v := range x {
 		if a := math.Abs(v); a > top {
@@ -279,9 +278,9 @@ func (s *implicit) norms(u, z, x []float64) (each, all float64) {
 //
 //	dzᵢ = Σⱼ aᵢⱼ (h (gⱼ + Jⱼ dzⱼ) + dh fⱼ),
 //
-// where gⱼ is the part of the derivative of fⱼ that comes from x, θ and t. These
-// equations are linear, and are solved with the factors that were computed for the
-// equations of the stages.
+// where gⱼ is the part of the derivative of fⱼ that comes from x, θ and t. The equations
+// are linear. An iteration solves them with the matrix factors from the stage equations,
+// unless a direct solution is faster: see the method direct().
 type tangent struct {
 	at   []*probode.Differentiator // at the stages
 	g, f []float64                 // s×d

@@ -4,17 +4,18 @@ import "math"
 
 // This file implements the error control of BDF. As in other BDF codes, the step length
 // and the order are kept for k+1 steps after either of them has changed. If the step
-// length grew in every step, the formulas could be unstable. After the k+1 steps, the
-// order becomes k−1, k or k+1, whichever allows the longest step. For the comparison, the
-// step length for each order is divided by the safety factor that other BDF codes use:
-// 1.2 for the current order, 1.3 for the lower order and 1.4 for the higher order. The
-// step length is increased only if the new step is at least 10 % longer (Hindmarsh 1983,
-// ODEPACK; Petzold 1983; [HNW93, §III.7]).
+// length grew in every step, the formulas could be unstable. After k+1 steps of the same
+// length and order, the order becomes k−1, k or k+1, whichever allows the longest step.
+// For the comparison, the step length for each order is divided by the safety factor that
+// other BDF codes use: 1.2 for the current order, 1.3 for the lower order and 1.4 for the
+// higher order. The step length is increased only if the new step is at least 10 % longer
+// (Hindmarsh 1983, ODEPACK; Petzold 1983; [HNW93, §III.7]).
 
-// The function longer() assumes that the error of a step is proportional to h^q. The
-// argument `size` is the error of a step in units of the tolerance. If the step length is
-// multiplied by c = size^(−1/q), the error becomes 1. The function returns c divided by
-// the safety factor in the argument `bias`.
+// The function longer() returns the factor by which to multiply the step length. The
+// argument `size` is the error of a step in units of the tolerance. The error is assumed
+// to be proportional to h^q. Therefore the error becomes 1 if the step length is
+// multiplied by size^(−1/q). The function longer() divides this factor by the argument
+// `bias`, which is a safety factor.
 func longer(size, bias, q float64) float64 {
 	return 1 / (bias*math.Pow(size, 1/q) + 1e-6)
 }
@@ -46,7 +47,7 @@ func (b *bdf) Choose(i int, size float64, next []float64, units func([]float64) 
 		}
 	}
 	if best < 1.1 {
-		b.since = max(0, b.k-2) // the next choice is made in three steps
+		b.since = max(0, b.k-2) // the next choice is made after at most three steps
 		return 1
 	}
 	b.next, b.since = k, 0
@@ -56,7 +57,7 @@ func (b *bdf) Choose(i int, size float64, next []float64, units func([]float64) 
 	return min(2, best)
 }
 
-// The method lower() chooses the length and the order after a step that failed.
+// After a failed step, lower() chooses the length and the order of the next attempt.
 func (b *bdf) lower(i int, size float64, next []float64, units func([]float64) float64) float64 {
 	b.since = 0
 	b.fails++

@@ -8,7 +8,7 @@ import (
 )
 
 // A box is the range of one parameter. The coordinates of a search are values on the
-// scale of the parameter, divided by the field `unit`, so that a change by 1 is a typical
+// scale of the parameter, divided by the field `unit`, so that a change of 1 is a typical
 // change.
 type box struct {
 	scale      Scale
@@ -31,8 +31,8 @@ func newBox(q *Parameter, withPrior bool) (box, error) {
 	b.closed = b.low-b.low == 0 && b.high-b.high == 0
 	width := 0. // of the central 90 % interval of the prior
 	if !b.closed && q.Prior.Type != "" {
-		// A value outside the support of the prior, such as a negative standard
-		// deviation, is impossible, even if the objective does not include the prior.
+		// A search never leaves the support of the prior, even if the objective does not
+		// include the prior. For example, a standard deviation never becomes negative.
 		d, err := newScalePrior(q)
 		if err != nil {
 			return b, err
@@ -47,13 +47,13 @@ func newBox(q *Parameter, withPrior bool) (box, error) {
 	case b.closed:
 		b.from, b.span = b.low, b.high-b.low
 	case b.start.Type == "" && at-at == 0:
-		// If a parameter has no bounds, searches begin near its nominal value.
+		// If a parameter lacks a bound, searches begin near its nominal value.
 		b.from, b.span = at-1, 2
 		if q.Scale == Lin {
 			b.from, b.span = at-math.Abs(at)-0.1, 2*math.Abs(at)+0.2
 		}
 	case b.start.Type == "":
-		return b, fmt.Errorf("parameter %s has no bounds, no nominal value and no initialisation prior: give one of them, to determine the starting points of the searches", text.Clip(q.ID))
+		return b, fmt.Errorf("parameter %s has no starting points for searches: want two bounds, a nominal value or an initialisation prior", text.Clip(q.ID))
 	}
 	switch {
 	case q.Scale == Log:
@@ -78,15 +78,16 @@ func newBox(q *Parameter, withPrior bool) (box, error) {
 
 // Distinct reports whether the values a and b of the parameter, both on the linear scale,
 // belong to different optima. Two searches that end at the same optimum find slightly
-// different values. The values count as distinct if they differ by more than 1 %. If the
-// parameter is on the linear scale, the difference must also exceed 0.003 units of the
-// search coordinate (see Optimum.Slope).
+// different values. The values count as distinct only if they differ by more than 1 %. On
+// the linear scale, they must also differ by more than 0.003 units of the search
+// coordinate (see Optimum.Slope).
 func (q *Parameter) Distinct(a, b float64) bool {
 	least := 0.01 * math.Max(math.Abs(a), math.Abs(b))
 	if q.Scale == Lin {
-		// An optimum may be zero. The predicted rise at the end of a search is at most
-		// 10⁻⁶, so the end is within 0.0015 standard deviations of the optimum. The ends
-		// of two searches therefore differ by at most 0.003 standard deviations.
+		// An optimum may be zero. At the end of a converged search, the objective can
+		// rise by at most about 10⁻⁶, so the end is within 0.0015 standard deviations of
+		// the optimum. The ends of two converged searches therefore differ by at most
+		// 0.003 standard deviations.
 		box, _ := newBox(q, false)
 		least = math.Max(least, 3e-3*box.unit)
 	}
@@ -95,8 +96,8 @@ func (q *Parameter) Distinct(a, b float64) bool {
 
 // The method at() returns a coordinate of a starting point: the u-quantile of the
 // distribution from which starting points are drawn. If the parameter has two finite
-// bounds, the result lies slightly inside them. If the parameter does not have two finite
-// bounds, a value outside its range is reflected at the nearer end of the range.
+// bounds, the result lies strictly between them. If the parameter does not have two
+// finite bounds, a value outside its range is reflected at the nearer end of the range.
 func (b *box) at(u float64) float64 {
 	v := b.from + b.span*u
 	if f := familyNamed(b.start.Type); f.name != "" {
@@ -136,9 +137,10 @@ func (b *box) logPrior(v float64) float64 {
 	return b.prior.Of.LogProb(b.prior.On.of(v))
 }
 
-// The method steep() returns the derivative of a surface coordinate with respect to the
-// corresponding search coordinate. The surface coordinate is the value on the linear
-// scale or its natural logarithm.
+// The method steep() returns the derivative of a coordinate of search.surface with
+// respect to the corresponding coordinate of the search. A coordinate of search.surface
+// is the value of a parameter on the linear scale, or the natural logarithm of this
+// value.
 func (b *box) steep() float64 {
 	if b.scale == Log10 {
 		return math.Ln10 * b.unit
@@ -146,8 +148,8 @@ func (b *box) steep() float64 {
 	return b.unit
 }
 
-// A fitPrior is the prior of a parameter in a search. If box.prior is nil, the density is
-// constant on the scale that the search uses.
+// A fitPrior is the prior that a search uses for one parameter. If box.prior is nil, the
+// prior density is constant on the scale that the search uses.
 type fitPrior struct {
 	flat
 	box *box

@@ -40,7 +40,7 @@ func (m *Model) check(params map[string]source.Where) {
 	}
 	name := func(id, kind string, w source.Where) {
 		if other, twice := known[id]; twice {
-			w.Failf("%s %s has the same ID as a %s", kind, id, other)
+			w.Failf("%s %s has the same ID as an existing %s", kind, id, other)
 		}
 		known[id] = kind
 	}
@@ -55,7 +55,7 @@ func (m *Model) check(params map[string]source.Where) {
 	}
 	for id, w := range params {
 		if kind := known[id]; kind != "" && kind != "constant" {
-			w.Failf("parameter %s has the ID of a %s of the model: want the ID of a constant, or an unused ID", id, kind)
+			w.Failf("parameter %s has the ID of an existing %s of the model: want the ID of a constant, or an unused ID", id, kind)
 		}
 	}
 	observables := map[string]source.Where{}

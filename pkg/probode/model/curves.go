@@ -10,11 +10,11 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 )
 
-// For each experiment with data and for each of the given points, Curves returns the
-// values that the model predicts at the observation times and between them. A point holds
-// the values of all parameters on the linear scale. In each bayes.Prediction, element
-// Fit[i] contains the predictions for point i. The second result contains the data, with
-// the same columns as the predictions.
+// Curves returns the values that the model predicts at the observation times and between
+// them, for each of the given points and for each experiment with data. A point holds the
+// values of all parameters on the linear scale. In each bayes.Prediction, element Fit[i]
+// contains the predictions for point i. The second result contains the data, with the
+// same columns as the predictions.
 func (p *File) Curves(ctx context.Context, points [][]float64, s FitSettings) ([]*bayes.Prediction, []*bayes.Data, error) {
 	const between = 100
 	s.Starts, s.From = 0, points
@@ -76,8 +76,8 @@ func (p *File) Curves(ctx context.Context, points [][]float64, s FitSettings) ([
 	return out, data, nil
 }
 
-// The function measured() returns the columns of the data that hold measurements. The
-// other columns hold parameters of distributions.
+// The function measured() returns the columns of the data that hold measurements. A
+// column without measurements belongs to a parameter of a noise distribution.
 func measured(x *bayes.Experiment) *bayes.Data {
 	out := &bayes.Data{T: x.Data.T, Time: x.Data.Time}
 	out.Y = make([][]float64, len(x.Data.Y))

@@ -92,7 +92,7 @@ data: |
 func TestReadEnds(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{`{"format": "probode fit", "ends": [{"log_likelihood": -3, "parameters": {"s": 2}, "optimum": true, "slope": 0.001}, {"log_likelihood": -4}]}`, ""},
-		{`{"format": "probode fit", "ends": []}`, "the file contains no points found by searches: use a fit in which at least one search succeeded"},
+		{`{"format": "probode fit", "ends": []}`, "the file contains no end point of a search: want the file of a fit in which at least one search succeeded"},
 		{`{"format": "probode certify", "ends": [{}]}`, `the format of the file is "probode certify": want a file written by fit -json`},
 		{`{}`, `the format of the file is "": want a file written by fit -json`},
 		{`time,y`, "the file was not written by fit -json: "},

@@ -15,8 +15,8 @@ func (d noiseDistribution) counts() bool {
 	return d == poissonNoise || d == negativeBinomialNoise || d == binomialNoise
 }
 
-// The method likelihood() returns the distribution of a measurement as a likelihood of package
-// bayes. The argument `own` holds the parameters of this likelihood.
+// The method likelihood() returns the likelihood of a measurement of the observable. The
+// argument `own` holds the parameters of this likelihood.
 func (o *observable) likelihood(own []bayes.Value) bayes.Likelihood {
 	of := o.distribution.likelihood(o.scale, own)
 	if o.limit == nil {
@@ -26,8 +26,8 @@ func (o *observable) likelihood(own []bayes.Value) bayes.Likelihood {
 	return bayes.Censored{Of: of.(bayes.Cumulative), Limit: limit}
 }
 
-// The method likelihood() returns the distribution as a likelihood, without a limit of
-// quantification.
+// The method likelihood() returns the likelihood of a measurement that has this
+// distribution. Limits of quantification are ignored.
 func (d noiseDistribution) likelihood(on Scale, own []bayes.Value) bayes.Likelihood {
 	var of bayes.Likelihood
 	switch d {

@@ -2,18 +2,18 @@
 // describes, or a PEtab 1 problem with SBML. The package converts the models to
 // equations.
 //
-// [Load] returns a [File], which holds parameters, and models with their observables,
-// conditions and data. [File.Instances] returns the equations of every model under every
-// condition in the data. The equations consist of right-hand sides, initial values,
-// events and, for each row of data, one formula for the prediction and one for the noise.
-// The only symbols in the equations are the time, the states and the parameters of the
-// file.
+// [Load] returns a [File], which holds the parameters and the models. Each model has its
+// own observables, conditions and data. [File.Instances] returns the equations of every
+// model under every condition in the data. The equations consist of right-hand sides,
+// initial values, events and, for each row of data, one formula for the prediction and
+// one for the noise. The only symbols in the equations are the time, the states and the
+// parameters of the file.
 //
 // Load never ignores a part of a file that could change a likelihood. If a file
 // contradicts itself or uses a feature that this package does not support, Load fails
 // with an error that names the problem, the file and the line. The size of a file and the
-// depth of its nesting are limited. Load rejects files with document type declarations,
-// and files whose aliases expand to too many values.
+// depth of its nesting are limited. Load rejects XML files with document type
+// declarations, and YAML files whose aliases expand to too many values.
 //
 // [File.ODEs] returns problems for any solver, with exact Jacobians and derivatives with
 // respect to parameters. [File.LogLikelihood] computes the log-likelihood of the data and
@@ -23,19 +23,18 @@
 //
 // # Conventions
 //
-// A PEtab model starts at time 0. In a model file the key "time" can specify a different
-// start time. A measurement at the time of an event is assumed to be made after the
-// event. SBML events with a strict trigger, such as time > 5, are an exception:
-// measurements at the time of such an event are assumed to be made before the event. In a
-// preequilibration, the model runs from its initial values at time 0 to its steady state.
-// After a preequilibration, the experiment starts at time 0 from the steady state. A
-// state that is set by the condition of the experiment starts from the value in this
-// condition, not from its steady-state value.
+// A PEtab model starts at time 0. A model file can set its own start time with the key
+// "time". A measurement at the time of an event is assumed to be made after the event. If
+// an SBML event has a strict trigger, such as time > 5, a measurement at the time of the
+// event is assumed to be made before the event. In a preequilibration, the model runs
+// from its initial values to its steady state. After a preequilibration, the experiment
+// starts from the steady state. A state that is set by the condition of the experiment
+// starts from the value in this condition, not from its steady-state value.
 //
 // The log-likelihood of a measurement y is the log density of y itself, not of its
-// transformed value. For example, with Scale log10 and noise σ, the distribution of log10
-// of y is centred at log10 of Formula, and has standard deviation or scale σ. With Scale
-// log10, the density of y is therefore the density of log10(y), divided by y ln 10.
+// transformed value. For example, with Scale log10 and noise σ, the distribution of
+// log10(y) is centred at log10(Formula), and its standard deviation or scale is σ. With
+// Scale log10, the density of y is therefore the density of log10(y), divided by y ln 10.
 //
 // Sources: PEtab, Schmiester et al. (2021), PLoS Computational Biology 17,
 // e1008646, and its specification, version 1; SBML Level 2 Version 4 and Level 3

@@ -38,8 +38,8 @@ func (r *modelReader) times(n *source.Node) []*expr.Node {
 	return times
 }
 
-// The method numbered() returns an event for each of the times. If there are several
-// times, the ID of each event ends in the number of the event.
+// The method numbered() returns one event for each element of `times`. If there are
+// several times, the ID of each event ends in the number of the event.
 func (r *modelReader) numbered(n *source.Node, id string, times []*expr.Node, jumps ...equations.Jump) []equations.Event {
 	events := make([]equations.Event, len(times))
 	for i, t := range times {
@@ -82,7 +82,7 @@ func (r *modelReader) events(n *source.Node) []equations.Event {
 
 // The method dose() reads a dose. A dose without a duration is an event that adds the
 // amount to the state. A dose with a duration is given by infusion. An infusion begins at
-// each of the times. During an infusion, amount/duration is added to the right-hand side
+// each dosing time. During an infusion, amount/duration is added to the right-hand side
 // of the state's equation.
 func (r *modelReader) dose(n *source.Node, m *Model) {
 	n.Mapping("a dose", "doseId", "state", "amount", "duration", "time", "every", "count")
@@ -132,8 +132,8 @@ func (r *modelReader) checkFixed(m *Model) {
 }
 
 // setByEvents turns parameters into states: every parameter whose value is set by an
-// event becomes a state. This state starts at the value of the parameter, and its time
-// derivative is zero.
+// event becomes a state. The new state starts at the nominal value of the parameter, and
+// its time derivative is zero.
 func (r *modelReader) setByEvents(p *File, m *Model) {
 	for _, e := range m.Events {
 		for _, j := range e.Jumps {

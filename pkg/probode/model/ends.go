@@ -21,7 +21,7 @@ type End struct {
 
 // ReadEnds reads the end points of the searches from a file that fit -json has written,
 // and returns them in order from the best to the worst. It is an error if the file
-// contains no end point.
+// contains no end point of a search.
 func ReadEnds(r io.Reader) ([]End, error) {
 	var file struct {
 		Format string `json:"format"`
@@ -34,7 +34,7 @@ func ReadEnds(r io.Reader) ([]End, error) {
 		return nil, fmt.Errorf("the format of the file is %q: want a file written by fit -json", text.Clip(file.Format))
 	}
 	if len(file.Ends) == 0 {
-		return nil, errors.New("the file contains no points found by searches: use a fit in which at least one search succeeded")
+		return nil, errors.New("the file contains no end point of a search: want the file of a fit in which at least one search succeeded")
 	}
 	return file.Ends, nil
 }

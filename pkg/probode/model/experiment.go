@@ -91,7 +91,8 @@ func (m *Model) condition(id string) *condition {
 }
 
 // The method row() expresses the formulas of a measurement in terms of time, states and
-// parameters. Rows of one observable with the same parameters share their formulas.
+// parameters. Measurements share one copy of the formulas if they have the same
+// observable and the same placeholder values.
 func (l *lowering) row(index int) row {
 	d := &l.m.Data[index]
 	key := d.Observable
@@ -108,8 +109,8 @@ func (l *lowering) row(index int) row {
 	return row{l.lowered[key], d.Time, d.Value, index}
 }
 
-// The method observable() returns a copy of the observable of a measurement. The formulas
-// of the copy contain only time, states and parameters.
+// The method observable() returns a copy of the measurement's observable. The formulas of
+// the copied observable contain only time, states and parameters.
 func (l *lowering) observable(d *Observation) *observable {
 	o := l.observables[d.Observable]
 	if o == nil {

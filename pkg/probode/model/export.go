@@ -22,7 +22,7 @@ import (
 //
 // It is an error if p contains something that PEtab cannot express: a start time other
 // than 0; a distribution or a prior that is not in PEtab; an estimated parameter that a
-// condition sets, or that has no bounds; a condition that sets a concentration in a
+// condition sets, or that lacks a bound; a condition that sets a concentration in a
 // compartment whose size changes; simultaneous events that depend on each other; or an
 // ID, such as NA, that stands for a missing value in tables.
 func (p *File) WritePEtab(dir string) (name string, err error) {
@@ -45,7 +45,7 @@ func (p *File) WritePEtab(dir string) (name string, err error) {
 		}
 		for _, o := range m.observables {
 			if o.increase || o.limit != nil {
-				return "", fmt.Errorf("model: observable %s has the key increase or lowerLimit, which PEtab does not support", o.id)
+				return "", fmt.Errorf("model: observable %s has the key “increase” or “lowerLimit”, which PEtab does not support", o.id)
 			}
 			if o.distribution != normalNoise && o.distribution != laplaceNoise {
 				return "", fmt.Errorf("model: the distribution of %s is %s: PEtab supports only normal and laplace", o.id, o.distribution)
@@ -115,9 +115,9 @@ func (p *File) checkIDs() error {
 	return nil
 }
 
-// WriteSimulations writes the simulated values of the measurements, which are taken from
-// v, to the folder that WritePEtab has created. There is a separate PEtab table of
-// simulations for each model. The argument v must be an Evaluation of p.
+// WriteSimulations writes the simulated values in v to the folder that WritePEtab has
+// created. There is a separate PEtab table of simulations for each model. The argument v
+// must be an Evaluation of p.
 func (p *File) WriteSimulations(dir string, v *Evaluation) error {
 	list, err := p.Instances()
 	if err != nil {
@@ -205,8 +205,8 @@ func (m *Model) dataRows(column string, values []float64) []byte {
 	return source.TSV(rows)
 }
 
-// If a model has no conditions, the PEtab problem has one condition with the ID
-// onlyCondition.
+// onlyCondition is the ID of the only condition in the PEtab tables of a model without
+// conditions.
 const onlyCondition = "condition1"
 
 func overrideText(list []*expr.Node) string {
@@ -243,7 +243,7 @@ func (p *File) tableParams() (map[string]bool, error) {
 		case !in[q.ID]:
 			return nil, fmt.Errorf("model: parameter %s is estimated, yet a condition sets it: PEtab cannot express that", q.ID)
 		case math.IsNaN(q.Lower) || math.IsNaN(q.Upper):
-			return nil, fmt.Errorf("model: parameter %s is estimated without bounds: PEtab requires them", q.ID)
+			return nil, fmt.Errorf("model: parameter %s is estimated but lacks a bound: PEtab requires two bounds", q.ID)
 		case q.Prior.Type != "" && !familyNamed(q.Prior.Type).petab:
 			return nil, fmt.Errorf("model: parameter %s has the prior %s, which PEtab does not support", q.ID, q.Prior.Type)
 		}
@@ -354,8 +354,8 @@ func (m *Model) conditionRows() ([]byte, error) {
 	return source.TSV(rows), nil
 }
 
-// The method text() returns, as text, the value that the condition assigns to an ID, or
-// "" if the condition does not set it.
+// The method text() returns the text of the value that the condition assigns to an ID. If
+// the condition does not set the ID, the text is empty.
 func (c *condition) text(id string) string {
 	for _, s := range c.set {
 		if s.id == id {

@@ -27,8 +27,8 @@ type FitSettings struct {
 	// contributes its density on that scale.
 	Map bool
 	// Tolerance is the tolerance of the solver during the search; the zero value means a
-	// relative tolerance of 10⁻⁴. Whatever the Tolerance, the final log-likelihoods are
-	// accurate to 10⁻⁷, or to rounding errors if these are larger.
+	// relative tolerance of 10⁻⁴. Tolerance does not affect the accuracy of the final
+	// log-likelihoods: their error is at most 10⁻⁷, unless rounding errors are larger.
 	Tolerance probode.Tolerance
 	// Workers is the number of searches that run at the same time; zero means one for
 	// each processor. The results do not depend on Workers.
@@ -44,19 +44,19 @@ type Optimum struct {
 	Error         float64   // as in Evaluation
 	Theta         []float64 // values of all parameters on the linear scale
 	// Slope is the largest absolute value of a component of the gradient with respect to
-	// the coordinates of the search. Each coordinate is a parameter on its scale, divided
-	// by the typical size of a change of this parameter. The gradient is that of the
-	// log-likelihood or, if Map is set, of the log posterior density. If Theta lies on a
-	// bound, Slope ignores components of the gradient that point beyond this bound. If
-	// some measurements have Laplace errors, Slope is Left divided by the distance
-	// between Theta and the maximum of the expansion.
+	// the coordinates of the search. A coordinate is a parameter value, converted to the
+	// parameter's scale and divided by the size of a typical change. Slope uses the
+	// gradient of the log-likelihood or, if Map is set, the gradient of the log posterior
+	// density. If Theta lies on a bound, Slope ignores components of the gradient that
+	// point beyond this bound. If some measurements have Laplace errors, Slope is the
+	// ratio of the field Left to the distance between Theta and the predicted maximum.
 	Slope float64
 	// Left is an estimate of how much the objective could still increase. The estimate
 	// comes from an expansion of the objective around Theta. Kinks is the number of
 	// measurements that have Laplace errors and are equal to the model's value. The
 	// likelihood has a kink where a measurement with Laplace errors is equal to the
-	// model's value. An optimum usually lies at a point where one or more measurements
-	// have a kink, just as a median lies at a data point.
+	// model's value. With Laplace errors, an optimum usually lies at one or more kinks of
+	// the likelihood, just as a median lies at a data point.
 	Left  float64
 	Kinks int
 
@@ -69,28 +69,29 @@ type Optimum struct {
 	Err       error // why there is no point; if not nil, only Start of the other fields is meaningful
 }
 
-// The method value() returns the objective that a search maximises, the log-likelihood
+// The method value() returns the objective that a search maximises: the log-likelihood
 // plus the log prior density.
 func (o *Optimum) value() float64 { return o.LogLikelihood + o.LogPrior }
 
 // Fit maximises the log-likelihood or, if Map is set, the log posterior density, within
 // the bounds of the parameters and the supports of their priors. The starting points form
-// a Latin hypercube sample: each parameter is drawn from its initialisation prior, or
-// uniformly on its scale between its bounds. If a parameter has neither an initialisation
-// prior nor bounds, searches begin near its nominal value. Fit returns an Optimum for
-// each start, ordered from the best to the worst, with failed searches at the end.
+// a Latin hypercube sample. A parameter with an initialisation prior is drawn from this
+// prior. A parameter with two bounds but no initialisation prior is drawn uniformly on
+// its scale, between the bounds. If a parameter has neither an initialisation prior nor
+// two bounds, searches begin near its nominal value. Fit returns an Optimum for each
+// start, ordered from the best to the worst, with failed searches at the end.
 //
 // Each search uses Fisher scoring in a trust region, with exact derivatives: see
-// shape.Ascent. A search changes each parameter on its own scale and within its bounds.
-// All searches begin with the solver tolerance in the settings. If a search ends within
-// 20 of the best value, the search continues with tighter tolerances, so that the optimum
-// is accurate. The expansions of the log-likelihood include the kinks that Laplace errors
-// cause.
+// shape.Ascent. A search changes each parameter on the scale of this parameter, and stays
+// within the bounds. All searches begin with the solver tolerance in the settings. If the
+// objective of a search is less than 20 below the highest objective of all searches, the
+// search continues with tighter tolerances, so that the optimum is accurate. The
+// expansions of the log-likelihood include the kinks that Laplace errors cause.
 //
 // For every second point of the sample, four further points are drawn independently, and
-// the search begins at the best of the five points. If the likelihood cannot be computed
-// at any of these points, more points are drawn, up to a total of 25. During a search the
-// log-likelihood is taken to be −∞ wherever it cannot be computed.
+// the search begins at the best of the five points. If necessary, Fit draws up to 25
+// points for a search, until it finds a point at which the likelihood can be computed.
+// During a search the log-likelihood is taken to be −∞ wherever it cannot be computed.
 //
 // If ctx is done, Fit returns the results so far and the error of ctx. If a search is
 // stopped, its result is the last point that it reached, with the likelihood at this
@@ -210,9 +211,9 @@ func (p *File) newFit(s FitSettings) (*fitting, error) {
 	return f, p.complete(f.theta)
 }
 
-// The method each() calls do(s, i) for i = 0, …, n − 1. Several of these calls run
-// concurrently. When the context `begin` is done, no further call begins. Each goroutine
-// has its own search s, which stops when ctx is done.
+// The method each() calls do(s, i) for i = 0, …, n − 1 on several goroutines. When the
+// context `begin` is done, no further call begins. Each goroutine has its own search s,
+// which stops when ctx is done.
 func (f *fitting) each(begin, ctx context.Context, n int, progress func(done, total int), do func(s *search, i int) error) error {
 	_, err := pieces.Each(begin, f.set.Workers, n, progress, func() func(int) error {
 		s, err := f.search(ctx)

@@ -19,11 +19,11 @@ import (
 
 // Go returns the source code of a Go file for the package pkg. The file contains one
 // function, which has the given name. Like the method ODE, the generated function returns
-// the initial value problem of an experiment. The generated file contains the functions
-// F, FJ, FTheta, Pullback and Start of this problem, and its events, as Go code. Solvers
-// run faster on the generated problem than on the problem returned by ODE. You can also
-// edit the generated code. The generated problem and the problem of the method ODE give
-// the same numbers to the last bit.
+// the initial value problem of an experiment. The file contains Go code for the events of
+// the problem, and for the functions F, FJ, FTheta, Pullback and Start. Solvers run
+// faster on the generated problem than on the problem returned by ODE. You can also edit
+// the generated code. The generated problem and the problem of the method ODE give the
+// same numbers to the last bit.
 //
 // It is an error if the names are not valid in Go, or if a parameter that the model uses
 // has no nominal value. It is also an error if the experiment has a preequilibration,
@@ -37,7 +37,7 @@ func (p *File) Go(e *Instance, pkg, name string) ([]byte, error) {
 		}
 	}
 	if e.pre != nil {
-		return nil, fmt.Errorf("condition %s begins with a preequilibration, which generated Go code cannot compute: choose another condition", text.Clip(e.Condition))
+		return nil, fmt.Errorf("condition %s begins with a preequilibration, which is not supported in generated Go code: choose another condition", text.Clip(e.Condition))
 	}
 	q, err := p.ODE(e)
 	if err != nil {
@@ -185,9 +185,10 @@ func (g *generator) jump(b *strings.Builder, jumps []equations.Jump) {
 // The method gradient() returns statements that differentiate a weighted sum of
 // expressions. The statements compute the derivatives with respect to the parameters, and
 // add these to the slice dtheta. The derivatives with respect to the states are added to
-// the slice whose name is the argument `dx`. The statements return the derivative with
-// respect to t. If the argument `check` is true and a derivative is NaN, the statements
-// leave both slices unchanged and return NaN.
+// the slice whose name is the argument `dx`. The statements return the derivative of the
+// weighted sum with respect to t. If the argument `check` is true and a derivative is
+// NaN, the statements return NaN and change neither dtheta nor the slice of state
+// derivatives.
 func (g *generator) gradient(of []*expr.Node, weight, dx string, check bool) string {
 	inputs, to := []string{expr.Time}, []string{"t"}
 	for i, id := range g.s.states {
@@ -229,7 +230,7 @@ func vector(to string, values []*expr.Node) (list []expr.Assignment) {
 
 // The function matrix() returns one assignment for each non-nil entry of a matrix. A nil
 // entry stands for an entry that is always zero. The function place() returns the index
-// of entry (i, j).
+// of the matrix entry (i, j) in the slice with the name `to`.
 func matrix(to string, rows [][]*expr.Node, place func(i, j int) int) (list []expr.Assignment) {
 	for i, row := range rows {
 		for j, n := range row {

@@ -9,13 +9,14 @@ import (
 )
 
 // A measured increase, such as the number of cases since the last report, is the
-// difference of two values of a formula. The value at the previous measurement is
-// subtracted from the value at each measurement. The value at the start is subtracted
-// from the value at the first measurement. An additional state holds the previous value.
-// This state is constant between measurements, and an event just after each measurement
-// sets it to the value of the formula. If the model has events, another event stores the
-// value of the formula at the start. This additional event follows all other events at
-// the start, so that a dose at the start does not count as part of the first increase.
+// difference f(t) − f(s) of two values of a formula f. Here t is the time of the
+// measurement, and s is the time of the previous measurement. For the first measurement,
+// s is the start time. An additional state stores f(s). Just after each measurement, an
+// event sets the additional state to the current value of f. Between measurements, the
+// additional state is constant. If the model has events, an event at the start also sets
+// the additional state. At the start, all events of the model happen before the event
+// that stores f(s), so that a dose at the start does not count as part of the first
+// increase.
 
 // The method increase() replaces a formula by its increase since the previous
 // measurement.

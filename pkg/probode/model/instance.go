@@ -41,21 +41,21 @@ type index struct {
 type system struct {
 	states []string
 
-	// The field `initial` contains formulas for the values at the start. If there is a
-	// preequilibration, the name of a state in these formulas means the value of this
-	// state in the steady state.
+	// The field `initial` contains formulas for the initial values of the states. After a
+	// preequilibration, a state ID in the field `initial` stands for the steady-state
+	// value of this state.
 	initial []*expr.Node
 	rates   []*expr.Node
 	events  []equations.Event // Time contains parameters only, Jumps also time and states
 
-	// The field `switches` holds formulas for the times at which a condition in the
-	// right-hand sides changes. The formulas contain only parameters. The solver should
-	// end a step at each of these times.
+	// The field `switches` holds formulas for the times at which conditions in right-hand
+	// sides and triggers change. The formulas contain only parameters. The solver should
+	// end a step at every switching time.
 	switches []*expr.Node
 }
 
-// A row holds a measurement. The formulas of its observable contain only the time, states
-// and parameters. Rows with the same formulas share one observable.
+// A row holds a measurement. The formulas of the observable in a row contain only the
+// time, states and parameters. Rows with the same formulas share one observable.
 type row struct {
 	*observable
 	time  float64 // +Inf: at the steady state
@@ -63,8 +63,7 @@ type row struct {
 	index int // index of the measurement in the data of the model
 }
 
-// The type `increase` holds a formula. A measurement is the increase of the value of this
-// formula since the previous measurement.
+// The type `increase` describes the increase of a formula since the previous measurement.
 type increase struct {
 	state   string // the state that holds the value at the previous measurement
 	formula *expr.Node

@@ -77,8 +77,8 @@ func (m *Model) LaTeX() string {
 	return b.String()
 }
 
-// latexOf holds a LaTeX format for each distribution. The arguments of a format are the
-// observable, its formula, and the other parameters of the distribution.
+// latexOf holds a LaTeX format string for each distribution. The arguments of each format
+// string are the observable, its formula, and the other parameters of the distribution.
 var latexOf = map[noiseDistribution]string{
 	normalNoise:           `%s &\sim \mathrm{N}\left(%s,\; \left[%s\right]^2\right)`,
 	laplaceNoise:          `%s &\sim \mathrm{Laplace}\left(%s,\; %s\right)`,
@@ -98,8 +98,8 @@ func latex(n *expr.Node) string {
 var greek = strings.Fields("alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Phi Psi Omega")
 
 // latexName returns the LaTeX code for an ID. The text after the first _ becomes a
-// subscript. The name of a placeholder ends in the ID of an observable; this ID is
-// removed.
+// subscript. For a placeholder, the code omits the ID of the observable at the end of the
+// name.
 func latexName(id string) string {
 	if id == expr.Time {
 		return "t"

@@ -15,27 +15,29 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
 )
 
-// LikelihoodSettings are the settings with which a LogLikelihood solves its models. With
-// the zero value the error of the log-likelihood is below 10⁻⁷, unless rounding errors
-// prevent that.
+// LikelihoodSettings are the settings with which a LogLikelihood solves its models. By
+// default, the error of the log-likelihood is below 10⁻⁷, unless rounding errors are
+// larger.
 type LikelihoodSettings struct {
-	// Tolerance is the tolerance of error-controlled solves. The zero value means that
-	// the tolerance is chosen automatically. For each experiment, the first relative
-	// tolerance is 10⁻⁵. The tolerance is then repeatedly divided by 16, until the error
-	// of the experiment's log-likelihood is at most 10⁻⁷ divided by the number of
-	// experiments, or until rounding errors dominate. The error is estimated as a quarter
-	// of the last change of the log-likelihood. The estimate is conservative: the error
-	// decreases at least in proportion to the tolerance, so the remaining error is at
-	// most about 1/15 of the last change.
+	// Tolerance bounds the local error of each step. The zero value means that the
+	// tolerance is chosen automatically: each experiment is solved with the relative
+	// tolerance 10⁻⁵, then with 10⁻⁵/16, 10⁻⁵/16² and so on. The sequence of tolerances
+	// ends when the error of the experiment's log-likelihood is at most 10⁻⁷/n, where n
+	// is the number of experiments. The sequence also ends when rounding errors dominate.
+	//
+	// The error is estimated as a quarter of the difference between the log-likelihoods
+	// for the last two tolerances. This estimate is conservative, because the error
+	// decreases at least in proportion to the tolerance. The true error is therefore at
+	// most about 1/15 of the difference.
 	Tolerance probode.Tolerance
 
 	// Method is the solver; nil means Radau of order 5, because most models are stiff.
 	Method probode.Method
 
-	// MaxStep is the largest allowed step. If f depends on time, the zero value means
-	// 1/128 of the span, so that no step skips a pulse in f that is longer than 1/128 of
-	// the span. If f does not depend on time, the zero value means no limit. The value
-	// +Inf always means no limit.
+	// MaxStep is the largest allowed step. If the right-hand side depends on time, the
+	// zero value means 1/128 of the span. No step can then skip a pulse that is longer
+	// than this limit. If the right-hand side does not depend on time, the zero value
+	// means no limit. The value +Inf always means no limit.
 	MaxStep float64
 
 	// If StepSize is positive, the solver takes equal steps of at most this size between
@@ -65,9 +67,9 @@ func (s *LikelihoodSettings) mesh(relative float64) probode.Mesh {
 	return m
 }
 
-// The type `steps` is a Mesh with error control, in which the steps are chosen anew for
-// every θ. The field `max` has the same meaning as MaxStep in LikelihoodSettings. The
-// field `most` is the largest allowed number of steps; zero means 10⁶.
+// The type `steps` is a Mesh with error control that chooses new steps for every θ. The
+// field `max` has the same meaning as MaxStep in LikelihoodSettings. The field `most` is
+// the largest allowed number of steps; zero means 10⁶.
 type steps struct {
 	probode.Tolerance
 	max  float64
@@ -114,17 +116,17 @@ type part struct {
 type Evaluation struct {
 	LogLikelihood float64
 
-	// Error is an estimate of the error in LogLikelihood due to the solver. LogLikelihood
-	// is computed for tolerances that decrease by factors of 16, and Error is a quarter
-	// of the last change in LogLikelihood. Error is NaN if LikelihoodSettings specifies a
-	// Tolerance or a StepSize.
+	// Error is an estimate of the error in LogLikelihood due to the solver. The estimates
+	// of all experiments are added. LikelihoodSettings.Tolerance describes the estimate
+	// for one experiment. Error is NaN if LikelihoodSettings specifies a Tolerance or a
+	// StepSize.
 	Error float64
 
 	// Gradient is the gradient with respect to the values of the estimated parameters on
 	// the linear scale. ScaleGradient is the gradient with respect to the estimated
 	// parameters, each on its own scale. The components of Gradient and ScaleGradient are
-	// in the order of LogLikelihood.Estimated. Gradient and ScaleGradient are nil unless
-	// the argument `gradient` of At was true.
+	// in the order of LogLikelihood.Estimated. Gradient and ScaleGradient are set only if
+	// the argument `gradient` of At is true.
 	Gradient, ScaleGradient []float64
 
 	// The elements of Instances are in the order of File.Instances.
@@ -139,10 +141,10 @@ type InstanceValue struct {
 	Error                              float64           // as in Evaluation
 	Observables                        []ObservableValue
 
-	// Simulated contains the value of the formula for each row of data. Noise contains
-	// the standard deviation, or the scale, of the distribution of each measurement. The
-	// elements of Simulated and Noise are sorted by time. Measurements at the same time
-	// are in the same order as in the file.
+	// Simulated contains the predicted value of each measurement. Noise contains the
+	// standard deviation, or the scale, of the distribution of each measurement. The
+	// elements of Simulated and Noise are sorted by time. Elements with equal times have
+	// the same order as in the file.
 	Simulated, Noise []float64
 
 	gradient []float64 // by parameter of the part
@@ -157,11 +159,11 @@ type ObservableValue struct {
 }
 
 // maxDense is the largest number of states for which the default method uses a dense
-// Jacobian. With more states, a single step would take seconds.
+// Jacobian. With a larger dense Jacobian, a single step would take seconds.
 const maxDense = 2000
 
-// LogLikelihood returns the log-likelihood of the data of p. It is an error if p has no
-// data, or if the settings are invalid.
+// LogLikelihood returns an object that computes the log-likelihood of the data in the
+// file. It is an error if p has no data, or if the settings are invalid.
 func (p *File) LogLikelihood(s LikelihoodSettings) (*LogLikelihood, error) {
 	switch {
 	case s.Tolerance.Relative != 0 && !(s.Tolerance.Relative >= 1e-15 && s.Tolerance.Relative < 1):
@@ -212,8 +214,8 @@ func (p *File) LogLikelihood(s LikelihoodSettings) (*LogLikelihood, error) {
 	return l, nil
 }
 
-// Estimated returns the estimated parameters, in the order of the components of a
-// gradient.
+// Estimated returns the estimated parameters, in the same order as in
+// Evaluation.Gradient.
 func (l *LogLikelihood) Estimated() []Parameter {
 	list := make([]Parameter, len(l.free))
 	for i, j := range l.free {
@@ -229,12 +231,12 @@ func (l *LogLikelihood) Nominal() []float64 { return l.p.Nominal() }
 // is true. The argument `theta` holds the values of all parameters on the linear scale, in
 // the order of File.Params.
 //
-// The method At differentiates the numerical solution on a fixed grid exactly, so the
-// error of the gradient is about as large as that of the solution. If the time of an
-// event or a switch depends on parameters, the gradient takes this dependence into
-// account. If a measurement is made at exactly the time of an event, and this time
-// depends on parameters, the gradient is a one-sided derivative: it is valid for changes
-// of the parameters that move the event to an earlier time.
+// The method At computes the exact gradient of the numerical solution on a fixed grid.
+// The error of this gradient is about as large as the error of the solution. If the time
+// of an event or a switch depends on parameters, the gradient takes this dependence into
+// account. If a measurement coincides with an event whose time depends on parameters, the
+// gradient is one-sided. A one-sided gradient is valid for changes of the parameters that
+// move the event to an earlier time.
 //
 // It is an error if the solver fails, or if the model defines no density for a
 // measurement, for example because the noise is not positive.
@@ -274,8 +276,7 @@ func (l *LogLikelihood) At(ctx context.Context, theta []float64, gradient bool) 
 	return v, nil
 }
 
-// The method fix() updates all parts: it sets the parameters that are not estimated to
-// their values in theta.
+// The method fix() sets the parameters that are not estimated to their values in theta.
 func (l *LogLikelihood) fix(theta []float64) {
 	same := l.fixed != nil
 	for i, q := range l.p.Params {
@@ -366,8 +367,8 @@ func (l *LogLikelihood) experiment(ctx context.Context, q *part, theta []float64
 	return last, err
 }
 
-// The method density() returns the probability density of the data in a part, as a
-// function of θ. The argument `free` is the point at which the density will first be
+// The method density() returns the bayes.Density of the part q for the given relative
+// tolerance. The argument `free` is the point at which the density will first be
 // evaluated.
 func (l *LogLikelihood) density(ctx context.Context, q *part, relative float64, free []float64) (*bayes.Density, error) {
 	if d := q.densities[relative]; d != nil {
@@ -380,9 +381,9 @@ func (l *LogLikelihood) density(ctx context.Context, q *part, relative float64, 
 	return d, err
 }
 
-// The method value() computes the contribution of a part to the log-likelihood with the
-// given relative tolerance. If the argument `relative` is zero, the tolerance in the
-// settings is used.
+// The method value() solves the part q with the given relative tolerance. The result is
+// the contribution of the part to the log-likelihood. If the argument `relative` is zero,
+// the tolerance in the settings is used.
 func (l *LogLikelihood) value(ctx context.Context, q *part, relative float64, theta []float64, gradient bool) (v InstanceValue, err error) {
 	v = InstanceValue{Model: q.e.model.Name, Condition: q.e.Condition, Preequilibration: q.e.preequilibration,
 		Tolerance: l.set.Tolerance, Simulated: make([]float64, len(q.places)), Noise: make([]float64, len(q.places))}
@@ -443,9 +444,8 @@ func (v *InstanceValue) add(observable string, density float64) {
 	v.Observables = append(v.Observables, ObservableValue{observable, 1, density})
 }
 
-// An impossibleError is returned if a measurement has no density under the model.
-// Examples are a noise scale that is not positive, a prediction that is not finite, and a
-// negative prediction for a count.
+// An impossibleError is returned if a measurement has no density under the model. For
+// example, the noise is zero or the prediction for a count is negative.
 type impossibleError struct {
 	model, condition, observable string
 	time                         float64
@@ -460,16 +460,17 @@ func (e *impossibleError) Error() string {
 	return fmt.Sprintf("%s: %s at time %g: %s", text.Clip(at), text.Clip(e.observable), e.time, e.what)
 }
 
-// The method impossible() returns the reason why the measurement in a row has no density
-// under the model, or "" if the measurement has a density. The argument m is the value of
-// the row's formula, and the argument `own` contains the parameters of its distribution.
+// The method impossible() explains why a measurement has no density under the model. If
+// the measurement has a density, the method returns "". The argument m is the value of
+// the row's formula. The argument `own` contains all parameters of the row's distribution
+// except the location.
 func (r *row) impossible(m float64, own []float64) string {
 	if n := r.distribution; n == binomialNoise && (!(own[0] >= r.value) || own[0] != math.Trunc(own[0]) || math.IsInf(own[0], 1)) {
 		return fmt.Sprintf("the data have %g successes in %g trials: want a whole number of trials, and no more successes than trials", r.value, own[0])
 	}
 	for _, s := range own {
 		if !(s > 0) || math.IsInf(s, 1) {
-			return fmt.Sprintf("the noise is %g: want a positive number", s)
+			return fmt.Sprintf("a noise parameter is %g: want a finite number > 0", s)
 		}
 	}
 	switch {

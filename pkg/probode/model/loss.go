@@ -5,22 +5,22 @@ import (
 	"math"
 )
 
-// A Loss compares a log-likelihood computed with given solver settings with the accurate
-// log-likelihood.
+// A Loss compares two log-likelihoods: the one computed with given solver settings, and
+// the accurate one.
 type Loss struct {
 	LogLikelihood float64 // NaN if Err is not nil
 	Loss          float64 // LogLikelihood minus the accurate one; usually negative at an optimum
 
-	// D measures the difference between the expected data f with these settings and the
-	// expected data f₀ of the accurate solution, in units of the noise. If g is the
-	// transformation of the data to the scale on which the noise is defined, D is given
-	// by
+	// D measures how much the solver error changes the predicted data, in units of the
+	// noise. Let f be the prediction with these settings, and let f₀ be the accurate
+	// prediction. The function g transforms the data to the scale on which the noise σ is
+	// defined. D is given by
 	//
 	//	D² = Σ ((g(f) − g(f₀))/σ)².
 	//
-	// To first order, solving with these settings instead of exactly shifts the estimate
-	// of each parameter by at most D posterior standard deviations. If the noise is
-	// estimated, the bound is √2 D: see package certify.
+	// To first order, the solver error shifts the estimate of each parameter by at most D
+	// posterior standard deviations. If the noise is estimated, the bound is √2 D: see
+	// package certify.
 	D float64
 
 	Err error // error of a failed solve with these settings, for example because of too many steps

@@ -78,8 +78,7 @@ func (ix *index) lower(c, pre *condition) *lowering {
 }
 
 // sameSizes reports an error if the size of a compartment changes after preequilibration.
-// No specification says which of the two such a change preserves, the amounts or the
-// concentrations.
+// No specification says whether such a change preserves amounts or concentrations.
 func (ix *index) sameSizes(pre, c *condition) {
 	sizes := map[string]*expr.Node{}
 	for _, s := range pre.set {
@@ -175,7 +174,7 @@ func (l *lowering) start0(n *expr.Node, from source.Where) *expr.Node {
 }
 
 // The method at() replaces each name in a formula by an expression in time, states and
-// parameters. The result is valid at all times.
+// parameters. The new formula holds at all times, not only at the start.
 func (l *lowering) at(n *expr.Node, from source.Where, what string) *expr.Node {
 	by := map[string]*expr.Node{}
 	for _, name := range n.Symbols() {

@@ -21,9 +21,9 @@ type File struct {
 // A Model is a system of ordinary differential equations with its observables, conditions
 // and measurements.
 //
-// Formulas may contain the time, the IDs of states, constants and assignments of the
-// model, and the IDs of parameters of the file. For each condition, File.Instances
-// rewrites the formulas in terms of time, states and parameters only.
+// Formulas may contain the time and the IDs of states, constants, assignments and
+// parameters. For each condition, File.Instances rewrites the formulas in terms of time,
+// states and parameters only.
 type Model struct {
 	equations.Equations
 	start float64 // the time of the initial values
@@ -35,9 +35,8 @@ type Model struct {
 	timeName string // the name of the time in the model file
 }
 
-// A Parameter is a number that the models of a File share, and that is either known or
-// estimated. Nominal, Lower and Upper are on the linear scale, even if Scale is
-// logarithmic.
+// A Parameter is a known or estimated number that the models of a File share. Nominal,
+// Lower and Upper are on the linear scale, even if Scale is logarithmic.
 type Parameter struct {
 	ID, name     string
 	Nominal      float64 // NaN if the file gives none
@@ -70,9 +69,9 @@ type observable struct {
 	// there is no limit: see [bayes.Censored].
 	limit *expr.Node
 
-	// The field `increase` is true if an increase is measured: the value of the formula
-	// minus its value at the previous measurement of the observable. For the first
-	// measurement, the value at the start is subtracted.
+	// If the field `increase` is true, a measurement is the increase in the value of the
+	// formula since the previous measurement of the observable. The first measurement is
+	// the increase since the start.
 	increase bool
 
 	// The measurement and the formula are both transformed to the scale in the field
@@ -167,16 +166,15 @@ func idsOf(params []Parameter) map[string]bool {
 	return ids
 }
 
-// builtIn reports whether a name needs no definition, because it is a constant or the
-// time.
+// builtIn reports whether a name stands for the time or for a constant such as pi.
 func builtIn(name string) bool {
 	_, ok := expr.Constant(name)
 	return ok || name == expr.Time
 }
 
 // The function numbers() lists the formulas for all parameters of a distribution except
-// the location. The formulas are in the same order as the results of the method Own of
-// [bayes.Likelihood]. Formulas that are nil are omitted.
+// the location. The formulas are in the same order as the numbers that
+// [bayes.Likelihood].Own returns. Formulas that are nil are omitted.
 func numbers(freedom, noise *expr.Node) []*expr.Node {
 	return slices.DeleteFunc([]*expr.Node{freedom, noise}, func(n *expr.Node) bool { return n == nil })
 }

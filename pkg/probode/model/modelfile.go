@@ -44,7 +44,7 @@ func (f *files) modelFile(s *source.File, y *source.Node) *File {
 			Init: r.formula(n, "initialValue"), Rate: r.formula(n, "rightHandSide"), Where: s.At(n.Line)})
 	}
 	if len(m.States) == 0 {
-		s.Failf(y.LineOf("odes"), "no odes: want one at least")
+		s.Failf(y.LineOf("odes"), "no odes: want at least one")
 	}
 	for _, n := range y.List("assignments") {
 		n.Mapping("an assignment", "assignmentId", "formula")
@@ -120,8 +120,9 @@ func (r *modelReader) functions(list []*source.Node) {
 	}
 }
 
-// The method parameter() reads a parameter. The parameter is estimated if its key
-// "estimate" is 1; without this key, it is estimated if it has a bound or a prior.
+// The method parameter() reads a parameter of a model file. The parameter is estimated if
+// its key "estimate" is 1; without this key, it is estimated if it has a bound or a
+// prior.
 //
 // If the parameter is layered, the method stores it, and addLayers() adds it to the model
 // later.
@@ -141,7 +142,6 @@ func (r *modelReader) parameter(n *source.Node) (p Parameter, layered bool) {
 	return p, layered
 }
 
-// The method observable() reads an observable.
 func (r *modelReader) observable(n *source.Node) observable {
 	n.Mapping("an observable", "observableId", "observableName", "observableFormula", "observableTransformation",
 		"increase", "lowerLimit", "noiseFormula", "degreesOfFreedom", "noiseDistribution")

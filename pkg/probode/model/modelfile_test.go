@@ -137,7 +137,7 @@ func TestModelFileRefused(t *testing.T) {
 		{"unit: h", "unit: h, start: soon", `m.yaml:2: start is "soon": want a finite number`},
 		{"upperBound: 10", "upperBound: 10, objectivePriorType: Gamma, objectivePriorParameters: 2;1", `m.yaml:4: prior "Gamma": want uniform, normal`},
 		{"upperBound: 10", "upperBound: 10, objectivePriorType: gamma, objectivePriorParameters: 2", "m.yaml:4: prior gamma: \"2\": want shape;rate"},
-		{"upperBound: 10", "upperBound: 10, objectivePriorType: exponential, objectivePriorParameters: 0", "m.yaml:4: prior exponential: 0: want rate; each parameter must be positive unless it is a mean or location"},
+		{"upperBound: 10", "upperBound: 10, objectivePriorType: exponential, objectivePriorParameters: 0", "m.yaml:4: prior exponential: 0: want rate; all parameters except means and locations must be positive"},
 		{"upperBound: 10", "upperBound: 10, initializationPriorType: gamma, initializationPriorParameters: 2;1", `m.yaml:4: prior "gamma": want uniform, normal, laplace`},
 		{"noiseFormula: 0.1", "noiseFormula: 0.1, noiseDistribution: poisson", "observable y has a noiseFormula, which the distribution poisson does not use"},
 		{"noiseFormula: 0.1", "noiseDistribution: poisson", "d.csv:3: the measurement of y is 1.5: want a count"},

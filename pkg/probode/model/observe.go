@@ -16,9 +16,9 @@ import (
 // function allocates no memory, and any number of goroutines may call it at the same
 // time. Each name is the ID of an observable. If the rows of an observable have different
 // parameters, the observable has several formulas: the second formula is named ID_2, the
-// third ID_3, and so on. Some formulas contain parameters whose values are given only in
-// the rows of the data. If the experiment has no data, at() omits the observables with
-// such formulas.
+// third ID_3, and so on. Only the rows of the data give values for placeholders, such as
+// observableParameter1_id. If the experiment has no data, at() omits the observables
+// whose formulas contain placeholders.
 func (p *File) Observables(e *Instance) (names []string, at func(dst []float64, t float64, x, theta []float64), err error) {
 	formulas := []*expr.Node{}
 	count := map[string]int{}
@@ -44,9 +44,10 @@ func (p *File) Observables(e *Instance) (names []string, at func(dst []float64, 
 	return names, func(dst []float64, t float64, x, theta []float64) { f.eval(dst, t, x, theta[:n]) }, nil
 }
 
-// The method unmeasured() adds the formulas of the observables of a model without data.
-// To express these formulas in terms of states and parameters, the method adds an
-// artificial measurement of each observable.
+// For an experiment without data, the method unmeasured() calls the function add() with
+// the formula of each observable that has no placeholders. The method adds an artificial
+// measurement of each observable, because only the formulas of measurements are expressed
+// in terms of states and parameters.
 func (p *File) unmeasured(e *Instance, add func(id string, n *expr.Node)) (err error) {
 	defer source.Catch(&err)
 	m := *e.model

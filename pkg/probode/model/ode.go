@@ -20,10 +20,11 @@ import (
 // The span extends from the start of the model to the last finite time in the rows of
 // data. If no row has a finite time after the start, the span is one unit of time long.
 // F, FJ and FTheta are exact, allocate no memory after their first calls, and may be
-// called by any number of goroutines. Band is set if a banded Jacobian costs less than a
-// dense one. Events contains the switches, at which f changes its form, and the events of
-// the experiment. If an event and a measurement have the same time, the measurement is
-// made before the event, unless the field SeenAfter of the event is true.
+// called by any number of goroutines. If a banded Jacobian costs less than a dense one,
+// the field Band is not nil. The field Events contains the events of the experiment and
+// the switches. A switch is a time at which f changes its form. If an event and a
+// measurement have the same time, the measurement is made before the event, unless the
+// field SeenAfter of the event is true.
 //
 // Theta contains the nominal values. A parameter without a nominal value has the value 0
 // if nothing in p uses it; otherwise ODE returns an error.
@@ -80,8 +81,8 @@ func (p *File) Nominal() []float64 {
 	return theta
 }
 
-// The method complete() returns an error if a parameter that is used has no finite value.
-// Values of unused parameters are set to 0 if they are not finite.
+// The method complete() returns an error if a model uses a parameter whose value is not
+// finite. If the value of an unused parameter is not finite, the value is set to 0.
 func (p *File) complete(theta []float64) error {
 	var used map[string]bool
 	for i, v := range theta {
@@ -205,9 +206,9 @@ func (c *compiledInstance) system(s *system) *probode.Problem {
 }
 
 // The function pullback() returns the function that is stored in the field Pullback of
-// the problem q. The argument `inputs` names the variables on which the rates depend. The
-// stored function returns NaN if any derivative is NaN. The NaN may come from an inactive
-// branch of a formula.
+// the problem q. The argument `inputs` names the variables on which the rates depend.
+// Pullback returns NaN if any derivative is NaN. Even an inactive branch of a formula can
+// make a derivative NaN.
 func pullback(q *probode.Problem, inputs []string, rates []*expr.Node) func(dx, dtheta, lambda []float64, t float64, x, theta []float64) float64 {
 	gradient := gradientOf(inputs, rates, q.Params...)
 	return func(dx, dtheta, lambda []float64, t float64, x, theta []float64) (dt float64) {
@@ -224,16 +225,16 @@ func pullback(q *probode.Problem, inputs []string, rates []*expr.Node) func(dx, 
 }
 
 // gradientOf returns a program for the gradient of a weighted sum of expressions. The
-// gradient consists of the derivatives with respect to the time, the states and the
-// parameters, which are inputs of the program. The weights of the sum are further inputs.
+// inputs of the program are the time, the states, the parameters and the weights. The
+// gradient consists of the derivatives with respect to all inputs except the weights.
 func gradientOf(inputs []string, of []*expr.Node, held ...string) func() *scatter {
 	weights := weights(len(of))
 	gradient := func() [][]*expr.Node { return [][]*expr.Node{expr.Gradient(of, weights, inputs)} }
 	return lazily(slices.Concat(inputs, weights), nil, gradient, func(_, j int) int { return j }, held...)
 }
 
-// weightName is the prefix of the name of each weight. No other name begins with this
-// prefix.
+// weightName is the prefix that marks the names of weights. No other name begins with
+// this prefix.
 const weightName = "weight "
 
 // The function weights() returns the names of n weights.
@@ -245,8 +246,8 @@ func weights(n int) []string {
 	return names
 }
 
-// The method weighted() evaluates a program that gradientOf has made. The caller must put
-// the machine back into the pool.
+// The method weighted() evaluates a program made by gradientOf. The caller must put the
+// machine back into the pool.
 func (s *scatter) weighted(weights []float64, t float64, x, theta []float64) *machine {
 	m := s.pool.Get().(*machine)
 	m.in[0] = t
@@ -257,8 +258,10 @@ func (s *scatter) weighted(weights []float64, t float64, x, theta []float64) *ma
 	return m
 }
 
-// The method add() adds the outputs of a program made by gradientOf to the slices dx and
-// dtheta, and returns the derivative with respect to time.
+// The method add() takes the gradient `out` from a program made by gradientOf. The
+// derivatives with respect to the states are added to dx, and the derivatives with
+// respect to the parameters are added to dtheta. The result is the derivative with
+// respect to time.
 func (s *scatter) add(dx, dtheta, out []float64) (dt float64) {
 	for k, v := range out {
 		switch i := s.place[k]; {
@@ -305,9 +308,8 @@ func (c *compiledInstance) start(q *probode.Problem, s *system, inputs []string)
 	}
 }
 
-// The function derivatives() returns a program for a matrix of derivatives. Each row of
-// the matrix belongs to an expression, and each column to a name with respect to which
-// the expressions are differentiated.
+// The function derivatives() returns a program for a matrix of derivatives. Row i
+// contains the derivatives of expression i with respect to the variables in `names`.
 func derivatives(inputs []string, of []*expr.Node, names []string, held ...string) func() *scatter {
 	return lazily(inputs, nil, func() [][]*expr.Node { return expr.Jacobian(of, names) }, func(i, j int) int { return i*len(names) + j }, held...)
 }
@@ -347,8 +349,8 @@ func band(s *system) *probode.Bandwidth {
 	return &b
 }
 
-// inJacobian returns a function that returns the position of entry (i, j) in a Jacobian of
-// q.
+// inJacobian returns a function that maps i and j to the position of the entry (i, j) in
+// a Jacobian of q.
 func inJacobian(q *probode.Problem) func(i, j int) int {
 	if b := q.Band; b != nil {
 		return func(i, j int) int { return i*(b.Lower+b.Upper+1) + j - i + b.Lower }
@@ -454,10 +456,10 @@ type machine struct {
 	in, out []float64
 }
 
-// newProgram compiles expressions. The argument `held` lists the names of parameters that
-// often keep their values between two evaluations. newProgram panics if the expressions
-// cannot be compiled. The expressions of an Instance can always be compiled, because they
-// contain only the time, states and parameters.
+// newProgram compiles expressions. The argument `held` lists parameters whose values
+// often stay the same from one evaluation to the next. If the expressions cannot be
+// compiled, newProgram panics. The expressions of an Instance can always be compiled,
+// because they contain only the time, states and parameters.
 func newProgram(inputs []string, outputs []*expr.Node, held ...string) *program {
 	c, err := expr.Compile(inputs, outputs, held...)
 	if err != nil {
@@ -489,18 +491,18 @@ func (p *program) eval(dst []float64, t float64, x, theta []float64) {
 	p.pool.Put(m)
 }
 
-// A scatter evaluates a vector and the entries of a sparse matrix, and writes each entry
-// to its position in the matrix.
+// A scatter is a program that evaluates a vector and the entries of a sparse matrix. The
+// field `place` contains the position of each entry in the matrix.
 type scatter struct {
 	*program
 	first int
 	place []int
 }
 
-// The function lazily() returns a function that compiles the expressions of a vector and
-// of a matrix when they are first needed. Many methods do not need the derivatives:
-// explicit methods, for example, never use the Jacobian. For a large model, the programs
-// for the derivatives can be long and take time to compile.
+// The function lazily() returns a function whose first call compiles a vector and a
+// matrix of expressions. Many methods do not need the derivatives: explicit methods, for
+// example, never use the Jacobian. For a large model, the programs for the derivatives
+// can be long and take time to compile.
 func lazily(inputs []string, vector []*expr.Node, matrix func() [][]*expr.Node, place func(i, j int) int, held ...string) func() *scatter {
 	return sync.OnceValue(func() *scatter {
 		s := &scatter{first: len(vector)}
@@ -527,8 +529,8 @@ func (s *scatter) eval(vector, matrix []float64, t float64, x, theta []float64) 
 	s.pool.Put(m)
 }
 
-// After a call of the method within(), each search for a steady state of c stops when ctx
-// is done.
+// The method within() sets the context of later searches for steady states. A search
+// stops when this context is done.
 func (c *compiledInstance) within(ctx context.Context) {
 	c.end.within(ctx)
 	if c.pre != nil {
@@ -536,8 +538,8 @@ func (c *compiledInstance) within(ctx context.Context) {
 	}
 }
 
-// The method unsettled() returns the error of the last search for a steady state of c if
-// that search failed, and nil otherwise.
+// If the last search for a steady state failed, the method unsettled() returns the error
+// of this search. Otherwise, the result is nil.
 func (c *compiledInstance) unsettled() error {
 	if c.pre != nil {
 		if err := c.pre.failed(); err != nil {

@@ -214,7 +214,7 @@ func TestNamesOfConstants(t *testing.T) {
 func TestNoWords(t *testing.T) {
 	for _, c := range [][]string{
 		{"conditionId: one, n: 1", "conditionId: one, k: 1", "parameter k is estimated, yet a condition sets it"},
-		{"lowerBound: 0.1, upperBound: 10", "objectivePriorType: normal, objectivePriorParameters: 0;1", "parameter k is estimated without bounds"},
+		{"lowerBound: 0.1, upperBound: 10", "objectivePriorType: normal, objectivePriorParameters: 0;1", "parameter k is estimated but lacks a bound"},
 	} {
 		p, err := loadMap(t, small, "m.yaml", c[0], c[1])
 		if err != nil {

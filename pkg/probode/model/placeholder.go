@@ -9,9 +9,9 @@ import (
 
 var placeholderRE = regexp.MustCompile(`^(observable|noise)Parameter[1-9][0-9]*_`)
 
-// Each row of the data sets the values of the placeholders of its observable.
-// isPlaceholder reports whether a name is a placeholder of the given observable. In the
-// formulas of one observable, the placeholders of other observables are ordinary names.
+// isPlaceholder reports whether a name is a placeholder of the given observable. A
+// placeholder stands for a value that is given in each row of the data. In the formulas
+// of one observable, the placeholders of other observables are ordinary names.
 func isPlaceholder(name, observable string) bool {
 	at := placeholderRE.FindStringIndex(name)
 	return at != nil && name[at[1]:] == observable
@@ -29,8 +29,8 @@ func placeholders(by map[string]*expr.Node, prefix, id string, values []*expr.No
 	}
 }
 
-// placeholdersFit reports an error unless the row has values for exactly those
-// placeholders that its formulas contain.
+// placeholdersFit compares the placeholders in the formulas with the values in the row. A
+// missing or superfluous value is an error.
 func (l *lowering) placeholdersFit(d *Observation, o *observable, by map[string]*expr.Node) {
 	asked := map[string]bool{}
 	for _, name := range o.symbols() {

@@ -91,15 +91,16 @@ func (p *File) estimated() (list []int) {
 // estimated parameters. As in LogLikelihood.At, theta contains the values of all
 // parameters on the linear scale. Many published optima lie on the edge of the support of
 // a prior. Many samplers work on an unbounded scale, on which the edge of the support is
-// infinitely far away. Point moves values that lie on the edge of the support, or outside
-// it, into the support. The new distance from the edge is 10⁻⁹ times the width of the
-// support. The distance and the width are measured on the scale of the parameter or, if
-// the lower edge of the support is not positive, on the linear scale.
+// infinitely far away. If the support has a finite width, a value on the edge or outside
+// the support is moved inside. The distance of a moved value from the edge is 10⁻⁹ times
+// the width of the support. If the lower edge of the support is positive, distances are
+// measured on the scale of the parameter; otherwise they are measured on the linear
+// scale.
 func (p *File) Point(theta []float64) ([]float64, error) { return p.inside(theta, 0, 1e-9) }
 
-// Start converts theta to a point of the posterior at which a search can begin. If a
-// value is too close to an edge of the support, Start moves the value inwards: the
-// distance must be at least one percent of the width of the support. On an unbounded
+// Start converts theta to a point of the posterior at which a search can begin. If the
+// distance between a value and an edge of the support is less than one percent of the
+// width of the support, Start increases this distance to one percent. On an unbounded
 // scale, the density is almost constant near the edge of the support, so a search that
 // begins near the edge may make no progress.
 func (p *File) Start(theta []float64) ([]float64, error) { return p.inside(theta, 0.01, 0.01) }
@@ -107,9 +108,9 @@ func (p *File) Start(theta []float64) ([]float64, error) { return p.inside(theta
 // The method inside() returns those elements of theta that belong to estimated
 // parameters. If the support of the prior has a finite width, a value that is outside the
 // support or too close to an edge is moved inside. A value is too close if its distance
-// from the edge is at most the argument `near`. A value that is moved is placed at the
-// distance `edge` from the edge of the support. The arguments `near` and `edge` are
-// fractions of the width of the support.
+// from the edge is at most the argument `near`. The argument `edge` is the distance of a
+// moved value from the edge. The arguments `near` and `edge` are fractions of the width
+// of the support.
 func (p *File) inside(theta []float64, near, edge float64) ([]float64, error) {
 	if len(theta) != len(p.Params) {
 		return nil, fmt.Errorf("found %d values: want %d, one for each parameter", len(theta), len(p.Params))
@@ -148,16 +149,15 @@ func (p *File) inside(theta []float64, near, edge float64) ([]float64, error) {
 }
 
 // A place says where the expected value of a row of the data is stored. The field `at` is
-// an index in the list of expected values, which comprises all experiments that the
-// method observed() returns. The field `own` says how the parameters of the distribution
-// are obtained.
+// an index in the list that contains the expected values of all experiments. The field
+// `own` says where the parameters of the distribution come from.
 type place struct {
 	at  int           // position of its expected value
 	own []paramSource // parameters of its distribution
 }
 
-// A paramSource says how the value of a parameter of a distribution is obtained. The
-// value is either a known constant or one of the expected values.
+// A paramSource says where the value of a distribution parameter comes from. The value is
+// either a known constant or one of the expected values.
 type paramSource struct {
 	value float64
 	at    int // position among the expected values; −1 if the value is known
@@ -171,9 +171,9 @@ type paramSource struct {
 // find the expected value and the parameters of the distribution.
 //
 // If the argument `likelihood` is true, each unknown parameter of a distribution has a
-// column, even if it is a parameter of the model. The value of the parameter can be read
-// from this column. If `likelihood` is true, the problems have only those parameters on
-// which the states depend.
+// column that contains its value. If `likelihood` is false, a parameter of the model has
+// no column. If `likelihood` is true, the field Params of an experiment names only
+// parameters on which the states depend.
 func (p *File) observed(c *compiledInstance, theta []float64, free []int, likelihood bool) (list []bayes.Experiment, places []place) {
 	// Rows are sorted by time. The time of a steady state is +Inf, so rows at the steady
 	// state are last.
@@ -193,9 +193,9 @@ func (p *File) observed(c *compiledInstance, theta []float64, free []int, likeli
 		q := *part.ode
 		q.Theta = theta
 		w := &writer{p: p, e: c.e, separate: likelihood, x: bayes.Experiment{Name: c.e.Condition, Problem: &q, Data: &bayes.Data{}}, known: map[string]*expr.Node{}}
-		// A known parameter needs a name only if the states depend on it. The states do
-		// not depend on a parameter that the condition replaces by a number or by another
-		// parameter.
+		// The name "-" means that the states do not depend on the parameter. If the
+		// condition replaces a parameter with a number or another parameter, the states
+		// do not depend on the replaced parameter.
 		w.x.Params = make([]string, len(p.Params))
 		for i, v := range p.Params {
 			moves, unknown := slices.Contains(c.moves, i), slices.Contains(free, i)
@@ -300,9 +300,9 @@ func (w *writer) rows(rows []row) []place {
 	return places
 }
 
-// The method column() adds the columns that row r needs: one for the measurement, and one
-// for each parameter of its distribution that needs a column (see errors). The result is
-// the index of the first of these columns.
+// The method column() adds a column for the measurement in row r, and returns the index
+// of this column. If necessary, the method also adds columns for the parameters of the
+// measurement's distribution (see errors).
 func (w *writer) column(r *row) int {
 	name, same := r.id, 0
 	for _, c := range w.columns {
@@ -364,9 +364,10 @@ const (
 )
 
 // The method errors() returns the distribution of the measurement in row r. The argument
-// `name` is the name of the column that contains this measurement. A parameter of the
-// distribution needs its own column unless it is known or is a parameter of the model.
-// The method also returns the names and the formulas of the columns for parameters.
+// `name` is the name of the column that contains this measurement. For each parameter of
+// the distribution that needs a column, the method also returns the name and the formula
+// of the column. A known parameter needs no column. A parameter of the model needs a
+// column only if w.separate is true.
 func (w *writer) errors(r *row, name string) (of bayes.Likelihood, columns []string, formulas []*expr.Node) {
 	number := func(n *expr.Node, column string) bayes.Value {
 		n = n.Substitute(w.known).Simplify()

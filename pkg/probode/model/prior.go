@@ -60,8 +60,8 @@ var families = func() []family {
 	}
 }()
 
-// familyNamed returns the family with the given name, ignoring case. If there is no such
-// family, the result has the name "".
+// familyNamed returns the family with the given name, ignoring case. If no family has
+// this name, the result is the zero value.
 func familyNamed(name string) family {
 	for _, f := range families {
 		if strings.EqualFold(f.name, name) {
@@ -74,7 +74,7 @@ func familyNamed(name string) family {
 // The method one() reports whether the priors of the family have a single parameter.
 func (f *family) one() bool { return !strings.Contains(f.form, ";") }
 
-// The method prior() reads the parameters of a prior that belongs to the family.
+// The method prior() makes a prior of this family from the given parameters.
 func (f *family) prior(params []string) (Prior, error) {
 	q := Prior{Type: f.name}
 	want := 2
@@ -95,7 +95,7 @@ func (f *family) prior(params []string) (Prior, error) {
 		if strings.HasSuffix(strings.ToLower(f.name), "uniform") {
 			return q, fmt.Errorf("the bounds are %v and %v: want a lower bound less than the upper bound", q.A, q.B)
 		}
-		return q, fmt.Errorf("%s: want %s; each parameter must be positive unless it is a mean or location", strings.Join(params, ";"), f.form)
+		return q, fmt.Errorf("%s: want %s; all parameters except means and locations must be positive", strings.Join(params, ";"), f.form)
 	}
 	return q, nil
 }
@@ -167,9 +167,9 @@ func readPrior(s *source.File, line int, typ, params string, p *Parameter, petab
 	return Prior{}
 }
 
-// A scalePrior is the distribution of a parameter θ. The function g transforms θ to the
-// scale in the field `On`. The value g(θ) has the distribution in the field `Of`, and θ
-// is truncated to the interval [Min, Max]. The density p(θ) is therefore
+// A scalePrior is the distribution of a parameter θ. The function g converts θ to the
+// scale `On`. Before θ is truncated to the interval [Min, Max], g(θ) has the distribution
+// `Of`. The density p(θ) is therefore
 //
 //	log p(θ) = log q(g(θ)) + log g′(θ) − log(Q(g(Max)) − Q(g(Min))).
 type scalePrior struct {
@@ -188,7 +188,7 @@ func newScalePrior(q *Parameter) (scalePrior, error) {
 	}
 	if q.Prior.Type == "" {
 		if math.IsInf(d.Min, 0) || math.IsInf(d.Max, 0) || q.Scale != Lin && !(d.Min > 0) {
-			return d, fmt.Errorf("parameter %s has neither a prior nor bounds that define a uniform prior: want a prior, or finite bounds, which must be > 0 if the scale is logarithmic", text.Clip(q.ID))
+			return d, fmt.Errorf("parameter %s has no prior, and its bounds do not define a uniform prior: want a prior or finite bounds; on a logarithmic scale, the bounds must be > 0", text.Clip(q.ID))
 		}
 		d.Of = distuv.Uniform{Min: q.Scale.of(d.Min), Max: q.Scale.of(d.Max)}
 	} else {
@@ -221,9 +221,9 @@ func (p *Parameter) Distribution() (bayes.Distribution, error) {
 	return d.plain(), nil
 }
 
-// If d is a log-normal distribution, the method plain() returns it as a distuv.LogNormal.
-// If d neither transforms nor truncates the distribution in the field `Of`, the method
-// plain() returns that distribution.
+// The method plain() returns d in a simpler form, if there is one. A log-normal
+// distribution becomes a distuv.LogNormal. If the scale is linear and the truncation has
+// no effect, the result is the distribution in the field `Of`.
 func (d scalePrior) plain() bayes.Distribution {
 	if n, is := d.Of.(distuv.Normal); is && d.On == Log && d.Min <= 0 && math.IsInf(d.Max, 1) {
 		return distuv.LogNormal{Mu: n.Mu, Sigma: n.Sigma}
@@ -234,8 +234,8 @@ func (d scalePrior) plain() bayes.Distribution {
 	return d
 }
 
-// The type `laplace` is gonum's Laplace distribution with a corrected Quantile method.
-// For p = 0 and p = 1, gonum's method panics or has a rounding error.
+// The type `laplace` is gonum's Laplace distribution. For p = 0 and p = 1, its Quantile
+// method returns exactly −∞ and +∞.
 type laplace struct{ distuv.Laplace }
 
 func (l laplace) Quantile(p float64) float64 {

@@ -27,24 +27,23 @@ type ProfileLikelihood struct {
 	// Lower and Upper are the ends of the confidence interval. An end is open if the
 	// profile stays above the threshold up to the bound of the parameter. If a parameter
 	// has no bound, a default bound is used. On a logarithmic scale, the default bounds
-	// are 10⁻¹⁰ and 10¹⁰ times the value at the optimum. On the linear scale, a default
-	// bound is ten units of the search coordinate (see Optimum.Slope) away from the
-	// optimum. If an end is open, the data do not bound the parameter on that side. If
-	// Err is not nil, a closed end may merely be the point at which the computation of
-	// the profile stopped.
+	// are 10⁻¹⁰ and 10¹⁰ times the value at the optimum. On the linear scale, the
+	// distance of a default bound from the optimum is ten units of the search coordinate
+	// (see Optimum.Slope). If an end of the interval is open, the data do not bound the
+	// parameter on that side. If Err is not nil, a closed end may merely be the point at
+	// which the computation of the profile stopped.
 	Lower, Upper         float64
 	LowerOpen, UpperOpen bool
-	// Elsewhere lists points at which the log-likelihood exceeds the threshold, although
-	// the parameter lies outside the interval. The points are sorted by the value of the
-	// parameter. If there are such points, the interval covers only the part of the
-	// confidence region around the optimum.
+	// Elsewhere lists points outside the interval at which the log-likelihood exceeds the
+	// threshold. The points are sorted by the value of the parameter. If Elsewhere is not
+	// empty, the interval covers only the part of the confidence region around the
+	// optimum.
 	Elsewhere []ProfilePoint
 	Err       error // why the profile is incomplete
 }
 
-// Identified reports whether the profile is complete, both ends of the interval are
-// inside the bounds, and no known point of the confidence region lies outside the
-// interval.
+// Identified reports whether the data identify the parameter. The result is true if Err
+// is nil, both ends of the interval are closed, and Elsewhere is empty.
 func (p *ProfileLikelihood) Identified() bool {
 	return p.Err == nil && !p.LowerOpen && !p.UpperOpen && len(p.Elsewhere) == 0
 }
@@ -68,19 +67,19 @@ type ProfileLikelihoods struct {
 // optimum that Fit has found. The argument `level` is the confidence level of the
 // intervals. The settings s have the same meaning as for Fit; the fields Starts and
 // `From` are not used. If a better point is found on a profile, a new search begins at
-// this point, and the profiles are computed again, at most ten times. If the last
-// repetition still finds a better point on a profile, this profile is incomplete.
+// this point, and the profiles are computed again, at most ten times. In the last
+// repetition, a profile ends where a better point is found.
 //
 // Each profile is computed outwards from the best optimum, until the likelihood has
-// fallen below the threshold. On a second ridge, the likelihood may be higher. To find
-// such a ridge, Profiles also starts the profile at up to four end points of other
-// searches. The end points of the other searches, and the profiles of the other
-// parameters, show whether the likelihood exceeds the threshold outside the interval.
+// fallen below the threshold. The likelihood may have a second ridge that is higher than
+// the profile. To find a second ridge, Profiles computes up to four further profiles for
+// each closed end of an interval, which start at points of `ends`. The points in the
+// field Elsewhere come from `ends` and from the profiles of the other parameters.
 //
-// At each point of a profile, the log-likelihood is maximised over the other parameters
-// with an estimated error of less than 0.02. The ends of the intervals are computed by
-// interpolation. If ctx is done, the error is that of ctx, and profiles that are not
-// finished are marked as incomplete.
+// At each point of a profile, the log-likelihood is maximised over the other parameters.
+// Wherever the profile decreases, the estimated error of the maximum is at most 0.02. The
+// ends of the intervals are computed by interpolation. If ctx is done, Profiles returns
+// the error of ctx, and the unfinished profiles are marked as incomplete.
 //
 // Source for steps along curved ridges: Transtrum & Sethna (2012), arXiv:1201.5885.
 func (p *File) Profiles(ctx context.Context, ends []Optimum, level float64, s FitSettings) (*ProfileLikelihoods, error) {
@@ -134,8 +133,9 @@ func (p *File) Profiles(ctx context.Context, ends []Optimum, level float64, s Fi
 
 // The method sides() computes both sides of each profile, but stops early if ctx is done.
 // The argument `from` contains the coordinates of the optimum. If the argument `restart`
-// is true, the method stops when a point on a profile has a higher log-likelihood than
-// the optimum. The error is then a *higherError, and some sides may be missing.
+// is true, and a point on a profile has a higher log-likelihood than the optimum, the
+// method returns a *higherError. If the method returns an error, some sides may be
+// incomplete.
 func (f *fitting) sides(ctx context.Context, from []float64, threshold float64, restart bool) ([]side, error) {
 	sides := make([]side, 2*len(f.free))
 	for i := range sides {
@@ -150,13 +150,14 @@ func (f *fitting) sides(ctx context.Context, from []float64, threshold float64, 
 	})
 }
 
-// The method extend() computes the profiles again, starting from the end points of other
-// searches. A profile that is computed from the best optimum stays on the ridge of this
-// optimum. If the likelihood has a second ridge, the profile may be too low. For each
-// side on which an interval is closed, extend() chooses the end point that is farthest
-// from the points already used, and computes the profile from there towards this side. If
-// the value of the new profile at the end of the interval is still above the threshold,
-// the interval is extended. This is done four times, because there may be several ridges.
+// The method extend() extends intervals that are too short because the likelihood has a
+// second ridge. A profile that is computed from the best optimum stays on the ridge of
+// this optimum. On a second ridge, the likelihood may be higher than the profile. For
+// each closed end of an interval, the method considers the points of `ends` that have a
+// log-likelihood above the threshold. The method chooses the point that is farthest from
+// the points already used, and computes a new profile from this point towards the end of
+// the interval. If the new profile reaches farther than the old one, the interval is
+// extended. This is done four times, because there may be several ridges.
 func (f *fitting) extend(ctx context.Context, sides []side, from []float64, best Optimum, ends []Optimum, threshold float64) error {
 	const (
 		rounds = 4
@@ -220,8 +221,8 @@ func (f *fitting) extend(ctx context.Context, sides []side, from []float64, best
 	return nil
 }
 
-// If the side t reaches farther from the optimum than the side s, the method join()
-// appends to s the part of t that lies beyond s.
+// The method join() appends to the side s the part of the side t that lies beyond the end
+// of s.
 func (s *side) join(t side, k int, sign float64) {
 	if !(sign*(t.end-s.end) > 0) {
 		return
@@ -264,18 +265,20 @@ type side struct {
 	end  float64 // of the interval, a coordinate
 	open bool
 	err  error
-	// The points from which the method extend() has computed the profile again.
+	// The field `begun` lists the points from which extend() computed a profile on this
+	// side.
 	begun [][]float64
 }
 
 // The method side() computes the profile of coordinate k in one direction, until the
 // profile is below the threshold. At each point, the expansion of the log-likelihood
 // predicts the next point. From the predicted point, the log-likelihood is maximised over
-// the other coordinates. The drop is the maximum of the log-likelihood minus its value on
-// the profile. For a Gaussian likelihood, the square root of the drop is linear in the
-// coordinate. The length of a step is chosen so that the square root of the drop
-// increases by a fifth of the square root of the threshold. The argument `below` says how
-// far the log-likelihood at the point `from` is below the best log-likelihood.
+// the other coordinates. The drop at a point is the difference between the maximum
+// log-likelihood and the log-likelihood at this point. For a Gaussian likelihood, the
+// square root of the drop is linear in the coordinate. The length of a step is chosen so
+// that the square root of the drop increases by a fifth of the square root of the
+// threshold. The argument `below` says how far the log-likelihood at the point `from` is
+// below the best log-likelihood.
 func (f *search) side(from []float64, k int, sign, threshold, below float64) side {
 	const (
 		farthest  = 10 // units from the optimum, if there is no bound
@@ -343,19 +346,19 @@ func (f *search) side(from []float64, k int, sign, threshold, below float64) sid
 	return s
 }
 
-// The drop is the maximum of the log-likelihood minus its value on the profile. The
-// method crossing() returns the value of coordinate k at which the drop is equal to the
-// threshold goal². The result lies between the values of the coordinate at the points
-// `inside` and `outside`. Every point that the method computes is added to s. The square
-// root of the drop is interpolated, because it is linear for a Gaussian likelihood. For
-// other likelihoods a single interpolation can be inaccurate, for example where the drop
-// levels off just below the threshold. The bracket is reduced until the log-likelihood at
-// a point is close to the threshold. The method also stops if the log-likelihood cannot
-// be maximised over the other coordinates.
+// The method crossing() returns the value of coordinate k at which the drop is equal to
+// the threshold goal². The drop at a point is the difference between the maximum
+// log-likelihood and the log-likelihood at this point. The result lies between the values
+// of the coordinate at the points `inside` and `outside`. The method adds the points that
+// it computes to the side s. The square root of the drop is interpolated, because it is
+// linear for a Gaussian likelihood. If the likelihood is not Gaussian, a single
+// interpolation can be inaccurate. The method reduces the bracket until the
+// log-likelihood at a point is close to the threshold. The method also stops if the
+// log-likelihood cannot be maximised over the other coordinates.
 func (f *search) crossing(s *side, inside, outside *shape.Ascent, k int, base, goal, tolerance float64) float64 {
 	const (
 		most = 20  // points
-		ends = 0.1 // of the bracket, nearer to which no point may lie, except the first one
+		ends = 0.1 // of the bracket: the smallest distance of a point from its ends, except for the first point
 	)
 	root := func(a *shape.Ascent) float64 { return math.Sqrt(max(0, base-a.Value)) }
 	between := func(least float64) float64 {
@@ -390,7 +393,8 @@ func (s *side) add(x []float64, k int, drop float64) {
 	s.x, s.drop = append(s.x, slices.Clone(x)), append(s.drop, drop)
 }
 
-// The method around() returns an ascent that starts at x and stays within the bounds.
+// The method around() returns a shape.Ascent that starts at x and stays within the
+// bounds.
 func (f *search) around(x []float64, value float64) *shape.Ascent {
 	a := &shape.Ascent{Point: shape.Point{X: slices.Clone(x), Value: value}}
 	for _, b := range f.boxes {
@@ -399,15 +403,14 @@ func (f *search) around(x []float64, value float64) *shape.Ascent {
 	return a
 }
 
-// The method constrained() maximises the log-likelihood with coordinate k fixed at the
-// distance h from the last point. The result `left` is the further rise of the
-// log-likelihood that the quadratic expansion predicts. The result is infinite if the
-// log-likelihood at the starting point is far below the value that the expansion predicts
-// for this point.
+// The method constrained() moves coordinate k by h from the last point, and maximises the
+// log-likelihood over the other coordinates. The result `left` is the further rise of the
+// log-likelihood that the quadratic expansion predicts. If the log-likelihood after the
+// move is far below its predicted value, the method stops, and `left` is infinite.
 func (f *search) constrained(last *shape.Ascent, k int, h, tolerance float64) (a *shape.Ascent, left float64) {
 	const (
 		most = 40 // steps
-		far  = 10 // of the prediction from what the expansion promises
+		far  = 10 // the largest permitted difference between the predicted and the actual log-likelihood
 	)
 	f.held = k
 	defer func() { f.held = -1 }()
@@ -487,10 +490,10 @@ func (f *fitting) elsewhere(p *ProfileLikelihoods, ends []Optimum) {
 func byValue(a, b ProfilePoint) int { return cmp.Compare(a.Value, b.Value) }
 
 // Within returns the points at which the log-likelihood is at least the threshold,
-// including those in Elsewhere. Each point consists of the values of all parameters. The
-// range of a prediction over the points that Within returns is a confidence band for the
-// prediction. The band is approximate, because Profiles computes profiles of the
-// parameters, not of the prediction.
+// including those in Elsewhere. Each point consists of the values of all parameters. To
+// compute a confidence band for a prediction, evaluate the prediction at each point: the
+// band extends from the smallest value to the largest. The band is approximate, because
+// it is based on profiles of the parameters, not on a profile of the prediction.
 func (p *ProfileLikelihoods) Within() [][]float64 {
 	list := [][]float64{p.Best.Theta}
 	for _, q := range p.ByName {

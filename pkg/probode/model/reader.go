@@ -18,16 +18,17 @@ type modelReader struct {
 }
 
 // A parameter is layered if its prior depends on other parameters through formulas, or if
-// it has a separate value in each condition. Population models contain parameters that
-// have both properties. A layered parameter is expressed in non-centred form: the
-// estimated parameter is a score z whose prior does not depend on other parameters, and
-// the layered parameter is a function of z. The next line is an example:
+// it has a separate value in each condition. In population models, a parameter often has
+// a separate value in each condition, and a prior that depends on other parameters. A
+// layered parameter is expressed in non-centred form: the estimated parameter is a score
+// z whose prior does not depend on other parameters, and the layered parameter is a
+// function of z. For example:
 //
 //	CL = exp(location + scale × z),   z ~ N(0, 1).
 //
 // If there are few data for each condition, the scores and the scale are nearly
-// independent in the posterior, which therefore has no funnel [Papaspiliopoulos, Roberts
-// & Sköld 2007].
+// independent in the posterior. The posterior therefore has no funnel [Papaspiliopoulos,
+// Roberts & Sköld 2007].
 type layered struct {
 	Parameter
 	each    bool       // each condition has its own value
@@ -90,8 +91,8 @@ func (r *modelReader) finish(line int, key string, e *expr.Node) *expr.Node {
 	return e
 }
 
-// The method expand() expands calls of functions that the file defines, and replaces the
-// name that the file uses for the time by expr.Time.
+// The method expand() expands calls of functions that the file defines. The method also
+// replaces the file's name for the time by expr.Time.
 func (r *modelReader) expand(line int, key string, e *expr.Node) *expr.Node {
 	e, err := e.Expand(r.lambdas)
 	if err != nil {

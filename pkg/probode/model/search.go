@@ -29,15 +29,15 @@ type search struct {
 }
 
 const (
-	// A search continues until the predicted rise in log-likelihood is below the constant
-	// `rise`. After a call of refine(), the search continues until the predicted rise is
-	// below fineRise. A search has converged if Optimum.Left is at most the constant
-	// `short` and Optimum.Slope is at most flatSlope.
+	// A search continues until the predicted rise in the objective is below the constant
+	// `rise`. After a call of refine(), the search continues until the predicted rise in
+	// the objective is below fineRise. A search has converged if Optimum.Left is at most
+	// the constant `short` and Optimum.Slope is at most flatSlope.
 	rise, fineRise, short, flatSlope = 1e-4, 1e-9, 1e-6, 1e-2
-	// A search is refined only if its log-likelihood is less than `reach` below the
-	// highest log-likelihood of all searches. If the difference is larger than nearBest,
-	// the constant `few` limits the number of further iterations. A few iterations are
-	// enough at an optimum, but not on a long ridge.
+	// A search continues with tighter tolerances only if its objective is within `reach`
+	// of the highest objective of all searches. A search that is more than nearBest below
+	// the highest objective may make at most `few` further iterations. A few iterations
+	// are enough at an optimum, but not on a long ridge.
 	nearBest, few, reach = 2, 20, 20
 	// A measurement counts as equal to the value of the model if the absolute residual is
 	// less than the noise scale times the constant `met`.
@@ -93,9 +93,9 @@ func (f *search) solved(mesh probode.Mesh, x []float64) bool {
 	return true
 }
 
-// The method coarse() returns the mesh with the tolerance in the settings. The number of
-// steps is limited, because searches also try values of θ for which a solve would take a
-// very long time.
+// The method coarse() returns a mesh with the solver tolerance FitSettings.Tolerance. The
+// number of steps is limited, because searches also try values of θ for which a solve
+// would take a very long time.
 func (f *fitting) coarse() probode.Mesh { return steps{Tolerance: f.set.Tolerance, most: 2e4} }
 
 // Value implements shape.Function. The method returns the log-likelihood or, if Map is
@@ -151,8 +151,8 @@ func (f *search) Expand(p *shape.Point) bool {
 }
 
 // The method coordinates() converts coordinates of the search to coordinates of the
-// surface. The coordinates of the surface are values on the linear scale or their natural
-// logarithms.
+// surface. Each coordinate of the surface is either a value on the linear scale or the
+// natural logarithm of this value.
 func (f *search) coordinates(x []float64) []float64 {
 	u := slices.Clone(x)
 	for i := range f.boxes {
@@ -180,15 +180,15 @@ func (f *search) Bend(p *shape.Point, d []float64) []float64 {
 	return v
 }
 
-// The type `end` holds the point that a search has reached; the search may still
-// continue.
+// The type `end` holds the last point of a search; the search may continue from this
+// point.
 type end struct {
 	Optimum
 	from   []float64
 	ascent shape.Ascent
 }
 
-// The method rough() runs a search with the solver tolerance in the settings.
+// The method rough() runs a search with the solver tolerance FitSettings.Tolerance.
 func (f *search) rough(e *end) {
 	f.evaluations = 0
 	e.ascent = *f.around(nil, 0)
@@ -201,13 +201,14 @@ func (f *search) rough(e *end) {
 }
 
 // The method begin() sets the point at which the search begins. Every second search with
-// a random start begins at the best of several points. A single point may lie in a large
-// region in which the likelihood is almost constant, and from which a search cannot
-// escape. For example, suppose that the observable is an unknown factor times a state of
-// an oscillator. For parameter values at which the state does not oscillate, the best
-// factor is often zero. The choice of the best of several points favours broad local
-// optima. The remaining searches therefore begin at e.from. If necessary, begin() tries
-// up to 25 points until it finds one at which the likelihood can be computed.
+// a random start begins at the best of five points. If a search begins in a large region
+// in which the likelihood is almost constant, the search may never leave this region. For
+// example, suppose that the observable is an unknown factor times a state of an
+// oscillator. For parameter values at which the state does not oscillate, the factor with
+// the highest likelihood is often zero. A search that begins at the best of five points
+// tends to end at a broad local optimum. All other searches therefore begin at e.from. If
+// the likelihood cannot be computed at the first points, begin() tries more random
+// points, up to a total of 25.
 func (f *search) begin(e *end) error {
 	const most = 25
 	points := 1
@@ -249,9 +250,9 @@ func (f *search) begin(e *end) error {
 }
 
 // The method finish() completes the Optimum of a search. The argument `below` is the
-// difference between the best value of all searches and the value of this search. If this
-// difference is less than the constant `reach`, the search first continues with tighter
-// tolerances, unless f.ctx is done.
+// highest objective of all searches minus the objective of this search. The method
+// continues the search with tighter tolerances if `below` is less than the constant
+// `reach` and f.ctx is not done.
 func (f *search) finish(e *end, below float64) {
 	if e.Err != nil {
 		return
@@ -336,18 +337,18 @@ func (f *search) refine(a *shape.Ascent) error {
 	return nil
 }
 
-// byProblem is a Mesh with its own tolerance for each problem.
+// byProblem is a Mesh with a separate tolerance for each problem.
 type byProblem map[*probode.Problem]steps
 
-// Bind returns a Path with the steps of the mesh for p.
+// Bind returns a Path that solves the problem p with the tolerance for p.
 func (b byProblem) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at, times []float64) (probode.Path, error) {
 	return b[p].Bind(ctx, s, p, at, times)
 }
 
 func (b byProblem) String() string { return "tolerances by experiment" }
 
-// The method climb() iterates until the ascent is done, the search has made the given
-// number of iterations, or f.ctx is done.
+// The method climb() iterates until the ascent is done. The iterations also stop when
+// e.Iterations reaches the argument `most`, or when f.ctx is done.
 func (f *search) climb(e *end, most int) {
 	for ; !e.ascent.Done && e.Iterations < most && f.ctx.Err() == nil; e.Iterations++ {
 		e.ascent.Step(f)

@@ -38,7 +38,7 @@ func newSteadyFinder(q *probode.Problem, along []int) *steadyFinder {
 	return &steadyFinder{q: q, along: along, ctx: context.Background()}
 }
 
-// The method within() sets the context of later searches. These searches end when ctx is
+// After a call of the method within(), each search for the steady state ends when ctx is
 // done.
 func (r *steadyFinder) within(ctx context.Context) {
 	r.mutex.Lock()
@@ -54,7 +54,8 @@ func (r *steadyFinder) failed() error {
 }
 
 // The method state() returns the steady state at θ, and also its derivatives if the
-// argument `slopes` is true. If no steady state is found, all numbers are NaN.
+// argument `slopes` is true. If no steady state is found, all elements of x and slope are
+// NaN.
 func (r *steadyFinder) state(theta []float64, slopes bool) (x, slope []float64) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -84,10 +85,10 @@ const (
 	// restTolerance is the relative tolerance of the steps in the search for a steady
 	// state.
 	restTolerance = 1e-10
-	// The relative change of a component over a span is its change divided by its largest
-	// absolute value so far. The state is steady if no relative change over the last two
-	// spans exceeds the constant `settled`. The spans end at the times 1, 10, 100, …
-	// after the start of the search.
+	// The relative change of a component over a span is its absolute change, divided by
+	// the largest absolute value of the component so far. The state is steady if no
+	// relative change over the last two spans exceeds the constant `settled`. The spans
+	// end at the times 1, 10, 100, … after the start of the search.
 	settled = 1e-11
 	// If the state is still not steady at the time restLast after the start, the search
 	// ends with an error.
@@ -95,8 +96,8 @@ const (
 )
 
 // The method find() solves the equations over spans that end at the times 1, 10, 100, …
-// after the start. The search ends when neither the state nor the derivatives of the
-// state have changed over two consecutive spans that begin after the last event.
+// after the start. If neither the state nor its derivatives change over two consecutive
+// spans after the last event, the search ends.
 func (r *steadyFinder) find(theta []float64, slopes bool) (x, slope []float64, err error) {
 	d, n, start := r.q.Dim(), len(theta), r.q.Span[0]
 	now := *r.q
@@ -125,9 +126,9 @@ func (r *steadyFinder) find(theta []float64, slopes bool) (x, slope []float64, e
 	}
 }
 
-// For the parameters θ, the function lastSwitch() returns the time of the last event of q
-// before the time `end`. The result is −Inf if there is no such event. Events with
-// triggers are ignored, because a state at rest triggers no events.
+// The function lastSwitch() returns the time of the last event of q before the time
+// `end`. The result is −Inf if no event comes before `end`. Events with triggers are
+// ignored, because a state at rest triggers no events.
 func lastSwitch(q *probode.Problem, theta []float64, end float64) float64 {
 	last := math.Inf(-1)
 	for _, e := range q.Events {
@@ -145,8 +146,8 @@ func lastSwitch(q *probode.Problem, theta []float64, end float64) float64 {
 	return last
 }
 
-// The method solve() returns the state of q at the end of the time span, and the
-// derivatives of this state.
+// The method solve() returns the state at the end of q.Span and, if the argument `slopes`
+// is true, the derivatives of this state.
 func (r *steadyFinder) solve(q *probode.Problem, theta []float64, slopes bool) (x, slope []float64, err error) {
 	mesh := probode.Adaptive{Tolerance: probode.Tolerance{Relative: restTolerance}, MaxSteps: 1e6}
 	path, err := probode.Setup{Method: methods.Radau{}, Mesh: mesh}.Bind(r.ctx, q, theta, q.Span[1:])
@@ -179,8 +180,7 @@ func (r *steadyFinder) solve(q *probode.Problem, theta []float64, slopes bool) (
 
 // realParts returns the real parts of the eigenvalues of the matrix a. The function uses
 // the algorithm that mat.Eigen uses for matrices with up to 75 rows. The type mat.Eigen
-// also computes eigenvectors, so using it would make the playground's program 2.5 %
-// larger.
+// also computes eigenvectors, so using it would make the playground program 2.5 % larger.
 func realParts(a *mat.Dense) ([]float64, error) {
 	h := mat.DenseCopyOf(a).RawMatrix()
 	n := h.Rows
@@ -200,11 +200,12 @@ func realParts(a *mat.Dense) ([]float64, error) {
 // The steady state x satisfies f(x, θ) = 0. The method implicit() computes the
 // derivatives of x from the linear equation J dx = −∂f/∂θ dθ. J is singular if linear
 // combinations ℓᵀx of the states are conserved. For each conserved combination, the
-// equation ℓᵀdx = ℓᵀdx₀ is added, where x₀ is the initial state. The method returns nil
-// if the result could be wrong: if f depends on time, if J has an eigenvalue with a
-// positive real part, or if J is (nearly) singular for a reason other than conserved
-// combinations of the states. If the result is nil, the derivatives must be computed by
-// integrating to the steady state, which takes far longer.
+// method adds the equation ℓᵀdx = ℓᵀdx₀ to the linear system, where x₀ is the initial
+// state. The method returns nil if the result could be wrong, for example because f
+// depends on time or J has an eigenvalue with a positive real part. The result is also
+// nil if J is (nearly) singular for a reason other than conserved combinations of the
+// states. If the result is nil, the derivatives must be computed by integrating to the
+// steady state, which takes far longer.
 func (r *steadyFinder) implicit(theta, x []float64) []float64 {
 	const small = 1e-9 // relative size of singular values and residuals that count as zero
 	q, d, n := r.q, r.q.Dim(), len(theta)
@@ -298,8 +299,8 @@ func (r *steadyFinder) implicit(theta, x []float64) []float64 {
 }
 
 // The method conserved() reports whether the linear combination lawᵀx of the states is
-// constant. The combination is taken to be constant if lawᵀf is zero at three random
-// states, up to rounding errors.
+// constant. The combination is taken to be constant if lawᵀf is zero, up to rounding
+// errors, at three random states.
 func (r *steadyFinder) conserved(law, theta, x []float64) bool {
 	rng := rand.New(rand.NewPCG(1, 1))
 	f, at := make([]float64, len(x)), make([]float64, len(x))
@@ -320,10 +321,10 @@ func (r *steadyFinder) conserved(law, theta, x []float64) bool {
 }
 
 // The function calm() reports whether states and derivatives have settled. The change in
-// each state, relative to its largest absolute value so far, must not exceed the constant
-// `settled`. The limit for changes in the derivatives is a thousand times as large as the
-// limit for changes in the states. The function calm() also updates the argument `peak`,
-// the largest absolute value of each state so far.
+// each state, divided by the largest absolute value of the state so far, must not exceed
+// the constant `settled`. The limit for changes in the derivatives is a thousand times as
+// large as the limit for changes in the states. The function calm() also updates the
+// argument `peak`, the largest absolute value of each state so far.
 func calm(x, x2, slope, slope2, peak []float64) bool {
 	same, n := x != nil, len(slope2)/len(x2)
 	for k, v := range x2 {

@@ -10,9 +10,9 @@ import (
 
 // findSwitches finds the times at which conditions in the right-hand sides change.
 //
-// A condition a < b changes at the times at which g = a − b is 0. A kink of min, max or
-// abs is treated like a change of a condition. If g = g₀ + g₁ t, and g₀ and g₁ contain
-// neither the time nor states, the condition changes at t = −g₀/g₁.
+// A condition a < b changes at the times at which g = a − b is 0. The condition changes
+// at t = −g₀/g₁ if g = g₀ + g₁ t and the coefficients g₀ and g₁ depend only on
+// parameters. A kink of min, max or abs is treated like a change of a condition.
 func (l *lowering) findSwitches() {
 	conditions := expr.Conditions(l.rates...)
 	// If a condition in a trigger changes at a time that is known beforehand, no step may
@@ -32,8 +32,9 @@ func (l *lowering) findSwitches() {
 
 // The method crossing() returns a formula for the time at which the two sides of a
 // comparison are equal. The formula contains only parameters. The formula is nil if the
-// difference of the sides depends neither on time nor on states. The second result is false
-// if the time is not known before the equations are solved.
+// difference of the sides depends neither on time nor on states. The second result is
+// false if the method cannot derive a formula, for example because one side depends on a
+// state.
 func (l *lowering) crossing(comparison *expr.Node) (*expr.Node, bool) {
 	_, sides := comparison.Operator()
 	g := expr.Call("minus", sides...)
@@ -57,12 +58,12 @@ func (l *lowering) fixed(n *expr.Node) bool {
 	return true
 }
 
-// The result of a comparison in the right-hand sides may change at a time that is not
-// known beforehand. The method branches() returns a system with an additional state for
-// each such comparison: see probode.Problem.Hybrid. The result is nil if there is no such
-// comparison. Kinks of functions such as max and abs do not count, because f does not
-// jump there. Some comparisons, such as equalities, cannot be replaced by the sign of a
-// continuous function. Such comparisons remain in the right-hand sides.
+// The method branches() returns a system with additional states: see
+// probode.Problem.Hybrid. Each additional state replaces a comparison whose result may
+// change at an unknown time. The result is nil if no comparison is replaced. Kinks of
+// functions such as max and abs need no additional state, because f is continuous at a
+// kink. Some comparisons, such as equalities, cannot be replaced by the sign of a
+// continuous function, and remain in the right-hand sides.
 func (e *Instance) branches(l *lowering) *system {
 	start := map[string]*expr.Node{expr.Time: expr.Num(e.model.start)}
 	for i, id := range e.states {

@@ -121,8 +121,9 @@ func readScale(s *source.File, line int, what, v string) Scale {
 	return ""
 }
 
-// checkParams reports an error if a parameter cannot be used or estimated. It also adds a
-// warning for each nominal value that lies outside the bounds for estimation.
+// checkParams reports an error if a parameter cannot be used or estimated. checkParams
+// also adds a warning for each nominal value that is outside the bounds, or not positive
+// on a logarithmic scale.
 func (f *files) checkParams(list []Parameter) {
 	first := map[string]source.Where{}
 	for _, p := range list {
@@ -222,8 +223,8 @@ func measurementTable(t *source.Table, m *Model, conditions bool) []Observation 
 		d.Time = readTime(t.File, r.Line, r.Must("time"), m.start)
 		checkValue(d, o)
 		// Drafts of PEtab had the columns observableTransformation and noiseDistribution
-		// in the table of measurements. The values in these columns must not contradict
-		// the table of observables.
+		// in the table of measurements. A value in a column from a draft must not
+		// contradict the table of observables.
 		if v := r.Get("observableTransformation"); v != "" && Scale(v) != o.scale {
 			t.Failf(r.Line, "observableTransformation is %s in the table of measurements but %s in the table of observables", v, o.scale)
 		}

@@ -6,16 +6,17 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// checkUnits reports an error if a sum, a comparison, a min or a max combines states with
-// different units. An initial value, or a value that an event sets, must have the unit of
-// the state. checkUnits also reports an error if the rates of two states with different
-// units contain the same term. An example is a flow from a state that is measured in
-// people to a state that is measured in mol.
+// checkUnits reports an error if a formula adds, subtracts or compares states with
+// different units. The arguments of min and max must have equal units. An initial value,
+// or a value that an event sets, must have the unit of the state. checkUnits also reports
+// an error if the rates of two states with different units contain the same term. For
+// example, checkUnits reports an error for a flow from a state measured in people to a
+// state measured in mol.
 //
-// Units are compared as words, so mg and g are different. A sum of mg and g is a mistake,
-// because formulas use the numbers without their units. The unit of a product counts as
-// unknown, and so does the unit of a quantity for which the file gives no unit. An
-// unknown unit is compatible with every other unit.
+// Units are compared as strings, so mg and g are different. A sum of mg and g is a
+// mistake, because formulas use the numbers without their units. The unit of a product
+// counts as unknown. The unit of a quantity is unknown if the file gives none. An unknown
+// unit is compatible with every other unit.
 func (m *Model) checkUnits() {
 	units := map[string]string{}
 	for _, s := range m.States {
@@ -78,8 +79,8 @@ func (m *Model) checkUnits() {
 	}
 }
 
-// The function terms() appends the terms of the sum n to the argument `out`, as text
-// without signs. Terms that are numbers are omitted.
+// The function terms() converts each term of the sum n to a string without a sign, and
+// appends the strings to the argument `out`. Terms that are numbers are omitted.
 func terms(n *expr.Node, out []string) []string {
 	if n == nil {
 		return out

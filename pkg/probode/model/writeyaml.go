@@ -22,8 +22,9 @@ import (
 // It is an error if a model file cannot express something in p: several models; an event
 // that happens after a measurement at the same time; a constant whose initial value
 // depends on the state; a condition that sets a concentration in a compartment whose size
-// changes, or a name that a formula defines; a species with a constant amount that only
-// the condition of a preequilibration sets; or a name that has a special meaning.
+// changes, or a name that a formula defines; in a problem with preequilibrations, a
+// condition that sets a species with a constant amount; or a name that has a special
+// meaning.
 func (p *File) WriteYAML(dir string) (name string, err error) {
 	if len(p.Models) != 1 {
 		return "", fmt.Errorf("model: %s has %d models: a model file has exactly one", p.Name, len(p.Models))
@@ -244,7 +245,7 @@ func (w *yamlWriter) constants() error {
 			}
 		}
 		if k.Kept && preequilibrated && setBy > 0 {
-			return fmt.Errorf("after a preequilibration, %s keeps the value that the preequilibration condition sets", k.ID)
+			return fmt.Errorf("%s is set by a condition and keeps its value after preequilibration: a model file cannot express this", k.ID)
 		}
 		nominal := math.NaN()
 		switch v, number := constOf(k.Value); {

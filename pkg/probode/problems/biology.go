@@ -6,7 +6,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// Logistic returns the logistic equation of growth with rate r and capacity K:
+// Logistic returns the equation of logistic growth with rate r and capacity K:
 //
 //	x′ = r x (1 − x/K),   x(t) = K / (1 + (K/x₀ − 1) e^{−rt}).
 //
@@ -219,10 +219,11 @@ func SIR() *probode.Problem {
 // Influenza returns the SIR model of an outbreak of influenza in a boarding school of 763
 // boys. The parameters are θ = (β, γ) = (1.7, 0.5) per day, and t ∈ [0, 14] days. On the
 // day before the first count, the state is (762, 1, 0). The data are the numbers of boys
-// who were ill in bed on days 1, …, 14. These counts are observations of the state I.
+// who were ill in bed on days 1, …, 14. The number on each day is an observation of the
+// state I.
 //
-// Source: Anonymous (1978), British Medical Journal 1, 587; fitted by Grinsztajn,
-// Semenova, Margossian & Riou (2021), Statistics in Medicine 40, 6209.
+// Source: Anonymous (1978), British Medical Journal 1, 587. Grinsztajn, Semenova,
+// Margossian & Riou (2021), Statistics in Medicine 40, 6209, fitted the model to the data.
 func Influenza() *probode.Problem {
 	p := SIR()
 	p.Name = "influenza"
@@ -238,8 +239,8 @@ func Influenza() *probode.Problem {
 //
 // The states are the messenger x₁, an enzyme x₂ and the repressor x₃. The parameters are
 // θ = (r, a₁, a₂, α, k) = (10, 1, 3, 0.5, 1), the initial state is (0, 0, 0), and
-// t ∈ [0, 25]. Sustained oscillations occur only if r > 8. If r is not a whole number, x₃
-// must not become negative, because x₃^r is then not defined.
+// t ∈ [0, 25]. Sustained oscillations occur only if r > 8. If r is not an integer, x₃
+// must stay nonnegative, because x₃^r is undefined for negative x₃.
 //
 // Source: Goodwin (1965), Advances in Enzyme Regulation 3, 425; used with unknown θ by
 // Calderhead & Girolami (2009), Computational Statistics & Data Analysis 53, 4028.

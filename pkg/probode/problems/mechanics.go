@@ -56,7 +56,7 @@ func Kepler(e float64) *probode.Problem {
 	}
 }
 
-// HenonHeiles returns the equations for the motion of a star in the potential of an
+// HenonHeiles returns the equations of motion of a star in the potential of an
 // axisymmetric galaxy:
 //
 //	q″ = −∇U(q),   U = (q₁² + q₂²)/2 + λ (q₁² q₂ − q₂³/3).
@@ -129,19 +129,20 @@ func RigidBody() *probode.Problem {
 	}
 }
 
-// RestrictedThreeBody returns the equations for the motion of a massless satellite on
-// Arenstorf's periodic orbit, in the plane in which the earth and the moon move. In
-// coordinates that rotate with the earth and the moon, the earth (mass 1 − μ) is at
-// (−μ, 0), and the moon (mass μ) is at (1 − μ, 0):
+// RestrictedThreeBody returns the equations of motion of a massless satellite that is
+// attracted by the earth and the moon. The three bodies move in one plane, and the
+// satellite follows Arenstorf's periodic orbit. In coordinates that rotate with the earth
+// and the moon, the earth (mass 1 − μ) is at (−μ, 0), and the moon (mass μ) is at
+// (1 − μ, 0):
 //
 //	x″ = x + 2y′ − (1 − μ)(x + μ)/D₁ − μ (x − 1 + μ)/D₂
 //	y″ = y − 2x′ − (1 − μ) y/D₁ − μ y/D₂
 //	D₁ = ((x + μ)² + y²)^{3/2},   D₂ = ((x − 1 + μ)² + y²)^{3/2}
 //
-// The state is (x, y, x′, y′), θ = μ = 0.012277471, and the initial state is (0.994, 0,
-// 0, −2.00158510637908252). The span is one period, T = 17.0652165601579626. Close
-// encounters with the moon multiply errors by up to 2 × 10⁶ and require adaptive steps.
-// The Jacobi integral is conserved:
+// The state is (x, y, x′, y′), the parameter is θ = μ = 0.012277471, and the initial
+// state is (0.994, 0, 0, −2.00158510637908252). The span is one period,
+// T = 17.0652165601579626. Close encounters with the moon multiply errors by up to
+// 2 × 10⁶ and require adaptive steps. The Jacobi integral is conserved:
 //
 //	x² + y² + 2(1 − μ)/D₁^{1/3} + 2μ/D₂^{1/3} − x′² − y′²
 //
@@ -221,9 +222,9 @@ func Pleiades() *probode.Problem {
 	rhs := func(f, jac []float64, _ float64, x, theta []float64) {
 		copy(f[:2*n], x[2*n:d])
 		clear(f[2*n : d])
-		// The function attract() adds the derivatives of the acceleration of body i
-		// towards body j to the Jacobian. The contribution to ∂q″ᵢ/∂qᵢ is the 2×2
-		// matrix (a, b; b, c), and ∂q″ᵢ/∂qⱼ is the negative of this matrix.
+		// The function attract() updates the Jacobian for the attraction of body i by
+		// body j. The function adds the 2×2 matrix (a, b; b, c) to ∂q″ᵢ/∂qᵢ, and stores
+		// the negative of this matrix as ∂q″ᵢ/∂qⱼ.
 		attract := func(i, j int, a, b, c float64) {
 			xi, yi := jac[(2*n+i)*d:(2*n+i+1)*d], jac[(3*n+i)*d:(3*n+i+1)*d]
 			xi[i] += a

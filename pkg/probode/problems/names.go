@@ -9,11 +9,12 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// Named returns the problem with the given name, written as on the command line: in
-// lower-case letters, digits and hyphens. In addition to the names of the problems that
-// All returns, Named accepts fhn for FitzHughNagumo. Named also accepts hires, rober,
-// orego, vdpol and plei, with the parameters and time spans of the Test Set for Initial
-// Value Problem Solvers. The error lists all names.
+// Named returns the problem with the given name: for example, lotka-volterra for
+// LotkaVolterra. Named ignores the case of letters, and treats punctuation as hyphens. In
+// addition to the names of the problems that All returns, Named accepts fhn for
+// FitzHughNagumo. Named also accepts hires, rober, orego, vdpol and plei, with the
+// parameters and time spans of the Test Set for Initial Value Problem Solvers. The error
+// lists all names.
 //
 // Source: Mazzia & Magherini, Test Set for Initial Value Problem Solvers,
 // release 2.4.
@@ -32,7 +33,7 @@ func Named(name string) (*probode.Problem, error) {
 	return nil, fmt.Errorf("no problem %q: want one of %s", name, strings.Join(Names(), ", "))
 }
 
-// Names returns the names that Named accepts.
+// Names returns the known problem names in alphabetical order.
 func Names() []string {
 	names := namesOfAll()
 	for name := range testSet {
@@ -44,8 +45,8 @@ func Names() []string {
 	return names
 }
 
-// testSet lists the problems of the test set, and FitzHughNagumo, under their usual short
-// names.
+// testSet maps short names to functions that return the problems. All these names except
+// fhn come from the Test Set for Initial Value Problem Solvers.
 var testSet = map[string]func() *probode.Problem{
 	"hires": HIRES,
 	"rober": func() *probode.Problem { return over(Robertson(), 0, 1e11) },
@@ -68,8 +69,9 @@ func namesOfAll() []string {
 		name, more, _ := strings.Cut(p.Name, "(")
 		name = typed(name)
 		if slices.Contains(names, name) {
-			// If an earlier problem has the same name before the parenthesis, the first
-			// word or number in the parentheses is added to the name of this problem.
+			// An earlier problem already has this name, so the first word or number in
+			// parentheses is appended to the name. For example, Lotka–Volterra (20, 20)
+			// becomes lotka-volterra-20.
 			n, _, _ := strings.Cut(typed(more), "-")
 			name += "-" + n
 		}

@@ -11,7 +11,8 @@ import (
 // lines. The resulting systems are stiff, may have any dimension, and have banded
 // Jacobians.
 
-// Brusselator returns the Brusselator reaction with diffusion in one dimension:
+// Brusselator returns the reaction–diffusion equations of the Brusselator in one
+// dimension:
 //
 //	∂u/∂t = A + u²v − (B + 1)u + α ∂²u/∂x²,
 //	∂v/∂t = Bu − u²v + α ∂²v/∂x².
@@ -70,8 +71,8 @@ func Brusselator(n int) *probode.Problem {
 				uLeft, vLeft = u, v
 				// The slice j holds two rows of the Jacobian, for u and v at one grid
 				// point, in band storage of width 5 with the diagonal at index 2.
-				// Elements of this storage that lie outside the matrix, in the first and
-				// last rows, are not read.
+				// Elements of the band storage that lie outside the matrix, in the first
+				// and last rows, are not read.
 				j := jac[5*i : 5*i+10]
 				j[0], j[2], j[3], j[4] = k, 2*u*v-(b+1)-2*k, u*u, k
 				j[5], j[6], j[7], j[9] = k, b-2*u*v, -u*u-2*k, k
@@ -97,8 +98,8 @@ func Brusselator(n int) *probode.Problem {
 // x)^{3/2}, and t ∈ [0, 1]. Fronts form and steepen until viscosity balances the
 // steepening; n = 50 is enough to resolve these fronts. Burgers panics for n < 2.
 //
-// Source: adapted from Hairer & Wanner, Solving Ordinary Differential Equations II, IV.10
-// (BURGERS). The original problem has sin² instead of sin³ in the initial value, ν =
+// Source: Hairer & Wanner, Solving Ordinary Differential Equations II, IV.10 (BURGERS).
+// The original initial value contains sin² instead of sin³. The original problem uses ν =
 // 0.0003 and n = 500.
 func Burgers(n int) *probode.Problem {
 	if n < 2 {

@@ -1,7 +1,7 @@
-// Package problems holds the initial value problems on which solvers of ordinary
-// differential equations are usually tested, with parameters, initial state and span from
-// the literature. Each function returns a new Problem, which the caller may change. The
-// vector θ contains the parameters that a user may want to infer.
+// Package problems contains standard test problems for solvers of ordinary differential
+// equations. Most parameters, initial states and time spans come from the literature.
+// Each function returns a new Problem, which the caller may change. The vector θ contains
+// the parameters that a user may want to infer.
 //
 // The problems Logistic, LotkaVolterra, SIR, RigidBody and ProteinActivation are not
 // stiff. The solutions of FitzHughNagumo, RestrictedThreeBody, Kepler, Pleiades and
@@ -12,10 +12,10 @@ package problems
 
 import "github.com/probode/probode/pkg/probode"
 
-// All returns one problem of each kind, in the order of the list in the package
-// documentation, and with distinct names. If the function of a problem has an argument,
-// All uses the usual value of this argument or, if the argument is a dimension, a small
-// value.
+// All returns every problem of this package except Influenza. The problems have distinct
+// names and follow the order of the package documentation. If a function has
+// an argument, All calls the function with a common value. The dimensions of Lorenz96,
+// Brusselator and Burgers are small.
 func All() []*probode.Problem {
 	return []*probode.Problem{
 		Logistic(), LotkaVolterra(), LotkaVolterra20(), SIR(), RigidBody(), ProteinActivation(),

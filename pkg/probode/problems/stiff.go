@@ -9,8 +9,8 @@ import "github.com/probode/probode/pkg/probode"
 //
 // The state is x = (y, y′), the parameter is θ = μ, the initial state is (2, 0), and
 // t ∈ [0, 6.3]. The stiffness grows with μ: the problem is not stiff for μ = 1 and very
-// stiff for μ = 10⁵, where jumps take a time of order ln(μ)/μ. The period is 6.66 for
-// μ = 1 and tends to 3 − 2 ln 2 ≈ 1.61 as μ → ∞.
+// stiff for μ = 10⁵. For large μ, a jump takes a time of order ln(μ)/μ. The period is
+// 6.66 for μ = 1 and tends to 3 − 2 ln 2 ≈ 1.61 as μ → ∞.
 //
 // Source: van der Pol (1926), Philosophical Magazine 2, 978; Hairer & Wanner,
 // Solving Ordinary Differential Equations II, IV.10 (VDPOL), where μ = 10⁶
@@ -51,7 +51,7 @@ func VanDerPol(mu float64) *probode.Problem {
 // The parameters are θ = (k₁, k₂, k₃) = (0.04, 3 × 10⁷, 10⁴), the initial state is (1, 0,
 // 0), and t ∈ [0, 10⁵]. The sum y₁ + y₂ + y₃ = 1 is conserved. The time scales range from
 // 10⁻⁴ to the length of the span. The component y₂ is about 10⁻⁵, so an absolute
-// tolerance of this size does not control its error. If the computed y₂ falls below zero
+// tolerance of 10⁻⁵ does not control the error of y₂. If the computed y₂ falls below zero
 // by more than a small amount, the numerical solution diverges.
 //
 // Source: Robertson (1966), in Walsh (ed.), Numerical Analysis: An
@@ -87,8 +87,8 @@ func Robertson() *probode.Problem {
 }
 
 // HIRES returns a model of the high irradiance response in photomorphogenesis. A plant's
-// phytochrome has two forms: Pr absorbs red light, and Pfr absorbs far-red light. Both
-// forms bind to the receptors X and X′, and E is an enzyme:
+// phytochrome has two forms: Pr absorbs red light, and Pfr absorbs far-red light. Pr and
+// Pfr bind to the receptors X and X′, and E is an enzyme:
 //
 //	Pr′    = −k₁Pr + k₂Pfr + k₆PrX + o
 //	Pfr′   =  k₁Pr − (k₂ + k₃)Pfr

@@ -13,31 +13,30 @@ import (
 
 const (
 	// The constant `looser` is the tolerance of the looser integration divided by the
-	// tolerance of the accurate integration. With this ratio, the error of the looser
-	// integration is much larger than the error of the accurate one, and is therefore
-	// nearly equal to the difference between the two results.
+	// tolerance of the accurate integration. The difference between the two results is
+	// nearly equal to the error of the looser integration, because the accurate
+	// integration has a much smaller error.
 	looser = 16.0
 	// The constant `looserStiff` replaces `looser` for implicit steps, whose errors
 	// depend less on the tolerance.
 	looserStiff = 64.0
-	// The claimed error is the difference between the two integrations, multiplied by the
-	// constant `doubt`.
+	// The claimed error is the constant `doubt` times the difference between the two
+	// results.
 	doubt = 10.0
-	// The constant `doubtStiff` replaces `doubt` for implicit steps. It is larger than
-	// `doubt`, because both integrations may suffer from order reduction.
+	// The constant `doubtStiff` replaces `doubt` for implicit steps, because both
+	// integrations may suffer from order reduction.
 	doubtStiff = 30.0
-	// The claimed relative error of each component is at least the constant `share` times
-	// that of any other component.
+	// The claimed relative error of every component is at least the constant `share`
+	// times the largest claimed relative error.
 	share = 0.3
 	// The constant `lost` is the relative difference above which the solution is taken to
 	// have no correct digit.
 	lost = 0.1
-	// The constant `least` is the lower limit of the claimed error, in units of the
-	// tolerance of a step.
+	// The claimed error is at least the constant `least` times the permitted error of a
+	// step.
 	least = 0.1
-	// A component is very small if its absolute value is below the constant `faded` times
-	// its largest absolute value so far. The relative error of such a component is
-	// ignored.
+	// The size of a component is taken to be at least the constant `faded` times its
+	// largest absolute value so far.
 	faded = 1e-6
 	// The integration is divided into periods. A period that begins at t₀ + s ends at t₀
 	// + `longer` × s. During the integration the error may grow and later decrease.
@@ -50,8 +49,8 @@ const (
 )
 
 // The function checkpoints() returns additional times at which the integrations are
-// compared. These lie in wide gaps between the given times, or between the time `start`
-// and the first of the given times.
+// compared. An additional time lies in a wide gap between two given times, or between the
+// time `start` and the first given time.
 func checkpoints(start float64, times []float64) []float64 {
 	var out []float64
 	width := (times[len(times)-1] - start) / checks
@@ -65,7 +64,7 @@ func checkpoints(start float64, times []float64) []float64 {
 	return out
 }
 
-// The method twice() integrates twice over the points of the schedule c. The more
+// The method twice() integrates the problem p twice, with different tolerances. The more
 // accurate result is the solution, and the difference between the two results is a
 // measure of the error of the solution.
 func (sol *Solution) twice(ctx context.Context, p *probode.Problem, c *schedule, s Settings) error {
@@ -128,9 +127,9 @@ func (sol *Solution) twice(ctx context.Context, p *probode.Problem, c *schedule,
 // The function claim() computes the claimed error of x by comparing x with the argument
 // `other`, and then overwrites `other` with the claimed error. When the difference
 // between the two results changes sign, it is small for a moment, although the error may
-// be large. Therefore the claimed error is computed from all recent differences in all
-// components: no component is assumed to have a much smaller relative error than the
-// others. The argument `first` holds the initial state.
+// be large. Therefore the claimed error of a component depends on the largest recent
+// difference in this component. No component is assumed to have a much smaller relative
+// error than the other components. The argument `first` holds the initial state.
 func claim(c *schedule, s Settings, doubt float64, first, other, x []float64) {
 	if len(c.index) == 0 {
 		return
@@ -221,8 +220,8 @@ func (sol *Solution) global(ctx context.Context, p *probode.Problem, c *schedule
 			local.Relative = max(local.Relative, 1e-15)
 		}
 		if err := sol.twice(ctx, p, c, local); err != nil {
-			// An integration with larger tolerances has continued past the time at which
-			// this integration stopped, so the solution exists there.
+			// An integration with larger tolerances has reached the last time, so this
+			// failure does not mean that the solution ends.
 			if stuck := stuckError(""); before != nil && errors.As(err, &stuck) {
 				return before
 			}
@@ -247,9 +246,9 @@ func (sol *Solution) global(ctx context.Context, p *probode.Problem, c *schedule
 	}
 }
 
-// The method excess() returns the largest ratio of an error to the permitted error, and
-// the index of the element of X with this ratio. The argument `first` contains the
-// initial state.
+// The method excess() divides each element of sol.Error by the permitted error, and
+// returns the largest ratio and its index. The argument `first` contains the initial
+// state.
 func (sol *Solution) excess(first []float64, s Settings) (worst float64, at int) {
 	d := len(first)
 	peak := make([]float64, d)

@@ -26,10 +26,10 @@ func (e *integration) restart() {
 	e.fresh = false
 	for _, r := range e.rules {
 		if r != nil {
-			// The natural step is the step that error control would choose if nothing else
-			// limited the step. If every step is shortened so that it ends at an output
-			// time, the natural step is determined by trial steps. A trial step is made
-			// each time the integration has advanced by the length of the natural step.
+			// The field `natural` is the step length that error control would choose if
+			// nothing else limited the step. If output times shorten every step, the
+			// field `natural` is determined by trial steps. The next trial step is made
+			// when the integration has advanced by `natural`.
 			r.natural, r.renew = 0, e.t
 		}
 	}
@@ -66,8 +66,8 @@ func (e *integration) reach(target float64, i int) error {
 		}
 
 		// A step may be shortened because of an output time or MaxStep. The permitted
-		// error of such a step is reduced in proportion to its length, so that additional
-		// output times do not increase the total error.
+		// error of a shortened step is reduced in proportion to the length of the step,
+		// so that additional output times do not increase the total error.
 		limit := min(rest, e.longestStep())
 		H, part, cut := r.natural, 1.0, false
 		if e.t >= r.renew {
@@ -79,8 +79,8 @@ func (e *integration) reach(target float64, i int) error {
 			}
 			part = H / r.natural
 			if r.family == implicit {
-				// Rounding errors of stiff components do not decrease with the step
-				// length.
+				// Shortening a step does not reduce the rounding errors of stiff
+				// components.
 				part = max(part, 0x1p-50/max(e.set.Relative, 1e-15))
 			}
 		}
@@ -141,8 +141,8 @@ func (e *integration) divides() bool {
 }
 
 // longestStep returns MaxStep. In the more accurate integration, the maximum step length
-// is MaxStep times a factor below 1. This factor changes from step to step, so that the
-// two integrations have different steps.
+// is MaxStep times a factor below 1. The factor varies from step to step, so that the two
+// integrations take different steps.
 func (e *integration) longestStep() float64 {
 	if e.second {
 		_, part := math.Modf(float64(e.steps) * 0.6180339887498949)
@@ -152,9 +152,9 @@ func (e *integration) longestStep() float64 {
 }
 
 // The method try() computes rows of the extrapolation scheme for a step H until a row
-// converges, and returns the number of that row. The tolerance of this step is the usual
-// tolerance multiplied by the argument `part`. If no row converges, try() shortens the
-// natural step.
+// converges, and returns the number of that row. The tolerance is multiplied by the
+// argument `part`. If no row converges, try() proposes a shorter step in the field
+// `natural` of the rule.
 func (e *integration) try(H, part float64, cut bool) (int, bool) {
 	r := e.rule
 	n, k := r.n, r.k
@@ -215,9 +215,8 @@ func (e *integration) try(H, part float64, cut bool) (int, bool) {
 	}
 }
 
-// The method order() chooses the number of rows and the length of the next step, after a
-// step that converged in row j. The number and the length are chosen so as to minimise
-// the work per unit of time.
+// The method order() chooses the order and the length of the next step so as to minimise
+// the work per unit of time. The last step converged in row j.
 func (r *rule) order(j int) {
 	last := len(r.n) - 1
 	k := r.k
@@ -297,11 +296,10 @@ func (e *integration) differentiate(rest float64) error {
 	return nil
 }
 
-// One of the two integrations perturbs the arguments of f. In that integration, the
-// method move() shifts each component of x by one unit in the last place, up or down,
-// unless the derivative of the component is zero. A constant component is not shifted,
-// because it may be a flag that f compares with a number. The method reports whether it
-// shifted any component.
+// The method move() perturbs the arguments of f in the looser integration. Each component
+// of x is shifted by one unit in the last place, unless the derivative of the component
+// is zero. A constant component is not shifted, because it may be a flag that f compares
+// with a number. The method reports whether it shifted any component.
 func (e *integration) move() bool {
 	changed := false
 	for k, c := range e.nudge {
@@ -319,7 +317,7 @@ func (e *integration) stuck() error {
 		return errStopped
 	}
 	if e.badT == e.badT {
-		return fmt.Errorf("%w: F is NaN or infinite at t = %.6g, x = %s, theta = %.4g, and no step from t = %.6g avoids that: the solution may end here", probode.ErrField, e.badT, text.Vector(e.badX), e.theta, e.t)
+		return fmt.Errorf("%w: F is NaN or infinite at t = %.6g, x = %s, theta = %.4g, and even very short steps from t = %.6g fail: the solution may end here", probode.ErrField, e.badT, text.Vector(e.badX), e.theta, e.t)
 	}
 	return stuckError(fmt.Sprintf("the step size fell to %.2g at t = %.6g, x = %s: the solution may end here, or f may jump here; if f jumps at a known time, declare an event at this time; otherwise try a larger tolerance", e.rule.natural, e.t, text.Vector(e.x)))
 }

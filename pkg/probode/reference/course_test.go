@@ -168,7 +168,7 @@ func TestTrouble(t *testing.T) {
 	for name, s := range map[string]Settings{
 		"relative tolerance is": {Tolerance: relative(math.NaN())},
 		"absolute tolerance is": {Tolerance: probode.Tolerance{Relative: 1e-6, Absolute: []float64{-1}}},
-		"want 1, or 1":          {Tolerance: probode.Tolerance{Relative: 1e-6, Absolute: []float64{1, 2}}},
+		"one for each of the 1": {Tolerance: probode.Tolerance{Relative: 1e-6, Absolute: []float64{1, 2}}},
 		"MaxStep is":            {MaxStep: -1},
 		"MaxSteps is":           {MaxSteps: -1},
 		"parameter r is NaN":    {Theta: []float64{math.NaN(), 1}},

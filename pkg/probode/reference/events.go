@@ -69,9 +69,9 @@ func (e *integration) jump(what string, t float64, change func(x []float64) erro
 }
 
 // The method locate() reports whether a trigger becomes positive in a step of length H
-// that has converged in row j of the extrapolation table. If a trigger becomes positive,
-// the method takes a shorter step, for which it computes the same number of rows of the
-// table. The shorter step ends when a trigger first becomes positive. At the end of the
+// that has converged in row j of the extrapolation scheme. If a trigger becomes positive,
+// the method takes a shorter step instead. The shorter step also uses rows 0, …, j of the
+// extrapolation scheme, and ends when a trigger first becomes positive. At the end of the
 // shorter step, the method applies the jump of the event.
 func (e *integration) locate(H float64, j int) (bool, error) {
 	if e.triggers == nil {

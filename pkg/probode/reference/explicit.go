@@ -17,9 +17,9 @@ func (e *integration) newExplicit(run int) *rule {
 }
 
 // The method midpoint() takes a step of length H with the midpoint rule in n substeps.
-// The method writes the increment of x into dst, and the increment with a final smoothing
-// step (Gragg 1965) into the argument `smooth`. Since n is even, the errors of both
-// increments have expansions in even powers of h.
+// The argument `dst` receives the increment of x. The argument `smooth` receives the
+// increment after a final smoothing step (Gragg 1965). Since n is even, the errors of
+// both increments have expansions in even powers of h.
 func (e *integration) midpoint(dst, smooth []float64, H float64, n int) {
 	h := H / float64(n)
 	prev := e.prev

@@ -6,9 +6,9 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// The method row() adds row j, which begins with T_{j,1}, to the extrapolation scheme for
-// a step H. After that, tab[0] is T_{j,j}, and tab[1] is T_{j,j−1}. The method reports
-// whether all numbers are finite.
+// The method row() computes row j of the extrapolation scheme for a step H. The results
+// tab[0] and tab[1] are T_{j,j} and T_{j,j−1}. The method reports whether T_{j,j} is
+// finite.
 func (e *integration) row(j int, H float64) bool {
 	n := e.rule.n
 	if e.rule.family == implicit {
@@ -39,21 +39,21 @@ func extrapolate(tab [][]float64, n []int, j int) {
 // The method distance() divides the estimated error of each component in a step H by the
 // permitted error, and returns the largest of these ratios. The permitted error is the
 // tolerance times the argument `part`. For the implicit rule, the estimated error is
-// T_{j,j} − T_{j,j−1}. For the explicit rule, the estimated error is the larger of this
-// number and the difference between the results with and without smoothing. For smooth f,
-// the results with and without smoothing differ by far less than T_{j,j} and T_{j,j−1}
-// do. If f is not smooth, for example f = −sign(x), all rows may agree to the last bit on
-// a wrong result, but the results with and without smoothing do not agree.
+// T_{j,j} − T_{j,j−1}. For the explicit rule, the estimated error is the maximum of
+// T_{j,j} − T_{j,j−1} and the difference between the results with and without smoothing.
+// If f is smooth, smoothing changes the result by far less than T_{j,j} − T_{j,j−1}. If f
+// is not smooth, for example f = −sign(x), all rows may give the same wrong result, but
+// the comparison with the smoothed result reveals the error.
 func (e *integration) distance(j int, H, part float64) float64 {
 	var largest float64
 	for k, dx := range e.tab[0] {
 		largest = max(largest, e.peak[k], math.Abs(e.x[k]+dx))
 	}
-	// Suppose that a component begins at zero and that its derivative is a sum of terms
-	// that cancel. Near the start, the rounding errors of this component are larger than
-	// any relative tolerance permits. An example is the second velocity of a double
-	// pendulum released from rest. Such errors are recognised because they do not
-	// decrease from row to row.
+	// The derivative of a component that begins at zero may be a sum of terms that
+	// cancel. An example is the second velocity of a double pendulum released from rest.
+	// Near the start, where the component is tiny, its rounding errors exceed the
+	// permitted error. Small errors that do not decrease from row to row are taken to be
+	// rounding errors, and are ignored.
 	rounding := 0.0
 	if e.rule.family == explicit && e.set.Absolute == nil && j > 1 {
 		rounding = 16 * epsilon * H * vector.MaxAbs(e.f0)
@@ -74,9 +74,9 @@ func (e *integration) distance(j int, H, part float64) float64 {
 		}
 		size := e.size(k, max(math.Abs(e.x[k]), math.Abs(e.x[k]+dx)), largest)
 		unit := part * max(e.set.permitted(k, size), 1e-15*size)
-		// A component that has been zero may become nonzero because of an input. The time
-		// of this change is known only to within a few units in its last place, so the
-		// value of the component shortly after this time is uncertain.
+		// A component that has been zero may become nonzero because of an input. Rounding
+		// makes the time of the input uncertain, and therefore also the value of the
+		// component shortly after the input.
 		if e.leaves(k, H, shortest) {
 			unit = max(unit, math.Abs(dx)+math.Abs(e.tab[1][k])+math.Abs(e.smooth[0][k]))
 		} else if since := e.t - e.left[k] + H; since > 0 {
@@ -89,10 +89,10 @@ func (e *integration) distance(j int, H, part float64) float64 {
 	return dist
 }
 
-// The method size() returns the number by which an error of component k is divided to
-// give its relative error. This number is usually x, the absolute value of the component.
-// If there is no absolute tolerance, the number has a positive lower limit, unless all
-// states are zero. The argument `largest` is the maximum of the absolute values of the
+// The method size() returns the divisor that converts an absolute error of component k to
+// a relative error. The argument x is the absolute value of the component, and usually
+// the divisor. Without an absolute tolerance, the divisor is positive unless all states
+// are zero. The argument `largest` is the maximum of the absolute values of the
 // components.
 func (e *integration) size(k int, x, largest float64) float64 {
 	if e.set.Absolute == nil {

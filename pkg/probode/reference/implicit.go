@@ -32,9 +32,9 @@ func (e *integration) newImplicit(run int) *rule {
 }
 
 // implicitWork sets work[j] to the cost of a step that computes the rows 0, …, j of the
-// extrapolation scheme. Row j consists of n[j] substeps. The cost includes calls of f,
-// the Jacobian, factorisations and solves of linear systems. A call of f is assumed to
-// cost ten operations for each component.
+// extrapolation scheme. Row j consists of n[j] substeps. The cost includes evaluations of
+// f, evaluations of the Jacobian, and the solution of linear systems. A call of f is
+// assumed to cost ten operations for each component.
 func (e *integration) implicitWork(work []float64, n []int) {
 	d := float64(e.p.Dim())
 	lower, upper := d-1, d-1
@@ -103,16 +103,16 @@ func (r *rule) solve(e *integration, dst []float64, H float64, n int) bool {
 	return true
 }
 
-// The method plausible() makes a further check of a step H that the extrapolation scheme
-// has accepted as converged. If f is not smooth, rows may agree on a wrong result by
-// chance. To detect such a result, the method interpolates between the two ends of the
-// step. The interpolant is the cubic polynomial that has the computed states and the
-// slopes f at both ends. In the middle of the step, the slope of the polynomial is
-// compared with f. The matrix (I/H − J)⁻¹ is applied to the difference between the two
-// slopes, to damp stiff components. The cubic is not accurate, so a difference of up to
-// half of the largest slope is accepted. At an equilibrium all slopes consist of rounding
-// errors, so their differences are as large as the slopes themselves. However, these
-// differences change the state by less than the rounding error of the state.
+// The method plausible() reports whether the result of a step H agrees with f in the
+// middle of the step. If f is not smooth, rows may agree on a wrong result by chance. To
+// detect wrong results, the method interpolates between the beginning and the end of the
+// step. The interpolant is the cubic Hermite polynomial for the states and slopes at both
+// ends of the step. In the middle of the step, the slope of the polynomial is compared
+// with f. The matrix (I/H − J)⁻¹ is applied to the difference between the two slopes, to
+// damp stiff components. The cubic is not accurate, so a difference of up to half of the
+// largest slope is accepted. At an equilibrium all slopes consist of rounding errors, so
+// their differences are as large as the slopes themselves. Therefore a difference is also
+// accepted if its effect on the state is no larger than a few rounding errors.
 func (r *rule) plausible(e *integration, H float64) bool {
 	if !r.lu.Factorize(1/H, r.jac) {
 		return false

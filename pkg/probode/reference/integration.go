@@ -11,8 +11,8 @@ import (
 )
 
 // The problem is integrated twice, and the results are compared. The type `integration`
-// holds the data of one of the two integrations. It stores the state in twice the working
-// precision, as x + low. All other computations use the increments over a step, which are
+// holds the data of one of the two integrations. The state is stored as x + low, in twice
+// the working precision. All other computations use the increments over a step, which are
 // small compared with x. Therefore even the accumulated rounding errors of many steps are
 // not larger than the rounding errors in the arguments of f.
 type integration struct {
@@ -54,8 +54,8 @@ type integration struct {
 	implicitOnes int
 }
 
-// A rule is an extrapolation method of one family, together with the current data of its
-// order control and step-size control.
+// A rule holds an extrapolation method, and the data that control its order and step
+// length.
 type rule struct {
 	family  family
 	n       []int     // numbers of substeps of the rows
@@ -107,7 +107,7 @@ func (e stuckError) Error() string { return string(e) }
 
 // The method watch() returns a copy of the problem with wrapped functions. The wrapped
 // functions keep t inside the segment between events, and count their calls. After the
-// context has ended, the wrapped functions return NaN, and this also ends the step.
+// context has ended, the wrapped functions return NaN, so that the current step fails.
 func (e *integration) watch() *probode.Problem {
 	p := e.problem
 	q := *p
@@ -152,20 +152,20 @@ func (e *integration) eval(f, dx []float64, dt float64) {
 // number.
 const epsilon = 0x1p-52
 
-// Suppose that a component has been zero so far, and that the length of a step is at most
-// `shortest` units in the last place of t. With such a step, any increment of this
-// component is accepted. The error of such an increment cannot be judged. The component
-// has no size with which the error could be compared, and the time of a kink or jump of f
-// is not known more accurately than the length of the step.
+// The constant `shortest` is the maximum length of a very short step, in units in the
+// last place of t. In a very short step, a component that has been zero so far may change
+// by any amount. The relative error of a zero component is not defined. Rounding errors
+// make the time of a kink or jump of f uncertain by about the length of a very short
+// step.
 const shortest = 16
 
 // The method leaves() reports whether two conditions hold: component k has been zero so
-// far, and the step length H is at most `units` units in the last place of t.
+// far, and the step length H is at most `units` times ulp(t).
 func (e *integration) leaves(k int, H, units float64) bool {
 	return e.peak[k] == 0 && e.x[k] == 0 && H <= units*ulp(e.t)
 }
 
-// twoSum returns the rounded sum of a and b and its rounding error (Knuth).
+// twoSum returns the sum of a and b, and the rounding error of the sum (Knuth).
 func twoSum(a, b float64) (sum, err float64) {
 	sum = a + b
 	v := sum - a

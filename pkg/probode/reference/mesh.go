@@ -9,9 +9,9 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// Accurate is a probode.Mesh that computes the states with Solve, and adds no noise.
-// Accurate is meant for inference in which accuracy is more important than computing
-// time. Accurate ignores the Method of the Setup.
+// Accurate is a probode.Mesh that computes the states with Solve, and adds no noise. Use
+// Accurate for inference in which accuracy is more important than computing time.
+// Accurate ignores the Method of the Setup.
 //
 // If the estimated error of a solution is large, for example because f jumps at a time
 // that is not an event, the solution is computed again with a tolerance a hundred times
@@ -107,8 +107,7 @@ func (a *accuratePath) States(ctx context.Context, dst, theta, _ []float64) erro
 	return nil
 }
 
-// The method solve() returns the states and the result of relativeClaim, which is a
-// measure of the error of all states.
+// The method solve() returns the states and an estimate of their largest relative error.
 func (a *accuratePath) solve(ctx context.Context, theta []float64, tol probode.Tolerance) (x []float64, claim float64, err error) {
 	sol, err := Solve(ctx, a.p, a.times, Settings{Tolerance: tol, Theta: theta})
 	if err != nil {

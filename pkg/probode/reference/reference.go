@@ -1,5 +1,5 @@
-// Package reference computes accurate solutions for comparison with other solutions, and
-// conservative estimates of the errors.
+// Package reference computes accurate solutions and conservative estimates of their
+// errors. Use the solutions to measure the errors of other solvers.
 package reference
 
 import (
@@ -33,11 +33,11 @@ const (
 // precision.
 type Settings struct {
 	// Tolerance is a bound on the estimated error of one step in each component. If
-	// Relative is zero and Absolute is nil, Relative is set to 1e-14. Values of Relative
-	// below 1e-15 are not allowed, because rounding errors are larger. Values above 1e-4
-	// are replaced by 1e-4. If Absolute is nil, the permitted error is Relative times the
-	// size of the component. The size is the absolute value of the component, but at
-	// least 10⁻⁶ times its largest absolute value so far.
+	// Relative is zero and Absolute is nil, Relative is set to 1e-14. Nonzero values of
+	// Relative must be at least 1e-15, because rounding errors prevent higher accuracy.
+	// Values above 1e-4 are replaced by 1e-4. If Absolute is nil, the permitted error is
+	// Relative times the size of the component. The size of a component is its absolute
+	// value, but at least 10⁻⁶ times its largest absolute value so far.
 	probode.Tolerance
 
 	// Global makes Tolerance a bound on Solution.Error instead of a bound on the error of
@@ -53,10 +53,10 @@ type Settings struct {
 	// MaxStep is the maximum length of a step; f is called at least once in every
 	// interval of length MaxStep/8. Zero means no maximum if the problem is Autonomous.
 	// If the problem is not Autonomous, zero means 1/128 of the span, because f may
-	// contain pulses. With this value, Solve detects a pulse whose length is at least
-	// 1/1000 of the span. The value math.Inf(1) means no maximum. If there is no maximum,
-	// Solve is faster, but it may miss a short pulse in f whose beginning is not an
-	// event.
+	// contain pulses. If MaxStep is 1/128 of the span, Solve detects every pulse whose
+	// length is at least 1/1000 of the span. The value math.Inf(1) means no maximum. If
+	// there is no maximum, Solve is faster, but it may miss a short pulse in f whose
+	// beginning is not an event.
 	MaxStep float64
 
 	// Theta is θ; nil means Problem.Theta.
@@ -80,9 +80,11 @@ type Solution struct {
 	// errors no solver can detect.
 	Error []float64
 
-	// The following fields count the accepted steps, the rejected steps, the calls of F
-	// and FJ, and the accepted linearly implicit steps of all integrations together.
-	steps, rejected, evaluations, implicit int
+	// The following numbers are sums over all integrations.
+	steps       int // accepted steps
+	rejected    int // rejected steps
+	evaluations int // calls of F and FJ
+	implicit    int // accepted steps of the implicit rule
 }
 
 // The method complete() replaces zero values of settings by the defaults, and checks the
@@ -116,7 +118,7 @@ func (s *Settings) complete(p *probode.Problem) error {
 	case s.Relative != 0 && !(s.Relative >= 1e-15 && s.Relative < 1):
 		return fmt.Errorf("the relative tolerance is %g: want a number in [1e-15, 1), or 0 together with an absolute tolerance", s.Relative)
 	case s.Absolute != nil && len(s.Absolute) != 1 && len(s.Absolute) != d:
-		return fmt.Errorf("there are %d absolute tolerances: want 1, or %d, one for each component", len(s.Absolute), d)
+		return fmt.Errorf("there are %d absolute tolerances: want one for all components, or one for each of the %d components", len(s.Absolute), d)
 	}
 	for k, v := range s.Theta {
 		if v-v != 0 {
@@ -132,7 +134,7 @@ func (s *Settings) complete(p *probode.Problem) error {
 }
 
 // The method permitted() returns the error that the tolerances permit in component k. The
-// argument x is the size of this component.
+// argument x is the size of the component.
 func (s *Settings) permitted(k int, x float64) float64 {
 	e := s.Relative * x
 	switch len(s.Absolute) {
@@ -145,8 +147,8 @@ func (s *Settings) permitted(k int, x float64) float64 {
 	return e
 }
 
-// The method smallest() returns the size of component k below which the absolute
-// tolerance permits a larger error than the relative tolerance.
+// The method smallest() returns the size of component k for which the absolute and the
+// relative tolerance permit the same error.
 func (s *Settings) smallest(k int) float64 {
 	if s.Absolute == nil {
 		return 0

@@ -13,8 +13,8 @@ import (
 )
 
 // A schedule contains the points of a grid, and an integration must stop at each of them.
-// It also contains the events between the segments of the grid, and the indices of the
-// points at which states are needed.
+// A schedule also contains the events between the segments of the grid, and the indices
+// of the points at which states are needed.
 type schedule struct {
 	g      *probode.Grid
 	t      []float64 // of the grid
@@ -125,9 +125,10 @@ func (e *integration) follow(c *schedule, out []float64) error {
 	return nil
 }
 
-// The method begin() starts the segment that follows the given number of events. Within a
-// segment, f is never evaluated at the time of an event: if a step begins or ends at this
-// time, t is moved into the segment by one unit in the last place.
+// The method begin() starts a segment of the grid. The argument `passed` is the number of
+// events before the segment. Within a segment, f is never evaluated at the time of an
+// event. If a step begins or ends at an event, f is evaluated at the nearest time inside
+// the segment.
 func (e *integration) begin(c *schedule, passed int, end float64) {
 	e.from, e.to, e.end = math.Inf(-1), math.Inf(1), end
 	if passed > 0 && c.events[passed-1].inside {

@@ -11,62 +11,62 @@ import (
 	"github.com/probode/probode/pkg/probode/calibrate"
 )
 
-// Solve solves p at the given times, which must be in increasing order and lie in the
-// span; the first may be t₀. Steps end exactly at these times and at the events of p. No
-// step crosses an event, and f is never evaluated at the time of an event. If an event
-// occurs at one of the times, X contains the state before the event, or the state after
-// it if SeenAfter is set.
+// Solve solves p at the given times. The times must increase and lie in the span. The
+// first time may be t₀. Steps end exactly at these times and at the events of p. No step
+// crosses an event, and f is never evaluated at the time of an event. If an event occurs
+// at one of the times, X contains the state before the event, or the state after it if
+// SeenAfter is set.
 //
-// Solve extrapolates the midpoint rule. The error of the basic solutions T_{j,1} over one
-// step H, with nⱼ substeps of h = H/nⱼ, has an expansion in even powers of h, so the
-// scheme
+// Solve extrapolates the midpoint rule. The basic solution T_{j,1} over a step H consists
+// of nⱼ substeps of length h = H/nⱼ. The error of T_{j,1} has an expansion in even powers
+// of h. Therefore the scheme
 //
 //	T_{j,k+1} = T_{j,k} + (T_{j,k} − T_{j−1,k}) / ((nⱼ/n_{j−k})² − 1)
 //
 // gains two orders with each column. In each step, Solve chooses the step length H and
 // the number of rows so that the work is as small as possible. The number of rows
-// determines the order. For stiff problems Solve uses a linearly implicit rule, with
-// Problem.FJ or with finite differences of F. Solve tries the midpoint rule and the
-// linearly implicit rule to decide which of them needs less work.
+// determines the order. For stiff problems Solve uses a linearly implicit rule. Solve
+// computes the Jacobian with Problem.FJ or with finite differences of F. Solve tries the
+// midpoint rule and the linearly implicit rule to decide which of them needs less work.
 //
 // # What the error estimate means, and what it does not mean
 //
 // Solve integrates twice, and returns the result of the first integration, which uses
-// Tolerance. The second integration has a tolerance that is sixteen times as large (64
-// times if the problem is stiff), different numbers nⱼ, and different step lengths. The
-// second integration also moves the arguments of f by one unit in the last place, so that
-// the difference between the results includes the effect of rounding errors. Error is ten
-// times the difference between the two results (thirty times if the problem is stiff). At
-// a single time, the difference may be small by chance. The estimate at each time
-// therefore uses the largest difference over a period that ends at this time. The length
-// of the period is at least a fifth of the time since t₀, and the period contains at
-// least three of the times at which the results are compared. In addition, let r be the
-// largest relative difference in any component. A relative difference below 0.3 r is
-// replaced by 0.3 r. Therefore Error is usually far larger than the true error, even for
-// problems that amplify errors. If no digit of X is correct, Error is larger than X
-// itself. At t₀ Error is zero.
+// Tolerance. The tolerance of the second integration is sixteen times as large (64 times
+// if the problem is stiff). The second integration also uses other numbers nⱼ of substeps
+// and other step lengths. In addition, the second integration moves the arguments of f by
+// one unit in the last place, so that the difference between the results includes the
+// effect of rounding errors. Error is ten times the difference between the two results
+// (thirty times if the problem is stiff). At a single time, the difference may be small
+// by chance. The estimate at each time t therefore uses the largest difference over a
+// period that ends at t. The period covers at least the last fifth of the interval [t₀,
+// t]. The period also contains at least the last three times at which the results are
+// compared. Let r be the largest relative difference among the components. A relative
+// difference below 0.3 r is replaced by 0.3 r. Therefore Error is usually far larger than
+// the true error, even for problems that amplify errors. If no digit of X is correct,
+// Error is larger than X itself. At t₀ Error is zero.
 //
 // Error is not a rigorous bound. A solver knows f only at the points at which it has
 // evaluated f. A pulse that begins and ends between two evaluations of f affects neither
 // X nor Error. Error also says nothing about f in regions of the state space that neither
-// solution enters. A pulse in f(t) is found if it begins at t₀ or at an event, or if,
-// with the default MaxStep, its length is at least 1/1000 of the span. For shorter
-// pulses, declare an event in Problem.Events at the beginning of each pulse, or set
-// MaxStep to at most eight times the length of the pulses. If f jumps at a time that is
-// not an event, no step across the jump is short enough for a tight tolerance, and Solve
-// returns an error. Error does not include errors in f itself, such as those due to a
-// formula in which nearly all digits cancel, a wrong value of Autonomous, or a parameter
-// that is not known exactly.
+// solution enters. Solve detects a pulse in f(t) that begins at t₀ or at an event. With
+// the default MaxStep, Solve also detects any pulse whose length is at least 1/1000 of
+// the span. For shorter pulses, declare an event in Problem.Events at the beginning of
+// each pulse, or set MaxStep to at most eight times the length of the pulses. If f jumps
+// at a time that is not an event and the tolerance is tight, Solve may return an error.
+// Error does not include errors in f itself, for example from an inexact parameter or
+// from cancellation in a formula. Error may also be too small if Autonomous is set
+// although f depends on t.
 //
-// If an event has a Trigger, each integration locates the time of the event on its own
-// solution, up to rounding errors. Error also includes the effect of errors in the event
-// times.
+// If an event has a Trigger, each of the two integrations locates the event on its own
+// solution. The search for the event adds only rounding errors. Error also includes the
+// effect of errors in the event times.
 //
 // Solve returns an error if the step length becomes as small as rounding errors in t, if
-// f is not finite or panics, or if too many steps are needed. The error gives the time at
-// which the problem occurred and, if possible, a suggestion. If ctx is done before the
-// solution is complete, Solve stops at the next call of f, and the error wraps ctx.Err().
-// If there is an error, the result is nil.
+// f is not finite or panics, or if too many steps are needed. The error message contains
+// the time at which the integration failed and, if possible, a suggestion. If ctx is done
+// before the solution is complete, Solve stops at the next call of f, and the error wraps
+// ctx.Err(). If there is an error, the result is nil.
 //
 // Sources: Gragg (1965), SIAM J. Numer. Anal. 2, 384; Bulirsch & Stoer (1966),
 // Numer. Math. 8, 1; Deuflhard (1983), Numer. Math. 41, 399, for the control

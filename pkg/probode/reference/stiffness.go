@@ -7,13 +7,14 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// The code in this file decides which of the two families, explicit or implicit, is
-// used. The family that is not in use is tried when there is a reason to expect that it
-// is better. For a stiff problem, the steps of an explicit rule are limited to a few
-// times 1/ρ at any accuracy, where ρ is the spectral radius of the Jacobian. For a
-// problem that is not stiff, the steps of an implicit rule must be as short as those of
-// an explicit rule, but the explicit rule needs less work for each step. After a trial,
-// the family with the larger ratio of step length to work is used.
+// The code in this file chooses between the explicit and the implicit family of rules.
+// Solve uses one family, and sometimes tries the other for a few steps. A trial begins
+// earlier if the other family is likely to need less work. For a stiff problem, stability
+// limits the steps of an explicit rule to a few times 1/ρ, even if the tolerance is
+// large. Here ρ is the spectral radius of the Jacobian. For a problem that is not stiff,
+// the steps of an implicit rule must be as short as those of an explicit rule, but the
+// explicit rule needs less work for each step. After a trial, the family with the larger
+// ratio of step length to work is used.
 
 const (
 	firstWait = 30  // steps; the first ones are short for other reasons
@@ -23,9 +24,10 @@ const (
 )
 
 // The method gauge() estimates ρ at the end of an explicit step. At the end of a step, f
-// is known at two neighbouring states: the result of the step, and the final state of the
-// last row of the scheme. The difference between these states is largest in the stiffest
-// direction. The estimate is infinite if the two states differ only by rounding errors.
+// is known at two neighbouring states. One is the result of the step, and the other is
+// the last state at which the step evaluated f. The two states differ most in the
+// stiffest direction. The estimate is infinite if the two states differ only by rounding
+// errors.
 func (e *integration) gauge() {
 	var df, dx float64
 	for k, f := range e.f0 {
@@ -77,9 +79,9 @@ func (e *integration) use(f family) bool {
 	return true
 }
 
-// The method consider() decides after a step H whether to switch to the other family.
-// Explicit steps that were shortened because of an output time are not considered,
-// because stiffness did not limit their length.
+// The method consider() decides after a step of length H whether to begin or end a trial.
+// Outside a trial, the method ignores explicit steps that an output time or MaxStep has
+// shortened, because stiffness did not limit these steps.
 func (e *integration) consider(H float64, cut bool) {
 	s := &e.stiff
 	if cut && e.rule.family == explicit && !s.trial {
@@ -131,8 +133,8 @@ func (e *integration) consider(H float64, cut bool) {
 }
 
 // The method disappointed() counts a rejected step. Many rejected steps are also a sign
-// of stiffness: with some tolerances, every second explicit step is rejected if the
-// problem is stiff.
+// of stiffness. For some tolerances, every second explicit step of a stiff problem is
+// rejected.
 func (e *integration) disappointed() {
 	s := &e.stiff
 	switch {
@@ -145,8 +147,9 @@ func (e *integration) disappointed() {
 	}
 }
 
-// The method decide() ends a trial of the other family. If the other family was faster,
-// it is kept for some time; otherwise it is tried again later.
+// The method decide() ends a trial. If the family on trial was faster, the integration
+// continues with this family. Otherwise the integration returns to the earlier family,
+// and waits longer before the next trial.
 func (e *integration) decide() {
 	s := &e.stiff
 	s.trial = false

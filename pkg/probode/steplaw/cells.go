@@ -8,10 +8,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// A division is a box in the coordinates ζ that is divided into cells, together with the
-// exact distribution on these cells. If the Gaussian approximation is reasonable, the
-// distribution has a width of about 1 in each coordinate. Densities are relative to
-// e^top.
+// A division is a box in the coordinates ζ, split into cells for quadrature. If the
+// Gaussian approximation is reasonable, the distribution has a width of about 1 in each
+// coordinate. Densities are relative to e^top.
 type division struct {
 	s          *Law
 	lo, hi     []float64 // the box
@@ -28,9 +27,8 @@ type cell struct {
 	mass      float64    // ∫ over the cell, in ζ, of density / e^top
 }
 
-// A mark is a point near which a coarse quadrature rule might miss mass. A cell that
-// contains a mark is divided repeatedly, until no cell around the mark is wider than the
-// field `width` of the mark.
+// A mark is a point near which a coarse quadrature rule might miss mass. A cell around a
+// mark is split until its width is at most the field `width` of the mark.
 type mark struct {
 	at    [2]float64
 	width float64
@@ -50,7 +48,7 @@ func (s *Law) divided() (*division, error) {
 		return nil, err
 	}
 	if s.d > 2 {
-		return nil, fmt.Errorf("%s: the state has %d components, but quadrature needs 1 or 2: with more components, draw many random states after one step instead", s.problem.Title(), s.d)
+		return nil, fmt.Errorf("%s: the state has %d components: want 1 or 2 for quadrature; with more components, estimate the moments from random draws", s.problem.Title(), s.d)
 	}
 	c := &division{s: s, lo: make([]float64, 2), hi: []float64{0, 1}, top: math.Inf(-1),
 		nodes: make([]float64, gaussPoints), wts: make([]float64, gaussPoints), zeta: make([]float64, s.d)}
@@ -97,7 +95,7 @@ func (c *division) findBox() error {
 	for _, m := range c.marks {
 		include(m.at, m.width)
 	}
-	// The array `near` holds points around the mean. A point at which the density is high
+	// The slice `near` holds points around the mean. A point at which the density is high
 	// belongs in the box, even if no root was found there.
 	var near [][2]float64
 	var level []float64
@@ -112,7 +110,7 @@ func (c *division) findBox() error {
 			include(at, 0)
 		}
 	}
-	// Each side is moved outwards until the density on this side is negligible.
+	// The box is enlarged until the density on all its sides is negligible.
 	for range 400 {
 		grown := false
 		for k := range d {
@@ -139,13 +137,11 @@ func (c *division) findBox() error {
 	return ErrImproper
 }
 
-// The constant `edge` is the amount by which the log density must fall from its maximum to
-// the sides of the box. On the sides the density is at most about e⁻⁵⁰ times the maximum.
+// On the sides of the box, the log density must be at least `edge` below its maximum.
 const edge = 50
 
-// sideLevel returns the largest log density on a side of the box. If this value is larger
-// than the field `top`, the largest log density found so far, the method also updates
-// `top`.
+// sideLevel returns the largest log density on a side of the box. The method also updates
+// the field `top`, the largest log density found so far.
 func (c *division) sideLevel(k int, upper bool) float64 {
 	var zeta [2]float64
 	zeta[k] = c.lo[k]
@@ -167,9 +163,9 @@ func (c *division) sideLevel(k int, upper bool) float64 {
 	return level
 }
 
-// markRoot marks a root and several points around it. The points lie on the principal
-// axes of the covariance of N(root, (AᵀA)⁻¹), with A = ∂u/∂ζ = (JS)⁻¹Γ(root)L. Near the
-// root the distribution is close to this normal distribution.
+// markRoot marks a root and several points on the principal axes of the normal
+// distribution N(root, (AᵀA)⁻¹), with A = ∂u/∂ζ = (JS)⁻¹Γ(root)L. Near the root, the
+// exact density is approximately proportional to the density of N(root, (AᵀA)⁻¹).
 func (c *division) markRoot(zeta [2]float64, z []float64) {
 	s, d := c.s, c.s.d
 	f, unit := make([]float64, d), make([]float64, d)
@@ -196,9 +192,8 @@ func (c *division) markRoot(zeta [2]float64, z []float64) {
 	var right mat.Dense
 	svd.VTo(&right)
 	values := svd.Values(nil)
-	// If the distribution is not close to N(root, …), for example near a multiple root,
-	// the axis lengths that are computed from A may be far too large. So these lengths
-	// are limited to 30.
+	// The lengths of the principal axes are limited to 30. The axes computed from A may
+	// be far too long, for example near a multiple root.
 	const farthest = 30
 	least := min(1/values[0], farthest)
 	c.marks = append(c.marks, mark{zeta, least})
@@ -268,7 +263,7 @@ func (c *division) divide() error {
 	return nil
 }
 
-// The method marked() reports whether the cell q contains a mark and is wider than that
+// The method marked() reports whether the cell q has to be split because it contains a
 // mark.
 func (c *division) marked(q cell) bool {
 	for _, m := range c.marks {

@@ -2,10 +2,10 @@ package steplaw
 
 import "math"
 
-// A tally holds statistics of the standardised noise ζ = L⁻¹(Z_{i+1} − μ) in an ensemble.
-// Only states from the second half of the sweeps of a chain are counted. The tally holds
-// the number of these states for each step, and the sums of ζ and ζ² over these states
-// for each step and component. Since ζ is of order 1, plain sums are accurate enough.
+// A tally holds sums of the standardised noise ζ = L⁻¹(Z_{i+1} − μ) over the states of
+// the Markov chains. The states in the first half of each chain are left out. The tally
+// holds the number of states for each step, and the sums of ζ and ζ² for each step and
+// component. Since ζ is of order 1, plain sums are accurate enough.
 type tally struct {
 	states      []int
 	sum, square []float64
@@ -16,7 +16,7 @@ func newTally(steps, d int) *tally {
 	return &tally{states: make([]int, steps), sum: make([]float64, steps*d), square: make([]float64, steps*d)}
 }
 
-// The method add() counts one state of a chain in step i.
+// The method add() adds the state ζ of a chain to the sums of step i.
 func (t *tally) add(i int, zeta []float64) {
 	t.states[i]++
 	at := i * len(zeta)
@@ -26,7 +26,7 @@ func (t *tally) add(i int, zeta []float64) {
 	}
 }
 
-// The method merge() adds the tally of other paths.
+// The method merge() adds the tally o to the tally t.
 func (t *tally) merge(o *tally) {
 	for i, n := range o.states {
 		t.states[i] += n
@@ -37,9 +37,8 @@ func (t *tally) merge(o *tally) {
 	}
 }
 
-// For each step, the method departure() returns the difference between the exact
-// distribution and its Gaussian approximation. The documentation of Draws defines this
-// difference. If no chain was run for a step, the result for this step is NaN (0/0).
+// The method departure() computes the field Departure of Draws. The result is NaN (0/0)
+// for a step without a Markov chain.
 func (t *tally) departure() []float64 {
 	out := make([]float64, len(t.states))
 	d := len(t.sum) / len(t.states)

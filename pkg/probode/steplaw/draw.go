@@ -46,15 +46,15 @@ type Draws struct {
 	// Paths[p] is path p, stored as a row-major len(T)×d matrix, or nil if the path
 	// failed. Paths is set only if Settings.KeepPaths is true.
 	Paths [][]float64
-	// Failed is the number of paths that could not be computed and are left out. Failure
-	// is the error of the first path that failed.
+	// Failed is the number of paths that could not be computed. Mean and SD are computed
+	// from the other paths. Failure is the error of the first path that failed.
 	Failed  int
 	Failure error
 }
 
-// Draw draws an ensemble of n paths of p at p.Theta.
+// Draw draws an ensemble of n paths for the problem p and the parameters p.Theta.
 //
-// Paths that fail are left out, and the result gives the number of these paths. If all
+// Paths that fail are not included in Mean and SD, and are counted in Failed. If all
 // paths fail, Draw returns an error. The error wraps ErrSingularH or ErrImproper if the
 // exact distribution of a step along path 0 does not exist. If ctx is done, the error
 // wraps the error of ctx.
@@ -63,7 +63,7 @@ func (m Exact) Draw(ctx context.Context, p *probode.Problem, n int, s Settings) 
 	case ctx == nil:
 		return nil, errors.New("steplaw: the context is nil")
 	case s.Workers < 0:
-		return nil, fmt.Errorf("%s: the number of workers is %d: want a number > 0, or 0 for as many as there are cores", p.Title(), s.Workers)
+		return nil, fmt.Errorf("%s: the number of workers is %d: want a number > 0, or 0 for one worker per core", p.Title(), s.Workers)
 	case n < 1:
 		return nil, fmt.Errorf("%s: the number of paths is %d: want at least 1", p.Title(), n)
 	case s.Mesh == nil:
@@ -177,8 +177,8 @@ type drawn struct {
 	failure error // of the first path that failed
 }
 
-// The method draw() draws the paths i with from ≤ i < to. The result is nil if ctx has
-// ended.
+// The method draw() draws the paths with the numbers `from`, …, `to` − 1. The result is
+// nil if ctx has ended.
 func (w *drawer) draw(ctx context.Context, s Settings, from, to int) *drawn {
 	r := &drawn{moments: moments.NewVector(len(w.z)), tally: newTally(w.solver.Steps(), w.sampler.p.Dim())}
 	w.sampler.tally = r.tally

@@ -16,13 +16,13 @@ type elimination struct {
 
 	logDet float64 // ln|det G|
 
-	// A pivot is the sum of the terms g_ii and −l_ik u_ki. For each pivot, its magnitude
-	// is divided by the sum of the magnitudes of these terms; the ratio lies in (0, 1].
-	// The field `least` is the smallest of these ratios. If the matrix is singular, one
-	// pivot would be zero in exact arithmetic. In floating-point arithmetic this pivot
-	// is usually a rounding error, so its ratio is about as large as the relative errors
-	// of the elements. Unlike a condition number, the ratio does not depend on the units
-	// of the components.
+	// The field `least` is the smallest ratio |pivot| / Σ|terms| of the elimination. The
+	// terms of a pivot are g_ii and the products −l_ik u_ki for k < i; the pivot is their
+	// sum. The ratio |pivot| / Σ|terms| lies in (0, 1]. If the matrix G is singular, one
+	// pivot is zero in exact arithmetic. Rounding errors usually turn the zero pivot of a
+	// singular matrix into a small number, about as large as Σ|terms| times the relative
+	// errors of the elements of G. Unlike a condition number, the ratio
+	// |pivot| / Σ|terms| does not depend on the units of the components.
 	least float64
 }
 

@@ -20,32 +20,34 @@ import (
 //	ζ′ = √(1−β²) ζ + β η,   η ~ N(0, I).
 //
 // The move is accepted with probability min(1, exp(Φ(ζ) − Φ(ζ′))), where Φ is the
-// difference between ½rᵀH⁻¹r and its value for the linearised r. The chain repeats four
-// moves in turn: a Crank–Nicolson move with β = 1, whose results are nearly independent
-// if the distribution is close to Gaussian; a random walk with steps of 1.5/√d in each
-// component of ζ; a Crank–Nicolson move with β = 1/2; and a random walk with steps of
-// 4/√d.
+// difference between ½rᵀH⁻¹r and its value for the linearised r. The chain repeats a
+// cycle of four moves. Moves 1 and 3 of a cycle are Crank–Nicolson moves with β = 1 and
+// β = 1/2. Moves 2 and 4 of a cycle are random walks with steps of 1.5/√d and 4/√d in
+// each component of ζ. With β = 1, the proposal ζ′ is independent of ζ, and is usually
+// accepted if the distribution is close to Gaussian.
 //
 // Without any sweeps, the distribution of the chain would be the Gaussian approximation.
 // As the number of sweeps grows, the distribution of the chain tends to the exact
 // distribution. The default settings were tested with backward Euler and α = 0.2 in 32
 // single steps along a path of the FitzHugh–Nagumo problem. In each step, 10⁴ draws of
-// the voltage V were compared with quadrature. With so many draws, the Monte Carlo error
-// of a distribution function is about 0.017. At h = 0.1 and h = 0.2, the distribution
+// the voltage V were compared with quadrature. The Monte Carlo error of a distribution
+// function is about 0.017 with 10⁴ draws. At h = 0.1 and h = 0.2, the distribution
 // functions of the draws differ from the exact ones by at most 0.017. The distribution
 // function of the Gaussian approximation is off by up to 0.43 at h = 0.1 and by up to
-// 0.95 at h = 0.2. At h = 0.3, the error of the Gaussian approximation is 0.18 (median
-// over the steps). At h = 0.3, the distribution functions of the draws are off by at most
-// 0.024 in all steps but one; in that step the error is 0.07. Without the random walks,
-// the error at h = 0.3 would still be up to 0.15 after four times the default number of
-// sweeps, and nothing in the results would reveal this error.
+// 0.95 at h = 0.2. At h = 0.3, the distribution function of the Gaussian approximation
+// has a median error of 0.18 over the 32 steps. At h = 0.3, the distribution functions of
+// the draws are off by at most 0.024 in all steps but one; in that step the error is
+// 0.07. Without the random walks, the error at h = 0.3 would still be up to 0.15 after
+// four times the default number of sweeps, and nothing in the results would reveal this
+// error.
 //
-// The chain rarely finds mass that lies far from the bulk of the distribution. At h = 0.3
-// the distribution of some steps has a region of small r far from the bulk. This distant
-// region contains one percent of the mass but accounts for up to half of the variance.
-// With the default number of sweeps, the chain misses most of the distant region, and the
-// variance of the draws is up to 50 % too small. With 1600 sweeps, the chain also finds
-// the distant region. In one and two dimensions, compare the draws with the Moments of a
+// The chain rarely reaches probability mass that lies far from the bulk of the
+// distribution. At h = 0.3, the distribution of some steps has a second region of small
+// r, which is far from the bulk. The region far from the bulk contains less than two
+// percent of the mass, but accounts for up to half of the variance. With the default
+// number of sweeps, the chain misses most of the mass far from the bulk, and the variance
+// of the draws is up to 50 % too small. With 1600 sweeps, the chain also finds the mass
+// far from the bulk. In one and two dimensions, compare the draws with the Moments of a
 // Law, which are computed without a Markov chain.
 //
 // If det J = 0, H has no inverse, and the error is ErrSingularH. If the density cannot be
@@ -53,14 +55,14 @@ import (
 // mean of the exact distribution differs from the root of r. Newton and Current have the
 // same exact distribution, because they evaluate J at the same state; only the start of
 // the chain differs. With Newton, the mean of the Gaussian approximation has an error of
-// O(h^{s+5/2}) standard deviations. With Current, the mean has an error of O(h^{3/2−s})
-// standard deviations. For s ≥ 2, this error grows as h decreases. The first steps of a
-// multistep method are taken by Method itself.
+// O(h^{s+5/2}) standard deviations. With Current, the mean of the Gaussian approximation
+// has an error of O(h^{3/2−s}) standard deviations, which grows as h decreases if s ≥ 2.
+// In the first steps of a multistep method, Exact does the same as Method.
 //
 // A chain uses random numbers in addition to ξ. The path jumps if a small change of θ or
-// ξ causes the chain to reject a move that it accepted before. Inference needs paths that
-// depend smoothly on θ and ξ. Therefore Exact can only draw ensembles, and does not
-// implement probode.Method.
+// ξ causes the chain to reject a move that it accepted before. Exact can only draw
+// ensembles and does not implement probode.Method, because inference needs paths that
+// depend smoothly on θ and ξ.
 type Exact struct {
 	Method adams.Moulton
 
@@ -77,7 +79,7 @@ func (m Exact) String() string {
 }
 
 // A value of the type `method` creates a stepper for each worker. The field `sampler`
-// holds the last of these steppers.
+// holds the stepper that was created last.
 type method struct {
 	Exact
 	sampler *sampler
@@ -139,12 +141,12 @@ type sampler struct {
 	tally       *tally // of the current block of paths
 }
 
-// The chain uses the random stream with the second key exactKey. This key differs from
-// the second keys of the streams of ξ, because those keys are block indices.
+// exactKey is the second key of the random streams of the chains. The second keys of the
+// streams of ξ are the indices of blocks, which are far smaller than exactKey.
 const exactKey = math.MaxUint64
 
-// The method begin() prepares the sampler for the path with the given number. The steps
-// of this path depend only on the seed, the number of the path, and ξ.
+// The method begin() prepares the sampler for the path with the given number. The random
+// numbers of the chain depend only on the seed and the number of the path.
 func (x *sampler) begin(seed, path uint64) {
 	x.rng, x.path = probode.Stream(seed, path, exactKey), path
 }
@@ -184,7 +186,7 @@ func (x *sampler) draw(next []float64, i int, xi []float64) error {
 		if m.walk {
 			gain += (vector.Dot(x.zeta, x.zeta) - vector.Dot(x.moved, x.moved)) / 2
 		}
-		// The comparison is false for NaN, which results from ∞ − ∞.
+		// If phi and `to` are both infinite, `gain` is NaN, and the move is rejected.
 		if gain >= 0 || x.rng.Float64() < math.Exp(gain) {
 			phi = to
 			x.zeta, x.moved = x.moved, x.zeta
@@ -200,14 +202,14 @@ func (x *sampler) draw(next []float64, i int, xi []float64) error {
 	return nil
 }
 
-// mostSearched limits the method search(), which checks the density at no more than
-// mostSearched steps. The number of checks is limited because, for d > 1, each check
-// costs hundreds of evaluations of f.
+// mostSearched is the largest number of steps of path 0 at which the density is checked.
+// The number of checks is limited because, for d > 1, each check costs hundreds of
+// evaluations of f.
 const mostSearched = 256
 
-// The method searches() reports whether the method search() has to check step i of path
-// 0. All steps are checked if there are at most mostSearched steps. Otherwise
-// mostSearched evenly spaced steps are checked.
+// The method search() checks some steps of path 0. The method searches() reports whether
+// step i is one of them. If there are at most mostSearched steps, all steps are checked. If there are more
+// steps, mostSearched evenly spaced steps are checked.
 func (x *sampler) searches(i int) bool {
 	m, steps := i-x.quiet, x.g.Steps()-x.quiet
 	n := min(mostSearched, steps)
@@ -219,8 +221,8 @@ func (x *sampler) searches(i int) bool {
 }
 
 // The method search() checks whether the density of step i can be normalised. The chain
-// itself would not detect that the density cannot be normalised. If the check fails for
-// any step, no ensemble is returned.
+// itself would not detect that the density cannot be normalised. If the density of any
+// checked step cannot be normalised, Draw returns an error.
 func (x *sampler) search(i int, state, theta, scale []float64) error {
 	s, err := newLaw(x, x.p, x.g, i, state, theta, scale)
 	if err != nil {

@@ -23,7 +23,7 @@ type Law struct {
 	Z []float64 // Zᵢ
 
 	// Mean and Cov are the mean μ and the covariance LLᵀ of the Gaussian approximation.
-	// For a single noise scale, LLᵀ is α h^{2s+1} Γ⁻¹JJᵀΓ⁻ᵀ [T18, §2.4].
+	// If all components have noise, LLᵀ is α h^{2s+1} Γ⁻¹JJᵀΓ⁻ᵀ [T18, §2.4].
 	Mean []float64
 	Cov  *mat.SymDense
 
@@ -47,14 +47,15 @@ type Law struct {
 
 // New returns the distribution of the state after step i of s, which leads from tᵢ to
 // t_{i+1}. The distribution is conditional on the parameters theta and on the states up
-// to Zᵢ, which are in rows 0, …, i of z. An s-step method reads at most the last s+1
-// rows.
+// to Zᵢ, which are in rows 0, …, i of z. With an s-step method, the distribution depends
+// only on the rows i−s, …, i of z.
 //
-// The method must be implicit, such as adams.Moulton. Step i must have noise scaled by
-// ScaleStep. The length of step i must be positive: an event is stored as a step of
-// length zero. Step i must not be one of the first steps of a multistep method. The error
-// is a *probode.SolveError if Γ is singular or Newton's method does not converge. New
-// panics if a slice has the wrong length or if i is out of range.
+// The method must be adams.Moulton or another method whose Stepper implements
+// probode.Implicit. The noise of step i must be scaled by ScaleStep. The length of step i
+// must be positive: an event is stored as a step of length zero. Step i must not be one
+// of the first steps of a multistep method. The error is a *probode.SolveError if Γ is
+// singular or Newton's method does not converge. New panics if a slice has the wrong
+// length or if i is out of range.
 //
 // If J is singular, New returns no error, because the Gaussian approximation still
 // exists. Moments returns an error if J is singular.
@@ -70,7 +71,7 @@ func New(s *probode.Solver, i int, z, theta []float64) (*Law, error) {
 	}
 	refuse := func(why error) error { return fmt.Errorf("%s, %v: %w", p.Title(), s.Method(), why) }
 	if s.Scaling() != probode.ScaleStep {
-		return nil, refuse(errors.New("with noise scaled by local error estimates, the state after the step is Gaussian and needs no Law: use ScaleStep"))
+		return nil, refuse(errors.New("the noise is scaled by local error estimates, so the state after the step is Gaussian: use ScaleStep"))
 	}
 	if err := s.MoveTo(theta); err != nil {
 		return nil, err
@@ -85,7 +86,7 @@ func New(s *probode.Solver, i int, z, theta []float64) (*Law, error) {
 	implicit, ok := stepper.(probode.Implicit)
 	switch {
 	case !ok:
-		return nil, refuse(errors.New("the noise of explicit methods is Gaussian: use an implicit method such as adams.Moulton"))
+		return nil, refuse(errors.New("the Stepper of the method does not implement probode.Implicit: use a method such as adams.Moulton"))
 	case vector.Dot(scale, scale) == 0:
 		return nil, refuse(errors.New("the noise is zero, so the step is deterministic: use alpha > 0"))
 	}
@@ -105,7 +106,7 @@ func New(s *probode.Solver, i int, z, theta []float64) (*Law, error) {
 
 // newLaw returns the distribution of the state after step i. The step begins at the state
 // x. The argument `from` is a Stepper in which the values from earlier steps are stored.
-// If this Stepper returns an error, newLaw returns the same error.
+// If `from` returns an error, newLaw returns the same error.
 func newLaw(from probode.Implicit, p *probode.Problem, g *probode.Grid, i int, x, theta, scale []float64) (*Law, error) {
 	var m probode.ImplicitStep
 	if err := from.Implicit(&m, i, x, theta); err != nil {
@@ -162,8 +163,9 @@ func (s *Law) Residual(dst, z []float64) {
 	}
 }
 
-// LogDensity returns the exact log density up to a constant, −½ r(z)ᵀ H⁻¹ r(z). Moments
-// contains the normalising constant. The result is NaN if H is singular.
+// LogDensity returns −½ r(z)ᵀ H⁻¹ r(z), which is the exact log density without the
+// normalising constant. Moments contains the normalising constant. The result is NaN if H
+// is singular.
 func (s *Law) LogDensity(z []float64) float64 {
 	s.checkLen(z)
 	if s.singular != nil {
@@ -200,8 +202,8 @@ func (s *Law) standardize(dst, z []float64) {
 	}
 }
 
-// logRelative returns the logarithm of the exact density at ζ. This logarithm is equal to
-// −½‖u‖² = −Φ − ½‖ζ‖².
+// logRelative returns −½‖u‖² = −Φ − ½‖ζ‖², the exact log density at ζ without the
+// normalising constant.
 func (s *Law) logRelative(zeta []float64) float64 {
 	return -s.target.phi(zeta) - vector.Dot(zeta, zeta)/2
 }

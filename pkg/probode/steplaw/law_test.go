@@ -384,7 +384,7 @@ func TestStepRefuses(t *testing.T) {
 	lorenz := problems.Lorenz63()
 	x0 := lorenz.X0
 	l := stepAt(t, lorenz, adams.Moulton{}, x0, 0.01, 0.1)
-	if _, err := l.Moments(); err == nil || !strings.Contains(err.Error(), "quadrature needs 1 or 2") {
+	if _, err := l.Moments(); err == nil || !strings.Contains(err.Error(), "want 1 or 2 for quadrature") {
 		t.Errorf("three components: %v", err)
 	}
 	s := solver(t, lorenz, adams.Bashforth{Steps: 2}, 0.01, 0.1)

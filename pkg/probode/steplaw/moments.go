@@ -23,8 +23,8 @@ type Moments struct {
 // into cells, and the integral over each cell is computed by a 6-point Gauss product
 // rule. Each cell is halved in every direction until halving changes the integral over
 // the cell by at most 10⁻¹⁰ of the total integral. Moments returns an error if d > 2, if
-// the exact distribution does not exist (ErrSingularH, ErrImproper), or if 2¹⁸ cells are
-// not enough.
+// the exact distribution does not exist (ErrSingularH, ErrImproper), or if more than 2¹⁸
+// cells are needed.
 func (s *Law) Moments() (*Moments, error) {
 	c, err := s.divided()
 	if err != nil {

@@ -16,9 +16,9 @@ import (
 // the corresponding columns of the matrix L of the Gaussian approximation, and four fixed
 // random directions. If d ≤ 16, the directions in which r grows most slowly at large
 // distances are also checked. On each ray, the distances from 10⁴ to 10⁸ times the size
-// of the state are checked. For each tenfold increase of the distance, ½ rᵀH⁻¹r must grow
-// by more than d ln 10, because otherwise the integral could diverge. The method does not
-// notice if the density fails to decay in some other direction.
+// of the state are checked. With each tenfold increase in the distance, ½ rᵀH⁻¹r must
+// grow by at least d ln 10; with slower growth, the integral could diverge. The method
+// does not notice if the density fails to decay in a direction that is not checked.
 func (s *Law) normalizable() error {
 	if s.singular != nil {
 		return s.singular

@@ -11,12 +11,12 @@ import (
 // Roots returns the solutions of r(z) = 0 that a search finds, in order of their distance
 // from Mean. Newton's method is started from Zᵢ, from Mean, from the Adams–Bashforth
 // value, and from points around Mean. For d = 2 the points around Mean lie in 16
-// directions, at distances of 1, 2, 4, … standard deviations. The largest distance is
-// about a hundred times the size of the state. For d = 1, the search also evaluates r at
-// points on both sides of Mean, and finds a root wherever r changes sign. The distances
-// of these points from Mean grow by 5 % from one point to the next, up to a hundred times
-// the size of the state. If there is more than one root, the exact distribution may have
-// several modes, and Newton's method may find the wrong root.
+// directions, at distances of 1, 2, 4, … standard deviations, up to about a hundred times
+// the size of the state. For d = 1, the search also evaluates r on both sides of Mean, at
+// distances that grow by 5 % from one point to the next, up to about a hundred times the
+// size of the state. With d = 1, a root is found wherever r changes sign between two
+// points. If there is more than one root, the exact distribution may have several modes,
+// and Newton's method may find the wrong root.
 func (s *Law) Roots() [][]float64 {
 	if s.roots != nil {
 		return s.roots
@@ -33,14 +33,14 @@ func (s *Law) Roots() [][]float64 {
 	return s.roots
 }
 
-// The method size() returns the largest absolute value of an element of Z, of Mean or of
-// their difference, or 1 if all these elements are zero.
+// The method size() returns the largest absolute value of an element of Z, Mean or
+// Z − Mean, or 1 if all elements of Z and Mean are zero.
 func (s *Law) size() float64 {
 	return cmp.Or(max(vector.MaxAbs(s.Z), vector.MaxAbs(s.Mean), s.distance(s.Z, s.Mean)), 1)
 }
 
-// The method around() returns points that are spread out around the mean. For d = 2 these
-// points lie on ellipses of increasing size; for other d they lie along at most 8 axes.
+// The method around() returns points around the mean. For d = 2 the points around the
+// mean lie on ellipses of increasing size; for other d they lie along at most 8 axes.
 func (s *Law) around() [][]float64 {
 	var points [][]float64
 	add := func(k int, by float64) {
@@ -102,9 +102,10 @@ func (s *Law) newton(z []float64) {
 func (s *Law) keep(z []float64) {
 	for _, r := range s.roots {
 		// Newton's method finds a double root with an error of about the square root of
-		// the rounding error. Such a root must not be counted twice, so two roots count
-		// as one if they are closer together than 10⁻³ standard deviations. Omitting one
-		// of two roots that are this close makes no difference to the distribution.
+		// the rounding error. To avoid counting a double root twice, two roots count as
+		// one if they are closer together than 10⁻³ standard deviations. Counting two
+		// different roots as one does not change the moments if the roots are less than
+		// 10⁻³ standard deviations apart.
 		same := true
 		for k, v := range r {
 			same = same && math.Abs(v-z[k]) <= 1e-3*s.sd(k)+1e-6*math.Abs(v)
@@ -154,7 +155,7 @@ func (s *Law) changesOfSign() {
 }
 
 // The method sd() returns the standard deviation of component k in the Gaussian
-// approximation. This is the natural unit for distances along this component.
+// approximation. The standard deviation is the unit for distances along component k.
 func (s *Law) sd(k int) float64 { return math.Sqrt(s.Cov.At(k, k)) }
 
 func (s *Law) distance(a, b []float64) float64 {

@@ -3,10 +3,10 @@
 // and the type Law describes a single step.
 //
 // The residual r of the implicit equation has a Gaussian density, but r is not linear in
-// the state, so the distribution of the state is not Gaussian. Let J, Γ and μ be defined
-// by the linearised step, as in package adams, and let S be the diagonal matrix of the
-// factors by which the normal variates are multiplied. For a single noise scale, each
-// factor is √α h^{s+1/2}. Write a state as
+// the state, so the distribution of the state is not Gaussian. The matrices J and Γ and
+// the vector μ are defined by the linearised step, as in package adams. The matrix S is
+// diagonal, with S_kk = √α h^{s+1/2} if component k has noise, and S_kk = 0 otherwise.
+// Write a state as
 //
 //	z = μ + Lζ,   L = Γ⁻¹JS,   u(z) = (JS)⁻¹ r(z),   H = JS²Jᵀ.
 //
@@ -22,11 +22,11 @@
 // §2.4].
 //
 // The Crank–Nicolson move works badly if the exact distribution has heavier tails than
-// the Gaussian approximation. In that case e^{−Φ} grows without bound far from the mean,
-// and a chain that is far from the mean rejects almost every move towards the mean. The
-// chain therefore alternates between Crank–Nicolson moves and random walks. A move of the
-// random walk is accepted or rejected according to ½‖u‖². Random walks also work well
-// with heavy tails.
+// the Gaussian approximation. If the exact tails are heavier, e^{−Φ} grows without bound
+// far from the mean, and a chain that is far from the mean rejects almost every
+// Crank–Nicolson move towards the mean. The chain therefore alternates between
+// Crank–Nicolson moves and random walks. A move of the random walk is accepted or
+// rejected according to ½‖u‖². Random walks also work well with heavy tails.
 package steplaw
 
 import (
@@ -58,10 +58,10 @@ type target struct {
 	pivots *elimination    // of −J
 
 	// Φ is not computed from r, because r is a small difference between large terms of
-	// size z/h. Instead, Φ is computed from the remainder of the linearisation about the
-	// point `base`. The rounding errors of r could be larger than the noise of a
-	// high-order method with small steps. The field `fbase` is f(t_{i+1}, base) + r(μ),
-	// where r(μ) is zero unless Newton's iteration ended early.
+	// size z/h. The rounding errors of r could be larger than the noise of a high-order
+	// method with small steps. Φ is computed from the remainder of the linearisation
+	// about the point `base`. The field `fbase` is f(t_{i+1}, base) + r(μ), where r(μ) is
+	// zero unless Newton's iteration ended early.
 	base, fbase []float64
 
 	z, u []float64 // from the last call of phi
@@ -104,10 +104,9 @@ func (g *target) set(s *probode.ImplicitStep, theta, scale []float64) error {
 		copy(g.base, s.Center)
 		copy(g.fbase, s.FCenter)
 	}
-	// If J is singular, a pivot is usually not zero but a rounding error. Such a pivot is
-	// about 10⁻¹⁶ times as large as the terms from which it is computed, or 10⁻⁸ times if
-	// J is approximated by differences. A pivot is trusted if its ratio to these terms is
-	// at least 10⁻¹², or at least 10⁻⁶ if J is approximated by differences.
+	// If J is singular, rounding errors usually make pivots.least about 10⁻¹⁶ instead of
+	// zero, or about 10⁻⁸ if J is approximated by differences. J is treated as singular
+	// if pivots.least is below 10⁻¹², or below 10⁻⁶ if J is approximated by differences.
 	least := 1e-12
 	if g.p.FJ == nil {
 		least = 1e-6

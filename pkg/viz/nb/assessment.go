@@ -37,9 +37,9 @@ func report(a *assess.Report) {
 	}
 }
 
-// The function words() shows a text and, below it, a list of bullet points. The text and
-// the list are shown as HTML, because JupyterLab breaks printed lines in the middle of
-// words.
+// The function words() shows a paragraph and, below it, a list of bullet points. The
+// paragraph and the list are shown as HTML, because JupyterLab breaks printed lines in the
+// middle of words.
 func words(text string, points []string) {
 	text = strings.TrimSpace(text)
 	page := "<p>" + strings.ReplaceAll(html.EscapeString(text), "\n", "<br>") + "</p>"
@@ -50,8 +50,7 @@ func words(text string, points []string) {
 	display(bundle{protocol.MIMETextHTML: page, protocol.MIMETextPlain: text})
 }
 
-// The function folded() shows a title. Below the title is a list of bullet points, which
-// is hidden until the reader opens it.
+// The function folded() shows a title with a collapsed list of bullet points below it.
 func folded(title string, points []string) {
 	list, lines := bullets(points)
 	display(bundle{

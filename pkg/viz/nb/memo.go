@@ -41,7 +41,7 @@ func init() {
 // Memo returns the result of the function compute(), and stores it on disk. When the cell
 // runs again, or when another cell needs the same result, Memo reads the stored result,
 // and a line below the cell says so. If compute() returns an error, Memo ends the cell in
-// the same way as [Check]; the result of an interrupted computation is not stored.
+// the same way as [Check]. The result of an interrupted computation is not stored.
 //
 // Memo uses a stored result only if the name, the value of `inputs` and the source code
 // are the same as when the result was computed. The source code includes compute(), the
@@ -104,8 +104,8 @@ func Memo[T any](name string, inputs any, compute func() (T, error)) T {
 }
 
 // Forget removes the results with the given names, so that they are computed again. If no
-// name is given, Forget removes all results, and the incomplete files that interrupted
-// cells have left.
+// name is given, Forget removes all results and any incomplete files left behind by
+// interrupted cells.
 func Forget(names ...string) {
 	patterns := []string{"*.gob", "*.tmp"}
 	if len(names) > 0 {
@@ -186,9 +186,8 @@ func encode[T any](v T) (data []byte, err error) {
 	return append(sum[:], b.Bytes()...), nil
 }
 
-// The function difference() compares the Go literals a and b, and returns the first
-// element of a that differs from the corresponding element of b. The second result is
-// that element of b.
+// The function difference() returns the first pair of corresponding elements that differ
+// in the Go literals a and b.
 func difference(a, b string) (string, string) {
 	i := 0
 	for i < len(a) && i < len(b) && a[i] == b[i] {
@@ -224,9 +223,9 @@ func restore[T any](file string) (T, error) {
 	return v, nil
 }
 
-// The function store() writes the file, and also writes a file .gitignore, which excludes
-// the folder from git. Errors are shown below the cell, so file paths on this machine are
-// removed from them.
+// The function store() writes the data to the file. A file .gitignore excludes the folder
+// from git. Error messages contain no file paths, because the messages become part of the
+// notebook.
 func store(file string, data []byte) (err error) {
 	defer func() {
 		var p *fs.PathError
@@ -238,7 +237,7 @@ func store(file string, data []byte) (err error) {
 			err = l.Err
 		}
 		if err != nil {
-			err = fmt.Errorf("the folder of the memos cannot be written: %w", err)
+			err = fmt.Errorf("writing to the folder of the memos failed: %w", err)
 		}
 	}()
 	dir := filepath.Dir(file)
@@ -365,8 +364,8 @@ var program = sync.OnceValue(func() string {
 })
 
 // The function source() returns the text of the functions that begin on the given line,
-// and of all declarations in the file that these functions use. In a notebook the file
-// contains the cell and the declarations of earlier cells.
+// and of all declarations in the file that these functions use. GoNB writes the cell and
+// the declarations of earlier cells to the same file.
 func source(file string, line int) []byte {
 	text, err := os.ReadFile(file)
 	if err != nil {

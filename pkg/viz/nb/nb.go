@@ -1,6 +1,6 @@
-// Package nb has helpers for the cells of a GoNB notebook. The helpers show figures and
-// tables, show the progress of long computations, stop computations when the user
-// interrupts the cell, and store results that take a long time to compute.
+// Package nb has helpers for the cells of a GoNB notebook. [Show] and [Table] show
+// figures, tables and other results. Computations that use [Context] show a progress bar,
+// and stop when the user interrupts the cell.
 //
 //	fhn := problems.FitzHughNagumo()
 //	ens := nb.Must(probode.Integrate(nb.Context(), fhn, adams.Moulton{}, 500,
@@ -8,9 +8,9 @@
 //	nb.Show(plots.Bands(ens, nil))
 //
 // Each cell runs as a separate process, so its variables are not available in the next
-// cell; [Memo] stores results for later cells. Outputs contain neither computing times
-// nor file paths of this machine, so running a notebook again gives the same bytes.
-// Outside a notebook everything is printed as plain text.
+// cell. [Memo] stores the results of long computations for later cells. Outputs contain
+// neither computing times nor file paths, so they do not depend on the machine. Outside a
+// notebook everything is printed as plain text.
 package nb
 
 import (
@@ -26,14 +26,14 @@ import (
 )
 
 // The script environment/lab fetches a copy of ECharts. The constant `echarts` is the
-// path of this copy, relative to the root of the Jupyter server. If this file does not
-// exist, charts load ECharts from the network.
+// path of this copy, relative to the root of the Jupyter server. Without a local copy,
+// charts load ECharts from the network.
 const echarts = "environment/echarts/echarts.min.js"
 
 // Context returns the context of the cell. The context ends when the user interrupts the
-// cell; if the cell is still running five seconds later, the kernel kills it. If a
-// function of this library is called with this context and takes longer than a second,
-// the cell shows a progress bar, unless a Progress hook is set.
+// cell. The kernel kills a cell that is still running five seconds later. A function of
+// this library that is called with this context shows a progress bar after one second. A
+// Progress hook in the settings of the function replaces the bar.
 func Context() context.Context { return cell() }
 
 var cell = sync.OnceValue(func() context.Context {
@@ -42,9 +42,9 @@ var cell = sync.OnceValue(func() context.Context {
 	return progress.With(ctx, watched)
 })
 
-// Check stops the cell if err is not nil, and shows err as the message. If err comes from
-// a computation that the user has interrupted, Check lets the cell continue with the
-// partial result. A line then says that the following output is incomplete.
+// Check stops the cell if err is not nil, and shows err as the message. If the user has
+// interrupted the computation that returned err, the cell continues with the partial
+// result, and Check shows a line that says so.
 func Check(err error) {
 	closeBars()
 	if err == nil {
@@ -58,7 +58,7 @@ func Check(err error) {
 }
 
 var noteInterrupt = sync.OnceFunc(func() {
-	note("Interrupted: any output below comes from the part that was completed.")
+	note("Interrupted: any output below comes from the part of the computation that was completed.")
 })
 
 // Must does the same as [Check] for a call that also returns a value, and returns that

@@ -254,7 +254,7 @@ func TestAssessment(t *testing.T) {
 		"Figure: AB1 on decay: what the solver's error does to the posterior",
 		"calibrated α*   h = 0.1\nat the mode     2 ± 0\nat three draws  1, 2.5, 3",
 		"bias of medians  inference      h = 0.1\nk                deterministic  −0.300 ± 0.010",
-		"accurate posterior  median  half of 68 %  mean  sd  largest h that is small enough\nk                   1       2             –     –   none")
+		"reference posterior  median  half of 68 %  mean  sd  largest h that is small enough\nk                    1       2             –     –   none")
 }
 
 // Chains are a table, the warnings and the notes; a comparison is a table.
@@ -350,7 +350,7 @@ func TestMemoCannotKeep(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ cell, folder, why, stdout string }{
-		{"memo", filepath.Join(file, "memo"), "the folder of the memos cannot be written: not a directory", ""},
+		{"memo", filepath.Join(file, "memo"), "writing to the folder of the memos failed: not a directory", ""},
 		{"memo changed", t.TempDir(), "encoding/gob makes “P: nil” of “P: &0”", "0 [1]\n"},
 		{"memo circle", t.TempDir(), "its pointers form a cycle", "5\n"},
 		{"memo unregistered", t.TempDir(), "the value contains a nb.pointing in an interface: store plain data, or call gob.Register(nb.pointing{}) in the cell", "[2]\n"},
@@ -448,7 +448,7 @@ func TestInterrupt(t *testing.T) {
 		t.Fatalf("interrupted cell failed: %s", r.stderr)
 	}
 	got := plain(t, r)
-	equal(t, got, "", "Interrupted: any output below comes from the part that was completed.", "done\n   7")
+	equal(t, got, "", "Interrupted: any output below comes from the part of the computation that was completed.", "done\n   7")
 
 	r = run(t, "interrupt nothing", 1)
 	if !r.failed || r.stderr != "interrupted before there was anything to show\n" {

@@ -12,9 +12,9 @@ import (
 	"github.com/probode/probode/pkg/internal/progress"
 )
 
-// A bar shows the progress of one computation, with its rate and the remaining time. The
-// bar appears once the computation has taken a second, is updated ten times a second, and
-// is removed at the end.
+// A bar shows the progress, the rate and the remaining time of one computation. The bar
+// appears once the computation has taken a second, is updated at most ten times a second,
+// and is removed at the end.
 type bar struct {
 	id, label string
 

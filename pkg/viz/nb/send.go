@@ -41,8 +41,8 @@ func note(text string) {
 
 // The function pause() gives the kernel time to read the lines that have been printed so
 // far. Printed lines and displays reach the kernel on separate channels, so a display
-// could otherwise appear above lines that were printed before it. (A graphic that Show
-// displays needs no pause, because drawing takes longer than the pause would.)
+// could otherwise appear above lines that were printed before it. (Show does not pause
+// before a graphic, because drawing the graphic takes longer than the pause.)
 func pause() {
 	if gonbui.IsNotebook {
 		time.Sleep(10 * time.Millisecond)
@@ -50,9 +50,9 @@ func pause() {
 }
 
 // The function synchronise() waits until the kernel has forwarded everything that was
-// sent to it. Anything that has not been forwarded when the process ends is lost. If the
-// pipe to the kernel is broken, synchronise() does not wait, whereas the function of
-// package gonbui would wait for ever.
+// sent to it. Anything that has not been forwarded when the process ends is lost. The
+// function gonbui.Sync has no time limit, so synchronise() stops waiting after ten
+// seconds.
 func synchronise() {
 	if !gonbui.IsNotebook || gonbui.Error() != nil {
 		return

@@ -19,18 +19,19 @@ import (
 // and ECharts can be loaded, and as a static picture otherwise. Only the HTML form of the
 // output contains the picture, so that a notebook stores the picture once.
 //
-// Chains are shown as a table with the mean of each parameter, its Monte Carlo error, the
-// standard deviation, the 95 % interval, the effective sample sizes and R̂. The warnings
-// and the notes of the run are shown below the table. If there are no warnings, a line
-// says so.
+// Chains are shown as a table. For each parameter, the table gives the mean and its Monte
+// Carlo error, the standard deviation, the 95 % interval, the effective sample sizes and
+// R̂. The warnings and the notes of the run are shown below the table. If there are no
+// warnings, a line says so.
 //
 // A comparison of samplers is shown as a table. The table contains the cost of each
 // sampler and its results for every parameter, but no computing times.
 //
 // A report of package assess is shown as the text of its answer and warnings, the figure
-// of [plots.Assessment], and tables of the calibrated noise scales at the mode and at
-// three draws, of the bias of the median of each parameter in units of half the central
-// 68 % interval of its accurate posterior, and of the accurate posterior, with the
+// of [plots.Assessment], and three tables. One table gives the noise scales α* that were
+// calibrated at the mode and at three draws. Another table gives the bias of the posterior
+// median of each parameter, in units of half the width of the central 68 % interval of the
+// reference posterior. The third table describes the reference posterior, and gives the
 // largest step that is small enough for each parameter.
 //
 // A problem of package model is shown as its equations, with tables of its parameters and

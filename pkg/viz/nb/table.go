@@ -23,7 +23,7 @@ func Table(header []string, rows ...[]any) {
 	}
 	for i, row := range rows {
 		if len(row) > len(header) {
-			panic(fmt.Sprintf("nb: row %d of a table has %d cells under %d headings", i, len(row), len(header)))
+			panic(fmt.Sprintf("nb: row %d of a table has %d cells: want at most %d, the number of headings", i, len(row), len(header)))
 		}
 		cells[i] = make([]string, len(header))
 		for j, v := range row {

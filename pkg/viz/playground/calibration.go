@@ -15,8 +15,8 @@ import (
 )
 
 // The type `calibration` is the figure that explains how the noise scale α is chosen.
-// The figure shows the score of α. It also shows how often the error is at most one
-// standard deviation of the paths, and how often it is at most two.
+// The figure shows the score as a function of α. The figure also shows the fractions of
+// errors within one and within two standard deviations of the paths.
 type calibration struct {
 	*Figure
 	chosen   comparison // at the α of the slider
@@ -29,8 +29,8 @@ type calibration struct {
 }
 
 // The type `comparison` holds the error and the standard deviation of the first component
-// over time. The type also holds, for all components together, the fraction of errors
-// within one standard deviation and the fraction within two.
+// over time. The field `within` holds the fractions of errors within one and within two
+// standard deviations. These fractions take all components into account.
 type comparison struct {
 	alpha     float64
 	error, sd []float64
@@ -52,9 +52,10 @@ func (f *calibration) controls(name string) knobs {
 
 const leastAlpha, mostAlpha = 1e-3, 10
 
-// The method compute() compares the error with the standard deviation of the paths at the
-// value of α on the slider, and calibrates α. For many values of α, it then computes the
-// score, and the fractions of errors within one and within two standard deviations.
+// The method compute() compares the error and the standard deviation of the paths at the
+// chosen α. If any setting other than α has changed, compute() also calibrates α. For many
+// values of α, compute() then computes the score and the fractions of errors within one
+// and within two standard deviations.
 func (f *calibration) compute(ctx context.Context) error {
 	others := map[string]any{}
 	for _, c := range f.knobs {
@@ -165,7 +166,7 @@ func (f *calibration) show(v *View) {
 	v.draw("coverage", "How often the error lies within the spread", 300, alpha, share, series...)
 	if c := f.scale; c != nil {
 		v.Numbers["alpha"], v.Numbers["se"] = c.Alpha, c.SE
-		v.say("Calibrated: α* = %.3g, with an uncertainty of ± %.2g because the number of paths is limited. At α*, the mean of error²/sd² is %.2g, and %.0f %% and %.0f %% of the errors are within one and two standard deviations.",
+		v.say("Calibrated: α* = %.3g, with a standard error of %.2g due to the limited number of paths. At α*, the mean of error²/sd² is %.2g, %.0f %% of the errors are within one standard deviation, and %.0f %% are within two.",
 			c.Alpha, c.SE, c.MeanSquare, 100*c.Within[0], 100*c.Within[1])
 		v.Says = append(v.Says, c.Warnings...)
 	}

@@ -47,7 +47,7 @@ type Series struct {
 var colours = [...]string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"}
 
 // The name `ink` stands for the colour of text on the page, and the name `pale` for the
-// colour of grey guide lines. The page replaces both names by colours.
+// colour of grey guide lines. The page replaces the names `ink` and `pale` by colours.
 const ink, pale = "ink", "pale"
 
 // The type `points` holds the data of a series. A NaN leaves a gap in the line.
@@ -65,8 +65,8 @@ func joined(x, y []float64) points {
 	return p
 }
 
-// MarshalJSON writes the points as 32-bit numbers in base64. The page reads data in this
-// form ten times as fast as decimal numbers.
+// MarshalJSON writes the points as 32-bit numbers in base64. The page reads 32-bit numbers
+// in base64 ten times as fast as decimal numbers.
 func (p points) MarshalJSON() ([]byte, error) {
 	b := make([]byte, 0, 8*len(p))
 	for _, at := range p {
@@ -88,7 +88,7 @@ func dashed(s Series) Series {
 	return s
 }
 
-// The function upright() returns a vertical line at x that spans the whole axis y.
+// The function upright() returns a vertical line at x that spans the whole y axis.
 func upright(name, colour string, width, x float64, y Axis) Series {
 	return line(name, colour, width, points{{x, y.Min}, {x, y.Max}})
 }

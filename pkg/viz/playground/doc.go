@@ -5,7 +5,7 @@
 // WebAssembly. The JavaScript of the page passes the values of the controls to this
 // program, and draws the charts.
 //
-// A WebAssembly program has only one thread, in which Go does not preempt a goroutine
-// that is computing. Figure.Advance is therefore called repeatedly, and each call
-// computes only for a short time.
+// A WebAssembly program has only one thread, and Go does not preempt a goroutine that is
+// computing. Figure.Advance is therefore called repeatedly, and each call computes only
+// for a short time.
 package playground

@@ -14,9 +14,9 @@ import (
 	"github.com/probode/probode/pkg/viz/internal/kde"
 )
 
-// The type `dragons` is the figure about spurious likelihood peaks, which are caused by a
-// solver. The problem is y′ = β0 − β1 y with y(0) = 1. The vertical axis of the surface
-// shows the limit β0/β1 of the solution.
+// The type `dragons` is the figure that shows how a solver can cause spurious peaks of
+// the likelihood. The problem is y′ = β0 − β1 y with y(0) = 1. The vertical axis of the
+// surface shows the limit β0/β1 of the solution.
 type dragons struct {
 	*Figure
 	by, exact []float64 // log-likelihood along β0 = 10 β1, relative to its maximum
@@ -30,11 +30,11 @@ type dragons struct {
 // A peak is a local maximum of the log-likelihood that is computed with the solver.
 type peak struct {
 	beta1, below float64 // relative to the largest
-	exact        float64 // accurate log-likelihood there, relative to its maximum
+	exact        float64 // the exact log-likelihood at beta1, relative to its maximum
 }
 
-// The figure shows values of β1 from leastBeta to mostBeta. Neighbouring values differ by
-// two standard deviations of the narrowest peak.
+// The figure shows values of β1 from leastBeta to mostBeta. Neighbouring values of β1
+// differ by two standard deviations of the narrowest peak.
 const leastBeta, mostBeta = 0.3, 12
 
 var betas = floats.Span(make([]float64, 391), leastBeta, mostBeta)
@@ -50,9 +50,8 @@ func (*dragons) controls(string) knobs {
 		slider("beta1", "β1 of the solution that is shown", "range", leastBeta, mostBeta, 0.001, 4.911)}
 }
 
-// The method compute() solves the equation for parameters on the line β0 = 10 β1, and
-// finds the peaks of the log-likelihood on this line. The method also computes the
-// log-likelihood on a grid around the line.
+// The method compute() finds the peaks of the log-likelihood on the line β0 = 10 β1. For
+// the surface, compute() also evaluates the log-likelihood on a grid with 9 ≤ β0/β1 ≤ 11.
 func (f *dragons) compute(ctx context.Context) error {
 	p := posed("dragons-uniform")
 	p.Setup = probode.Setup{Method: f.method(), Mesh: probode.Uniform(f.number("h"))}
@@ -112,8 +111,8 @@ func (f *dragons) compute(ctx context.Context) error {
 	for _, values := range [][]float64{below, by, above} {
 		floats.AddConst(-top, values)
 	}
-	// For a given β1, the solutions computed by these solvers are linear functions of
-	// β0/β1, so the log-likelihood is a quadratic polynomial in β0/β1.
+	// If β1 is fixed, the numerical solution is a linear function of β0/β1, and the
+	// log-likelihood is a quadratic polynomial in β0/β1.
 	g := &kde.Surface{X: betas, Y: floats.Span(make([]float64, 25), 9, 11)}
 	for _, limit := range g.Y {
 		for i := range g.X {
@@ -150,8 +149,8 @@ func (f *dragons) solve(ctx context.Context, p *bayes.Posterior) error {
 	return ctx.Err()
 }
 
-// The function highest() finds the maximum of a function that has a single peak between a
-// and b. It uses golden-section search.
+// The function highest() uses golden-section search to find the maximum of f between a
+// and b, where f has a single peak.
 func highest(a, b float64, f func(float64) float64) float64 {
 	const g = 0.6180339887498949
 	for range 60 {
@@ -178,7 +177,7 @@ func (f *dragons) show(v *View) {
 	for n, k := range f.peaks {
 		at = append(at, [2]float64{k.beta1, k.below})
 		v.Numbers[fmt.Sprintf("peak%d", n+1)] = k.beta1
-		said := fmt.Sprintf("The solver's log-likelihood has a peak at β1 = %.4g, %s. The accurate log-likelihood there is %s", k.beta1, belowTop(k.below), belowTop(k.exact))
+		said := fmt.Sprintf("The solver's log-likelihood has a peak at β1 = %.4g, %s. At this β1, the exact log-likelihood is %s", k.beta1, belowTop(k.below), belowTop(k.exact))
 		if k.exact < -10 {
 			said += ": the exact likelihood has no peak there"
 		}

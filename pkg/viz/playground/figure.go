@@ -32,18 +32,18 @@ type kind struct {
 
 // Each implementation of content computes and shows the results of one kind of figure.
 type content interface {
-	// The leading control, if there is one, determines which other controls the figure
-	// has. For the given value of the leading control, the method controls() returns all
-	// controls of the figure, with their default values. If the given value is not
-	// allowed, the result is nil.
+	// The method controls() returns all controls of the figure, with their default
+	// values. The argument `value` is the value of the leading control, which determines
+	// the other controls. If this value is not allowed, the result is nil. A figure
+	// without a leading control ignores the argument `value`.
 	controls(value string) knobs
 
 	// The method compute() computes all results, and runs as a task.
 	compute(ctx context.Context) error
 
 	// The method advance() lets the task run for about the given time, and reports
-	// whether the computation is complete. The type `Figure` implements the method
-	// advance().
+	// whether the computation is complete. Most figures use the method advance() of the
+	// type `Figure`.
 	advance(budget time.Duration) (done bool)
 
 	// The method show() adds the results so far to a View.
@@ -111,7 +111,7 @@ func (f *Figure) advance(budget time.Duration) (done bool) { return f.work.advan
 // The method failed() reports whether the computation has ended with an error.
 func (f *Figure) failed() bool { return f.work.ended() && f.work.err != nil }
 
-// File returns the contents of a file that was listed in the last View.
+// File returns the contents of a file that the latest View lists.
 func (f *Figure) File(name string) ([]byte, error) {
 	for _, file := range f.files {
 		if file.Name == name {

@@ -36,16 +36,16 @@ type Option struct {
 // The type `knobs` is a list of controls with their values.
 type knobs []Control
 
-// The constant `parameter` is the prefix in the names of sliders for parameters.
+// The names of sliders for model parameters begin with the constant `parameter`.
 const parameter = "p."
 
 // The method fill() sets the values of the controls. A control takes its value from the
-// argument `given`. If this argument contains no value for a control, the control keeps
-// its value from the argument `before`. If the default value or the options of the
-// control have changed, the control is reset to its default value instead. The method
-// returns an error if a value in `given` is not allowed. However, a number outside its
-// range is moved into the range without an error, and a value of a parameter that the
-// model no longer has is ignored.
+// argument `given`. A control without a value in `given` keeps its value from the
+// argument `before` if the options and the default value of the control have not changed.
+// All other controls get their default values. The method returns an error if a value in
+// `given` is not allowed. Given a number outside its range, an open slider widens the
+// range, and any other slider takes the nearest limit. The method ignores values of
+// parameters that the model does not have.
 func (k knobs) fill(given map[string]any, before knobs) error {
 	for name := range given {
 		if k.named(name) == nil && !strings.HasPrefix(name, parameter) {
@@ -138,10 +138,9 @@ func button(name, label string) Control {
 	return Control{Name: name, Label: label, Kind: "button", Value: false}
 }
 
-// The variable `solvers` is a map from names to the methods that figures offer. Each
-// method also has a label, which the reader sees. The names are the same as in package
-// methods. The function methods.Parse is not used here, because it would make the program
-// larger.
+// The map `solvers` holds the methods that figures offer, with the labels that the reader
+// sees. Each key is the name of the method in package methods. The function methods.Parse
+// is not used here, because it would make the program larger.
 var solvers = map[string]struct {
 	label  string
 	method probode.Method
@@ -160,7 +159,8 @@ var solvers = map[string]struct {
 	"bdf":         {"bdf", methods.BDF{}},
 }
 
-// The variable `integrators` holds the names of those methods that most figures offer.
+// The variable `integrators` names the methods that the figures `calibration`, `dragons`
+// and `paths` offer.
 var integrators = []string{"ab1", "ab2", "ab4", "am0", "am1", "am2", "rk4"}
 
 // methodChoice returns a control with which the reader selects one of the named methods

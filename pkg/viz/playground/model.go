@@ -42,12 +42,13 @@ type modelFigure struct {
 	numbers    map[string]float64
 }
 
-// A fit starts one search from the values of the sliders, and one from each of `drawn`
-// random points.
+// A fit runs one search from the values of the sliders and `drawn` searches from random
+// points.
 const drawn = 9
 
 // The constant `threshold` is the largest shift of a parameter, in standard deviations,
-// that is considered negligible. The command certify uses the same value by default.
+// that is considered negligible. The default threshold of the command certify is also
+// 0.1.
 const threshold = 0.1
 
 const modelName = "model.yaml"
@@ -80,8 +81,9 @@ func (f *modelFigure) controls(text string) knobs {
 		button("fit", "fit"), button("certify", "does my solver's error matter?"), button("nominal", "nominal values"))
 }
 
-// The method compute() reads the text and solves the equations. Then, if a button was
-// pressed, the method fits the model or computes a certificate.
+// The method compute() reads the text and solves the equations. If the button `fit` was
+// pressed, compute() also fits the model. If the button `certify` was pressed, compute()
+// also computes a certificate.
 func (f *modelFigure) compute(ctx context.Context) error {
 	f.doing, f.found, f.problems, f.theta, f.numbers = "", nil, nil, nil, map[string]float64{}
 	f.ended.Store(0)
@@ -111,7 +113,7 @@ func (f *modelFigure) compute(ctx context.Context) error {
 		f.doing = "Searches for the largest likelihood are running."
 		return f.fit(ctx)
 	case "certify":
-		f.doing = "Searching for the modes of the posterior, at which the solver is compared with an accurate one."
+		f.doing = "The program is searching for the modes of the posterior. At each mode, it then compares the selected solver with an accurate solver."
 		return f.certify(ctx)
 	}
 	return nil
@@ -246,7 +248,7 @@ func (f *modelFigure) fitted(ends []model.Optimum) []string {
 	}
 	add(!best.Converged, "It is not an optimum: %s.", best.Reason)
 	add(best.Converged && same == 1, "A single search cannot show that there is no better fit.")
-	add(elsewhere > 0, "%d of these searches ended at other values of the parameters, which fit the data equally well.", elsewhere)
+	add(elsewhere > 0, "%d of these searches ended at other parameter values that fit the data equally well.", elsewhere)
 	add(!math.IsInf(next, -1), "The largest log-likelihood of the other searches is %.6g.", next)
 	add(failed > 0, "%d failed.", failed)
 	list := []string{said}

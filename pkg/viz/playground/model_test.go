@@ -177,7 +177,7 @@ func TestModelDoubts(t *testing.T) {
 		want   string
 	}{
 		"two modes, certified":      {map[string]any{"text": two, "certify": true}, "2 modes checked"},
-		"two modes, fitted":         {map[string]any{"text": two, "fit": true}, "ended at other values of the parameters, which fit the data equally well"},
+		"two modes, fitted":         {map[string]any{"text": two, "fit": true}, "ended at other parameter values that fit the data equally well"},
 		"a datum of 1e300":          {map[string]any{"text": strings.Replace(decay, "0.1353352832", "1e300", 1)}, "rounded to zero"},
 		"blows up":                  {map[string]any{"text": strings.Replace(decay, "-k * A", "k * A^2", 1), "p.k": 10.0}, "cannot be solved"},
 		"only the solver fails":     {map[string]any{"text": strings.Replace(decay, "-k * A", "-1e6 * k * (A - time)", 1), "h": 0.5}, "only the accurate solution"},
@@ -185,7 +185,7 @@ func TestModelDoubts(t *testing.T) {
 		"nothing estimated":         {map[string]any{"text": strings.Replace(decay, ", lowerBound: 0.01, upperBound: 10", "", 1), "fit": true}, "no parameter is estimated"},
 		"no data":                   {map[string]any{"text": head}, "no data"},
 		"no data, certified":        {map[string]any{"text": head, "certify": true}, "not possible"},
-		"zero state":                {map[string]any{"text": strings.Replace(decay, "initialValue: 1", "initialValue: 0", 1)}, "Log-likelihood"},
+		"zero state":                {map[string]any{"text": strings.Replace(decay, "initialValue: 1", "initialValue: 0", 1)}, "The log-likelihood is"},
 		"zero state, log errors":    {map[string]any{"text": strings.NewReplacer("initialValue: 1", "initialValue: 0", "observableFormula: A,", "observableFormula: A, observableTransformation: log,").Replace(decay)}, "There is no log-likelihood"},
 		"a solver that is too bad":  {map[string]any{"text": decay, "method": "ab1", "h": 1.0, "certify": true}, "ertified"},
 		"tolerance":                 {map[string]any{"text": decay, "steps": "tolerance", "rtol": 1e-6, "certify": true}, "Certified to first order"},
@@ -206,7 +206,7 @@ func TestModelDoubts(t *testing.T) {
 // Where the equations cannot be solved, nothing of earlier values is shown.
 func TestModelForgets(t *testing.T) {
 	f, v := modelled(t, map[string]any{"text": strings.Replace(decay, "-k * A", "k * A^2", 1), "p.k": 0.1})
-	if !strings.Contains(says(v), "Log-likelihood") || len(v.Charts) != 1 {
+	if !strings.Contains(says(v), "The log-likelihood is") || len(v.Charts) != 1 {
 		t.Fatalf("it says %s", says(v))
 	}
 	v = after(t, f.Figure, map[string]any{"p.k": 10.0})
@@ -218,7 +218,7 @@ func TestModelForgets(t *testing.T) {
 		t.Error("the solution of earlier values")
 	}
 	v = after(t, f.Figure, map[string]any{"p.k": 0.1, "p.other": 1.0})
-	if !strings.Contains(says(v), "Log-likelihood") {
+	if !strings.Contains(says(v), "The log-likelihood is") {
 		t.Errorf("it says %s", says(v))
 	}
 }
@@ -234,7 +234,7 @@ func TestModelStops(t *testing.T) {
 		until(t, f.Figure, func(v View) bool { return f.doing != "" })
 		work := f.work
 		v := after(t, f.Figure, map[string]any{"p.theta1": value})
-		if work.err == nil || f.found != nil || f.doing != "" || !strings.Contains(says(v), "Log-likelihood") {
+		if work.err == nil || f.found != nil || f.doing != "" || !strings.Contains(says(v), "The log-likelihood is") {
 			t.Errorf("%s goes on: %v\n%s", press, work.err, says(v))
 		}
 	}

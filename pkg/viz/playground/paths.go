@@ -17,12 +17,12 @@ import (
 	"github.com/probode/probode/pkg/viz/internal/kde"
 )
 
-// A value of the type `integrated` holds a problem whose ensembles are shown, and the
-// range of step sizes for this problem.
+// The type `integrated` describes a problem that the figures `paths` and `calibration`
+// offer.
 type integrated struct {
 	make            func() *probode.Problem
 	label           string
-	least, most, at float64
+	least, most, at float64      // the range of step sizes, and the default
 	states          [][2]float64 // the axes of the components
 }
 
@@ -47,8 +47,8 @@ type paths struct {
 	scale  *calibrate.NoiseScale
 }
 
-// The type `sized` holds the results for one step size. For each component, it holds two
-// root mean squares over time: of the error, and of the standard deviation of the paths.
+// The type `sized` holds the error of the classical solution and the spread of the paths
+// for one step size. For each component, both are root mean squares over time.
 type sized struct {
 	h         float64
 	error, sd []float64
@@ -150,10 +150,10 @@ func (f *paths) compute(ctx context.Context) error {
 	return nil
 }
 
-// The method errors() returns the errors of the classical solution, which are NaN as long
-// as the accurate solution is not known. The accurate solution is interpolated by cubic
-// polynomials that match its values and slopes at the grid points. With 4,800 intervals,
-// the interpolation error is smaller than any error that the chart shows.
+// The method errors() returns the errors of the classical solution. While the accurate
+// solution is unknown, these errors are NaN. The accurate solution is interpolated by
+// cubic polynomials that match its values and slopes at the grid points. With 4,800
+// intervals, the interpolation error is smaller than any error that the chart shows.
 func (f *paths) errors(ens *probode.Ensemble) [][]float64 {
 	d := len(f.ode.X0)
 	errs := make([][]float64, d)
@@ -234,9 +234,9 @@ func (f *paths) table(k int) []byte {
 // The constant `classical` is the legend entry for the solution without noise.
 const classical = "classical solution, ξ = 0"
 
-// The method scatter() returns the series for component k: the classical solution and,
-// depending on the choice of the reader, either the paths or their mean with a band of
-// two standard deviations.
+// The method scatter() returns the series that show component k of the classical solution
+// and of the ensemble. The ensemble appears as paths or as mean ± 2 sd, as selected in
+// the control `show`.
 func (f *paths) scatter(k int) (series []Series) {
 	d, e := len(f.ode.X0), f.ens
 	if f.text("show") == "paths" {
@@ -293,8 +293,8 @@ func (f *paths) cut(v *View, k int, x Axis) {
 }
 
 // The method sizes() draws the error and the standard deviation of component k against
-// time and against the step size. The error axes cover eight decades, and their limits
-// depend only on the problem.
+// time and against the step size. Both vertical axes cover the same eight decades, which
+// depend only on the problem and the component.
 func (f *paths) sizes(v *View, k int, t, x Axis) {
 	e, i, h := f.ens, integrable[f.value], f.number("h")
 	top := decade(x.Max-x.Min, math.Ceil)
@@ -328,7 +328,7 @@ func (f *paths) says(v *View, k int) {
 			within++
 		}
 	}
-	v.say("%d paths with %d steps of h = %.4g. At t = %.4g, %s is %.5g ± %.2g in the paths, %.5g in the classical solution, and %.5g in the accurate one.",
+	v.say("The ensemble has %d paths with %d steps of h = %.4g. At t = %.4g, %s is %.5g ± %.2g in the paths, %.5g in the classical solution, and %.5g in the accurate solution.",
 		e.N, len(e.T)-1, e.Grid.H(0), e.T[i], f.ode.StateName(k), mean, sd, z, z-err)
 	v.say("Over all times, the classical solution has a root mean square error of %.3g, and the paths have a root mean square standard deviation of %.3g. The error is at most two standard deviations at %d %% of the times.",
 		rms(f.errs[k]), rms(e.SD[k]), 100*within/(len(e.T)-1))
@@ -352,7 +352,7 @@ func (f *paths) says(v *View, k int) {
 	if o := f.orders; len(o) > 2 {
 		a, b := o[len(o)-3], o[len(o)-1]
 		slope := func(x, y float64) float64 { return math.Log(x/y) / math.Log(a.h/b.h) }
-		v.say("For the smallest steps the error falls as h to the power %.2f, and the spread falls as h to the power %.2f.",
+		v.say("At the smallest step sizes, the error falls like h^%.2f and the spread falls like h^%.2f.",
 			slope(a.error[k], b.error[k]), slope(a.sd[k], b.sd[k]))
 	}
 }

@@ -33,7 +33,7 @@ var problems = map[string]sampled{
 }
 
 // A value of the type `accurate` is a run in a separate task. The run draws from the
-// posterior computed with an accurate solver.
+// posterior of an accurate solver.
 type accurate struct {
 	*run
 	*task
@@ -60,7 +60,7 @@ func accurately(problem string) accurate {
 }
 
 // The type `posterior` is the figure that shows draws from a posterior while they are
-// computed. The figure also shows the posterior computed with an accurate solver.
+// computed. The figure also shows the posterior of an accurate solver.
 type posterior struct {
 	*Figure
 	draws *run     // with the solver of the knobs
@@ -91,7 +91,7 @@ func (*posterior) controls(name string) knobs {
 	}
 }
 
-// The function posed() returns the posterior of a case.
+// The function posed() returns the posterior of the case with the given name.
 func posed(name string) *bayes.Posterior {
 	c, err := cases.Named(name)
 	if err != nil {
@@ -100,8 +100,7 @@ func posed(name string) *bayes.Posterior {
 	return c.Posterior()
 }
 
-// The method compute() draws from the posterior computed with the solver that is selected
-// in the controls.
+// The method compute() draws from the posterior of the selected solver.
 func (f *posterior) compute(ctx context.Context) error {
 	p := posed(f.value)
 	p.Setup = probode.Setup{Method: f.method(), Mesh: probode.Uniform(f.number("h"))}
@@ -113,10 +112,10 @@ func (f *posterior) compute(ctx context.Context) error {
 	return f.draws.draw(ctx)
 }
 
-// The method advance() continues the sampling. Until the accurate run is complete, the
-// available time is divided equally between the accurate run and the run with the
-// selected solver. A new run starts even if the control `stop` is on. While this control
-// is on, a run that has started performs one iteration each time the reader requests one.
+// The method advance() continues the accurate run and the run with the selected solver.
+// Until the accurate run is complete, half of the available time goes to the accurate
+// run. A new run starts even if the control `stop` is on. While the control `stop` is on,
+// each press of the button `step` advances one chain by one iteration.
 func (f *posterior) advance(budget time.Duration) (done bool) {
 	if !f.exact.ended() {
 		budget /= 2
@@ -147,8 +146,8 @@ func (f *posterior) show(v *View) {
 	}
 }
 
-// The method says() adds sentences about the progress of the sampling, and compares the
-// two posteriors as soon as there are enough draws.
+// The method says() describes the progress of the sampling. Once there are enough draws,
+// says() also compares the means of the two posteriors.
 func (f *posterior) says(v *View) {
 	r, s, exact := f.draws, f.draws.summary, f.exact.summary
 	done, total := r.iterations()
@@ -200,8 +199,8 @@ func (f *posterior) says(v *View) {
 	}
 }
 
-// The function compared() returns a sentence that compares the mean of a parameter with
-// its mean under the accurate posterior.
+// The function compared() says how the mean of a parameter differs between the selected
+// solver and an accurate solver.
 func compared(m, e *diag.Marginal) string {
 	shift, noise := (m.Mean-e.Mean)/e.SD, math.Hypot(m.MCSE, e.MCSE)/e.SD
 	said := fmt.Sprintf("with an accurate solver it is %.4g ± %.2g. ", e.Mean, e.SD)

@@ -86,7 +86,7 @@ func TestRunIsSampleRun(t *testing.T) {
 	}
 }
 
-// The accurate posterior of FitzHugh and Nagumo has the moments that quadrature gives.
+// The reference posterior of FitzHugh and Nagumo has the moments that quadrature gives.
 // Six numbers are compared at 5 standard errors, so chance alone fails in 4e-6 of all
 // seeds. Quadrature with 7³ and with 9³ nodes agree to a hundredth of a sd.
 func TestAccurateMoments(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 )
 
 // A run uses four chains to draw from a posterior. The positions of the chains can be
-// shown during the run. The draws of a run are the same as those of sample.Run with the
-// same settings.
+// shown during the run. A run generates the same draws as sample.Run with the same
+// settings.
 type run struct {
 	posterior *bayes.Posterior
 	settings  mcmc.Settings
@@ -98,8 +98,9 @@ func (c *chain) Step(rng *rand.Rand) {
 	c.run.pause()
 }
 
-// The method iterations() returns two numbers: how many iterations every chain has
-// completed so far, and how many iterations a chain has in the whole run.
+// The method iterations() returns the progress of the run. The result `done` is the
+// number of iterations that every chain has completed, and `total` is the number of
+// iterations that every chain will make.
 func (r *run) iterations() (done, total int) {
 	s := r.settings
 	total = s.BurnIn + s.Draws*s.Thin
@@ -141,8 +142,7 @@ func (r *run) kept() [][][]float64 {
 }
 
 // The method summarise() updates the summary of the draws, unless there are too few
-// draws. There is a pause after each parameter, because the page would otherwise freeze
-// for too long.
+// draws. The method may pause after each parameter, so that the page does not freeze.
 func (r *run) summarise() {
 	const fewest, most = 20, 500 // draws of a chain
 	kept := r.kept()
@@ -172,8 +172,9 @@ const (
 	leastESS = 400
 )
 
-// The function worst() returns the parameter with the smallest effective sample size,
-// that size, and the largest R̂ of all parameters. This R̂ may be NaN.
+// The function worst() returns the name of the parameter with the smallest effective
+// sample size. The other results are the smallest effective sample size and the largest
+// R̂, which may be NaN.
 func worst(s diag.Summary) (name string, ess, rhat float64) {
 	ess = math.Inf(1)
 	for _, m := range s {
@@ -185,8 +186,8 @@ func worst(s diag.Summary) (name string, ess, rhat float64) {
 	return name, ess, rhat
 }
 
-// The function enough() reports whether the effective sample size is large enough, and R̂
-// small enough, for the means of the draws to be shown.
+// The function enough() reports whether the draws satisfy the limits mostRHat and
+// leastESS.
 func enough(s diag.Summary) bool {
 	_, ess, rhat := worst(s)
 	return len(s) > 0 && rhat <= mostRHat && ess >= leastESS

@@ -13,7 +13,7 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// A curve holds the values of one observable under one condition.
+// A curve holds the values of one observable under one experimental condition.
 type curve struct {
 	observable, condition string
 	t, solver, exact      []float64 // solver is nil if it failed
@@ -46,9 +46,9 @@ func (f *modelFigure) solve(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// The method solutions() returns the curves. If the selected solver fails but the
-// accurate solver does not, the result `failure` is the reason, and the curves contain
-// only the accurate solution.
+// The method solutions() returns the curves. If the selected solver fails for a
+// condition, the curves of this condition contain only the accurate solution, and the
+// result `failure` gives the reason.
 func (f *modelFigure) solutions(ctx context.Context) (curves []curve, failure, err error) {
 	list, err := f.file.Instances()
 	if err != nil {
@@ -116,8 +116,8 @@ func (f *modelFigure) solutions(ctx context.Context) (curves []curve, failure, e
 	return curves, failure, nil
 }
 
-// The method compared() returns a sentence with the log-likelihoods that are computed
-// with the selected solver and with an accurate solver.
+// The method compared() says how the log-likelihood differs between the selected solver
+// and an accurate solver.
 func (f *modelFigure) compared(ctx context.Context) (string, error) {
 	if _, n := f.file.Size(); n == 0 {
 		return "The model has no data, so there is no likelihood.", nil
@@ -139,7 +139,7 @@ func (f *modelFigure) compared(ctx context.Context) (string, error) {
 		return "", errors.New("the density of the data is so small that it is rounded to zero")
 	}
 	f.numbers["loglikelihood"], f.numbers["loglikelihood.accurate"] = loss.LogLikelihood, exact.LogLikelihood
-	return fmt.Sprintf("Log-likelihood %.6g with this solver, %.6g with an accurate one; the difference is %.2g.", loss.LogLikelihood, exact.LogLikelihood, loss.Loss), nil
+	return fmt.Sprintf("The log-likelihood is %.6g with this solver and %.6g with an accurate solver; the difference is %.2g.", loss.LogLikelihood, exact.LogLikelihood, loss.Loss), nil
 }
 
 // axesOf returns a vertical axis for each observable. The axis covers the data or, if
@@ -177,8 +177,8 @@ func axesOf(curves []curve) (all []Axis) {
 	return all
 }
 
-// The function tick() returns the largest number of the form 1, 2 or 5 times a power of
-// ten that is at most a quarter of the given length.
+// The function tick() returns the largest tick spacing that fits into the given length at
+// least four times. A tick spacing is 1, 2 or 5 times a power of ten.
 func tick(length float64) float64 {
 	unit := decade(length/4, math.Floor)
 	for _, k := range []float64{5, 2} {

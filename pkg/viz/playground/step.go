@@ -15,9 +15,9 @@ import (
 	"github.com/probode/probode/pkg/viz/internal/kde"
 )
 
-// The type `step` is a figure that shows one step of the backward Euler method with
-// noise: the exact density of the next state, the Gaussian approximation, and the next
-// state for a given value of ξ.
+// The type `step` is the figure about one step of the backward Euler method with noise.
+// The figure shows the exact density of the next state, its Gaussian approximation, and
+// the next state for the selected ξ.
 type step struct {
 	*Figure
 	law   *steplaw.Law
@@ -155,9 +155,9 @@ func (f *step) one(v *View) {
 		upright("true solution", ink, 1, f.truth[0], z), here)
 }
 
-// The method two() draws the density for a state with two components. The next state is
-// written as z = μ + Lζ, so that the Gaussian approximation of ζ is N(0, I). The given ξ
-// leads to the state with ζ = ξ.
+// The method two() draws the density for a state with two components. The axes show ζ,
+// where z = μ + Lζ is the next state. In the Gaussian approximation, the distribution of
+// ζ is N(0, I). The selected ξ appears at ζ = ξ.
 func (f *step) two(v *View) {
 	const cells, far = 81, 6.
 	mean, l := f.law.Mean, f.root

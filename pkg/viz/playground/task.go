@@ -9,12 +9,12 @@ import (
 	"github.com/probode/probode/pkg/internal/progress"
 )
 
-// A task is a computation in a separate goroutine. This goroutine runs only while the
-// method advance() waits for it. The computation can pause at each call of rest(), and
-// whenever a solver checks whether the context has ended. Because of these pauses, the
-// computation needs no thread of its own. During a pause, the goroutine that called
-// advance() may read values that the pausing goroutine has written. Other goroutines of
-// the computation may still run for a moment.
+// A task is a computation in a separate goroutine. The goroutine of a task runs only
+// during calls of advance() and stop(). The computation can pause whenever it calls
+// rest() or a solver checks the context. Because of these pauses, the computation needs
+// no thread of its own. During a pause, the caller of advance() may read values that the
+// paused goroutine has written. At the start of a pause, other goroutines of the
+// computation may continue for a moment.
 type task struct {
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -44,8 +44,8 @@ func newTask(work func(ctx context.Context) error) *task {
 	return t
 }
 
-// If the time of the current turn is up, or if the argument `now` is true, the method
-// rest() ends the turn and waits for the next one.
+// The method rest() pauses the computation until the next call of advance(). If `now` is
+// false and the current call of advance() has time left, rest() does nothing.
 func (t *task) rest(now bool) {
 	t.pausing.Lock()
 	defer t.pausing.Unlock()
@@ -67,7 +67,7 @@ func (t *task) wait() {
 }
 
 // The method advance() lets the computation run for about the given time, and reports
-// whether it has ended.
+// whether the computation has ended.
 func (t *task) advance(budget time.Duration) (ended bool) {
 	t.until = time.Now().Add(budget)
 	select {
@@ -93,8 +93,8 @@ func (t *task) ended() bool {
 	}
 }
 
-// The method stop() cancels the computation and waits until it has ended. If t is nil,
-// stop() does nothing.
+// The method stop() cancels the computation and waits until the computation has ended. If
+// t is nil, stop() does nothing.
 func (t *task) stop() {
 	if t != nil {
 		t.cancel()

@@ -10,15 +10,15 @@ import (
 )
 
 // Assessment returns a figure that shows how the effect of the solver's error on a
-// posterior depends on the step size. The first panel shows the bias of the median of
-// each parameter, in units of half the width of the central 68 % interval of the accurate
-// posterior. The second panel shows the width of the central 68 % interval of each
-// parameter, divided by the width of the interval of the accurate posterior. In these two
-// panels, dotted lines mark the largest effect that does not matter. The thick lines show
-// the largest effect on any parameter. A ring marks a bias of less than two Monte Carlo
-// standard errors. Each of the other panels shows the median and the central 68 %
-// interval of one parameter. A band in the background shows the central 68 % interval of
-// the accurate posterior.
+// posterior depends on the step size. The first panel shows the bias of each parameter's
+// median. The unit of the bias is half the width of the central 68 % interval that an
+// accurate solver gives. The second panel shows the width of each parameter's central
+// 68 % interval, divided by the width that an accurate solver gives. In these two panels,
+// dotted lines mark the threshold beyond which the error matters. At each step size, a
+// thick line shows the parameter that the error affects most. A ring marks a bias of less
+// than two Monte Carlo standard errors. Each of the other panels shows the median and the
+// central 68 % interval of one parameter. The grey band shows the interval that an
+// accurate solver gives.
 func Assessment(a *assess.Report) viz.Figure {
 	f := viz.Figure{Title: fmt.Sprintf("%v on %s: what the solver's error does to the posterior", a.Method, a.Model)}
 	lo, hi := math.Inf(1), math.Inf(-1)

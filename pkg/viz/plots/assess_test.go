@@ -72,7 +72,7 @@ func TestAssessment(t *testing.T) {
 	}
 }
 
-// What is not known is left out: without an accurate posterior there are no
+// What is not known is left out: without an reference posterior there are no
 // bands and no biases, and the figure can still be drawn.
 func TestAssessmentWithoutAccurate(t *testing.T) {
 	a := assessment()

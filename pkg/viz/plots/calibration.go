@@ -8,13 +8,13 @@ import (
 )
 
 // Calibration returns a figure that shows the results of simulation-based calibration,
-// with a column of panels for each quantity. For each result, one row shows histograms of
-// the ranks. The row below shows the difference between the distribution function of the
-// ranks and that of the uniform distribution; small deviations are easier to see in this
-// difference. If the sampler is correct, the probability is 0.95 that all bars of a panel
-// end within its grey band. The probability that a whole curve lies within its grey band
-// is also 0.95. [sbc.Result] explains the meaning of a deviation. All results must be for
-// the same quantities.
+// with a column of panels for each quantity. Each result has two rows of panels. The
+// upper row shows histograms of the ranks. The lower row shows the empirical distribution
+// function of the ranks minus the uniform distribution function, which makes small
+// deviations easier to see. If the sampler is correct, all bars of a histogram end within
+// its grey band with probability 0.95. If the sampler is correct, a whole curve also lies
+// within its grey band with probability 0.95. [sbc.Result] explains the meaning of a
+// deviation. All results must have the same quantities.
 func Calibration(results ...*sbc.Result) viz.Figure {
 	if len(results) == 0 {
 		panic("plots: no results of a calibration")
@@ -27,7 +27,7 @@ func Calibration(results ...*sbc.Result) viz.Figure {
 	}
 	for _, r := range results {
 		if len(r.Names) != n {
-			panic(fmt.Sprintf("plots: the calibration of %v has %d quantities, and that of %v has %d: want equal numbers", results[0].Sampler, n, r.Sampler, len(r.Names)))
+			panic(fmt.Sprintf("plots: the calibration of %v has %d quantities, but the calibration of %v has %d: want equal numbers", results[0].Sampler, n, r.Sampler, len(r.Names)))
 		}
 		edges := make([]float64, r.Draws+2)
 		for i := range edges {

@@ -10,9 +10,9 @@ import (
 	"github.com/probode/probode/pkg/viz"
 )
 
-// Traces returns a figure with one panel for each of the named parameters, or for all
-// parameters if none is named. A panel shows the draws of every chain in the order in
-// which they were drawn. Long chains are thinned.
+// Traces returns a figure with one panel for each of the named parameters. If no
+// parameter is named, all parameters are shown. A panel shows the draws of every chain in
+// the order in which they were drawn. Long chains are thinned.
 func Traces(c *mcmc.Chains, params ...string) viz.Figure {
 	const most = 300
 	which := named(c, params)
@@ -33,13 +33,14 @@ func Traces(c *mcmc.Chains, params ...string) viz.Figure {
 	return f
 }
 
-// Ranks returns a figure with one panel for each chain and each of the named parameters.
-// If no parameter is named, all parameters are shown. A panel is a histogram with 20
-// bins. The histogram shows the ranks of the draws of one chain among the draws of all
-// chains. If the chains sample the same distribution, the histograms are flat, apart from
-// random variation. If the draws are independent, each bar ends between the dashed lines
-// with probability 99 %. If the draws are correlated, the bars vary more [Vehtari et al.
-// 2021, §4.3]. At least two chains are needed for a comparison.
+// Ranks returns a figure with a row of panels for each named parameter and a column of
+// panels for each chain. If no parameter is named, all parameters are shown. A panel is a
+// histogram with 20 bins. The histogram shows the ranks of the draws of one chain among
+// the draws of all chains. If the chains sample the same distribution, the histograms are
+// flat, apart from random variation. If the draws are independent, each bar ends between
+// the dashed lines with a probability of about 99 % or more. If the draws are correlated,
+// the bars vary more [Vehtari et al. 2021, §4.3]. At least two chains are needed for a
+// comparison.
 func Ranks(c *mcmc.Chains, params ...string) viz.Figure {
 	const bins = 20
 	n, which := len(c.Draws), named(c, params)
@@ -51,8 +52,8 @@ func Ranks(c *mcmc.Chains, params ...string) viz.Figure {
 	for _, i := range which {
 		name, x := c.Names[i], c.Parameter(i)
 		ranks := fractionalRanks(x)
-		// For independent draws, the number of draws of a chain in a bin has a binomial
-		// distribution.
+		// If the draws are independent, the height of a bar has a hypergeometric
+		// distribution. The binomial variance, which is used here, is slightly larger.
 		per := float64(len(x[0])) / bins
 		spread := 2.58 * math.Sqrt(per*(1-1./bins))
 		heights := make([][]float64, n)

@@ -13,7 +13,8 @@ import (
 // Paths draws the stored paths of an ensemble as thin translucent lines (see
 // probode.Settings.KeepPaths). Paths also draws the classical solution and the reference
 // solution; the argument `ref` may be nil. There is a panel for each of the given
-// components, counted from 0, or for all components if none is given.
+// components. Components are numbered from 0. If no component is given, all components are
+// shown.
 func Paths(e *probode.Ensemble, ref *reference.Solution, components ...int) viz.Figure {
 	return panels(e, ref, components, func(k int) []viz.Layer {
 		d, n := e.Problem.Dim(), 0

@@ -12,8 +12,8 @@ import (
 
 // Fit draws a fit and the data of one experiment, with a panel for each column of the
 // data. The first argument holds the curves, as returned by File.Curves. The first curve
-// is the fit. If there are other curves, such as those for the points from
-// ProfileLikelihoods.Within, a band shows the range of all curves.
+// is the fit. If there are other curves, a band shows the range of all curves. For
+// example, the other curves may belong to the points from ProfileLikelihoods.Within.
 func Fit(q *bayes.Prediction, data *bayes.Data) viz.Figure {
 	if len(q.Fit) == 0 {
 		panic("plots: a fit without curves")

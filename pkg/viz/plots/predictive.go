@@ -34,8 +34,8 @@ func Predictive(q *bayes.Prediction, data *bayes.Data) viz.Figure {
 }
 
 // The function intervals() draws the quantiles of column k of a prediction. If the
-// argument `joined` is true, the quantiles are drawn as bands and a line, and otherwise
-// as a bar at each time.
+// argument `joined` is true, intervals() draws bands and a line. Otherwise, it draws bars
+// and a marker at each time.
 func intervals(q *bayes.Prediction, k int, joined bool) []viz.Layer {
 	at := func(prob float64) []float64 { return q.Quantiles(k, prob) }
 	color, wide, half := viz.Palette[5], "90 % of new observations", "50 %"
@@ -93,7 +93,7 @@ func timeOf(data *bayes.Data) string {
 }
 
 // Inside counts the observations that lie in the central prediction interval of the given
-// probability. Inside ignores observations at times that the prediction does not contain.
+// probability. Inside uses only the observations at times that the prediction contains.
 // The second result is the number of observations that were compared with the prediction.
 func Inside(q *bayes.Prediction, data *bayes.Data, probability float64) (inside, of int) {
 	tail := (1 - probability) / 2

@@ -11,8 +11,9 @@ import (
 // LogLikelihoodProfile returns a figure that plots the log likelihood against one
 // parameter, for each of several setups. The upper panel shows the log likelihood. The
 // last setup is the reference. The lower panel shows the log likelihood of each setup
-// minus the log likelihood of the reference, so that jumps can be seen. Each difference
-// is shifted by a constant, so that it is zero in the middle of the parameter range.
+// minus the log likelihood of the reference, so that jumps can be seen. The curves in the
+// lower panel are shifted vertically, so that each curve is zero in the middle of the
+// parameter range.
 func LogLikelihoodProfile(p *certify.Profile) viz.Figure {
 	x := viz.Axis{Label: p.Param}
 	all := viz.Panel{Title: "log likelihood", X: x, Y: viz.Axis{Label: "log p(Y | θ)"}}
@@ -25,8 +26,8 @@ func LogLikelihoodProfile(p *certify.Profile) viz.Figure {
 		if i == last {
 			break
 		}
-		// Each curve is shifted so that it is zero in the middle of the parameter range,
-		// and only differences in shape remain.
+		// Shift the curve to zero in the middle of the parameter range, so that only
+		// differences in shape remain.
 		mid := len(p.X) / 2
 		line.Y = make([]float64, len(p.X))
 		level := p.LogLikelihood[i][mid] - p.LogLikelihood[last][mid]

@@ -11,8 +11,8 @@ import (
 	"github.com/probode/probode/pkg/viz"
 )
 
-// Style is the style sheet of the HTML pages that the commands in the folder reproduce
-// write.
+// Style is the style sheet of the HTML pages written by the commands in the folder
+// `reproduce`.
 const Style = `body { font: 16px/1.5 system-ui, sans-serif; color: #222; background: #fff; max-width: 1120px; margin: 2rem auto; padding: 0 1rem; }
 h1 { line-height: 1.2; } h2 { margin-top: 3rem; border-bottom: 1px solid #ccc; }
 p { max-width: 50rem; } figure { margin: 1.5rem 0; } figcaption { color: #555; max-width: 50rem; }

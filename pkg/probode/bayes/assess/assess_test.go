@@ -60,7 +60,7 @@ func assessPosterior(step float64) *bayes.Posterior {
 }
 
 // assessMoments returns mean and standard deviation of θ by the trapezoidal
-// rule, which converges geometrically here; h = 0 is the accurate posterior.
+// rule, which converges geometrically here; h = 0 is the reference posterior.
 func assessMoments(t *testing.T, h, alpha float64) (mean, sd float64) {
 	t.Helper()
 	const n = 2000
@@ -184,7 +184,7 @@ func TestAssessAgainstQuadrature(t *testing.T) {
 	}
 }
 
-// With nothing but steps that are too large the accurate posterior comes from
+// With nothing but steps that are too large the reference posterior comes from
 // another solver, to the same distribution: two checks at 4.5 standard errors, 1.4e-5.
 func TestAssessFarFromAccurate(t *testing.T) {
 	p := assessPosterior(0.5)
@@ -274,7 +274,7 @@ func TestAssessUnknownSigma(t *testing.T) {
 		},
 		Setup: probode.Setup{Method: adams.Bashforth{}},
 	}, assess.Settings{Steps: []float64{0.05, 0.01}, Weighed: 1000, Chains: mcmc.Settings{Draws: 500, BurnIn: 1500, Seed: 1}})
-	if !contains(a.Warnings(), "although the solver is inaccurate") || !contains(a.Warnings(), "look at its effect on sigma, too") {
+	if !contains(a.Warnings(), "although the solver is inaccurate") || !contains(a.Warnings(), "check its effect on sigma, too") {
 		t.Errorf("warnings %q\n%v", a.Warnings(), a)
 	}
 }

@@ -16,12 +16,13 @@ type assessment struct {
 
 	// Each of these slices has one element per step: `paths` holds the errors of the
 	// solutions, `scales` the noise scales, `runs` the deterministic runs, and `noisy`
-	// the runs with noise in the model. If a run was not performed, its element is nil.
+	// the runs with noise in the model. A nil element stands for a run that was not
+	// performed.
 	paths       []float64
 	scales      []scale
 	runs, noisy []*draws
 
-	y      *standard // nil if the accurate posterior is not known
+	y      *standard // nil if the reference posterior is not known
 	common bool      // the draws of y also represent the steps of the ladder (see share)
 	slow   string    // why there are no draws, if the time was not sufficient
 	own    referenceError
@@ -42,8 +43,8 @@ type scale struct {
 	warnings []string
 }
 
-// measureBy stores y, whose draws represent the accurate posterior. Then measureBy calls
-// checkReference to measure the reference solver's own error.
+// measureBy stores y, the draws that represent the reference posterior. Then measureBy
+// calls checkReference to measure the reference solver's own error.
 func (a *assessment) measureBy(y *standard) (err error) {
 	a.y = y
 	a.out.ReferenceBy = y.by
@@ -60,7 +61,7 @@ func (a *assessment) measureBy(y *standard) (err error) {
 	return err
 }
 
-// The method judge() compares all runs with the accurate posterior.
+// The method judge() compares all runs with the reference posterior.
 func (a *assessment) judge() *judge {
 	j := &judge{sampling: a.sampling, threshold: a.out.Threshold, z: a.out.standardErrors(), y: a.y}
 	j.allowed = a.y != nil && a.y.usable && a.y.whole() && a.own.enough(a.out.Threshold)

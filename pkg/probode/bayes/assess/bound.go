@@ -12,12 +12,12 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// If chains do not mix, the accurate posterior is not known, but the solver's error may
-// still be known to be harmless. Suppose that the difference between two log likelihoods
-// varies by at most r over a region. Let w be the ratio of the two normalised posterior
-// densities. The mean of w is 1, and there is a number m ≤ 1 such that m ≤ w ≤ m eʳ in
-// the whole region. The following bounds hold for every posterior distribution on the
-// region:
+// If chains do not mix, the reference posterior is not known. It may still be possible to
+// show that the solver's error is harmless. Suppose that the difference between two log
+// likelihoods varies by at most r over a region. Let w be the ratio of the two normalised
+// posterior densities. The mean of w is 1, and there is a number m ≤ 1 such that m ≤ w ≤
+// m eʳ in the whole region. The following bounds hold for every posterior distribution on
+// the region:
 //
 //   - the sd of w is at most sinh(r/2), so by the Cauchy–Schwarz inequality no mean moves
 //     by more than sinh(r/2) standard deviations;
@@ -33,8 +33,8 @@ const longest = 1
 
 // The method bound() is called if the chains of y have not mixed. For each step size, the
 // method compares the computed log likelihood with that of the reference, at the weighted
-// draws of y. If the smallest step has the verdict Negligible, no further sampling is
-// needed. The field `slow` then says that the chains have not mixed.
+// draws of y. If the smallest step has the verdict Negligible, sampling ends, and the
+// method stores the sentence saidNotMixed in the field `slow`.
 func (a *assessment) bound(y *standard) error {
 	// The reference has to be accurate at all points, not only where the weights are large.
 	z, even := *y, *y.draws
@@ -82,9 +82,9 @@ func (a *assessment) bound(y *standard) error {
 	return a.ctx.Err()
 }
 
-// drawAccurate samples an accurate posterior and computes weights for the draws. Sampling
-// ends some time before the limit, because the time for computing the weights also counts
-// towards the limit.
+// drawAccurate samples the posterior q, which is computed with an accurate solver, and
+// computes weights for the draws. Sampling ends some time before the limit, because the
+// time for computing the weights also counts towards the limit.
 func (a *assessment) drawAccurate(q *bayes.Posterior, sampler sample.Sampler, chains mcmc.Settings, seed uint64, limit, rest time.Duration) (*standard, error) {
 	a.within = limit - rest
 	d, err := a.sample(q, &pairing{modes: q.Modes}, sampler, chains, seed)
@@ -106,5 +106,5 @@ func (a *assessment) drawAccurate(q *bayes.Posterior, sampler sample.Sampler, ch
 	case err != nil:
 		return nil, err
 	}
-	return a.standard(d, fmt.Sprintf("the weighted draws that were computed with %v, %s, by the sampler %v", q.Method, setting(q), sampler)), nil
+	return a.standard(d, fmt.Sprintf("the weighted draws obtained with %v, %s, and the sampler %v", q.Method, setting(q), sampler)), nil
 }

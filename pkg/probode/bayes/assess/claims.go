@@ -76,10 +76,9 @@ func (a *assessment) claims(j *judge) []Claim {
 }
 
 // claimEffects adds eight rows for each effect. The rows describe the median, half the
-// width of the central interval, the mean and the standard deviation. Each of these four
-// quantities has two rows. One row contains the value of the quantity, and the other
-// compares this value with the value for the accurate posterior. claimEffects also adds
-// one row for each certificate and one for each bound.
+// width of the central interval, the mean and the standard deviation. Each quantity has
+// two rows: one with the estimate, and one that compares the estimate with the reference
+// posterior. claimEffects also adds one row for each certificate and one for each bound.
 func (a *assessment) claimEffects(r *rows) {
 	limit := a.out.Threshold
 	for i := range a.out.Steps {
@@ -122,10 +121,10 @@ func (a *assessment) claimEffects(r *rows) {
 	}
 }
 
-// The method against() returns a sentence about a result of the assessment that
-// contradicts the certificate of step i, or "" if there is no such result. The assessment
-// may reveal an error that the certificate does not show: the assessment also uses draws,
-// and it searches for modes with more solvers.
+// The method against() describes in one sentence how the assessment contradicts the
+// certificate of step i. If there is no contradiction, the method returns an empty
+// string. The assessment may reveal an error that the certificate does not show. The
+// certificate uses no draws, and it uses fewer solvers to search for modes.
 func (a *assessment) against(i int) string {
 	st := &a.out.Steps[i]
 	for _, m := range st.Modes {
@@ -145,9 +144,9 @@ func (a *assessment) against(i int) string {
 	return ""
 }
 
-// claimReference adds rows that say whether the accurate posterior is known and can be
-// trusted. Other rows list the parameters whose tails are so heavy that there is no
-// verdict on their means.
+// claimReference adds rows that show how well the reference posterior is known. Other
+// rows list the parameters whose tails are so heavy that there is no verdict on their
+// means.
 func (a *assessment) claimReference(r *rows, j *judge) {
 	y := a.y
 	if y == nil {
@@ -269,14 +268,15 @@ func (a *assessment) claimChains(r *rows, d *draws, step, where string) {
 	r.limit("failed solves", step, inf.Sampler, d.failed, mostFailing, d.failed <= mostFailing, fmt.Sprintf(saidFailing, where, 100*d.failed))
 }
 
-// claimSource adds warnings about the chains that represent the accurate posterior, and
-// about the parameters that these chains leave without a verdict.
+// claimSource adds warnings about the chains that represent the reference posterior. One
+// of the warnings lists the parameters that get no verdict because these chains have not
+// mixed.
 func (a *assessment) claimSource(r *rows) {
 	if a.y == nil {
 		return
 	}
 	if !slices.Contains(a.runs, a.y.draws) {
-		a.claimChains(r, a.y.draws, "", fmt.Sprintf("the chains of the accurate posterior, computed by %v with %s", a.y.p.Method, setting(a.y.p)))
+		a.claimChains(r, a.y.draws, "", fmt.Sprintf("the chains of the reference posterior (solver: %v, %s)", a.y.p.Method, setting(a.y.p)))
 	}
 	var unsound []string
 	for _, k := range a.assessed {
@@ -285,12 +285,12 @@ func (a *assessment) claimSource(r *rows) {
 		}
 	}
 	if unsound != nil {
-		r.warn("chains of the accurate posterior", "", fmt.Sprintf(saidUnsound, strings.Join(unsound, ", "), mixed, fewest))
+		r.warn("chains of the reference posterior", "", fmt.Sprintf(saidUnsound, strings.Join(unsound, ", "), mixed, fewest))
 	}
 }
 
-// claimOrder adds the observed orders of convergence, and warnings where they are lower
-// than the order of the method.
+// claimOrder adds a claim about each observed order of convergence to r. An observed order that is too low
+// leads to a warning.
 func (a *assessment) claimOrder(r *rows) {
 	if a.out.controlled() || a.paths == nil {
 		return // tolerances have no order of convergence

@@ -43,7 +43,7 @@ var reweightedModels = []reweighted{
 }
 
 // covered counts in how many of the seeds the interval of 95 % of the mean, and of
-// the standard deviation, of each parameter holds that of the accurate posterior,
+// the standard deviation, of each parameter holds that of the reference posterior,
 // known from a long run; and returns k̂ and the effective sample sizes.
 func (r reweighted) covered(t *testing.T, h float64, draws, seeds int, truth diag.Summary) (mean, sd []int, khat, ess []float64) {
 	t.Helper()
@@ -86,7 +86,7 @@ func (r reweighted) posterior(t *testing.T) *bayes.Posterior {
 	return c.Posterior()
 }
 
-// truth is the accurate posterior from a long run.
+// truth is the reference posterior from a long run.
 func (r reweighted) truth(t *testing.T, draws int) diag.Summary {
 	t.Helper()
 	p := r.posterior(t)

@@ -30,14 +30,14 @@ type draws struct {
 
 	// The field `estimates` holds the centre and the spread of each quantity, indexed by
 	// measure and quantity. The field `sound` says for each quantity whether the standard
-	// errors of these estimates can be trusted.
+	// errors in the field `estimates` can be trusted.
 	estimates [measures][]CenterSpread
 	sound     []bool
 	gaps      []bool // by quantity: see Effect.Gap
 	// For each mode in the field `pair`, the field `visited` holds the share of the draws
-	// that belong to this mode. The field visitedReference holds the same shares for the
-	// modes of the reference posterior. The fields `visited` and `visitedReference` are
-	// nil if the shares are not known.
+	// that belong to this mode. The field visitedReference holds the share of the draws
+	// in each mode of the reference posterior. The fields `visited` and
+	// `visitedReference` are nil if the shares are not known.
 	visited, visitedReference []float64
 
 	result sample.Measurement
@@ -46,27 +46,28 @@ type draws struct {
 	few    *mcmc.Chains // evenly spaced draws at which the equations are solved accurately
 
 	// The weighted draws represent the posterior computed with the setup in the field
-	// `to`. If `shared` is true, `to` is the setup for one of the assessed steps (see
-	// sampling.weighted). Otherwise `to` is the setup of the reference.
+	// `to`. If the field `shared` is true, the field `to` holds the setup for one of the
+	// assessed steps (see sampling.weighted). If the field `shared` is false, the field
+	// `to` holds the setup of the reference.
 	to     probode.Setup
 	shared bool
 
 	// The field `raw` holds the log weights that have been computed for the draws in the
 	// field `few`. The field `weights` holds the smoothed weights, whose mean is 1. The
-	// fields `raw` and `weights` are nil until the weights are computed. The weights lead
-	// to two kinds of estimates: the field `shifts` holds the effects of the solver's
-	// error, and the field `accurate` holds the centres and the spreads of the accurate
-	// posterior. The fields `shifts` and `accurate` are indexed by measure and quantity.
+	// fields `raw` and `weights` are nil until the weights are computed. The fields
+	// `shifts` and `accurate` hold estimates from the weights, indexed by measure and
+	// quantity. The field `shifts` holds the effects of the solver's error. The field
+	// `accurate` holds the centres and the spreads of the reference posterior.
 	raw, weights [][]float64
 	khat, limit  float64 // k̂ of the weights, and the largest k̂ that can be trusted
 	missed       float64 // approximate share of the reference posterior that the weighted draws do not reach
 	shifts       [measures][]estimate.Difference
 	accurate     [measures][]CenterSpread
 
-	// The slice modeOf holds, for each draw in the field `all`, the index of the mode of
-	// the reference posterior to which the draw belongs. The slice modeOfFew holds these
-	// indices for the draws in the field `few`. The slices modeOf and modeOfFew are nil
-	// if the posterior is not divided into parts.
+	// Draws are assigned to the modes of the reference posterior. The slice modeOf holds
+	// the index of the mode for each draw in the field `all`. The slice modeOfFew holds
+	// the index of the mode for each draw in the field `few`. The slices modeOf and
+	// modeOfFew are nil if the posterior is not divided into parts.
 	modeOf, modeOfFew [][]int
 
 	// The chains are divided into parts of equal length, and the field `few` holds the
@@ -80,8 +81,8 @@ type draws struct {
 // The method size() returns the number of draws as a multiple of the initial number.
 func (d *draws) size() int { return len(d.all.Draws[0]) / d.first }
 
-// The method thousand() returns the time, in seconds, needed to generate 1000 effective
-// draws, or NaN if this time is not known.
+// The method thousand() returns the number of seconds that it takes to generate 1000
+// effective draws. The result is NaN if this number is not known.
 func (d *draws) thousand() float64 {
 	if s := 1000 * d.drawing / (d.summed.ESSPerSecond * d.summed.Seconds); s > 0 && !math.IsInf(s, 0) {
 		return s
@@ -89,8 +90,8 @@ func (d *draws) thousand() float64 {
 	return math.NaN()
 }
 
-// The method cost() returns the time, in seconds, for 1000 effective draws. This time
-// includes the search for modes, all other preparation, and the burn-in.
+// The method cost() returns the total cost of 1000 effective draws in seconds. The total
+// cost includes the search for modes, all other preparation, and the burn-in.
 func (d *draws) cost() float64 { return d.summed.Seconds - d.drawing + d.thousand() }
 
 // A value of the type `sampling` generates draws, and computes the estimates that are
@@ -117,8 +118,8 @@ func (s *sampling) limited() (context.Context, context.CancelFunc) {
 	return context.WithDeadlineCause(s.ctx, s.begin.Add(s.within), errTime)
 }
 
-// The method sample() uses the modes in f as the modes of p, runs a sampler on p, and
-// keeps its draws and estimates.
+// The method sample() runs a sampler on the posterior p, and returns the draws and the
+// estimates. The modes in f become the modes of p.
 func (s *sampling) sample(p *bayes.Posterior, f *pairing, sampler sample.Sampler, chains mcmc.Settings, seed uint64) (*draws, error) {
 	p.Modes = f.modes
 	chains.Seed = seed
@@ -213,8 +214,8 @@ func (s *sampling) take(d *draws, r sample.Measurement) error {
 			}
 			d.estimates[by] = append(d.estimates[by], e)
 			if by == byQuantiles {
-				// A part of the posterior has too few draws if the standard error of its
-				// centre is more than a seventh of its spread.
+				// A part of the posterior has too few draws if the standard error of the
+				// centre is more than a seventh of the spread.
 				d.sound = append(d.sound, sound(m) && (q.part < 0 || e.Spread/e.CenterSE >= math.Sqrt(fewest)))
 				d.gaps = append(d.gaps, estimate.Jumps(x, in))
 			}
@@ -234,8 +235,7 @@ func (d *draws) forget() {
 	d.center, d.log = [measures][][][]float64{}, [measures][][][]float64{}
 }
 
-// The method three() returns three of the initial draws. The calibration of α is repeated
-// at these three draws.
+// The method three() returns three of the initial draws, at which α is calibrated again.
 func (d *draws) three() (out [][]float64) {
 	for k := range 3 {
 		chain := d.all.Draws[k%len(d.all.Draws)][:d.first]
@@ -314,9 +314,9 @@ func fewer(c *mcmc.Chains, n int) *mcmc.Chains {
 	return out
 }
 
-// The method resampled() returns up to n different draws that represent the accurate
-// posterior. Let W be the sum of all weights. For i = 0, …, n−1, the method selects the
-// draw at which the cumulative weight passes W (i + ½)/n.
+// The method resampled() returns up to n different draws that represent the posterior
+// computed with the setup d.to. Let W be the sum of all weights. For i = 0, …, n−1, the
+// method selects the first draw at which the cumulative weight exceeds W (i + ½)/n.
 func (d *draws) resampled(n int) (out [][]float64) {
 	all := d.few.Pooled()
 	weights := slices.Concat(d.weights...)

@@ -117,7 +117,7 @@ func TestIntegratedAgainstQuadrature(t *testing.T) {
 	}
 }
 
-// The accurate posterior has two modes, and a coarse filter damps the fast oscillation of
+// The reference posterior has two modes, and a coarse filter damps the fast oscillation of
 // one of them. The remaining mode must not be called right.
 func TestIntegratedMissesAMode(t *testing.T) {
 	c, err := cases.Named("alias")

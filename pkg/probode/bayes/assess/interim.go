@@ -17,7 +17,7 @@ import (
 // made in the end. For example, if Confidence is 95 %, an interval extends 2.50 standard
 // errors to either side of the estimate. With a single analysis, the interval would
 // extend 1.96 standard errors to either side. The chains continue where they stopped, so
-// the results are the same as if all draws had been made at once.
+// the results are the same as with a single long run.
 
 // The method interim() adds draws until there is a verdict on every step or the budget is
 // used up.
@@ -69,8 +69,8 @@ func (a *assessment) interim() error {
 	}
 }
 
-// The method trusted() returns the deterministic runs of the ladder in order of
-// increasing step size.
+// The method trusted() lists the deterministic runs that were performed, from the
+// smallest step to the largest.
 func (a *assessment) trusted() (all []*draws) {
 	for i := a.finest(); i >= 0; i-- {
 		if a.runs[i] != nil {
@@ -82,7 +82,7 @@ func (a *assessment) trusted() (all []*draws) {
 
 // The method wanted() returns the number of draws that each run needs for the next
 // analysis, as a multiple of the number of draws in the first analysis. The run that
-// represents the accurate posterior gets the largest of these numbers, because every step
+// represents the reference posterior gets the largest number of draws, because every step
 // is compared with this run.
 func (a *assessment) wanted() map[*draws]int {
 	want, most := map[*draws]int{}, 0
@@ -119,7 +119,7 @@ func (a *assessment) needs(d *draws) int {
 		if y := a.y.draws; y == d || y.size() >= a.budget(y) {
 			return 0
 		}
-		return size // only the accurate posterior can get more draws
+		return size // only the reference posterior can get more draws
 	}
 	want := 2 * size
 	if n := d.summed.needed(a.out.Threshold); !math.IsInf(n, 1) {

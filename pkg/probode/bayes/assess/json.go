@@ -9,7 +9,7 @@ import (
 	"github.com/probode/probode/pkg/internal/jsonfile"
 )
 
-// jsonVersion is increased when a name in docs/json.md is removed or its meaning changes.
+// jsonVersion is increased when a name in docs/json.md is removed or changes its meaning.
 const jsonVersion = 2
 
 type object = jsonfile.Object
@@ -50,7 +50,7 @@ func (a *Report) WriteJSON(w io.Writer) error {
 
 // judgedBy returns the centre and the spread that are called mean and sd in the JSON
 // output. judgedBy also says whether these two numbers are moments or quantiles. If the
-// tails are heavy, the two numbers are computed from quantiles.
+// tails are heavy, the centre and the spread are computed from quantiles.
 func (q *AccurateMarginal) judgedBy() (string, CenterSpread) {
 	if q.HeavyTails {
 		return "quantiles", q.Median

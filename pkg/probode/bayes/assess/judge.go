@@ -11,12 +11,12 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/estimate"
 )
 
-// A value of the type `judge` compares runs with the accurate posterior.
+// A value of the type `judge` compares runs with the reference posterior.
 type judge struct {
 	*sampling
 	threshold float64
 	z         float64   // the distance from the threshold that a verdict needs, in standard errors
-	y         *standard // nil if the accurate posterior is not known
+	y         *standard // nil if the reference posterior is not known
 	allowed   bool      // y and the reference can be trusted
 }
 
@@ -41,8 +41,8 @@ func (j *judge) judge(d *draws) {
 			known[k%n] = known[k%n] && ok
 			continue
 		}
-		// If a mode without draws could move the mean or the sd too far, the verdict on
-		// them cannot be Negligible.
+		// The verdict on the mean and the sd cannot be Negligible if a mode without draws
+		// could shift the mean or the sd by more than unvisitedSize times the threshold.
 		if e.Mean.Verdict == Negligible && (j.unvisited(d, j.y, k).size > unvisitedSize || j.unseenSize(d, j.y, k) > unvisitedSize) {
 			e.Mean.Verdict = Undecided
 		}
@@ -70,16 +70,16 @@ func (j *judge) judge(d *draws) {
 }
 
 // The method known() reports whether the standard errors of quantity k can be trusted. If
-// the chains have not mixed, neither the accurate centre nor the accurate spread is
+// the chains have not mixed, the centre and the spread of the reference posterior are not
 // known.
 func (j *judge) known(d *draws, k int) bool {
 	return j.allowed && d.sound[k] && j.y.sound[k] && j.y.accurate[byQuantiles][k].Spread > 0
 }
 
-// The method shift() compares quantity k of a run with the accurate posterior. There are
-// two estimates: the difference between two runs and, if the weights of this run can be
-// trusted, an estimate from the weights. The method uses the estimate with the smaller
-// error.
+// The method shift() compares quantity k of a run with the reference posterior. There are
+// two estimates of the effect: the difference between two runs and, if the weights of
+// this run can be trusted, an estimate from the weights. Of the two estimates, the method
+// uses the one with the smaller standard error.
 func (j *judge) shift(by estimate.Measure, d *draws, k int, own bool) Shift {
 	m, nan := d.estimates[by][k], math.NaN()
 	if by == byMoments && j.lacks(d, k) {
@@ -95,16 +95,17 @@ func (j *judge) shift(by estimate.Measure, d *draws, k int, own bool) Shift {
 			s.Bias, s.BiasSE, s.Ratio, s.RatioSE = w.Center/x.Spread, w.CenterSE/x.Spread, w.Ratio, w.RatioSE
 		}
 	}
-	// The bias is measured in units of the spread of the accurate posterior, and this
-	// spread has a Monte Carlo error, too.
+	// The bias is measured in units of the spread of the reference posterior. The Monte
+	// Carlo error of this spread contributes to the standard error of the bias.
 	s.BiasSE = math.Hypot(s.BiasSE, s.Bias*x.SpreadSE/x.Spread)
 	return s
 }
 
-// The method moments() reports whether a run and the accurate posterior can be compared by
-// the moments of quantity k. They cannot if the tails are too heavy for a mean, or if a
-// known mode of one of the two posteriors contains no draws, although its mass would move
-// the mean or the sd too far.
+// The method moments() reports whether a run and the reference posterior can be compared
+// by the moments of quantity k. A comparison of moments is impossible if the tails are
+// too heavy for a mean. A comparison of moments is also impossible if a mode contains no
+// draws and would shift the mean or the sd by more than unvisitedSize times the
+// threshold.
 func (j *judge) moments(d *draws, k int) bool {
 	switch n := len(j.assessed); {
 	case j.y.heavy[k%n]:
@@ -115,8 +116,10 @@ func (j *judge) moments(d *draws, k int) bool {
 	return !j.y.meanless(j.sampling, k) && !j.lacks(d, k)
 }
 
-// The method lacks() reports whether the draws of a run do not even give the moments of
-// quantity k for the run's own posterior, because a known mode contains no draws.
+// The method lacks() reports whether the moments of quantity k are unknown for the
+// posterior of the run. These moments are unknown if a mode of the posterior contains no
+// draws and would shift the mean or the sd by more than unvisitedSize times the
+// threshold.
 func (j *judge) lacks(d *draws, k int) bool {
 	return j.y != nil && j.quantities[k].part < 0 && j.empty(d.pair.modes, d.visited, j.y, k).size > unvisitedSize
 }
@@ -128,8 +131,8 @@ func (m CenterSpread) against(x CenterSpread) Shift {
 		Ratio: ratio, RatioSE: ratio * math.Hypot(m.SpreadSE/m.Spread, x.SpreadSE/x.Spread)}
 }
 
-// The method trusted() reports whether the weights of a run can be used to compare it
-// with the accurate posterior. Weights and k̂ contain no information about regions
+// The method trusted() reports whether the weights of a run can be used to compare the
+// run with the reference posterior. Weights and k̂ contain no information about regions
 // without draws, so they do not reveal a mode that the solver misses.
 func (j *judge) trusted(d *draws) bool {
 	if j.y == nil || !j.usable(d) || !d.whole() {
@@ -149,9 +152,9 @@ func (j *judge) trusted(d *draws) bool {
 	return true
 }
 
-// The method judge() returns the verdict on the bias and the ratio, based on an interval
-// of ±z standard errors around each of them. The verdict is Undecided if any of these
-// numbers is NaN.
+// The method judge() returns the verdict on the bias and on the ratio of the spreads. The
+// verdict is based on intervals of ±z standard errors. If the bias, the ratio or one of
+// the standard errors is NaN, the verdict is not Negligible.
 func (s Shift) judge(threshold, z float64) Verdict {
 	bias, ratio := s.sizes(threshold)
 	b, r := s.errors(threshold, z)
@@ -206,11 +209,11 @@ func (e Effect) more(threshold, z float64) float64 {
 
 // The method needed() returns the number of draws that each chain needs for a verdict on
 // all parameters, if the estimates do not change. One parameter with an effect above the
-// threshold is enough for the verdict Matters. So if the estimated effects on some
-// parameters exceed the threshold, the result is the minimum, over these parameters, of
-// the number of draws needed. Otherwise the result is the maximum over all parameters.
-// The result is NaN if there is already a verdict, and +Inf if it is not known how many
-// draws would lead to a verdict.
+// threshold is enough for the verdict Matters. If some estimated effects are above the
+// threshold, the result is the smallest number of draws that gives a verdict on one of
+// them. If no estimated effect is above the threshold, the result is the number of draws
+// that gives a verdict on all parameters. The result is NaN if there is already a
+// verdict, and +Inf if it is not known how many draws would lead to a verdict.
 func (inf *Inference) needed(threshold float64) float64 {
 	if inf.Verdict != Undecided {
 		return math.NaN()
@@ -233,9 +236,9 @@ func (inf *Inference) needed(threshold float64) float64 {
 }
 
 // The method gravest() returns the shift with the most serious verdict, in the whole
-// posterior or within a mode. If several shifts have this verdict, gravest() returns the
-// largest of them, relative to the threshold. The result `part` is the index of the mode,
-// or −1 for the whole posterior.
+// posterior or within a mode. Among shifts with equally serious verdicts, gravest()
+// returns the largest in units of the threshold. The result `part` is the index of the
+// mode, or −1 for the whole posterior.
 func (e Effect) gravest(threshold float64) (gravest Shift, part int) {
 	gravest, part = e.Median, -1
 	for k, w := range e.Within {
@@ -269,9 +272,9 @@ func (inf *Inference) gravest(threshold float64) (param int) {
 }
 
 // The method largest() returns the largest step such that the effect on parameter j is
-// negligible at this step and at all smaller steps. The method largest() returns zero if
-// there is no such step. The result `undecidedAbove` says whether the verdict on the next
-// larger step is Undecided.
+// negligible at this step and at all smaller steps. The result is zero if the effect on
+// parameter j is not negligible at the smallest step. The result `undecidedAbove` says
+// whether the verdict on the next larger step is Undecided.
 func (a *Report) largest(j int) (size float64, undecidedAbove bool) {
 	for _, st := range slices.Backward(a.Steps) {
 		v := st.verdict() // a bound holds for all parameters

@@ -19,7 +19,7 @@ import (
 
 // A ladder of tolerances, explicit and stiff: the steps are chosen again at every θ,
 // so that classical inference costs more solves than the frozen steps among the
-// remedies; a tight tolerance is negligible, by quadrature of the accurate posterior.
+// remedies; a tight tolerance is negligible, by quadrature of the reference posterior.
 func TestLadderOfTolerances(t *testing.T) {
 	for _, m := range []probode.Method{probode.RungeKutta{Tableau: probode.DormandPrince}, methods.Radau{}} {
 		p := assessPosterior(0)
@@ -71,7 +71,7 @@ func TestLadderOfTolerances(t *testing.T) {
 	}
 }
 
-// A second look by the accurate solver gives the accurate posterior, whatever the
+// A second look by the accurate solver gives the reference posterior, whatever the
 // first one is: equal steps of Euler's method that are off by .78 sd, or an adaptive
 // solver. Mean and log sd lie within 4.5 Monte Carlo standard errors of quadrature:
 // 4 checks, false alarms 3e-5 with normal errors.

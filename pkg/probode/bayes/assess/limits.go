@@ -2,8 +2,9 @@ package assess
 
 // These constants are the limits that determine verdicts.
 const (
-	// For notes on remedies and for warnings about α and σ, an interval extends
-	// `decisive` Monte Carlo standard errors to either side of the estimate.
+	// Warnings about α and σ are based on confidence intervals, and so are the notes on
+	// remedies. The constant `decisive` is half the width of these intervals, in Monte
+	// Carlo standard errors.
 	decisive = 2
 	// Standard errors are not trusted if R̂ is above the constant `mixed`, or if the
 	// number of effective draws is below the constant `fewest`.
@@ -14,9 +15,9 @@ const (
 	// mostFailing is the share of failed solves above which a run gets a warning.
 	mostFailing = 0.01
 	// An effect is estimated twice: from weights, and from the difference between two
-	// runs. The constant `astray` is the largest permitted difference between these two
-	// estimates, in standard errors of the second estimate. The probability that chance
-	// alone causes a larger difference is 1/16,000.
+	// runs. The constant `astray` is the largest permitted difference between the two
+	// estimates of an effect, in standard errors of the estimate from two runs. The
+	// probability that chance alone causes a larger difference is 1/16,000.
 	astray = 4
 
 	// A mode is listed if its mass is above the value of the constant `listed`. If the
@@ -28,15 +29,15 @@ const (
 	// could depend on the Monte Carlo error of the mass.
 	listed, minor        = 1e-4, 0.01
 	rightMass, wrongMass = 0.005, 0.02
-	// A mode counts as a phantom or as missed if the mass of its counterpart is less than
-	// this fraction of the mode's own mass.
+	// A mode of one posterior is a phantom mode or a missed mode if the corresponding
+	// mode of the other posterior has less than a tenth of its mass.
 	counterpart = 0.1
 	// A part of the posterior is judged separately if its share of the mass is at least
-	// judgedPart. A smaller part would have too few draws, but the certificate still
-	// checks its mode.
+	// judgedPart. A smaller part would have too few draws. The certificate checks the
+	// modes of the smaller parts, too.
 	judgedPart = 0.05
-	// A mode without draws could shift a mean or an sd. If this shift could be larger
-	// than unvisitedSize times the threshold, there is no verdict on the mean and the sd.
+	// If a mode without draws could shift the mean or the sd by more than unvisitedSize
+	// times the threshold, there is no verdict on the mean and the sd.
 	unvisitedSize = 0.5
 
 	// referenceDraws is the number of draws from the reference posterior at which the
@@ -46,14 +47,13 @@ const (
 	// is at most mostFailed.
 	mostFailed = 0.01
 	// mostMissed is the largest share of the mass of the reference posterior that may lie
-	// in regions without draws. If a Gaussian distribution loses one tail of this mass,
-	// its sd becomes 2 % smaller.
+	// in regions without draws. If a tail with 0.5 % of the mass is cut off from a
+	// Gaussian distribution, the sd decreases by 2 %.
 	mostMissed = 0.005
 
-	// The values of α* at two neighbouring steps may differ by a factor of at most
-	// alphaSteps. The values of α* at the mode and at a draw from the posterior may
-	// differ by a factor of at most alphaTheta. The noise is proportional to the square
-	// root of α.
+	// Between two neighbouring steps, α* should change by a factor of at most alphaSteps.
+	// Between the mode and a draw from the posterior, α* should change by a factor of at
+	// most alphaTheta. The noise is proportional to the square root of α.
 	alphaSteps, alphaTheta = 2, 4
 	// If the relative error of a solution is above roughPath, the observed order of
 	// convergence has no meaning. If the relative error is below smallestPath, rounding

@@ -22,16 +22,16 @@ import (
 // still change a mean or an sd.
 
 const (
-	// The method missedAround() selects `starts` of the draws, and proposes two
-	// Metropolis moves from each of them.
+	// The constant `starts` is the largest number of draws from which missedAround()
+	// proposes Metropolis moves. Two moves are proposed from each draw.
 	starts = 400
 	// The constant `unreached` is a difference in log density. A point counts as not
 	// reached if its log density is below the lowest log density of the draws by more
-	// than `unreached`.
+	// than the constant `unreached`.
 	unreached = 5
-	// The constant `negligible` is a difference in log density. If the log density of a
-	// point is below the lowest log density of the draws by more than `negligible`, a
-	// move to this point is practically never accepted.
+	// The constant `negligible` is a difference in log density. A move to a point is
+	// practically never accepted if the log density of the point is below the lowest log
+	// density of the draws by more than the constant `negligible`.
 	negligible = 30
 )
 
@@ -68,15 +68,14 @@ func (s *sampling) missed(d *draws) (mass float64, err error) {
 }
 
 // missedAround proposes Metropolis moves for the posterior under the setup d.to, starting
-// from some of the draws. The draws were made from the posterior d.p. Some accepted moves
-// may lead to points at which the density of d.p is almost zero. missedAround returns
-// twice the share of such moves among all moves. If the draws lack a part of the
-// posterior with the setup d.to, the returned value is approximately the mass of that
-// part. The equations are solved with the setup d.to only if a move leads to a point at
-// which the density of d.p is almost zero. At some of these points the accurate
-// reference solver needs a minute for one solution. So the equations are first solved
-// with shape.Lender. If the density computed from this solution is negligible, the
-// reference solver is not used.
+// from some of the draws. The draws come from the posterior d.p. Let N be the number of
+// moves, and let n be the expected number of accepted moves to points at which the
+// density of d.p is almost zero. The result is 2 n/N. If the draws do not reach a part of
+// the posterior under the setup d.to, the result is approximately the mass of that part.
+// The equations are solved with the setup d.to only if a move leads to a point at which
+// the density of d.p is almost zero. At some points the reference solver needs a minute
+// for one solution, so the equations are first solved with shape.Lender. If the density
+// computed with shape.Lender is negligible, the reference solver is not used.
 func (s *sampling) missedAround(d *draws) (share float64, err error) {
 	coarse, err := bayes.NewDensity(s.ctx, d.p)
 	if err != nil {
@@ -158,11 +157,11 @@ type unvisited struct {
 	mass  float64 // mass according to the Gaussian approximation
 }
 
-// The method unvisited() considers the modes of two posteriors: the one from which the
-// draws were made, and the reference posterior. A mode without draws may shift the mean
-// and the sd of the assessed parameter with index j. Of all such modes, unvisited()
-// returns the one with the largest shift. The shift is computed from the Gaussian
-// approximation at the mode. If all modes contain draws, the returned shift is zero.
+// The method unvisited() returns the mode without draws that could cause the largest
+// shift in the mean or sd of the assessed parameter with index j. The mode may belong to
+// the posterior that was sampled or to the reference posterior. The shift is computed
+// from the Gaussian approximation at the mode. If all modes contain draws, the returned
+// shift is zero.
 func (s *sampling) unvisited(d *draws, y *standard, j int) unvisited {
 	own, reference := s.empty(d.pair.modes, d.visited, y, j), s.empty(s.modes.reference, d.visitedReference, y, j)
 	if own.size < reference.size {
@@ -171,9 +170,9 @@ func (s *sampling) unvisited(d *draws, y *standard, j int) unvisited {
 	return own
 }
 
-// The method empty() does the same as unvisited(), for the modes m of one posterior. The
-// argument `visited` holds the share of the draws in each mode; it is empty if the shares
-// are not known.
+// The method empty() returns the mode in m that contains no draws and could cause the
+// largest shift (see unvisited). The argument `visited` holds the share of the draws in
+// each mode; it is empty if the shares are not known.
 func (s *sampling) empty(m *bayes.Modes, visited []float64, y *standard, j int) (most unvisited) {
 	for k := range visited {
 		mode := m.Modes[k]
@@ -188,14 +187,16 @@ func (s *sampling) empty(m *bayes.Modes, visited []float64, y *standard, j int) 
 }
 
 // The method meanless() reports whether the mean and the sd of the assessed parameter
-// with index j are unknown. Suppose that the reference posterior has a known mode without
-// draws. If this mode would shift the mean or the sd too far, both are unknown.
+// with index j are unknown. The mean and the sd are unknown if a mode of the reference
+// posterior contains no draws and would shift the mean or the sd by more than
+// unvisitedSize times the threshold.
 func (y *standard) meanless(s *sampling, j int) bool {
 	return s.empty(s.modes.reference, y.visitedReference, y, j).size > unvisitedSize
 }
 
-// A mode of small mass at x would shift the mean and the sd. The method moved() returns
-// the larger of these two shifts, in units of the threshold.
+// The method moved() returns the effect of a mode of small mass at x: the shift of the
+// mean or the shift of the sd, whichever is larger. The shifts are measured in units of
+// the threshold.
 func (s *sampling) moved(from CenterSpread, mass, x float64) float64 {
 	far := math.Abs(x-from.Center) / from.Spread
 	return math.Max(mass*far, math.Log1p(mass*far*far)/2) / s.s.Threshold

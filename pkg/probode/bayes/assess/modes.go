@@ -10,17 +10,17 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/modes"
 )
 
-// The posterior computed with a coarse solver can have modes that the accurate posterior
-// does not have, and it can lack some of the modes of the accurate posterior. So every
-// search for modes also starts from the modes that earlier searches found. Finally, the
-// posterior computed with each step is searched for modes again, starting from the modes
-// of the reference posterior. If this search leads from a mode of the reference posterior
-// to a mode of the posterior computed with the step, the two modes are counterparts. A
-// mode of the posterior computed with the step is called a phantom if its counterparts in
-// the reference posterior have less than a tenth of its mass. A mode of the reference
-// posterior is called missed if its counterpart has less than a tenth of its mass. A
-// search may leave a mode at which the density jumps. So a mode is called a phantom or
-// missed only if the density of the other posterior at this mode is small, too.
+// The posterior computed with a coarse solver can have modes that the reference posterior
+// does not have, and it can lack some of the modes of the reference posterior. So every
+// search for modes also starts from the modes that earlier searches found. For each step,
+// a last search starts from the modes of the posterior at this step and from the modes of
+// the reference posterior. If a search that starts at a mode of the reference posterior
+// ends at a mode of the posterior at the step, the two modes are counterparts. A phantom
+// is a mode of the posterior at a step whose counterparts have less than a tenth of the
+// mass of the phantom. A missed mode is a mode of the reference posterior that has no
+// counterpart, or whose counterpart has less than a tenth of the mass of the missed mode.
+// A search may leave a mode at which the density jumps. So a mode counts as a phantom or
+// as missed only if the density of the other posterior is small at this mode, too.
 
 // The type `found` holds the modes that the posterior has at each step, and the modes of
 // the reference posterior.
@@ -82,9 +82,9 @@ func findModes(w *work, pl *plan) (*found, error) {
 	return f, nil
 }
 
-// The function pair() takes the modes m of the posterior p, and finds their counterparts
-// among the modes in the argument `reference`, which are those of the posterior
-// `accurate`. The argument `reference` may be nil.
+// The function pair() matches the modes m of the posterior p with the modes of the
+// reference posterior, which is the argument `accurate`. The argument `reference` is nil
+// if the modes of the reference posterior are not known.
 func pair(ctx context.Context, p, accurate *bayes.Posterior, m, reference *bayes.Modes, search modes.Settings) (*pairing, error) {
 	if reference == nil {
 		return &pairing{modes: m, own: shares(m), first: m.Highest().Theta}, nil
@@ -95,8 +95,8 @@ func pair(ctx context.Context, p, accurate *bayes.Posterior, m, reference *bayes
 	if err != nil {
 		return nil, err
 	}
-	// Keep the counts of the first search, and add its cost to the cost of the second
-	// search.
+	// The result holds the counts of the first search and the total cost of both
+	// searches.
 	again.SearchCounts = m.SearchCounts
 	again.Work, again.Seconds = again.Work+m.Work, again.Seconds+m.Seconds
 	for k, end := range again.Ends[:own] {
@@ -122,8 +122,8 @@ func pair(ctx context.Context, p, accurate *bayes.Posterior, m, reference *bayes
 		out.own[k].Phantom = mode.Mass > listed && matched[k] < least && massNear(ctx, accurate, reference, mode) < least
 	}
 	out.own = append(out.own, missed...)
-	// To compare the steps with each other, use one mode at each step: the counterpart of
-	// the first mode of the reference posterior.
+	// Different steps are compared at one mode per step: the counterpart of the first
+	// mode of the reference posterior.
 	if end := again.Ends[own]; end >= 0 {
 		out.first = again.Modes[end].Theta
 	}
@@ -146,7 +146,8 @@ func massNear(ctx context.Context, p *bayes.Posterior, m *bayes.Modes, at *bayes
 	return 0
 }
 
-// The function shares() lists the modes with their shares of the mass, in the order of m.
+// The function shares() lists the modes in m with their shares of the mass. The order of
+// the modes is the same as in m. Modes with a negligible mass are left out.
 func shares(m *bayes.Modes) (out []ModeShare) {
 	for k, mode := range m.Modes {
 		if k == 0 || mode.Mass > listed {
@@ -168,7 +169,7 @@ func weighty(modes []ModeShare) (out []ModeShare) {
 }
 
 // The method visit() stores, for each mode, the share of the draws in this mode. If the
-// chains have mixed, these shares are also stored as the masses of the modes.
+// chains have mixed, the share of the draws in a mode replaces the mass of the mode.
 func (f *pairing) visit(visited []float64, mixed bool) {
 	for k := range visited {
 		if k < len(f.own) && !f.own[k].Missed {
@@ -179,8 +180,8 @@ func (f *pairing) visit(visited []float64, mixed bool) {
 	}
 }
 
-// The method copy() returns a copy of f, in which the shares of a different set of draws
-// can be stored.
+// The method copy() returns a copy of f. The shares in the copy can be changed without
+// changing f.
 func (f *pairing) copy() *pairing {
 	g := *f
 	g.own = slices.Clone(f.own)
@@ -210,9 +211,10 @@ func verdictOnMass(least, most float64) Verdict {
 	return Undecided
 }
 
-// The method verdictOnShares() judges a noisy posterior by its draws d. Two kinds of
-// shares matter: the share of the draws in each phantom of the deterministic posterior at
-// the same step, and the share of the draws in each mode of the reference posterior.
+// The method verdictOnShares() judges how the draws d are distributed over the modes. The
+// draws d come from a posterior with noise. Two kinds of shares matter: the share of the
+// draws in each phantom of the deterministic posterior at the same step, and the share of
+// the draws in each mode of the reference posterior.
 func (s *sampling) verdictOnShares(d *draws) Verdict {
 	v := Negligible
 	for k, m := range d.pair.own {

@@ -21,9 +21,9 @@ import (
 //
 // With a ladder of tolerances, the deterministic inference uses an adaptive solver. The
 // solver chooses the steps anew at every θ, so the likelihood jumps where a step changes
-// from accepted to rejected. Inference with noise needs a fixed grid, so it uses the
-// steps that the solver chooses at the mode. For the deterministic inference, freezing
-// the grid at the mode is one of the remedies.
+// from accepted to rejected. Inference with noise uses the same grid for every θ; the
+// solver chooses this grid at the mode. For the deterministic inference, freezing the
+// grid at the mode is one of the remedies.
 type plan struct {
 	p        *bayes.Posterior
 	s        Settings
@@ -90,9 +90,9 @@ func newPlan(p *bayes.Posterior, s Settings) (*plan, error) {
 	return pl, pl.checkReplaced()
 }
 
-// If the sampler is a sample.Replacer, checkReplaced returns an error unless the sampler
-// can replace the posterior at every step. Without this check the run would fail only
-// after a long time.
+// checkReplaced checks whether a sampler of the type sample.Replacer can replace the
+// posterior at every step. Without checkReplaced, a failure to replace the posterior
+// would appear only after a long computation.
 func (pl *plan) checkReplaced() error {
 	r, ok := pl.s.Sampler.(sample.Replacer)
 	if !ok {
@@ -180,13 +180,12 @@ func (pl *plan) by(s probode.Setup) *bayes.Posterior {
 	return &q
 }
 
-// The posterior for step i is returned by the method of(). This posterior is computed
-// with the setup of step i.
+// The method of() returns the posterior that is computed with the setup of step i.
 func (pl *plan) of(i int) *bayes.Posterior { return pl.by(pl.ladder[i].setup) }
 
 // The method frozen() returns the posterior for the deterministic inference at step i.
-// Under error control, the steps are chosen at the point in the argument `mode` and used
-// for every θ.
+// Under error control, the solver chooses the steps once, at the point `mode`, and uses
+// these steps for every θ.
 func (pl *plan) frozen(i int, mode []float64) *bayes.Posterior {
 	q := pl.of(i)
 	if l := &pl.ladder[i]; l.StepSize == 0 {
@@ -255,8 +254,8 @@ func (w *work) advance(n int) error {
 	return w.ctx.Err()
 }
 
-// The method saying() reports which piece of work is in progress, and returns a context
-// that reports how much of it is done.
+// The method saying() reports which piece of work is in progress. The piece of work can
+// report its own progress through the returned context.
 func (w *work) saying(format string, args ...any) context.Context {
 	what := fmt.Sprintf(format, args...)
 	w.say("%s", what)

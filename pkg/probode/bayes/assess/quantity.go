@@ -7,9 +7,9 @@ import (
 
 // The posterior of a parameter is judged by its centre and its spread. The main measures
 // are the median and half the width of the central 68 % interval. A mode with so little
-// mass that it contains no draws hardly changes the median or this interval. The
+// mass that it contains no draws hardly changes the median or the central interval. The
 // secondary measures are the mean and the standard deviation, which most papers report.
-// For a normal distribution the mean is equal to the median, and the standard deviation
+// For a normal distribution, the mean is equal to the median, and the standard deviation
 // is equal to the half-width of the interval. But a distant mode with a thousandth of the
 // mass can change the mean and the standard deviation.
 

@@ -16,7 +16,7 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// The type `standard` represents the accurate posterior by weighted draws.
+// The type `standard` holds weighted draws that represent the reference posterior.
 type standard struct {
 	*draws
 	by     string    // a description of the draws
@@ -36,7 +36,8 @@ func (s *sampling) standard(d *draws, by string) *standard {
 	return y
 }
 
-// The method better() reports whether y represents the accurate posterior better than z.
+// The method better() reports whether y represents the reference posterior better than z
+// does.
 func (y *standard) better(z *standard) bool {
 	if z == nil || y.whole() != z.whole() {
 		return z == nil || y.whole()
@@ -44,11 +45,12 @@ func (y *standard) better(z *standard) bool {
 	return !(y.khat >= z.khat)
 }
 
-// accuratePosterior finds draws that represent the accurate posterior. If possible, these
-// are the draws at the smallest step. The draws at the smallest step cannot be used if
-// their weights are not to be trusted, or if the weights increase the Monte Carlo error
-// too much. In this case, accuratePosterior generates draws with a more accurate solver.
-// If the weights cannot be computed in either case, accuratePosterior returns nil.
+// accuratePosterior finds weighted draws that represent the reference posterior. The
+// draws at the smallest step are sufficient if they miss no part of the reference
+// posterior, if their weights can be trusted, and if the weights are not too uneven.
+// Otherwise, accuratePosterior generates draws with more accurate solvers, and returns
+// the best set of draws. If every attempt to compute weights fails, accuratePosterior
+// returns nil.
 func (s *sampling) accuratePosterior(fine *draws, mode []float64) (y *standard, err error) {
 	finest := &s.ladder[s.finest()]
 	if fine.weights != nil {
@@ -67,8 +69,8 @@ func (s *sampling) accuratePosterior(fine *draws, mode []float64) (y *standard, 
 	}
 	before := s.pathError(s.of(s.finest()), mode)
 	for n, q := range s.finer(mode) {
-		// Sampling with another solver is worth its cost only if this solver is clearly
-		// more accurate.
+		// A solver is tried only if its error is less than a third of the error at the
+		// smallest step.
 		if !(s.pathError(q, mode) < before/3) {
 			continue
 		}
@@ -93,10 +95,9 @@ func (s *sampling) accuratePosterior(fine *draws, mode []float64) (y *standard, 
 	return y, s.advance(1)
 }
 
-// The method loss() returns the factor by which weighting increases the Monte Carlo
-// error. For each parameter the bias is estimated from the weights. The standard error of
-// this estimate is divided by the standard error of the unweighted estimate of the
-// centre. The method loss() returns the largest of these ratios.
+// The method loss() compares two standard errors for each assessed parameter: the
+// standard error of the bias, and the standard error of the centre of the unweighted
+// draws. The result is the largest ratio of the first standard error to the second.
 func (s *sampling) loss(y *standard) (most float64) {
 	for j := range s.assessed {
 		most = math.Max(most, y.shifts[byQuantiles][j].CenterSE/y.estimates[byQuantiles][j].CenterSE)
@@ -104,7 +105,7 @@ func (s *sampling) loss(y *standard) (most float64) {
 	return most
 }
 
-// tryReference draws from q, and computes weights for these draws.
+// tryReference samples the posterior q and computes weights for the draws.
 func (s *sampling) tryReference(q *bayes.Posterior, seed uint64, by string) (*standard, error) {
 	known, err := modes.Find(s.ctx, q, s.search(s.modes.known))
 	if err != nil {
@@ -137,11 +138,11 @@ func (r referenceError) enough(threshold float64) bool {
 }
 
 // checkReference measures the error of the reference solver by the discrepancy D between
-// the reference and a more accurate solver. There is a verdict only if D is at most a
-// tenth of the threshold at all checked points. The checked points are the modes with
-// more than a hundredth of the mass, and up to a hundred draws from the reference
-// posterior. The draws are needed because a solver that is accurate at a mode may fail in
-// the tails.
+// the reference and a more accurate solver. D is computed at each mode that has more than
+// a hundredth of the mass, and at up to a hundred draws from the reference posterior.
+// There is a verdict only if D is at most a tenth of the threshold at all modes and
+// draws. The draws are needed because a solver that is accurate at a mode may fail in the
+// tails.
 func (s *sampling) checkReference(y *standard) (r referenceError, err error) {
 	s.say("the reference solver's own error")
 	begin := time.Now()
@@ -203,10 +204,10 @@ func worstPoints(points [][]float64, d []float64) (worst [][]float64) {
 	return worst
 }
 
-// pathError returns the error of the classical solution for theta at the observation
-// times. This error is a root mean square over all times and components, in which each
-// component is divided by its largest absolute value. This error is NaN if the solver of
-// p or the accurate solver fails.
+// pathError returns the root mean square error of the classical solution for theta, over
+// all observation times and components. The error of each component is divided by the
+// largest absolute value of the component. The result is NaN if the solver of p or the
+// accurate solver fails.
 func (s *sampling) pathError(p *bayes.Posterior, theta []float64) float64 {
 	coarse, err := solved(s.ctx, p, theta)
 	if err != nil {
@@ -235,8 +236,8 @@ func (s *sampling) pathError(p *bayes.Posterior, theta []float64) float64 {
 	return math.Sqrt(sum / float64(n))
 }
 
-// The function solved() returns the density of the posterior p, after solving the equations
-// at theta.
+// The function solved() solves the equations of the posterior p at theta, and returns a
+// Density that holds the solution.
 func solved(ctx context.Context, p *bayes.Posterior, theta []float64) (*bayes.Density, error) {
 	d, err := bayes.NewDensity(ctx, p)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/sample"
 )
 
-// The method try() measures, in short runs, the effects and costs of those remedies that
-// are not steps of the ladder.
+// The method try() measures three kinds of remedies in short runs: delayed acceptance,
+// frozen steps and other solvers.
 func (a *assessment) try() error {
 	if a.sharing() {
 		return nil
@@ -63,8 +63,8 @@ func (a *assessment) tryDelayed() {
 	}
 }
 
-// tryFrozen samples the posterior with frozen steps, which an adaptive solver has chosen
-// at the mode. These steps are used for every θ, so that the likelihood does not jump.
+// tryFrozen samples the posterior with steps that an adaptive solver chooses once, at the
+// mode. The likelihood has no jumps if the steps are the same for every θ.
 func (a *assessment) tryFrozen() {
 	for i := range a.ladder {
 		if a.out.controlled() && a.runs[i] != nil {
@@ -74,17 +74,17 @@ func (a *assessment) tryFrozen() {
 	}
 }
 
-// tryOthers considers several other methods. For each of them, it finds the step or
-// tolerance at which the method would be accurate enough; this needs no sampling.
-// tryOthers then samples with the methods whose predicted cost is less than twice the
-// cost of sampling at the smallest step of the ladder.
+// tryOthers considers several other methods. For each method, a search without sampling
+// finds a step or tolerance that is small enough. tryOthers then samples with each method
+// whose predicted cost is less than twice the cost of sampling at the smallest step of
+// the ladder.
 func (a *assessment) tryOthers() {
 	c, fine := a.certifier, a.runs[a.finest()]
 	if c == nil || c.Mode() == nil || fine == nil || math.IsNaN(fine.thousand()) {
 		return
 	}
-	// All solvers that are accurate enough must solve the equations about equally often
-	// for 1000 effective draws.
+	// For 1000 effective draws, every sufficiently accurate solver needs about the same
+	// number of solves.
 	solves := fine.cost() / c.Seconds(a.ladder[a.finest()].setup)
 	dp, equal := probode.RungeKutta{Tableau: probode.DormandPrince}, a.p.WithStepSize(1).Mesh
 	var others []probode.Setup
@@ -106,7 +106,7 @@ func (a *assessment) tryOthers() {
 			continue
 		}
 		q := a.p.SolvedBy(by)
-		// With another method the posterior may have different phantom modes.
+		// The posterior computed with another method may have other phantom modes.
 		known, err := modes.Find(a.ctx, q, a.search(a.modes.known))
 		if err != nil {
 			continue
@@ -117,9 +117,9 @@ func (a *assessment) tryOthers() {
 	}
 }
 
-// The method remedies() lists the remedies in three groups: first the recommended remedy,
-// then the other remedies that reach the threshold, and finally all remaining remedies.
-// Each group begins with the cheapest remedy.
+// The method remedies() lists all remedies. Remedies whose field Reaches is true come
+// first. Remedies with the same value of Reaches are ordered by cost, beginning with the
+// cheapest.
 func (a *assessment) remedies(j *judge) (all []Remedy) {
 	if !j.allowed || a.sharing() {
 		return nil // there is no posterior to compare with, or the time of a run is not known
@@ -205,8 +205,8 @@ func (j *judge) noise(t trial, trusted *draws) Remedy {
 	_, most, y := j.span(trusted.summed)
 	switch {
 	case least > most && noisy.Verdict == Matters:
-		// Call the result `worse` only if the verdict is Matters. If the verdict is
-		// Undecided, a large effect may be due to chance.
+		// If the verdict is Undecided, a large effect may be due to chance. Therefore the
+		// note `worse than nothing` requires the verdict Matters.
 		r.Reaches, r.Note = false, fmt.Sprintf(noteWorse, x/y)
 	case x >= y:
 		r.Reaches, r.Note = false, noteNotBetter
@@ -216,9 +216,9 @@ func (j *judge) noise(t trial, trusted *draws) Remedy {
 	return r
 }
 
-// The method span() returns a lower and an upper limit for the size of the worst effect,
-// and the estimate of this size. The limits follow from the Monte Carlo error of the
-// estimate. The limits and the estimate are in units of the threshold.
+// The method span() estimates the size of the largest effect, in units of the threshold.
+// The result `size` is the estimate. The results `least` and `most` are a lower and an
+// upper limit for the size, computed from the Monte Carlo error.
 func (j *judge) span(inf *Inference) (least, most, size float64) {
 	for _, e := range inf.Effects {
 		s, _ := e.gravest(j.threshold)
@@ -231,16 +231,17 @@ func (j *judge) span(inf *Inference) (least, most, size float64) {
 	return least, most, size
 }
 
-// The function unmeasured() returns a remedy: to reweight the draws made at level l. The
-// effect and the cost of this remedy are set to NaN.
+// The function unmeasured() returns a Remedy for reweighting at level l. All numbers in
+// this Remedy are NaN.
 func unmeasured(l *level) Remedy {
 	nan := math.NaN()
 	return Remedy{Kind: "reweighting", Name: "reweighting, " + l.String(), Bias: nan, BiasSE: nan, Ratio: nan, RatioSE: nan, Seconds: nan}
 }
 
-// The method reweighting() compares the weighted draws made at one step with the draws
-// that represent the reference posterior. If both sets of draws are the same, the bias is
-// 0 and the ratio is 1, and only the Monte Carlo errors remain.
+// The method reweighting() returns the remedy of reweighting the draws d. The weighted
+// draws d are compared with the draws that represent the reference posterior. For two
+// identical sets of draws, the bias is 0, the ratio is 1, and only the Monte Carlo errors
+// remain.
 func (a *assessment) reweighting(j *judge, l *level, d *draws) Remedy {
 	r := unmeasured(l)
 	verdict, worst := Negligible, 0.0

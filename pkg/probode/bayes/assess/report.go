@@ -21,14 +21,14 @@ type Report struct {
 	Threshold float64
 
 	// Confidence is the confidence level of the verdict on each number. The draws are
-	// analysed at most Looks times, and the error probability is divided among these
-	// interim analyses; see Settings.Auto.
+	// analysed up to Looks times, and each analysis gets an equal share of the error
+	// probability 1 − Confidence (see Settings.Auto).
 	Confidence float64
 	Looks      int
 
-	// Params are the assessed parameters. An unknown α is not assessed, because it does
-	// not occur in the accurate posterior. Names are the names of all parameters, in the
-	// order of ModeShare.Theta.
+	// Params are the assessed parameters. An unknown α is not assessed, because the
+	// reference posterior does not depend on α. Names are the names of all parameters, in
+	// the order of ModeShare.Theta.
 	Params []AccurateMarginal
 	Names  []string
 
@@ -42,42 +42,43 @@ type Report struct {
 	Steps []Rung
 	Asked []int
 
-	// Largest is the largest step or tolerance such that it and all smaller ones have the
-	// verdict Negligible. Largest is zero if there is no such step or tolerance.
+	// Largest is the largest step or tolerance that is small enough: all steps or
+	// tolerances up to Largest have the verdict Negligible. Largest is zero if the
+	// verdict on the smallest step or tolerance is not Negligible.
 	Largest float64
 
 	// Unseen is the largest mass that an unnoticed mode may have. A mode whose mass
 	// equals Unseen has a 5 % chance of containing no draws, even if the chains move
-	// freely between modes. Such a mode would not move medians and central intervals, but
-	// it could move means and standard deviations. Unseen is NaN if it is not known. The
-	// chains may not reach a distant mode. Unsearched describes the modes that the search
-	// for modes of the reference posterior may have missed.
+	// freely between modes. A mode of mass Unseen hardly moves medians and central
+	// intervals, but it can move means and standard deviations. Unseen is NaN if it is
+	// not known. The chains may not reach a distant mode. Unsearched describes the modes
+	// that the search for modes of the reference posterior may have missed.
 	Unseen     float64
 	Unsearched string
 
 	// Profile holds the log likelihood as a function of one parameter: the parameter
 	// whose posterior is shifted most by the largest step. Profile has a curve for the
-	// largest step, for the smallest step and for the reference. Profile is nil if this
-	// parameter is not known.
+	// largest step, for the smallest step and for the reference. Profile is nil if the
+	// curves could not be computed.
 	Profile *certify.Profile
 
-	// Remedies holds the recommended remedy, then the other remedies with an error below
-	// the threshold, and finally all remaining remedies. Within each of the last two
-	// groups, the cheapest remedy comes first.
+	// Remedies lists all remedies. Remedies whose field Reaches is true come first.
+	// Remedies with the same value of Reaches are ordered by cost, beginning with the
+	// cheapest.
 	Remedies []Remedy
 
 	Claims []Claim
 }
 
-// An AccurateMarginal describes the marginal distribution of a parameter in the accurate
+// An AccurateMarginal describes the marginal distribution of a parameter in the reference
 // posterior.
 type AccurateMarginal struct {
 	Name string
 
 	// Median holds the median as the centre, and half the width of the central 68 %
 	// interval as the spread. Mean holds the mean as the centre, and the standard
-	// deviation as the spread. For a normal distribution, both have the same centre and
-	// spread.
+	// deviation as the spread. For a normal distribution, Median and Mean have the same
+	// centre and the same spread.
 	Median, Mean CenterSpread
 
 	// HeavyTails is true if the tails are too heavy for a meaningful mean and standard
@@ -93,7 +94,7 @@ type CenterSpread struct {
 	Spread, SpreadSE float64
 }
 
-// The function unknown() returns a centre and a spread that are not known.
+// The function unknown() returns a CenterSpread in which all numbers are NaN.
 func unknown() CenterSpread {
 	nan := math.NaN()
 	return CenterSpread{nan, nan, nan, nan}
@@ -124,8 +125,8 @@ type Rung struct {
 	// not run, its field is nil.
 	Deterministic, Probabilistic *Inference
 
-	// Bound holds upper bounds on the effect of the error if the accurate posterior could
-	// not be sampled. Bound is nil if no bound was needed or computed.
+	// Bound holds upper bounds on the effect of the error if the reference posterior
+	// could not be sampled. Bound is nil if no bound was computed.
 	Bound *Bound
 }
 
@@ -180,8 +181,7 @@ type ModeShare struct {
 	// Gaussian is an estimate of the share of the mass, computed from the Gaussian
 	// approximations at the modes. Visited is the fraction of the draws of the
 	// deterministic inference that belong to the mode, or NaN if there are no draws. Mass
-	// is the share of the mass on which verdicts are based. Mass is equal to Visited if
-	// the chains have mixed, and to Gaussian otherwise.
+	// is equal to Visited if the chains have mixed, and to Gaussian otherwise.
 	Mass, Gaussian, Visited float64
 	// Phantom is true if the reference posterior does not have this mode. Missed is true
 	// if the reference posterior has this mode, but the posterior computed with this step
@@ -191,8 +191,8 @@ type ModeShare struct {
 	Found int
 }
 
-// An Inference holds the results of one run of a sampler, and their comparison with the
-// accurate posterior.
+// An Inference holds the results of one run of a sampler, and compares them with the
+// reference posterior.
 type Inference struct {
 	Sampler string
 	Summary diag.Summary // summary of all parameters, including an unknown α
@@ -208,8 +208,8 @@ type Inference struct {
 	// Rung.
 	Solves  int
 	Seconds float64
-	// ESSPerSecond is the minimum, over the assessed parameters, of the bulk effective
-	// sample size, divided by Seconds.
+	// ESSPerSecond is the smallest bulk effective sample size of an assessed parameter,
+	// divided by Seconds.
 	ESSPerSecond float64
 
 	// If the sampler replaces the given posterior by another one (see sample.Replacer),
@@ -226,17 +226,17 @@ type Effect struct {
 	Mean   Shift // of the mean and the standard deviation; NaN if the tails are too heavy
 
 	// If several modes of the reference posterior each contain at least a twentieth of
-	// the mass, Within holds the effects inside each of these modes. The unit of an
-	// effect is the spread of the accurate posterior inside the mode.
+	// the mass, Within holds the effects inside each of these modes. A bias in Within is
+	// measured in units of the spread of the reference posterior inside the mode.
 	Within []Effect
 
-	// Verdict says whether the error of the median or of the central interval matters,
-	// in the whole posterior or within one of the modes in Within.
+	// Verdict is the most serious of the verdicts on medians and central intervals: the
+	// verdict in Median and the verdicts in Within.
 	Verdict Verdict
 
-	// Gap is true if there is no verdict on Median and a gap between two modes contains
-	// the median or an end of the central interval. More draws do not make the error of
-	// such a quantile smaller.
+	// Gap is true if there is no verdict on Median because the median or an end of the
+	// central interval lies in a gap between two modes. More draws do not reduce the error
+	// of a quantile that lies in a gap.
 	Gap bool
 
 	// Draws is the number of draws that each chain would need for a verdict if the
@@ -245,19 +245,19 @@ type Effect struct {
 	Draws float64
 }
 
-// A Shift compares the centre and the spread of the draws of a run with those of the
-// accurate posterior.
+// A Shift compares a run with the reference posterior. The embedded CenterSpread holds
+// the centre and the spread of the draws of the run.
 type Shift struct {
 	CenterSpread
-	Bias, BiasSE   float64 // (centre − accurate centre) / accurate spread
-	Ratio, RatioSE float64 // spread / accurate spread
+	Bias, BiasSE   float64 // (centre − centre of the reference posterior) / spread of the reference posterior
+	Ratio, RatioSE float64 // spread / spread of the reference posterior
 	Verdict        Verdict
 }
 
 const (
 	// Undecided means that there is no verdict. The Monte Carlo error is too large or
 	// unknown. The Monte Carlo error is unknown if the chains have not mixed, or if the
-	// accurate posterior is not known.
+	// reference posterior is not known.
 	Undecided Verdict = iota
 	// Negligible is the verdict if the confidence interval of the error lies below the
 	// threshold.
@@ -322,8 +322,8 @@ type Claim struct {
 	Value, SE, Limit float64 // NaN if there is no such number
 	Verdict          Verdict // Negligible within the limit, Matters beyond it
 
-	// Sentence is a warning that says what the number means and what to do. Sentence is
-	// empty if no warning is needed.
+	// Sentence is a warning that says what Value means and what to do. Sentence is empty
+	// if no warning is needed.
 	Sentence string
 }
 
@@ -355,37 +355,43 @@ func (a *Report) Warnings() (all []string) {
 func (a *Report) controlled() bool { return len(a.Steps) > 0 && a.Steps[0].StepSize == 0 }
 
 // A Bound holds upper bounds on the effect of the solver's error on a posterior that
-// could not be sampled. The bounds hold however the posterior mass is distributed over
+// could not be sampled. The bounds hold for every distribution of the posterior mass over
 // the points that the chains have reached. The bounds do not cover the few points outside
 // Range.
 type Bound struct {
 	Points int     // different points at which the log likelihoods were compared
 	RHat   float64 // the largest R̂ of the chains, far above 1 if they have not mixed
-	// At each point, the log likelihood computed by the reference is subtracted from the
-	// log likelihood computed with this step. Whole is the range of these differences.
-	// Range leaves out the smallest 0.1 % and the largest 0.1 % of the differences.
+	// The difference at a point is the log likelihood computed with this step, minus the
+	// log likelihood computed by the reference. Whole is the range of the differences at
+	// all points. Range leaves out the smallest 0.1 % and the largest 0.1 % of the
+	// differences.
 	Range, Whole [2]float64
-	// Verdict is Negligible if the bounds are within the threshold and the length of
-	// Whole is below 1. In addition, there must be at least fifty points at which the
-	// reference is accurate, both posteriors must have the same modes, and there must be
-	// a certificate. Otherwise Verdict is Undecided. A certificate is needed because the
-	// chains may have explored only a small region.
+	// Verdict is Negligible if all of the following conditions hold:
+	//   - The bounds are within the threshold, and the length of Whole is at most 1.
+	//   - There are at least fifty points.
+	//   - The reference is accurate enough.
+	//   - Every mode with at least 0.5 % of the mass exists in both posteriors.
+	//   - The step is certified (see certify.Certificate). A certificate is needed
+	//     because the chains may have explored only a small region.
+	//
+	// Otherwise Verdict is Undecided.
 	Verdict Verdict
 }
 
 // The interval Bound.Range leaves out differences at both ends: of n differences, it
-// leaves out the smallest n/left and the largest n/left.
+// leaves out the n/left smallest and the n/left largest.
 const left = 1000
 
 func (b *Bound) length() float64 { return b.Range[1] - b.Range[0] }
 
-// The method covered() returns the percentage of the points whose differences lie in the
-// interval Range.
+// The method covered() returns the percentage of points at which the difference between
+// the log likelihoods lies in the interval Range.
 func (b *Bound) covered() float64 {
 	return 100 * float64(b.Points-2*(b.Points/left)) / float64(b.Points)
 }
 
-// Shift returns the bound on the shift of a mean, in standard deviations.
+// Shift returns the bound on the shift of a mean. The shift is measured in standard
+// deviations.
 func (b *Bound) Shift() float64 { return math.Sinh(b.length() / 2) }
 
 // Ratio returns the bound on the factor by which a standard deviation changes.

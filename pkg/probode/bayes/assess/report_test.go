@@ -75,7 +75,7 @@ func TestAnswerNamesTheWorstOfEither(t *testing.T) {
 		t.Errorf("warnings %q", a.Warnings())
 	}
 	a = concluded(func(a *assessment) { a.noisy[0].estimates[byQuantiles][1].Spread = 2 })
-	if got, want := a.Answer(), "; the worst parameter is b, whose interval is 2.000 ± 0.022 times as wide as in the accurate posterior.\n"; !strings.Contains(got, want) {
+	if got, want := a.Answer(), "; the worst parameter is b, whose interval is 2.000 ± 0.022 times as wide as in the reference posterior.\n"; !strings.Contains(got, want) {
 		t.Errorf("answer %q, want %q", got, want)
 	}
 	a = concluded(func(a *assessment) { a.noisy[0].estimates[byQuantiles][0].Center = 5 })
@@ -84,7 +84,7 @@ func TestAnswerNamesTheWorstOfEither(t *testing.T) {
 	}
 }
 
-// Chains that have not mixed leave the accurate posterior unknown, be they those
+// Chains that have not mixed leave the reference posterior unknown, be they those
 // of the smallest step or ones made for the purpose.
 func TestNoVerdictWithoutAccurateChains(t *testing.T) {
 	for _, own := range []bool{true, false} {
@@ -104,14 +104,14 @@ func TestNoVerdictWithoutAccurateChains(t *testing.T) {
 			}
 		}
 		all := strings.Join(a.Warnings(), "\n")
-		who := "the chains of the accurate posterior, computed by RK4 with h = 0.1: "
+		who := "the chains of the reference posterior (solver: RK4, h = 0.1): "
 		if own {
 			who = "deterministic, h = 0.25: "
 		}
 		if strings.Count(all, who) != 1 || strings.Count(all, "R̂ up to 1.200 (a)") != 1 || strings.Count(all, "no verdict is given on a:") != 1 {
 			t.Errorf("own chains %v: warnings %q", own, a.Warnings())
 		}
-		if strings.Contains(a.Answer(), "the chains of the accurate posterior have not mixed") == own {
+		if strings.Contains(a.Answer(), "the chains of the reference posterior have not mixed") == own {
 			t.Errorf("own chains %v: answer %q", own, a.Answer())
 		}
 	}

@@ -17,19 +17,21 @@ import (
 )
 
 // Run finds out whether the numerical error of p.Method matters for the posterior, and
-// which step size is small enough. Run compares three posteriors: the deterministic
-// posterior, in which the solver is taken as exact; the posterior with the solver's error
-// in the model; and the accurate posterior. For each step size or tolerance, Run
+// which step size is small enough. Run compares two posteriors with the reference
+// posterior: the deterministic posterior, which treats the solver as exact, and the
+// posterior with the solver's error in the model. For each step size or tolerance, Run
 //
 //   - finds the modes of the deterministic posterior, and calibrates α at one of them and
 //     at three draws, unless α is a parameter, which is then sampled;
 //   - samples with the samplers Deterministic and s.Sampler, or computes weights for
-//     draws from the accurate posterior (see the package documentation);
+//     draws that were made with an accurate solver (see the package documentation);
 //   - compares medians and central 68 % intervals, and then means and standard
-//     deviations, with those of the accurate posterior. The weighted deterministic draws
-//     at the smallest step represent the accurate posterior. If their k̂ is above its
-//     limit, which is 0.7, or less if there are few draws, these draws are too far from
-//     the accurate posterior. Run then tries other solvers (see Report.ReferenceBy).
+//     deviations, with those of the reference posterior.
+//
+// After weighting, the deterministic draws at the smallest step usually represent the
+// reference posterior. If the k̂ of the weights is above its limit, the deterministic
+// draws are too far from the reference posterior, and Run tries other solvers (see
+// Report.ReferenceBy). The limit of k̂ is 0.7, or less if there are few draws.
 //
 // Apart from computing times, all numbers in the Report are determined by the seed
 // s.Chains.Seed, unless s.MaxTime is set. Run returns an error if there is a mistake in p
@@ -60,9 +62,7 @@ func Run(ctx context.Context, p *bayes.Posterior, s Settings) (*Report, error) {
 	return a.out, cmp.Or(err, ctx.Err())
 }
 
-// The method run() carries out all parts of the assessment. If a part of the assessment
-// deals with all steps, this part begins with the smallest step, because the weighted
-// draws of that step usually represent the accurate posterior.
+// The method run() carries out all parts of the assessment.
 func (a *assessment) run(w *work, pl *plan, begin time.Time) error {
 	found, err := findModes(w, pl)
 	if err != nil {
@@ -103,10 +103,9 @@ func (a *assessment) certify() error {
 		} else {
 			st.Unsearched = f.modes.Missed()
 		}
-		// Suppose that a mode of the posterior computed with the step is a phantom. A
-		// search for modes of the reference posterior that starts at this phantom ends
-		// far from it. Because of this distance, the certificate rules out a mode of the
-		// reference posterior near the phantom.
+		// A climb from a phantom to a mode of the reference posterior ends far from the
+		// phantom. The certificate therefore says that the reference posterior has no
+		// mode near the phantom.
 		var own [][]float64
 		for _, m := range f.own {
 			own = append(own, m.Theta)
@@ -125,9 +124,10 @@ func (a *assessment) certify() error {
 	return a.ctx.Err()
 }
 
-// The method deterministic() performs the deterministic inference for each step size.
-// After the inference with the smallest step size, the method also determines the
-// accurate posterior, and the error of the solution for each step size.
+// The method deterministic() performs the deterministic inference for each step size. The
+// smallest step size comes first, because the weighted draws at the smallest step size
+// usually represent the reference posterior. The method also computes the error of the
+// solution for each step size.
 func (a *assessment) deterministic() error {
 	if err := a.share(); err != nil || a.slow != "" {
 		return err

@@ -21,69 +21,70 @@ type Settings struct {
 	// step size h of the Posterior, h/2, h/4 and h/8.
 	Steps []float64
 
-	// Tolerances, which can be given instead of Steps, are the tolerances to assess. With
-	// a tolerance, the method of the Posterior chooses its steps for every θ separately,
-	// as is usual for adaptive solvers. For inference with noise in the model, and for
-	// some of the remedies, the steps are chosen only once, at the mode, and used for
-	// every θ.
+	// Tolerances are the tolerances to assess, as an alternative to Steps. With a
+	// tolerance, the method of the Posterior chooses its steps for every θ separately, as
+	// adaptive solvers usually do. Inference with noise in the model and some remedies
+	// use the same steps for every θ: those that the method chooses at the mode.
 	Tolerances []probode.Tolerance
 
-	// Sampler is the sampler for inference with a model that includes the solver's error; nil
-	// means sample.Hamiltonian. The sampler marginal.Integrated integrates the error out.
+	// Sampler is the sampler for inference with noise in the model. Nil means
+	// sample.Hamiltonian. The sampler marginal.Integrated integrates over the noise.
 	Sampler sample.Sampler
 
 	// Threshold is the limit below which an error does not matter. For each parameter,
 	// the error of the centre must be less than Threshold times the accurate spread, and
 	// the spread must differ from the accurate spread by a factor of less than 1 +
-	// Threshold. The centre and the spread are the median and half the width of the
-	// central 68 % interval; the limit also applies to the mean and the standard
-	// deviation. Zero means 0.1.
+	// Threshold. The centre is the median, and the spread is half the width of the
+	// central 68 % interval. The mean and the standard deviation are judged by the same
+	// rule. Zero means 0.1.
 	Threshold float64
 
-	// Confidence, in [0.5, 1), is the confidence level of the interval for each bias and
-	// each ratio; zero means 0.95. The verdict on a parameter is Negligible if both
-	// intervals lie below the threshold, and Matters if one of them lies above it.
+	// Confidence is the confidence level of the interval for each bias and each ratio. It
+	// lies in [0.5, 1), and zero means 0.95. The verdict on a parameter is Negligible if
+	// the intervals for its bias and its ratio both lie below the threshold. The verdict
+	// is Matters if at least one of the two intervals lies above the threshold.
 	// If the true effect is exactly at the threshold, the verdicts Negligible and Matters
 	// each have probability (1 − Confidence)/2.
 	Confidence float64
 
-	// If Auto is true, Run continues the chains of the deterministic inference at every
-	// step size or tolerance that has too few draws for a verdict. MaxDraws and MaxTime
-	// limit the number of added draws. With Auto, there are up to four interim analyses,
-	// among which the error probability is divided.
+	// If Auto is true, Run adds draws to the deterministic inference at every step size
+	// or tolerance that has too few draws for a verdict. MaxDraws and MaxTime limit the
+	// number of added draws. With Auto, Run makes up to four interim analyses, and
+	// divides the error probability equally among them.
 	Auto bool
 
-	// MaxDraws is the budget of Auto, in draws per chain. Zero means eight times as many
-	// draws as a run without Auto makes. MaxTime, if positive, limits the time for
-	// sampling, counted from the beginning of Run. If a posterior cannot be sampled
-	// within MaxTime, Run adds no further draws for the other posteriors. For a posterior
-	// that was not sampled, only a Bound can give a verdict. MaxTime does not limit the
-	// searches for modes or the computation of certificates. If MaxTime is set, the
-	// results depend on the speed of the machine. If MaxTime is zero, there is a limit of
-	// four minutes for sampling the first posterior, and no limit for the others. The
-	// limit of four minutes applies if Auto is true, or if sample.Choose finds that a
-	// random walk would be too slow.
+	// MaxDraws is the largest number of draws per chain that Auto may make. Zero means
+	// eight times the number of draws in the first analysis. If MaxTime is positive,
+	// sampling stops when this time has passed since the beginning of Run. If a posterior
+	// cannot be sampled within MaxTime, Run adds no further draws for the other
+	// posteriors. For a posterior that was not sampled, only a Bound can give a verdict.
+	// MaxTime does not limit the searches for modes or the computation of certificates.
+	// If MaxTime is set, the results depend on the speed of the machine. If MaxTime is
+	// zero, a limit of four minutes applies to the first posterior in two cases: if Auto
+	// is true, and if sample.Choose finds that a random walk would be too slow. The other
+	// posteriors then have no time limit.
 	MaxDraws int
 	MaxTime  time.Duration
 
-	// If From is not nil, searches for modes begin only at the points in From, for
-	// example at the end points of a fit. Each point has a value for every parameter. A
-	// mode that no search from these points reaches is found only if a chain enters it.
+	// If From is not nil, the searches for modes start from the points in From, for
+	// example from estimates in the literature, instead of from draws from the prior.
+	// Each point has a value for every parameter. If no search reaches a certain mode,
+	// this mode is found only if a chain enters it.
 	From [][]float64
 
-	// Chains holds the settings of each run; its fields Start, Names, Generated, Only and
-	// Progress are ignored. If Chains.Draws and Chains.MinESS are both zero, each run
-	// continues until the effective sample size is 4000, or until each chain has 20,000
-	// draws.
+	// Chains holds the settings of each run. Its fields Start, Names, Generated, Only and
+	// Progress are ignored. If Chains.Draws and Chains.MinESS are both zero, a run stops
+	// when its effective sample size reaches 4000, or when each chain has 20,000 draws.
 	Chains mcmc.Settings
 
-	// Weighed is the number of draws, from all chains together, for which Run computes
-	// weights at each step size. To compute the weight of a draw, the equations are
-	// solved accurately at its θ. Weighed must be at least 50. Zero means 4000.
+	// Weighed is the total number of draws for which Run computes weights at each step
+	// size. Each weight requires one accurate solution of the equations. Weighed must be
+	// at least 50. Zero means 4000.
 	Weighed int
 
-	// Accurate is the setup of the accurate solver. If Accurate.Method or Accurate.Mesh
-	// is nil, that of the Posterior is used. The zero value means reference.Accurate.
+	// Accurate is the setup of the accurate solver. If Accurate.Method is nil, Run uses
+	// the method of the Posterior. If Accurate.Mesh is nil, Run uses the mesh of the
+	// Posterior. The zero value means reference.Accurate.
 	Accurate probode.Setup
 
 	// Calibrate holds the settings for the calibration of α. If Calibrate.Paths is zero,
@@ -95,8 +96,9 @@ type Settings struct {
 	Progress func(done, total int, doing string)
 }
 
-// The method check() panics if a number in the settings is out of range. For other
-// mistakes it returns an error, for example if both Steps and Tolerances are given.
+// The method check() panics if a number in the settings is out of range. The method
+// check() returns an error for other mistakes, for example if the caller has set both
+// Steps and Tolerances.
 func (s *Settings) check(p *bayes.Posterior) error {
 	if !(s.Threshold >= 0) || math.IsInf(s.Threshold, 1) {
 		panic(fmt.Sprintf("assess: Settings.Threshold is %g: want a number > 0, or 0, which means 0.1", s.Threshold))

@@ -16,42 +16,46 @@ import (
 
 // The random walk of sample.Deterministic is too slow for some posteriors. Gradients are
 // expensive if the solver chooses new steps at every θ. If a random walk is too slow, the
-// accurate posterior is sampled by a method that uses gradients, or by parallel
-// tempering, on a grid that is accurate enough. If the chosen sampler fails, a random
-// walk is tried. The solver then chooses its steps anew at every θ, because a grid that
-// is accurate near the modes may not be accurate elsewhere.
+// reference posterior is sampled by parallel tempering or by a method that uses gradients.
+// The solver then uses the same sufficiently fine grid at every θ. If the chosen sampler
+// fails, a random walk is tried. For the random walk, the solver chooses its steps anew
+// at every θ, because a grid that is accurate near the modes may not be accurate
+// elsewhere.
 //
-// For these draws two kinds of weights are computed: for the reference posterior, and for
-// the posterior at each step of the ladder. The difference between the reference
-// posterior and the posterior at a step is estimated from the same draws, so its Monte
-// Carlo error is smaller than with draws from two runs.
+// Each draw gets a weight for the reference posterior, and a weight for the posterior at
+// each step of the ladder. The Monte Carlo error of the difference between two posteriors
+// is smaller if both are represented by the same draws than if they are sampled in
+// separate runs.
 //
-// Weights contain no information about regions without draws. For example, if only the
-// posterior at one of the steps has a certain mode, the weights do not reveal this mode.
-// Therefore the posterior at a step is sampled separately in three cases: if the search
-// for modes has found a mode that only this posterior has, if Metropolis moves for this
-// posterior lead to regions without draws (see missedAround), or if k̂ is too large.
+// Weights contain no information about regions without draws. For example, the weights do
+// not reveal a mode that exists only in the posterior at one of the steps. Therefore the
+// posterior at a step is sampled separately in three cases:
+//
+//   - the search for modes has found a mode that exists only in the posterior at this
+//     step, or only in the reference posterior;
+//   - Metropolis moves for the posterior at this step reach regions without draws (see
+//     missedAround);
+//   - the weights for the posterior at this step cannot be trusted (see usable).
 
 const (
 	// If the number of parameters is at least manyParameters, the random walk may be too
 	// slow. With fewer parameters, the random walk works well for most shapes of the
 	// posterior.
 	manyParameters = 5
-	// If Settings.MaxTime is zero, the sampling of the first posterior must end no later
-	// than `patience` after Run begins.
+	// If Settings.MaxTime is zero, the constant `patience` is the time limit for sampling
+	// the first posterior. The time is counted from the beginning of Run.
 	patience = 4 * time.Minute
-	// The solvers are compared only at some draws of the random walk: one draw in every
-	// `explored` iterations.
+	// The random walk keeps one draw from every `explored` iterations. The solvers are
+	// compared only at these draws.
 	explored = 10
 )
 
-// The method share() samples the accurate posterior with a gradient-based sampler or by
+// The method share() samples the reference posterior with a gradient-based sampler or by
 // parallel tempering, if sample.Choose recommends one of these. If these chains do not
-// mix, or if no grid is accurate enough, a random walk is tried. If the chains of the
-// random walk do not mix either, share() bounds the effect of the solver's error at the
-// points that these chains have reached (see Bound). If sample.Choose recommends another
-// sampler, share() does nothing. If no further sampling is possible or needed, share()
-// stores the reason in the field `slow`.
+// mix, or if no grid is accurate enough, a random walk is tried. If the random walk does
+// not mix either, share() computes bounds on the effect of the solver's error (see
+// Bound). If sample.Choose recommends another sampler, share() does nothing. If the
+// assessment is to make no further draws, share() stores the reason in the field `slow`.
 func (a *assessment) share() error {
 	if a.p.AlphaParam != "" || a.modes.reference == nil || len(a.p.Params) < manyParameters {
 		return nil
@@ -63,8 +67,7 @@ func (a *assessment) share() error {
 	if err != nil {
 		return a.ctx.Err()
 	}
-	// Posteriors that share their draws can be compared with fewer draws than posteriors
-	// that are sampled in separate runs.
+	// If two posteriors share their draws, fewer draws are needed to compare them.
 	chains := a.plan.s.Chains
 	chains.Draws, chains.MinESS, chains.Start = min(chains.Draws, 500), math.Min(chains.MinESS, 1000), best.Start
 	limit := cmp.Or(a.plan.s.MaxTime, patience)
@@ -92,8 +95,8 @@ func (a *assessment) share() error {
 	default:
 		return nil
 	}
-	// A sampler that uses gradients moves farther in one iteration than a random walk,
-	// but in the same time the random walk performs many more iterations.
+	// A gradient-based sampler moves farther per iteration than a random walk, but the
+	// random walk performs many more iterations per second.
 	walk := *best.Posterior
 	if frozen, ok := walk.Mesh.(probode.Frozen); ok {
 		walk.Mesh, walk.GridAt = probode.Adaptive(frozen), nil
@@ -123,25 +126,26 @@ func (a *assessment) share() error {
 	return a.ctx.Err()
 }
 
-// The method sharing() reports whether weighted draws of the accurate posterior represent
-// the posterior at one or more of the steps.
+// The method sharing() reports whether at least one step uses weighted draws from the
+// reference posterior instead of draws of its own.
 func (a *assessment) sharing() bool {
 	return slices.ContainsFunc(a.runs, func(d *draws) bool { return d != nil && d.shared })
 }
 
-// The method shares() reports whether weighted draws of the accurate posterior can
-// represent the posterior at step i. The result is false if one of these two posteriors
-// has a mode that the other lacks.
+// The method shares() reports whether weighted draws from the reference posterior can
+// represent the posterior at step i. The result is false if the reference posterior has a
+// mode that the posterior at step i lacks, or vice versa.
 func (a *assessment) shares(i int) bool {
 	return a.common && !slices.ContainsFunc(a.modes.steps[i].own, func(m ModeShare) bool { return m.Phantom || m.Missed })
 }
 
-// The method weighted() computes weights for the draws y of the accurate posterior, so
-// that the weighted draws represent the posterior at step i. The argument `raw` holds
+// The method weighted() reweights the draws y, which were made from the accurate
+// posterior, so that they represent the posterior at step i. The argument `raw` holds
 // log weights that have already been computed, or is nil. Let q be the posterior from
 // which the draws were made, r the reference posterior, and p the posterior at step i.
-// The effects of step i are the differences p − r, which are computed as (q − r) − (q −
-// p). The differences q − r are already known from the weights of y.
+// The effect of the solver's error at step i is the difference p − r. This difference is
+// computed as (q − r) − (q − p). The weights of y have already given the difference
+// q − r.
 func (s *sampling) weighted(y *draws, i int, raw [][]float64) (*draws, error) {
 	s.say("solutions at the draws, %v", &s.ladder[i])
 	d := *y

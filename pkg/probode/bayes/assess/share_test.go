@@ -46,7 +46,7 @@ func decays(step float64) *bayes.Posterior {
 	return p
 }
 
-// Thirteen independent decays are sampled with gradients, once for the accurate posterior
+// Thirteen independent decays are sampled with gradients, once for the reference posterior
 // and the step 1/64, whose effects are known by quadrature: 26 numbers within 4.5 standard
 // errors, false alarms 2e-4. The first 500 draws of a chain are too few for a verdict. The step 1/4 is too far off for weights. It is sampled by
 // itself, and matters.

@@ -62,10 +62,9 @@ func (a *Report) String() string {
 	return b.String()
 }
 
-// Tables returns the tables of the report. The tables show, in this order, the steps, the
-// calibrated noise scales, the effects on each parameter, the accurate posterior, and the
-// remedies. If there are several modes, a table of the modes comes first. A table that
-// has neither rows nor notes is left out.
+// Tables returns the tables of the report: the steps, the calibrated noise scales, the
+// effects on each parameter, the reference posterior, and the remedies. If there are
+// several modes, a table of the modes comes first. Empty tables are left out.
 func (a *Report) Tables() []TextTable {
 	bias := func(s Shift) string { return plusMinus(s.Bias, s.BiasSE, true) }
 	ratio := func(s Shift) string { return plusMinus(s.Ratio, s.RatioSE, false) }
@@ -79,8 +78,9 @@ func (a *Report) Tables() []TextTable {
 }
 
 // If there is more than one mode, modeTable lists the modes of the posteriors at all
-// steps and the modes of the reference posterior. If there is only one mode, modeTable
-// says what the search at the first step may have missed.
+// steps and the modes of the reference posterior. If there is only one mode, the table
+// has no rows. A note then describes the limits of the search for modes at the first
+// step.
 func (a *Report) modeTable() TextTable {
 	several := len(weighty(a.ReferenceModes)) > 1
 	for _, st := range a.Steps {
@@ -107,7 +107,8 @@ func newModeTable() TextTable {
 	return TextTable{Name: "modes", Header: []string{"modes", "where", "mass (Gaussian)", "of the draws", "searches", ""}, Left: []int{0, 1, 5}}
 }
 
-// The method modes() adds a row for each mode with more than a hundredth of the mass.
+// The method modes() adds a row for the first mode, and for each other mode with more
+// than a hundredth of the mass or of the draws.
 func (t *TextTable) modes(head string, names []string, modes []ModeShare) {
 	all := weighty(modes)
 	for _, m := range all {
@@ -124,10 +125,11 @@ func (t *TextTable) modes(head string, names []string, modes []ModeShare) {
 }
 
 // ModeTable returns a table that compares two sets of modes. The first set, m, contains
-// the modes of p, near which the chains started. The second set contains the modes of the
-// posterior computed with an accurate setup. To find the second set, ModeTable searches
-// from the modes in m and from draws from the prior, as modes.Find does by default.
-// ModeTable returns "" if only one mode in m has more than a hundredth of the mass.
+// the modes of p. The chains were started near these modes. The second set contains the
+// modes of the reference posterior, which is computed with the setup `by`. ModeTable
+// searches for the second set with modes.Find. The searches start from the modes in m and
+// from draws from the prior. If m contains no second mode with more than a hundredth of
+// the mass, ModeTable returns "".
 func ModeTable(ctx context.Context, p *bayes.Posterior, m *bayes.Modes, chains *mcmc.Chains, by probode.Setup) (string, error) {
 	if len(weighty(shares(m))) < 2 {
 		return "", nil
@@ -200,7 +202,8 @@ func (a *Report) alphaTable() TextTable {
 	return t
 }
 
-// alphaAt returns strings with the values of α* at the three draws.
+// alphaAt returns the values of α* that were calibrated at individual draws. The values
+// are formatted as text.
 func (a *Report) alphaAt(st *Rung) (all []string) {
 	for _, c := range a.Claims {
 		if c.Kind == "α* at a draw" && c.Step == st.String() {
@@ -247,7 +250,7 @@ func (a *Report) effectTable(name, title string, of func(Effect) Shift, cell fun
 }
 
 func (a *Report) accurateTable() TextTable {
-	t := TextTable{Name: "accurate", Header: []string{"accurate posterior", "median", "half of 68 %", "mean", "sd", "largest " + strings.TrimPrefix(a.SizeName(), "step ") + " that is small enough"}, Left: []int{0}}
+	t := TextTable{Name: "accurate", Header: []string{"reference posterior", "median", "half of 68 %", "mean", "sd", "largest " + strings.TrimPrefix(a.SizeName(), "step ") + " that is small enough"}, Left: []int{0}}
 	if a.ReferenceBy != "" {
 		t.Notes = []string{fmt.Sprintf("from %s; k̂ = %.2f", a.ReferenceBy, a.Claim("k̂", "", "").Value)}
 	}
@@ -261,8 +264,9 @@ func (a *Report) accurateTable() TextTable {
 	return t
 }
 
-// The method reach() returns the cost of the cheapest remedy of the given kind that meets
-// the threshold, or NaN if there is none.
+// The method reach() finds the cheapest remedy of the given kind that keeps the error
+// below the threshold, and returns the cost of this remedy. If no remedy of this kind
+// keeps the error below the threshold, the result is NaN.
 func (a *Report) reach(kind string) float64 {
 	for _, r := range a.Remedies { // they are sorted by cost
 		if r.Kind == kind && r.Reaches {
@@ -286,7 +290,7 @@ func (a *Report) remedyTable() TextTable {
 	return t
 }
 
-// WriteCSV writes the rows of the verdict in CSV format.
+// WriteCSV writes the claims of the report in CSV format, one row for each claim.
 func (a *Report) WriteCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
 	out.Write([]string{"kind", "step", "run", "parameter", "mode", "value", "se", "limit", "verdict", "sentence"})

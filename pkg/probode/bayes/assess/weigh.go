@@ -11,8 +11,8 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// No chains are run for the accurate posterior p. Instead, draws θᵢ from the posterior
-// p_h, computed with a step h, are given the weights
+// No chains are run for the reference posterior p. Instead, draws θᵢ are made from p_h,
+// the posterior of the solver with step h. The draws are given the weights
 //
 //	wᵢ ∝ p(Y | x(θᵢ)) / p(Y | Z_h(θᵢ)),
 //
@@ -27,8 +27,9 @@ import (
 // which would hide a small bias.
 
 // The method weigh() solves the equations accurately at each draw in d.few that has no
-// weight yet. From the weights, weigh() then estimates the accurate posterior and the
-// effects of the solver's error. If weigh() returns an error, k̂ is infinite.
+// weight yet. From the weights, weigh() then estimates the reference posterior and the
+// effects of the solver's error. If the weights cannot be computed, weigh() sets k̂ to
+// infinity.
 func (s *sampling) weigh(d *draws) error {
 	begin := time.Now()
 	defer func() { s.weighing += time.Since(begin).Seconds() }()
@@ -120,8 +121,8 @@ func normalised(log [][]float64) [][]float64 {
 	return out
 }
 
-// The method effective() returns the minimum, over the assessed parameters, of the
-// effective sample size. This size is computed from the draws without their weights.
+// The method effective() computes the effective sample size of each assessed parameter
+// from the unweighted draws, and returns the smallest of these sizes.
 func (s *sampling) effective(d *draws) float64 {
 	least := math.Inf(1)
 	for _, k := range s.assessed {
@@ -130,12 +131,12 @@ func (s *sampling) effective(d *draws) float64 {
 	return least
 }
 
-// The method whole() reports whether the weighted draws cover almost all of the reference
-// posterior.
+// The method whole() reports whether only a negligible share of the mass of the reference
+// posterior lies in regions without draws.
 func (d *draws) whole() bool { return d.weights != nil && d.missed < mostMissed }
 
-// The method kish() returns the effective sample size of the weighted draws according to
-// [Kish], divided by their number.
+// The method kish() returns Kish's effective sample size, divided by the number of
+// weighted draws [Kish].
 func (d *draws) kish() float64 {
 	var n, squares float64
 	for _, w := range slices.Concat(d.weights...) {
@@ -152,9 +153,10 @@ func (s *sampling) usable(d *draws) bool {
 	return d.weights != nil && d.khat <= d.limit && s.effective(d)*d.kish() >= fewest
 }
 
-// The method tails() returns the weighted draws of parameter k, in which draws with
-// almost no weight are replaced by the median. The result then has the tails of the
-// accurate posterior, without the phantom modes of the posterior at step h.
+// The method tails() returns the draws of parameter k for an estimate of the tail index.
+// Draws with almost no weight, for example those in a phantom mode, are replaced by the
+// weighted median. Therefore only the tails of the reference posterior affect the
+// estimate.
 func (d *draws) tails(k int) [][]float64 {
 	const least = 0.01 // of the mean weight
 	x := d.few.Parameter(k)
@@ -169,8 +171,9 @@ func (d *draws) tails(k int) [][]float64 {
 	return x
 }
 
-// The reference may have failed at some of the weighted draws. The method unsolved()
-// returns up to n of these draws, and their share among all weighted draws.
+// The method unsolved() returns up to n draws at which the reference solver failed. The
+// result `share` is the fraction of the weighted draws at which the reference solver
+// failed.
 func (d *draws) unsolved(n int) (some [][]float64, share float64) {
 	all, failed := 0, 0
 	for c, raw := range d.raw {

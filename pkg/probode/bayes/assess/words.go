@@ -14,26 +14,26 @@ import (
 
 // This file contains all the sentences that may appear in a report.
 
-// These constants are the sentences that state the claims in a report.
+// These constants are the formats of the sentences that state claims.
 const (
-	saidNoReference = "the accurate posterior is not known, because the reference solver fails at the draws: declare jumps of f as events, or choose another solver in Settings.Accurate"
-	saidKHat        = "the accurate posterior is not known, so no verdict is given: k̂ = %.2f for %s is above %.2f, the limit for this number of effective draws; add smaller steps, or use a method of higher order"
-	saidWorth       = "the accurate posterior is not known, so no verdict is given: its draws (%s) are worth fewer than %d effective draws; increase Draws and Weighed, or take smaller steps"
-	saidMissedPart  = "for every solver that was tried, the draws miss regions that hold about %.2g of the mass of the reference posterior: use smaller steps, or another method"
+	saidNoReference = "the reference posterior is not known, because the reference solver cannot solve the equations at the draws: declare jumps of f as events, or choose another solver in Settings.Accurate"
+	saidKHat        = "the reference posterior is not known, because k̂ is %.2f for %s, above the limit of %.2f: add smaller steps, or use a method of higher order"
+	saidWorth       = "the reference posterior is not known, because its draws (%s) have an effective sample size below %d: increase Draws and Weighed, or take smaller steps"
+	saidMissedPart  = "with every solver that was tried, the draws miss regions with about %.2g of the mass of the reference posterior: use smaller steps, or another method"
 	saidHeavy       = "the tails of %s are so heavy that its mean and sd are poor summaries (the tail index is %.2f): only its median and central 68 %% interval are judged"
 
 	saidPhantom   = "phantom: at %v the solver creates a mode at %s that the reference posterior does not have; this mode has %.3g of the mass"
 	saidMissed    = "missed: at %v the posterior has no mode at %s, where the reference posterior has a mode with %.3g of the mass"
-	saidUnvisited = "no verdict on mean and sd at %v: the mean or sd of %s may be off by %.2g times the threshold, because no draw lies in the mode at %s, which holds about %.2g of the mass"
+	saidUnvisited = "no verdict on the mean and sd at %v: the error for %s may be %.2g times the threshold, because there are no draws in the mode at %s, which has about %.2g of the mass"
 	saidSearch    = "%v: there may be other modes: %s"
 	saidStuck     = "no verdict: the reference posterior has %d modes, and the chains do not move between them"
 
-	saidSlow     = "no verdict: the accurate posterior could not be sampled within %v (to change this limit, set -budget or Settings.MaxTime); the sampler was %s"
-	saidUnmixed  = "no verdict: the random-walk chains have not mixed (R̂ up to %.3g), and the points that they have reached give no useful bound on the effect of the solver's error; %s"
+	saidSlow     = "no verdict: the reference posterior could not be sampled within %v (to change this limit, set -budget or Settings.MaxTime); the sampler was %s"
+	saidUnmixed  = "no verdict: the random-walk chains have not mixed (R̂ up to %.3g), and their draws give no useful bound on the effect of the solver's error; %s"
 	saidTooLong  = "other samplers would probably take longer than %v (to change this limit, set -budget or Settings.MaxTime): %s"
 	saidNoGrid   = "other samplers need a fixed grid, and no fixed grid is accurate enough"
-	saidNotMixed = "the accurate posterior is not known, because the chains have not mixed (R̂ up to %.3g): the verdict holds only for the region that they have reached"
-	saidNoNoise  = "all steps share one set of draws from the accurate posterior, made by %s; %v would need new draws for each step, so the posterior that includes the solver's noise was not sampled, and no remedies were tried"
+	saidNotMixed = "the reference posterior is not known, because the chains have not mixed (R̂ up to %.3g): the verdict holds only for the region that the chains have reached"
+	saidNoNoise  = "one set of draws, made by %s, is used for all steps. Inference with noise would need separate draws by %v at each step, so noise and remedies were not assessed"
 
 	saidWithdrawn = "the certificate at %v does not hold: %s"
 	saidOtherMode = "there is a mode at %s that %s"
@@ -43,19 +43,19 @@ const (
 	saidFew     = "%s: too few effective draws, %.0f for each chain instead of %d%s (%s): increase Draws or MinESS"
 	saidMixing  = "%s: the chains may not have mixed: R̂ up to %.3f (%s): take more draws or a longer burn-in, or check the traces for several modes"
 	saidFailing = "%s: %.1f %% of the solves failed, so a part of the posterior is missing: use a smaller step, an implicit method, or a prior that excludes parameter values for which the equations cannot be solved"
-	saidUnsound = "no verdict is given on %s: the chains of the accurate posterior do not agree (R̂ above %.2f, or fewer than %d effective draws)"
+	saidUnsound = "no verdict is given on %s: the chains of the reference posterior have not converged (R̂ above %.2f, or fewer than %d effective draws)"
 
-	saidRough       = "at %v the error of the solution at the mode is %.0f %% of the size of the solution: with such large steps the error does not yet follow the order of the method, and α has no meaning; add smaller steps"
-	saidOrder       = "order lost: when the step is reduced from %v to %.4g, the error of the solution falls like h^%.1f, although %s should give h^%d: %s"
+	saidRough       = "at %v the error of the solution at the mode is %.0f %% of the size of the solution. With such large steps the error does not yet follow the order of the method, and α has no meaning: add smaller steps"
+	saidOrder       = "order lost: from %v to %.4g the error of the solution falls like h^%.1f, but for %s it should fall like h^%d: %s"
 	saidOrderRemedy = "take smaller steps; if the error still does not fall at the expected rate, f is not smooth enough for the method, or its Jacobian is wrong (Problem.CheckJacobian)"
 	saidBetween     = "with h = %s some observations lie between grid points, so the solution is interpolated by a polynomial through %d grid points. The assessment includes the error of this interpolation, which falls like h^%d, and the error of the method, which falls like h^%d. If all observation times are multiples of the step, nothing is interpolated"
 
 	saidCalibration = "α* = %.3g at %v: %s"
-	saidAlphaSteps  = "α is not stable in h: α* is %.3g at %v and %.3g at %v, a change by a factor of more than %d. At the larger step the error does not have the size that the order of the method predicts, so an α that is right at one of these steps is wrong at the other"
-	saidAlphaTheta  = "α depends on θ: with %v, α* is %.3g at the mode and %.3g at a draw from the posterior; these values differ by a factor of more than %d, so one α for all draws is a compromise: give α a prior, or take a smaller step"
+	saidAlphaSteps  = "α depends on h: α* is %.3g at %v and %.3g at %v. These values differ by a factor of more than %d, so no single α fits both steps. At the larger step the error does not have the size that the order of the method predicts"
+	saidAlphaTheta  = "α depends on θ: with %v, α* is %.3g at the mode and %.3g at a draw from the posterior. These values differ by a factor of more than %d, so no single α fits all draws: give α a prior, or take a smaller step"
 	saidAlphaGiven  = "the given α = %.3g does not match the size of the error at %v, where α* is %.3g: leave Alpha at zero to have it calibrated"
-	saidTaken       = "%s is %.3g at %v and %.3g in the accurate posterior"
-	saidSigma       = "the estimated size of the measurement errors absorbs the solver's error (%s): the intervals become wider, and the fit looks good although the solver is inaccurate; when you choose a step, look at its effect on %s, too"
+	saidTaken       = "the median of %s is %.3g at %v and %.3g in the reference posterior"
+	saidSigma       = "the solver's error makes the measurement errors look larger than they are (%s). The intervals become wider, and the fit looks good although the solver is inaccurate: when you choose a step, check its effect on %s, too"
 )
 
 // These constants are the texts of notes about remedies.
@@ -67,7 +67,7 @@ const (
 	noteMoments      = "mean or sd is off"
 	noteFailed       = "%.1f %% of the solves failed"
 	noteUnsound      = "the draws are not reliable: see the warnings"
-	noteNotBetter    = "at the same step, the solver without a remedy may be just as good"
+	noteNotBetter    = "at the same step, the error may be just as small without this remedy"
 	noteNotNeeded    = "not needed: with this step size or tolerance the solver is accurate enough without a remedy"
 	noteMissed       = "the draws miss a part of the reference posterior, and weights cannot restore it"
 	noteWeights      = "k̂ = %.2f"
@@ -83,21 +83,20 @@ func sayDistrust(r referenceError, threshold float64) string {
 	case r.failed > mostFailed:
 		what = fmt.Sprintf("the reference solver fails at %.1f %% of the draws", 100*r.failed)
 	case r.unknown > 0:
-		what = fmt.Sprintf("the reference solver's own error is not known at %d of %d modes and draws, because this solver or a more accurate one fails there", r.unknown, r.points)
+		what = fmt.Sprintf("the reference solver's own error could not be measured at %d of %d modes and draws, because the reference solver or a more accurate solver fails there", r.unknown, r.points)
 	}
-	cure := "no smaller tolerance or step that was tried makes the solver accurate enough: declare jumps of f as events"
+	cure := "smaller tolerances and steps were tried without success; declare jumps of f as events"
 	switch {
 	case r.sufficient != "":
 		cure = fmt.Sprintf("%s would be accurate enough", r.sufficient)
 	case r.failed > mostFailed || r.unknown > 0:
-		cure += ", or exclude parameters for which the solution does not exist over the whole time span"
+		cure += ", or exclude parameter values for which the solution breaks down within the time span"
 	}
 	return what + ": " + cure
 }
 
-// sayWrongShare says that no draw is in the mode, or that the mode's share of the draws
-// differs from its share according to the Gaussian approximation. sayWrongShare returns
-// "" if the share of the draws is close to the Gaussian share.
+// sayWrongShare compares the share of the draws that lie in a mode with the mass of the
+// mode in the Gaussian approximation. If the two agree roughly, sayWrongShare returns "".
 func sayWrongShare(m ModeShare) string {
 	if math.IsNaN(m.Visited) || max(m.Gaussian, m.Visited) <= minor || min(m.Gaussian, m.Visited) >= 1-minor {
 		return ""
@@ -114,8 +113,8 @@ func sayWrongShare(m ModeShare) string {
 
 // Answer returns the verdict, one sentence on each line. The verdict has two parts. The
 // first part is the result of the certificate, which needs no sampling. The second part
-// gives the results of the sampling runs, with medians and central intervals before means
-// and standard deviations.
+// gives the results of the sampling runs: first for medians and central intervals, then
+// for means and standard deviations.
 func (a *Report) Answer() string {
 	var b strings.Builder
 	a.sayCertificate(&b)
@@ -126,15 +125,15 @@ func (a *Report) Answer() string {
 	case a.bounded():
 		a.sayBound(&b)
 	case doubt != "":
-		fmt.Fprintf(&b, "Whether the solver's error matters cannot be decided: %s.\n", doubt)
+		fmt.Fprintf(&b, "It cannot be decided whether the solver's error matters: %s.\n", doubt)
 	case a.Largest == a.Steps[0].Size():
 		fmt.Fprintf(&b, "The solver's error does not matter at any of the steps, up to %s (%s).\n", a.sized(a.Largest), limit)
 	case a.Largest > 0:
 		fmt.Fprintf(&b, "The solver's error does not matter up to %s (%s).\n", a.sized(a.Largest), limit)
 	case everywhere:
-		fmt.Fprintf(&b, "The solver's error matters at every setting that was tried, down to %v. It would not matter under these conditions: %s.\n", a.Steps[len(a.Steps)-1], limit)
+		fmt.Fprintf(&b, "The solver's error matters at every setting that was tried, down to %v. An error does not matter if it meets this condition: %s.\n", a.Steps[len(a.Steps)-1], limit)
 	default:
-		fmt.Fprintf(&b, "No step is known to be small enough (%s).\n", limit)
+		fmt.Fprintf(&b, "No step is known to meet this condition: %s.\n", limit)
 	}
 	if doubt == "" {
 		for i, st := range slices.Backward(a.Steps) {
@@ -155,7 +154,7 @@ func (a *Report) bounded() bool {
 	return a.Largest > 0 && st.Deterministic == nil && st.Bound != nil
 }
 
-// sayBound says what follows from the bounds.
+// sayBound writes the verdict that follows from the bounds.
 func (a *Report) sayBound(b *strings.Builder) {
 	i := slices.IndexFunc(a.Steps, func(st Rung) bool { return st.Size() <= a.Largest })
 	c := a.Steps[i].Bound
@@ -164,11 +163,11 @@ func (a *Report) sayBound(b *strings.Builder) {
 		those = fmt.Sprintf("%.4g %%", c.covered())
 		most, rest = those+" of the", fmt.Sprintf(" (at all of them, between %.2g and %.2g)", c.Whole[0], c.Whole[1])
 	}
-	fmt.Fprintf(b, "In the region that the chains have visited, the solver's error does not matter at any of the settings up to %s. The chains have not mixed (R̂ up to %.3g), so the posterior is not known. But the log likelihood was compared with the accurate one: at %s %d points, the difference is between %.2g and %.2g%s. Whichever way the posterior mass is divided among these %s, no mean is off by more than %.2g sd, no sd by more than %.2g %%, and no probability by more than %.2g.\n",
+	fmt.Fprintf(b, "In the region that the chains have visited, the solver's error does not matter at any of the settings up to %s. The chains have not mixed (R̂ up to %.3g), so the posterior is not known. But the error of the log likelihood is known: at %s %d points, this error is between %.2g and %.2g%s. For any distribution of the posterior mass over these %s, no mean is off by more than %.2g sd, no sd by more than %.2g %%, and no probability by more than %.2g.\n",
 		a.sized(a.Largest), c.RHat, most, c.Points, c.Range[0], c.Range[1], rest, those, c.Shift(), 100*(c.Ratio()-1), c.Probability())
 	if i > 0 && a.Steps[i-1].Bound != nil {
 		next := a.Steps[i-1].Bound
-		fmt.Fprintf(b, "At %v no verdict is possible: at %.4g %% of the points, the difference is between %.2g and %.2g.\n", a.Steps[i-1], next.covered(), next.Range[0], next.Range[1])
+		fmt.Fprintf(b, "At %v no verdict is possible: at %.4g %% of the points, the error of the log likelihood is between %.2g and %.2g.\n", a.Steps[i-1], next.covered(), next.Range[0], next.Range[1])
 	}
 	b.WriteString("Parts of the posterior that no chain has reached are not covered.\n")
 }
@@ -184,10 +183,10 @@ func (a *Report) doubt() string {
 	return ""
 }
 
-// sayCertificate finds the largest step that is certified together with all smaller
-// steps, and writes the certificate of this step. If even the smallest step is not
-// certified, sayCertificate writes the reason. sayCertificate writes nothing if there are
-// no certificates.
+// sayCertificate writes the certificate of a step that is certified. Of all such steps,
+// sayCertificate chooses the largest below which every step is certified. If even the
+// smallest step is not certified, sayCertificate writes the reason. If there are no
+// certificates, sayCertificate writes nothing.
 func (a *Report) sayCertificate(b *strings.Builder) {
 	at := len(a.Steps) - 1
 	for i := at; i >= 0 && a.Claim("certificate", a.Steps[i].String(), "").Verdict == Negligible; i-- {
@@ -212,8 +211,8 @@ func (a *Report) sayCertificate(b *strings.Builder) {
 	fmt.Fprintf(b, "D is %s.\n\nBy sampling: ", strings.Join(all, ", "))
 }
 
-// sayNext says what is wrong at step i. This step is the smallest step above a.Largest for
-// which there are results.
+// sayNext says why the step with index i is not known to be small enough. The index i
+// belongs to the smallest step that is larger than a.Largest and has results.
 func (a *Report) sayNext(b *strings.Builder, i int) {
 	st := &a.Steps[i]
 	d := st.Deterministic
@@ -252,13 +251,13 @@ func (a *Report) sayNext(b *strings.Builder, i int) {
 		if bias, ratio := g.sizes(a.Threshold); bias > ratio {
 			fmt.Fprintf(b, "; the worst parameter is %s, whose median is off by %s", a.Params[k].Name, plusMinus(g.Bias, g.BiasSE, true))
 		} else {
-			fmt.Fprintf(b, "; the worst parameter is %s, whose interval is %s times as wide as in the accurate posterior", a.Params[k].Name, plusMinus(g.Ratio, g.RatioSE, false))
+			fmt.Fprintf(b, "; the worst parameter is %s, whose interval is %s times as wide as in the reference posterior", a.Params[k].Name, plusMinus(g.Ratio, g.RatioSE, false))
 		}
 	}
 	b.WriteString(".\n")
 }
 
-// saySize describes how the median or mean of a parameter, and its spread, have changed.
+// saySize describes the errors of the centre and of the spread of a parameter.
 func saySize(center, name string, s Shift) string {
 	spread := "its central interval"
 	if center == "mean" {
@@ -267,7 +266,8 @@ func saySize(center, name string, s Shift) string {
 	return fmt.Sprintf("the %s of %s is off by %s, and %s is %s times the accurate one", center, name, plusMinus(s.Bias, s.BiasSE, true), spread, plusMinus(s.Ratio, s.RatioSE, false))
 }
 
-// sayOtherModes names the modes that only one of the two posteriors has.
+// sayOtherModes lists the modes that the solver misses, and the phantom modes that it
+// creates.
 func (a *Report) sayOtherModes(st *Rung) string {
 	var all []string
 	for _, m := range st.Modes {
@@ -287,21 +287,21 @@ func (inf *Inference) sayNeeded(j int, name string) string {
 	e := inf.Effects[j]
 	switch m := inf.Summary[slices.IndexFunc(inf.Summary, func(m diag.Marginal) bool { return m.Name == name })]; {
 	case !(m.SD > 0):
-		return "all its draws are equal, so its distribution is not known"
+		return "all draws of this parameter are equal, so its distribution is not known"
 	case !sound(m):
 		return "the chains have not mixed, so the number of draws needed is not known"
 	case e.Gap:
-		return "the median or an end of the interval lies between two modes, and the error of such a quantile does not shrink with more draws"
+		return "the median or an end of the central interval lies between two modes, so more draws do not reduce its error"
 	case e.Draws == 0:
-		return "the chains of the accurate posterior have not mixed"
+		return "the chains of the reference posterior have not mixed"
 	case e.Draws > 100*float64(inf.Draws):
 		return "the error is so close to the threshold that no reasonable number of draws would lead to a verdict"
 	}
-	return fmt.Sprintf("a verdict needs about %s draws from each chain; increase Settings.Weighed in proportion", twoDigits(e.Draws))
+	return fmt.Sprintf("a verdict needs about %s draws from each chain; increase Settings.Weighed by the same factor", twoDigits(e.Draws))
 }
 
-// sayMoments says what is known about means and standard deviations. It considers only
-// steps at which the errors of medians and central intervals are negligible.
+// sayMoments writes the verdict on means and standard deviations. sayMoments considers
+// only steps at which the errors of medians and central intervals are negligible.
 func (a *Report) sayMoments(b *strings.Builder) {
 	var wrong, open, heavy []string
 	for _, q := range a.Params {
@@ -354,8 +354,9 @@ func (a *Report) sayMoments(b *strings.Builder) {
 	}
 }
 
-// sayBasis writes the threshold, the confidence and the numbers of draws on which the
-// verdict is based, and the number of draws that an undecided step needs.
+// sayBasis writes the basis of the verdict: the threshold, the confidence level and the
+// number of draws. For undecided steps, sayBasis also writes how many draws would lead to
+// a verdict.
 func (a *Report) sayBasis(b *strings.Builder) {
 	fmt.Fprintf(b, "Threshold %.3g; confidence %.6g %% for each number", a.Threshold, 100*a.Confidence)
 	if a.Looks > 1 {
@@ -428,7 +429,7 @@ func (a *Report) SizeName() string {
 func (a *Report) sized(size float64) string { return fmt.Sprintf("%s = %.4g", a.sizeName(), size) }
 
 // sayLargest returns the largest step that is small enough for parameter j. If the
-// verdict on the next larger step of the ladder is Undecided, the result begins with ≥.
+// next larger step may be small enough, too, the result begins with ≥.
 // If no step is known to be small enough, sayLargest returns "undecided" or "none".
 func (a *Report) sayLargest(j int) string {
 	size, undecidedAbove := a.largest(j)
@@ -479,8 +480,8 @@ func twoDigits(v float64) string {
 	return fmt.Sprintf("%.0f", math.Ceil(v/unit)*unit)
 }
 
-// plusMinus formats a number with its standard error. The number of decimals is chosen to
-// show two significant digits of the error, but is at least two and at most four.
+// plusMinus formats a number with its standard error. The standard error has two
+// significant digits, unless this would need fewer than two or more than four decimals.
 func plusMinus(v, se float64, signed bool) string {
 	if math.IsNaN(v) || math.IsNaN(se) {
 		return "?"

@@ -14,10 +14,10 @@ import (
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
-// lynxHare returns the model of Carpenter's Stan case study for the numbers of hare and
-// lynx pelts from 1900 to 1920. The data are the numbers of pelts in thousands (columns
-// hare and lynx) and the time in years. The equations are the Lotka–Volterra equations
-// with unknown initial values. The priors and the likelihood are
+// lynxHare returns the predator–prey model of Carpenter's Stan case study. The data are
+// the numbers of hare and lynx pelts, in thousands, in each year from 1900 to 1920
+// (columns hare and lynx). The equations are the Lotka–Volterra equations with unknown
+// initial values. The priors and the likelihood are
 //
 //	θ1, θ3 ~ N(1, 0.5²), θ2, θ4 ~ N(0.05, 0.05²), all positive
 //	hare0, lynx0 ~ LogNormal(log 10, 1)
@@ -64,16 +64,16 @@ func lynxHare(data *bayes.Data) *bayes.Posterior {
 	}
 }
 
-// influenza returns the model of Grinsztajn et al. for the number of boys in a boarding
-// school who were confined to bed (column in_bed, days 1 to 14). The equations are the
-// SIR equations of Kermack and McKendrick for 763 boys, one of whom is infected on day 0.
-// The priors and the likelihood are
+// influenza returns the model of Grinsztajn et al. for an outbreak of influenza in a
+// boarding school. The data are the numbers of boys confined to bed on days 1 to 14
+// (column in_bed). The equations are the SIR equations of Kermack and McKendrick for 763
+// boys, one of whom is infected on day 0. The priors and the likelihood are
 //
 //	beta ~ N(2, 1), gamma ~ N(0.4, 0.5²), both positive
 //	y ~ NegativeBinomial(I, φ), 1/φ ~ Exponential(5)
 //
-// Since 1/φ has an exponential prior, φ has an inverse gamma prior. The name of this
-// parameter is phi. The solver, RK4 with ten steps per day, is accurate.
+// Since 1/φ has an exponential prior, φ has an inverse gamma prior. The parameter φ
+// is called phi in the model. The solver, RK4 with ten steps per day, is accurate.
 //
 // Source: Grinsztajn, Semenova, Margossian & Riou (2021), Bayesian workflow for
 // disease transmission modeling in Stan, Statistics in Medicine 40, 6209.
@@ -96,10 +96,10 @@ func influenza(data *bayes.Data) *bayes.Posterior {
 }
 
 // fitzHughNagumo returns the model of §3.2 of Teymur et al. (2018). The data have two
-// columns, V and R, both with Gaussian errors of variance 0.01. The prior is flat on (0,
-// 10)³, and samplers work with the untransformed parameters, as in Teymur et al. (2018).
-// The solver is the backward Euler method, linearised at the current state, with step
-// size h = 0.05 and noise scale α = 0.2.
+// columns, V and R, both with Gaussian errors of variance 0.01. The prior is uniform on
+// (0, 10)³. As in Teymur et al. (2018), the parameters are sampled without a
+// transformation. The solver is the backward Euler method, linearised at the current
+// state. The step size is 0.05, and the noise scale α is 0.2.
 func fitzHughNagumo(data *bayes.Data) *bayes.Posterior {
 	p := problems.FitzHughNagumo()
 	post := &bayes.Posterior{

@@ -17,9 +17,9 @@ import (
 // observed at t = 0.5, 1, …, 5 with Gaussian errors of sd 0.1. The true β is (10, 1). The
 // solver is RK4 with h = 0.5, and the priors are ln β0 ~ N(ln 10, 2²) and ln β1 ~ N(0,
 // 2²). Each step multiplies the distance from the equilibrium by R(z) = 1 − z + z²/2 −
-// z³/6 + z⁴/24 at z = hβ1. R is not monotone, so with this solver a second value, β1 =
-// 4.911, fits the data equally well. The posterior computed with this solver has a mode
-// at β1 = 4.911, but the exact posterior does not.
+// z³/6 + z⁴/24 at z = hβ1. Because R is not monotone, the RK4 solution also fits the data
+// with β1 = 4.911. The posterior computed with RK4 has a mode at β1 = 4.911, but the
+// exact posterior does not.
 //
 // Source: O'Brien et al. (2025), arXiv:2502.11510.
 func dragonsLogNormal(data *bayes.Data) *bayes.Posterior {
@@ -49,11 +49,11 @@ func dragons(data *bayes.Data, beta0, beta1 bayes.Distribution) *bayes.Posterior
 	}
 }
 
-// The function alias() returns a model of the oscillator y″ = −ω² y with y(0) = 1, y′(0)
-// = 0, which is observed at t = 1, 2, …, 10 with Gaussian errors of sd 0.1. The true ω is
-// 1.3. The prior of ω is uniform on (0, 2π). Since the observation times are integers,
-// the values ω and 2π − ω give the same data, so the posterior has two modes, each with
-// half of the mass.
+// The function alias() returns a model of the oscillator y″ = −ω² y with y(0) = 1 and
+// y′(0) = 0. The solution y is observed at t = 1, 2, …, 10 with Gaussian errors of sd
+// 0.1. The true ω is 1.3. The prior of ω is uniform on (0, 2π). Since the observation
+// times are integers, the values ω and 2π − ω give the same data, so the posterior has
+// two modes, each with half of the mass.
 func alias(data *bayes.Data) *bayes.Posterior {
 	return &bayes.Posterior{
 		Model: bayes.Model{

@@ -14,29 +14,30 @@ import (
 )
 
 // The functions in this file compare two setups away from a mode. The number D is
-// computed at a mode. It describes the shift of the posterior if the difference between
-// the expected data of the two setups is the same at all likely parameter values. But if
-// a solver is unstable when a rate parameter is large, it cuts off the part of the
-// posterior with large rates, and computations at the mode cannot show this.
+// computed at a mode. D describes the shift of the posterior only if the difference
+// between the expected data of the two setups is the same at all likely parameter values.
+// But a solver that is unstable at large rates cuts off the part of the posterior with
+// large rates. Computations at the mode cannot reveal that a part of the posterior is
+// missing.
 //
 // The densities under both setups are therefore evaluated along lines through the mode.
 // There is one line for each parameter. On each line one parameter varies, and the other
 // parameters take their conditional means under the Gaussian approximation. One more
-// line, the diagonal, points towards the largest differences that were found on these
-// lines. On each line, the means of parameters under both densities are computed by
-// quadrature. The densities are also compared at draws from the prior, to find
-// differences away from these lines. Each draw represents an equal share of the prior
-// mass. For d parameters, these comparisons need at most 50 + 20 d solves, counting both
-// setups.
+// line, the diagonal, combines the directions in which the densities differ most. On each
+// line, the means of parameters under both densities are computed by quadrature. The
+// densities are also compared at draws from the prior, to find differences that the lines
+// miss. Each draw represents an equal share of the prior mass. For d parameters, these
+// comparisons need at most 50 + 20 d solves, counting both setups.
 //
-// For most draws from a wide prior, the likelihood is negligible. Nevertheless, an
-// accurate reference solver can take a minute at such a draw. Therefore the cheaper setup
-// shape.Lender is tried first. The reference is used only if shape.Lender fails, or if
-// the likelihood computed with shape.Lender is not negligible.
+// For most draws from a wide prior, the likelihood is negligible. An accurate reference
+// solver can take a minute even at a draw with a negligible likelihood. Therefore, if the
+// compared setup gives a negligible likelihood, the cheaper setup shape.Lender is tried
+// before the reference. If shape.Lender also gives a negligible likelihood, the reference
+// is not used.
 //
-// The lines are straight in the normal scores of the prior, z = Φ⁻¹(F(θ)). The prior of
-// these scores is N(0, I), so a range of a few units covers any prior, however heavy its
-// tails.
+// Each line is straight in the normal scores z = Φ⁻¹(F(θ)), where F is the distribution
+// function of the prior. The prior of z is N(0, I), so a range of a few units is wide
+// enough even if the prior of θ has heavy tails.
 
 const (
 	firstStep  = 1.5 // in standard deviations; each further step doubles the distance
@@ -80,7 +81,7 @@ func (k *look) each(n int, do func(k *look, i int)) {
 
 // newLook prepares a comparison between two setups: the setup of the evaluator `coarse`,
 // and the reference. The setups are compared around the mode l of the reference
-// posterior. The argument `ll` is the log likelihood that `coarse` computes at this mode.
+// posterior. The argument `ll` is the log likelihood that `coarse` computes at the mode.
 func newLook(l *expansion, coarse *evaluator, ll float64) *look {
 	n := len(l.X)
 	k := &look{fine: l.x, coarse: coarse, at: l, params: l.x.density.Posterior().Params,
@@ -148,9 +149,9 @@ func (k *look) place(z []float64) (theta []float64, prior float64) {
 // The method probe() solves the equations with both setups at the point that is t
 // standard deviations from the mode in the given direction. As in a sampler, the density
 // is zero where the equations cannot be solved. Therefore a failure of one solver matters
-// only where the density computed by the other solver is not negligible. Both setups
-// fail where the exact solution does not exist, for example because it grows without
-// bound in finite time. Such points do not affect the comparison.
+// only where the density computed by the other solver is not negligible. Both setups fail
+// where the exact solution does not exist, for example because it grows without bound in
+// finite time. Points at which both setups fail do not affect the comparison.
 func (k *look) probe(direction []float64, t float64) probe {
 	z := slices.Clone(k.z)
 	floats.AddScaled(z, t, direction)
@@ -161,9 +162,9 @@ func (k *look) probe(direction []float64, t float64) probe {
 }
 
 // The method side() evaluates both densities along one direction, at points farther and
-// farther from the mode, until both densities are negligible. The method side() then uses
-// bisection to locate the point at which the densities begin to differ or at which both
-// setups begin to fail.
+// farther from the mode, until both densities are negligible. The method side() also uses
+// bisection to find where the densities begin to differ, or where both setups begin to
+// fail.
 func (k *look) side(direction []float64, sign float64) line {
 	most := math.Inf(1)
 	for i, v := range direction {
@@ -194,9 +195,9 @@ func (k *look) side(direction []float64, sign float64) line {
 
 // The method along() returns the line on which parameter i varies and the other
 // parameters take their conditional means under the Gaussian approximation. The method
-// along() also returns the direction of this line. The result `towards` is the largest
-// difference between the densities on this line. The sign is negative if this difference
-// occurs at a value of the parameter below the mode.
+// along() also returns the direction of the line. The absolute value of `towards` is the
+// largest difference between the densities on the line. The result `towards` is negative
+// if the densities differ most where parameter i is below its value at the mode.
 func (k *look) along(i int) (l line, direction []float64, towards float64) {
 	direction = mat.Row(nil, i, k.cov)
 	floats.Scale(1/math.Sqrt(k.cov.At(i, i)), direction)
@@ -211,7 +212,7 @@ func (k *look) along(i int) (l line, direction []float64, towards float64) {
 
 // The method diagonal() returns the line through the mode in the direction C w, or nil if
 // w is zero. The densities are evaluated only on one side of the mode, towards C w. On
-// the other side both densities are taken to be Gaussian.
+// the other side of the mode, both densities are taken to be Gaussian.
 func (k *look) diagonal(w []float64) line {
 	v := mat.NewVecDense(len(w), nil)
 	v.MulVec(k.cov, mat.NewVecDense(len(w), w))
@@ -272,8 +273,8 @@ func (k *look) away(params []int) (shift float64, where probe) {
 
 // The method draws() returns the largest difference between the means of the two
 // densities, in standard deviations. Each mean is a weighted mean over a stratified
-// sample from the prior. The mode is added to this sample as a point with the mass of its
-// Gaussian approximation.
+// sample from the prior. Each mean also includes the mode, weighted by the mass of the
+// Gaussian approximation at the mode.
 func (k *look) draws(params []int) (shift float64, all line) {
 	d := len(k.z)
 	var chol mat.Cholesky
@@ -295,8 +296,7 @@ func (k *look) draws(params []int) (shift float64, all line) {
 		p := &all[i]
 		p.coarse = min(k.coarse.logLikelihood(p.theta)-mass-(k.coarseTop-k.fineTop), 300)
 		if k.lent != nil && p.coarse < nothing {
-			// A log likelihood of −∞ means that shape.Lender has failed. The reference
-			// must then be used.
+			// If shape.Lender fails, its log likelihood is −∞, and the reference is used.
 			if p.fine = k.lent.logLikelihood(p.theta) - mass; p.fine < nothing && !math.IsInf(p.fine, -1) {
 				return
 			}

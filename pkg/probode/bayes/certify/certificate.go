@@ -15,17 +15,18 @@ import "github.com/probode/probode/pkg/probode"
 // ≼ C, every parameter moves by at most D standard deviations, or √2 D if the likelihood
 // has unknown parameters of its own, such as σ. The bound is larger if the data can
 // hardly distinguish the effect of a parameter of the likelihood from the effects of the
-// other parameters. The standard deviations are those of the Gaussian with covariance C
-// at the mode. The posterior may be wider or narrower than its Gaussian approximation.
+// other parameters. Shifts are measured in standard deviations of the Gaussian
+// approximation with covariance C. The posterior may be wider or narrower than its
+// Gaussian approximation.
 //
-// Suppose that the log density of the data has kinks, as with Laplace errors. For a datum
-// close to its kink, the solver's error moves the posterior more than the Fisher
-// information suggests; for other data, it moves the posterior less. If there are kinks,
-// the matrix W in the formula for Δu contains the second derivatives of the negative log
-// density of each datum, averaged over the posterior. The bound assumes the worst case,
-// in which the solver's error affects only the data to which the posterior is most
-// sensitive. In this worst case, the bound is about ¾ (n/p)^¼ D for n data values and p
-// parameters.
+// Suppose that the log density of the data has kinks, as with Laplace errors. Near a
+// kink, the solver's error moves the posterior by more than the Fisher information
+// predicts. Far from all kinks, the solver's error moves the posterior by less than the
+// Fisher information predicts. Therefore the second derivative of the negative log
+// density is averaged over the posterior. In the formula for Δu, the averaged second
+// derivative replaces the Fisher information. The bound assumes the worst case, in which
+// the solver's error affects only the data to which the posterior is most sensitive. With
+// Laplace errors, the bound is about ¾ (n/p)^¼ D for n data values and p parameters.
 //
 // The solver's error in G also moves the mode, by an amount that is proportional to the
 // residuals of the data. Averaged over data sets, the shift due to the error in G is
@@ -38,13 +39,13 @@ import "github.com/probode/probode/pkg/probode"
 // replaces the bound.
 //
 // Each of the two setups predicts a distribution of the data. The total variation
-// distance between these two distributions is 2Φ(D/2) − 1, and the Kullback–Leibler
-// divergence is D²/2. For Gaussian errors, these values of the distance and the
-// divergence are exact.
+// distance between the two predicted distributions is 2Φ(D/2) − 1, and the
+// Kullback–Leibler divergence is D²/2. The formulas for the distance and the divergence
+// are exact for Gaussian errors.
 //
-// A Certificate bounds shifts, but not changes in width, and applies only to the modes
-// that were checked. If D is above ½, the shift may no longer be approximately linear in
-// the solver's error, so nothing is certified.
+// A Certificate bounds the shift of the posterior, but not the change of its width. A
+// Certificate applies only to the modes that were checked. If D is above ½, the shift may
+// no longer be approximately linear in the solver's error, so nothing is certified.
 type Certificate struct {
 	Setup, Reference string   // how the equations were solved, in words
 	Names            []string // names of all parameters, as in Theta
@@ -66,9 +67,9 @@ type AtMode struct {
 	From  []float64 // point at which the climb to Theta began
 
 	// Moved is the largest difference between From and Theta, over all parameters, in
-	// standard deviations. If Moved is below 5, From and Theta are assumed to be the same
-	// mode, which the solver's error has displaced. If Moved is 5 or more, the reference
-	// posterior is assumed to have no mode near From.
+	// standard deviations. If Moved is below 5, the distance between From and Theta is
+	// attributed to the solver's error. If Moved is 5 or more, the reference posterior is
+	// assumed to have no mode near From.
 	Moved float64
 
 	D     float64
@@ -83,27 +84,26 @@ type AtMode struct {
 	Misfit float64
 
 	// If Bound comes from a comparison away from the mode, Where is the point at which
-	// the densities differ most. Otherwise Where is nil. Let Δ be the log density at
-	// Where minus the log density at the mode. Differ is Δ for Setup minus Δ for the
-	// reference. Differ is −∞ if only the Setup fails at this point, and +∞ if only the
-	// reference fails.
+	// the densities differ most. Otherwise Where is nil. Let Δ be the log density at the
+	// point Where, minus the log density at the mode. Differ is Δ under the Setup minus Δ
+	// under the reference. Differ is −∞ if only the Setup fails at Where, and +∞ if only
+	// the reference fails at Where.
 	Where  []float64
 	Differ float64
 
 	// Unsolved is a point away from the mode at which neither the reference nor the Setup
 	// can solve the equations, for example because the solution ceases to exist. The
 	// densities under the reference and under the Setup are taken to be zero at Unsolved.
-	// Unsolved is nil if no such point was found.
+	// Unsolved is nil if the comparison found no point at which both solvers fail.
 	Unsolved []float64
 
 	// OwnD measures the error of the reference itself: it is the discrepancy D between
-	// the reference and a more accurate solution. For reference.Accurate, the more
-	// accurate solution has a tolerance a thousand times smaller. For other references,
-	// the tolerance is a hundred times smaller or, if the steps are equal, the step size
-	// is ten times smaller. The reference may step over a pulse of f. If a solution with
-	// many equal steps shows such a pulse, OwnD is at least the discrepancy D between the
-	// reference and that solution. OwnD is NaN if the more accurate solution cannot be
-	// computed.
+	// the reference and a more accurate solution. To compute the more accurate solution,
+	// the tolerance of reference.Accurate is divided by 1000. The tolerance of any other
+	// reference is divided by 100, or its step size by 10. The reference may step over a
+	// pulse of f. If a solution with many equal steps shows a pulse that the reference
+	// misses, OwnD is at least the discrepancy D between this solution and the reference.
+	// OwnD is NaN if the solver fails with the smaller tolerance or step size.
 	OwnD float64
 
 	// Found says whether Theta is a mode. If Found is false, the climb ended before it
@@ -123,9 +123,8 @@ const (
 	// If the discrepancy D is below noDifference, the two setups are taken to differ only
 	// by rounding errors.
 	noDifference = 1e-12
-	// A certificate gives a bound on the shifts of the parameters. A shift found away
-	// from the mode replaces this bound if the shift is at least `noticed` and exceeds
-	// `beyond` times the bound.
+	// A shift found away from the mode replaces the bound computed at the mode if the
+	// shift is at least `noticed` and exceeds `beyond` times the bound.
 	beyond, noticed = 1.5, 0.01
 	// Modes whose mass is at most the constant `minor` are ignored.
 	minor = 0.01
@@ -182,9 +181,10 @@ func (c *Certificate) Worst(threshold float64) int {
 
 // Certified reports whether, at each of the modes, every parameter is certified to move
 // by less than the threshold. The argument `threshold` is a number of standard
-// deviations. At each mode, the bound must be below the threshold, D must be at most ½,
-// and OwnD at most a tenth of the threshold. The reference posterior must also have a
-// mode near each point at which a climb began.
+// deviations. Certified requires at each mode that Bound is below the threshold, that D
+// is at most ½, and that OwnD is at most a tenth of the threshold. Certified also
+// requires that the reference posterior has a mode near each point at which a climb
+// began.
 func (c *Certificate) Certified(threshold float64) bool {
 	return len(c.Modes) > 0 && c.Modes[c.Worst(threshold)].verdict(threshold) == certified
 }

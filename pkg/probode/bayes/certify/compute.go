@@ -11,8 +11,9 @@ import (
 )
 
 // Compare compares a Setup with the reference at the modes of c. The points in `own` are
-// the modes of the posterior computed with the Setup. From each of these points, Compare
-// climbs to a mode of the reference posterior, and includes this mode in the comparison.
+// the modes of the posterior computed with the Setup. Compare climbs from each of the
+// points in `own` to a mode of the reference posterior, and includes this mode in the
+// comparison.
 func (c *Certifier) Compare(coarse probode.Setup, own [][]float64) (*Certificate, error) {
 	shared := c.modes
 	defer func() { c.modes = shared }()
@@ -43,8 +44,8 @@ func (c *Certifier) Seconds(s probode.Setup) float64 {
 	return all[2]
 }
 
-// The method header() returns a certificate for a Setup. This certificate contains no
-// modes yet.
+// The method header() returns a certificate for a Setup. The list of modes in the
+// certificate is empty.
 func (c *Certifier) header(coarse probode.Setup) *Certificate {
 	coarse = coarse.Or(c.p.Setup)
 	out := &Certificate{Setup: describe(coarse), Reference: describe(c.reference), Names: c.p.Names()}

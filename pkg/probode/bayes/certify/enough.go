@@ -16,8 +16,9 @@ import (
 type EnoughSettings struct {
 	Settings
 
-	// Threshold is the size below which a shift is taken to be negligible. The unit is
-	// the standard deviation of the Gaussian approximation at the mode. Zero means 0.1.
+	// Threshold is the size below which a shift is taken to be negligible. Threshold is
+	// measured in standard deviations of the Gaussian approximation at the mode. Zero
+	// means 0.1.
 	Threshold float64
 
 	// If Strict is true, not only the shifts but also the discrepancy D must be below the
@@ -33,7 +34,7 @@ type EnoughSettings struct {
 type Enough struct {
 	// Found says whether a sufficiently small step size or tolerance was found. Setup
 	// describes in words the setup with the largest step size or tolerance that is small
-	// enough. At holds the effects of this setup.
+	// enough. At is the Level of the setup that Setup describes.
 	Found bool
 	Setup string
 	At    Level
@@ -42,7 +43,7 @@ type Enough struct {
 	Tolerance probode.Tolerance // tolerance of Setup; zero for equal steps
 
 	Levels []Level // all levels that were tried, in decreasing order
-	Draws  int     // number of points at which each was tried, including the modes
+	Draws  int     // number of points at which each level was tried, including the modes
 
 	// Lost is the number of draws at which the reference failed; Draws does not include
 	// them. If the reference fails at more than about one draw in twenty, no step size or
@@ -54,34 +55,35 @@ type Enough struct {
 // modes and at the draws.
 type Level struct {
 	Size   float64 // step size or relative tolerance; the largest absolute tolerance if the relative one is zero
-	D      float64 // no mode and at most one draw in twenty exceeds it; +Inf if too many solves failed
-	Shift  float64 // the largest shift of any parameter, exceeded as rarely as D
+	D      float64 // limit for D at all modes, and at 95 % of all modes and draws; +Inf if too many solves failed
+	Shift  float64 // limit for the largest shift of any parameter at the same points
 	Enough bool
 
-	// Phantom is a mode of the posterior at this level that the reference posterior does
-	// not have. Phantom is nil if no mode of this kind was found, or if no search for
-	// modes was made.
+	// Phantom is a phantom mode: the posterior computed at this level has this mode, but
+	// the reference posterior does not. Phantom is nil if no phantom mode was found, or
+	// if no search for modes was made.
 	Phantom []float64
 }
 
 // LargestEnough searches for the largest step size with which the shift of every
 // parameter stays below the threshold. If the mesh of p has a tolerance, LargestEnough
 // searches for the largest tolerance instead. The shifts must stay below the threshold
-// both at the modes and away from the modes (see Certificate). The shifts must also stay
-// below the threshold at 95 % of the draws from the Gaussian approximations at the modes.
-// When the tolerance changes, the ratio of the absolute to the relative tolerance stays
-// the same.
+// both at the modes and away from the modes (see Certificate). LargestEnough also
+// computes the shifts at draws from the Gaussian approximations at the modes. The shifts
+// must stay below the threshold at 95 % or more of all modes and draws. When the
+// tolerance changes, the ratio of the absolute to the relative tolerance stays the same.
 //
 // If the settings contain no modes, LargestEnough searches for the modes of the posterior
-// computed with the resulting step size or tolerance. If this posterior has a mode that
-// the reference posterior does not have, the step size or tolerance is rejected.
+// computed with the resulting step size or tolerance. A step size or tolerance is
+// rejected if it creates a phantom mode, that is, a mode that the reference posterior
+// does not have.
 //
-// The search starts with a step size of one fifth of the shortest time span, or with a
-// tolerance of 0.1. The search then repeatedly divides the step size by 2, or the
-// tolerance by √10. A smaller step size or tolerance does not always give a smaller
-// error. The search therefore stops only when three successive step sizes or tolerances
-// are small enough. Finally, the search tries values between the largest sufficient value
-// and the smallest insufficient one.
+// The search starts with a tolerance of 0.1, or with a step size of one fifth of the time
+// span of the shortest experiment. The search then repeatedly divides the step size by 2,
+// or the tolerance by √10. A smaller step size or tolerance does not always give a
+// smaller error. The search therefore stops only when three successive step sizes or
+// tolerances are small enough. Finally, the search tries values between the largest value
+// that is small enough and the smallest value that is too large.
 func LargestEnough(ctx context.Context, p *bayes.Posterior, s EnoughSettings) (*Enough, error) {
 	if !(s.Threshold >= 0) || s.Number < 0 {
 		panic(fmt.Sprintf("certify: EnoughSettings.Threshold is %g and EnoughSettings.Number is %d: want numbers ≥ 0", s.Threshold, s.Number))
@@ -167,9 +169,9 @@ func (t *trials) search() (*Enough, error) {
 		if len(passed) < enough {
 			break
 		}
-		// If a search for modes has ruled out a level, no value between this level and
-		// the next smaller one is tried. Each such value would require another search for
-		// modes.
+		// If a search for modes rejects a level, only the smaller levels are tried.
+		// Values between two levels are skipped, because each value would require another
+		// search for modes.
 		for n := 0; n < 3 && !refined; n++ {
 			above := t.tooLarge()
 			if math.IsInf(above, 1) {
@@ -261,9 +263,9 @@ func (t *trials) measure(l *Level) {
 }
 
 // The method confirm() checks a level by a search for modes of the posterior at that
-// level. The level is rejected if the reference posterior has no mode near one of the
-// modes found. The level is also rejected if its step size or tolerance is too large at
-// a mode that was not known before.
+// level. The level is rejected if the search finds a mode that the reference posterior
+// does not have. The level is also rejected if its step size or tolerance is too large at
+// a newly found mode.
 func (t *trials) confirm(l *Level) error {
 	if !t.look {
 		return nil
@@ -291,10 +293,10 @@ func (t *trials) confirm(l *Level) error {
 }
 
 // The method effect() returns upper limits for two numbers: the discrepancy D and the
-// largest shift of a parameter. Both numbers are computed for the setup of the evaluator
-// x. Each limit is the larger of two numbers: the largest value at the modes, and the 95
-// % quantile of the values at all modes and draws. D and the shift count as infinite at
-// draws at which the reference fails.
+// largest shift of a parameter. The evaluator x holds the setup that is compared with the
+// reference. Each limit is the larger of two numbers: the largest value at the modes, and
+// the 95 % quantile of the values at all modes and draws. If the reference fails at a
+// draw, D and the shift count as infinite there.
 func (t *trials) effect(x *evaluator) (d, shift float64) {
 	modes := t.c.reached()
 	var ds, shifts []float64

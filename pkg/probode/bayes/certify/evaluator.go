@@ -14,8 +14,8 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// An evaluator solves the equations of a model with one Setup, without noise. Each
-// goroutine needs its own evaluator.
+// An evaluator solves the equations of a model with one Setup and adds no noise to the
+// solution. Each goroutine needs its own evaluator.
 type evaluator struct {
 	ctx     context.Context
 	density *bayes.Density
@@ -24,7 +24,7 @@ type evaluator struct {
 }
 
 // The method clone() returns an evaluator for another goroutine. The clone is used only
-// for log likelihoods, and shares the known log likelihoods of x.
+// for log likelihoods. The clone and x store the log likelihoods in the same map.
 func (x *evaluator) clone() *evaluator {
 	density := x.density.Clone()
 	density.Bind(x.ctx)

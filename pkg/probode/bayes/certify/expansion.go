@@ -13,10 +13,10 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/shape"
 )
 
-// An expansion is an approximation to a posterior near a point θ by a Gaussian with
-// covariance C. In this approximation, the expected values m of the data are linear in
-// the parameters u, and the errors of the data are Gaussian with the Fisher information W
-// of the likelihood:
+// An expansion is a Gaussian approximation to a posterior near a point θ. The covariance
+// of this Gaussian is C. In this approximation, the expected values m of the data are
+// linear in the parameters u, and the precision of the measurement errors is the Fisher
+// information W of the likelihood:
 //
 //	C⁻¹ = Gᵀ W G + information on the likelihood's own parameters + precision of the prior,
 //
@@ -33,9 +33,9 @@ type expansion struct {
 	crossed *mat.SymDense // the part of C⁻¹ between own and other parameters; nil if it is left out
 	chol    mat.Cholesky  // Cholesky factor of C⁻¹
 
-	// The mixed derivatives that cross() returns are added to C⁻¹. A sum that is not
-	// positive definite is stored in the field `indefinite`, and C is then computed
-	// without the mixed derivatives. Otherwise `indefinite` is nil.
+	// The mixed derivatives that cross() returns are added to C⁻¹. If the sum is not
+	// positive definite, the field `indefinite` holds the sum, and C is computed without
+	// the mixed derivatives. Otherwise `indefinite` is nil.
 	indefinite *mat.SymDense
 
 	cov *mat.SymDense // C

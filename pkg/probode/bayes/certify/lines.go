@@ -63,11 +63,11 @@ func (l line) worst() probe {
 }
 
 // The points a and b lie on a line through the mode. The function densities() returns the
-// densities under both setups at the point between a and b whose distance from the mode
-// is t. The log density of the reference is interpolated linearly in t², which is exact
-// for a Gaussian. The difference between the two log densities is interpolated linearly
-// in t. If a setup fails at a or at b, the density under that setup is taken to be zero
-// between a and b.
+// densities under both setups at a point between a and b. The argument t is the distance
+// of this point from the mode. The log density of the reference is interpolated linearly
+// in t², which is exact for a Gaussian. The difference between the two log densities is
+// interpolated linearly in t. If a setup fails at a or at b, the density under that setup
+// is taken to be zero between a and b.
 func densities(a, b probe, t float64) (fine, coarse float64) {
 	between := func(from, to, share float64) float64 {
 		if math.IsInf(from, 0) || math.IsInf(to, 0) {

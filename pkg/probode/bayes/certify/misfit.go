@@ -9,9 +9,9 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/shape"
 )
 
-// The number D does not take into account that two setups also differ in the derivatives
-// of the expected data. Unless all residuals are zero, the difference between these
-// derivatives causes an additional shift of the mode:
+// The discrepancy D compares the expected data of two setups, but not the derivatives of
+// these data. Unless all residuals are zero, the difference between these derivatives
+// causes an additional shift of the mode:
 //
 //	C (∂(m' − m)/∂u)ᵀ s,   s = ∂ log p(y | m)/∂m.
 //
@@ -36,10 +36,10 @@ func (l *expansion) misfits() bool {
 	return sum > n+4*math.Sqrt(2*n)
 }
 
-// The method pull() evaluates, at the mode l of the reference posterior, the slope of the
-// log posterior that x computes. The shift of a parameter that follows from this slope
-// differs from the first-order shift. The method pull() returns the largest of these
-// differences over the parameters, in standard deviations.
+// The method pull() computes the shift of each parameter in two ways. The first-order
+// shift follows from the expected data of x. A second estimate of the shift follows from
+// the slope of the log posterior of x at the reference mode. The result is the largest
+// difference between the two estimates for a parameter, in standard deviations.
 func (l *expansion) pull(x *evaluator) (most float64, err error) {
 	expected, _, err := x.at(l.theta)
 	if err != nil {

@@ -27,7 +27,7 @@ func decay(step float64) *bayes.Posterior {
 }
 
 // decayMoments returns mean and standard deviation of θ by the trapezoidal rule, which
-// converges geometrically here; h = 0 is the accurate posterior.
+// converges geometrically here; h = 0 is the reference posterior.
 func decayMoments(h float64) (mean, sd float64) {
 	const n = 2000
 	var w, w1, w2 float64

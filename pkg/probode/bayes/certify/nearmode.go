@@ -18,9 +18,9 @@ const (
 	// that expandNear does not test.
 	steepestEdge = 2
 	// The constant muchLarger is a difference of log likelihoods. If a change of one
-	// coordinate raises the log likelihood by more than this difference, the point is not
-	// near a mode. For about one draw in seventy from a one-dimensional Gaussian, the log
-	// density is lower than at the mode by more than muchLarger.
+	// coordinate raises the log likelihood by more than muchLarger, the point is not near
+	// a mode. About one in seventy draws from a one-dimensional Gaussian has a log
+	// density more than 3 below the maximum.
 	muchLarger = 3
 )
 
@@ -28,21 +28,19 @@ const (
 // result `near` says whether u is as near to a mode as a typical draw from the posterior.
 // Let g be the gradient of the log density of a Gaussian with covariance C. At draws from
 // this Gaussian, gᵀ C g has a χ² distribution with one degree of freedom for each
-// coordinate. The point u need not be nearer to the mode than a typical draw, because for
-// a Gaussian posterior the computed shift of the mode does not depend on the point of
-// expansion.
+// coordinate. A point as far from the mode as a typical draw is accepted: for a Gaussian
+// posterior, the computed shift of the mode does not depend on the point of expansion.
 //
 // At minima and saddle points the gradient is also zero, and the Fisher information may
 // be positive definite. Therefore the density is also required to fall along each axis of
 // the Gaussian.
 //
-// Coordinates whose standard deviation is above 1, which is about the width of a prior on
-// the unbounded scale, are left out of this test. Near the edge of a bounded prior, the
-// mode of the density on the unbounded scale may be far from u, although the model fits
-// the data equally well at both points. Near an edge of the support, all slopes on the
-// unbounded scale vanish, so that a point may wrongly seem to be near a mode. To avoid
-// this error, u is rejected if the likelihood is much larger in the middle of the range
-// than at u.
+// Coordinates with a precision below 1 are not tested. On the unbounded scale, the
+// precision of a prior is about 1. Near the edge of a bounded prior, the mode of the
+// density on the unbounded scale may be far from u, although the model fits the data
+// equally well at both points. Near an edge of the support, all slopes on the unbounded
+// scale vanish, so a point there can look like a mode. Therefore expandNear rejects u if
+// the likelihood is much larger in the middle of the range than at u.
 func expandNear(x *evaluator, u []float64) (l *expansion, near bool, err error) {
 	// Close to parameter values at which the solution blows up, finite differences can be
 	// computed only with small steps.
@@ -142,10 +140,10 @@ func (l *expansion) largerInside(k int) bool {
 	return false
 }
 
-// The method saddle() reports whether the log density rises in the direction in which the
-// indefinite precision matrix predicts the largest rise. The prediction may be wrong,
-// because this matrix omits some of the mixed second derivatives with respect to two of
-// the likelihood's own parameters.
+// The method saddle() reports whether the log density curves upward in some direction, as
+// it does at a saddle point. The indefinite precision matrix predicts this direction. The
+// prediction may be wrong, because the matrix omits some second derivatives with respect
+// to the likelihood's own parameters.
 func (l *expansion) saddle() bool {
 	if l.indefinite == nil {
 		return false

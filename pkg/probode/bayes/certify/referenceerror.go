@@ -14,14 +14,15 @@ import (
 
 // The functions in this file measure the error of the reference itself. The function
 // OwnError compares the reference with a more accurate Setup. The function Unseen
-// compares the reference with a solution computed with many equal steps. Such a solution
-// detects short pulses of f that error control may step over at any tolerance.
+// compares the reference with a solution computed with many equal steps. Even with a
+// small tolerance, error control may step over a short pulse of f. A solution with many
+// equal steps detects such a pulse.
 
 const (
-	// ManySteps is the number of equal steps into which the longest time span is divided
-	// for a second solution, which is used to check the reference. The solver evaluates f
-	// at both ends and in the middle of each step, so it notices every pulse of f that
-	// lasts for at least half a step.
+	// ManySteps is the number of equal steps in a solution that checks the reference. The
+	// step size is the longest time span divided by ManySteps. The solver evaluates f at
+	// both ends and in the middle of each step, so it notices every pulse of f that lasts
+	// for at least half a step.
 	ManySteps = 1 << 16
 	// manyRounded is the relative error that rounding may cause over ManySteps steps.
 	manyRounded = ManySteps * 0x1p-52
@@ -41,9 +42,9 @@ func OwnError(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [
 
 // Unseen returns the largest discrepancy D between the setup s and a solution computed
 // with ManySteps equal steps. Unseen considers only those points at which the solution
-// with equal steps detects a pulse of f that s misses. Unseen also ignores a point if D
-// is not above `least`, or if D is less than three times the error of s. If no points
-// remain, Unseen returns zero. The argument `own` holds the error of s at each point.
+// with equal steps detects a pulse of f that s misses. Unseen ignores points at which D
+// is small: at most `least`, or below three times the error of s. If no points remain,
+// Unseen returns zero. The argument `own` holds the error of s at each point.
 func Unseen(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [][]float64, own []float64, least float64, workers int) (float64, error) {
 	seen := make([]float64, len(points))
 	err := atEach(ctx, p, points, workers, []probode.Setup{s, equalSteps(p, ManySteps), equalSteps(p, ManySteps/4)}, func(i int, x []*evaluator, expected [][]float64) {
@@ -60,14 +61,14 @@ func Unseen(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [][
 	return most, err
 }
 
-// steppedOver returns the discrepancy D between the reference and the solution with many
-// equal steps if the reference has stepped over a pulse, and zero otherwise. The argument
-// `expected` holds the expected data computed in three ways: with the reference, with
-// many equal steps, and with a quarter as many equal steps. A jump of f causes an error
-// that is proportional to the step size. With a quarter of the steps, this error is four
-// times as large. Therefore the two solutions with equal steps differ by three times the
-// error of the more accurate one. If the reference has stepped over a pulse, the
-// differences do not follow this pattern.
+// If the reference has stepped over a pulse, steppedOver returns the discrepancy D
+// between the reference and the solution with many equal steps. Otherwise, steppedOver
+// returns zero. The argument `expected` holds the expected data computed in three ways:
+// with the reference, with many equal steps, and with a quarter as many equal steps. A
+// jump of f causes an error that is proportional to the step size. With a quarter of the
+// steps, this error is four times as large. Therefore the two solutions with equal steps
+// differ by three times the error of the more accurate one. If the reference has stepped
+// over a pulse, the differences do not follow this pattern.
 func steppedOver(many *evaluator, expected [][]float64, theta []float64) float64 {
 	d := many.discrepancy(expected[0], expected[1], theta, manyRounded)
 	if rest := many.discrepancy(expected[2], expected[1], theta, manyRounded); d > 0.6*rest {
@@ -78,7 +79,8 @@ func steppedOver(many *evaluator, expected [][]float64, theta []float64) float64
 
 // atEach solves the equations with each of the setups at each of the points, and calls
 // the function do() with the data that the setups predict. The data are nil at a point
-// where one of the setups fails, as an explicit method may on a stiff problem.
+// where one of the setups fails. For example, an explicit method may fail on a stiff
+// problem.
 func atEach(ctx context.Context, p *bayes.Posterior, points [][]float64, workers int, setups []probode.Setup, do func(i int, x []*evaluator, expected [][]float64)) error {
 	if len(points) == 0 {
 		return nil
@@ -132,10 +134,10 @@ func Sufficient(ctx context.Context, p *bayes.Posterior, s probode.Setup, points
 	return s, false, nil
 }
 
-// ownError returns the error of the reference at a mode, which is the discrepancy D
-// between the reference and a more accurate Setup. If the reference has stepped over a
-// pulse, the result is at least the discrepancy D between the reference and a solution
-// computed with many equal steps. The result is NaN if the more accurate Setup fails.
+// ownError returns the discrepancy D between the reference and a more accurate Setup at a
+// mode. If the reference has stepped over a pulse, the result is at least the discrepancy
+// D between the reference and a solution computed with many equal steps. The result is
+// NaN if the more accurate Setup fails.
 func ownError(at *expansion) float64 {
 	p := at.x.density.Posterior()
 	x, err := newEvaluator(at.x.ctx, p, finer(p.Setup))
@@ -157,7 +159,7 @@ func ownError(at *expansion) float64 {
 // The function unseen() compares the reference at a mode with a solution computed with
 // the given number of equal steps. If the reference is of type reference.Accurate and has
 // stepped over a pulse, unseen() returns the discrepancy D between the two solutions.
-// Otherwise it returns zero.
+// Otherwise, unseen() returns zero.
 func unseen(at *expansion, steps float64) float64 {
 	p := at.x.density.Posterior()
 	if _, ok := p.Mesh.(reference.Accurate); !ok {

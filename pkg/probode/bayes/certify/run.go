@@ -24,8 +24,8 @@ type Settings struct {
 
 	// If NoClimb is true, the points in Modes are used as they are, which saves the cost
 	// of climbing to a mode. The computation fails at a point that is farther from a mode
-	// than a typical draw from the posterior. The distance from the mode is judged by the
-	// gradient and the curvatures at the point.
+	// than a typical draw from the posterior. The distance from the mode is estimated
+	// from the gradient and the curvatures at the point.
 	NoClimb bool
 
 	Seed uint64 // seed of the search for modes
@@ -33,10 +33,10 @@ type Settings struct {
 
 // Run compares the Setup of p with the reference at the modes of the posterior. After the
 // search for modes, the reference solver runs a few dozen times for each mode. For d
-// parameters, the comparison away from the mode takes at most 50 + 20 d solves, counting
-// both setups. If the computation fails at a mode, the AtMode for this mode contains the
-// error message. Run returns an error if there is a mistake in the model or the settings,
-// or if ctx is done.
+// parameters, the comparison away from the mode runs the two solvers at most 50 + 20 d
+// times in total. If the computation fails at a mode, the AtMode for this mode contains
+// the error message. Run returns an error if there is a mistake in the model or the
+// settings, or if ctx is done.
 func Run(ctx context.Context, p *bayes.Posterior, s Settings) (*Certificate, error) {
 	all, err := Each(ctx, p, []probode.Setup{{}}, s)
 	if err != nil {
@@ -45,10 +45,10 @@ func Run(ctx context.Context, p *bayes.Posterior, s Settings) (*Certificate, err
 	return all[0], nil
 }
 
-// Each does the same as Run, but for several setups instead of the Setup of p. If a field
-// of a setup is empty, Each uses the value of this field in the Setup of p. The modes of
-// the reference posterior are searched for only once. If some of the setups fail, their
-// certificates say why. If all setups fail, Each returns an error.
+// Each does the same as Run, but for several setups instead of the Setup of p. An empty
+// field of a setup takes its value from the Setup of p. The modes of the reference
+// posterior are searched for only once. If some of the setups fail, their certificates
+// say why. If all setups fail, Each returns an error.
 func Each(ctx context.Context, p *bayes.Posterior, setups []probode.Setup, s Settings) ([]*Certificate, error) {
 	c, err := s.certifier(ctx, p)
 	if err != nil {
@@ -90,8 +90,8 @@ func (c *Certifier) searchAndCertify(coarse probode.Setup, s Settings) (*Certifi
 	}
 	begin := time.Now()
 	if s.Modes == nil || c.modes == nil {
-		// A phantom mode found with another setup need not be a mode of the posterior
-		// computed with this setup.
+		// A phantom mode of one setup is not always a mode of the posterior computed with
+		// another setup.
 		c.modes = slices.DeleteFunc(c.modes, func(m anchor) bool { return !(m.Moved < vanished) })
 		for _, m := range from {
 			c.AddMode(m)

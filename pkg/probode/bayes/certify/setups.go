@@ -15,8 +15,8 @@ import (
 // The functions in this file compute the properties of a setup that certificates need:
 // its step size or tolerance, its description in words, and a more accurate setup.
 
-// If the setup s uses error control, the function tolerance() returns its tolerance, and
-// true. Otherwise it returns false.
+// The function tolerance() returns the tolerance of the setup s, and reports whether s
+// uses error control.
 func tolerance(s probode.Setup) (probode.Tolerance, bool) {
 	switch m := s.Mesh.(type) {
 	case probode.Adaptive:
@@ -42,9 +42,10 @@ func size(s probode.Setup) float64 {
 	return slices.Max(t.Absolute)
 }
 
-// Sized returns a copy of s with another step size. Under error control, all tolerances
-// are multiplied by the same factor, so that the relative tolerance becomes `to`. If the
-// relative tolerance is zero, the largest absolute tolerance becomes `to`.
+// Sized returns a copy of s with another step size. Under error control, the argument
+// `to` is the new relative tolerance, and the absolute tolerances change in proportion.
+// If the relative tolerance of s is zero, `to` is the new value of the largest absolute
+// tolerance.
 func Sized(s probode.Setup, to float64) probode.Setup {
 	t, ok := tolerance(s)
 	if !ok {
@@ -72,9 +73,10 @@ func Sized(s probode.Setup, to float64) probode.Setup {
 func accurateTolerance(a reference.Accurate) float64 { return cmp.Or(a.Relative, 1e-10) }
 
 // The function finer() returns a setup that is more accurate than s. The result is s with
-// a hundredth of the tolerance, s with a tenth of the step, or reference.Accurate. The
-// mesh reference.Accurate itself recomputes doubtful solutions with a hundredth of the
-// tolerance. For this mesh, finer() therefore uses a thousandth of the tolerance.
+// a hundredth of the tolerance, s with a tenth of the step, or reference.Accurate. If the
+// estimated error of a solution is large, reference.Accurate repeats the solve with a
+// hundredth of the tolerance. For reference.Accurate, finer() therefore uses a thousandth
+// of the tolerance.
 func finer(s probode.Setup) probode.Setup {
 	if a, ok := s.Mesh.(reference.Accurate); ok {
 		tol := accurateTolerance(a)
@@ -114,9 +116,8 @@ func spans(p *bayes.Posterior) (shortest, longest float64) {
 	return shortest, longest
 }
 
-// The function describe() describes a Setup in words. A description that contains a
-// tolerance, but not the word `frozen`, means that error control chooses the steps anew
-// at every θ.
+// The function describe() describes a Setup in words. If error control chooses the steps
+// anew at every θ, the description contains a tolerance, but not the word `frozen`.
 func describe(s probode.Setup) string {
 	var words []string
 	if s.Method != nil {

@@ -20,10 +20,10 @@ import (
 //
 //	Σᵢ cᵢδᵢaᵢ/s ≤ √(Σᵢ (cᵢaᵢ/s)²/wᵢ) D.
 //
-// If cᵢ = wᵢ for all data, the square root in this bound is at most 1, unless the
-// precision in some direction is almost zero. Directions of almost zero precision may
-// occur if the likelihood has parameters of its own, such as σ, because C then includes
-// mixed derivatives.
+// The square root in this bound is at most 1 if cᵢ = wᵢ for all data and the precision is
+// well above zero in every direction. Directions of almost zero precision may occur if
+// the likelihood has parameters of its own, such as σ, because C then includes mixed
+// derivatives.
 func (l *expansion) focus(params []int) float64 {
 	sums, along := make([]float64, len(l.X)), mat.NewVecDense(len(l.X), nil)
 	for i, o := range l.data {
@@ -53,9 +53,9 @@ func (l *expansion) shift(expected []float64) (d float64, shift []float64) {
 		delta := expected[o.At] - l.m[o.At]
 		w := o.Information
 		if o.Certain && delta != 0 {
-			// At the reference this datum has probability one and contains no
-			// information. Use its Fisher information at the values that the other solver
-			// predicts.
+			// The reference predicts this observation with probability 1 and gives it no
+			// Fisher information. The Fisher information is therefore computed from the
+			// expected data of the other solver.
 			if w = l.x.surface.DataAt(expected, l.theta)[i].Information; w == 0 {
 				w = math.Inf(1)
 			}
@@ -75,9 +75,9 @@ func (l *expansion) shift(expected []float64) (d float64, shift []float64) {
 	return math.Sqrt(d), shift
 }
 
-// shiftOwn adds the shift of the likelihood's own parameters. These parameters respond to
-// e, the part of the difference δ that remains after the other parameters have moved. The
-// score of the likelihood's own parameters changes by
+// shiftOwn adds the shift of the likelihood's own parameters. If the other parameters
+// move by Δu, the difference between the expected data changes from δ to e. The score of
+// the likelihood's own parameters changes by
 //
 //	Σᵢ ∂/∂σ log p(yᵢ | mᵢ + eᵢ, σ) − ∂/∂σ log p(yᵢ | mᵢ, σ),   e = δ + GΔu.
 //

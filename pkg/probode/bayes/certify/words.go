@@ -90,11 +90,11 @@ func (c *Certificate) Answer(threshold float64) string {
 	case certified:
 		fmt.Fprintf(&b, "Certified to first order: with %v no parameter moves by more than %.2g sd of the Gaussian at the mode (D = %.2g, threshold %.3g).\n", c.Setup, m.Bound, m.D, threshold)
 		if m.Where != nil {
-			fmt.Fprintf(&b, "The bound is set by a point away from the mode, where the two solvers differ: at %s, %s.\n", format4(m.Where), c.difference(m))
+			fmt.Fprintf(&b, "The bound comes from a point away from the mode: at %s, %s.\n", format4(m.Where), c.difference(m))
 		}
 	}
 	if m.D <= 2*limitD {
-		fmt.Fprintf(&b, "The distributions of data that the two solvers predict differ by a total variation of %.2g and a Kullback–Leibler divergence of %.2g.\n", m.TV, m.KL)
+		fmt.Fprintf(&b, "The data distributions that the two solvers predict have a total variation distance of %.2g and a Kullback–Leibler divergence of %.2g.\n", m.TV, m.KL)
 	}
 	if m.Misfit > 0 {
 		fmt.Fprintf(&b, "The residuals are larger than the measurement errors can explain. When residuals are this large, errors in the derivatives of the solution may move a parameter by another %.2g sd; the bound includes this shift.\n", m.Misfit)
@@ -109,11 +109,11 @@ func (c *Certificate) Answer(threshold float64) string {
 	if n := len(c.Modes); n > 1 {
 		modes = fmt.Sprintf("%d modes", n)
 	}
-	fmt.Fprintf(&b, "Not covered: posterior widths; modes other than the %s checked here, real or created by the solver's error; tails far from the points where the solvers were compared; anything that both solvers miss, such as a pulse between their steps.\n", modes)
+	fmt.Fprintf(&b, "Not covered: posterior widths; any real or phantom mode other than the %s checked here; tails far from the points where the solvers were compared; anything that both solvers miss, such as a pulse between their steps.\n", modes)
 	return b.String()
 }
 
-// The method difference() describes the difference between the setups at m.Where.
+// The method difference() compares the setup with the reference at the point m.Where.
 func (c *Certificate) difference(m *AtMode) string {
 	by, than := math.Abs(m.Differ), "lower"
 	if m.Differ > 0 {
@@ -125,9 +125,9 @@ func (c *Certificate) difference(m *AtMode) string {
 	case math.IsInf(m.Differ, 1):
 		return "the reference cannot solve the equations"
 	case by > 1000:
-		return fmt.Sprintf("the log likelihood with %s is %s by more than 1000", c.Setup, than)
+		return fmt.Sprintf("relative to the mode, the log likelihood with %s is %s than with the reference, by more than 1000", c.Setup, than)
 	}
-	return fmt.Sprintf("the log likelihood with %s is %s by %.2g", c.Setup, than, by)
+	return fmt.Sprintf("relative to the mode, the log likelihood with %s is %s than with the reference, by %.2g", c.Setup, than, by)
 }
 
 // The method sound() reports whether the certificate has a result at each of its modes.
@@ -213,8 +213,7 @@ func table(all []*Certificate) string {
 	if n := len(all[0].Params) - len(index); n > 0 {
 		out += fmt.Sprintf("%d other parameters are shifted by at most %.2g sd\n", n, others)
 	}
-	// If all setups have failed, the method Answer gives the reasons, so they are not
-	// repeated here.
+	// If all setups failed, the method Answer gives a reason, and the table gives none.
 	wrong := map[string]bool{}
 	for _, c := range all {
 		if m := c.Modes; slices.ContainsFunc(all, (*Certificate).sound) && !c.sound() && !wrong[m[c.Worst(1)].Err] {

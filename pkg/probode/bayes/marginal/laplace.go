@@ -8,14 +8,14 @@ import (
 
 // For errors that are not Gaussian, DALTON approximates the likelihood p(Y | Z) by
 // Laplace's method [WL24]. This likelihood is the integral of p(Y | X) p(X | Z) over the
-// solution X. Let m be the expected value of an observation y at the mode of X given Y
-// and Z. At this mode, the log density of y has the same slope with respect to m as a
-// Gaussian log density with the variance
+// solution X. Let m be the expected value of an observation y at the mode of the density
+// p(X | Y, Z). At this mode, the log density of y has the same slope with respect to m as
+// a Gaussian log density with the variance
 //
 //	s² = (y − m) / ∂ log p(y | m)/∂m.
 //
-// For Poisson, negative binomial and binomial distributions, s² is the variance of y. So
-// the mode is the same as in a model with these Gaussian errors, and
+// For Poisson, negative binomial and binomial distributions, s² is the variance of y.
+// The mode is the same as in a model with Gaussian errors of variance s², and
 //
 //	log p(Y | Z) ≈ log p(Y | X) − Σ log N(y; m, s²) + log p_s(Y | Z).
 //
@@ -57,7 +57,7 @@ func smooth(x *bayes.Experiment, k int) bayes.SlopedLikelihood {
 type expansion struct {
 	x        []float64 // states; nil in the first pass, which uses predictions
 	mean, sd []float64 // expected values and s
-	left     int       // passes that are left until the mode counts as not found
+	left     int       // number of passes that may still be made
 	rest     float64   // log p(Y | X) − Σ log N(y; m, s²) at the mode
 }
 
@@ -70,10 +70,10 @@ func (e *expansion) at(n int, x []float64) []float64 {
 	return e.x[n*len(x) : (n+1)*len(x)]
 }
 
-// The method expand() computes the standard deviation s for the data value y with the
-// given index and likelihood. If y has probability zero given m, the log density is
-// expanded at m = y instead. If the state is known exactly, s does not affect the
-// likelihood, so a value s = 0 is replaced by 1.
+// The method expand() computes the standard deviation s for the data value y, and stores
+// s in e.sd[index]. If y has probability zero given m, the log density is expanded at
+// m = y instead. If the state is known exactly, s does not affect the likelihood, so a
+// value s = 0 is replaced by 1.
 func (e *expansion) expand(index int, likelihood bayes.SlopedLikelihood, y, m float64, own []float64, known bool) (sd float64) {
 	if math.IsNaN(y) {
 		y = m

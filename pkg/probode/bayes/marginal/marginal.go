@@ -1,14 +1,15 @@
-// Package marginal constructs posteriors from which the uncertain solution of the
-// differential equation is integrated out. A Gaussian filter computes the likelihood by
+// Package marginal builds posteriors whose likelihood is an integral over the uncertain
+// solution of the differential equation. A Gaussian filter computes the likelihood by
 // the Fenrir or the DALTON method (see filter.Marginal).
 //
-// The result is a bayes.Posterior without noise, so it can be used with fits, samplers
-// and Laplace approximations. A path of this posterior contains no states of the
-// equation. Instead, the path contains the mean and the standard deviation of the
-// predictive distribution of each observation. For log-normal errors, the path contains
-// the median of the observation and the standard deviation of its logarithm. This
-// posterior cannot be used with another Setup. To compare the filter with another solver,
-// compare the posterior distributions of the parameters.
+// The function Posterior returns a bayes.Posterior without solver noise. Fits, samplers
+// and Laplace approximations can use this posterior like any other. A path of this
+// posterior does not contain the solution of the equation. Instead, the path contains
+// the mean and the standard deviation of the predictive distribution of each
+// observation. For log-normal errors, the path contains the median of the observation
+// and the standard deviation of its logarithm. The Setup of the posterior must not be
+// changed. To compare the filter with another solver, compare the posterior
+// distributions of the parameters.
 package marginal
 
 import (
@@ -37,17 +38,18 @@ type Settings struct {
 	Diffusion bayes.Value
 }
 
-// Posterior returns the posterior of the model m with a likelihood from which the
-// solution has been integrated out. Observations must have Gaussian or log-normal errors.
-// With DALTON, observations can have any distribution with a smooth log density, such as
-// the Poisson distribution. If the errors are neither Gaussian nor log-normal, the
-// integral over the solution is approximated by Laplace's method. Expected values that
-// are not linear in the state are linearised; for log-normal errors, their logarithms
-// are linearised.
+// Posterior returns the posterior distribution of the parameters of m. The likelihood is
+// an integral over the uncertain solution of the equation. With Fenrir, the measurement
+// errors must be Gaussian or log-normal. With DALTON, observations can have any
+// distribution with a smooth log density, such as the Poisson distribution. If the
+// errors are neither Gaussian nor log-normal, the integral over the solution is
+// approximated by Laplace's method. The filter linearises expected values that are not
+// linear in the state. If the errors are log-normal, the filter linearises the
+// logarithms of the expected values.
 //
 // To evaluate the log likelihood, Fenrir needs one forward and one backward pass of the
-// filter, and DALTON needs two forward passes. Laplace's method alternates the second
-// forward pass of DALTON with a backward pass, until it finds the mode. A gradient
+// filter, and DALTON needs two forward passes. Laplace's method alternates DALTON's
+// forward pass over the data with a backward pass until the mode is found. A gradient
 // requires 2p evaluations of the log likelihood for p parameters.
 func Posterior(ctx context.Context, m bayes.Model, s Settings) (*bayes.Posterior, error) {
 	original := &bayes.Posterior{Model: m, Setup: probode.Setup{Method: s.EK, Mesh: s.Mesh, Alpha: s.Diffusion.Value}, AlphaParam: s.Diffusion.Name}
@@ -59,7 +61,7 @@ func Posterior(ctx context.Context, m bayes.Model, s Settings) (*bayes.Posterior
 	diffusion := slices.Index(names, s.Diffusion.Name)
 	switch {
 	case s.Diffusion.Name != "" && diffusion < 0:
-		return nil, fmt.Errorf("marginal: the diffusion has the name %q, but the model has no parameter of this name: want one of its Params", s.Diffusion.Name)
+		return nil, fmt.Errorf("marginal: the diffusion is the parameter %q: want a parameter of the model", s.Diffusion.Name)
 	case s.Diffusion.Name == "" && !(s.Diffusion.Value > 0):
 		return nil, fmt.Errorf("marginal: the diffusion is %g: want a number > 0", s.Diffusion.Value)
 	}
@@ -77,10 +79,10 @@ func Posterior(ctx context.Context, m bayes.Model, s Settings) (*bayes.Posterior
 	return out, nil
 }
 
-// The function predictive() returns an experiment in which predictive distributions take
-// the place of solutions. The states of this experiment are the mean and the standard
-// deviation of each predicted datum. With DALTON, an additional state holds the remaining
-// part of the log likelihood.
+// The function predictive() returns an experiment in which predictive distributions
+// replace the solution of the equation. For each column of the data, the experiment has
+// two states: the mean and the standard deviation of the predictive distribution. With
+// DALTON, one more state holds the extra term of the log likelihood.
 func predictive(x *bayes.Experiment, params []bayes.Param, dalton bool) (*bayes.Experiment, error) {
 	c := len(x.Data.Y[0])
 	data := &bayes.Data{T: x.Data.T, Time: x.Data.Time}
@@ -143,23 +145,23 @@ func (term) Slope(dst []float64, _, _ float64, _ []float64) {
 	dst[0] = 1
 }
 
-// Describe returns a description without parameters. The likelihood does not depend on y,
-// so the description gives 0 as the only value of y.
+// Describe returns the description of a likelihood without parameters. The likelihood
+// does not depend on y, so the description gives 0 as the only value of y.
 func (t term) Describe() bayes.Description { return bayes.Description{Of: t, Y: "0"} }
 
-// Rand returns NaN, because no observation has this likelihood.
+// Rand returns NaN, because a `term` is not the distribution of an observation.
 func (term) Rand(_ float64, _ []float64, _ *rand.Rand) float64 { return math.NaN() }
 
-// Information sets the Fisher information to 0, because no observation has this
-// likelihood.
+// Information sets the Fisher information to 0, because a `term` is not the distribution
+// of an observation.
 func (term) Information(dst []float64, _ float64, _ []float64) bool {
 	dst[0] = 0
 	return true
 }
 
 // The type `mesh` implements probode.Mesh for the posteriors that the function Posterior
-// returns. In place of states, its paths hold the means and standard deviations of the
-// predictive distributions.
+// returns. The paths of a `mesh` hold the means and standard deviations of predictive
+// distributions instead of states.
 type mesh struct {
 	Settings
 	of        *bayes.Density           // of the original posterior
@@ -187,7 +189,7 @@ func (m *mesh) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at
 	}
 	x := &m.of.Posterior().Experiments[i]
 	if !slices.Equal(times, x.Data.T) {
-		return nil, errors.New("marginal: predictive distributions exist only at the times of the data")
+		return nil, errors.New("marginal: predictive distributions are available only at the observation times")
 	}
 	path := &path{mesh: m, method: ek, number: i, x: x}
 	for k := range x.Data.Y[0] {
@@ -208,9 +210,9 @@ type path struct {
 	method  filter.EK
 	number  int
 	x       *bayes.Experiment // of the original posterior
-	part    *bayes.Part       // of a density of its own
+	part    *bayes.Part       // of the density that belongs to this path
 	of      *filter.Marginal
-	grid    *probode.Grid // of of
+	grid    *probode.Grid // on which `of` works
 	events  []float64     // times of the events on grid that depend on θ
 	predict []float64
 
@@ -256,8 +258,8 @@ func (p *path) on(grid *probode.Grid) (*filter.Marginal, error) {
 }
 
 // The method follow() builds a grid if there is none, or if the time of an event has
-// changed. If the old grid were kept, its points would move with the event, and the
-// observation times would no longer be grid points.
+// changed. With the new event time, the points of the old grid would no longer coincide
+// with the observation times.
 func (p *path) follow(ctx context.Context, theta []float64) error {
 	times := p.eventTimes(theta)
 	if p.of != nil && slices.Equal(times, p.events) {
@@ -275,9 +277,9 @@ func (p *path) follow(ctx context.Context, theta []float64) error {
 	return nil
 }
 
-// States writes the predictive means and the predictive standard deviations at each time
-// to dst. For DALTON, the log likelihood contains one more term, and States writes the
-// value of this term at each time.
+// States fills one row of dst for each time. The row holds the predictive means and
+// standard deviations. With DALTON, the row also holds the extra term of the log
+// likelihood.
 func (p *path) States(ctx context.Context, dst, theta, _ []float64) error {
 	alpha := p.Diffusion.Value
 	if p.diffusion >= 0 {
@@ -357,7 +359,7 @@ func (p *path) look(n int, x []float64, r *filter.Row, theta []float64, e *expan
 
 var errMode = errors.New("the mode of the solution given the data was not found: try a smaller step or a smaller diffusion")
 
-// For each direction, Tangents computes a central difference of two solutions.
+// Tangents approximates the derivative in each direction by a central difference.
 func (p *path) Tangents(ctx context.Context, dst, ddst, theta, dtheta, xi []float64) error {
 	return probode.Differences(dst, ddst, theta, dtheta, func(dst, theta []float64) error { return p.States(ctx, dst, theta, xi) })
 }

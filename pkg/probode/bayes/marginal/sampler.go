@@ -15,10 +15,11 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// Integrated is a sample.Sampler that draws from the result of Posterior by the
-// Metropolis algorithm. Integrated can be used with any posterior whose method is a
-// filter.EK. The noise scale α of the posterior is used as the diffusion κ². This α can
-// be a known number, such as a calibrated one, or a parameter with a prior.
+// Integrated is a sample.Sampler that integrates the solution out of the likelihood and
+// draws from the resulting posterior with the Metropolis algorithm. The method of the
+// posterior must be a filter.EK. The noise scale α of the posterior is used as the
+// diffusion κ². The noise scale can be a known number, such as a calibrated value, or a
+// parameter with a prior.
 //
 // Stationary distribution: p(θ | Y). Each draw requires one evaluation of the log
 // likelihood.
@@ -40,9 +41,9 @@ func (Integrated) Target() sample.Target { return sample.Target{Distribution: sa
 // returns.
 func (Integrated) Check(*bayes.Density) error { return nil }
 
-// Replace returns the posterior with the solution integrated out. If p.Modes is set, the
-// search for the modes of the returned posterior starts from the modes in p.Modes and
-// from a few draws from the prior.
+// Replace integrates the solution out of the likelihood of p, and returns the resulting
+// posterior. If p.Modes is set, the search for the modes of the returned posterior
+// starts from the modes in p.Modes and from a few draws from the prior.
 func (s Integrated) Replace(ctx context.Context, p *bayes.Posterior) (*bayes.Posterior, error) {
 	ek, ok := p.Method.(filter.EK)
 	switch {
@@ -57,7 +58,7 @@ func (s Integrated) Replace(ctx context.Context, p *bayes.Posterior) (*bayes.Pos
 	}
 	for i := range p.Experiments {
 		if g := e.Part(i).Grid(); g != nil && g.Solver().Scaling() == probode.ScaleLocal {
-			return nil, fmt.Errorf("%v: the noise is scaled by local errors: want the method's own noise (ScaleStep), in which α is the diffusion κ²", s)
+			return nil, fmt.Errorf("%v: the noise is scaled by local errors (ScaleLocal): want ScaleStep, so that α is the diffusion κ²", s)
 		}
 	}
 	q, err := Posterior(ctx, p.Model, Settings{EK: ek, Mesh: p.Mesh, DALTON: s.DALTON, Diffusion: bayes.Value{Name: p.AlphaParam, Value: p.Alpha}})
@@ -68,9 +69,9 @@ func (s Integrated) Replace(ctx context.Context, p *bayes.Posterior) (*bayes.Pos
 	return q, nil
 }
 
-// Prepare adds a note if the size of the measurement errors is an unknown parameter. With
-// large steps, the solution may follow the random errors of the data, and the size of the
-// measurement errors is then underestimated.
+// Prepare adds a note if the size of the measurement errors is an unknown parameter.
+// With large steps, the solution may fit the random errors of the data, so that the size
+// of these errors is underestimated.
 func (s Integrated) Prepare(_ context.Context, d *bayes.Density, _ func() (*bayes.Modes, error)) (sample.Sampler, []string, error) {
 	m, ok := d.Posterior().Mesh.(*mesh)
 	if !ok {
@@ -83,9 +84,8 @@ func (s Integrated) Prepare(_ context.Context, d *bayes.Density, _ func() (*baye
 	return s, []string{fmt.Sprintf("the size of the measurement errors is unknown (%s). If the step is coarse, the solution computed by %v may fit the noise in the data, so that the measurement errors seem too small: compare the draws with those for half the step", strings.Join(spreads, ", "), s)}, nil
 }
 
-// Kernel returns the kernel of one chain. With each draw, the kernel stores two
-// quantities for each data value: the centre of its predictive distribution, and its log
-// predictive density.
+// Kernel returns the kernel of one chain. For each data value, the kernel stores the
+// centre of the predictive distribution and the log predictive density of the value.
 func (Integrated) Kernel(d *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kernel {
 	k := &kernel{Kernel: sample.Deterministic{}.Kernel(d, rule, burnIn), all: make([]float64, len(d.Quantities())), keep: []int{0}}
 	fit, term := 1, 1+len(d.Expected())
@@ -94,7 +94,7 @@ func (Integrated) Kernel(d *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kern
 		for _, row := range x.Data.Y {
 			for c, y := range row {
 				missing := math.IsNaN(y)
-				if c < len(row)/2 { // the other columns are standard deviations, and the remainder of DALTON
+				if c < len(row)/2 { // the other columns are standard deviations, and the extra term of DALTON
 					k.keep = append(k.keep, fit)
 					if !missing {
 						terms = append(terms, term)
@@ -110,12 +110,12 @@ func (Integrated) Kernel(d *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kern
 	return k
 }
 
-// The posteriors of this package store more quantities for each draw than the original
-// posterior. A kernel leaves out the additional quantities.
+// For each draw, a kernel stores only the quantities of the original posterior. A kernel
+// omits additional quantities, such as the predictive standard deviations.
 type kernel struct {
 	mcmc.Kernel
 	all  []float64 // the quantities of the density
-	keep []int     // indices of those that are generated
+	keep []int     // indices of the quantities that are stored
 }
 
 func (k *kernel) Generate(dst []float64) {

@@ -13,9 +13,9 @@ import (
 
 // One solution with an accurate solver can cost as much as twenty solutions with
 // shape.Lender, the adaptive Radau method. Moreover, the accurate solver provides no
-// derivatives. The posteriors with these two solvers have nearly the same modes. The
-// search therefore uses the Radau method. The accurate solver is used only to climb from
-// the modes that this search has found.
+// derivatives. The accurate solver and the Radau method give posteriors with nearly the
+// same modes. The search for modes therefore uses the Radau method. The accurate solver
+// is used only to refine the modes found with the Radau method.
 
 // findByLender does the same as find(), for a posterior with an accurate solver. If the
 // two solvers do not agree at the modes, or if the search with the Radau method fails,
@@ -42,11 +42,10 @@ func findByLender(ctx context.Context, p *bayes.Posterior, s Settings) (*bayes.M
 	return find(ctx, p, s) // if this fails, too, the error speaks of p
 }
 
-// moveTo moves the modes in m, which were found with another solver, to modes of p. From
-// each mode in m, moveTo climbs to a mode of p. The new mode then replaces the old one in
-// m. Modes with a negligible mass are removed. The result `agree` says whether the log
-// densities with the two solvers agree at the modes; if `agree` is false, m must not be
-// used.
+// moveTo replaces the modes in m with modes of p. The modes in m were found with another
+// solver. From each mode in m, moveTo climbs to a mode of p. Modes with a negligible mass
+// are removed. The result `agree` says whether the log densities with the two solvers
+// agree at the modes; if `agree` is false, m must not be used.
 func moveTo(ctx context.Context, p *bayes.Posterior, s Settings, m *bayes.Modes) (agree bool, err error) {
 	const equal = 0.01 // largest difference of the log densities
 	begin := time.Now()

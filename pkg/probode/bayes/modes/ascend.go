@@ -9,9 +9,9 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/shape"
 )
 
-// These constants limit the cost of the whole search, as a fraction of the number of
-// solves in a sampling run with the default settings. The cost includes the solves that
-// are needed to compute the modes from the end points.
+// The constants sharePlanned, shareMore and shareMost limit the cost of the whole search.
+// The unit of cost is a sampling run with the default settings. The cost includes the
+// solves that are needed to compute the modes from the end points.
 const (
 	sharePlanned = 0.165 // no search begins beyond this share,
 	shareMore    = 0.15  // and no additional search beyond this one;
@@ -25,15 +25,14 @@ const (
 //
 //	w (n − 1)/(n − w − 2)
 //
-// distinct end points are expected in total [Boender & Rinnooy Kan 1987]. If this
-// expected number exceeds w by at least one half, more searches begin at the remaining
-// points.
+// distinct end points are expected in total [Boender & Rinnooy Kan 1987]. If the expected
+// number exceeds w by at least one half, more searches begin at the remaining points.
 func (q *search) climb(ctx context.Context, from, climbs, left []*climb) (ends []*climb, searches int, err error) {
 	planned, before := len(climbs), q.work()
 	group := max(6, planned/6)
-	// The searches may cost at most the given fraction of a sampling run. The function
-	// room() returns the number of searches that can still begin within this limit, but
-	// at most the size of a group.
+	// The function room() returns the number of searches that can still begin. The
+	// argument `share` is the largest permitted cost, as a fraction of the cost of a
+	// sampling run. The result is at most the size of a group.
 	room := func(share float64) int {
 		if !q.free {
 			return group
@@ -76,13 +75,13 @@ func (q *search) climb(ctx context.Context, from, climbs, left []*climb) (ends [
 	return ends, searches, err
 }
 
-// solvesLeft returns how many solves are left for further searches if the search for
-// modes may use at most the given fraction of the solves in a run. solvesLeft is the
-// permitted number of solves, minus the solves already performed, and minus the solves
-// that will be needed to compute the modes from the end points. An end point whose log
-// density is far below the highest one needs no further solves. For each of the other end
-// points, solves are needed to refine the point, to compute the Hessian, and to check
-// that the point differs from the other end points.
+// solvesLeft returns the number of solves that are left for further searches. The
+// argument `share` is the permitted number of solves, as a fraction of the solves in a
+// sampling run. The solves already performed are subtracted from the permitted number.
+// The solves that will be needed to compute the modes from the end points are subtracted,
+// too. An end point needs no further solves if its log density is far below the highest
+// log density. For each higher end point, solves are needed to refine the point, to
+// compute the Hessian, and to compare the point with the others.
 func (q *search) solvesLeft(share float64, ends []*climb) float64 {
 	top := highest(ends)
 	d := float64(len(q.p.Params))
@@ -98,8 +97,8 @@ func (q *search) solvesLeft(share float64, ends []*climb) float64 {
 	return out
 }
 
-// The function take() divides the climbs into the first n (or all, if there are fewer)
-// and the remaining climbs.
+// The function take() splits the list of climbs after the first n elements. If there are
+// fewer than n climbs, `first` contains all of them.
 func take(climbs []*climb, n int) (first, rest []*climb) {
 	n = min(n, len(climbs))
 	return slices.Clone(climbs[:n]), climbs[n:]
@@ -122,8 +121,8 @@ func spread(climbs []*climb, n int) (some, rest []*climb) {
 
 // The method ascend() runs the given searches, and returns the known end points together
 // with the new ones. In each round, every search takes a few steps. Between rounds,
-// searches that have met are merged, and a search is stopped if it leads to a point where
-// an earlier search has ended, or if it would take too long.
+// searches that have met are merged. A search is stopped if it leads to a known end
+// point, or if it would take too long.
 func (q *search) ascend(ctx context.Context, ends, climbs []*climb) ([]*climb, error) {
 	const rounds, each = 25, 3
 	all := len(climbs)
@@ -176,9 +175,9 @@ func (q *search) ascend(ctx context.Context, ends, climbs []*climb) ([]*climb, e
 }
 
 // The method lead() removes the searches that lead to a known end point, and returns the
-// others. A search leads to a known end point if two conditions hold. The next step of
-// the search, without damping, would end much nearer to that point. Along the straight
-// line to that point, the density does not fall noticeably.
+// others. A search leads to a known end point if it satisfies two conditions. First, an
+// undamped step of the search would end much nearer to the end point. Second, the density
+// does not fall noticeably along the straight line from the search to the end point.
 func (q *search) lead(ctx context.Context, ends, active []*climb) ([]*climb, error) {
 	const tests, points, contraction = 3, 5, 0.4
 	to := make([]*climb, len(active))

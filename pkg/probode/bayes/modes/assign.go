@@ -34,10 +34,9 @@ func Shares(p *bayes.Posterior, m *bayes.Modes, chains *mcmc.Chains) ([]float64,
 }
 
 // Assign returns, for each draw of each chain, the index in m of the mode to which the
-// draw belongs. To find this mode, Assign multiplies the mass of each mode by the mode's
-// Gaussian density at the draw. The mode with the largest product is chosen. The index is
-// −1 for a draw outside the supports of the priors. Assign returns an error if the chains
-// belong to a different model.
+// draw belongs. A draw belongs to the mode with the largest product of mass and Gaussian
+// density at the draw. The index is −1 for a draw outside the supports of the priors.
+// Assign returns an error if the chains belong to a different model.
 func Assign(p *bayes.Posterior, m *bayes.Modes, chains *mcmc.Chains) ([][]int, error) {
 	e, err := bayes.NewDensity(context.Background(), p)
 	if err != nil {

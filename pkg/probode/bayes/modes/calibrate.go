@@ -10,11 +10,10 @@ import (
 	"github.com/probode/probode/pkg/probode/calibrate"
 )
 
-// Calibrate returns a copy of p with its Modes and a calibrated Alpha. The noise scale
-// Alpha is calibrated at one of the modes of the deterministic posterior: the mode with
-// the largest mass. If p.Modes is nil, Calibrate searches for the modes. If the steps are
-// equal and the local errors determine the size of the noise (see p.Scaling), Calibrate
-// also sets GridAt to this mode, unless p already has a GridAt.
+// Calibrate returns a copy of p in which Modes is set and the noise scale Alpha is
+// calibrated. Alpha is calibrated at the mode with the largest mass. If p.Modes is nil,
+// Calibrate searches for the modes. Calibrate also sets GridAt to the mode with the
+// largest mass if p.GridAt is nil, the steps are equal, and p.Scaling is ScaleLocal.
 func Calibrate(ctx context.Context, p *bayes.Posterior, s calibrate.Settings) (*bayes.Posterior, *bayes.CalibratedAlpha, error) {
 	if p == nil {
 		return nil, nil, errors.New("modes: the Posterior is nil")

@@ -50,8 +50,8 @@ func highest(climbs []*climb) float64 {
 	return top
 }
 
-// The method with() makes the surface on which c climbs use the density function e, and
-// returns this surface.
+// The method with() returns the surface on which c climbs. The surface uses the density
+// e.
 func (c *climb) with(e *bayes.Density) *shape.Surface {
 	if c.s == nil {
 		c.s = shape.NewSurface(e)
@@ -69,12 +69,11 @@ func (c *climb) absorb(o *climb) {
 	o.s, o.Information = nil, nil
 }
 
-// The method hopeless() reports whether a climb is so low and so slow that its end point
-// would probably not be kept. A climb is hopeless if it would need more than 200 further
-// steps to reach a log density high enough for its end point to be kept. Each further
-// step is assumed to raise the log density as much as was predicted for the last step. If
-// the climb has so far taken fewer than 15 steps, the limit of 200 further steps is
-// raised, to at most 2000.
+// The method hopeless() reports whether a climb will probably end far below the highest
+// end point. A climb is hopeless if it needs more than 200 further steps to come within
+// `lowest` of the highest log density. Each further step is assumed to raise the log
+// density by the gain predicted for the last step. The limit of 200 steps is higher for
+// climbs that have taken fewer than 15 steps.
 func (c *climb) hopeless(highest float64) bool {
 	if len(c.from) > 0 {
 		return false
@@ -100,8 +99,8 @@ func (c *climb) polish(e *bayes.Density) {
 	c.apart = c.apart && c.Information != nil && shape.Distance(was, c.X, c.Information) < together
 }
 
-// The function near() reports whether the distance between two searches is small, both in
-// the metric of the first and in that of the second.
+// The function near() reports whether the distance between two searches is small. The
+// distance must be small in the metrics of both searches.
 func near(o, c *climb) bool {
 	return o.Information != nil && c.Information != nil && shape.Distance(o.X, c.X, o.Information) < together && shape.Distance(o.X, c.X, c.Information) < together
 }

@@ -18,8 +18,8 @@ import (
 // that ended at modes, in order of decreasing mass.
 func (q *search) finish(ctx context.Context, climbs []*climb) ([]*climb, error) {
 	// An end point far below the highest end point has a negligible mass, unless the peak
-	// there is much wider. The information matrix is accurate enough to estimate this
-	// width.
+	// there is much wider. The information matrix is accurate enough to estimate the
+	// width of a peak.
 	rough := func(c *climb) float64 {
 		var chol mat.Cholesky
 		if c.Information == nil || !chol.Factorize(c.Information) {
@@ -80,9 +80,9 @@ func share(modes []*bayes.Mode) {
 	}
 }
 
-// The method hold() fixes the grids on which the smooth densities of s are evaluated. The
-// method hold() uses the grids that error control chooses at theta, until release() is
-// called. A density created later would use a different grid, so hold() creates the
+// The method hold() fixes the grids on which the smooth densities of s are evaluated.
+// Until release() is called, all workers use the grids that error control chooses at
+// theta. A density created later would use a different grid, so hold() creates the
 // densities of all workers in advance.
 func (q *search) hold(ctx context.Context, s *shape.Surface, theta []float64) (release func()) {
 	for len(q.all) < cmp.Or(q.s.Workers, runtime.GOMAXPROCS(0)) {
@@ -143,8 +143,8 @@ func (q *search) distinct(ctx context.Context, climbs []*climb) ([]*climb, error
 }
 
 // The function nearest() returns the index of the climb that is nearest to c in the
-// metric of c. The function nearest() returns −1 if c has no metric. The result is also
-// −1 in one dimension, where no path can avoid a barrier.
+// metric of c. The function nearest() returns −1 if c has no metric, or if there is only
+// one parameter. With one parameter, no path can avoid a barrier.
 func nearest(climbs []*climb, c *climb) int {
 	k, least := -1, math.Inf(1)
 	if len(c.X) < 2 || c.Information == nil {

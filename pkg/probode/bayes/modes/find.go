@@ -16,11 +16,10 @@ import (
 
 // The search for modes begins at draws from the prior: some of the draws with the highest
 // densities, and some of the other draws. A few searches run first. Later searches stop
-// early if the next step leads towards a known end point and there is no barrier in the
-// density on the line to this point. Other searches begin at local maxima on the
-// coordinate lines through the highest end point. More searches follow as long as many of
-// the end points are new. End points that are not separated by a barrier count as one
-// mode.
+// early if they lead to known end points (see the method lead()). Other searches begin at
+// local maxima on the coordinate lines through the highest end point. More searches
+// follow as long as many of the end points are new. End points that are not separated by
+// a barrier count as one mode.
 
 // Find searches for the modes of the posterior without solver noise (ξ = 0). Find returns
 // an error if the density is zero at all draws from the prior and at all points of

@@ -117,8 +117,8 @@ func (q *search) gradients(ctx context.Context, points [][]float64, of func(e *b
 	return out, err
 }
 
-// The function Find has three stages. The method tell() returns a function that reports
-// the progress of one of them. The result is nil if there is no progress hook.
+// The method tell() returns a function that reports the progress of one of the three
+// stages of Find. The result is nil if there is no progress hook.
 func (q *search) tell(part int, doing string) func(done, total int) {
 	if q.hook == nil {
 		return nil

@@ -9,23 +9,23 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 )
 
-// Two modes often differ in only a few parameters. For example, a fast transient may lead
-// from different initial values to the same orbit, and solutions with different
-// frequencies may agree at the observation times. Draws from the prior rarely find the
-// second mode if its basin is small, but the density along a coordinate line through the
-// first mode usually has a maximum near the second mode.
+// Two modes often differ in only a few parameters. For example, solutions with different
+// initial values may reach the same orbit after a fast transient. Solutions with
+// different frequencies may agree at the observation times. Draws from the prior rarely
+// lie in a small basin. The density along a coordinate line through one mode, however,
+// usually has a local maximum near the other mode.
 
 // The elements of `scanned` are probabilities. The density is evaluated at the
 // corresponding quantiles of the prior. Between 0.15 and 0.85 the probabilities are
-// equally spaced, which suits uniform priors. The first and the last are far out in the
-// tails, which suits priors with long tails.
+// equally spaced, which suits uniform priors. The extreme probabilities, 0.003 and 0.997,
+// suit priors with long tails.
 var scanned = []float64{0.003, 0.03, 0.08, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.92, 0.97, 0.997}
 
 // The method scan() evaluates the density along each coordinate line through the highest
 // end point, unless this point has been scanned before. The method scan() returns new
-// searches, which begin at the highest summits separated from the end point by a valley.
-// The argument `most` limits the number of searches. A summit is left out if the density
-// at the best draw from the prior is at least as high.
+// searches that begin at the highest summits. A valley must separate each summit from the
+// end point, and the density at the summit must be higher than at the best draw from the
+// prior. The argument `most` limits the number of searches.
 func (q *search) scan(ctx context.Context, ends []*climb, above float64, most int) ([]*climb, error) {
 	var end *climb
 	for _, c := range ends {

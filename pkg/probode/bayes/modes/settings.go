@@ -13,15 +13,16 @@ type Settings struct {
 	Workers int
 
 	// Points is the number of draws from the prior at which the density is evaluated. The
-	// draws are spread evenly over the prior of each parameter. Zero means 400, and a
-	// negative number means none. Starts is the number of searches that begin at one of
-	// these draws. Zero means 24, or 300/(d + 2) for d parameters if this is larger. With
-	// Starts = 0, Find makes up to four times the default number of searches if the first
-	// end points suggest that there are other modes. With Starts = 0, Find also looks
-	// along coordinate lines through the highest end point, and begins searches where the
-	// density rises again. If Starts is 0, no new search begins once the searches have
-	// used about a sixth of the solves that a sampling run needs. For d parameters, a
-	// sampling run with the default settings takes 4 (2000 + 250 d) solves.
+	// draws are spread evenly over the prior of each parameter. Zero means 400 draws, and
+	// a negative number means no draws. Starts is the number of searches that begin at
+	// draws from the prior. Zero means 24 searches or, for d parameters, 300/(d + 2)
+	// searches, whichever is larger. With Starts = 0, Find makes up to four times the
+	// default number of searches if the first end points suggest that there are other
+	// modes. With Starts = 0, Find also begins searches at local maxima of the density
+	// along the coordinate lines through the highest end point. If Starts is 0, no new
+	// search begins once the searches have used about a sixth of the solves that a
+	// sampling run needs. For d parameters, a sampling run with the default settings
+	// takes 4 (2000 + 250 d) solves.
 	Points, Starts int
 }
 
@@ -34,9 +35,9 @@ const (
 	// Two end points count as different modes if the log density at some point between
 	// them is at least `barrier` lower than at either of the two.
 	barrier = 0.5
-	// An end point is kept only if its log density is within `lowest` of the log density
-	// at the highest end point. The log masses of end points are compared in the same
-	// way, but with a limit that is larger by 4, because they are known only roughly at
-	// first.
+	// A search is stopped if it is not expected to come within `lowest` of the highest
+	// log density. An end point is discarded if its log mass is more than lowest + 4
+	// below the largest log mass. The margin of 4 allows for the errors of the first
+	// estimates of the log masses.
 	lowest = 14
 )

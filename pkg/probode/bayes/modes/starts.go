@@ -67,12 +67,13 @@ func (q *search) look(ctx context.Context, rng *rand.Rand) (points []*climb, fai
 	return points, failed, nil
 }
 
-// The method starts() chooses the points at which searches begin. Up to a third of them
-// are summits, that is, points with a higher density than their nearest neighbours [Törn
-// & Viitanen 1992]. Another third are the points with the highest densities among the
-// other points. The points in the last third are spread evenly over those that remain.
-// These last points help to find a mode so narrow that even the points nearest to the
-// mode have a low density. The method also returns the points that it has not chosen.
+// The method starts() chooses the points at which searches begin. Up to a third of the
+// chosen points are summits, that is, points with a higher density than their nearest
+// neighbours [Törn & Viitanen 1992]. Next, starts() chooses the points with the highest
+// densities among the remaining points. The last third is taken at even intervals from
+// the list of the remaining points, sorted by density. Points with a low density help to
+// find very narrow modes, because even the points nearest to a narrow mode can have low
+// densities. The method also returns the points that it has not chosen.
 func (q *search) starts(points []*climb) (out, left []*climb) {
 	n := min(q.s.Starts, len(points))
 	taken := make([]bool, len(points))
@@ -106,8 +107,8 @@ func (q *search) starts(points []*climb) (out, left []*climb) {
 			left = append(left, c)
 		}
 	}
-	// Arrange the starts so that the three kinds alternate, because the last starts are
-	// not used if the search reaches its limit.
+	// Let the three kinds of starting points alternate. If the search reaches its cost
+	// limit, the last points in the list are not used.
 	kinds := (n + 2) / 3
 	mixed := make([]*climb, 0, n)
 	for i := range kinds {

@@ -17,10 +17,11 @@ import (
 
 const (
 	// Let D be the norm of the vector of all prediction errors, each in units of the
-	// corresponding measurement error. To first order, these errors shift each parameter
-	// by at most D posterior standard deviations. A shift of 0.1 standard deviations is
-	// regarded as important. A solver is accurate enough if D is at most 0.01 at the
-	// modes, and at most 0.05 at draws from the Gaussian approximations at the modes.
+	// corresponding measurement error. To first order, the prediction errors shift each
+	// parameter by at most D posterior standard deviations. A shift of 0.1 standard
+	// deviations is regarded as important. A solver is accurate enough if D is at most
+	// 0.01 at the modes, and at most 0.05 at draws from the Gaussian approximations at
+	// the modes.
 	mattersD = 0.1
 
 	nearDraws = 3  // draws around each mode at which solvers are compared
@@ -29,7 +30,7 @@ const (
 
 // accurateEnough returns p with the cheapest setup that is accurate enough. Let m be the
 // argument `matters`. D must be at most m/10 at the modes, and at most m/2 around the
-// modes. At the points in the argument `far` the solver must be stable. The second result
+// modes. The solver must be stable at the points in the argument `far`. The second result
 // describes the error in words. If there is no such setup, the returned posterior is nil,
 // and the description says why.
 func accurateEnough(ctx context.Context, p *bayes.Posterior, found *bayes.Modes, matters float64, far [][]float64) (*bayes.Posterior, string, error) {
@@ -39,7 +40,7 @@ func accurateEnough(ctx context.Context, p *bayes.Posterior, found *bayes.Modes,
 	}
 	for i := range p.Experiments {
 		if p.Experiments[i].Problem.Hybrid != nil {
-			return nil, "its right-hand side jumps at times that depend on the parameters, so no fixed grid fits all values of the parameters", nil
+			return nil, "the right-hand side jumps at times that depend on the parameters, so no fixed grid suits all parameter values", nil
 		}
 	}
 	e, err := bayes.NewDensity(ctx, p)
@@ -92,8 +93,8 @@ type candidate struct {
 	cost float64
 }
 
-// The function candidates() lists setups with grids that are frozen at different
-// tolerances.
+// The function candidates() lists setups of DP5 and Radau5 on frozen grids, with relative
+// tolerances from 1e-1 to 1e-7.
 func candidates() (all []candidate) {
 	for _, tolerance := range []float64{1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7} {
 		mesh := probode.Frozen{Tolerance: probode.Tolerance{Relative: tolerance}, MaxSteps: 20_000}
@@ -132,10 +133,10 @@ func drawsAround(e *bayes.Density, found *bayes.Modes, n int, rng *rand.Rand) (p
 	return points
 }
 
-// The function extremes() returns points that chains may reach and at which the
-// likelihood is not negligible. Some of the points are draws around the modes. The
-// covariance matrix of these draws is the Shape of the mode. The other points differ from
-// the highest mode in one coordinate, which is set to the 1 % or the 99 % quantile of its
+// The function extremes() returns points that chains may reach. Points with a negligible
+// likelihood are left out. Some of the points are draws around the modes. The covariance
+// matrix of these draws is the Shape of the mode. The other points differ from the
+// highest mode in one coordinate, which is set to the 1 % or the 99 % quantile of its
 // prior.
 func extremes(ctx context.Context, p *bayes.Posterior, found *bayes.Modes) (points [][]float64, err error) {
 	const negligible = 200 // below the log-likelihood at the mode: other parameters may make up for less
@@ -171,7 +172,7 @@ func extremes(ctx context.Context, p *bayes.Posterior, found *bayes.Modes) (poin
 // The function around() sets u to a draw from a normal distribution that is centred at a
 // mode. The covariance matrix of this distribution is the Shape of the mode times scale².
 // The result `square` is the squared Mahalanobis distance between the draw and the mode,
-// computed with this Shape. The result `ok` is false if the mode has no Shape.
+// computed with the Shape of the mode. The result `ok` is false if the mode has no Shape.
 func around(u []float64, m *bayes.Mode, scale float64, rng *rand.Rand) (square float64, ok bool) {
 	var chol mat.Cholesky
 	if m.Shape == nil || !chol.Factorize(m.Shape) {

@@ -43,9 +43,9 @@ const (
 // derivatives. The search for modes begins at the points in the argument `from`. If
 // `from` is nil and there are up to 15 parameters, the search begins at draws from the
 // prior. With more parameters, the search begins at a single point: the nominal point or,
-// if there is none, the medians of the priors. A search from a single point may miss
-// other modes, and the field Why of the Plan says so. Choose uses only the fields Chains,
-// Seed and Workers of s.
+// if there is none, the medians of the priors. After a search from a single point, the
+// field Why of the Plan says that other modes may have been missed. Choose uses only the
+// fields Chains, Seed and Workers of s.
 //
 // The choice depends only on p, on the given points, and on s.Seed, so a resumed run
 // makes the same choice.
@@ -65,7 +65,7 @@ func Choose(ctx context.Context, p *bayes.Posterior, from [][]float64, s mcmc.Se
 			}
 		}
 		found, err = climb(ctx, p, [][]float64{start})
-		searched = fmt.Sprintf("; the model has more than %d parameters, so only one search for modes was made, from %s, and other modes may have been missed", mostTempered, at)
+		searched = fmt.Sprintf("; with more than %d parameters, the search for modes begins only at %s, and may miss other modes", mostTempered, at)
 	default:
 		found, err = climb(ctx, p, from)
 		searched = "; the searches for modes began only at the given starts"
@@ -73,9 +73,9 @@ func Choose(ctx context.Context, p *bayes.Posterior, from [][]float64, s mcmc.Se
 	if err != nil {
 		return nil, err
 	}
-	// On a grid that was frozen at the mode, an explicit method may be unstable in some
-	// regions, and the computed posterior density is zero there. The solvers are
-	// therefore also checked at extreme points.
+	// An explicit method on a grid that was frozen at the mode may be unstable far from
+	// the mode. If the method is unstable at a point, the computed posterior density may
+	// be zero there. Check the solvers at extreme points, too.
 	far, err := extremes(ctx, p, found)
 	if err != nil {
 		return nil, err
@@ -178,36 +178,37 @@ func fitting(ctx context.Context, q *bayes.Posterior, seed uint64) (Sampler, str
 	case share < nearlyNormal && d <= mostTempered && d > 1:
 		return Tempering{}, fmt.Sprintf("the only mode that was found is not Gaussian (the effective sample size of draws from an approximation is %.0f %% of the number of draws), and there may be other regions of high density, which no search has found", 100*share), nil
 	case !differentiable:
-		return Deterministic{}, "its solutions have no derivatives", nil
+		return Deterministic{}, "the numerical solutions have no derivatives", nil
 	case len(several) > 1:
 		return NUTS{}, fmt.Sprintf("there are %d modes, and with %d parameters no sampler moves between them: each chain is likely to stay in one mode", len(several), d), nil
 	case best.Cov == nil:
-		return NUTS{}, "the data do not determine all parameters, so the posterior is not Gaussian; gradients of its density are available", nil
+		return NUTS{}, "gradients are available, but the posterior is not Gaussian, because the data do not determine all parameters", nil
 	case share < nearlyNormal:
-		return NUTS{}, fmt.Sprintf("the posterior is not Gaussian (the effective sample size of draws from an approximation is %.0f %% of the number of draws), and gradients of its density are available", 100*share), nil
+		return NUTS{}, fmt.Sprintf("gradients are available, but the posterior is not Gaussian (the effective sample size of draws from an approximation is %.0f %% of the number of draws)", 100*share), nil
 	}
 	return SplitHMC{}, fmt.Sprintf("there are %d parameters, gradients are available, and the posterior is nearly Gaussian (the effective sample size of draws from the approximation is %.0f %% of the number of draws)", d, 100*share), nil
 }
 
-// Check compares the solver of the plan with an accurate solver at up to 25 draws. Check describes the result in a sentence, which
-// begins with "caution" if the error is large enough to matter. Check returns "" if there
-// are no draws, or if the sampler uses an accurate solver of its own.
+// Check compares the solver of the plan with an accurate solver at up to 25 draws. Check
+// describes the result in a sentence, which begins with "caution" if the error is large
+// enough to matter. Check returns "" if there are no draws, or if the sampler uses an
+// accurate solver of its own.
 func (p *Plan) Check(ctx context.Context, chains *mcmc.Chains) (string, error) {
 	all := chains.Pooled()
 	if t := p.Sampler.Target(); t.Distribution != Classical || len(all) == 0 {
 		return "", nil // the sampler itself solves accurately
 	}
 	worst, failed, n, err := errorAt(ctx, p.Posterior, all, 20)
-	const wrong = ", so the draws may be wrong: with -scheme delayed-acceptance-accurate, an accurate solver checks each move"
+	const wrong = ", so the draws may be wrong; draw again with -scheme delayed-acceptance-accurate, in which an accurate solver checks each move"
 	switch {
 	case err != nil:
 		return "", err
 	case failed > 0:
 		return fmt.Sprintf("caution: an accurate solver cannot solve the equations at %d of the %d draws that were checked", failed, n) + wrong, nil
 	case worst <= mattersD:
-		return fmt.Sprintf("at the %d draws that were checked the error of the solver is at most %.1g posterior standard deviations", n, math.Max(worst, 1e-4)), nil
+		return fmt.Sprintf("at the %d draws that were checked, the error of the solver is at most %.1g posterior standard deviations", n, math.Max(worst, 1e-4)), nil
 	}
-	return fmt.Sprintf("caution: at the %d draws that were checked the error of the solver is up to %.2g posterior standard deviations", n, worst) + wrong, nil
+	return fmt.Sprintf("caution: at the %d draws that were checked, the error of the solver is up to %.2g posterior standard deviations", n, worst) + wrong, nil
 }
 
 // The function errorAt() compares the solver of p with an accurate solver at n of the
@@ -249,8 +250,9 @@ func evenly(draws [][]float64, n int) (points [][]float64) {
 	return points
 }
 
-// The function bySize() returns the draws in the order of the largest local errors of the
-// solver of e, in units of the tolerance. If no grid was chosen by error control, the
+// The function bySize() sorts the draws by the size of the local errors of the solver of
+// e. The size at a draw is the largest local error in units of the tolerance, and the
+// draw with the smallest size comes first. If no grid was chosen by error control, the
 // result is nil.
 func bySize(ctx context.Context, e *bayes.Density, parts int, draws [][]float64) (sorted [][]float64) {
 	defer e.Bind(ctx)()

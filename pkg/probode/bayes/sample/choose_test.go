@@ -54,7 +54,7 @@ func TestChooseSplitHMC(t *testing.T) {
 	if !strings.HasPrefix(plan.Why, "split hmc, because there are 16 parameters, gradients are available, and the posterior is nearly Gaussian (") {
 		t.Errorf("the reason is %q", plan.Why)
 	}
-	if !strings.HasSuffix(plan.Why, "only one search for modes was made, from the medians of the priors, and other modes may have been missed") {
+	if !strings.HasSuffix(plan.Why, "the search for modes begins only at the medians of the priors, and may miss other modes") {
 		t.Errorf("the reason %q does not say how modes were looked for", plan.Why)
 	}
 	s.Start = plan.Start
@@ -77,7 +77,7 @@ func TestChooseSplitHMC(t *testing.T) {
 			t.Errorf("the mean of k%d is %.4f, want %.4f: %.1f standard errors", i+1, mean, first/sum, z)
 		}
 	}
-	if words, err := plan.Check(ctx, chains); err != nil || !strings.HasPrefix(words, "at the 25 draws that were checked the error of the solver is at most") {
+	if words, err := plan.Check(ctx, chains); err != nil || !strings.HasPrefix(words, "at the 25 draws that were checked, the error of the solver is at most") {
 		t.Errorf("the check says %q, %v", words, err)
 	}
 	again, err := sample.Choose(ctx, decays(d), nil, mcmc.Settings{Chains: 4, Seed: 1})
@@ -98,7 +98,7 @@ func TestChooseNUTS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasPrefix(plan.Why, "nuts, because the posterior is not Gaussian (") {
+	if !strings.HasPrefix(plan.Why, "nuts, because gradients are available, but the posterior is not Gaussian (") {
 		t.Errorf("the reason is %q", plan.Why)
 	}
 }

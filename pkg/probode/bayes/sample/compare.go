@@ -25,14 +25,14 @@ type Measurement struct {
 	// Solves does not include the solves that compute weights.
 	Solves float64
 
-	// Summary describes the draws in Chains, and ESS is the smallest bulk effective
-	// sample size of any parameter.
+	// Summary describes the draws in Chains. ESS is the smallest bulk effective sample
+	// size among the parameters.
 	Summary diag.Summary
 	ESS     float64
 
 	// Work measures the work of the whole run without the search for modes, and Prepared
-	// measures the work of that search. The unit of Work and Prepared is the work of
-	// solving all equations once.
+	// measures the work of that search. The unit of Work and Prepared is one solution of
+	// all the equations.
 	Work, Prepared float64
 
 	// Seconds is the duration of the whole run with the available workers: preparation,
@@ -79,8 +79,9 @@ func Measure(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Se
 }
 
 // More continues the same chains until each has the given number of draws, and returns
-// all draws, beginning with the earlier ones. A single run with as many draws would give
-// the same result. More does not change r, but can be called on r only once.
+// all draws, beginning with the earlier ones. A single run with the given number of draws
+// would return the same draws. More does not change r. Call More at most once on each
+// Measurement.
 func (r Measurement) More(ctx context.Context, draws int) (Measurement, error) {
 	if r.job == nil {
 		return r, errors.New("sample: the Measurement has no chains to continue: want a Measurement returned by Measure")

@@ -11,11 +11,11 @@ import (
 )
 
 // DelayedAcceptance updates θ with the Metropolis algorithm in two stages, each with its
-// own Setup. The second setup determines the stationary distribution. The equations are
-// solved with the second setup only for moves that the first, cheaper stage has accepted
-// [Christen & Fox 2005], and for a few checks. The first stage predicts the data at θ′ by
-// solving the equations with the first setup. To correct this prediction, the first stage
-// adds the difference between the predictions of the two stages at the current θ,
+// own Setup. The second setup determines the stationary distribution. The first stage is
+// cheap, and rejects many moves before the expensive second stage solves the equations
+// [Christen & Fox 2005]. The first stage predicts the data at θ′ by solving the equations
+// with the first setup. To correct this prediction, the first stage adds the difference
+// between the predictions of the two stages at the current θ,
 //
 //	m*(θ′) = m̃(θ′) + m(θ, ξ) − m̃(θ),
 //
@@ -39,12 +39,11 @@ import (
 // density is close to zero. A chain never enters a region that the first stage rejects,
 // and the draws do not show that this region exists. As a check, the second stage also
 // examines some of the moves that the first stage rejects: one in two during burn-in, and
-// one in sixteen later. Let a be the probability with which plain Metropolis accepts a
-// move. The first stage is said to block the move if the probability that both stages
-// accept the move is below a/10. If the first stage blocks more than one in 200 of the
-// moves that plain Metropolis would accept, the chain continues with only the second
-// stage. A note in Chains.Notes gives the iteration at which the first stage was switched
-// off.
+// one in sixteen later. The first stage blocks a move if the two stages together accept
+// the move less than a tenth as often as plain Metropolis. If the first stage blocks more
+// than 0.5 % of the moves that plain Metropolis would accept, the chain continues with
+// only the second stage. A note in Chains.Notes gives the iteration at which the first
+// stage was switched off.
 //
 // Cost: each draw needs one solve of the first stage. A solve of the second stage is
 // needed if the first stage accepts the move, or if the move is checked.
@@ -53,18 +52,19 @@ import (
 // varies greatly over the posterior, a chain may stay for a long time at a θ with a low
 // density. If R̂ is large because chains stay at one θ for a long time, use a smaller
 // step for the first stage. A note in Chains.Notes gives the fraction of the moves of θ
-// for which no solve of the second stage was needed. Many solves of the second stage are
-// avoided if only a few moves are accepted, as is usual for a random walk in many
-// dimensions or in a curved posterior. In a nearly Gaussian posterior, about half of the
-// default proposals are accepted. Each accepted proposal needs a solve of the second
-// stage, so at most half of these solves are avoided. For such a posterior, Deterministic
-// is equally efficient. With Noise, each move of ξ also needs one solve of the second
+// that the first stage rejected. DelayedAcceptance avoids many solves of the second stage
+// if the chain accepts only a few moves. A random walk accepts few moves if the posterior
+// is curved or has many dimensions. If the posterior is nearly Gaussian, about half of
+// the default proposals are accepted, and each accepted proposal needs a solve of the
+// second stage. For a nearly Gaussian posterior, Deterministic is therefore as efficient
+// as DelayedAcceptance. With Noise, each move of ξ also needs one solve of the second
 // stage.
 type DelayedAcceptance struct {
-	// First is the setup of the first stage. If First.Method or First.Mesh is nil, that
-	// of the posterior is used. If Second is given and First is the zero value, the first
-	// stage uses the posterior's setup. If neither First nor Second is given, First is
-	// the posterior's setup with steps twice as long.
+	// First is the setup of the first stage. If First.Method is nil, the first stage uses
+	// the method of the posterior. If First.Mesh is nil, the first stage uses the mesh of
+	// the posterior. If Second is given and First is the zero value, the first stage uses
+	// the posterior's setup. If neither First nor Second is given, First is the
+	// posterior's setup with steps twice as long.
 	First probode.Setup
 
 	// Second is the setup of the second stage. The zero value stands for the setup of the
@@ -150,9 +150,8 @@ func (s DelayedAcceptance) Kernel(e *bayes.Density, rule mcmc.Rule, burnIn int) 
 	return newDelayed(newState(e, rule, burnIn, false), nil, coarse)
 }
 
-// The function with() returns the density with the setup of a stage. The construction of
-// this density cannot fail here, because the method Check has already constructed the
-// same density.
+// The function with() returns the density with the setup of a stage. The function panics
+// on an error, because the method Check has already accepted the setup.
 func with(e *bayes.Density, s probode.Setup) *bayes.Density {
 	d, err := e.With(s)
 	if err != nil {
@@ -174,18 +173,18 @@ type delayed struct {
 	// Metropolis would accept it with a probability p ≥ 0.01, but the two stages accept
 	// it with a probability of at most p/10. The field `refused` is the number of lost
 	// moves. The field `plain` is the sum of the probabilities with which plain
-	// Metropolis would accept the moves. The field `lost` is the sum of the same
-	// probabilities over the lost moves only. The field `alone` is the iteration at which
-	// the first stage was abandoned, or zero if the first stage is still used.
+	// Metropolis would accept the moves. The field `lost` is the part of the sum `plain`
+	// that comes from lost moves. The field `alone` is the iteration at which the first
+	// stage was abandoned, or zero if the first stage is still used.
 	plain, lost float64
 	refused     int
 	alone       int
 }
 
 const (
-	// To test the first stage, the second stage evaluates a fraction of the moves that
-	// the first stage rejects. This fraction is 1/soonTested during burn-in, and
-	// 1/laterTested after burn-in.
+	// To test the first stage, the second stage evaluates some of the moves that the
+	// first stage rejects: one in soonTested during burn-in, and one in laterTested after
+	// burn-in.
 	soonTested, laterTested = 2, 16
 	// The first stage is kept as long as the field `lost` is at most mostLost times the
 	// field `plain`. The first stage is abandoned only if the number of lost moves is at
@@ -210,8 +209,8 @@ func (k *delayed) Init(x []float64, rng *rand.Rand) error {
 	return nil
 }
 
-// keepCoarse stores the predictions of the first stage at the current θ. The last solve
-// of the first stage must have been at this θ.
+// keepCoarse stores the predictions of the first stage at the current θ. Call keepCoarse
+// directly after the first stage has solved the equations at the current θ.
 func (k *delayed) keepCoarse() { copy(k.fitCoarse, k.coarse.Expected()) }
 
 func (k *delayed) Step(rng *rand.Rand) {
@@ -226,15 +225,16 @@ func (k *delayed) Step(rng *rand.Rand) {
 }
 
 // moveTheta makes a Metropolis move of θ in two stages. The second stage takes its random
-// number from the stream for ξ, so that rng is used in the same way as by other samplers.
+// number from the stream for ξ, so that the move takes as many random numbers from rng as
+// a plain Metropolis move.
 func (k *delayed) moveTheta(rng *rand.Rand) {
 	s := k.state
 	logq := s.walk.Propose(s.uNew, s.u, rng)
 	s.stats.Proposed++
 	// The variable `probability` is the probability of acceptance in the second stage, or
-	// zero if the first stage rejects the move. The proposal is adapted by means of
-	// `probability`, whose expectation is the probability that both stages accept the
-	// move.
+	// zero if the first stage rejects the move. The proposals are tuned with
+	// `probability`, because its expected value is the acceptance probability of the two
+	// stages together.
 	probability := 0.0
 	first := math.Inf(-1) // log a(θ, θ′)
 	lp := s.e.Constrain(s.thetaNew, s.uNew)
@@ -292,12 +292,12 @@ func (k *delayed) second(lp, logq, first float64) (ll, ratio, back float64) {
 	return ll, ratio, back
 }
 
-// The method test() uses a move to test the first stage. The method adds the probability
-// with which plain Metropolis accepts the move, times the argument `weight`, to the sum
-// `plain`. If the move is lost, the same product is also added to the sum `lost`. If too
-// many moves are lost, the method abandons the first stage. Plain Metropolis accepts the
-// move with probability min(1, eʳ), where r is the argument `ratio`. The two stages
-// accept it with probability min(a(θ, θ′), eʳ a(θ′, θ)).
+// The method test() uses a move to test the first stage. Let p be the probability that
+// plain Metropolis accepts the move. The method adds weight × p to the sum `plain`, and
+// also to the sum `lost` if the move is lost. If too many moves are lost, the method
+// abandons the first stage. Plain Metropolis accepts the move with probability p = min(1,
+// eʳ), where r is the argument `ratio`. The two stages together accept the move with
+// probability min(a(θ, θ′), eʳ a(θ′, θ)).
 func (k *delayed) test(ratio, first, back, weight float64) {
 	plain := math.Exp(min(0, ratio))
 	k.plain += weight * plain
@@ -312,9 +312,10 @@ func (k *delayed) test(ratio, first, back, weight float64) {
 
 // The method right() returns the log likelihood for the corrected predictions at theta.
 // If this log likelihood is NaN or +Inf, the result is −Inf. The argument `coarse` holds
-// the predictions of the first stage at theta. Two further arguments hold predictions at
-// another θ: `fine` those of the second stage, and `elsewhere` those of the first stage.
-// The correction is the difference between `fine` and `elsewhere`.
+// the predictions of the first stage at theta. The argument `fine` holds the predictions
+// of the second stage at another θ, and `elsewhere` holds the predictions of the first
+// stage at the same θ as `fine`. The correction is the difference between `fine` and
+// `elsewhere`.
 func (k *delayed) right(theta, coarse, fine, elsewhere []float64) float64 {
 	for i, m := range coarse {
 		k.fitRight[i] = m + (fine[i] - elsewhere[i])
@@ -349,5 +350,5 @@ func (k *delayed) Tuned() (what, value string) {
 		}
 		value += ")"
 	}
-	return "fraction of the moves of θ for which the coarse stage made a fine solve unnecessary", value
+	return "fraction of the moves of θ that the first stage rejected", value
 }

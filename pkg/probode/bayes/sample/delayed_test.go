@@ -34,8 +34,8 @@ func TestDelayedAcceptance(t *testing.T) {
 	} {
 		chains := run(t, p, c.s, 12000)
 		agree(t, c.name, chains, c.mean, c.sd)
-		if !strings.Contains(strings.Join(chains.Notes, "\n"), "for which the coarse stage made a fine solve unnecessary") {
-			t.Errorf("%s: notes %q do not say what was spared", c.name, chains.Notes)
+		if !strings.Contains(strings.Join(chains.Notes, "\n"), "fraction of the moves of θ that the first stage rejected") {
+			t.Errorf("%s: notes %q do not say how many moves the first stage rejected", c.name, chains.Notes)
 		}
 		if c.name == "four times" {
 			coarse, _ := moments(decayClassical(0.5, decayY))

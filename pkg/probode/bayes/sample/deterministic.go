@@ -10,9 +10,9 @@ import (
 // Deterministic is a sampler that updates θ with the Metropolis algorithm, and solves the
 // equations without noise (ξ = 0).
 //
-// Stationary distribution: p₀(θ | Y) ∝ p(Y | Z(θ, 0)) p(θ), in which the solver's error
-// is ignored. Cost: one solve for each draw. Use Deterministic for comparison with other
-// samplers, or if the step is known to be small enough.
+// Stationary distribution: p₀(θ | Y) ∝ p(Y | Z(θ, 0)) p(θ). Deterministic ignores the
+// error of the solver. Cost: one solve for each draw. Use Deterministic for comparison
+// with other samplers, or if the step is known to be small enough.
 type Deterministic struct {
 	// Proposal is the rule that proposes moves of θ; nil stands for a rule that needs no
 	// tuning.

@@ -1,4 +1,4 @@
-// Package sample draws from posteriors of package bayes.
+// Package sample draws from posterior distributions that are defined with package bayes.
 //
 // Choose looks for a solver and a sampler that suit a posterior. Run keeps the draws in
 // memory, and Store writes them to files. Compare runs several samplers on one model.
@@ -25,7 +25,7 @@
 // Integrated computes the likelihood with a Gaussian filter, by the Fenrir or the DALTON
 // method. Each draw needs at least two passes of the filter.
 //
-// All samplers except ExpectedLikelihood and RedrawOnAccept are exact: the table gives
-// their stationary distribution, and their only error is Monte Carlo error. For
-// Reweighted, the Monte Carlo error includes the error of the weights.
+// All samplers except ExpectedLikelihood and RedrawOnAccept are exact: apart from Monte
+// Carlo error, the draws have the distribution given in the table. For Reweighted, the
+// Monte Carlo error includes the error of the weights.
 package sample

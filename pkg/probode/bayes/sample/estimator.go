@@ -44,8 +44,9 @@ type swarm struct {
 	ancestor           [][]int // by stage, the ancestors of the particles of the next stage
 }
 
-// A stage of a filter advances the particles to a grid point, and weights them by the
-// likelihood of the data whose predictions first become available at this point.
+// A stage of a particle filter advances the particles to a grid point, and weights them
+// by the likelihood of some of the data. Each datum is used in the first stage that can
+// predict it.
 type stage struct {
 	to   int   // grid point
 	data []int // rows of the data
@@ -57,8 +58,7 @@ func newEstimator(s *state, correlated bool) *estimator {
 	for i, x := range s.e.Posterior().Experiments {
 		r := s.e.Part(i)
 		m.xi = append(m.xi[:0], make([]float64, max(len(m.xi), r.NoiseLen()))...)
-		// The number of earlier grid points that interpolation uses is equal to the order
-		// of the method.
+		// For a method of order q, interpolation uses q + 2 neighbouring grid points.
 		w := swarm{data: x.Data, d: x.Problem.Dim(), rows: 2 + r.Grid().Solver().Method().Order()}
 		w.moves = slices.ContainsFunc(x.Problem.Events, func(e probode.Event) bool { return e.When != nil })
 		w.plan(r.Grid().Interpolator())
@@ -89,9 +89,9 @@ func (w *swarm) plan(at *probode.Interpolator) {
 	}
 }
 
-// The method follow() adapts the grid of r to theta, and determines the stages for this
-// grid. The grid points needed for a datum depend on θ if the times of events depend on
-// θ.
+// The method follow() computes the grid of r for the parameters theta, and then
+// determines the stages. The grid points needed for a datum depend on θ if the times of
+// events depend on θ.
 func (w *swarm) follow(r *bayes.Part, theta []float64) error {
 	if err := r.Solve(w.z[0], w.memory[0], theta, nil, 0, 0); err != nil { // no step
 		return err
@@ -264,11 +264,11 @@ func (m *estimator) filtered(i int, theta, u []float64) (float64, []float64, err
 	return sum, u, nil
 }
 
-// The method resample() replaces the particles after stage g by the same number of
-// particles of equal weight. The resampling is systematic: particle j descends from the
-// particle at which the cumulative weight passes (v + j)/N. If the field `correlated` is
-// true, the particles are first sorted by their first component. After a slight change of
-// θ or U, the new ancestor of a particle is then close to the old one.
+// The method resample() resamples the particles after stage g. The resampling is
+// systematic: the ancestor of particle j is the first particle at which the cumulative
+// weight exceeds (v + j)/N. If the field `correlated` is true, the particles are first
+// sorted by their first component. Because of the sorting, a slight change of θ or U
+// changes the ancestors only slightly.
 func (m *estimator) resample(w *swarm, g int, v float64) {
 	to, d := w.stages[g].to, w.d
 	for j := range m.order {
@@ -280,7 +280,8 @@ func (m *estimator) resample(w *swarm, g int, v float64) {
 	first := max(0, to+1-w.rows) * d
 	at, cumulative := 0, m.weight[m.order[0]]
 	n := float64(m.particles)
-	// Rounding errors must not cause a particle of weight zero to be selected.
+	// Exclude particles of weight zero at the end of the order, because rounding errors
+	// could select them.
 	end := len(m.order) - 1
 	for m.weight[m.order[end]] == 0 {
 		end--

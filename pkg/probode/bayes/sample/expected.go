@@ -20,16 +20,16 @@ import (
 //
 // Stationary distribution: an approximation of p(θ | Y) that depends on the proposal and
 // is usually wider than p(θ | Y) itself. The sampler is a noisy Metropolis chain, whose
-// distribution tends to p(θ | Y) as M → ∞. The error of the distribution decreases as 1/M
-// once the variance of log L̂ is below one. If the variance of log L̂ is large, the
-// distribution of the chain is far from p(θ | Y). Medina-Aguayo et al. (2016) give
-// conditions under which a stationary distribution exists. Unlike PseudoMarginal,
+// distribution tends to p(θ | Y) as M → ∞. The error of the stationary distribution
+// decreases as 1/M once the variance of log L̂ is below one. If the variance of log L̂ is
+// large, the distribution of the chain is far from p(θ | Y). Medina-Aguayo et al. (2016)
+// give conditions under which a stationary distribution exists. Unlike PseudoMarginal,
 // ExpectedLikelihood does not get stuck when an estimate of the likelihood is too high.
 //
 // Cost: 2M solves and 2M × N × d standard normal numbers for each draw. With the same
-// number of paths, ExpectedLikelihood costs twice as much as PseudoMarginal, whose
-// distribution is exact. Use ExpectedLikelihood to reproduce published results that were
-// obtained with this algorithm.
+// number of paths, ExpectedLikelihood costs twice as much as PseudoMarginal. The
+// stationary distribution of PseudoMarginal is exactly p(θ | Y). Use ExpectedLikelihood
+// to reproduce published results that were obtained with this algorithm.
 type ExpectedLikelihood struct {
 	// Proposal is the rule that proposes moves of θ; nil stands for a rule that needs no
 	// tuning.
@@ -73,8 +73,9 @@ func (k *expected) Step(rng *rand.Rand) {
 	k.moveTheta(rng)
 }
 
-// The method estimate() returns the logarithm of the estimated likelihood. The estimate
-// is a product with one factor for each experiment: the mean likelihood of k.paths paths.
+// The method estimate() returns the logarithm of the estimated likelihood. For each
+// experiment, the method computes the mean likelihood of k.paths paths. The estimate is
+// the product of the means.
 func (k *expected) estimate(theta, _ []float64) (float64, error) {
 	var sum float64
 	for i := range k.e.Posterior().Experiments {

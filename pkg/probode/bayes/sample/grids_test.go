@@ -90,7 +90,7 @@ func TestRandomStepsUnderJointMoves(t *testing.T) {
 	if z := (a.SD - b.SD) / math.Hypot(a.MCSESD, b.MCSESD); math.Abs(z) > 4 {
 		t.Errorf("sds %g and %g, %.1f standard errors apart", a.SD, b.SD, z)
 	}
-	if !strings.Contains(strings.Join(c[0].Chains.Notes, "\n"), "joint moves of θ and ξ are also proposed") {
+	if !strings.Contains(strings.Join(c[0].Chains.Notes, "\n"), "joint moves of θ and ξ use a Gaussian approximation") {
 		t.Errorf("no joint moves: %q", c[0].Chains.Notes)
 	}
 }

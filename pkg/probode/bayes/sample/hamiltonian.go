@@ -14,26 +14,27 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// Hamiltonian updates θ and ξ together by a form of Hamiltonian Monte Carlo that leaves
-// N(0, I), the prior of ξ, invariant (see mcmc.Hamiltonian). The sampler needs the
-// gradient of the log likelihood with respect to θ and ξ, which is computed by one
+// Hamiltonian updates θ and ξ together by Hamiltonian Monte Carlo. Each Hamiltonian step
+// contains a rotation that preserves N(0, I), the prior of ξ (see mcmc.Hamiltonian). The
+// sampler computes the gradient of the log likelihood with respect to θ and ξ by one
 // backward pass through the steps of the solver.
 //
-// If the noise of the solver is large, θ and ξ depend on each other so strongly that a
-// chain that updates them alternately mixes very slowly. The data are informative about
-// only a few directions of ξ. The part of ξ that belongs to the steps between two
-// observation times affects the later states only through the state at the second of
-// these times. If the state has d components, the data at one observation time are
-// therefore informative about at most d directions of ξ (see shape.Informed). In all
-// other directions, the posterior distribution of ξ is the same as its prior. Under the
-// prior, the coordinates v in the informed directions have the distribution N(0, I). A
-// Gaussian approximation of the posterior of (θ, v), found by Fisher scoring, determines
-// the scales of the moves.
+// If the noise of the solver is large, θ and ξ are strongly dependent, and a chain that
+// updates θ and ξ alternately mixes very slowly. The data are informative about only a
+// few directions of ξ. The noise between two observation times affects the later states
+// only through the state at the second observation time. If the state has d components,
+// the data at one observation time are therefore informative about at most d directions
+// of ξ (see shape.Informed). In all other directions, the posterior distribution of ξ is
+// the same as its prior. Under the prior, the coordinates v in the informed directions
+// have the distribution N(0, I). A Gaussian approximation of the posterior of (θ, v),
+// found by Fisher scoring, determines the scales of the moves.
 //
-// The draws are correct even if the approximation is poor. Hamiltonian is replaced by
-// PCNWithinGibbs if there is no approximation, if there are several modes, if the path of
-// the solver has no gradient with respect to ξ, or if the noise hardly widens the
-// posterior of θ. If PCNWithinGibbs is used, a note says so.
+// The draws are correct even if the approximation is poor. In each of the following
+// cases, PCNWithinGibbs replaces Hamiltonian, and a note gives the reason:
+//   - No mode or no Gaussian approximation was found.
+//   - The posterior has several modes.
+//   - The path of the solver has no gradient with respect to ξ.
+//   - The noise of the solver hardly widens the posterior of θ.
 //
 // Stationary distribution: p(θ, ξ | Y). Cost: in general, three to six gradients for each
 // draw. If the approximation is good, most draws need only one solve, and no gradient.
@@ -61,8 +62,8 @@ func (s Hamiltonian) Prepare(ctx context.Context, d *bayes.Density, modes func()
 	}
 	e, p := d.Clone(), d.Posterior()
 	defer e.Bind(ctx)()
-	// If the search for modes fails, the run continues, because the caller may have
-	// supplied the starting points. Only the cancellation of ctx ends the run.
+	// If the search for modes fails, the run continues with PCNWithinGibbs, because the
+	// caller may have supplied the starting points.
 	found, err := modes()
 	switch {
 	case ctx.Err() != nil:
@@ -95,9 +96,10 @@ func (s Hamiltonian) Prepare(ctx context.Context, d *bayes.Density, modes func()
 
 // Moving θ and ξ together is worthwhile only if noise increases the variance of some
 // parameter by a factor that exceeds the constant littleWider. With backward Euler on
-// FitzHugh–Nagumo, the largest factors at h = 0.05, 0.02 and 0.01 are 6.0, 2.3 and 1.3.
-// The sampler Hamiltonian generates 11, 2.5 and 1.1 times as many effective draws per
-// second as PCNWithinGibbs at h = 0.05, 0.02 and 0.01.
+// FitzHugh–Nagumo, noise increases the variance of a parameter by a factor of up to 6.0
+// at h = 0.05, 2.3 at h = 0.02 and 1.3 at h = 0.01. The sampler Hamiltonian generates 11,
+// 2.5 and 1.1 times as many effective draws per second as PCNWithinGibbs at h = 0.05,
+// 0.02 and 0.01.
 const littleWider = 1.2
 
 // mostInformed limits the number of directions of ξ in a Gaussian approximation.
@@ -128,9 +130,9 @@ func findInformed(ctx context.Context, e *bayes.Density, u []float64) (found *ga
 	return found
 }
 
-// For each parameter, the method widens() computes the ratio of the variance with noise
-// in the solver to the variance without this noise. The result is the largest of these
-// ratios. The argument `cov` is the covariance matrix without noise.
+// The method widens() returns the largest factor by which the noise of the solver
+// increases the posterior variance of a parameter. The argument `cov` is the posterior
+// covariance matrix of the parameters without noise.
 func (g *gaussian) widens(cov mat.Symmetric) (factor float64) {
 	d := cov.SymmetricDim()
 	var all mat.Dense
@@ -143,7 +145,7 @@ func (g *gaussian) widens(cov mat.Symmetric) (factor float64) {
 	return factor
 }
 
-// The method precision() returns the inverse of the covariance.
+// The method precision() returns the precision matrix UᵀU of the Gaussian approximation.
 func (g *gaussian) precision() *mat.SymDense {
 	var out mat.SymDense
 	out.SymOuterK(1, mat.NewTriDense(g.u.N, mat.Upper, g.u.Data).T())
@@ -158,8 +160,8 @@ func (s Hamiltonian) Kernel(e *bayes.Density, _ mcmc.Rule, burnIn int) mcmc.Kern
 }
 
 // newHamiltonian returns a kernel with ξ = 0. During burn-in the kernel estimates the
-// mean and the covariance of the first few parameters, conditional on the other
-// coordinates. The argument `learned` is the number of these parameters.
+// mean and the covariance of the first `learned` coordinates, conditional on the other
+// coordinates.
 func newHamiltonian(e *bayes.Density, g *gaussian, precision mat.Symmetric, learned, burnIn int) *hamiltonian {
 	k := &hamiltonian{natural: newNatural(e), gaussian: g}
 	k.kernel = &mcmc.Hamiltonian{Target: k.target, BurnIn: burnIn, Mean: g.mean, Information: precision, Learned: learned}
@@ -167,9 +169,9 @@ func newHamiltonian(e *bayes.Density, g *gaussian, precision mat.Symmetric, lear
 	return k
 }
 
-// The type `hamiltonian` is the kernel of Hamiltonian and SplitHMC. Its coordinates are
-// (θ, v, ζ), where ζ has as many elements as ξ. The vector ξ is obtained from ζ by
-// replacing the components in the informed directions by v.
+// The type `hamiltonian` is the kernel of Hamiltonian and SplitHMC. The coordinates of a
+// chain are (θ, v, ζ), where ζ has as many elements as ξ. The vector ξ is obtained from ζ
+// by replacing the components in the informed directions by v.
 type hamiltonian struct {
 	natural
 	*gaussian

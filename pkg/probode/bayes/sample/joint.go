@@ -16,17 +16,16 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/shape"
 )
 
-// If the noise of the solver is large, θ and ξ depend on each other so strongly that a
-// chain that updates them alternately mixes very slowly. The data contain information
-// about averages of ξ over intervals of time. These averages are represented by the
-// scaled sums
+// If the noise of the solver is large, θ and ξ are strongly dependent, and a chain that
+// updates θ and ξ alternately mixes very slowly. The data contain information about
+// averages of ξ over intervals of time. These averages are represented by the scaled sums
 //
 //	v_b = Σ_{i∈b} ξᵢ/√n_b,
 //
 // with one sum for each component and each block b of n_b steps. Under the prior the sums
 // are independent N(0, 1). The posterior of (θ, v) is close to a Gaussian distribution,
-// which Fisher scoring finds with a few hundred solves. Proposals from this distribution
-// are nearly independent draws.
+// which Fisher scoring finds with a few hundred solves. Proposals based on the Gaussian
+// approximation yield nearly independent draws.
 
 // The type `gaussian` is a Gaussian approximation N(m, (UᵀU)⁻¹) to the distribution of
 // (θ, v), with θ on the unconstrained scale.
@@ -64,10 +63,12 @@ func findGaussian(ctx context.Context, e *bayes.Density, u []float64, blocks []s
 
 // The interface `both` is implemented by rules that propose joint moves of θ and ξ.
 type both interface {
-	// The method propose() draws a proposal given the current position (u, xi), and
-	// writes it to the arguments `uNew` and `next`. The method propose() returns log q of
-	// the reverse move minus log q of the move, plus the log ratio of the prior densities
-	// of ξ.
+	// The method propose() draws a proposal y from the current position x = (u, xi), and
+	// writes y to the arguments `uNew` and `next`. The result is
+	//
+	//	log q(x|y) − log q(y|x) + log p(next) − log p(xi),
+	//
+	// where q is the density of the proposal and p is the prior density of ξ.
 	propose(uNew, u, next, xi []float64, b float64, c chance, rng *rand.Rand) float64
 }
 
@@ -76,8 +77,8 @@ type both interface {
 //
 //	y = m + √(1−b²) (x − m) + b U⁻¹ z,   z ~ N(0, I),
 //
-// which is reversible for the approximation N(m, (UᵀU)⁻¹). The remaining components of ξ
-// are changed by a pCN move with step b, which is reversible for the prior.
+// which is reversible for the approximation N(m, (UᵀU)⁻¹). A pCN move with step b changes
+// the remaining components of ξ. The pCN move is reversible for the prior of ξ.
 type jointMover struct {
 	*gaussian
 	w, y blas64.Vector

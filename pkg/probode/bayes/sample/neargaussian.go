@@ -18,11 +18,12 @@ const (
 	scattered  = 400 // draws from the prior that show whether there is mass far from the modes
 )
 
-// gaussianShare generates draws from a Student t distribution that has 5 degrees of
-// freedom and the location and shape of a mode. The draws are given importance weights
-// with respect to the posterior. The result is the effective sample size of the weighted
-// draws as a fraction of the number of draws. In few dimensions this fraction is near 0.8
-// if the posterior is Gaussian.
+// gaussianShare tests by importance sampling whether the posterior is nearly Gaussian.
+// The function generates draws from a Student t distribution with 5 degrees of freedom.
+// The distribution is centred at the mode m, and its scale matrix is m.Shape. The draws
+// are given importance weights with respect to the posterior. The result is the effective
+// sample size of the weighted draws as a fraction of the number of draws. For a Gaussian
+// posterior in few dimensions, the result is near 0.8.
 func gaussianShare(e *bayes.Density, m *bayes.Mode, rng *rand.Rand) float64 {
 	const degrees = 5
 	d := e.Dim()
@@ -45,10 +46,11 @@ func gaussianShare(e *bayes.Density, m *bayes.Mode, rng *rand.Rand) float64 {
 }
 
 // The function elsewhere() estimates the mass of the posterior far from the given modes,
-// relative to the mass of their Gaussian approximations. The estimate uses the likelihood
-// at the draws from the prior that lie outside all of the wide ellipsoids around the
-// modes. The estimate includes the mass of plateaus and broad modes, but may miss narrow
-// modes. The result is zero if no mode has a Gaussian approximation.
+// relative to the mass of their Gaussian approximations. The estimate is based on the
+// mean likelihood of draws from the prior. Draws inside the wide ellipsoids around the
+// modes count as zero. The estimate includes the mass of plateaus and broad modes, but
+// may miss narrow modes. The result is zero if one of the modes has no Gaussian
+// approximation.
 func elsewhere(e *bayes.Density, around []*bayes.Mode, rng *rand.Rand) float64 {
 	d := e.Dim()
 	wide := math.Sqrt(4 * float64(d+8)) // radius in standard deviations: 6 for one parameter, 9.6 for 15
@@ -80,11 +82,11 @@ func elsewhere(e *bayes.Density, around []*bayes.Mode, rng *rand.Rand) float64 {
 	return far
 }
 
-// The function heavyTail() looks for a parameter with a heavy tail. The profile of a
-// parameter is the maximum of the log density over all other parameters. In a heavy tail
-// the profile falls much more slowly than that of the Gaussian approximation at the mode
-// m. The function returns the index of such a parameter, or −1 if there is none. A random
-// walk explores such a tail slowly, and the diagnostics of the draws do not detect this.
+// The function heavyTail() returns the index of a parameter with a heavy tail, or −1 if
+// no parameter has a heavy tail. The profile of a parameter is the maximum of the log
+// density over all other parameters. In a heavy tail the profile falls much more slowly
+// than the profile of the Gaussian approximation at the mode m. A random walk explores a
+// heavy tail slowly, and the diagnostics of the draws do not detect the slow mixing.
 func heavyTail(e *bayes.Density, m *bayes.Mode) int {
 	const (
 		far   = 4.0 // standard deviations

@@ -19,10 +19,10 @@ import (
 // The sampler needs the gradient of the log density, computed with the classical
 // solution, ξ = 0.
 //
-// The solver must provide the derivatives of its path. On a fixed grid these derivatives
-// are obtained by differentiating the equations of the steps. If the solver chooses the
-// steps for every θ separately, the gradient is computed as if the steps did not depend
-// on θ.
+// The solver must provide the derivatives of its path. On a fixed grid, the solver
+// computes the derivatives by differentiating each of its steps. If the solver chooses
+// the steps for every θ separately, the gradient is computed as if the steps did not
+// depend on θ.
 //
 // Stationary distribution: p₀(θ | Y). Cost: several leapfrog steps for each draw, each
 // with one solve and one gradient. The draws are nearly independent. NUTS is the cheapest
@@ -77,9 +77,9 @@ func gradient(e *bayes.Density, theta, grad, dxi, u, xi []float64) (float64, err
 }
 
 // Prepare computes the initial mass matrix from the shape of the posterior at the highest
-// mode. In a hierarchical model the mode is far from most of the mass. After each window
-// of the burn-in, a new mass matrix is therefore computed from the Fisher information at
-// the mean of the draws in this window.
+// mode. In a hierarchical model, most of the posterior probability is far from the mode.
+// After each window of the burn-in, the kernel computes a new mass matrix from the Fisher
+// information at the mean of the draws in the window.
 func (s NUTS) Prepare(ctx context.Context, d *bayes.Density, modes func() (*bayes.Modes, error)) (Sampler, []string, error) {
 	found, err := modes()
 	if ctx.Err() != nil {
@@ -93,8 +93,7 @@ func (s NUTS) Prepare(ctx context.Context, d *bayes.Density, modes func() (*baye
 	return s, nil, nil
 }
 
-// Quantities returns the names of the statistics that the kernels generate in addition to
-// the quantities of Density.Generate.
+// Quantities returns the names of the statistics that NUTS adds to each draw.
 func (NUTS) Quantities() []string { return mcmc.NUTSQuantities() }
 
 // BurnIn returns 300. The number of burn-in iterations need not increase with the number

@@ -20,13 +20,13 @@ import (
 // The move of ξ is a preconditioned Crank–Nicolson (pCN) move, which is reversible for
 // p(ξ) = N(0, I) for any number of solver steps [Cotter et al. 2013].
 //
-// If the noise of the solver is large, alternating moves of θ and ξ mix slowly, because θ
-// and ξ are strongly dependent under the posterior. In every second iteration, a joint
-// move of θ and ξ replaces the move of ξ. For the joint move, time is divided into
-// blocks, and ξ is summed over each block. The sums v are scaled so that their prior
-// distribution is N(0, I). The joint move is a Crank–Nicolson move that is reversible for
-// N(m, C), a Gaussian approximation of the posterior of (θ, v) with θ on the
-// unconstrained scale,
+// If the noise of the solver is large, θ and ξ are strongly dependent under the
+// posterior, and a chain that moves only one of them at a time mixes slowly. In every
+// second iteration, a joint move of θ and ξ replaces the move of ξ. For the joint move,
+// time is divided into blocks, and ξ is summed over each block. The sums v are scaled so
+// that their prior distribution is N(0, I). Let N(m, C) be a Gaussian approximation of
+// the posterior of (θ, v), where θ is on the unconstrained scale. The joint move is a
+// Crank–Nicolson move that is reversible for N(m, C),
 //
 //	(θ, v)′ = m + √(1−b²) ((θ, v) − m) + b C^½ z,
 //	ξ′ = √(1−b²) ξ + b η  for the part of ξ that v does not determine,
@@ -46,11 +46,12 @@ type PCNWithinGibbs struct {
 	// tuning.
 	Proposal mcmc.Rule
 
-	// Blocks is the number of time intervals in a joint move, which sums ξ over each
-	// interval. Zero means 40 intervals, or fewer if 40 intervals would give more than 64
-	// sums in total, over all components and experiments. There are no joint moves if
-	// Blocks is negative, or if Blocks is zero and the default number is below 4. More
-	// blocks than the default are useful if the noise is large.
+	// Blocks is the number of time intervals over which ξ is summed for the joint moves.
+	// If Blocks is zero, there are as many intervals as possible, up to 40 intervals and
+	// 64 sums. The sums of all components and all experiments are counted together. There
+	// are no joint moves if Blocks is negative, or if Blocks is zero and fewer than 4
+	// intervals are possible. More intervals than the default are useful if the noise is
+	// large.
 	Blocks int
 
 	gaussian *gaussian // for joint moves, found by Prepare; nil if there are none
@@ -100,7 +101,7 @@ func (s PCNWithinGibbs) Prepare(ctx context.Context, d *bayes.Density, modes fun
 	}
 	theta := make([]float64, len(p.Params))
 	e.Constrain(theta, s.gaussian.mean[:len(theta)])
-	return s, []string{fmt.Sprintf("joint moves of θ and ξ are also proposed, from a Gaussian approximation around %s, which includes %d directions of ξ", p.Format(theta), len(s.gaussian.blocks))}, nil
+	return s, []string{fmt.Sprintf("joint moves of θ and ξ use a Gaussian approximation of the posterior around %s; in this approximation, %d sums represent ξ", p.Format(theta), len(s.gaussian.blocks))}, nil
 }
 
 // Kernel returns the kernel of one chain.
@@ -214,7 +215,7 @@ func (k *pcn) State(a *mcmc.Archive) {
 
 func (k *pcn) Tuned() (what, value string) {
 	if k.joint != nil {
-		return "step sizes β of the moves of ξ, and b of the joint moves", fmt.Sprintf("%.2g and %.2g", k.beta.step, k.b.step)
+		return "step size β of the moves of ξ and step size b of the joint moves", fmt.Sprintf("%.2g and %.2g", k.beta.step, k.b.step)
 	}
-	return "step β of the moves of ξ", fmt.Sprintf("%.2g", k.beta.step)
+	return "step size β of the moves of ξ", fmt.Sprintf("%.2g", k.beta.step)
 }

@@ -23,7 +23,7 @@ func TestJointMoves(t *testing.T) {
 			agree(t, s.String(), c, mean, sd)
 		}
 		ess[blocks] = c.Summary()[0].BulkESS
-		found := strings.Contains(strings.Join(c.Notes, "\n"), "joint moves of θ and ξ are also proposed")
+		found := strings.Contains(strings.Join(c.Notes, "\n"), "joint moves of θ and ξ use a Gaussian approximation")
 		if found != (blocks >= 0) {
 			t.Errorf("Blocks = %d: notes %q", blocks, c.Notes)
 		}

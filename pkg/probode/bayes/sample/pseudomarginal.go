@@ -26,9 +26,9 @@ import (
 // reaches the next datum.
 //
 // Stationary distribution: exactly p(θ | Y), for any number of paths. The quantities
-// y_hat and log_lik are computed from one path Z, chosen with a probability proportional
-// to its weight, so that predictions have the distribution p(Z | θ, Y). In lp__ the log
-// likelihood is replaced by log p̂.
+// y_hat and log_lik are computed from one of the paths, Z. The path Z is chosen with a
+// probability proportional to its weight. Therefore Z is a draw from p(Z | θ, Y). In lp__
+// the log likelihood is replaced by log p̂.
 //
 // Cost: with P particles, each draw needs P solves and P × N × d standard normal numbers.
 // PseudoMarginal is useful as an independent check of PCNWithinGibbs. If joint moves do
@@ -95,9 +95,10 @@ func (s PseudoMarginal) Check(d *bayes.Density) error {
 	return nil
 }
 
-// If a chain tunes the number of particles, it begins with firstParticles. Later it sets
-// this number such that the variance of log p̂ is approximately wantedVariance. This
-// variance is estimated from the differences between pairs of estimates log p̂.
+// If a chain tunes the number of particles, it begins with firstParticles. Later the
+// chain chooses the number of particles so that the variance of log p̂ is approximately
+// wantedVariance. The variance of log p̂ is estimated from the differences between pairs
+// of estimates log p̂.
 const (
 	fewestParticles = 8
 	firstParticles  = 32
@@ -126,8 +127,8 @@ type pseudoMarginal struct {
 	move  float64
 	kept  []float64 // U at the position; aux of the estimator holds U′
 
-	// These fields are used as long as the number of particles may change. The field n is
-	// the number of iterations so far. Each of the first `count` elements of the field
+	// The following fields are used until the number of particles is fixed. The field n
+	// is the number of iterations so far. Each of the first `count` elements of the field
 	// `pairs` is the absolute difference between two estimates log p̂ at the same θ.
 	n, count int
 	pairs    [pairs]float64
@@ -167,9 +168,9 @@ func (k *pseudoMarginal) Step(rng *rand.Rand) {
 	}
 	if !k.fixed && k.n < k.burnIn/2 && k.burnIn >= 2*pairs {
 		// In the first eighth of the burn-in the chain has usually not yet converged.
-		// Estimates are compared in the second eighth, and then the number of particles
-		// is tuned. Estimates are compared again in the third and fourth eighths of the
-		// burn-in, and then the number of particles is tuned again.
+		// Estimates are compared in the second eighth of the burn-in, and then the number
+		// of particles is tuned. Estimates are compared again in the third and fourth
+		// eighths of the burn-in, and then the number of particles is tuned again.
 		k.n++
 		if every := max(1, k.burnIn/8/pairs); k.n >= k.burnIn/8 && k.n%every == 0 && k.count < pairs {
 			k.compare()
@@ -202,16 +203,17 @@ func (k *pseudoMarginal) compare() {
 	}
 }
 
-// The method tune() chooses the number of particles that should make the variance of log
-// p̂ about equal to wantedVariance. The current variance is estimated from the recorded
+// The method tune() chooses the number of particles so that the variance of log p̂ is
+// approximately wantedVariance. The current variance is estimated from the recorded
 // differences. Afterwards the likelihood at the current θ is estimated again.
 func (k *pseudoMarginal) tune() {
 	want := float64(2 * k.particles) // used if the differences contain no information
 	if seen := k.pairs[:k.count]; len(seen) > pairs/2 {
-		// If d ~ N(0, 2v), |d| is below 1.645 √(2v) with probability 0.9. The sample
-		// variance of d would be dominated by one or two estimates that are far too low,
-		// although these do little harm. The median of |d| would not detect the large
-		// variance of log p̂ at those θ at which a chain gets stuck.
+		// If d has the distribution N(0, 2v), then |d| is below 1.645 √(2v) with
+		// probability 0.9. The sample variance of d is not used, because one or two
+		// estimates that are far too low would dominate it. Such estimates do little
+		// harm. The median of |d| would not detect the large variance of log p̂ at those
+		// θ at which a chain gets stuck.
 		slices.Sort(seen)
 		sd := seen[len(seen)*9/10] / 1.645
 		want = math.Ceil(float64(k.particles) * sd * sd / 2 / wantedVariance)

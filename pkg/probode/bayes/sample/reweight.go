@@ -22,15 +22,15 @@ import (
 //	log wₛ = log p(Y | Z_accurate(θₛ)) − log p(Y | Zₛ)
 //
 // The largest weights are replaced by quantiles of a fitted Pareto distribution [Vehtari
-// et al. 2024]. The shape parameter k̂ of this distribution and the effective number of
-// draws show whether the two posteriors are close enough. If the two posteriors differ
-// too much, Chains.Warnings says so, and new draws must be made with a smaller step. The
-// accurate solver is not called in each iteration of a chain, but only once for each
-// distinct θ among the draws. These solves use all cores.
+// et al. 2024]. The shape parameter k̂ of the Pareto distribution and the effective
+// number of draws show whether the two posteriors are close enough. If the two posteriors
+// differ too much, Chains.Warnings says so, and new draws must be made with a smaller
+// step. The accurate solver is not called in each iteration of a chain, but only once for
+// each distinct θ among the draws.
 //
-// Reweight can be used with the draws of every sampler whose Target is Reweightable; this
-// excludes RedrawOnAccept and ExpectedLikelihood. The weights vary more if the noise of
-// the solver is part of the model.
+// Reweight is valid for the draws of every sampler whose Target is Reweightable, but not
+// for the draws of RedrawOnAccept and ExpectedLikelihood. The weights vary more if the
+// noise of the solver is part of the model.
 //
 // The result contains LogWeights, KHat, and the quantities computed with the accurate
 // solver. The draws are not copied: the result and the argument `chains` use the same
@@ -131,8 +131,8 @@ func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accu
 	})
 	if err != nil {
 		// The elements of `stays` are sorted by the index of their first draw. The
-		// equations have been solved for stays[0], …, stays[done−1]. In every chain, the
-		// draws with an index below n therefore have weights.
+		// equations have been solved for stays[0], …, stays[done−1]. In every chain, all
+		// draws before the index stays[done].from have weights.
 		n := stays[done].from
 		out.Draws = slices.Clone(out.Draws)
 		for c := range out.Draws {
@@ -149,7 +149,7 @@ func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accu
 	}
 	if failed == len(raw) {
 		if err == nil {
-			err = fmt.Errorf("sample: reweighting to %v: the equations can be solved at none of the %d draws", to.Setup, len(raw))
+			err = fmt.Errorf("sample: reweighting with %v: the accurate solver fails at all %d draws", to.Setup, len(raw))
 		}
 		return nil, err
 	}
@@ -170,21 +170,21 @@ func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accu
 // posterior computed with a coarse solver. The draws are then weighted, so that they
 // represent the posterior computed with an accurate solver (see Reweight).
 //
-// The weighted draws have the distribution p₀(θ | Y) of the accurate solver, provided
-// that k̂ shows that the weights can be trusted. Cost: one run of Sampler, and one
-// accurate solve for each distinct θ among the kept draws. The accurate solves use all
-// cores. Use Reweighted if the accurate solver is too slow for a whole chain, and the
-// error of the coarse solver is small. After the run, k̂ shows whether this error was
-// small enough. After the run a short search, which begins at 60 draws from the prior,
-// looks for modes of the accurate posterior. If a mode contains far too few of the draws,
-// a note names this mode.
+// The weighted draws represent p₀(θ | Y), computed with the accurate solver. Cost: one
+// run of Sampler, and one solve with the accurate solver for each distinct θ among the
+// kept draws. Use Reweighted if the accurate solver is too slow for a whole chain, and
+// the error of the coarse solver is small. After the run, k̂ shows whether the error of
+// the coarse solver was small enough. Finally, a short search looks for modes of the
+// posterior computed with the accurate solver. If a mode contains far too few of the
+// draws, a note names this mode.
 type Reweighted struct {
 	// Sampler is the sampler that makes the draws; nil stands for Deterministic.
 	Sampler Sampler
 
-	// Accurate is the setup of the solver that computes the weights. If Accurate.Method
-	// or Accurate.Mesh is nil, that of the posterior is used. If Accurate is zero,
-	// reference.Accurate is used.
+	// Accurate is the setup of the solver that computes the weights. If only
+	// Accurate.Method is nil, the solver uses the Method of the posterior. If only
+	// Accurate.Mesh is nil, the solver uses the Mesh of the posterior. If both are nil,
+	// the solver is reference.Accurate.
 	Accurate probode.Setup
 
 	// Workers is the number of goroutines that solve the equations when the weights are
@@ -251,9 +251,9 @@ func (s Reweighted) Prepare(ctx context.Context, d *bayes.Density, modes func() 
 	return s, notes, err
 }
 
-// Finish reweights the draws. Finish also searches briefly for modes of the accurate
-// posterior, and adds a note if a mode contains far too few draws. This search is needed
-// because k̂ does not detect missed modes.
+// Finish reweights the draws. Finish also searches briefly for modes of the posterior
+// computed with the accurate solver. If a mode contains far too few draws, Finish adds a
+// note. The search for modes is needed because k̂ does not detect missed modes.
 func (s Reweighted) Finish(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains) (*mcmc.Chains, error) {
 	out, err := Reweight(ctx, p, chains, s.Accurate, s.Workers)
 	if err != nil {
@@ -264,7 +264,7 @@ func (s Reweighted) Finish(ctx context.Context, p *bayes.Posterior, chains *mcmc
 		return out, ctx.Err()
 	}
 	if err != nil {
-		out.Notes = append(out.Notes, fmt.Sprintf("warning: it was not possible to search for modes that the weighted draws may miss: %v", err))
+		out.Notes = append(out.Notes, fmt.Sprintf("warning: the search for modes of the posterior of the accurate solver failed, so the weighted draws may miss a mode: %v", err))
 		return out, nil
 	}
 	shares, err := modes.Shares(p, m, chains)
@@ -273,7 +273,7 @@ func (s Reweighted) Finish(ctx context.Context, p *bayes.Posterior, chains *mcmc
 	}
 	for k, mode := range m.Modes {
 		if mode.Cov != nil && mode.Mass > leastMass && shares[k] < mode.Mass/10 {
-			out.Notes = append(out.Notes, fmt.Sprintf("warning: the accurate posterior has a mode at %s with about %.2g of the mass, but only a fraction of %.2g of the draws lies near it. Weights cannot restore a missed mode, and k̂ may be small nevertheless: use a smaller step for the draws", p.Format(mode.Theta), mode.Mass, shares[k]))
+			out.Notes = append(out.Notes, fmt.Sprintf("warning: the posterior of the accurate solver has a mode at %s with about %.2g of the mass, but only %.2g of the draws lie near this mode. Weights cannot replace the missing draws, even if k̂ is small: make the draws with a smaller step", p.Format(mode.Theta), mode.Mass, shares[k]))
 		}
 	}
 	return out, nil

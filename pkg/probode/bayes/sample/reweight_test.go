@@ -198,7 +198,7 @@ func TestReweightFailures(t *testing.T) {
 		q.Experiments = []bayes.Experiment{{Problem: problem, Data: p.Experiments[0].Data, Errors: p.Experiments[0].Errors}}
 		c, err := sample.Reweight(context.Background(), &q, coarse, probode.Setup{}, 0)
 		if limit < 0 {
-			if err == nil || !strings.Contains(err.Error(), "can be solved at none of the 800 draws") {
+			if err == nil || !strings.Contains(err.Error(), "the accurate solver fails at all 800 draws") {
 				t.Errorf("error %v", err)
 			}
 			continue
@@ -280,7 +280,7 @@ func TestReweightedLosesAMode(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		said := strings.Contains(strings.Join(chains.Notes, "\n"), "warning: the accurate posterior has a mode at")
+		said := strings.Contains(strings.Join(chains.Notes, "\n"), "warning: the posterior of the accurate solver has a mode at")
 		if said != lost || !(chains.KHat < 0.5) {
 			t.Errorf("h = %v: k̂ %v, notes %q", h, chains.KHat, chains.Notes)
 		}

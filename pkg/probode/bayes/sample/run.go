@@ -30,9 +30,10 @@ import (
 // If s.Start is nil, the chains start around the modes of the deterministic posterior, or
 // at draws from the prior if no mode is found. A note in Chains.Notes says where the
 // chains start. To start at draws from the prior even if modes can be found, let s.Start
-// call Posterior.DrawPrior. A zero s.BurnIn means 1000 iterations plus 250 for each
-// parameter. The field s.Names is ignored: the parameters have the names in p. A move to
-// a θ at which the equations cannot be solved is rejected and counted as failed.
+// call Posterior.DrawPrior. If s.BurnIn is zero, the burn-in has 1000 iterations plus 250
+// for each parameter, unless the sampler is a Learner. The field s.Names is ignored: the
+// parameters have the names in p. A move to a θ at which the equations cannot be solved
+// is rejected and counted as failed.
 //
 // Two samplers with the same seed use the same starting points and, in each chain, the
 // same random numbers for proposing and accepting moves of θ. The random numbers for ξ
@@ -61,15 +62,15 @@ type job struct {
 	notes     []string
 	kernels   []*guard
 	densities []*bayes.Density
-	full      int          // number of steps in one solution of all equations
+	full      int          // number of steps needed to solve all equations once
 	modes     *bayes.Modes // nil if no search was made
 	running   *mcmc.Running
 
 	late context.Context // the context of solves
 	stop context.CancelCauseFunc
 
-	// These fields hold the durations of the preparation, of the sampling, and of the
-	// method Finish of the sampler.
+	// Each field is the duration of one stage: the preparation, the sampling, or the call
+	// of Finish.
 	preparing, drawing, finishing time.Duration
 }
 
@@ -168,15 +169,13 @@ func burnIn(s Sampler, p *bayes.Posterior) int {
 	return 1000 + 250*len(p.Params)
 }
 
-// After the cancellation of the context, an iteration that is in progress may still
-// finish within the time given by the constant `grace`. Most iterations finish within this
-// time; the others are stopped and discarded.
+// After the context is cancelled, an iteration in progress has the time `grace` to
+// finish. Most iterations finish in time; the others are stopped and discarded.
 const grace = 100 * time.Millisecond
 
-// The method guarded() returns a context for the chains, which is cancelled when ctx is
-// cancelled or when a chain panics. The method also sets j.late, the context of the
-// solves. This context is cancelled later than the context for the chains; the constant
-// `grace` is the delay.
+// The method guarded() returns a context for the chains. The chains' context is cancelled
+// when ctx is cancelled or when a chain panics. The method guarded() also sets j.late,
+// the context of the solves. The context j.late is cancelled with a delay of `grace`.
 func (j *job) guarded(ctx context.Context) (context.Context, func()) {
 	ctx, j.stop = context.WithCancelCause(ctx)
 	late, end := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -253,11 +252,12 @@ func (j *job) run(ctx context.Context, draws int) (*mcmc.Chains, error) {
 	return chains, err
 }
 
-// The method visits() reports the share of the draws in each mode whose mass is above
-// leastMass. The method visits() also warns about modes without draws. If the target is
-// Classical, there is also a warning about modes with far more or far fewer draws than
-// their Gaussian approximations predict. For other targets there is no such warning,
-// because noise in the model may shift modes or raise the density between the modes.
+// For each mode with a mass above leastMass, the method visits() reports the fraction of
+// the draws that lie in this mode. The method visits() also warns about modes without
+// draws. If the target is Classical, there is also a warning about modes with far more or
+// far fewer draws than their Gaussian approximations predict. For other targets, visits()
+// does not compare the draws with the approximations, because noise in the model may
+// shift modes or raise the density between the modes.
 func (j *job) visits(chains *mcmc.Chains) []string {
 	if j.modes == nil || len(heavy(j.modes)) < 2 {
 		return nil
@@ -276,7 +276,7 @@ func (j *job) visits(chains *mcmc.Chains) []string {
 		case shares[k] == 0:
 			notes = append(notes, fmt.Sprintf("warning: no draw lies in the mode at %s, which holds %.3g of the mass according to its Gaussian approximation", j.p.Format(m.Theta), m.Mass))
 		case (odds < 1./3 || odds > 3) && j.sampler.Target().Distribution == Classical:
-			notes = append(notes, fmt.Sprintf("warning: a fraction of %.3g of the draws lies in the mode at %s, which holds %.3g of the mass according to its Gaussian approximation: if R̂ is close to 1, the draws are right and the approximation is wrong", shares[k], j.p.Format(m.Theta), m.Mass))
+			notes = append(notes, fmt.Sprintf("warning: %.3g of the draws lie in the mode at %s, but the Gaussian approximations of the modes predict %.3g: if R̂ is close to 1, trust the draws", shares[k], j.p.Format(m.Theta), m.Mass))
 		}
 	}
 	return append([]string{"share of the draws in each mode: " + strings.Join(all, ", ")}, notes...)
@@ -365,10 +365,11 @@ func (j *job) tuned() []string {
 	return []string{what + ", by chain: " + strings.Join(all, ", ")}
 }
 
-// The method solves() returns the number of steps of the solvers in all chains, divided
-// by the number of steps in one solution of all equations. The number of moves would be a
-// poor measure of the work: some samplers compute only pieces of a path or use another
-// grid, and no equations are solved where the prior density is zero.
+// The method solves() divides the number of solver steps in all chains by j.full, the
+// number of steps needed to solve all equations once. The number of moves would be a poor
+// measure of the work, because the moves differ in cost. Some samplers compute only
+// pieces of a path, or use another grid. If the prior density is zero, no equations are
+// solved.
 func (j *job) solves() float64 {
 	steps := 0
 	for _, d := range j.densities {

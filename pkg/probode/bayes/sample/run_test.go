@@ -303,7 +303,7 @@ func TestReadCSV(t *testing.T) {
 	}
 	// The same numbers are no evidence for a second time, and times are none.
 	for want, columns := range map[string][]string{
-		`column "y" is named twice`:                  {"y", "z", "y"},
+		`column "y" is requested twice`:              {"y", "z", "y"},
 		`column "t" contains the times`:              {"y", "t"},
 		`column "none" contains no numbers: leave i`: {"y", "none"},
 	} {

@@ -27,9 +27,9 @@ type Sampler interface {
 
 	// Kernel returns the kernel of one chain. No other code uses the density d after this
 	// call. The argument `rule` proposes moves of θ on the unconstrained scale. If the
-	// Sampler is a Proposer with its own rule, Kernel receives this rule; otherwise
-	// Kernel receives a rule without tuning parameters. A kernel may tune itself only in
-	// the first `burnIn` iterations.
+	// Sampler is a Proposer and the user has chosen a rule, Kernel receives the user's
+	// rule. Otherwise Kernel receives a rule that needs no tuning. A kernel may tune
+	// itself only in the first `burnIn` iterations.
 	//
 	// In the methods Init and Position of the kernel, θ is on the natural scale, and its
 	// elements are in the order of Posterior.Params. The kernel must also be an
@@ -42,9 +42,9 @@ type Target struct {
 	Distribution TargetDistribution
 
 	// Reweightable is true if the draws can be reweighted to represent the posterior
-	// computed with another solver. Reweighting is possible if a path Z and its log
-	// likelihood are stored with each draw of θ, and (θ, Z) is a draw from p(θ, Z | Y).
-	// With ξ = 0, Z is the classical solution at θ.
+	// computed with another solver. Reweighting needs a path Z for each draw of θ, and
+	// the log likelihood of Z. The pair (θ, Z) must be a draw from p(θ, Z | Y). With ξ =
+	// 0, Z is the classical solution at θ.
 	Reweightable bool
 
 	// Setup is the setup of the accurate solver, if Distribution is Accurate.
@@ -87,9 +87,9 @@ func (t Target) Noisy() bool {
 	return t.Distribution != Classical && t.Distribution != Accurate
 }
 
-// A Proposer is a Sampler that lets the user choose the rule that proposes moves of θ. If
-// the user chooses this rule, the shape of the posterior is not needed, so there is no
-// search for modes.
+// A Proposer is a Sampler that lets the user choose the rule that proposes moves of θ.
+// The default rule is based on the modes of the posterior. A rule chosen by the user does
+// not need the modes.
 type Proposer interface {
 	Sampler
 	// Proposals returns the user's rule; nil stands for the rule of this package.
@@ -107,9 +107,9 @@ type Preparer interface {
 }
 
 // A Replacer is a Sampler that draws not from the given posterior, but from another
-// posterior with the same parameters. The search for modes uses this other posterior,
-// whose density is passed to Check and Kernel. The kernel generates the quantities of the
-// given posterior.
+// posterior with the same parameters. Run searches for the modes of the other posterior,
+// and passes the density of the other posterior to Check and Kernel. The kernel generates
+// the quantities of the given posterior.
 type Replacer interface {
 	Sampler
 	// Replace returns the posterior that the sampler uses in place of p.

@@ -14,7 +14,7 @@ import (
 // SplitHMC updates θ with a form of Hamiltonian Monte Carlo that solves Hamilton's
 // equations exactly for the Gaussian approximation at the highest mode (see
 // mcmc.Hamiltonian). Like NUTS, SplitHMC needs the gradient of the log density on the
-// unconstrained scale, computed with the classical solution, ξ = 0.
+// unconstrained scale. The gradient is computed from the classical solution (ξ = 0).
 //
 // Stationary distribution: p₀(θ | Y). Cost: if the posterior is nearly Gaussian, the
 // draws are nearly independent, and each draw needs one or two solves with a gradient. If

@@ -74,12 +74,14 @@ func findModes(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.
 
 // The function starts() returns the starting points of the chains, and a note for the
 // user. If the highest mode has a Gaussian approximation, the chains start around the
-// modes. If the argument `loose` is true, it is enough that the highest mode has a Shape.
-// Otherwise the chains start at draws from the prior. A starting point near a mode is
-// chosen from the given number of candidates by importance resampling. Such a point is
-// nearly a draw from the posterior. Without this resampling, a chain could start far out
-// on a ridge of the Gaussian approximation, where the posterior density is very low. From
-// there, the chain could move to a region with little mass.
+// modes. With `loose`, the chains also start around the modes if the highest mode has
+// only a Shape. Otherwise the chains start at draws from the prior.
+//
+// Importance resampling chooses one of the candidates near a mode as the starting point.
+// The chosen candidate is nearly a draw from the posterior. Without importance
+// resampling, a chain could start far out on a ridge of the Gaussian approximation, where
+// the posterior density is very low. From the ridge, the chain could move to a region
+// with little mass.
 func starts(e *bayes.Density, found *bayes.Modes, chains, candidates int, loose bool) (start func(chain int, rng *rand.Rand) []float64, note string) {
 	p, heavy := e.Posterior(), heavy(found)
 	spread := 2.
@@ -101,13 +103,14 @@ func starts(e *bayes.Density, found *bayes.Modes, chains, candidates int, loose 
 		chol.LTo(factors[i])
 	}
 	start = func(chain int, rng *rand.Rand) []float64 {
-		// If the kernel cannot start at the returned point, mcmc.Run calls this function
-		// again. The first random numbers of `rng` are the same for every sampler.
+		// If the kernel cannot start at the point that start() returns, mcmc.Run calls
+		// start() again. The first random numbers from `rng` are the same for every
+		// sampler.
 		d := len(p.Params)
 		z, u := make([]float64, d), make([]float64, d)
 		// The number of chains that start near a mode is roughly proportional to the mass
-		// of the mode. Let n be the number of chains. Chain i starts near the mode at
-		// which the cumulative mass passes (i + ½)/n.
+		// of the mode. Let n be the number of chains. Chain i starts near the first mode
+		// at which the cumulative mass is at least (i + ½)/n.
 		at, sum := 0, heavy[0].Mass
 		for at < len(heavy)-1 && sum < (float64(chain)+0.5)/float64(chains) {
 			at++
@@ -140,10 +143,10 @@ func starts(e *bayes.Density, found *bayes.Modes, chains, candidates int, loose 
 			theta := draw()
 			logp, err := mine.LogPosterior(u, nil)
 			// The variable `weight` is the logarithm of the importance weight plus a
-			// Gumbel variate, which is −log of an exponential variate. The candidate with
-			// the largest value of `weight` is chosen. The probability that a candidate
-			// is chosen is therefore its importance weight divided by the sum of all
-			// importance weights.
+			// Gumbel variate. If E is an exponential variate, then −log E is a Gumbel
+			// variate. The candidate with the largest value of `weight` is chosen. The
+			// probability that a candidate is chosen is therefore its importance weight
+			// divided by the sum of all importance weights.
 			if weight := logp + floats.Dot(z, z)/2 - math.Log(rng.ExpFloat64()); err == nil && weight > top {
 				best, top = theta, weight
 			}
@@ -171,9 +174,9 @@ func inside(e *bayes.Density, theta, u []float64) {
 }
 
 // The function refined() returns the modes of p. The argument `found` holds the modes of
-// the same model with another solver. The search begins at these modes and at a few draws
-// from the prior, because p may have further modes, and because some of the modes in
-// `found` may not be modes of p. If the search fails, refined() returns `found`.
+// the same model with another solver. The search begins at the modes in `found`, some of
+// which may not be modes of p. Because p may have further modes, the search also begins at
+// a few draws from the prior. If the search fails, refined() returns `found`.
 func refined(ctx context.Context, p *bayes.Posterior, found *bayes.Modes, s mcmc.Settings) (*bayes.Modes, error) {
 	search := modes.Settings{Seed: s.Seed, Workers: s.Workers, Points: 60, Starts: 4}
 	for _, m := range found.Modes {

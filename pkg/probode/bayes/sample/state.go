@@ -37,24 +37,23 @@ type state struct {
 }
 
 // All random decisions of the kernels, except the proposals of θ, are made through the
-// interface `chance`. To compute the probabilities of a kernel's moves, tests use an
-// implementation that follows all branches.
+// interface `chance`. In tests, an implementation of `chance` follows all branches, and
+// computes the probabilities of a kernel's moves.
 type chance interface {
 	// The method accept() reports whether a move is accepted. The probability of
-	// acceptance is min(1, eʳ) with r = logRatio, or zero if r is NaN. The method always
-	// uses the same number of random numbers.
+	// acceptance is min(1, eʳ) with r = logRatio, or zero if r is NaN. The numbers that
+	// accept() takes from `rng` do not depend on logRatio.
 	accept(logRatio float64, rng *rand.Rand) bool
 
 	// The method draw() writes a draw from p(ξ) to dst.
 	draw(dst []float64, rng *rand.Rand)
 
-	// The method perturb() writes a perturbed copy of xi to dst, by a rule that is
-	// reversible for p(ξ).
+	// The method perturb() writes a perturbed copy of xi to dst. The perturbation is
+	// reversible with respect to p(ξ).
 	perturb(dst, xi []float64, beta float64, rng *rand.Rand)
 }
 
-// The type `random` is the implementation of the interface `chance` that is used outside
-// tests.
+// The type `random` implements the interface `chance` with random numbers.
 type random struct{}
 
 func (random) accept(logRatio float64, rng *rand.Rand) bool {
@@ -114,8 +113,8 @@ func (s *state) Init(x []float64, rng *rand.Rand) error {
 // the current θ.
 func (s *state) keepFit() { copy(s.fit, s.e.Expected()) }
 
-// moveTheta makes a Metropolis–Hastings move of θ with ξ fixed and reports
-// whether it was accepted.
+// moveTheta makes a Metropolis–Hastings move of θ with ξ fixed, and reports whether the
+// move was accepted.
 func (s *state) moveTheta(rng *rand.Rand) bool {
 	logq := s.walk.Propose(s.uNew, s.u, rng)
 	accepted, probability := s.decide(logq, s.xi, &s.stats.Moves, rng)
@@ -124,9 +123,9 @@ func (s *state) moveTheta(rng *rand.Rand) bool {
 }
 
 // The method decide() accepts or rejects the proposal uNew, counts the proposal in the
-// argument `moves`, and returns its probability of acceptance. The likelihood at uNew is
-// computed with the argument `xi`, and logq is added to the log ratio of the posterior
-// densities at uNew and u.
+// argument `moves`, and returns the probability of acceptance. The method computes the
+// likelihood at uNew with the noise `xi`. The argument `logq` is added to the log ratio of
+// the posterior densities at uNew and u.
 func (s *state) decide(logq float64, xi []float64, moves *mcmc.Moves, rng *rand.Rand) (accepted bool, probability float64) {
 	moves.Proposed++
 	ratio, ll := math.Inf(-1), math.Inf(-1)
@@ -146,9 +145,9 @@ func (s *state) decide(logq float64, xi []float64, moves *mcmc.Moves, rng *rand.
 	return accepted, math.Exp(min(0, ratio))
 }
 
-// The method renew() evaluates the likelihood at the current θ again. If the likelihood
-// at the current θ is zero or unknown, the next move to a point with a positive posterior
-// density is accepted.
+// The method renew() recomputes the likelihood at the current θ. If the likelihood at the
+// current θ is zero or unknown, the next move to a point with a positive posterior density
+// is accepted.
 func (s *state) renew() {
 	ll, err := s.like(s.theta, nil)
 	if err != nil || math.IsNaN(ll) {
@@ -159,8 +158,8 @@ func (s *state) renew() {
 	}
 }
 
-// The method place() makes the proposed θ the current θ. The last evaluation of the
-// density must have been at this θ.
+// The method place() makes the proposed θ the current θ. The most recent evaluation of the
+// density must have been at the proposed θ.
 func (s *state) place(logPrior, ll float64) {
 	s.u, s.uNew = s.uNew, s.u
 	s.theta, s.thetaNew = s.thetaNew, s.theta

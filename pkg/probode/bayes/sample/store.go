@@ -24,19 +24,20 @@ import (
 //
 // The files contain a description of the run: the method, the step, α, the priors, the
 // equations, the likelihoods, the data, the sampler with its settings, and the starting
-// points of the chains. The entry log_density of the files is a hash of the densities of
-// the model at some points. With this hash, Store detects differences that the
+// points of the chains. The entry log_density in each file is a hash of the densities of
+// the model at some points. Store compares the hashes to detect differences that the
 // description does not show, such as a different Problem.F. Store returns an error if the
-// files in `dir` have a different description or log_density. A chain can be resumed only
-// if its log density is the same, bit for bit, as when the state of the chain was saved.
-// The last iterations before an interruption may have to be repeated, and must lead to
-// the same draw as before. In the files, the description of the run is followed by the
-// fields of o.Meta.
+// files in `dir` have a different description or log_density. In the files, the
+// description of the run is followed by the fields of o.Meta.
+//
+// A chain can be resumed only if its saved log density and the recomputed log density
+// agree bit for bit. Before a chain is resumed, Store repeats the last few iterations that
+// preceded the saved state. The repeated iterations must lead to the saved state.
 //
 // All chains of a study must be drawn on the same kind of processor. If two processors
 // compute exp or a fused multiply-add in different ways, their results differ in the last
-// digits, and log_density differs, too. The error message mentions the processor as a
-// possible cause.
+// digits, and log_density differs, too. If two processors give different values of
+// log_density, the error message mentions the processors as a possible cause.
 func Store(ctx context.Context, p *bayes.Posterior, sampler Sampler, dir string, s mcmc.Settings, o store.Options) error {
 	job, err := prepare(ctx, p, sampler, s)
 	if err != nil {
@@ -69,7 +70,7 @@ func Store(ctx context.Context, p *bayes.Posterior, sampler Sampler, dir string,
 	return err
 }
 
-// The method fields() returns the fields of a file that describe the run. ArviZ reads a
+// The method fields() returns fields with a description of the run. ArviZ reads a
 // value as an attribute only if it contains no spaces, so spaces in values are replaced.
 // Notes are sentences, so the spaces in notes are kept.
 func (j *job) fields(hash string) []mcmc.Field {
@@ -116,9 +117,9 @@ func newProbe(p *bayes.Posterior) (*probe, error) {
 	return q, nil
 }
 
-// The method evaluate() computes the log densities at theta for ξ = 0 and for the ξ of
-// the probe. Both log densities are −∞ if the equations cannot be solved or theta is
-// outside the support.
+// The method evaluate() computes two log densities at theta: one for ξ = 0, and one for
+// ξ = q.xi. A log density is −∞ if the equations cannot be solved, or if theta is outside
+// the support.
 func (q *probe) evaluate(theta []float64) {
 	q.densities = [2]float64{math.Inf(-1), math.Inf(-1)}
 	if q.e.Unconstrain(q.u, theta) != nil {
@@ -132,8 +133,8 @@ func (q *probe) evaluate(theta []float64) {
 	}
 }
 
-// The method hash() returns a hash of the log densities and of the expected values of the
-// data at some draws from the prior.
+// The method hash() evaluates the model at some draws from the prior. The result is a hash
+// of the log densities and the expected values of the data.
 func (q *probe) hash() string {
 	h := fnv.New64a()
 	for i := range probePoints {
@@ -147,8 +148,8 @@ func (q *probe) hash() string {
 }
 
 // The type `streamed` is a kernel that can also evaluate the model at its current
-// position. When a run is resumed, the result of this evaluation is compared with the
-// saved result.
+// position. When a run is resumed, the new log densities are compared with the saved log
+// densities.
 type streamed struct {
 	*guard
 	*probe

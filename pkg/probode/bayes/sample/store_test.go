@@ -311,13 +311,13 @@ func TestStreamRefusesAnotherModel(t *testing.T) {
 		}},
 		{"step", "step is 0.25 in the file and 0.2 now", func(p *bayes.Posterior, _ *sample.Sampler, _ *mcmc.Settings) { p.Mesh = probode.Uniform(0.2) }},
 		{"data", "data is ", func(p *bayes.Posterior, _ *sample.Sampler, _ *mcmc.Settings) { p.Experiments[0].Data.Y[0][0] = 0.81 }},
-		{"equations, by a rounding", "this is an effect of rounding, because this version of the program does the arithmetic in a different order", func(p *bayes.Posterior, _ *sample.Sampler, _ *mcmc.Settings) {
+		{"equations, by a rounding", "the difference is due to rounding, because this version of the program does the arithmetic in a different order", func(p *bayes.Posterior, _ *sample.Sampler, _ *mcmc.Settings) {
 			p.Experiments[0].Problem.F = func(f []float64, _ float64, x, th []float64) { f[0] = -th[0] * x[0] * (1 + 1e-15) }
 		}},
 		{"equations", "the model, the solver or the sampler has changed since the chain was begun", func(p *bayes.Posterior, _ *sample.Sampler, _ *mcmc.Settings) {
 			p.Experiments[0].Problem.F = func(f []float64, _ float64, x, th []float64) { f[0] = -th[0] * x[0] * 1.001 }
 		}},
-		{"observations", "this is an effect of rounding, because ", func(p *bayes.Posterior, _ *sample.Sampler, _ *mcmc.Settings) {
+		{"observations", "the difference is due to rounding, because ", func(p *bayes.Posterior, _ *sample.Sampler, _ *mcmc.Settings) {
 			p.Experiments[0].Observe = func(dst []float64, _ float64, x, _ []float64) { dst[0] = x[0] + 1e-15 }
 		}},
 		{"sampler", "scheme is pcn,PCNWithinGibbs{Proposal:AdaptiveMetropolis{", func(_ *bayes.Posterior, sampler *sample.Sampler, _ *mcmc.Settings) {

@@ -15,12 +15,12 @@ import (
 // mcmc.Tempering). The equations are solved without noise, that is, with ξ = 0. Each
 // chain has one replica for each inverse temperature β, with the density p(θ) p(Y | θ)^β.
 //
-// Stationary distribution: p₀(θ | Y). Cost: 42 solves for each draw with ten
-// temperatures. For each draw, the replica at β = 1 makes fifteen moves, and each of the
-// nine other replicas makes three. Successive iterations of mcmc.Tempering differ little,
-// so only every third of them gives a draw. Use Tempering for a posterior with several
-// modes, for a posterior with ridges along which other samplers move too slowly, or to
-// check other samplers.
+// Stationary distribution: p₀(θ | Y). Cost: with ten temperatures, each draw takes 42
+// solves. For each draw, the replica at β = 1 makes fifteen moves, and each of the nine
+// other replicas makes three. Successive iterations of mcmc.Tempering differ little, so
+// only every third iteration gives a draw. Use Tempering if the posterior has several
+// modes, or ridges along which other samplers move too slowly. Tempering is also useful
+// for checking other samplers.
 type Tempering struct {
 	// Temperatures is the number of temperatures. Zero means 10.
 	Temperatures int
@@ -79,8 +79,8 @@ type unconstrained interface {
 	LogDensity() float64
 }
 
-// The type `natural` is a kernel on the natural scale. Its moves are those of a kernel on
-// the unconstrained scale.
+// The type `natural` converts a kernel on the unconstrained scale to a kernel on the
+// natural scale.
 type natural struct {
 	unconstrained
 	e           *bayes.Density
@@ -96,8 +96,8 @@ func (n *natural) Init(x []float64, rng *rand.Rand) error {
 	return n.init(x, rng, n.unconstrained.Init)
 }
 
-// The method init() calls the function in the argument `init`, which initialises a kernel
-// at the unconstrained point that corresponds to x.
+// The method init() converts x to the unconstrained scale, and passes the result to the
+// function `init`.
 func (n *natural) init(x []float64, rng *rand.Rand, init func(u []float64, rng *rand.Rand) error) error {
 	u := make([]float64, len(x))
 	if err := n.e.Unconstrain(u, x); err != nil {
@@ -113,7 +113,7 @@ func (n *natural) init(x []float64, rng *rand.Rand, init func(u []float64, rng *
 	return fmt.Errorf("sample: a chain cannot start at %.4g: %w", x, err)
 }
 
-// Position returns θ. The first coordinates of the kernel `unconstrained` are θ on the
+// Position returns θ. The position of the kernel n.unconstrained begins with θ on the
 // unconstrained scale.
 func (n *natural) Position() []float64 {
 	n.e.Constrain(n.theta, n.unconstrained.Position()[:len(n.theta)])

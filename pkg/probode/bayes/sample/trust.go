@@ -26,24 +26,22 @@ import (
 // mass is far from the modes. Far from the modes, an explicit method may be unstable on a
 // grid that was chosen at a mode. If the method is unstable, the computed density may
 // vanish where the posterior has mass. The computed density may also have a phantom mode,
-// and all chains may end in this mode. In both cases R̂ is close to 1, and the draws do
-// not reveal the error. Package certify also compares the solvers far from the modes. Its
-// certificate may miss a region that holds only a small share of the prior mass, such as
-// the parameter values at which a solver steps over a pulse. If such a region attracts
-// the chains, a short run of the sampler finds it.
+// in which all chains may end up. R̂ and the draws do not reveal that the density is
+// wrong. Package certify also compares the solvers far from the modes. A certificate may
+// miss a region that holds only a small share of the prior mass, such as the parameter
+// values at which a solver steps over a pulse. A short run of the sampler finds the
+// regions that attract the chains.
 
 // The chosen solver is certified only if there are at most mostTrusted parameters,
-// because with d parameters a certificate takes 50 + 20 d solutions at each mode. If
-// there are more than mostTrusted parameters, the search for modes is also restricted: it
-// does not begin at draws from the prior.
+// because with d parameters a certificate takes 50 + 20 d solutions at each mode. With
+// more than mostTrusted parameters, no search for modes begins at a draw from the prior.
 const mostTrusted = 15
 
-// The method trust() certifies the solver of the plan. If this solver differs too much
-// from an accurate solver in a region where the posterior density is not negligible,
-// trust() replaces it by Radau5, which is stable, and returns the reason. Radau5 is first
-// tried on frozen grids and then, if the sampler needs no gradients, with steps that are
-// chosen anew for every θ. If none of these solvers is accurate enough, trust() sets the
-// field Caution.
+// The method trust() certifies the solver of the plan. If the solver is inaccurate where
+// the posterior density is not negligible, trust() replaces the solver with the stable
+// method Radau5, and returns the reason. First, trust() tries Radau5 on frozen grids. If
+// the sampler needs no gradients, trust() also tries Radau5 with steps that are chosen
+// anew for every θ. If no solver is accurate enough, trust() sets the field Caution.
 func (p *Plan) trust(ctx context.Context, s mcmc.Settings) (why string, err error) {
 	q := p.Posterior
 	if len(q.Params) > mostTrusted {
@@ -88,12 +86,12 @@ func (p *Plan) trust(ctx context.Context, s mcmc.Settings) (why string, err erro
 
 // The function differs() describes a point at which the error of q's solver is too large.
 // The error is too large if it could shift a parameter by a tenth of a standard
-// deviation, or if a part of the posterior could be missing. The result is empty if no
-// such point was found.
+// deviation, or if a part of the posterior could be missing. If the error is small
+// enough at all points, differs() returns the empty string.
 func differs(ctx context.Context, q *bayes.Posterior, s mcmc.Settings) (string, error) {
 	from := q.Modes.Thetas(-1)
-	// With this solver the posterior may have phantom modes, so search for them. If the
-	// flag -start is given, this search is omitted.
+	// Search for phantom modes of this solver, unless the earlier searches for modes began
+	// only at given points.
 	if q.Modes.Tried > 0 {
 		if own, err := modes.Find(ctx, q, modes.Settings{Seed: s.Seed, Workers: s.Workers, From: from}); err == nil {
 			from = own.Thetas(leastMass)
@@ -156,8 +154,8 @@ func fails(ctx context.Context, q *bayes.Posterior, seed uint64) (string, error)
 
 // The function pilot() runs the sampler briefly, and compares the solver of q with an
 // accurate solver at some of the draws. The result describes the largest error. The
-// result is empty if no error is too large. It is also empty if the sampler uses
-// gradients: such a sampler adapts too slowly for a short run.
+// result is empty if no error is too large. For a sampler that uses gradients, pilot()
+// returns the empty string, because the sampler adapts too slowly for a short run.
 func pilot(ctx context.Context, q *bayes.Posterior, sampler Sampler, s mcmc.Settings) (string, error) {
 	const iterations, compared = 200, 40
 	switch sampler.(type) {
@@ -182,12 +180,12 @@ func pilot(ctx context.Context, q *bayes.Posterior, sampler Sampler, s mcmc.Sett
 	return fmt.Sprintf("at the draws of a short run, the error of the solver is up to %.2g posterior standard deviations.", worst), nil
 }
 
-// The function jumps() compares the solver of q with an accurate solver at points where
-// one parameter is equal to a quantile of its prior, and the other parameters have their
-// values at the highest mode. Points at which the accurate log density is far below its
-// value at the mode are ignored. The result describes the first of the remaining points
-// at which the log density is wrong by more than 1. The result is empty if there is no
-// such point.
+// The function jumps() compares the solver of q with an accurate solver at some points.
+// At each point, one parameter is equal to a quantile of its prior, and the other
+// parameters are equal to their values at the highest mode. Points at which the accurate
+// log density is far below its value at the mode are ignored. The result describes a
+// point at which the log density is wrong by more than 1. If no error is larger than 1,
+// jumps() returns the empty string.
 func jumps(ctx context.Context, q *bayes.Posterior) (string, error) {
 	const (
 		far   = 7 // below the mode: a density of a thousandth may extend over a wide range

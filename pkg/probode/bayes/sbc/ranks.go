@@ -51,16 +51,17 @@ func (r *Result) Histogram(k int, probability float64) (counts []int, lo, hi int
 }
 
 // ECDF compares the empirical distribution function of the ranks of quantity k with the
-// uniform distribution function. ECDF returns the differences of these functions at the
-// L points z = 1/(L+1), …, L/(L+1), and the limits lo and hi of simultaneous bands:
+// uniform distribution function. The result diff holds the difference of the two
+// distribution functions at the L points z = 1/(L+1), …, L/(L+1):
 //
 //	F(z) − z,   F(z) = share of ranks < z (L+1)
 //
-// If the ranks are uniform, all differences lie between lo and hi with at least the given
-// probability. Small systematic deviations are easier to see in the differences than in a
-// histogram. If the curve forms an arch above zero, the draws tend to be larger than the
-// true θ. If the curve rises in the middle, the spread of the draws is too large; if it
-// falls in the middle, their spread is too small.
+// The results lo and hi are the limits of simultaneous bands. If the ranks are uniform,
+// all differences lie between lo and hi with at least the given probability. A plot of
+// diff shows small systematic deviations more clearly than a histogram of the ranks. If
+// the curve forms an arch above zero, the draws tend to be larger than the true θ. If the
+// curve rises in the middle, the spread of the draws is too large. If the curve falls in
+// the middle, the spread of the draws is too small.
 //
 // The bands follow Säilynoja, Bürkner & Vehtari (2022), and are computed in the same way
 // as the band of Histogram.
@@ -78,9 +79,9 @@ func (r *Result) ECDF(k int, probability float64) (z, diff, lo, hi []float64) {
 	return z, diff, lo, hi
 }
 
-// The function widest() returns the largest significance level of the pointwise bands for
-// which uniform ranks lie within all bands with at least the given probability. The
-// largest level gives the narrowest bands.
+// The function widest() returns the largest significance level of pointwise bands that
+// contain uniform ranks with at least the given probability. The larger the significance
+// level, the narrower the bands.
 func widest(probability float64, joint func(level float64) float64) float64 {
 	a, b := 0.0, 1-probability
 	for range 20 {
@@ -117,8 +118,7 @@ func (r *Result) P(k int) float64 {
 	return max(0, 1-dist.inside(r.Draws, least*(1+1e-9)))
 }
 
-// The method cumulated() returns the cumulative counts of ranks, that is, the numbers of
-// ranks that are ≤ i, for i = 0, …, L−1.
+// The method cumulated() returns the number of ranks ≤ i for each i = 0, …, L−1.
 func (r *Result) cumulated(k int) []int {
 	c := make([]int, r.Draws+1)
 	for _, rank := range r.Ranks[k] {
@@ -131,7 +131,7 @@ func (r *Result) cumulated(k int) []int {
 }
 
 // The type `binomial` computes binomial distributions for up to n trials. A value of type
-// `binomial` is the slice log 0!, …, log n!.
+// `binomial` holds log 0!, …, log n!.
 type binomial []float64
 
 func newBinomial(n int) binomial {
@@ -150,7 +150,7 @@ func (l binomial) prob(m, k int, logp, logq float64) float64 {
 
 // The method inside() assumes that the ranks of n data sets are uniform on the integers
 // from 0 to the argument `ranks`. The result is the probability that the cumulative
-// counts of the ranks lie within the pointwise bands of the given level.
+// counts of the ranks lie within pointwise bands with the given significance level.
 func (l binomial) inside(ranks int, level float64) float64 {
 	n := len(l) - 1
 	los, his := make([]int, ranks+1), make([]int, ranks+1)
@@ -161,18 +161,17 @@ func (l binomial) inside(ranks int, level float64) float64 {
 	return l.joint(ranks+1, func(i, _ int) (int, int) { return los[i], his[i] })
 }
 
-// The method joint() considers n items, each of which is equally likely to fall into each
-// of the bins. The method joint() returns the probability that, for every i, bins 0 to i
-// together hold a number of items within bounds(i, c). Here c is the number of items in
-// the bins before i.
+// The method joint() computes a probability for n items that fall into bins at random.
+// Each item is equally likely to fall into each bin. Let c be the number of items in bins
+// 0 to i−1, and let v be the number of items in bins 0 to i. The result is the probability
+// that v lies between the limits bounds(i, c) for every i.
 func (l binomial) joint(bins int, bounds func(i, c int) (lo, hi int)) float64 {
 	n := len(l) - 1
 	p, next := make([]float64, n+1), make([]float64, n+1)
 	p[0] = 1
 	for i := range bins - 1 {
 		clear(next)
-		// An item that is in none of the bins before i is in bin i with probability
-		// 1/(bins−i).
+		// An item that is not in bins 0 to i−1 is in bin i with probability 1/(bins−i).
 		step := 1 / float64(bins-i)
 		logp, logq := math.Log(step), math.Log1p(-step)
 		for c, pc := range p {

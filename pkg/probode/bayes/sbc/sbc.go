@@ -35,12 +35,12 @@ type Settings struct {
 	Ranks int
 
 	// BurnIn is the number of iterations that are discarded at the start of each chain.
-	// Zero means 1000 plus 250 for each parameter.
+	// Zero means the sampler's default, which is usually 1000 plus 250 for each parameter.
 	BurnIn int
 
-	// Independent is a factor: before a chain is thinned to L draws, its bulk effective
-	// sample size must reach Independent × L. Zero means 4. If the L draws were
-	// correlated, the lowest and the highest ranks would occur too often.
+	// Independent is the required bulk effective sample size of each chain before
+	// thinning, divided by L. Zero means 4. After thinning, L draws remain. If the L draws
+	// were correlated, the lowest and the highest ranks would occur too often.
 	Independent float64
 
 	// Seed determines all random numbers.
@@ -60,17 +60,17 @@ type Settings struct {
 // missing values as the data of p. Run then draws from the posterior with the sampler,
 // and ranks θ among these draws.
 //
-// The data come from the model whose posterior the sampler claims to sample. This model
-// usually uses the numerical solution with the solver's noise. With Deterministic, and
-// with DelayedAcceptance without Noise, the model uses the classical solution. With
-// Reweighted, the model uses the accurate solution. The draws of Reweighted are resampled
-// in proportion to their weights.
+// The data come from the model whose posterior the sampler claims to sample. The
+// Target of the sampler describes this posterior. If Target.Distribution is Classical, the
+// model uses the classical solution. If Target.Distribution is Accurate, the model uses
+// the accurate solution. For all other targets, the model uses the numerical solution with
+// the solver's noise. The draws of Reweighted are resampled in proportion to their weights.
 //
 // For each data set, Run draws one chain, which starts at the θ that generated the data.
-// The test shows whether the sampler leaves the posterior invariant, but not whether a
-// chain started elsewhere converges to the posterior. Each data set has its own stream of
-// random numbers. The result therefore does not depend on the number of workers, and the
-// first n data sets are the same, whatever the total number of data sets.
+// The test shows whether the sampler leaves the posterior invariant. The test does not
+// show whether a chain converges to the posterior from a distant starting point. Each data
+// set has its own stream of random numbers. The result therefore does not depend on the
+// number of workers. If Settings.Sets is increased, the earlier data sets stay the same.
 //
 // If ctx is cancelled before all data sets are complete, the result holds the ranks from
 // the complete ones, and the error is ctx.Err().
@@ -119,7 +119,7 @@ type set struct {
 	short   bool
 }
 
-// The constant `redraws` is the largest number of successive draws of θ that may fail.
+// Run returns an error if `redraws` successive draws of θ fail.
 const redraws = 1000
 
 func (d *set) run(ctx context.Context, p *bayes.Posterior, sampler sample.Sampler, s *Settings, i uint64) error {

@@ -7,10 +7,9 @@ import (
 // Adjust maximises the log density over the coordinates that do not affect the solution
 // of the equations, such as the size of the measurement errors or the scale and offset of
 // an observation. Adjust does not solve the equations again. The arguments `low` and
-// `high` are the bounds of all coordinates. The last call to Value before Adjust must
-// have been at x, and the argument `value` must be its result. Adjust changes x, and
-// returns the log density at the new x. If the log density has kinks, Adjust does not
-// change x.
+// `high` are the bounds of all coordinates. The caller must first call Value(x), and pass
+// the result as the argument `value`. Adjust changes x, and returns the log density at
+// the new x. If the log density has kinks, Adjust does not change x.
 func (s *Surface) Adjust(x []float64, value float64, low, high []float64) float64 {
 	const (
 		longest = 5 // step, in each coordinate: it should be at least a factor of 100 for a scale

@@ -18,9 +18,9 @@ type Adjuster interface {
 
 // An Ascent maximises a Function by a trust-region method with the Fisher information as
 // the curvature. Each step goes to the maximum of a quadratic expansion, subject to the
-// bounds. The length of a step is at most Radius. After a step, Function.Follow corrects
-// the derivatives if it can. The derivatives are computed again if Follow cannot correct
-// them, or if the corrected derivatives predicted the last rise poorly.
+// bounds. The field Radius limits the length of the step. After a step, Function.Follow
+// corrects the derivatives if it can. The derivatives are computed again if Follow cannot
+// correct them, or if the corrected derivatives predicted the last rise poorly.
 //
 // If the log density has kinks, each step goes to the maximum of an expansion that has
 // the same kinks. The modes of a density with kinks usually lie at kinks, just as a
@@ -47,11 +47,10 @@ type Ascent struct {
 	fresh   bool // the derivatives were computed at X
 	damping float64
 	// The field `rest` is an estimate of H − F, where H is the matrix of negative second
-	// derivatives, and F is the Fisher information. This estimate is derived from changes
-	// in the gradient. The field `corrected` is true if the sum of the Fisher information
-	// and `rest` would have predicted the last rise of the log density better than the
-	// Fisher information alone. If `corrected` is true, the next step is computed from
-	// the sum.
+	// derivatives, and F is the Fisher information. The estimate of H − F is derived from
+	// changes in the gradient. The field `corrected` is true if F + `rest` would have
+	// predicted the last rise of the log density better than F alone. If `corrected` is
+	// true, the next step uses F + `rest` as the curvature.
 	rest      *mat.SymDense
 	corrected bool
 	from      []float64 // the last point, and the gradient there; nil at the first one
@@ -83,7 +82,7 @@ func (a *Ascent) Step(f Function) {
 		a.Gain = rise
 		if rise <= a.Tolerance && length < 0.99*a.Radius || rise <= negligible*a.Tolerance || length == 0 {
 			// Near the maximum, a change in the gradient may be mostly numerical error. A
-			// curvature that is estimated from such changes may prevent a further rise.
+			// curvature estimated from numerical errors may prevent a further rise.
 			if a.fresh && !a.corrected {
 				break
 			}
@@ -97,8 +96,8 @@ func (a *Ascent) Step(f Function) {
 		}
 		value := valueAt(f, trial)
 		if !(value > a.Value) && !a.fresh {
-			// The derivatives may be inaccurate, because after the last step they were
-			// corrected instead of being computed anew.
+			// The derivatives may be inaccurate: after the last step, they were corrected
+			// but not computed again.
 			if !a.expand(f) {
 				return
 			}
@@ -160,8 +159,8 @@ func (a *Ascent) expand(f Function) bool {
 	return true
 }
 
-// The method move() moves the ascent to a higher point, at which f was last evaluated.
-// The argument `ratio` is the actual rise divided by the predicted one.
+// The method move() moves the ascent to the higher point `to`. The argument `ratio` is
+// the actual rise divided by the predicted one.
 func (a *Ascent) move(f Function, to []float64, value, ratio float64) {
 	a.choose(to, value-a.Value)
 	before := slices.Clone(a.X)
@@ -180,9 +179,9 @@ func (a *Ascent) move(f Function, to []float64, value, ratio float64) {
 	a.fresh = false
 }
 
-// The method learn() updates the field `rest` so that the secant condition holds: the sum
-// of the information matrix and `rest`, multiplied by the last step, equals the decrease
-// in the gradient [Dennis, Gay & Welsch (1981), ACM Trans. Math. Softw. 7, 348].
+// The method learn() updates the field `rest` to satisfy the secant condition
+// (Information + `rest`) d = −Δg, where d is the last step and Δg is the change in the
+// gradient [Dennis, Gay & Welsch (1981), ACM Trans. Math. Softw. 7, 348].
 func (a *Ascent) learn() {
 	n := len(a.X)
 	if a.rest == nil {
@@ -213,8 +212,8 @@ func (a *Ascent) learn() {
 }
 
 // The method choose() decides whether the next step uses the correction in the field
-// `rest`. The correction is used if, for the last rise of the log density, the corrected
-// prediction is more accurate than the uncorrected prediction.
+// `rest`. The correction is used if it would have improved the prediction of the last
+// rise of the log density.
 func (a *Ascent) choose(x []float64, rise float64) {
 	if a.rest == nil {
 		return
@@ -227,8 +226,9 @@ func (a *Ascent) choose(x []float64, rise float64) {
 	a.corrected = math.Abs(plain-mat.Inner(d, a.rest, d)/2-rise) < math.Abs(plain-rise)
 }
 
-// Within returns the step from X to the maximum of the expansion, subject to the bounds
-// and to a step length of at most `radius`. Within also returns the rise that the
+// Within returns the step from X to the maximum of the expansion, subject to the bounds.
+// The argument `radius` limits the length of the step. If the density has kinks, `radius`
+// limits each component of the step instead. Within also returns the rise that the
 // expansion predicts for this step.
 func (a *Ascent) Within(radius float64) (d []float64, rise float64) {
 	n := len(a.X)
@@ -312,12 +312,12 @@ func (a *Ascent) damped(curvature *mat.SymDense, g []float64, negative, radius f
 	return d
 }
 
-// Left returns the further rise of the log density that the expansion predicts within the
-// bounds and within the given distance of X. Left also returns the slope at X, which is
-// the largest component of the gradient in absolute value. If X has reached a bound,
-// components of the gradient that point beyond this bound are ignored. If the density has
-// kinks, the slope is the predicted rise divided by the distance to the predicted
-// maximum. Distances below 10⁻⁶ are replaced by 10⁻⁶.
+// Left returns the rise of the log density that the method Within predicts for the given
+// radius. Left also returns the slope at X, which is the largest component of the
+// gradient in absolute value. If X has reached a bound, components of the gradient that
+// point beyond this bound are ignored. If the density has kinks, the slope is the
+// predicted rise divided by the distance to the predicted maximum. Distances below 10⁻⁶
+// are replaced by 10⁻⁶.
 func (a *Ascent) Left(radius float64) (rise, slope float64) {
 	const near = 1e-9 // of a bound
 	d, rise := a.Within(radius)
@@ -346,9 +346,9 @@ func norm(v []float64) float64 { return mat.Norm(mat.NewVecDense(len(v), v), 2) 
 // The function boxed() returns the d with low ≤ d ≤ high that maximises gᵀd − ½ dᵀ(H +
 // λI)d, where low ≤ 0 ≤ high. The function boxed() uses an active-set method, which goes
 // from one face of the box to another. On each face the method moves towards the maximum
-// over the free coordinates, and stops at the first bound that it reaches. After the
-// maximum on a face has been reached, one coordinate at a bound is released: the
-// coordinate for which the largest rise is predicted.
+// over the free coordinates, and stops at the first bound that it reaches. When the
+// maximum on a face is reached, one coordinate is released from its bound. Of all
+// coordinates at a bound, the method chooses the one with the largest predicted rise.
 func boxed(h *mat.SymDense, g []float64, lambda float64, low, high []float64) (d []float64, ok bool) {
 	n := len(g)
 	d = make([]float64, n)
@@ -389,8 +389,9 @@ func boxed(h *mat.SymDense, g []float64, lambda float64, low, high []float64) (d
 }
 
 // onFace moves d to the maximum over the free coordinates, or to the first bound that is
-// reached before this maximum. The result is the coordinate of that bound, or −1 if no
-// bound was reached. The result `ok` is false if the curvature is not positive.
+// reached before this maximum. The result `hit` is the coordinate that has reached a
+// bound, or −1 if no bound was reached. The result `ok` is false if the curvature is not
+// positive.
 func onFace(d []float64, h *mat.SymDense, lambda float64, low, high []float64, free []bool, slope func(k int) float64) (hit int, ok bool) {
 	var in []int
 	for k, is := range free {

@@ -10,10 +10,10 @@ import (
 
 // A Bender is a Function that helps an Ascent to follow a narrow and curved ridge. The
 // locations of the data (see Surface) are not exactly linear in the coordinates. Bend
-// returns −Jᵀ I r″, the change of the gradient that comes from the nonlinearity of the
-// locations. Here r″ are the second derivatives of the locations in the direction d. Bend
-// requires that the last call of Expand was for p.X. Bend returns nil if the effect
-// cannot be computed.
+// returns −Jᵀ I r″, a correction to the gradient for the nonlinearity of the locations.
+// The vector r″ holds the second derivatives of the locations in the direction d. Bend
+// may be called only if the last call to Expand was at p.X. Bend returns nil if r″ cannot
+// be computed.
 type Bender interface {
 	Function
 	Bend(p *Point, d []float64) []float64
@@ -93,9 +93,9 @@ func (a *Ascent) Toward(f Function, k int, h float64) (x []float64, value float6
 }
 
 // Nonlinear returns the vector −Jᵀ I r″ that the method Bend of a Bender must return.
-// Nonlinear requires that the last call of Expand was for x. The second derivatives r″
-// are computed from the locations at x + hd, with h = 0.1. If the density cannot be
-// evaluated at x + 0.1d, h is 0.01.
+// Nonlinear may be called only if the last call to Expand was at x. The second
+// derivatives r″ are computed from the locations at x + hd, with h = 0.1. If the density
+// cannot be evaluated at x + 0.1d, h is 0.01.
 func (s *Surface) Nonlinear(x, d []float64) []float64 {
 	for _, h := range []float64{0.1, 0.01} {
 		to := slices.Clone(x)

@@ -33,8 +33,8 @@ func (s *Surface) Expand(p *Point) bool {
 }
 
 // The method differentiate() computes the derivatives of the locations at x, where the
-// density was last evaluated. If the argument `all` is false, only the derivatives with
-// respect to coordinates that occur in no equation are computed.
+// density was last evaluated. If the argument `all` is false, differentiate() computes
+// only the derivatives with respect to coordinates that occur in no equation.
 func (s *Surface) differentiate(x []float64, all bool) bool {
 	var plus, minus []float64
 	for k, at := range x {
@@ -42,9 +42,10 @@ func (s *Surface) differentiate(x []float64, all bool) bool {
 			s.Progress(k, len(x))
 		}
 		h := s.Steps[k]
-		// The function look() changes coordinate k by h. It appends to dst the locations
-		// of all parts that depend on this coordinate, and returns the result. Outside
-		// the bounds, look() returns false.
+		// The function look() changes coordinate k by h, and appends the resulting
+		// locations to dst. Parts that do not depend on coordinate k are left out. The
+		// function look() returns false if the log density is not finite at the changed
+		// point.
 		look := func(dst []float64, h float64) ([]float64, bool) {
 			x[k] = at + h
 			defer func() { x[k] = at }()
@@ -112,10 +113,10 @@ func (s *Surface) differentiate(x []float64, all bool) bool {
 	return true
 }
 
-// Follow corrects finite-difference derivatives, so that they reproduce the change in the
-// locations since the last point. If the derivatives were computed together with the
-// path, Follow does nothing and returns false. New derivatives then cost little more than
-// a solve, so a correction is not worthwhile.
+// Follow corrects derivatives that were computed by finite differences. The corrected
+// derivatives reproduce the change in the locations between the previous point and
+// point.X. If the derivatives were computed together with the path, Follow does nothing
+// and returns false, because new derivatives cost little more than a solve.
 func (s *Surface) Follow(point *Point, from []float64) bool {
 	if s.exact {
 		return false
@@ -159,8 +160,9 @@ func (s *Surface) Follow(point *Point, from []float64) bool {
 	return s.assemble(point)
 }
 
-// The method assemble() computes the expansion at the argument `point` from the derivatives
-// of the locations, and reports whether it is finite.
+// The method assemble() computes the expansion at the argument `point` from the
+// derivatives of the locations, and reports whether the gradient and the information are
+// finite.
 func (s *Surface) assemble(point *Point) bool {
 	n := len(point.X)
 	slopes, curvatures := s.priors(point.X)
@@ -220,8 +222,8 @@ func (s *Surface) priors(x []float64) (slopes, curvatures []float64) {
 }
 
 // The method inform() sets dst to the Fisher information of the data, plus the curvatures
-// of the priors. If the argument `kinks` is false, data whose log density has a kink
-// contribute no information on their expected values.
+// of the priors. If the argument `kinks` is false, inform() leaves out the information
+// about expected values whose likelihood has a kink.
 func (s *Surface) inform(dst *mat.SymDense, curvatures []float64, kinks bool) {
 	dst.Zero()
 	for i := range s.parts {

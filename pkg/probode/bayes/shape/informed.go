@@ -11,13 +11,13 @@ import (
 )
 
 // Informed returns the directions of ξ about which the data are informative near the
-// given θ and ξ. If there are more than `most` such directions, Informed returns only the
-// most important ones. With a one-step method, the part of ξ between two observation
-// times affects the later states only through the state at the second of these times. If
-// the state has d components, the data are therefore, to first order, informative about
-// at most d directions of this part. The directions are found from the gradients of
-// random combinations of the states. The result is nil if the gradients of the path with
-// respect to ξ are not available.
+// given θ and ξ. If the number of informed directions exceeds `most`, Informed leaves out
+// the least important ones. If the method is a one-step method, the elements of ξ between
+// two observation times affect later states only through the state at the second time. To
+// first order, the data are therefore informative about at most d directions of ξ between
+// two observation times, where d is the dimension of the state. The directions are found
+// from the gradients of random combinations of the states. The result is nil if the
+// gradients of the path with respect to ξ are not available.
 func Informed(e *bayes.Density, theta, xi []float64, most int) []Block {
 	var blocks []Block
 	times, components := 0, 1

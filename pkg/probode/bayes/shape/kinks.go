@@ -15,20 +15,20 @@ import (
 const slack = 1e-2
 
 // The constant `sharpest` is the final width of the hyperbolas that replace the absolute
-// values. If the maximum lies at a kink, the computed maximum is at about this distance
-// from the kink.
+// values. If the maximum lies at a kink, the distance of the computed maximum from the
+// kink is about `sharpest`.
 const sharpest = 1e-10
 
-// bentStep maximises an expansion with kinks within the bounds, and returns the step d to
-// the maximum. It also returns the rise that the expansion predicts. To damp the step,
-// the diagonal of the matrix Information is multiplied by the argument `damping` and
-// added to the curvature. The result `ok` is false if a number is not finite.
+// bentStep returns the step d from X to the maximum of an expansion with kinks, subject
+// to the bounds. The result `gain` is the rise that the expansion predicts for this step.
+// To damp the step, bentStep adds `damping` times the diagonal of Information to the
+// curvature. The result `ok` is false if the predicted rise is not a finite number.
 //
 // The absolute values |r| are replaced by √(r² + ε²), and Newton's method follows the
 // maximum as ε shrinks. Each iteration linearises the equations λ √(r² + ε²) = r, in
-// which the slopes λ are additional unknowns. This iteration converges even if the
-// maximum lies at kinks, whereas Newton's method for d alone does not [Chan, Golub &
-// Mulet (1999), SIAM J. Sci. Comput. 20, 1964].
+// which the slopes λ are additional unknowns. If the maximum lies at kinks, Newton's
+// method for d alone does not converge, but Newton's method for d and λ does [Chan, Golub
+// & Mulet (1999), SIAM J. Sci. Comput. 20, 1964].
 func (p *Point) bentStep(damping float64, low, high []float64) (d []float64, gain float64, ok bool) {
 	n := len(p.X)
 	h := mat.NewSymDense(n, nil)
@@ -143,8 +143,8 @@ func (p *Point) walls(down *mat.VecDense, h *mat.SymDense, low, high []float64) 
 }
 
 // Flatten changes p so that steps from X are perpendicular to `normal`, which is a unit
-// vector. In the direction of the normal, Flatten sets the slope of p to zero, and makes
-// the curvature very large.
+// vector. Flatten sets the slope of p in the direction of `normal` to zero, and makes the
+// curvature in this direction very large.
 func (p *Point) Flatten(normal []float64) {
 	n := mat.NewVecDense(len(normal), normal)
 	for _, v := range p.J {

@@ -82,10 +82,11 @@ func (p *Point) Laplace(values func([][]float64) ([]float64, error), gradients f
 // only values are to be used.
 //
 // The columns of w are the principal axes, which are not known in advance. The argument
-// `metric` is an initial guess for the second derivatives. At first the columns are the
-// principal axes of `metric` or, if it is nil, multiples of the unit vectors. Each
-// iteration replaces the columns by the principal axes of the computed Hessian, until f
-// is about ½|z|², where z are the coordinates along these axes.
+// `metric` is an initial guess for the second derivatives. At first, the columns of w are
+// the principal axes of `metric`, or multiples of the unit vectors if `metric` is nil.
+// Each iteration replaces the columns of w by the principal axes of the computed Hessian.
+// The iteration ends when the second derivatives of f along the columns of w are about
+// ±1.
 func laplace(f func([][]float64) []float64, slopes func([][]float64) [][]float64, u []float64, metric *mat.SymDense) (cov, shape *mat.SymDense) {
 	d := len(u)
 	f0 := f([][]float64{u})[0]
@@ -119,10 +120,10 @@ func laplace(f func([][]float64) []float64, slopes func([][]float64) [][]float64
 		return out
 	}
 	// An axis has the right length if the second derivative of f along this axis is
-	// between ½ and 2 in absolute value. The function fits() reports whether that is the
-	// case, and returns the factor by which the length should be multiplied. If the
-	// length is far too large or too small, a parabola is a poor approximation, so the
-	// factor is bounded.
+	// between ½ and 2 in absolute value. The function fits() reports whether an axis has
+	// the right length, and returns a factor that corrects the length. The factor is
+	// bounded, because a parabola is a poor approximation along an axis that is far too
+	// long or too short.
 	fits := func(v float64) (ok bool, by float64) {
 		v = math.Abs(v)
 		return v > 0.5 && v < 2, 1 / math.Sqrt(min(max(v, 0.01), 1e4))
@@ -263,8 +264,8 @@ func turns(slopes func([][]float64) [][]float64, u []float64, w *mat.Dense) *mat
 	return hess
 }
 
-// axesOf sets the columns of w to the principal axes of the covariance matrix whose
-// inverse is the argument `metric`, and reports whether this has succeeded.
+// axesOf sets the columns of w to the principal axes of the inverse of `metric`. The
+// result is false if `metric` is not positive definite.
 func axesOf(w *mat.Dense, metric *mat.SymDense) bool {
 	var eigen mat.EigenSym
 	if !eigen.Factorize(metric, true) {

@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// A Point is a quadratic expansion of a log density about X that uses the Fisher
-// information instead of the second derivatives. Without kinks it is
+// A Point is a quadratic expansion of a log density about X, with the Fisher information
+// in place of the second derivatives. Without kinks it is
 //
 //	f(X+d) ≈ Value + Gradient·d − ½ dᵀ Information d.
 //
@@ -48,8 +48,8 @@ type Function interface {
 	Expand(p *Point) bool
 
 	// Follow tries to compute the expansion at p.X from the expansion at the previous
-	// point, without new derivatives. The last call to Value must have been at p.X.
-	// Follow reports whether it succeeded.
+	// point, without new derivatives. Follow may be called only if the last call to Value
+	// was at p.X. Follow reports whether it succeeded.
 	Follow(p *Point, before []float64) bool
 }
 

@@ -20,8 +20,8 @@ import (
 //
 // J is computed from derivatives of the path if ∂f/∂θ is known, and otherwise from
 // differences between solutions. An accurate solver provides no derivatives of its
-// solutions. Derivatives for an accurate solver are computed with an adaptive Radau
-// method, if this method predicts nearly the same data.
+// solutions. The Surface of an accurate solver uses the derivatives of an adaptive Radau
+// method, if both methods predict nearly the same data.
 //
 // In a model with many experiments, a change of one coordinate requires new solves only
 // for the experiments whose equations depend on this coordinate. A change in the size of
@@ -37,7 +37,7 @@ type Surface struct {
 
 	// Steps are the increments used in finite differences, one for each coordinate.
 	// NewSurface sets the increment for a parameter to 10⁻⁵ times the interquartile range
-	// of its prior; the factor is small because the posterior may be much narrower than
+	// of its prior. The factor is small because the posterior may be much narrower than
 	// the prior. For the sums of ξ over blocks, NewSurface sets the increments to 10⁻³.
 	Steps []float64
 
@@ -65,8 +65,8 @@ type Surface struct {
 	lent      bool      // of another method
 
 	// The field `last` is the point at which Value last solved the equations. The field
-	// `by` is the Density used for this solve, and the field `work` is the result of
-	// by.Work() after the solve.
+	// `by` is the Density of the last solve. The field `work` is the value of by.Work()
+	// after the last solve.
 	last []float64
 	by   *bayes.Density
 	work int
@@ -96,7 +96,7 @@ func (p *part) row(location int) []float64 {
 
 // NewSurface returns the surface of the log density e, and uses e for all solves. If
 // blocks are given, the coordinates are (θ, v), where v are the scaled sums of ξ over the
-// blocks. Under the prior, each of these sums has the distribution N(0, 1).
+// blocks. The prior of each element of v is N(0, 1).
 func NewSurface(e *bayes.Density, blocks ...Block) *Surface {
 	d := e.Dim()
 	n := d + len(blocks)
@@ -166,8 +166,8 @@ func (s *Surface) place(x []float64) float64 {
 	return lp
 }
 
-// Value returns the log density at x, or −∞ if it cannot be evaluated. After the call,
-// the Density contains the expected values of the data at x.
+// Value returns the log density at x, or −∞ if it cannot be evaluated. Value also stores
+// the expected values of the data at x in the Density.
 func (s *Surface) Value(x []float64) float64 {
 	lp := s.place(x)
 	if math.IsInf(lp, 0) {
@@ -181,8 +181,8 @@ func (s *Surface) Value(x []float64) float64 {
 	return lp + ll
 }
 
-// The method again() does the same as Value, but without a new solve if the equations
-// were last solved at x.
+// The method again() returns Value(x). If the equations were last solved at x, again()
+// reuses the solution.
 func (s *Surface) again(x []float64) float64 {
 	if s.by == s.e && s.work == s.e.Work() && slices.Equal(x, s.last) {
 		return s.unmoved(x)

@@ -96,9 +96,9 @@ func (s *Surface) Gradients(e *bayes.Density) bool {
 	return s.sloped && s.Smooth(e).Differentiable()
 }
 
-// The method lend() returns the derivatives of the locations computed with the setup
-// Lender, or nil if the predictions with Lender differ too much from those of the
-// accurate solver.
+// The method lend() uses the setup Lender to compute the derivatives of the locations.
+// The result is nil if Lender fails, or if its predictions differ too much from those of
+// the accurate solver.
 func (s *Surface) lend(directions []float64) [][]float64 {
 	lent, err := s.e.With(Lender)
 	if err != nil {

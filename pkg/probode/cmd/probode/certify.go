@@ -47,14 +47,14 @@ func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 	m.withSteps = true
 	flags.StringVar(&m.steps, "steps", "", "`list` of step sizes; default: the step size given by -step or by the case, and 1/2, 1/4 and 1/8 of it")
 	flags.StringVar(&m.rtol, "rtol", "", "`list` of relative tolerances for error control, which chooses the steps separately for every θ")
-	flags.StringVar(&m.atol, "atol", "", "`list` of absolute tolerances, one for each -rtol or one for all; default: for each component, rtol/1000 times its largest absolute value")
-	threshold := flags.Float64("threshold", 0.1, "largest shift that does not matter, in sd of the Gaussian at the mode")
+	flags.StringVar(&m.atol, "atol", "", "`list` of absolute tolerances: one for each number in -rtol, or one for all; default: for each component, rtol/1000 times its largest absolute value")
+	threshold := flags.Float64("threshold", 0.1, "largest negligible shift of a parameter, in standard deviations of the Gaussian at the mode")
 	finest := flags.Float64("reference", 1e-10, "relative `tolerance` of the accurate solution")
-	enough := flags.Bool("enough", false, "search for the largest step size or tolerance that is small enough")
-	strict := flags.Bool("strict", false, "with -enough: D, and not only the shifts, must be below the threshold")
+	enough := flags.Bool("enough", false, "search for the largest step size or tolerance at which every shift is below -threshold")
+	strict := flags.Bool("strict", false, "with -enough: the discrepancy D must also be below -threshold")
 	at := flags.String("at", "", "with -model: the point to use instead of searching for modes: nominal, or `name=value,…`; the other parameters have their nominal values")
 	start := flags.String("start", "", "with -model: a `file` written by fit -json; the searches for modes begin only at the best points that fit found")
-	line := flags.String("line", "", "draw the log-likelihood against this `parameter`, for each solver and for the reference, and write the figure to the file given by -out")
+	line := flags.String("line", "", "plot the log-likelihood as a function of this `parameter`, with a curve for each solver and one for the reference; -out names the file")
 	page := flags.String("out", "", "with -line: `file` for the figure (.png or .svg)")
 	file := flags.String("json", "", "`file` for the numbers as JSON: see docs/json.md; - means standard output")
 	if err := parseOnly(flags, args, certifyHelp, out); err != nil {
@@ -147,8 +147,8 @@ func drawLine(ctx context.Context, p *bayes.Posterior, setups []probode.Setup, r
 	return outFile{"out", path}.write(nil, func(w io.Writer) error { return draw(w, path, plots.LogLikelihoodProfile(profile)) })
 }
 
-// The figure for the flag -line extends lineWidth posterior standard deviations on both
-// sides of the mode. A sampler moves about this far in one iteration.
+// The figure for the flag -line extends lineWidth posterior standard deviations to each
+// side of the mode. A sampler moves by about half a standard deviation in one iteration.
 const lineWidth = 0.5
 
 // The method at() returns the point given by the argument `where`, the value of the flag

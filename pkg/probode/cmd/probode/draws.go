@@ -65,16 +65,15 @@ func warnIdle(flags *flag.FlagSet, name string, s sample.Sampler) {
 	}
 }
 
-// maxDraws is the largest allowed number of draws, which is far more than any study
-// needs.
+// maxDraws is the largest allowed number of draws. No study needs more than maxDraws draws.
 const maxDraws = 1_000_000_000
 
 // maxThin is the largest allowed number of iterations per draw, far more than is needed
 // to make successive draws nearly independent.
 const maxThin = 1_000_000
 
-// maxWorkers is the largest allowed number of workers, which is more than the number of
-// processors of any machine.
+// maxWorkers is the largest allowed number of workers. No machine has more than
+// maxWorkers processors.
 const maxWorkers = 4096
 
 // The function first() returns the first error that is not nil. The function cmp.Or would

@@ -63,9 +63,9 @@ type fitFlags struct {
 	set           modelfile.FitSettings
 }
 
-// Profiles are computed around the best end point of a fit, and around those other end
-// points whose log-likelihoods are lower by at most nearBest. Of several end points at
-// the same optimum, only one is used.
+// With -profiles -start fit.json, searches begin only at the best end points in this
+// file. An end point is left out if its log-likelihood is more than nearBest below the
+// best one. With -starts or -map, searches begin at all end points in the file.
 const nearBest = 5
 
 // The function fit() performs a multi-start optimisation and writes the results.
@@ -101,8 +101,6 @@ func fit(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	// Profiles are computed only around those end points of a fit whose log-likelihoods
-	// are close to the best, and only once for each optimum.
 	below := math.Inf(1)
 	if f.profiles && f.starts == 0 && !f.set.Map {
 		below = nearBest
@@ -124,7 +122,7 @@ func (f *fitFlags) run(ctx context.Context, p *modelfile.File, out io.Writer) er
 		return err
 	}
 	if optima[0].Err != nil {
-		return fmt.Errorf("none of %d searches succeeded; the first error: %w", len(optima), optima[0].Err)
+		return fmt.Errorf("none of the %d searches succeeded; the first error: %w", len(optima), optima[0].Err)
 	}
 	var profiles *modelfile.ProfileLikelihoods
 	stopped := err
@@ -226,10 +224,10 @@ func fitJSON(p *modelfile.File, priors bool, optima []modelfile.Optimum, profile
 		"aic", aic, "bic", bic, "ends", ends, "level", level, "profiles", list}
 }
 
-// The function criteria() returns the information criteria of Akaike and Schwarz for an
-// optimum with the given numbers of estimated parameters and of measurements. These
-// criteria are defined in terms of the maximum likelihood, so they have no meaning at the
-// maximum of a posterior density.
+// The function criteria() computes AIC and BIC from the log-likelihood at an optimum, the
+// number of estimated parameters, and the number of measurements. These criteria are
+// defined in terms of the maximum likelihood, so they have no meaning at the maximum of a
+// posterior density.
 func criteria(ll float64, parameters, measurements int) (aic, bic float64) {
 	k := float64(parameters)
 	return 2*k - 2*ll, k*math.Log(float64(measurements)) - 2*ll
@@ -302,9 +300,9 @@ func writeOptima(out io.Writer, p *modelfile.File, priors bool, optima []modelfi
 	}
 }
 
-// The function otherwise() compares the optima whose values differ from the best value by
-// at most the constant `same`. For each parameter with distinct values at these optima,
-// it returns a string with the smallest and the largest value.
+// The function otherwise() compares the optima whose objective is at most the constant
+// `same` below its best value. If a parameter has different values at these optima, the
+// list contains a string with the smallest and the largest value of this parameter.
 func otherwise(p *modelfile.File, optima []modelfile.Optimum) (list []string) {
 	for i, q := range p.Params {
 		low, high := math.Inf(1), math.Inf(-1)
@@ -320,8 +318,8 @@ func otherwise(p *modelfile.File, optima []modelfile.Optimum) (list []string) {
 	return list
 }
 
-// The function atMost() joins the first n strings of the list, and says how many more
-// there are.
+// The function atMost() joins the first n strings of the list, and adds the number of
+// strings that it omits.
 func atMost(list []string, n int, separator string) string {
 	if more := len(list) - n; more > 0 {
 		list = append(slices.Clone(list[:n]), fmt.Sprintf("and %d more", more))
@@ -329,9 +327,9 @@ func atMost(list []string, n int, separator string) string {
 	return strings.Join(list, separator)
 }
 
-// atBound reports whether the value v lies on a bound. The condition is that |v − bound|
-// is at most a thousandth of |bound|, and at most a thousandth of the distance between
-// the two bounds. NaN stands for a bound that does not exist.
+// atBound reports whether the value v lies on a bound. The distance |v − bound| must be at
+// most a thousandth of |bound|, and at most a thousandth of the distance between the two
+// bounds. NaN stands for a bound that does not exist.
 func atBound(v, bound, other float64) bool {
 	near := 1e-3 * math.Abs(bound)
 	if width := math.Abs(other - bound); width > 0 {
@@ -340,9 +338,9 @@ func atBound(v, bound, other float64) bool {
 	return math.Abs(v-bound) <= near
 }
 
-// writeProfiles writes the confidence intervals. It also names each parameter whose
-// confidence region is larger than its interval, and each parameter that the data do not
-// determine.
+// writeProfiles writes the confidence intervals. writeProfiles also names the parameters
+// whose confidence regions extend beyond the intervals, and the parameters that the data
+// do not determine.
 func writeProfiles(out io.Writer, file *modelfile.File, p *modelfile.ProfileLikelihoods, searches int) {
 	rows := [][]string{{fmt.Sprintf("%g %% confidence", 100*p.Level), "from", "to", "open"}}
 	var open, elsewhere, unknown []string
@@ -394,7 +392,7 @@ func writeProfiles(out io.Writer, file *modelfile.File, p *modelfile.ProfileLike
 		fmt.Fprintf(out, "The data do not determine %s: %s, the profile falls by less than %.3g from the best value.\n", strings.Join(open, ", "), far, p.Drop)
 	case len(elsewhere)+len(unknown) > 0: // it has been said
 	case searches == 1:
-		fmt.Fprintln(out, "The data determine all parameters within their bounds, unless there are other optima, which a single search cannot find.")
+		fmt.Fprintln(out, "As far as a single search shows, the data determine all parameters within their bounds. There may be other optima, which a single search cannot find.")
 	default:
 		fmt.Fprintf(out, "The data determine all parameters within their bounds, as far as %d searches show.\n", searches)
 	}

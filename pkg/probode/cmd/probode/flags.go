@@ -127,8 +127,8 @@ func given(flags *flag.FlagSet, name string) (is bool) {
 	return is
 }
 
-// The function needs() is called if the named flags would have no effect; the argument
-// `why` gives the reason. The function returns an error if one of these flags is given.
+// The function needs() returns an error if one of the named flags is given. The
+// argument `why` says when the named flags have no effect, for example "without -paths".
 func needs(flags *flag.FlagSet, why string, names ...string) error {
 	for _, name := range names {
 		if given(flags, name) {
@@ -139,7 +139,8 @@ func needs(flags *flag.FlagSet, why string, names ...string) error {
 }
 
 // The variable `groups` holds the headings under which the flags are listed in the help for
-// a command with many flags. A flag that no group names is listed in the last group.
+// a command with many flags. A flag that belongs to no group is listed under the last
+// heading.
 var groups = []struct {
 	title string
 	names []string
@@ -195,8 +196,9 @@ func listFlags(flags *flag.FlagSet, out io.Writer) {
 }
 
 // The function fill() breaks text into lines for a terminal of 80 columns. Paragraphs are
-// rewrapped. Indented lines contain examples and tables, and are not changed. However, a
-// long line with an indent of eight spaces is broken.
+// rewrapped. Indented lines are not changed, because they contain examples and tables.
+// Descriptions of flags have an indent of eight spaces, and are rewrapped if they are too
+// long for one line.
 func fill(help string) string {
 	const most = 79
 	var b strings.Builder
@@ -267,8 +269,8 @@ func numbers(values string) ([]float64, error) {
 
 // The function assignments() reads a list of the form name=value,… from a flag. Each
 // value is passed to the function set(), together with the index of the corresponding
-// name in the argument `names`. The argument `known` is a list of these names for error
-// messages.
+// name in the argument `names`. Error messages quote the argument `known` as the list of
+// allowed names.
 func assignments(flag, values string, names []string, known string, set func(i int, v float64)) error {
 	seen := map[int]bool{}
 	for _, one := range list(values) {

@@ -46,10 +46,10 @@ func likelihood(ctx context.Context, args []string, out io.Writer) error {
 	outside := flags.Bool("outside", false, outsideHelp)
 	at := flags.String("at", "nominal", "values of parameters on the linear scale, as `name=value,…`; the other parameters have their nominal values")
 	how := solving{flags: flags}
-	flags.StringVar(&how.rtol, "rtol", "", "relative `tolerance` of the solver; default: small enough for an error of at most 1e-7")
+	flags.StringVar(&how.rtol, "rtol", "", "relative `tolerance` of the solver; default: chosen so that the error of the log-likelihood is at most 1e-7")
 	flags.StringVar(&how.atol, "atol", "", "absolute `tolerance`; default: see probode solve -help")
-	flags.Float64Var(&how.longest, "max-step", 0, "longest `step`; inf: no limit; 0: 1/128 of the span if the equations depend on time, otherwise no limit")
-	flags.Float64Var(&how.step, "step", 0, "equal `steps` of at most this size between the observation times, instead of error control")
+	flags.Float64Var(&how.longest, "max-step", 0, "largest step `size`; inf: no limit; 0: 1/128 of the time span if the equations depend on time, otherwise no limit")
+	flags.Float64Var(&how.step, "step", 0, "take equal steps of at most this `size` between observation times; without -step, error control chooses the steps")
 	flags.StringVar(&how.method, "method", "radau5", "`method`: "+methods.Help)
 	gradient := flags.Bool("gradient", false, "print the gradient, too")
 	file := flags.String("json", "", "`file` for the results as JSON: see docs/json.md; - means standard output")
@@ -192,7 +192,7 @@ func writeLikelihood(out io.Writer, l *modelfile.LogLikelihood, v *modelfile.Eva
 	case v.Error <= 1e-7:
 		fmt.Fprintf(out, ", right to %.1g", max(v.Error, 1e-10))
 	default:
-		fmt.Fprintf(out, ": accurate only to %.2g, even with smaller tolerances", v.Error)
+		fmt.Fprintf(out, ", with an error of about %.2g, even at the smallest tolerance that works", v.Error)
 	}
 	fmt.Fprint(out, "\n\n")
 	rows := [][]string{{"condition", "observable", "points", "log-likelihood"}}

@@ -30,11 +30,11 @@ var commands = []command{
 	{"solve", "solve a problem, and show the spread of an ensemble", solve},
 	{"likelihood", "compute the log-likelihood of a model, and its gradient", likelihood},
 	{"fit", "fit a model to its data, with searches from many starts", fit},
-	{"petab", "read and evaluate PEtab problems, and report which fail", petab},
+	{"petab", "read and evaluate PEtab problems, and report those that fail", petab},
 	{"generate", "write the equations of a model file as Go code", generate},
 	{"certify", "bound the effect of the solver's error, without sampling", certifyVerb},
 	{"assess", "find out at which step sizes the solver's error matters", assessVerb},
-	{"sample", "draw from a posterior; the same command resumes a run", sampleVerb},
+	{"sample", "draw from a posterior, or resume an earlier run", sampleVerb},
 	{"merge", "collect the chains of several directories in one directory", merge},
 	{"summary", "print a summary of the draws in a directory", summary},
 	{"sbc", "test a scheme by simulation-based calibration", sbcVerb},
@@ -61,7 +61,7 @@ func main() {
 }
 
 // The type `checked` is a writer that stores its first error, so that the callers of the
-// print functions need not check for errors. After its first error the writer writes
+// print functions need not check for errors. After its first error, the writer writes
 // nothing more.
 type checked struct {
 	w   io.Writer
@@ -114,9 +114,9 @@ type briefError struct {
 func (e briefError) Error() string { return e.words }
 func (e briefError) Unwrap() error { return e.error }
 
-// The function brief() removes characters that a terminal would interpret as control
-// sequences. It also shortens every argument and word in the error message to 80
-// characters, and the whole message to 1000 characters.
+// The function brief() replaces characters that a terminal would interpret as control
+// sequences. If a word or a command-line argument in the error message is longer than 80
+// characters, brief() shortens it. The whole message is shortened to 1000 characters.
 func brief(err error, args []string) error {
 	if err == nil {
 		return nil

@@ -49,7 +49,7 @@ func merge(_ context.Context, args []string, out io.Writer) error {
 	}
 	if filepath.Ext(dst) == ".zarr" {
 		if len(src) > 1 {
-			return fmt.Errorf("merge: %s can be written from one directory only, but %d are given: merge their chains into one directory first", dst, len(src))
+			return fmt.Errorf("merge: the Zarr store %s can hold the chains of only one directory, but %d directories are given: merge these directories first", dst, len(src))
 		}
 		chains, err := store.Read(src[0])
 		if err != nil {

@@ -68,7 +68,7 @@ type model struct {
 func newModel(flags *flag.FlagSet) *model {
 	m := newExact(flags)
 	flags.StringVar(&m.alpha, "alpha", "", "noise scale of the solver: a number, auto (calibrated at the mode of the posterior), or a `prior`; default: the scale of the case, or auto")
-	flags.StringVar(&m.noise, "noise", "", "`kind` of noise that -alpha scales: method (the method's own) or local (scaled by the local errors of the steps); default: local if the steps were chosen for a tolerance, otherwise method")
+	flags.StringVar(&m.noise, "noise", "", "`kind` of noise that -alpha scales: method (the method's own noise) or local (noise proportional to the local error of each step); default: local if error control chose the steps, otherwise method")
 	flags.IntVar(&m.chains, "chains", 4, "number of chains")
 	flags.IntVar(&m.draws, "draws", 0, "draws per chain; 0: the command decides")
 	return m
@@ -89,8 +89,9 @@ func newExact(flags *flag.FlagSet) *model {
 	return m
 }
 
-// The method posterior() returns the posterior that the flags describe. If the flags
-// request it, α is calibrated at the mode of the deterministic posterior.
+// The method posterior() returns the posterior that the flags describe. With -alpha auto,
+// posterior() calibrates α at the mode of the deterministic posterior. Without -alpha,
+// posterior() calibrates α only if the model does not define α.
 func (m *model) posterior(ctx context.Context) (*bayes.Posterior, error) {
 	p, err := m.build()
 	if err != nil {
@@ -109,8 +110,8 @@ func (m *model) posterior(ctx context.Context) (*bayes.Posterior, error) {
 	return q, nil
 }
 
-// The method build() does what the method posterior() does, but without the calibration
-// of α: if α is to be calibrated, it remains zero.
+// The method build() returns the same posterior as posterior(), but does not calibrate α.
+// If α must be calibrated, build() leaves α at zero.
 func (m *model) build() (*bayes.Posterior, error) {
 	if err := m.checkCounts(0, 1); err != nil {
 		return nil, err
@@ -226,7 +227,7 @@ func loadModel(name string, outside bool, outputs ...outFile) (*modelfile.File, 
 	return p, err
 }
 
-// readModel does what loadModel does, but does not write the warnings.
+// readModel reads a model file in the same way as loadModel, but writes no warnings.
 func readModel(name string, outside bool, outputs ...outFile) (*modelfile.File, error) {
 	if name == "" {
 		return nil, errors.New("-model: want the file of a model")
@@ -278,7 +279,7 @@ func valuesAt(p *modelfile.File, at string) ([]float64, error) {
 	return theta, assignments("at", at, names, some(p.Params), func(i int, v float64) { theta[i] = v })
 }
 
-// The function some() returns a list with as many parameters as fit on one line. The
+// The function some() returns a list with the names of at most twelve parameters. The
 // estimated parameters come first.
 func some(params []modelfile.Parameter) string {
 	var names []string
@@ -321,7 +322,7 @@ func experimentOf(p *modelfile.File, condition string) (*modelfile.Instance, err
 	return nil, fmt.Errorf("-condition %s: the data have %s", text.Clip(condition), strings.Join(names, ", "))
 }
 
-// The method title() returns the name of the model as it was given in the flags.
+// The method title() returns the value of the flag -case or -model.
 func (m *model) title() string { return m.preset + text.Clip(m.file) }
 
 // checkCounts checks the numbers of iterations and chains. The total number of iterations

@@ -15,7 +15,7 @@ import (
 	"github.com/probode/probode/pkg/viz"
 )
 
-// The functions in this file deal with the output files of commands.
+// The functions below check and write the output files of commands.
 
 // An outFile is an output file together with the flag that names it. An empty path means
 // no file, and the path "-" means standard output.
@@ -37,8 +37,8 @@ func (o outFile) write(out io.Writer, write func(io.Writer) error) error {
 	return nil
 }
 
-// The method beside() returns the writer for all other output of the command. If the file
-// is standard output, all other output is discarded.
+// The method beside() returns the writer for the text that a command prints. If the file
+// is standard output, this text is discarded.
 func (o outFile) beside(out io.Writer) io.Writer {
 	if o.path == "-" {
 		return io.Discard
@@ -46,8 +46,8 @@ func (o outFile) beside(out io.Writer) io.Writer {
 	return out
 }
 
-// checkOutputs is called before a computation, and returns an error if a file for the
-// results cannot be written, or if two results are to be written to the same file.
+// checkOutputs returns an error if an output file cannot be written, or if two outputs
+// would go to the same file. Commands call checkOutputs before they begin a computation.
 func checkOutputs(outputs ...outFile) error {
 	for i, o := range outputs {
 		if err := canWrite(o.flag, o.path); err != nil {
@@ -83,8 +83,8 @@ func pageOutputs(path string) []outFile {
 	return []outFile{{"out", path}, {"out's table", tableOf(path)}}
 }
 
-// checkEnding returns an error if the path has none of the given endings. An empty path,
-// which means no file, is allowed.
+// checkEnding returns an error unless the file name has one of the given extensions. An
+// empty path, which means no file, is allowed.
 func checkEnding(flag, path string, endings ...string) error {
 	if path == "" || slices.Contains(endings, filepath.Ext(path)) && filepath.Base(path) != filepath.Ext(path) {
 		return nil
@@ -138,8 +138,8 @@ func reason(err error) error {
 func tableOf(path string) string { return strings.TrimSuffix(path, filepath.Ext(path)) + ".csv" }
 
 // samePlace reports whether two paths name the same regular file, even if the file does
-// not exist yet. Files that are not regular, such as /dev/null, can be used for several
-// outputs.
+// not exist yet. Several outputs can be written to a file that is not regular, such as
+// /dev/null.
 func samePlace(a, b string) bool {
 	if a == "" || b == "" {
 		return false
@@ -152,8 +152,8 @@ func samePlace(a, b string) bool {
 	return errS != nil && errT != nil && whole(a) == whole(b)
 }
 
-// The function whole() returns the absolute path of a file, in which symbolic links to
-// folders are resolved.
+// The function whole() returns the absolute path of a file, with symbolic
+// links to folders resolved.
 func whole(path string) string {
 	full, err := filepath.Abs(path)
 	if err != nil {
@@ -165,7 +165,7 @@ func whole(path string) string {
 	return full
 }
 
-// The function draw() writes a figure in the format given by the ending of the file name.
+// The function draw() writes a figure in the format given by the file name extension.
 func draw(w io.Writer, file string, f viz.Figure) error {
 	var picture []byte
 	var err error

@@ -82,8 +82,8 @@ func petab(ctx context.Context, args []string, out io.Writer) error {
 // The function loads() reports whether the problem in a row of the table could be read.
 func loads(row []string) bool { return row[1] != "" }
 
-// tryProblem returns the row of the table for a problem, and reports whether its
-// likelihood could be computed.
+// tryProblem returns the row of the table for a problem. The result `ok` says whether the
+// log-likelihood could be computed.
 func tryProblem(ctx context.Context, file string, limit time.Duration, outside bool) (row []string, ok bool, err error) {
 	name := filepath.Base(filepath.Dir(file))
 	if base := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)); base != name && base != "problem" {
@@ -130,7 +130,7 @@ func tryProblem(ctx context.Context, file string, limit time.Duration, outside b
 }
 
 // problemsIn returns the YAML files of the problems in a folder, sorted by name. If the
-// folder contains no such file, problemsIn returns those in its subfolders.
+// folder contains no YAML file, problemsIn returns the YAML files in the subfolders.
 func problemsIn(dir string) ([]string, error) {
 	own, folders, err := yamlFiles(dir)
 	if err != nil || len(own) > 0 {

@@ -126,9 +126,9 @@ func (r *sampleRun) parse(args []string) error {
 	flags := flag.NewFlagSet("sample", flag.ContinueOnError)
 	r.model = newModel(flags)
 	name := flags.String("scheme", "", "how to draw: "+samplerNames()+"; default: see above")
-	flags.StringVar(&r.start, "start", "", "begin the search for modes at the best points in this `file` written by probode fit -json, or at the nominal parameters (-start nominal); default: at draws from the prior or, if there are many parameters, at the nominal parameters. The chains start around the modes or, with -start prior, at draws from the prior")
+	flags.StringVar(&r.start, "start", "", "begin the search for modes at the best points in this `file` written by probode fit -json, or at the nominal parameters (-start nominal). Without -start, the search begins at draws from the prior, or at the nominal parameters if the model has many parameters. The chains start around the modes. With -start prior, the chains start at draws from the prior")
 	flags.StringVar(&r.dir, "dir", "", "`directory` for the draws")
-	only := flags.String("chain", "", "draw only the chain with this `number`, or the chains of a list such as 1,3; the first chain has the number 1")
+	only := flags.String("chain", "", "run only the chain with this `number`, or several chains, such as 1,3; the first chain has the number 1")
 	s := &r.settings
 	flags.IntVar(&s.BurnIn, "burn-in", 0, "iterations of each chain before the first draw; 0: the number depends on the model")
 	flags.IntVar(&s.Thin, "thin", 1, "number of iterations from one kept draw to the next")
@@ -212,9 +212,10 @@ func (r *sampleRun) choose(ctx context.Context, from [][]float64) (err error) {
 	return nil
 }
 
-// The method missed() describes the modes that the search may have missed, if the search
-// began at draws from the prior. Chains that jump between the modes that were found agree
-// with each other, so no diagnostic of the draws shows whether other modes were missed.
+// The method missed() prints a note about modes that the search may have missed. There is
+// no note if the search began only at given points. The diagnostics of the draws do not
+// show whether a mode was missed, because chains that jump between the same modes agree
+// with each other.
 func (r *sampleRun) missed() {
 	m := r.p.Modes
 	if m == nil || m.Tried == 0 {
@@ -239,7 +240,7 @@ func (r *sampleRun) search(ctx context.Context, from [][]float64) {
 	}
 	r.p.Modes, _ = modes.Find(ctx, r.p, s)
 	if r.settings.Start = startsAt(from, r.p.Modes); r.settings.Start != nil {
-		r.note("chains start at the points of -start, because no mode with a Gaussian approximation was found")
+		r.note("chains start at the points given by -start, because no Gaussian approximation around the best mode was found")
 	}
 	if m := r.p.Modes; m != nil && m.Doubtful() {
 		r.missed()
@@ -270,9 +271,9 @@ func (r *sampleRun) follow() {
 	}
 }
 
-// The method draw() runs the chains and stores the draws. If the flags do not give the
-// number of draws, the method extends the chains until there are enough effective draws,
-// and returns a sentence about the draws.
+// The method draw() runs the chains and stores the draws. Without -draws and -chain, the
+// method doubles the number of draws until there are enough effective draws. The result
+// `words` then describes the draws.
 func (r *sampleRun) draw(ctx context.Context) (words string, err error) {
 	s := &r.settings
 	if store.Length(r.dir) == 0 { // a caution would belong to draws that have been deleted
@@ -323,8 +324,8 @@ func (r *sampleRun) draw(ctx context.Context) (words string, err error) {
 	}
 }
 
-// The method store() runs the chains until each has the number of draws in the field
-// `settings`, and stores the draws.
+// The method store() runs each chain until it has r.settings.Draws draws, and stores the
+// draws.
 func (r *sampleRun) store(ctx context.Context) error {
 	err := sample.Store(ctx, r.p, r.sampler, r.dir, r.settings, r.options)
 	if errors.Is(err, context.Canceled) {
@@ -348,15 +349,16 @@ func (r *sampleRun) finish(ctx context.Context, words string) error {
 		}
 	}
 	if r.plan != nil || r.sampler.Target().Distribution == sample.Accurate {
-		return nil // p.Modes belong to an accurate posterior, or to another one
+		return nil // the solver of p is accurate, or the draws come from another posterior
 	}
 	return r.printModes(ctx)
 }
 
 // The method check() compares the solver that the command has chosen with an accurate
-// solver at some of the draws, prints the result, and writes a caution to a file. With
-// -chain, check() does not delete an earlier caution from this file, because that caution
-// may be about draws of other chains.
+// solver at some of the draws, and prints the result. If the result is a caution, check()
+// also writes the caution to a file. If the result is not a caution, check() deletes an
+// earlier caution. With -chain, nothing is deleted, because an earlier caution may be
+// about other chains.
 func (r *sampleRun) check(ctx context.Context) error {
 	chains, err := store.Read(r.dir, r.settings.Only...)
 	if err != nil {
@@ -380,9 +382,9 @@ func (r *sampleRun) check(ctx context.Context) error {
 	return nil
 }
 
-// Without -draws, each chain first generates firstDraws draws. Some samplers generate
-// fewer: see sampleRun.draw. The number of draws is doubled, up to lastDraws, until the
-// draws are sufficient.
+// Without -draws, each chain first generates firstDraws draws. Some samplers begin with
+// fewer draws: see sampleRun.draw. The number of draws is doubled, up to lastDraws, until
+// the draws are sufficient.
 const firstDraws, lastDraws = 1000, 32_000
 
 // With samplers whose draws are nearly independent, fewDraws is used instead of
@@ -393,9 +395,9 @@ const fewDraws = 250
 const patience = 7 * time.Minute
 
 // The method profile() computes profile likelihoods, and names the parameters that the
-// data do not determine. The computation is stopped after three minutes. The method does
-// nothing if the model was not read from a file, or if the file named by -start already
-// names such parameters.
+// data do not determine. The computation stops after three minutes. The method does
+// nothing if the model was not read from a file, or if an earlier fit (see -start) has
+// already found parameters that the data do not determine.
 func (r *sampleRun) profile(ctx context.Context) {
 	file, out := r.model.loaded, r.out
 	if file == nil || r.unknown != "" {
@@ -426,8 +428,8 @@ func (r *sampleRun) profile(ctx context.Context) {
 // have an R̂ below 1.01, and at least 400 effective draws, or 100 for each chain if that
 // is more. If there are not enough draws, the result `hopeless` says whether the
 // effective sample sizes would probably be too small even with lastDraws draws from each
-// chain. The result `words` describes the draws, and names the parameters that have too
-// few effective draws or too large an R̂.
+// chain. The result `words` describes the draws, and names the parameters for which there
+// are not enough draws.
 func sufficient(c *mcmc.Chains) (enough, hopeless bool, words string) {
 	const listed = 6
 	wanted := float64(max(400, 100*len(c.Draws)))
@@ -476,7 +478,7 @@ func (r *sampleRun) printModes(ctx context.Context) error {
 	table, err := assess.ModeTable(ctx, p, p.Modes, chains, probode.Setup{Mesh: reference.Accurate{}})
 	if err != nil {
 		if ctx.Err() != nil {
-			return stopped("stopped during the search for modes of the accurate posterior; the chains are complete")
+			return stopped("stopped during the search for modes of the reference posterior; the chains are complete")
 		}
 		fmt.Fprintf(r.out, "caution: %v\n", err)
 		return nil
@@ -507,8 +509,7 @@ func chainList(text string, chains int) ([]int, error) {
 }
 
 // checkFolder returns an error if the directory cannot be created. The command calls
-// checkFolder before the search for modes, so that the user sees this error without
-// delay.
+// checkFolder before the search for modes, so that an error is reported without delay.
 func checkFolder(dir string) error {
 	info, err := os.Stat(dir)
 	if _, there := os.Lstat(dir); there == nil && (err != nil || !info.IsDir()) {

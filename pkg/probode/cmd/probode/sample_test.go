@@ -68,7 +68,7 @@ func TestSample(t *testing.T) {
 		t.Errorf("the third chain of gamma in a Zarr store: %v, %v", info, err)
 	}
 	runCommand(t, merge, zarr, merged) // replaces the store
-	if err := merge(context.Background(), []string{filepath.Join(dir, "b.zarr"), merged, whole}, io.Discard); err == nil || !strings.Contains(err.Error(), "from one directory only, but 2 are given") {
+	if err := merge(context.Background(), []string{filepath.Join(dir, "b.zarr"), merged, whole}, io.Discard); err == nil || !strings.Contains(err.Error(), "of only one directory, but 2 directories are given") {
 		t.Errorf("two directories: %v", err)
 	}
 
@@ -144,7 +144,7 @@ func TestSampleExtends(t *testing.T) {
 		}
 	}
 	err := sampleVerb(context.Background(), slices.Concat(quickStudy, []string{"-dir", dir}), new(strings.Builder))
-	if err == nil || !strings.Contains(err.Error(), "num_samples is 80 in the file and 50 now); a study can be extended, but not shortened") {
+	if err == nil || !strings.Contains(err.Error(), "num_samples is 80 in the file and 50 now): a study can be extended, but not shortened") {
 		t.Errorf("fewer draws: %v", err)
 	}
 }
@@ -245,7 +245,7 @@ data: counts.csv
 	for i, flags := range [][]string{{"-case", "pk-mm"}, {"-model", file, "-start", "nominal"}, {"-model", file, "-start", fit}} {
 		args := slices.Concat(flags, []string{"-chains", "2", "-quiet", "-dir", filepath.Join(dir, fmt.Sprint(i))})
 		first := runCommand(t, sampleVerb, args...)
-		for _, want := range []string{"deterministic, because the only mode that was found is nearly Gaussian", "solved by DP5, rtol = ", "2 of 2 chains", "at the 25 draws that were checked the error of the solver is at most"} {
+		for _, want := range []string{"deterministic, because the only mode that was found is nearly Gaussian", "solved by DP5, rtol = ", "2 of 2 chains", "at the 25 draws that were checked, the error of the solver is at most"} {
 			if !strings.Contains(first, want) {
 				t.Errorf("%v: no %q in\n%s", flags, want, first)
 			}
@@ -258,8 +258,8 @@ data: counts.csv
 		}
 	}
 	for want, flags := range map[string][]string{
-		"want prior, because without -model":    {"-case", "pk-mm", "-start", "nominal"},
-		"the file was not written by fit -json": {"-model", file, "-start", file},
+		"want prior: all other values require -model": {"-case", "pk-mm", "-start", "nominal"},
+		"the file was not written by fit -json":       {"-model", file, "-start", file},
 	} {
 		err := sampleVerb(context.Background(), slices.Concat(flags, []string{"-dir", filepath.Join(dir, "none")}), io.Discard)
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -354,7 +354,7 @@ data: d.csv
 	write("d.csv", "time,y\n1,1.25\n2,0.74\n")
 	args := []string{"-method", "rk4", "-step", "0.1", "-scheme", "deterministic", "-start", "nominal", "-burn-in", "1", "-draws", "1", "-quiet"}
 	run := filepath.Join(dir, "run")
-	const note = "chains start at the points of -start, because no mode with a Gaussian approximation was found"
+	const note = "chains start at the points given by -start, because no Gaussian approximation around the best mode was found"
 	if out := runCommand(t, sampleVerb, slices.Concat(args, []string{"-model", write("flat.yaml", yaml), "-dir", run})...); !strings.Contains(out, note) {
 		t.Errorf("no note in\n%s", out)
 	}

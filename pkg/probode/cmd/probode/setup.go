@@ -31,8 +31,8 @@ type solving struct {
 // The method set() reports whether the flag with this name was given.
 func (s *solving) set(name string) bool { return given(s.flags, name) }
 
-// The method by() returns a copy of the setup `base`, with the integration method and the
-// noise that the flags specify.
+// The method by() applies the flags -method, -linearize and -noise to a copy of the setup
+// `base`.
 func (s *solving) by(base probode.Setup) (_ probode.Setup, err error) {
 	switch s.noise {
 	case "":
@@ -58,14 +58,12 @@ func (s *solving) by(base probode.Setup) (_ probode.Setup, err error) {
 	return base, nil
 }
 
-// The method stepped() reports whether a list of step sizes or tolerances is given by
-// flags.
+// The method stepped() reports whether one of the flags -steps, -rtol and -atol was given.
 func (s *solving) stepped() bool { return s.set("steps") || s.set("rtol") || s.set("atol") }
 
-// The method setups() returns copies of the setup `base`, with the integration method,
-// the noise and the steps that the flags specify. There is one setup for each step size
-// or tolerance, or a single setup if neither is given. If no tolerance is given,
-// -max-step has no effect on the setups.
+// The method setups() applies the flags to copies of the setup `base`, and returns the
+// copies. There is one setup for each step size or tolerance, or a single setup if
+// neither is given. If no tolerance is given, -max-step has no effect on the setups.
 func (s *solving) setups(base probode.Setup) (all []probode.Setup, err error) {
 	if base, err = s.by(base); err != nil {
 		return nil, err
@@ -142,9 +140,9 @@ func stepSizes(list string) ([]float64, error) {
 }
 
 // The method tolerances() reads the values of the flags -rtol and -atol. The result
-// contains one tolerance for each number in the longer of the two lists. If s.components
-// is positive, the result contains only one tolerance. In this case, -atol may list one
-// absolute tolerance for each component.
+// contains one tolerance for each number in -rtol or in -atol, whichever list is longer.
+// If s.components is positive, the result contains only one tolerance, and -atol may list
+// one absolute tolerance for each component.
 func (s *solving) tolerances() ([]probode.Tolerance, error) {
 	relative, err := s.list("rtol", s.rtol, "want numbers in [1e-15, 1); 0 is allowed only if -atol is set", func(v float64) bool {
 		return v >= 1e-15 && v < 1 || v == 0 && s.set("atol")
@@ -188,8 +186,8 @@ func (s *solving) tolerances() ([]probode.Tolerance, error) {
 	return out, nil
 }
 
-// The method list() reads a list of numbers from the value of a flag. It returns nil if
-// the flag was not given.
+// The method list() reads a list of numbers from the value of a flag. The result is nil
+// if the flag was not given.
 func (s *solving) list(name, value, want string, allowed func(v float64) bool) ([]float64, error) {
 	if !s.set(name) {
 		return nil, nil

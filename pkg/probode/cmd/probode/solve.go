@@ -62,13 +62,13 @@ func solve(ctx context.Context, args []string, out io.Writer) error {
 	flags.StringVar(&s.linearize, "linearize", "", "linearisation of am0 to am4: newton, current or predictor")
 	flags.Float64Var(&s.step, "step", 0, "`size` of the steps")
 	flags.StringVar(&s.rtol, "rtol", "", "relative `tolerance`")
-	flags.StringVar(&s.atol, "atol", "", "absolute `tolerance`: one number, or a list with one for each component; default: for each component, rtol/1000 times its largest absolute value")
+	flags.StringVar(&s.atol, "atol", "", "absolute `tolerance`: one number for all components, or a list with one number for each component; default: rtol/1000 times the largest absolute value of each component")
 	flags.StringVar(&s.times, "times", "", "`list` of times for the rows of the table; default: the points of the grid")
 	flags.StringVar(&s.theta, "theta", "", "`list` of parameter values, as name=value,…; the other parameters have their nominal values")
 	flags.StringVar(&s.span, "span", "", "`from,to`: another time span")
 	flags.IntVar(&s.paths, "paths", 0, "`number` of paths in the ensemble; 0: no ensemble")
 	flags.StringVar(&s.alpha, "alpha", "auto", "noise scale of the paths: a `number`, or auto to calibrate it")
-	flags.StringVar(&s.noise, "noise", "", "`kind` of noise that -alpha scales: local (scaled by the local errors of the steps) or method (the method's own); default: local if -alpha is auto and the method allows it")
+	flags.StringVar(&s.noise, "noise", "", "`kind` of noise that -alpha scales: local (proportional to the local errors of the steps) or method (the noise that the method defines); default: local if -alpha is auto and the method allows it")
 	flags.Uint64Var(&s.seed, "seed", 1, "seed of all random numbers")
 	file := flags.String("out", "", "`file` for the table; default: the terminal")
 	machine := flags.String("json", "", "`file` for the table as JSON: see docs/json.md; - means standard output; with -json, the text table is written only if -out is set")
@@ -344,7 +344,7 @@ func (s *solution) setup(p *probode.Problem, times []float64) (setup probode.Set
 	return setup, nil
 }
 
-// The method noisy() sets the noise scale in the solver settings `to`.
+// The method noisy() sets the noise scale in the argument `to`.
 func (s *solution) noisy(ctx context.Context, p *probode.Problem, m probode.Method, to *probode.Settings) error {
 	alpha, is, err := noiseScale(s.alpha)
 	switch {
@@ -368,7 +368,7 @@ func (s *solution) noisy(ctx context.Context, p *probode.Problem, m probode.Meth
 	return nil
 }
 
-// The method accurate() returns the rows of an accurate solution.
+// The method accurate() returns the rows of the table for -method reference.
 func (s *solution) accurate(ctx context.Context, p *probode.Problem, times []float64) ([][]float64, error) {
 	switch {
 	case s.set("step"):
@@ -396,8 +396,8 @@ func (s *solution) accurate(ctx context.Context, p *probode.Problem, times []flo
 	})
 }
 
-// The function located() returns the rows of a solution with events that are triggered by
-// the state. The steps of this solution are chosen by error control.
+// The function located() returns the rows of the table for a problem in which the state
+// triggers events. Error control chooses the steps.
 func located(ctx context.Context, p *probode.Problem, setup probode.Setup, times []float64) ([][]float64, error) {
 	if f, ok := setup.Mesh.(probode.Frozen); ok {
 		setup.Mesh = probode.Adaptive(f)
@@ -413,8 +413,8 @@ func located(ctx context.Context, p *probode.Problem, setup probode.Setup, times
 }
 
 // rowsAt returns a row for each of the times or, if times is nil, for 201 equally spaced
-// times over the span. The function solve() must return the states at the times in its
-// argument, which is sorted.
+// times over the span. The argument of the function solve() is a sorted list of times,
+// and solve() must return the states at these times.
 func rowsAt(p *probode.Problem, times []float64, solve func(sorted []float64) ([]float64, error)) ([][]float64, error) {
 	if times == nil {
 		const points = 200
@@ -436,10 +436,11 @@ func rowsAt(p *probode.Problem, times []float64, solve func(sorted []float64) ([
 	return rows, nil
 }
 
-// afterEnd names the first event that changes the state after the end of the time span,
-// and says how many such events follow. If there is no such event, the result is "".
-// Without -span, afterEnd omits events that were already named in a warning about the
-// model. For a repeated event, such a warning names the first occurrence.
+// afterEnd describes the events that change the state after the end of the time span: the
+// name and the time of the first event, and the number of events. If no event changes the
+// state after the end of the time span, the result is "". Without -span, afterEnd omits
+// events that were already named in a warning about the model. A warning about a repeated
+// event names only the first repetition.
 func (s *solution) afterEnd(p *probode.Problem) string {
 	first, name, n := math.Inf(1), "", 0
 	for k := range p.Events {
@@ -467,8 +468,8 @@ func (s *solution) afterEnd(p *probode.Problem) string {
 // The pattern `repeated` matches the number at the end of the name of a repeated event.
 var repeated = regexp.MustCompile(`_[0-9]+$`)
 
-// The method warned() reports whether there is a warning that the given event happens
-// after the last measurement.
+// The method warned() reports whether a warning about the model already says that the given
+// event happens after the last measurement.
 func (s *solution) warned(event string) bool {
 	return slices.ContainsFunc(s.warnings, func(w string) bool { return strings.Contains(w, event+" happens at") })
 }

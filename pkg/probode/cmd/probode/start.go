@@ -16,20 +16,19 @@ import (
 	modelfile "github.com/probode/probode/pkg/probode/model"
 )
 
-// mostEnds is a limit for the search for modes: the search begins from at most this many
-// end points of a fit.
+// mostEnds is the largest number of points that the search for modes takes from a fit.
 const mostEnds = 8
 
 // The method starts() returns the points at which the search for modes begins. If the
-// argument `start` is the name of a file written by fit -json, the result consists of the
-// best of the end points listed in this file. If `start` is "nominal", the result is one
-// point with the nominal parameters. If `start` is "" or "prior", the result is nil.
+// argument `start` is the name of a file written by fit -json, the result contains the
+// best points in this file. If `start` is "nominal", the result is one point with the
+// nominal parameters. If `start` is "" or "prior", the result is nil.
 func (m *model) starts(start string) (from [][]float64, err error) {
 	if start == "" || start == "prior" {
 		return nil, nil
 	}
 	if m.loaded == nil {
-		return nil, errors.New("want prior, because without -model there are no nominal parameters and no fit")
+		return nil, errors.New("want prior: all other values require -model")
 	}
 	all, err := startsOf(m.loaded, start, math.Inf(1))
 	if err != nil {
@@ -38,9 +37,9 @@ func (m *model) starts(start string) (from [][]float64, err error) {
 	return m.inside(all[:min(len(all), mostEnds)])
 }
 
-// Each element of the argument `all` contains the values of all parameters. The method
-// inside() converts each of these elements to a point at which a search on the posterior
-// can begin.
+// The method inside() converts vectors of parameters to points at which a search on the
+// posterior can begin. Each vector in the argument `all` contains the values of all
+// parameters.
 func (m *model) inside(all [][]float64) (points [][]float64, err error) {
 	for _, theta := range all {
 		point, err := m.loaded.Start(theta)
@@ -54,8 +53,8 @@ func (m *model) inside(all [][]float64) (points [][]float64, err error) {
 
 // The function undetermined() reads the profiles in a file written by fit -json. The
 // result is a sentence with the names of the parameters that the data do not determine.
-// The result is empty if `start` is not the name of such a file, or if every profile in
-// the file has a closed interval.
+// The result is empty if the file cannot be read, or if every profile in the file has a
+// closed interval.
 func undetermined(start string) string {
 	var fit struct {
 		Profiles []struct {
@@ -80,9 +79,10 @@ func undetermined(start string) string {
 	return fmt.Sprintf("According to the profiles in %s, the data do not determine %s. In the directions that the data leave undetermined, the posterior depends on the prior and its bounds.\n", text.Clip(start), strings.Join(names, ", "))
 }
 
-// startsAt returns a function that starts the chains at the given points. It returns nil
-// if no points are given, or if the best mode has a Gaussian approximation, around which
-// the chains can start. The argument `found` is nil if no modes were found.
+// startsAt returns a function that starts the chains at the given points. The result is
+// nil if no points are given. The result is also nil if the best mode has a Gaussian
+// approximation, because the chains can then start around this mode. The argument `found`
+// is nil if no modes were found.
 func startsAt(from [][]float64, found *bayes.Modes) func(chain int, rng *rand.Rand) []float64 {
 	if from == nil || found != nil && found.Highest().Cov != nil {
 		return nil
@@ -90,14 +90,14 @@ func startsAt(from [][]float64, found *bayes.Modes) func(chain int, rng *rand.Ra
 	return func(chain int, _ *rand.Rand) []float64 { return slices.Clone(from[chain%len(from)]) }
 }
 
-// The method best() returns those end points of a fit whose log-likelihoods are within 10
-// of the highest one. Each end point is converted to a point at which a search on the
-// posterior can begin. An end point that is not an optimum is returned as well, because
-// the search for modes will improve it. End points whose log-likelihoods differ by less
-// than 0.01 are regarded as the same.
+// The method best() reads the best points from a file written by fit -json, and converts
+// them to points at which a search on the posterior can begin. The log-likelihood of each
+// point is at most 10 below the highest log-likelihood in the file. The points need not
+// be optima, because the search for modes will improve them. If the log-likelihoods of
+// several points differ by less than 0.01, best() keeps only the first of these points.
 func (m *model) best(name string) (points [][]float64, err error) {
 	if m.loaded == nil {
-		return nil, errors.New("the file has no meaning without -model, because it contains parameters of a model file")
+		return nil, errors.New("the file contains parameters of a model file: give the model file with -model")
 	}
 	ends, err := readEnds(name)
 	if err != nil {
@@ -121,8 +121,8 @@ func (m *model) best(name string) (points [][]float64, err error) {
 
 // startsOf returns the points that the flag -start specifies. Searches begin at these
 // points. Each point holds the values of all parameters on the linear scale. If the flag
-// names the file of a fit, startsOf returns the end points whose log-likelihoods are
-// within `below` of the highest one.
+// names a file written by fit -json, startsOf returns the points in this file whose
+// log-likelihoods differ from the highest log-likelihood by at most `below`.
 func startsOf(p *modelfile.File, start string, below float64) ([][]float64, error) {
 	switch start {
 	case "":
@@ -152,8 +152,9 @@ func startsOf(p *modelfile.File, start string, below float64) ([][]float64, erro
 // parameter is at most 0.001.
 func equal(a, b float64) bool { return math.Abs(a-b) <= 1e-3*max(math.Abs(a), math.Abs(b)) }
 
-// readEnds reads the end points of a fit from a file written by fit -json. If several end
-// points are at the same optimum, it returns only the first of them.
+// readEnds reads a file written by fit -json, and returns the points at which the
+// searches of the fit ended. If several searches ended at the same optimum, readEnds
+// returns this optimum only once.
 func readEnds(name string) ([]modelfile.End, error) {
 	file, err := os.Open(name)
 	if err != nil {

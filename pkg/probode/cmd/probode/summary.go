@@ -90,8 +90,8 @@ func summary(_ context.Context, args []string, out io.Writer) error {
 	return w.Error()
 }
 
-// The function identifies() reports whether a field of the files is needed only for
-// resuming the study. Such fields contain a hash or a value in Go syntax.
+// The function identifies() reports whether a field of the files, such as a hash, is
+// needed only for resuming the study.
 func identifies(key string) bool {
 	for _, name := range []string{"prior_", "errors", "data", "log_density"} {
 		if strings.HasPrefix(key, name) {
@@ -102,9 +102,10 @@ func identifies(key string) bool {
 }
 
 // heavyTails returns a warning for each parameter whose mean and standard deviation may
-// not exist. The quantiles of such a parameter always exist, so they can be used instead.
-// There are no warnings for weighted draws, because the test ignores the weights, and the
-// tails of the unweighted draws differ from those of the posterior.
+// not exist. The warning recommends quantiles, because the quantiles of a parameter
+// always exist. For weighted draws, heavyTails returns no warnings, because the test
+// ignores the weights. Without the weights, the draws have other tails than the
+// posterior.
 func heavyTails(chains *mcmc.Chains) (warnings []string) {
 	if chains.LogWeights != nil {
 		return nil
@@ -118,11 +119,11 @@ func heavyTails(chains *mcmc.Chains) (warnings []string) {
 }
 
 // cautionName is the name of the file in which the command sample explains why the draws
-// may be wrong. This file is written after the files of the chains are complete.
+// may be wrong. The command writes the file when the chains are complete.
 const cautionName = "caution.txt"
 
 // writeCautions writes the file cautionName with one caution per line. If there are no
-// cautions, it removes an earlier file.
+// cautions, writeCautions removes the file.
 func writeCautions(dir string, cautions []string) error {
 	path := filepath.Join(dir, cautionName)
 	if len(cautions) == 0 {

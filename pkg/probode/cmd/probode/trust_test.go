@@ -196,7 +196,7 @@ func TestSplitStudyKeepsTheCaution(t *testing.T) {
 	args := []string{"-model", file, "-draws", "20", "-chains", "3", "-quiet"}
 	for part, chains := range map[string]string{one: "1,3", two: "2"} {
 		out := runCommand(t, sampleVerb, append(args, "-chain", chains, "-dir", part)...)
-		if !strings.Contains(out, "draws that were checked the error of the solver is at most") {
+		if !strings.Contains(out, "draws that were checked, the error of the solver is at most") {
 			t.Errorf("chains %s: the solver was not checked: %s", chains, out)
 		}
 	}

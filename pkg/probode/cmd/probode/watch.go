@@ -20,8 +20,7 @@ func watch(ctx context.Context, quiet bool) context.Context {
 }
 
 // The function display() returns a hook that shows progress on standard error. After two
-// seconds the hook writes a line. When the work is complete, that is, when `done` is
-// equal to `total`, the hook erases this line.
+// seconds the hook writes a line. When `done` reaches `total`, the hook erases the line.
 func display(label string) progress.Hook {
 	line, begin := progress.NewLine(os.Stderr), time.Now()
 	var mu sync.Mutex

@@ -1,7 +1,7 @@
-// Package discrepancy computes the noise of implicit methods whose equation holds up to a
-// random discrepancy [T18, equations 9 to 11]. Let v be the scaled normal variates of a
-// step, and let J be the Jacobian at the beginning of the step. The noise of the next
-// state is
+// Package discrepancy computes the noise of implicit methods with a random discrepancy in
+// the equation for the next state [T18, equations 9 to 11]. Let v be the scaled normal
+// variates of a step, and let J be the Jacobian at the beginning of the step. The noise
+// of the next state is
 //
 //	u = Γ⁻¹Jv,   Γ = inv × I − J,
 //
@@ -57,7 +57,8 @@ func (n *Noise) Set(xi, scale []float64) {
 	n.lu.Solve(n.U)
 }
 
-// Differentiate computes u for J at (t, x, θ), and adds its derivatives to dnext:
+// Differentiate computes u from the Jacobian J at (t, x, θ), and adds the derivatives du
+// to dnext:
 //
 //	Γ du = dJ (u + v) + J dv − dinv u
 //
@@ -112,9 +113,9 @@ func (n *Noise) Prepare(a *probode.Adjoint, inv, t float64, x, theta, xi, scale 
 	return nil
 }
 
-// Reverse propagates gradients back through the noise. Prepare must have been called
-// before. The gradient with respect to the step length does not include the part that
-// comes from `inv`: the caller must add this part.
+// Reverse propagates gradients back through the noise. The caller must call Prepare
+// before Reverse. The gradient with respect to the step length does not include the part
+// that comes from `inv`: the caller must add this part.
 func (n *Noise) Reverse(a *probode.Adjoint, t float64, x, theta, xi, scale []float64) {
 	a.SecondField(a.X, n.none, n.Mu, n.v, t, 1, x, theta)
 	n.ReverseNormals(a, xi, scale)

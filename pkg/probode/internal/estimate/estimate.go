@@ -17,13 +17,12 @@
 // difference quotient of nearby quantiles, with the bandwidth of Bofinger (1975).
 //
 // If the level of a quantile falls into a gap between two modes, the quantile is not a
-// smooth function of sample means. For example, a few draws decide in which of two
-// symmetric modes the median lies. Therefore another difference quotient is computed,
-// from the quantiles at p ± z e, where e is the standard error of the level p, and z is
-// between about 2 and 3. If the two difference quotients differ by more than a factor of
-// two, the one from the quantiles at p ± z e is used. So a gap between modes increases
-// the standard error of the quantile only if the level of the gap lies between p − 3e and
-// p + 3e.
+// smooth function of sample means. For example, a few draws can decide which of two
+// symmetric modes contains the median. Therefore a second difference quotient is computed
+// from the quantiles at p and p ± z e. Here e is the standard error of the level p, and z
+// is about 2 to 3. If the two difference quotients differ by more than a factor of two,
+// the second one is used. So a gap between modes increases the standard error of the
+// quantile only if the level of the gap lies between p − 3e and p + 3e.
 //
 // If only a subset of the draws is used, the influence function is zero for all other
 // draws. For draws in the subset, the influence function is divided by the fraction of
@@ -78,8 +77,9 @@ type summary struct {
 }
 
 // The method summary() returns the centre and the spread of the draws x with the given
-// weights; nil means equal weights. If y is the p-quantile of the draws, the function
-// levelSE() must return the standard error of the fraction of draws that are at most y.
+// weights. If the argument `weights` is nil, the weights are equal. If y is the
+// p-quantile of the draws, the function levelSE() must return the standard error of the
+// fraction of draws that are at most y.
 func (by Measure) summary(x, weights []float64, levelSE func(y, p float64) float64) summary {
 	if by == Moments {
 		m, v := stat.PopMeanVariance(x, weights)
@@ -169,16 +169,15 @@ func (q weightedQuantiles) at(p float64) float64 {
 }
 
 const (
-	// If a gap lies within z standard errors of the level, an interval of ±z standard
-	// errors has to cover the gap. This condition has to hold for each z between `least`
-	// and `most`. Here z = 1.96 gives a confidence level of 95 %, and z = 3 a confidence
-	// level of 99.7 %.
+	// Let z be a number between `least` and `most`. If a gap between modes lies within z
+	// standard errors of the level of a quantile, the interval of ±z standard errors
+	// around the quantile should cover the gap. The confidence level of this interval is
+	// 95 % for z = 1.96, and 99.7 % for z = 3.
 	least, most = 1.9, 3
 	// The slope of the quantile function is computed twice: with Bofinger's bandwidth,
 	// and with a bandwidth of two to three standard errors of the level. A quantile is
 	// assumed to lie near a gap if the second slope is more than `steep` times the first.
-	// Far from any gap, the ratio of these slopes is about 1 ± 0.15 for 1000 effective
-	// draws.
+	// Far from any gap, the ratio of the two slopes is 1 ± 0.15 for 1000 effective draws.
 	steep = 2
 )
 
@@ -274,18 +273,19 @@ func (by Measure) Apply(x, in [][]float64) Value {
 }
 
 // Jumps reports whether the median or an end of the central 68 % interval of the selected
-// draws may lie in a gap between modes. The quantile function jumps at such a gap, and
-// more draws do not make the error of the quantile smaller. As for Apply, the argument
-// `in` selects the draws.
+// draws may lie in a gap between modes. If a quantile lies in a gap between modes, more
+// draws do not reduce the error of the quantile. The argument `in` selects the draws, as
+// in Apply.
 func Jumps(x, in [][]float64) bool {
 	s, _ := Quantiles.part(x, nil, in)
 	return s.jumps || s.stretches
 }
 
 // Stretches divides each chain of x into n parts, and uses only the draws that `in`
-// selects. Stretches returns two numbers for each part, one in `center` and one in `log`.
-// To first order, the error of the centre is the mean of the numbers in `center`, and the
-// error of the logarithm of the spread is the mean of the numbers in `log`.
+// selects. For each part of a chain, Stretches returns a number in `center` and a number
+// in `log`. To first order, the error of the centre is the mean of the numbers in
+// `center`, and the error of the logarithm of the spread is the mean of the numbers in
+// `log`.
 func (by Measure) Stretches(x, in [][]float64, n int) (center, log [][]float64) {
 	_, influence := by.part(x, nil, in)
 	return stretches(x, influence, n)
@@ -313,31 +313,33 @@ func stretches(x [][]float64, influence func(c, k int) (center, log float64), n 
 }
 
 // Weighed compares the draws x with the same draws under weights w, whose mean is 1. Only
-// the draws that `in` selects are used. Weighed returns the difference of the centres, in
-// units of the parameter, and the ratio of the spreads. Let φ and ψ be the influence
-// functions of the centre and of the logarithm of the spread, and let φ_w and ψ_w be
-// those for the weighted draws. Then the standard error of the difference of the centres
-// is equal to the standard error of the mean of φ − w φ_w. The relative standard error of
-// the ratio of the spreads is equal to the standard error of the mean of ψ − w ψ_w.
+// the draws that `in` selects are used. Weighed returns a difference D and a ratio R. The
+// difference D is the centre of the draws minus the centre of the weighted draws, in
+// units of the parameter. The ratio R is the spread of the draws divided by the spread of
+// the weighted draws. Let φ and ψ be the influence functions of the centre and of the
+// logarithm of the spread, and let φ_w and ψ_w be the same functions for the weighted
+// draws. The standard error of D is the standard error of the mean of φ − w φ_w. The
+// standard error of log R is the standard error of the mean of ψ − w ψ_w.
 //
-// Weighed also estimates the centre and the spread of the accurate posterior, which the
-// weighted draws represent. The first estimate of the centre is all.Center, the centre of
-// all draws, minus the difference of the centres. The second estimate is the centre of
-// the weighted draws alone. Weighed returns the estimate with the smaller standard error.
-// In the same way, Weighed chooses between two estimates of the logarithm of the spread.
+// The weighted draws represent the posterior of the accurate solver. Weighed also
+// estimates the centre and the spread of this posterior. The first estimate of the centre
+// is all.Center − D, where all.Center is the centre of all draws. The second estimate of
+// the centre is the centre of the weighted draws. Weighed returns the estimate with the
+// smaller standard error. In the same way, Weighed chooses between two estimates of the
+// logarithm of the spread.
 //
-// The draws x are a subset of all draws, so all.Center and the difference of the centres
-// are correlated. Therefore the first estimate of the centre has the same standard error
-// as the mean of allCenter − (φ − w φ_w). The first estimate of the logarithm of the
-// spread has the same standard error as the mean of allLog − (ψ − w ψ_w). Here allCenter
-// and allLog are the results of Stretches for all draws, with one part for each draw in
-// x.
+// The draws x are a subset of all draws, so all.Center and D are correlated. The standard
+// error of all.Center − D is the standard error of the mean of allCenter − (φ − w φ_w).
+// The standard error of log(all.Spread / R) is the standard error of the mean of allLog −
+// (ψ − w ψ_w). The arguments allCenter and allLog are the results of Stretches for all
+// draws. The argument n of Stretches must be the number of draws in each chain of x.
 //
-// The second estimates have the same standard errors as the means of w φ_w and w ψ_w. If
-// the subset x contains all draws, the first and the second estimates are the same.
-// Suppose that the weights are almost zero in a distant mode. The number of draws in this
-// mode is random, so all.Center and the difference of the centres both have large errors.
-// The second estimate of the centre is then more accurate.
+// The standard error of the weighted centre is the standard error of the mean of w φ_w.
+// The standard error of the logarithm of the weighted spread is the standard error of the
+// mean of w ψ_w. If x contains all draws, the first and the second estimates are the
+// same. Suppose that the weights are almost zero in a distant mode. The number of draws
+// in the distant mode is random, so all.Center and D both have large errors. For such
+// weights, the weighted centre is more accurate than all.Center − D.
 func (by Measure) Weighed(x, w, in, allCenter, allLog [][]float64, all Value) (Difference, Value) {
 	plain, influence := by.part(x, nil, in)
 	weighted, influenceW := by.part(x, w, in)
@@ -357,9 +359,9 @@ func (by Measure) Weighed(x, w, in, allCenter, allLog [][]float64, all Value) (D
 	}
 	ratio := plain.spread / weighted.spread
 	d := Difference{plain.center - weighted.center, meanSE(phi), ratio, ratio * meanSE(psi)}
-	// If the draws have a gap near a quantile, the plain and the weighted quantile may
-	// lie on different sides of the gap, although their levels hardly differ. In this
-	// case their errors do not cancel.
+	// If the draws have a gap near a quantile, the unweighted and the weighted quantile
+	// may lie on different sides of the gap, even if the weights are nearly equal. In
+	// this case the errors of the two quantiles do not cancel in the difference.
 	if plain.jumps || weighted.jumps {
 		d.CenterSE = math.Max(d.CenterSE, math.Abs(d.Center)/least)
 	}

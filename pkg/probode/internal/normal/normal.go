@@ -6,7 +6,7 @@
 // math/rand/v2 most of the cost of a draw is an interface call for each word. To avoid
 // interface calls, this package implements the generator and the ziggurat method itself.
 // The generator is PCG-DXSM with 128 bits of state [O'Neill 2014]. The ziggurat method
-// has 128 strips [Marsaglia & Tsang 2000].
+// uses 128 strips [Marsaglia & Tsang 2000].
 package normal
 
 import (
@@ -65,10 +65,10 @@ func (s *Source) Uint64() uint64 {
 // Fill fills dst with independent standard normal variates.
 //
 // Each state of the generator is computed from the previous state. To save time, Fill
-// computes two states at once, both from the current state. A variate is computed from 31
-// bits of a word and a sign bit, and seven other bits choose the strip. The variate is
-// the abscissa of a random point in the strip; this point nearly always lies in the part
-// of the strip that is entirely below the density.
+// computes two states at once, both from the current state. To compute a variate, seven
+// bits of a random word choose a strip, and 32 other bits choose a point in this strip.
+// The variate is the abscissa of the point. The point nearly always lies in the part of
+// the strip that is entirely below the density.
 func (s *Source) Fill(dst []float64) {
 	hi, lo := s.hi, s.lo
 	for len(dst) >= 2 {
@@ -105,10 +105,10 @@ func (s *Source) Fill(dst []float64) {
 // to 0 ≤ j + n < 2n + 1, which takes only one comparison of unsigned integers.
 func (a *stripData) holds(u uint64) bool { return uint32(u)+a.less < a.span }
 
-// The function reject() returns the normal variate if the random 64-bit number u selects
-// a point near the edge of a strip. If the point is above the curve of the density,
-// reject() draws further numbers from the generator to replace u. The function also
-// returns the state of the generator after the last number used.
+// The function reject() computes a normal variate from a random 64-bit number u that
+// selects a point near the edge of a strip. If the point is above the curve of the
+// density, reject() draws further numbers from the generator to replace u. The function
+// also returns the state of the generator after the last number used.
 func reject(hi, lo, u uint64) (uint64, uint64, float64) {
 	uniform := func() float64 {
 		hi, lo = next(hi, lo)

@@ -9,8 +9,8 @@ import "math"
 //
 //	x_{i−1} = f⁻¹(area/x_i + f(x_i))
 //
-// [Marsaglia & Tsang 2000]. The integer j has 31 bits. A point in a strip of width w has
-// the horizontal coordinate j w/2³¹ or −j w/2³¹. Widths and heights are rounded to single
+// [Marsaglia & Tsang 2000]. The signed integer j has 32 bits. A point in a strip of width
+// w has the horizontal coordinate j w/2³¹. Widths and heights are rounded to single
 // precision, so that the normal variates are the same as those of math/rand/v2.
 const (
 	layers = 128
@@ -51,10 +51,9 @@ func init() {
 	}
 }
 
-// The method reaches() computes the fields `less` and `span` from the argument `share`.
-// The argument `share` is a fraction of the width of the strip. Every point whose
-// horizontal coordinate is smaller than this fraction of the width is below the curve of
-// the density.
+// The method reaches() computes the fields `less` and `span` from the argument `share`. A
+// point with the horizontal coordinate x is below the curve of the density if |x| is less
+// than `share` times the width of the strip.
 func (a *stripData) reaches(share float64) {
 	inside := uint32(share * unit)
 	a.less, a.span = inside-1, 2*inside-1

@@ -1,11 +1,11 @@
 // Package quantile processes many vectors of the same size, and computes the quantiles of
-// each element. For example, each vector may be a path of an ensemble, whose elements are
-// the states at all requested times.
+// each element. For example, each vector may hold the states of one path of an ensemble
+// at all requested times.
 //
 // If the number of vectors is at most Exact, the results are sample quantiles. If there
 // are more vectors, the quantiles of each element are computed from a histogram, to limit
-// the use of memory. The histogram spans twice the range of the first n vectors, where n
-// = Exact. The elements are divided into tiles of the size of a cache line, and several
+// the use of memory. The histogram spans twice the range of the first n vectors, where
+// n = Exact. The elements are divided into tiles, each as large as a cache line. Several
 // workers process the tiles independently. The result does not depend on the number of
 // workers.
 package quantile
@@ -25,15 +25,15 @@ type Sketch struct {
 	n             int
 	rows          [][]float64 // all vectors so far, or those that are not counted yet
 
-	// The following fields are set for each element as soon as the number of vectors is
-	// above the constant Exact.
+	// The following slices are nil until the number of vectors exceeds the constant
+	// Exact.
 	lo, width []float64
 	min, max  []float64
 	counts    [][]uint32
 }
 
-// New returns an empty Sketch for vectors of the given size and the given levels, each
-// in [0, 1]. The Sketch uses at most the given number of goroutines.
+// New returns an empty Sketch for vectors of the given size. The levels of the quantiles
+// must lie in [0, 1]. The Sketch uses at most the given number of goroutines.
 func New(size int, levels []float64, workers int) *Sketch {
 	for _, p := range levels {
 		if !(p >= 0 && p <= 1) {
@@ -43,8 +43,8 @@ func New(size int, levels []float64, workers int) *Sketch {
 	return &Sketch{size: size, workers: max(1, workers), levels: slices.Clone(levels)}
 }
 
-// Add adds a vector of finite numbers. The Sketch keeps the argument `row`, which must not
-// change afterwards.
+// Add adds a vector of finite numbers. The Sketch does not copy the argument `row`, so
+// its elements must not change afterwards.
 func (s *Sketch) Add(row []float64) {
 	if len(row) != s.size {
 		panic(fmt.Sprintf("quantile: vector has length %d: want %d", len(row), s.size))
@@ -63,9 +63,9 @@ func (s *Sketch) Add(row []float64) {
 // quantiles are NaN if there are no vectors. Suppose that there are n ≤ Exact vectors,
 // and let y[0] ≤ … ≤ y[n−1] be the sorted values of an element. The quantile of level p
 // is y[p(n−1)]. If p(n−1) is not a whole number, the quantile is interpolated linearly
-// between the two nearest of these values. If the number of vectors exceeds Exact, the
-// quantile is interpolated within a bin of the histogram, and is NaN if the range of the
-// values exceeds 1e308.
+// between y[k] and y[k+1], where k is the integer part of p(n−1). If there are more than
+// Exact vectors, the quantile is interpolated within a bin of the histogram. For this
+// interpolation, the range of the first Exact values must not exceed 8e307.
 func (s *Sketch) Quantiles() [][]float64 {
 	out := make([][]float64, len(s.levels))
 	for l := range out {
@@ -105,9 +105,9 @@ func (s *Sketch) Quantiles() [][]float64 {
 	return out
 }
 
-// The method ranks() returns the ranks of the order statistics from which the quantiles
-// are computed, in increasing order. Each level requires one rank or two successive
-// ranks; place[i] is the index, in the slice `ranks`, of the lower rank for level i.
+// The method ranks() returns, in increasing order, the ranks of the order statistics from
+// which the quantiles are computed. Each level requires one rank or two successive ranks.
+// For level i, the lower rank is ranks[place[i]].
 func (s *Sketch) ranks() (ranks, place []int) {
 	for _, p := range s.levels {
 		i := min(int(p*float64(s.n-1)), s.n-1)
@@ -125,8 +125,8 @@ func (s *Sketch) ranks() (ranks, place []int) {
 	return ranks, place
 }
 
-// makeBins makes the bins from the first n vectors, where n is the constant Exact, and
-// counts these vectors.
+// makeBins chooses the bins of each element from the first n vectors, where n = Exact.
+// The method then counts how many of these n values lie in each bin.
 func (s *Sketch) makeBins() {
 	s.lo, s.width = make([]float64, s.size), make([]float64, s.size)
 	s.min, s.max = make([]float64, s.size), make([]float64, s.size)

@@ -51,11 +51,11 @@ func (c *column) selectRanks(values []float64, ranks []int) {
 // The method pick() sets found[i] to the order statistic of `values` that has the rank
 // ranks[i] − first.
 //
-// The method divides the range into about as many equal buckets as there are values, and
-// counts the values in each bucket. The method examines only the buckets that contain a
-// requested rank. Even if there are thousands of values, these buckets usually contain
-// only a few of them. One distant value may cause most of the other values to lie in one
-// bucket. The method then calls itself for that bucket.
+// The method divides the range of the values into buckets of equal width, about one
+// bucket per value, and counts the values in each bucket. The method then calls itself
+// for the buckets that contain a requested rank. Even if there are thousands of values,
+// these buckets usually contain only a few of them. If one value is an outlier, however,
+// most of the other values may lie in a single bucket.
 func (c *column) pick(values []float64, ranks []int, first int, found []float64, depth int) {
 	const small, deepest = 24, 12
 	n := len(values)

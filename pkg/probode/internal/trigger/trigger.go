@@ -29,11 +29,11 @@ const (
 )
 
 const (
-	// If a condition repeatedly becomes true at intervals shorter than this fraction of
-	// the time span, the times at which it becomes true are assumed to approach a limit.
+	// An interval is called short if it is shorter than `close` times the time span. If a
+	// condition becomes true again and again at short intervals, these times are assumed
+	// to approach a limit.
 	close = 1e-10
-	// If `repeats` successive intervals are all shorter than this fraction, the run ends
-	// with an error.
+	// The run ends with an error after `repeats` short intervals in succession.
 	repeats = 3
 	// The constant `chain` is the largest permitted number of jumps at one time.
 	chain = 1000
@@ -91,8 +91,8 @@ func (w *Watch) value(k int, t float64, x, theta []float64) (float64, error) {
 	return g, nil
 }
 
-// Excess considers the conditions that have been false so far, and returns the largest of
-// their values G at the state x. The result is positive if one of these conditions has
+// Excess evaluates G at the state x for all conditions that have been false so far, and
+// returns the largest value. A positive result means that one of these conditions has
 // become true.
 func (w *Watch) Excess(t float64, x, theta []float64) (float64, error) {
 	most := math.Inf(-1)
@@ -115,15 +115,15 @@ type Step struct {
 	X, Y  []float64 // the states at A and B
 	Theta []float64
 	F     func(dst []float64, t float64, x, theta []float64) // the right-hand side
-	// To repeats the step from A with the end t, and returns the state at t. A call may
-	// overwrite Y.
+	// The function To repeats the step from A, but ends it at t, and returns the state at
+	// t. A call may overwrite Y.
 	To func(t float64) ([]float64, error)
 }
 
 // Find locates the time within a step at which a condition becomes true, and repeats the
 // step so that it ends at this time. The condition is true at this time, and still false
-// a few floating-point numbers earlier. If no condition becomes true, the result `ok` is
-// false, and the step still ends at B.
+// a few ulps earlier. If no condition becomes true, the result `ok` is false, and the
+// step still ends at B.
 func (w *Watch) Find(s Step) (at float64, ok bool, err error) {
 	end, ok, err := w.within(s.A, s.B, s.Y, s.Theta)
 	if !ok && err == nil {
@@ -142,10 +142,9 @@ func (w *Watch) Find(s Step) (at float64, ok bool, err error) {
 	return at, true, err
 }
 
-// The method within() considers the end b of the step from a to b, and the time just
-// before b. It reports whether a condition that was false at a is true at one of these
-// times. The argument x is the state at b. The method checks b first. The first result is
-// the checked time at which the condition is true. The time just before b is needed
+// The method within() checks whether a condition has become true at the end b of a step
+// or at the time just before b. The argument x is the state at b. If the result `ok` is
+// true, a condition has become true at the time `end`. The time just before b is needed
 // because a condition such as x > 1 && t < 4 can become false again exactly at the end of
 // the step.
 func (w *Watch) within(a, b float64, x, theta []float64) (end float64, ok bool, err error) {
@@ -161,10 +160,10 @@ func (w *Watch) within(a, b float64, x, theta []float64) (end float64, ok bool, 
 // is true in between, and at what time. If the slope of G is positive at A and negative
 // at B, G has a maximum in between. The cubic with the same values and slopes at A and B
 // predicts this maximum. The step is shortened to the time of this maximum if the
-// predicted value is positive. It is also shortened if the predicted value is negative,
-// but closer to zero than to the values of G at A and B. If the condition is not true at
-// this time, the search continues in the part of the step, before or after this time, in
-// which G has its maximum.
+// predicted value is positive. The step is also shortened if the predicted value is
+// negative, but closer to zero than to the larger of the values of G at A and B. If the
+// condition is false at the time of the predicted maximum, the search continues in the
+// direction in which G increases.
 func (w *Watch) between(s Step) (end float64, ok bool, err error) {
 	const most = 12 // steps
 	taken := false
@@ -224,9 +223,9 @@ func (w *Watch) between(s Step) (end float64, ok bool, err error) {
 	return s.B, false, nil
 }
 
-// The function maximum() considers the cubic that has the value a and the slope da > 0 at
-// 0, and the value b and the slope db < 0 at 1. The results are the position and the
-// value of the maximum of this cubic on [0, 1].
+// The function maximum() returns the position and the value of the maximum of a cubic on
+// [0, 1]. The cubic has the value a and the slope da > 0 at 0, and the value b and the
+// slope db < 0 at 1.
 func maximum(a, b, da, db float64) (at, top float64) {
 	// The derivative is da + 2 p τ + 3 q τ².
 	p, q := 3*(b-a)-2*da-db, 2*(a-b)+da+db
@@ -240,9 +239,9 @@ func maximum(a, b, da, db float64) (at, top float64) {
 	return at, a + at*(da+at*(p+at*q))
 }
 
-// Happen performs the jumps triggered by all conditions that have become true at the
-// state x, and by the conditions that become true as a result of these jumps. Happen is
-// called at the end of a step.
+// Happen performs the jumps of all conditions that have become true at the state x. If
+// these jumps make other conditions true, Happen also performs the jumps of those
+// conditions.
 func (w *Watch) Happen(cause int, t float64, x, theta []float64) error {
 	var which []int
 	for first := 0; ; {
@@ -276,8 +275,8 @@ func (w *Watch) Happen(cause int, t float64, x, theta []float64) error {
 	return w.accumulate(which, t)
 }
 
-// Pass is called at the end of a step in which no condition has become true. Pass records
-// which conditions have become false.
+// Pass updates w at the end of a step in which no condition has become true. The update
+// records which conditions have become false.
 func (w *Watch) Pass(t float64, x, theta []float64) {
 	for k, on := range w.on {
 		w.on[k] = on && w.list[k].G(t, x, theta) > 0
@@ -301,9 +300,9 @@ func (w *Watch) accumulate(which []int, t float64) error {
 }
 
 // The function locate() returns a time in (a, b] at which the function excess() becomes
-// positive. The function excess() must be positive at b, but not at a. At the returned
-// time excess() is positive, and a few ulps earlier it is not. The last call of excess()
-// is made at the time that is returned.
+// positive. The value of excess() must be positive at the time b, and zero or negative at
+// the time a. At the returned time excess() is positive, and a few ulps earlier it is
+// not. The last call of excess() is made at the time that is returned.
 func locate(a, b float64, excess func(t float64) (float64, error)) (float64, error) {
 	least := 4 * 0x1p-52 * max(math.Abs(a), math.Abs(b))
 	below, above := math.NaN(), math.NaN() // of the values at a and b

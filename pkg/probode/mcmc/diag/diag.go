@@ -15,12 +15,12 @@
 //   - draws are folded about the median, to compare scales, or replaced by indicators of
 //     quantiles, for the tails.
 //
-// The functions take an argument x, where x[c][k] is draw k of chain c; a single chain is
-// enough. The functions panic if the chains differ in length. The result is NaN if the
-// chains have fewer than four draws each, or if any draw is NaN or infinite. Draws that
-// are all equal contain no information about mixing, so R̂ is NaN. If all draws are
-// equal, the effective sample size is the number of draws and the standard error of the
-// mean is zero, as in ArviZ.
+// The functions take an argument x, where x[c][k] is draw k of chain c. The argument x may
+// hold a single chain. The functions panic if the chains differ in length. The result is
+// NaN if the chains have fewer than four draws each, or if any draw is NaN or infinite.
+// Draws that are all equal contain no information about mixing, so R̂ is NaN. If all draws
+// are equal, the effective sample size is the number of draws and the standard error of
+// the mean is zero, as in ArviZ.
 //
 // # References
 //
@@ -77,9 +77,8 @@ func transform(x [][]float64, f func(float64) float64) [][]float64 {
 	return out
 }
 
-// The function mean() returns the mean of c. The result is exact if all elements are
-// equal, so that the variance of a constant sequence is zero and not the square of a
-// rounding error.
+// The function mean() returns the mean of c. If all elements of c are equal, the result has
+// no rounding error, so the variance of c is exactly zero.
 func mean(c []float64) float64 {
 	var sum float64
 	for _, v := range c {

@@ -59,9 +59,10 @@ func quantileESS(x [][]float64, q float64) float64 {
 func ess(x [][]float64) float64 {
 	m, n := len(x), len(x[0])
 
-	// ρₜ = 1 − (W − meanⱼ γⱼₜ)/V, where γⱼₜ is the autocovariance of sequence j with
-	// divisor n, W is the variance within sequences, and V is the estimate of the total
-	// variance, which includes the spread of the means.
+	// The estimate of ρₜ is 1 − (W − meanⱼ γⱼₜ)/V. Here γⱼₜ is the autocovariance of
+	// sequence j at lag t, with divisor n. W is the variance within the sequences, with
+	// divisor n − 1. The total variance V is the sum of meanⱼ γⱼ₀ and the variance of the
+	// means of the sequences.
 	acov := autocovariance(x)
 	means := make([]float64, m)
 	for j, c := range x {
@@ -79,14 +80,13 @@ func ess(x [][]float64) float64 {
 		return 1 - (within-acov[t])/whole
 	}
 
-	// For a reversible chain, the sums of the autocorrelations at lags 2k and 2k+1 are
-	// positive and decreasing. The sum over lags ends before the first pair of lags 2k
-	// and 2k+1 whose autocorrelations add up to zero or less, because noise dominates the
-	// estimates at larger lags. The sum of each pair is replaced by the smallest sum of
-	// any pair so far. Each autocorrelation at a positive lag before the end of the sum
-	// is counted twice. The autocorrelation at the next lag is counted once if it is
-	// positive. Including this autocorrelation improves the estimate for antithetic
-	// chains, in which each pair has a positive first term and a negative second term.
+	// For a reversible chain, the sums ρ₂ₖ + ρ₂ₖ₊₁ are positive and decrease with k. The
+	// summation stops before the first pair (ρ₂ₖ, ρ₂ₖ₊₁) whose estimated sum is zero or
+	// negative, because noise dominates the estimates at larger lags. A pair sum that
+	// exceeds an earlier pair sum is replaced by the smallest earlier pair sum. Each term
+	// of the sum except ρ₀ is counted twice. The first ρₜ after the last pair is counted
+	// once if it is positive. This additional term improves the estimate for antithetic
+	// chains, whose autocorrelations are positive at even lags and negative at odd lags.
 	tau := -1.0
 	last := math.Inf(1)
 	t := 0
@@ -106,9 +106,8 @@ func ess(x [][]float64) float64 {
 
 // autocovariance returns the autocovariances at lags 0, 1, …, n−1, averaged over the
 // sequences. At every lag, the sum of the products is divided by n, not by the number of
-// products. By the Wiener–Khinchin theorem, the autocovariances are the inverse Fourier
-// transform of the squared modulus of the Fourier transform; padding with n zeros
-// prevents wrap-around.
+// products. The computation uses the fast Fourier transform and the Wiener–Khinchin
+// theorem. Padding each sequence with at least n zeros prevents wrap-around.
 func autocovariance(x [][]float64) []float64 {
 	n := len(x[0])
 	size := 4

@@ -15,12 +15,13 @@ import (
 //
 //	M = ⌈min(S/5, 3 √S)⌉
 //
-// A generalised Pareto distribution is fitted to the m weights in the tail. The i-th
-// smallest of these m weights is replaced by the quantile of this distribution at (i −
-// ½)/m. No weight becomes larger than the largest raw weight. The shape k̂ of the
+// A generalised Pareto distribution is fitted to the m weights in the tail. The quantile
+// of the fitted distribution at (i − ½)/m replaces the i-th smallest weight in the tail.
+// No weight becomes larger than the largest raw weight. The shape k̂ of the fitted
 // distribution is the diagnostic: the weights have finite moments of orders up to 1/k̂.
 // If k̂ is at most KHatLimit, the standard error of the mean of S weighted draws is
-// reliable. For a larger k̂, a reliable standard error requires an enormous S.
+// reliable. If k̂ is larger than KHatLimit, a reliable standard error requires an
+// enormous number of draws.
 //
 // If a chain stayed at the same position for several iterations, the draws at this
 // position have equal weights. The tail is defined so that equal weights are either all
@@ -29,8 +30,8 @@ import (
 // The slice logw holds the logarithms of the raw weights up to a constant. An element of
 // −Inf or NaN stands for a weight of zero. The smoothed log weights are in the same order
 // as logw, and the smoothed weights sum to one. If M < 5, or if the tail contains 1 to 4
-// weights, nothing is smoothed and k̂ is +Inf. If M ≥ 5 and the tail is empty, k̂ is
-// −Inf; the M + 1 largest weights are then all equal. If all weights are zero, or if any
+// weights, no weight is smoothed and k̂ is +Inf. If M ≥ 5 and the M + 1 largest weights
+// are all equal, the tail is empty and k̂ is −Inf. If all weights are zero, or if any
 // weight is infinite, the smoothed weights and k̂ are NaN.
 func ParetoSmooth(logw []float64) (smoothed []float64, khat float64) {
 	smoothed = slices.Clone(logw)
@@ -68,8 +69,8 @@ func ParetoSmooth(logw []float64) (smoothed []float64, khat float64) {
 			var sigma float64
 			khat, sigma = fitPareto(excess)
 			for i, k := range tail {
-				// With e = −log(1 − p), q is the quantile of the Pareto distribution at
-				// the probability p.
+				// The excess q is the p-quantile of the fitted distribution, and e is
+				// −log(1 − p).
 				e := -math.Log1p(-(float64(i) + 0.5) / float64(len(tail)))
 				q := sigma * e
 				if khat != 0 {
@@ -85,15 +86,15 @@ func ParetoSmooth(logw []float64) (smoothed []float64, khat float64) {
 	return smoothed, khat
 }
 
-// fitPareto fits a generalised Pareto distribution to the positive numbers x, which must
-// be in increasing order, and returns its shape k and scale σ:
+// fitPareto fits a generalised Pareto distribution to positive numbers x in increasing
+// order. The results are the shape k and the scale σ of the distribution:
 //
 //	P(X > x) = (1 + k x/σ)^(−1/k)
 //
-// The shape is obtained from an estimate of b = −k/σ. This estimate is the posterior mean
-// of b under the prior of Zhang and Stephens (2009); the mean is computed on a grid.
-// Finally, k is shrunk towards one half, as in Vehtari et al.: the value one half has the
-// weight of ten observations.
+// The shape is obtained from an estimate of b = −k/σ. The estimate of b is the posterior
+// mean under the prior of Zhang and Stephens (2009), computed on a grid. Finally, k is
+// shrunk towards ½, as in Vehtari et al.: the result is the mean of k and ½ with the
+// weights len(x) and 10.
 func fitPareto(x []float64) (k, sigma float64) {
 	n := float64(len(x))
 	quartile := x[int(n/4+0.5)-1]

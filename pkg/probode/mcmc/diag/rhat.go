@@ -12,9 +12,9 @@ import (
 //
 //	R̂ = √( ((n−1)/n W + B/n) / W )
 //
-// The first value is computed from the normal scores of the draws, and the second one
-// from the normal scores of their distances from the median. Here W is the mean of the
-// variances within half-chains, and B/n is the variance of the means of the half-chains.
+// The first value is computed from the normal scores of the draws. The second value is
+// computed from the normal scores of the distances between the draws and the median. W is
+// the mean variance within a half-chain, and B/n is the variance of the half-chain means.
 // R̂ is near 1 for chains that have mixed; Vehtari et al. recommend a limit of 1.01. R̂
 // is +Inf if every half-chain is constant but the constants differ. R̂ is NaN if the
 // chains have fewer than four draws each, if any draw is not finite, or if all draws are
@@ -26,7 +26,7 @@ func RHat(x [][]float64) float64 {
 	return rank(x).rHat()
 }
 
-// A rankedDraws holds draws, and the results of computations that several diagnostics
+// A rankedDraws holds draws and the results of computations that several diagnostics
 // share.
 type rankedDraws struct {
 	halves, scores [][]float64 // half-chains, and the normal scores of their draws
@@ -44,10 +44,9 @@ func rank(x [][]float64) rankedDraws {
 func (r rankedDraws) rHat() float64 {
 	plain := rHat(r.scores)
 
-	// The median is the midpoint of the two middle draws lo and hi, so both draws have
-	// the same distance from the median. Twice the distance of each draw from the median
-	// is computed from both lo and hi, so that rounding does not give lo and hi different
-	// ranks.
+	// The median is the midpoint of lo and hi, the two middle draws, so lo and hi have
+	// the same distance from the median. The code computes twice the distance of a draw v
+	// as |(v − lo) + (v − hi)|. Rounding then cannot give lo and hi different ranks.
 	lo, hi := r.sorted[len(r.sorted)/2-1], r.sorted[len(r.sorted)/2]
 	distances := transform(r.halves, func(v float64) float64 { return math.Abs((v - lo) + (v - hi)) })
 	sorted := slices.Concat(distances...)
@@ -75,7 +74,7 @@ func rHat(x [][]float64) float64 {
 }
 
 // normalScores replaces each number by Φ⁻¹((r − 3/8)/(S + 1/4)), where r is its rank
-// among all S numbers. The slice `sorted` holds the same numbers in increasing order.
+// among all S numbers. The slice `sorted` holds all elements of x in increasing order.
 // Equal numbers all get the mean of the ranks that they occupy.
 func normalScores(x [][]float64, sorted []float64) [][]float64 {
 	size := float64(len(sorted))

@@ -37,10 +37,11 @@ type Summary []Marginal
 // quantiles are those of the weighted draws. Let S be the number of draws, and let the
 // weights w sum to 1. For each draw k, let uₖ = S wₖ (xₖ − mean) and
 // vₖ = S wₖ ((xₖ − mean)²/sd − sd)/2. MCSE is the standard error of the average of all
-// uₖ, and MCSESD is the standard error of the average of all vₖ; both follow from the
-// delta method. Both standard errors account for the weights and for the autocorrelation
-// of the draws. The effective sample sizes are those of the unweighted draws times Kish's
-// factor. R̂ ignores the weights, because it measures only how well the chains have mixed.
+// uₖ. MCSESD is the standard error of the average of all vₖ. Both formulas follow from
+// the delta method. Both standard errors account for the weights and for the
+// autocorrelation of the draws. Each effective sample size is the effective sample size
+// of the unweighted draws times Kish's factor. R̂ ignores the weights, because it measures
+// only how well the chains have mixed.
 func Summarize(names []string, draws [][][]float64, logWeights [][]float64) Summary {
 	weights, kish := weights(logWeights)
 	out := make(Summary, len(names))
@@ -85,8 +86,8 @@ func summarize(name string, x, weights [][]float64, kish float64) Marginal {
 	return m
 }
 
-// Column returns the draws of parameter i in the form that the diagnostics
-// take: element [c][k] is draw k of chain c.
+// Column returns the draws of parameter i in the layout that the diagnostics expect:
+// element [c][k] is draw k of chain c.
 func Column(draws [][][]float64, i int) [][]float64 {
 	out := make([][]float64, len(draws))
 	for j, chain := range draws {
@@ -98,17 +99,17 @@ func Column(draws [][][]float64, i int) [][]float64 {
 	return out
 }
 
-// Kish returns Kish's factor 1/(S Σ wₖ²), where the S weights w sum to 1. S times this
-// factor is the number of unweighted draws that are as informative as the S weighted
-// draws. The factor is 1 if logWeights is nil, and NaN if all weights are zero.
+// Kish returns Kish's factor 1/(S Σ wₖ²) for S normalised weights w. The product of S and
+// Kish's factor is the number of unweighted draws that are as informative as the S
+// weighted draws. Kish returns 1 if logWeights is nil, and NaN if all weights are zero.
 func Kish(logWeights [][]float64) float64 {
 	_, kish := weights(logWeights)
 	return kish
 }
 
-// The function weights() returns the normalised weights of the draws, and Kish's factor.
+// The function weights() returns the normalised weights of the draws and Kish's factor.
 // If logWeights is nil, weights() returns nil and 1. If the weights cannot be normalised,
-// the factor is NaN.
+// Kish's factor is NaN.
 func weights(logWeights [][]float64) (w [][]float64, kish float64) {
 	if logWeights == nil {
 		return nil, 1
@@ -193,12 +194,11 @@ func (s Summary) String() string {
 	return text.Table(rows, text.First)
 }
 
-// The method format() writes the value v with as many decimals as are needed to show
-// three significant digits of the standard deviation. For a distribution with heavy
-// tails, this number of decimals may be so small that all quantiles are written as 0. The
-// method therefore also computes the standard deviation of a normal distribution with the
-// same quantiles. If the standard deviation of the draws is more than twice as large, the
-// standard deviation of the normal distribution determines the number of decimals.
+// The method format() writes the value v with enough decimals to show three significant
+// digits of the standard deviation. If heavy tails make the standard deviation very
+// large, all quantiles might be written as 0. Let c be the standard deviation of a normal
+// distribution whose 2.5 % and 97.5 % quantiles are Q025 and Q975. If c is less than half
+// the standard deviation of the draws, c determines the number of decimals.
 func (m Marginal) format(v float64) string {
 	width := m.SD
 	if central := (m.Q975 - m.Q025) / (2 * 1.96); central > 0 && 2*central < width {

@@ -14,10 +14,10 @@ import (
 // √(S/r))⌉, where r is the effective sample size divided by S. Moments of any order below
 // 1/k exist: a mean requires k < 1, and a standard deviation k < 1/2. The index is 1/ν
 // for Student's t distribution with ν degrees of freedom, and at most zero for tails that
-// decay exponentially or faster. For a log-normal distribution the estimate is too large.
+// decay exponentially or faster. For a log-normal distribution, k̂ is too large.
 //
-// The result is NaN if the chains have fewer than four draws each or fewer than 25
-// together, if any draw is not finite, or if all draws are equal.
+// The result is NaN if the chains have fewer than four draws each or fewer than 25 draws
+// in total, if any draw is not finite, or if all draws are equal.
 func tailIndex(x [][]float64) float64 {
 	all := slices.Concat(x...)
 	if !usable(x) || len(all) < 25 {
@@ -39,8 +39,8 @@ func tailIndex(x [][]float64) float64 {
 			continue // many draws lie at an end of the range
 		}
 		k, _ := fitPareto(e)
-		// The shrinkage of k̂ towards ½ is meant for importance weights, and is therefore
-		// undone here.
+		// This formula undoes the shrinkage of k̂ towards ½ in fitPareto. The shrinkage
+		// is meant for importance weights.
 		n := float64(len(e))
 		worst = math.Max(worst, ((n+10)*k-5)/n)
 	}
@@ -51,8 +51,8 @@ func tailIndex(x [][]float64) float64 {
 }
 
 // The function excess() returns the amounts by which the m largest of the sorted numbers
-// exceed the largest of the other numbers. The function omits zeros, and scales the other
-// amounts so that no square overflows.
+// exceed the largest of the other numbers. Amounts of zero are omitted. All amounts are
+// scaled so that no square overflows.
 func excess(sorted []float64, m int) []float64 {
 	at := len(sorted) - m
 	cut, unit := sorted[at-1], sorted[len(sorted)-1]/2-sorted[at-1]/2
@@ -66,31 +66,30 @@ func excess(sorted []float64, m int) []float64 {
 }
 
 // If the tail index is larger than the constant `heavy`, the error of a standard
-// deviation cannot be estimated reliably from any reasonable number of draws. This limit
-// is half of 0.7, the limit for means, since squared draws have twice the tail index
-// [Vehtari et al. 2024].
+// deviation cannot be estimated reliably from any reasonable number of draws. The limit
+// for means is 0.7. The limit for standard deviations is half as large, because squaring
+// the draws doubles the tail index [Vehtari et al. 2024].
 const heavy = 0.35
 
-// Tails count as heavy only if the farthest draw contributes at least a certain share of
-// the sum of squares, which is given by the constant `dominant`. If the tail index is ½ and there are S draws, this
-// share is about 1/(E log S), where E is a standard exponential variate: for 4000 draws
-// the share is below 0.02 in one case in 400. If a bound cuts off a tail, k̂ may be large
-// although no draw is far away.
+// Tails count as heavy only if the farthest draw contributes at least the share
+// `dominant` of the sum of squares. If the tail index is ½, the share of the farthest of
+// S draws is about 1/(E log S), where E is a standard exponential variate. For S = 4000,
+// the share of the farthest draw is below 0.02 in one case in 400. If a bound cuts off a
+// tail, k̂ may be large although no draw is far away.
 const dominant = 0.02
 
 // HeavyTails reports whether the tails of the draws are so heavy that means and standard
 // deviations do not describe the distribution well, or do not exist. The result is true
-// if the farthest draw contributes at least 2 % of the variance, and the tail index k̂
-// exceeds 0.35 by more than the 95 % quantile of its random error:
+// if the farthest draw contributes at least 2 % of the variance and the tail index k̂
+// exceeds a limit. The limit is 0.35 plus the 95 % quantile of the random error of k̂:
 //
 //	k̂ > 0.35 + 1.645 × 1.35/√m,   m = min(S/5, 3 √S).
 //
-// With 4000 draws the limit is 0.51. A Cauchy distribution gives k̂ = 0.98 ± 0.15. A
-// log-normal distribution with a standard deviation of 1 on the log scale gives k̂ = 0.25
-// ± 0.10, and is reported as heavy-tailed in about one case in 200. Student's t
-// distribution with two degrees of freedom, whose variance is infinite, gives k̂ = 0.47 ±
-// 0.12. More than 4000 draws are needed to recognise the tails of this distribution as
-// heavy.
+// With 4000 draws, the limit for k̂ is 0.51. A Cauchy distribution gives k̂ = 0.98 ±
+// 0.15. A log-normal distribution with a standard deviation of 1 on the log scale gives
+// k̂ = 0.25 ± 0.10, so HeavyTails returns true in about one case in 200. Student's t
+// distribution with two degrees of freedom has infinite variance and gives k̂ = 0.47 ±
+// 0.12, so HeavyTails needs more than 4000 draws to recognise its tails as heavy.
 func HeavyTails(x [][]float64) (heavyTailed bool, khat float64) {
 	khat = tailIndex(x)
 	if math.IsNaN(khat) {
@@ -111,10 +110,10 @@ func HeavyTails(x [][]float64) (heavyTailed bool, khat float64) {
 }
 
 // KHatLimit returns an upper limit for k̂, the tail index of importance weights. If k̂ is
-// below this limit, the standard error of the weighted mean is reliable. Let s be the
+// below KHatLimit, the standard error of the weighted mean is reliable. Let s be the
 // effective sample size of the draws before weighting. The limit is [Vehtari et al. 2024]
 //
 //	min(1 − 1/log₁₀ s, 0.7)
 //
-// The limit is negative for s < 10.
+// KHatLimit returns a negative number if s is less than 10.
 func KHatLimit(s float64) float64 { return math.Min(1-1/math.Log10(math.Max(s, 1.000001)), 0.7) }

@@ -34,8 +34,8 @@ import (
 //     begun: if the .part file holds all draws that were made before the state was
 //     saved, it replaces the .csv file; otherwise it is made from the .csv file again.
 //
-// A process changes one case into the next by renaming or removing one file. A process
-// that writes the files holds the lock of the chain.
+// The chain passes from one case to the next when a process renames or removes a single
+// file. A process that writes the files holds the lock of the chain.
 type file struct {
 	path  string // of the .csv file
 	chain *mcmc.Chain
@@ -135,8 +135,8 @@ func (f *file) finished(draws int) error {
 	return nil
 }
 
-// The method recorder() returns a function that passes draws read from a file to the
-// chain.
+// The method recorder() returns a function that parses one line of a file and passes the
+// draw in this line to Chain.Recall.
 func (f *file) recorder() func(t *table, line []byte) error {
 	var x []float64
 	return func(t *table, line []byte) error {
@@ -177,8 +177,9 @@ func (f *file) load(size int64) error {
 		return fmt.Errorf("store: %s cannot be used: %w", f.statePath(), err)
 	}
 	if f.whole != nil {
-		// If the .part file holds all the draws, an earlier call was interrupted before
-		// it removed the .csv file: continue from the .part file.
+		// An earlier call may have been interrupted after it had copied all the draws to
+		// the .part file, and before it removed the .csv file. The chain then continues
+		// from the .part file.
 		if t, err := f.known(f.f, size, nil); err == nil {
 			f.old, f.whole = t, nil
 			return nil
@@ -214,7 +215,7 @@ func (f *file) known(in io.ReaderAt, size int64, row func(t *table, line []byte)
 	t, err := scan(io.NewSectionReader(in, 0, size), f.state.body, row)
 	switch {
 	case t.columns == nil && size == t.size: // before errors of the header, which may be cut
-		return nil, fmt.Errorf("the file has %d bytes, which is too few to contain all the draws", size)
+		return nil, fmt.Errorf("the file has only %d bytes, too few for all the draws", size)
 	case t.columns != nil && size < t.headSize+f.state.body:
 		return nil, fmt.Errorf("the file has %d bytes, want at least %d", size, t.headSize+f.state.body)
 	case err != nil:
@@ -230,9 +231,9 @@ func (f *file) known(in io.ReaderAt, size int64, row func(t *table, line []byte)
 }
 
 // The method restore() resets a started chain to its saved state. The method also checks
-// that the program still computes the same chain: the log density at the saved position
-// must be the same, and repeating the last few iterations must lead to this position. If
-// the context ctx ends first, restore() returns ctx.Err().
+// that the program still computes the same chain. The log density at the saved position
+// must have the saved value, and repeating the last few iterations must lead to the
+// saved state. If ctx is done before the check is complete, restore() returns ctx.Err().
 func (f *file) restore(ctx context.Context, here maker) error {
 	s, c := f.state, f.chain
 	give := func(state []byte) error {
@@ -249,7 +250,7 @@ func (f *file) restore(ctx context.Context, here maker) error {
 	there := makerOf(f.old.header)
 	if e, ok := c.Kernel().(Evaluator); ok {
 		if d := changed(s.density, e.Evaluate()); d != nil {
-			return fmt.Errorf("store: %s: the chain cannot be resumed: the log density at its position is %.17g, but was %.17g when the chain was saved, a relative difference of %.1g; %s",
+			return fmt.Errorf("store: %s: the chain cannot be resumed: the log density at its position is %.17g, but was saved as %.17g (relative difference %.1g): %s",
 				f.statePath(), d.is, d.was, d.relative, d.cause(there, here))
 		}
 	}
@@ -268,7 +269,7 @@ func (f *file) restore(ctx context.Context, here maker) error {
 		if !bytes.Equal(a.Bytes(), s.now) {
 			d := changed(x, c.Kernel().Position())
 			if d == nil {
-				return fmt.Errorf("store: %s: the chain cannot be resumed: repeating its last %d iterations leads to the same draw, but to a different state of the sampler: the sampler or its settings have changed", f.statePath(), at-from)
+				return fmt.Errorf("store: %s: the chain cannot be resumed, because the sampler or its settings have changed: repeating the last %d iterations leads to the same draw but a different sampler state", f.statePath(), at-from)
 			}
 			return fmt.Errorf("store: %s: the chain cannot be resumed: repeating its last %d iterations leads to a different draw, %.17g instead of %.17g (relative difference %.1g): %s",
 				f.statePath(), at-from, d.is, d.was, d.relative, d.cause(there, here))
@@ -296,7 +297,7 @@ func (f *file) ready(l *layout, s *study) error {
 	f.layout, f.length = l, int64(s.Draws*s.Thin)
 	if f.state == nil {
 		if f.whole != nil {
-			return fmt.Errorf("store: %s, which belongs in the same folder as %s, is missing: the chain cannot be extended; run the study again in another directory", f.statePath(), f.path)
+			return fmt.Errorf("store: %s is missing, so the chain in %s cannot be extended: run the study again in another directory", f.statePath(), f.path)
 		}
 		f.buf = l.appendHeader(nil, s.fields(f.chain.Index()))
 		t, _ := scan(bytes.NewReader(f.buf), everything, nil)

@@ -21,9 +21,9 @@ type layout struct {
 	front, back []int
 }
 
-// newLayout chooses the names and the order of the columns. Quantities whose names end in
-// __ come first, as in the files of CmdStan: ArviZ puts such quantities among the sample
-// statistics.
+// newLayout chooses the names and the order of the columns. Quantities whose names end
+// in __ come first, as in the files of CmdStan. ArviZ treats a column whose name ends in
+// __ as a sample statistic.
 func newLayout(names, quantities []string) (*layout, error) {
 	var l layout
 	for i, name := range quantities {
@@ -53,13 +53,12 @@ func newLayout(names, quantities []string) (*layout, error) {
 	return &l, nil
 }
 
-// columnNames turns names into column names for a file. The letters of all alphabets are
-// kept. Other characters that could be misread are replaced by _, namely spaces,
-// quotation marks, characters that separate columns or begin a comment, and characters
-// that separate folders in a path. Dots are kept only in names that form a complete
-// array, such as y.1, y.2 and y.3, or a.1.1 and a.1.2, because ArviZ interprets a number
-// after a dot as an index. Other dots are also replaced by _. The elements names[from:to]
-// are the names of parameters.
+// columnNames turns names into column names for a file. A column name may contain the
+// letters of any alphabet. The underscore replaces characters that a program could
+// misread: spaces, unprintable characters, quotation marks, commas, #, / and \. ArviZ
+// interprets a number after a dot as an array index. So columnNames keeps dots only in
+// the names of a complete array, such as y.1, y.2 and y.3. In all other names,
+// underscores replace the dots. The elements names[from:to] are the names of parameters.
 func columnNames(names []string, from, to int) []string {
 	out := make([]string, len(names))
 	type array struct {

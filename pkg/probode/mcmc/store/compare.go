@@ -15,12 +15,12 @@ import (
 // A mismatch is a setting, or a column, in which two files differ.
 type mismatch struct{ key, a, b string }
 
-// The function difference() returns the first setting in which two headers differ, or nil
-// if there is none. The comparison ignores the number of the chain and the fields that
-// describe the program that wrote the file. A difference in the notes or in the length of
-// the chain is often the consequence of another difference, and is returned only if there
-// is no other difference. If one of the lists of columns is nil, the columns are not
-// compared.
+// The function difference() returns the first setting in which two headers differ, or
+// nil if there is none. The comparison ignores which chains the files hold, and which
+// programs wrote the files. Notes often depend on other settings, so the function
+// compares the notes after those settings. A different number of draws is returned only
+// if the files differ in nothing else. If one of the lists of columns is nil, the
+// columns are not compared.
 func difference(a, b []mcmc.Field, aColumns, bColumns []string) *mismatch {
 	const none = "nothing"
 	var length *mismatch
@@ -91,20 +91,19 @@ func clip(key, a, b string) *mismatch {
 	return &mismatch{text.Clip(key), text.Clip(a), text.Clip(b)}
 }
 
-// roundingHint returns a remark for the error message about two files that differ in a
-// computed number. The remark is empty if the two files come from programs that round
-// numbers in the same way.
+// roundingHint returns a remark for an error message: rounding may explain why two files
+// differ. The remark is empty if the two programs round numbers in the same way.
 func roundingHint(d *mismatch, there, here maker) string {
 	if there[3] == here[3] || d.key == lengthKey || there[3].Value == "" {
 		return ""
 	}
-	return fmt.Sprintf(" (the chains come from builds or processors that round differently, %v and %v: rounding alone can change a hash of log densities)", there, here)
+	return fmt.Sprintf(" (rounding alone can change a hash, and the two builds or processors round differently: %v; %v)", there, here)
 }
 
 // The function compare() returns an error if the draws in dir were made with settings
-// that differ from s; the error names one of these settings. All chains in dir are
-// checked, not only those of this call. The number of draws in dir may be smaller than
-// the number in s.
+// other than s. The error names one setting that differs. The function compare() checks
+// every chain in dir, even if this call of Run does not run that chain. The files in dir
+// may contain fewer draws than s.Draws.
 func compare(ctx context.Context, dir string, files []*file, s *study, l *layout) error {
 	mine := map[string]bool{}
 	check := func(path string, t *table, f *file) error {
@@ -121,8 +120,8 @@ func compare(ctx context.Context, dir string, files []*file, s *study, l *layout
 		case d == nil:
 			return nil
 		case d.key != lengthKey:
-			// If the hashes differ, a comparison of the log densities at the position of
-			// the chain shows whether the reason is rounding.
+			// Different hashes do not show how much the log densities differ. The error
+			// that restore() returns says whether rounding can explain the difference.
 			if f != nil && f.state != nil && !f.done && isHash(d.a) && isHash(d.b) {
 				if err := f.restore(ctx, s.maker); err != nil {
 					return err
@@ -131,7 +130,7 @@ func compare(ctx context.Context, dir string, files []*file, s *study, l *layout
 			return fmt.Errorf("store: %s was made with different settings: %s is %s in the file and %s now%s", path, d.key, d.a, d.b,
 				roundingHint(d, makerOf(t.header), s.maker))
 		case t.draws > s.Draws:
-			return fmt.Errorf("store: %s was made with different settings (%s is %s in the file and %s now); a study can be extended, but not shortened", path, d.key, d.a, d.b)
+			return fmt.Errorf("store: %s has more draws than the new settings ask for (%s is %s in the file and %s now): a study can be extended, but not shortened", path, d.key, d.a, d.b)
 		}
 		return nil
 	}
@@ -180,8 +179,8 @@ func compare(ctx context.Context, dir string, files []*file, s *study, l *layout
 	return nil
 }
 
-// isHash reports whether a value, such as that of the key log_density, is a hash of
-// numbers.
+// isHash reports whether a value consists of 16 hexadecimal digits, as a hash of numbers
+// does.
 func isHash(value string) bool {
 	_, err := strconv.ParseUint(value, 16, 64)
 	return err == nil && len(value) == 16

@@ -21,9 +21,9 @@ func openForReading(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
-// openForWriting opens a regular file, or creates it. The function returns an error if
-// the path is a symbolic link, or if the file has another hard link. Writing to such a
-// path could change a file of another program.
+// openForWriting opens a regular file for writing, and creates the file if it does not
+// exist. The function returns an error if the path is a symbolic link, or if the file
+// has another hard link. Writing to such a path could change a file of another program.
 func openForWriting(path string) (*os.File, error) {
 	if _, err := plain(path, os.Lstat); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err

@@ -10,8 +10,8 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// The draws of a chain are kept in a CSV file in the format of CmdStan. ArviZ, pandas and
-// R can read such a file without conversion:
+// The draws of a chain are kept in a CSV file in the format of CmdStan. ArviZ, pandas
+// and R can read CSV files in this format without conversion:
 //
 //	# format = probode-draws-1
 //	# model = FitzHugh–Nagumo        from the caller: Options.Meta

@@ -12,7 +12,7 @@ import (
 var errLocked = errors.New("another process is already working on this chain")
 
 // The function lock() reserves a chain for this process by locking the file at `path`.
-// The lock file has no other purpose. The operating system releases the lock when the
+// The lock file contains no data. The operating system releases the lock when the
 // process ends, even if the process is killed. If the process is killed, the file
 // remains, and the next process locks the same file.
 func lock(path string) (*flock.Flock, error) {
@@ -45,9 +45,9 @@ func lock(path string) (*flock.Flock, error) {
 
 // The function unlock() releases a lock and removes the locked file.
 func unlock(l *flock.Flock) {
-	// Windows does not remove an open file, so on Windows the file is removed after the
-	// lock is released. On other systems the file is removed first, because another
-	// process might lock it as soon as the lock is released.
+	// Windows cannot remove an open file, so on Windows the lock is released before the
+	// file is removed. On all other systems, the file is removed before the lock is
+	// released, so that no other process can lock the file before it is removed.
 	if runtime.GOOS == "windows" {
 		defer os.Remove(l.Path())
 	} else {

@@ -26,9 +26,9 @@ type set struct {
 	unfinished []string // the paths of the files of chains that are not finished
 }
 
-// The method addAll() adds the files in a directory that hold finished chains. If s.only
-// is not empty, only the chains that it lists are added. The argument `row` is passed to
-// scan().
+// The method addAll() adds the finished chains in a directory to the set. If s.only is
+// not empty, addAll() adds only the chains whose indices are in s.only. The argument
+// `row` is passed to scan().
 func (s *set) addAll(dir string, row func(t *table, line []byte) error) error {
 	paths, err := chainFiles(dir, ".csv")
 	if err != nil {
@@ -148,10 +148,10 @@ func (s *set) makers() string {
 // chain is missing or not finished, if a file is damaged, or if the files are not from
 // the same run.
 //
-// The names of the parameters and quantities are those that were passed to Run;
-// quantities whose names end in __ come first. The field Meta holds Options.Meta without
-// its notes. The notes are in the field Notes, together with those of the kernels: see
-// [Noter].
+// The parameters and quantities have the names that were passed to Run. Quantities whose
+// names end in __ come before the other quantities. The field Meta holds Options.Meta
+// without its notes. The field Notes holds these notes and the notes of the kernels (see
+// [Noter]).
 func Read(dir string, only ...int) (*mcmc.Chains, error) {
 	s := set{where: dir, only: only}
 	err := s.addAll(dir, func(t *table, line []byte) (err error) {
@@ -225,12 +225,12 @@ func Length(dir string) int {
 	return longest
 }
 
-// Merge copies the chains of one run from several directories to dst, for example if each
-// chain ran on a different machine. The files are copied unchanged, together with the
-// states from which the study can be extended. Merge creates dst if necessary. Chains
-// that are already in dst count as part of the run. Merge returns an error and copies
-// nothing if a chain is missing, if a file is damaged, or if the files are not from the
-// same run.
+// Merge copies the chains of one run from several directories to dst, for example if
+// each chain ran on a different machine. Merge copies the files of draws unchanged.
+// Merge also copies the state files, which Run needs to extend the study. Merge creates
+// dst if necessary. Chains that are already in dst count as part of the run. Merge
+// returns an error and copies nothing if a chain is missing, if a file is damaged, or if
+// the files are not from the same run.
 func Merge(dst string, src ...string) error {
 	dirs := slices.Clone(src)
 	if _, err := os.Stat(dst); err == nil {

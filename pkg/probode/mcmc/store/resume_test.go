@@ -108,7 +108,7 @@ func TestExtendRareMoments(t *testing.T) {
 		same(t, what, contents(t, dir), want)
 	}
 	// Without a state, or with that of other draws, there is no end to go on from.
-	refused(t, "a finished study without state", map[string]string{csv: old[csv]}, long, "chain-1.state, which belongs in the same folder as", "the chain cannot be extended")
+	refused(t, "a finished study without state", map[string]string{csv: old[csv]}, long, "chain-1.state is missing", "cannot be extended")
 	refused(t, "a finished study with another's state", map[string]string{csv: old[csv], state: want[state]}, long, state, "does not contain the state of the sampler at the end of the chain")
 }
 
@@ -228,7 +228,7 @@ func TestResumeComparesNumbers(t *testing.T) {
 		want   []string
 	}{
 		{"another target", scaledWalkers(1.5, false), []string{"the log density at its position is", "the model, the solver or the sampler has changed"}},
-		{"a rounding", scaledWalkers(1+1e-15, false), []string{"the log density at its position is", "this is an effect of rounding"}},
+		{"a rounding", scaledWalkers(1+1e-15, false), []string{"the log density at its position is", "the difference is due to rounding"}},
 		{"another sampler", func(int) mcmc.Kernel {
 			return &walker{mcmc.Metropolis{Target: standard, Proposal: mcmc.AdaptiveMetropolis{AdaptAfter: 50, Every: 11}}, 0}
 		}, []string{"iterations leads to a different draw"}},

@@ -15,8 +15,8 @@ import (
 
 // A maker describes the program that wrote a file: the versions of probode and Go, the
 // architecture of the processor, and a hash that depends on how the program rounds
-// results. The maker is stored for information only: whether a chain can be resumed
-// depends on whether the program computes the same numbers again, and not on the maker.
+// results. The maker is stored for information only. Any program that computes the same
+// numbers can resume the chain.
 type maker [4]mcmc.Field
 
 func thisMaker(version string) maker {
@@ -53,10 +53,10 @@ func makerOf(header []mcmc.Field) (m maker) {
 }
 
 // The function rounding() returns a hash of numbers whose last digit depends on the
-// processor and on the build. Some of these numbers have the form x y + z. If the
+// processor and on the build. A number of the form x y + z is rounded only once if the
 // compiler is allowed to use the processor's fused multiply–add instruction (arm64,
-// GOAMD64=v3), such a number is rounded only once. The other numbers are values of
-// functions that are implemented separately for some processors.
+// GOAMD64=v3). Functions such as math.Exp are implemented separately for some
+// processors.
 var rounding = sync.OnceValue(func() string {
 	a := mcmc.NewArchive(nil)
 	for i := range 64 {
@@ -120,9 +120,9 @@ func (c *change) cause(there, here maker) string {
 	}
 	why := "this version of the program does the arithmetic in a different order"
 	if there[3] != here[3] {
-		why = "the processors, or the builds for them (GOAMD64), round in different ways"
+		why = "the two processors or builds (see GOAMD64) round in different ways"
 	} else if there[1] != here[1] {
 		why = "another version of Go rounds differently"
 	}
-	return fmt.Sprintf("this is an effect of rounding, because %s (stored: %v; on this machine: %v): continue on the machine where the chain was begun, or begin in another directory", why, there, here)
+	return fmt.Sprintf("the difference is due to rounding, because %s (stored: %v; on this machine: %v): continue on the machine where the chain was begun, or begin in another directory", why, there, here)
 }

@@ -10,17 +10,18 @@ import (
 
 // A state contains everything that is needed to resume a chain, except its draws.
 type state struct {
-	// These fields describe the draws that were made before the state was saved: the
-	// number of bytes after the line of column names, the checksum of these bytes, and
-	// the checksum of the preceding lines. The line with the number of draws is left out
-	// of this last checksum, because the line changes if the chain is extended.
+	// These fields describe the draws that were made before the state was saved. The
+	// field `body` is the number of bytes after the line of column names, bodyCRC is the
+	// checksum of these bytes, and headCRC is the checksum of the preceding lines. The
+	// field headCRC leaves out the line with the number of draws, because that line
+	// changes if the chain is extended.
 	body             int64
 	bodyCRC, headCRC uint64
 	length           int64 // the smallest number that this line may hold
 
-	// The field `history` lists the builds of the program with which the chain was
-	// continued, and the first iteration that each build computed. The header of the chain's
-	// file says which build started the chain.
+	// Each element of `history` names a build of the program that resumed the chain, and
+	// the first iteration that this build computed. The header of the chain's file says
+	// which build started the chain.
 	history []string
 
 	// The field `density` holds the numbers that an Evaluator computes at the position of
@@ -28,9 +29,10 @@ type state struct {
 	density []float64
 
 	// The fields `turn` and `now` hold two states from which the chain can be continued.
-	// The field `now` is the state when the file was saved, and the field `turn` is the
-	// state a few milliseconds earlier; the iterations between the two are replayed. If
-	// there are no such iterations, `turn` is empty.
+	// The field `now` holds the state at the time of saving, and the field `turn` holds
+	// the state a few milliseconds earlier. The method restore() repeats the iterations
+	// from `turn` to `now` as a check. The field `turn` is empty if the chain had not yet
+	// run when the state was saved.
 	turn, now []byte
 }
 
@@ -122,9 +124,9 @@ func decodeState(data []byte) (*state, error) {
 	return s, nil
 }
 
-// A Noter is a Kernel that can describe its chain in sentences, for example to report the
-// step sizes to which it has been tuned. Run writes each note, on one line, below the
-// draws. Notes may depend only on the State of the kernel.
+// A Noter is a Kernel that can describe its chain in sentences, for example to report
+// the step sizes to which it has been tuned. Run writes each note on its own line below
+// the draws. The notes must depend only on the data that the method State stores.
 type Noter interface {
 	Notes() []string
 }
@@ -133,7 +135,7 @@ type Noter interface {
 // using cached values. The method Evaluate returns one or more numbers. Every call of
 // Evaluate returns the same number of results. A chain is resumed only if Evaluate
 // returns, bit for bit, the same numbers as when the state of the chain was saved. The
-// numbers may depend only on the State of the kernel.
+// results of Evaluate must depend only on the data that the method State stores.
 type Evaluator interface {
 	Evaluate() []float64
 }

@@ -19,11 +19,12 @@ import (
 // state.
 type Options struct {
 	// Meta contains information for users of the draws, such as a description of the
-	// model. Each field becomes a comment line in the files, of the form "# key = value";
-	// ArviZ lists these lines among the attributes of the data. A key consists of
-	// letters, digits and _, and differs from the keys that Run writes itself. A value is
-	// one line without control characters. The key "note", which may occur several times,
-	// is for whole sentences: Read returns them as Chains.Notes.
+	// model. Run writes each field to the files as a comment line "# key = value". ArviZ
+	// reads a field whose value contains no spaces as an attribute of the data. A key
+	// consists of letters, digits and _, and differs from the keys that Run writes
+	// itself. The value of a field is a single line of text without control characters.
+	// The key "note", which may occur several times, is for whole sentences: Read returns
+	// them as Chains.Notes.
 	//
 	// A chain is resumed only if Meta has not changed.
 	Meta []mcmc.Field
@@ -33,7 +34,7 @@ type Options struct {
 	Version string
 
 	// Checkpoint is the time between two saves of the state of a chain. Zero means 5 s.
-	// The interval does not change the result.
+	// Checkpoint has no effect on the draws.
 	Checkpoint time.Duration
 }
 
@@ -46,37 +47,40 @@ type Options struct {
 // The draws of a chain do not depend on which other chains are run: see Settings.Only and
 // Merge.
 //
-// The files have the format of CmdStan, and can be read by Read, ArviZ and pandas:
+// ArviZ and pandas can read the files, which have the format of CmdStan:
 //
 //	arviz.from_cmdstan(posterior="dir/chain-*.csv", log_likelihood="log_lik")
 //	pandas.read_csv("dir/chain-1.csv", comment="#")
 //
-// Comment lines contain Options.Meta, the seed, the number of draws, versions, counts of
-// moves and, in the last line, a checksum. In the names of columns, _ replaces characters
-// that the format does not allow; Read restores the original names.
+// Each file begins with comment lines that contain Options.Meta, the seed, the number of
+// draws and the versions of the program and of Go. The comment lines after the draws
+// contain the numbers of proposed, accepted and failed moves, the notes of the chain,
+// and a checksum. In the names of columns, _ replaces characters that the format does
+// not allow; Read restores the original names.
 //
 // Until a chain is finished, its draws are in a file such as chain-1.csv.part. The file
-// chain-1.state holds everything that is needed to continue the chain. This file is saved
-// at intervals of Options.Checkpoint and when ctx is done. If ctx is done before all
-// chains of this call are finished, Run returns ctx.Err(); otherwise it returns nil. If
-// all chains were finished before the call, Run returns at once. The process that runs
-// the chain holds a lock on chain-1.lock.
+// chain-1.state holds everything that is needed to continue the chain. Run saves the
+// state regularly (see Options.Checkpoint) and when ctx is done. If ctx is done before
+// all chains of this call are finished, Run returns ctx.Err(); otherwise it returns nil.
+// If all chains were finished before the call, Run returns at once. The process that
+// runs the chain holds a lock on chain-1.lock.
 //
 // If Draws is larger than the number with which the run in dir was started, Run extends
-// that run, finished or not. Run adds the missing draws. The files are then the same as
-// after a run that was started with the new number of draws.
+// that run, finished or not. Run adds the missing draws. The extended files are
+// identical to those of a run that was started with the new number of draws.
 //
-// Run refuses to continue, and changes nothing, if a file is damaged, has another version
-// of the format or does not belong to this package. Run also refuses to continue if the
-// draws in dir were made with other settings, names or fields of Meta, or if another
-// process is working on a chain. Before Run resumes a chain, it computes the log density
-// again (see [Evaluator]) and repeats the last few iterations that preceded the saved
-// state. The chain continues only if the results agree, bit for bit, with the saved log
-// density and the saved state. A new version of the program can therefore resume a chain
-// begun by an earlier version, provided that both versions compute the same numbers. If a
-// new version resumes a chain, a note in the file names this version. If the results do
-// not agree, Run returns an error, which says whether rounding can explain the
-// difference.
+// Run refuses to continue, and changes nothing, if a file is damaged, has another
+// version of the format or does not belong to this package. Run also refuses to continue
+// if the settings, the parameter names or Options.Meta have changed since the draws in
+// dir were made. Run returns an error if another process is working on a chain. Before
+// Run resumes a chain, it computes the log density again (see [Evaluator]) and repeats
+// the last few iterations that preceded the saved state. The chain continues only if the
+// results agree, bit for bit, with the saved log density and the saved state. A new
+// version of the program can therefore resume a chain begun by an earlier version,
+// provided that both versions compute the same numbers. If a different version of the
+// program resumes a chain, Run records that version in a note in the file. If the
+// results do not agree, Run returns an error, which says whether rounding can explain
+// the difference.
 //
 // Run returns an error if no suitable starting point is found for a chain, if a file
 // cannot be written, or if a setting is out of range. Everything that was saved before

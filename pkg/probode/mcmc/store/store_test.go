@@ -503,7 +503,7 @@ func TestRunRefusesDamage(t *testing.T) {
 	refused(t, "a longer state", with(state, files[state]+"x"), s, state)
 	without := with(state, "")
 	delete(without, state)
-	refused(t, "a lost state", without, s, "chain-1.state, which belongs in the same folder as")
+	refused(t, "a lost state", without, s, "chain-1.state is missing")
 	refused(t, "no draws", map[string]string{state: files[state]}, s, part, "0 bytes")
 
 	// Versions, with checksums that are right.
@@ -549,7 +549,7 @@ func TestRunRefusesOtherSettings(t *testing.T) {
 			start := s.Start
 			s.Start = func(chain int, rng *rand.Rand) []float64 { x := start(chain, rng); x[0] += 1e-9; return x }
 		}, "start is "},
-		{func(s *setup) { s.Draws = 99 }, "num_samples is 200 in the file and 198 now); a study can be extended, but not shortened"},
+		{func(s *setup) { s.Draws = 99 }, "num_samples is 200 in the file and 198 now): a study can be extended, but not shortened"},
 		{func(s *setup) { s.Chains = 3 }, "num_chains is 2 in the file and 3 now"},
 		{func(s *setup) { s.BurnIn = -1 }, "num_warmup is 300 in the file and 0 now"},
 		{func(s *setup) { s.Draws, s.Thin = 200, 1 }, "thin is 2 in the file and 1 now"},

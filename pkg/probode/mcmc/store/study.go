@@ -13,8 +13,7 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// A study holds the settings that all chains of a run share, and the description at the
-// beginning of each file.
+// A study holds the settings of a run and the metadata for the headers of its files.
 type study struct {
 	mcmc.Settings
 	meta  []mcmc.Field
@@ -22,7 +21,8 @@ type study struct {
 	maker maker
 }
 
-// The method fields() returns the fields of the header of the file for one chain.
+// The method fields() returns the header fields of one chain, except those that describe
+// the columns.
 func (s *study) fields(chain int) []mcmc.Field {
 	number := func(key string, v int) mcmc.Field { return mcmc.Field{Key: key, Value: strconv.Itoa(v)} }
 	out := []mcmc.Field{{Key: "format", Value: formatPrefix + strconv.Itoa(formatVersion)}}
@@ -48,11 +48,12 @@ func beginning(s mcmc.Settings) string {
 	return fmt.Sprintf("%016x", crc64.Checksum(a.Bytes(), crcTable))
 }
 
-// lengthKey is the key of the number of draws, which increases if a study is extended.
+// lengthKey is the key of the only header field that changes if a study is extended: the
+// number of iterations after burn-in.
 const lengthKey = "num_samples"
 
-// ownKeys are the keys that Meta must not use: those that Run writes to a file of draws,
-// and those that tell ArviZ how the rows of a file are arranged.
+// ownKeys lists the keys that Meta must not contain. Run itself writes all of these keys
+// except save_warmup and stan_version, which have a meaning for ArviZ.
 var ownKeys = strings.Fields(`format seed start chain num_chains num_samples num_warmup thin probode go arch rounding
 	num_stats num_params checksum save_warmup stan_version`)
 
@@ -64,15 +65,15 @@ func checkMeta(meta []mcmc.Field) error {
 		}) < 0
 		switch {
 		case !letters:
-			return fmt.Errorf("store: key %q in Options.Meta: want letters, digits and _ only", text.Clip(f.Key))
+			return fmt.Errorf("store: key %q in Options.Meta is not allowed: want only letters, digits and _", text.Clip(f.Key))
 		case slices.Contains(ownKeys, f.Key) || strings.HasPrefix(f.Key, "stan_version"):
 			return fmt.Errorf("store: key %q in Options.Meta is reserved: use another key", f.Key)
 		case f.Key != "note" && slices.ContainsFunc(meta[:i], func(g mcmc.Field) bool { return g.Key == f.Key }):
 			return fmt.Errorf("store: key %q occurs twice in Options.Meta", f.Key)
 		case !utf8.ValidString(f.Value):
-			return fmt.Errorf("store: value %q of %s in Options.Meta: want valid UTF-8", text.Clip(f.Value), text.Clip(f.Key))
+			return fmt.Errorf("store: Options.Meta has the value %q for the key %s: want valid UTF-8", text.Clip(f.Value), text.Clip(f.Key))
 		case f.Value != strings.TrimSpace(f.Value) || !printable(f.Value):
-			return fmt.Errorf("store: value %q of %s in Options.Meta: want one line without control characters, and without a space at its beginning or end", text.Clip(f.Value), f.Key)
+			return fmt.Errorf("store: Options.Meta has the value %q for the key %s: want one line without control characters or surrounding spaces", text.Clip(f.Value), f.Key)
 		}
 	}
 	return nil

@@ -58,9 +58,10 @@ const everything = -1
 
 // The function scan() reads a file of draws, which need not be complete. The argument
 // `body` is the number of bytes to read after the line of column names; if it is the
-// constant `everything`, the whole file is read. If the function row() is not nil, scan()
-// calls it for each draw, and passes it the line of the file that contains the draw. If
-// there is an error, scan() also returns a table of all lines that precede the error.
+// constant `everything`, the whole file is read. If the function row() is not nil,
+// scan() calls row() for each draw. The argument `line` of row() is the line that
+// contains the draw. If there is an error, scan() also returns a table of all lines that
+// precede the error.
 func scan(in io.Reader, body int64, row func(t *table, line []byte) error) (*table, error) {
 	t := new(table)
 	r := bufio.NewReaderSize(in, 1<<16)
@@ -280,9 +281,10 @@ func readHeader(path string) (*table, error) {
 	return scan(f, 0, nil)
 }
 
-// The function begun() reads the .part file of a chain that has no state. Such a chain
-// begins at its first iteration, and overwrites this file. So the function returns an
-// error if the file contains anything except a complete or partial header.
+// The function begun() reads the .part file of a chain that has no state. A chain
+// without a state begins at its first iteration and overwrites the .part file. So the
+// function returns an error if the .part file contains anything except a complete or
+// partial header.
 func begun(f *os.File, partPath, statePath string) error {
 	t, err := scan(io.NewSectionReader(f, 0, 1<<62), everything, nil)
 	foreign := func(why string) error {
@@ -304,7 +306,7 @@ func begun(f *os.File, partPath, statePath string) error {
 	case err != nil:
 		return foreign(err.Error())
 	case t.body() > 0:
-		return fmt.Errorf("%[1]s, which belongs in the same folder as %[2]s, is missing: the chain cannot be resumed; remove %[2]s to begin the chain again", statePath, partPath)
+		return fmt.Errorf("%[1]s is missing, so the chain in %[2]s cannot be resumed: restore %[1]s, or remove %[2]s to restart the chain", statePath, partPath)
 	}
 	return nil
 }

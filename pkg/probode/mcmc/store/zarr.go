@@ -28,18 +28,19 @@ import (
 // "sample_stats" holds the quantities whose names end in __. WriteZarr removes the suffix
 // __ from the names of these quantities. The group "log_likelihood" holds the quantities
 // log_lik.1, log_lik.2 and so on, if there are any. Every variable has the dimensions
-// chain and draw, and one further dimension for each of its indices. Names are changed in
-// the same way as the column names in the files of Run. A variable whose name was changed
-// has its original name in the attribute long_name. Numbers are stored in 64 bits,
-// neither rounded nor compressed.
+// chain and draw, and one further dimension for each of its indices. WriteZarr changes
+// the names of variables in the same way as Run changes the names of columns. A variable
+// whose name was changed has its original name in the attribute long_name. Numbers are
+// stored in 64 bits, neither rounded nor compressed.
 //
-// The folder does not appear until it has been written completely. WriteZarr replaces an
-// existing folder only if WriteZarr itself wrote that folder, and otherwise returns an
-// error. WriteZarr returns an error if the draws have weights, because ArviZ would ignore
-// them.
+// The folder does not appear until it has been written completely. WriteZarr replaces a
+// folder only if an earlier call of WriteZarr wrote that folder. If dir is a file, or a
+// folder from another source, WriteZarr returns an error. WriteZarr also returns an error
+// if the draws have weights, because ArviZ would ignore them.
 //
-// The format is version 2 of Zarr's specification (zarr-specs.readthedocs.io), with the
-// consolidated metadata of Zarr for Python and with dimensions named as xarray expects.
+// The format is version 2 of the Zarr specification (zarr-specs.readthedocs.io). The
+// store contains the consolidated metadata that Zarr for Python uses. The dimensions are
+// named as xarray expects.
 func WriteZarr(dir string, c *mcmc.Chains) (err error) {
 	if c.LogWeights != nil {
 		return errors.New("store: the draws have weights, which ArviZ would ignore: resample the draws first")
@@ -107,7 +108,7 @@ func ownZarr(dir string) (bool, error) {
 			return true, nil
 		}
 	}
-	return false, fmt.Errorf("store: %s is not a store that this package wrote: use another name, or remove it", dir)
+	return false, fmt.Errorf("store: %s is not a store that this package wrote: choose another name, or remove that file or folder", dir)
 }
 
 // The type `zarr` is a Zarr store that is being written.

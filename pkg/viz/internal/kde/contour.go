@@ -63,9 +63,9 @@ func (t *tracer) z(i, j int) float64 {
 	return t.g.Z[j*len(t.g.X)+i]
 }
 
-// The method cell() adds the segments in the cell whose lower left corner is (i, j), with
-// the higher density on their left. A grid point whose density equals the level is
-// treated as lying above the level.
+// The method cell() finds the segments of the contour in the cell whose lower left corner
+// is (i, j). Each segment is directed so that the higher density is on its left. A grid
+// point whose density equals the level is treated as lying above the level.
 func (t *tracer) cell(i, j int) {
 	sw, se, nw, ne := t.z(i, j), t.z(i+1, j), t.z(i, j+1), t.z(i+1, j+1)
 	above := 0

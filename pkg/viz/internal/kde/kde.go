@@ -18,8 +18,8 @@ type Surface struct {
 	Z    []float64 // len(Y) rows of len(X) values
 }
 
-// Plane estimates the density of the points (x, y) by Gaussian kernels with the
-// covariance H:
+// Plane estimates the density of the points (x, y) with Gaussian kernels whose covariance
+// matrix is H:
 //
 //	H = f² n^(−1/3) Σ̂
 //
@@ -36,7 +36,7 @@ type Surface struct {
 // lie on one line.
 func Plane(x, y []float64, f float64, m int) (Surface, error) {
 	if len(x) != len(y) || f < 0 || m < 0 {
-		panic(fmt.Sprintf("kde: x has length %d, y has length %d, the factor is %v, and the number of points is %d: want equal lengths, and a factor and a number of points ≥ 0", len(x), len(y), f, m))
+		panic(fmt.Sprintf("kde: x has length %d, y has length %d, f is %v and m is %d: want equal lengths, f ≥ 0 and m ≥ 0", len(x), len(y), f, m))
 	}
 	if err := drawable(3, x, y); err != nil {
 		return Surface{}, err
@@ -55,8 +55,9 @@ func Plane(x, y []float64, f float64, m int) (Surface, error) {
 
 	// In each row of the grid, v = Δy/σ_y is fixed. Given v, a kernel with correlation r
 	// has the conditional mean r v σ_x and the conditional standard deviation σ_x
-	// √(1−r²). The density is computed only in rows within four σ_y, and in each row only
-	// at points within four conditional standard deviations of the conditional mean.
+	// √(1−r²). Each kernel is evaluated only in the rows within 4 σ_y of its centre. In
+	// each of these rows, the kernel is evaluated only within four conditional standard
+	// deviations of the conditional mean.
 	const reach = 4
 	hx, hy := math.Sqrt(sxx), math.Sqrt(syy)
 	r := sxy / (hx * hy)
@@ -83,7 +84,7 @@ func Plane(x, y []float64, f float64, m int) (Surface, error) {
 	return g, nil
 }
 
-// Line estimates the density of x by Gaussian kernels with the standard deviation h:
+// Line estimates the density of x with Gaussian kernels whose standard deviation is h:
 //
 //	h = f n^(−1/5) σ̂
 //
@@ -93,7 +94,7 @@ func Plane(x, y []float64, f float64, m int) (Surface, error) {
 // if a value is not finite, or if all values are equal.
 func Line(x []float64, f float64, m int) (at, density []float64, err error) {
 	if f < 0 || m < 0 {
-		panic(fmt.Sprintf("kde: the factor is %v and the number of points is %d: want numbers ≥ 0", f, m))
+		panic(fmt.Sprintf("kde: f is %v and m is %d: want f ≥ 0 and m ≥ 0", f, m))
 	}
 	if err := drawable(2, x); err != nil {
 		return nil, nil, err

@@ -1,8 +1,8 @@
 //go:build js && wasm
 
 // Command wasm is the program of the playground, compiled to WebAssembly. The program
-// defines one JavaScript function, probodeAnswer. The page calls this function with a
-// message, and the function returns the answer: see playground.Page.
+// defines the JavaScript function probodeAnswer, which takes a message from the page and
+// returns the answer: see playground.Page.
 package main
 
 import (

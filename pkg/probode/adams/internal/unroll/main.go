@@ -69,8 +69,8 @@ func product(d int, a, x string) string { return products(d, d, 1, a, x) }
 // The function transposed() is like product(), but it uses the transpose of the matrix.
 func transposed(d int, a, x string) string { return products(d, 1, d, a, x) }
 
-// The function products() is like product(), but for a matrix whose element (i, k) has
-// the index i × row + k × column.
+// The function products() returns code for the product of a matrix and a vector. Element
+// (i, k) of the matrix has the index i × row + k × column.
 func products(d, row, column int, a, x string) string {
 	rows := make([]string, d)
 	for i := range rows {

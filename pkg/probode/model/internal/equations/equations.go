@@ -34,26 +34,27 @@ type State struct {
 	Rate     *expr.Node
 	Where    source.Where
 
-	// The fields `Of` and Volume are set for a species whose ID stands for its
-	// concentration, in a compartment whose size changes. The state of such a species is
-	// its amount, not its concentration. The field `Of` is the ID of the concentration.
-	// The concentration is defined by an Assignment with the formula ID/Volume. If a
-	// condition sets the concentration to a value, the amount is set to that value times
-	// the volume.
+	// The fields `Of` and Volume are set if the ID of a species stands for a
+	// concentration and the size of the compartment changes. If the field `Of` is set,
+	// the state is the amount of a species, and `Of` is the ID of the concentration. An
+	// Assignment with the formula ID/Volume defines the concentration. If a condition
+	// sets the concentration to a value, the amount is set to that value times the
+	// volume.
 	Of     string
 	Volume *expr.Node
 }
 
-// A Constant is a named value that stays the same during a simulation. Each condition can
-// set the Constant to a value of its own.
+// A Constant is a named value that stays the same during a simulation. A Constant can
+// have a different value under each condition.
 type Constant struct {
 	ID    string
 	Value *expr.Node // nil if conditions or the parameter table must give it
 	Where source.Where
 
 	// Kept is true for a species that no reaction, rule or event changes. If the
-	// condition of a preequilibration sets such a species, the species keeps its value in
-	// the experiment, unless the condition of the experiment also sets it.
+	// condition of a preequilibration gives a value to the species, this value also
+	// applies in the experiment, unless the condition of the experiment sets another
+	// value.
 	Kept bool
 
 	// If the field Size is true, the constant is the size of a compartment. The size of

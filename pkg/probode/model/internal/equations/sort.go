@@ -4,8 +4,8 @@ import (
 	"strings"
 )
 
-// Sort sorts assignments so that each of them follows the assignments that it uses. Sort
-// reports an error if assignments form a cycle.
+// Sort orders assignments by dependence: an assignment follows all assignments that its
+// formula uses. Sort reports an error if assignments form a cycle.
 func Sort(list []Assignment) []Assignment {
 	byID := map[string]int{}
 	for i, a := range list {

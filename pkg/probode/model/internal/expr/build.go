@@ -35,9 +35,9 @@ func kind(n *Node) string {
 	return "a number"
 }
 
-// The function fits() reports whether n has the right type: a condition if the argument
-// `condition` is true, and a number otherwise. If n calls a function that the model
-// defines, fits() returns true, because the type of the call is not yet known.
+// If the argument `condition` is true, the function fits() reports whether n is a
+// condition; otherwise fits() reports whether n is a number. If n calls a function that
+// the model defines, fits() returns true, because the type of the call is not yet known.
 func fits(n *Node, condition bool) bool {
 	return n.op == opUser || n.op != opLambda && n.Boolean() == condition
 }
@@ -160,8 +160,8 @@ func equality(o op) builder {
 func recip(a *Node) *Node { return node(opDiv, Num(1), a) }
 
 // The function log() builds the natural logarithm of its argument or, with two arguments,
-// the logarithm of the first argument to the base given by the second. In PEtab, too, the
-// base is the second argument of log; in the infix formulas of SBML, it is the first.
+// the logarithm of the first argument to the base given by the second. In the infix
+// formulas of SBML, the base is the first argument of log.
 func log(a []*Node) *Node {
 	if len(a) == 1 {
 		return node(opLn, a[0])
@@ -200,8 +200,8 @@ func heaviside(a []*Node) *Node {
 	return node(opAdd, Num(0.5), node(opMul, Num(0.5), node(opSign, a[0])))
 }
 
-// The function piecewise() builds a piecewise expression, which is NaN if no condition
-// holds and there is no branch for all other cases. If the pieces are conditions, the
+// The function piecewise() builds a piecewise expression. A piecewise expression without
+// a default value is NaN where no condition holds. If the pieces are conditions, the
 // result is a condition that contains only logical operators.
 func piecewise(a []*Node) *Node {
 	condition := false

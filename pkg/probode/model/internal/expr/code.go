@@ -2,8 +2,8 @@ package expr
 
 import "math"
 
-// A code identifies the operation of an instruction. For a function of one number, the
-// code is the sum of codeFunc and the op of the function.
+// A code identifies the operation of an instruction. If the op o is a function of one
+// number, the code is codeFunc + o.
 type code uint8
 
 const (
@@ -42,7 +42,7 @@ const (
 
 func (c code) isBool() bool { return codeLt <= c && c <= codeOr }
 
-// An instr is an instruction. Its fields a, b and c are the indices of its operands.
+// An instr is an instruction. The fields a, b and c are the indices of the operands.
 // Inputs, constants and the results of instructions are numbered in this order.
 type instr struct {
 	code    code
@@ -61,8 +61,8 @@ func (in *instr) operands() []*int32 {
 	return []*int32{&in.a, &in.b}
 }
 
-// A straightLine is a list of instructions that compute outputs from inputs. Shared parts
-// are computed only once, and the result of every instruction is used.
+// A straightLine is a list of instructions that compute outputs from inputs. Shared
+// subexpressions are computed only once, and the result of every instruction is used.
 type straightLine struct {
 	inputs  int
 	consts  []float64
@@ -73,10 +73,11 @@ type straightLine struct {
 // The method first() returns the index of the value that the first instruction computes.
 func (s *straightLine) first() int32 { return int32(s.inputs + len(s.consts)) }
 
-// The method arrange() keeps only the instructions that are listed in the argument
-// `order`, in the order of this list. All values get new indices. Before the call, the
-// results of the instructions have consecutive indices, which begin at the argument
-// `from`. If a constant has the index −1−k, its new index is consts[k].
+// The method arrange() rearranges the instructions: the new instruction k is the old
+// instruction order[k]. Instructions that the slice `order` does not contain are removed.
+// All values get new indices. Before the call, the results of the instructions have
+// consecutive indices, which begin at the argument `from`. If a constant has the index
+// −1−k, its new index is consts[k].
 func (s *straightLine) arrange(order []int32, from int32, consts []int32) {
 	at := make([]int32, len(s.code))
 	for k, i := range order {

@@ -6,11 +6,11 @@ import (
 )
 
 // Conditions returns a list of comparisons, without repetitions. The expressions may have
-// a kink or a jump where one of the comparisons changes between true and false. The list
-// contains the comparisons in piecewise expressions. The list also contains comparisons
-// that describe the kinks and jumps of functions: a <= b for min and max, x >= 0 for abs
-// and sign, and sin(πx) >= 0 for floor and ceil. For quotient and rem the comparison is
-// sin(πx) >= 0, where x is the quotient. Everywhere else the expressions are smooth.
+// a kink or a jump where a comparison in the list changes between true and false, and are
+// smooth elsewhere. The list contains the comparisons in piecewise expressions. The list
+// also contains comparisons that describe the kinks and jumps of functions: a <= b for
+// min and max, x >= 0 for abs and sign, and sin(πx) >= 0 for floor and ceil. For
+// quotient(a, b) and rem(a, b), the list contains sin(πa/b) >= 0.
 func Conditions(of ...*Node) []*Node {
 	p := newPool()
 	var list []*Node
@@ -47,9 +47,9 @@ func Conditions(of ...*Node) []*Node {
 	return list
 }
 
-// Comparisons returns the comparisons in expressions, without repetitions. Comparisons
-// inside other comparisons are not included in the list. All the expressions must come
-// from the same call of Simplified.
+// Comparisons returns a list of the comparisons that the expressions contain, without
+// repetitions. Comparisons inside other comparisons are not included in the list. All the
+// expressions must come from the same call of Simplified.
 func Comparisons(of ...*Node) []*Node {
 	var list []*Node
 	seen := map[*Node]bool{}
@@ -68,8 +68,8 @@ func Comparisons(of ...*Node) []*Node {
 	return list
 }
 
-// Replace returns copies of the expressions in the slice `in`. In these copies, each node
-// n that is a key of the map `by` is replaced by by[n].
+// Replace returns copies of the expressions in the slice `in`. If a node n is a key of
+// the map `by`, the copies contain by[n] instead of n.
 func Replace(in []*Node, by map[*Node]*Node) []*Node {
 	return rebuildAll(in, func(m *Node, args []*Node) *Node {
 		if to := by[m]; to != nil {
@@ -80,7 +80,7 @@ func Replace(in []*Node, by map[*Node]*Node) []*Node {
 }
 
 // Linear returns two expressions a and b that do not contain the given name, such that n
-// equals a + b × `name` everywhere. If there are no such expressions, ok is false. An
+// equals a + b × `name` everywhere. If n is not linear in `name`, ok is false. An
 // expression is not linear if it has a kink or a jump at some value of `name`, for
 // example if it is piecewise with a condition on `name`.
 func (n *Node) Linear(name string) (a, b *Node, ok bool) {
@@ -94,12 +94,12 @@ func (n *Node) Linear(name string) (a, b *Node, ok bool) {
 	return a, b, !uses(b)
 }
 
-// Margin returns an expression that is positive exactly where the condition n is true. If
-// the two sides of ≥ or ≤ are equal, the value is the smallest positive floating-point
-// number instead of 0. Apart from this tiny jump, the expression is continuous. The
-// second result is false if n contains =, ≠ or xor, or a comparison with a function that
-// jumps, such as floor. Margin splits a comparison that contains a piecewise expression
-// into one comparison for each piece.
+// Margin returns an expression that is positive exactly where the condition n is true.
+// Where the two sides of ≥ or ≤ are equal, the expression is the smallest positive
+// floating-point number instead of 0; it is continuous everywhere else. The second result
+// is false if n contains =, ≠ or xor, or if a side of a comparison contains a function
+// that jumps, such as floor. Margin splits a comparison that contains a piecewise
+// expression into one comparison for each piece.
 func (n *Node) Margin() (*Node, bool) { return n.margin(false) }
 
 // The method margin() returns the Margin of n or, if the argument `not` is true, the

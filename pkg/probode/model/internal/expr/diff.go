@@ -3,7 +3,7 @@ package expr
 import "math"
 
 // Diff returns the exact derivative of n with respect to a name, in simplified form. The
-// documentation of the package describes the values at kinks. Diff panics if n is a
+// documentation of the package says what Diff returns at kinks. Diff panics if n is a
 // condition or a lambda, or calls a function that has not been expanded.
 func (n *Node) Diff(name string) *Node {
 	p := newPool()
@@ -39,13 +39,13 @@ func Jacobian(fs []*Node, names []string) [][]*Node {
 }
 
 // Gradient returns the derivatives of the sum Σ wᵢ fᵢ with respect to each of the names.
-// The argument `weights` contains the names of the wᵢ. A derivative is nil if it is
-// always zero. Gradient uses reverse accumulation: the derivative of the sum with respect
-// to each subexpression is computed only once. For any number of names, the computation
-// of all derivatives takes only a few times as many operations as the computation of the
-// sum [Griewank & Walther 2008, §3.2]. In deeply nested piecewise expressions, an
-// inactive piece whose derivative is NaN may make the result NaN. Gradient panics in the
-// same cases as [Node.Diff].
+// The argument `weights` contains the names of the weights wᵢ. A derivative is nil if it
+// is always zero. Gradient uses reverse accumulation: the derivative of the sum with
+// respect to each subexpression is computed only once. For any number of names, the
+// computation of all derivatives takes only a few times as many operations as the
+// computation of the sum [Griewank & Walther 2008, §3.2]. In deeply nested piecewise
+// expressions, an inactive piece whose derivative is NaN may make the result NaN.
+// Gradient panics in the same cases as [Node.Diff].
 func Gradient(fs []*Node, weights, names []string) []*Node {
 	p := newPool()
 	simple := p.simplify(fs...)
@@ -243,9 +243,9 @@ func (p *pool) diffProduct(a, d []*Node) *Node {
 	return p.add(terms...)
 }
 
-// diffPower returns (x^y)' = y x^(y−1) x' + x^y ln(x) y'. Each of the two terms evaluates
-// to a finite number wherever the term has a finite limit, even if one of its factors is
-// not finite.
+// diffPower returns (x^y)' = y x^(y−1) x' + x^y ln(x) y'. The computed value of each term
+// is finite wherever the term has a finite limit, even if a factor of the term is
+// infinite or NaN.
 func (p *pool) diffPower(m *Node, d []*Node) *Node {
 	x, y := m.args[0], m.args[1]
 	zero := p.num(0)
@@ -280,11 +280,11 @@ func (p *pool) guard(d, product *Node) *Node {
 	return product
 }
 
-// The method vanishes() returns the condition under which d is 0 because a piecewise
-// expression that d contains selects the constant 0. The condition does not include
-// isolated zeros of d. For example, the expression (x²)^¼ has no derivative at x = 0,
-// although the derivative of its inner function, 2x, is 0 there. The method examines only
-// the outermost levels of d.
+// The method vanishes() returns a condition that holds in the regions where d is
+// constantly 0, but not at isolated zeros of d. In each region, a piecewise expression in
+// d selects the constant 0. The derivative of x² has an isolated zero at x = 0, where the
+// expression (x²)^¼ has no derivative. The method examines only the outermost levels of
+// d.
 func (p *pool) vanishes(d *Node, levels int) *Node {
 	never := p.bool(false)
 	if levels == 0 {

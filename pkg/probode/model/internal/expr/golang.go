@@ -6,23 +6,23 @@ import (
 	"strings"
 )
 
-// An Assignment is a statement in generated Go code. The field `To` is the variable or
-// slice element, such as dst[3], to which the expression in the field Value is assigned.
+// An Assignment is a statement in generated Go code. The statement assigns the expression
+// Value to the variable To. The field `To` may also be a slice element, such as dst[3].
 type Assignment struct {
 	To    string
 	Value *Node
 }
 
-// GoStatements returns Go statements that carry out the assignments. There is one
-// statement on each line, with the given indentation. Shared parts are assigned to
-// variables t1, t2, and so on. The argument `name` is a function that returns the Go
-// expression for an input. The Go expression for an input must have the type float64, and
-// must not be one of the variables t1, t2, and so on. The function `name` returns false
-// for a name that is not defined. The value of a condition is 0 or 1. The statements
-// compute the same values as [Program.Eval] to the last bit, because no statement fuses a
-// product with a sum. The generated file must import the package math if the statements
-// contain "math.". An assignment must not set an input. If a part of an expression cannot
-// be evaluated, the error names this part.
+// GoStatements returns Go statements that carry out the assignments. Each line begins
+// with the given indentation. Shared parts are assigned to variables t1, t2, and so on.
+// The argument `name` is a function that returns the Go expression for an input. The Go
+// expression for an input must have the type float64, and must not be one of the
+// variables t1, t2, and so on. For a name that is not an input, the function `name`
+// returns false. The value of a condition is 0 or 1. The statements compute the same
+// values as [Program.Eval] to the last bit, because no statement fuses a product with a
+// sum. The generated file must import the package math if the statements contain "math.".
+// An assignment must not set an input. If a part of an expression cannot be evaluated,
+// the error names this part.
 func GoStatements(assignments []Assignment, name func(string) (code string, ok bool), indent string) (string, error) {
 	var inputs []string
 	var outputs []*Node
@@ -97,9 +97,9 @@ type goWriter struct {
 	temps  int
 }
 
-// If a value is used only once, and the text of its expression is no longer than
-// inlineMost, this text is written into the expression that uses the value. Other values
-// are assigned to variables.
+// inlineMost is the greatest length of an expression that is written inside another
+// expression. A longer expression is assigned to a variable. An expression that is used
+// more than once is also assigned to a variable.
 const inlineMost = 60
 
 func (g *goWriter) statement(format string, args ...any) {
@@ -126,7 +126,7 @@ func (g *goWriter) term(v int32, level int) string {
 	return g.arg(v, level)
 }
 
-// The method cond() returns the Go expression of type bool for a value.
+// The method cond() returns the value v as a Go expression of type bool.
 func (g *goWriter) cond(v int32, level int) string {
 	if g.isBool(v) {
 		return g.arg(v, level)
@@ -214,9 +214,8 @@ func (g *goWriter) temp(v int32, text string) string {
 	return t
 }
 
-// The method float() returns the Go expression for a value that initialises a variable.
-// An integer constant is converted to float64, because the variable would otherwise be an
-// int.
+// The method float() returns a Go expression for the initial value of a variable. A
+// number such as 2 is converted to float64, because t1 := 2 would declare an int.
 func (g *goWriter) float(v int32) string {
 	t := g.text[v]
 	if v < g.line.first() && v >= int32(g.line.inputs) && !strings.Contains(t.s, "math.") {

@@ -36,14 +36,14 @@ func (n *Node) Lambda() (params []string, body *Node, ok bool) {
 
 // expandMost is the largest number of operators that the result of Expand may have.
 // Consider a chain of functions in which each function calls the next one twice. Without
-// a limit, each level of this chain would make the expression twice as large.
+// a limit, each function in the chain would double the size of the expression.
 const expandMost = 200_000
 
 // Expand replaces calls to a model's functions with the bodies of these functions. The
 // argument `functions` maps the name of each function to its definition, which is a
-// lambda. It is an error if a function is not defined or calls itself. It is also an
-// error if a call has the wrong number of arguments, or a condition in place of a number.
-// The result may have at most 200,000 operators.
+// lambda. It is an error if a function is not defined or calls itself. A call must have
+// the right number of arguments, and every argument must be a number. The result may have
+// at most 200,000 operators.
 func (n *Node) Expand(functions map[string]*Node) (r *Node, err error) {
 	if !slices.ContainsFunc(postorder(n), func(m *Node) bool { return m.op == opUser }) {
 		return n, nil
@@ -91,7 +91,7 @@ func (e *expander) body(name string) *Node {
 func (e *expander) expand(n *Node) *Node {
 	return rebuild(n, func(m *Node, args []*Node) *Node {
 		if e.made++; e.made > expandMost {
-			failf("the expression has more than %d operators after its functions are expanded", expandMost)
+			failf("the expression has more than %d operators after its function calls are expanded", expandMost)
 		}
 		if m.op == opUser {
 			return e.call(m.name, args)
@@ -117,9 +117,9 @@ func (e *expander) call(name string, args []*Node) *Node {
 	return l.args[0].Substitute(by)
 }
 
-// The function checked() checks the types of new arguments and returns m with these
-// arguments. Before calls are expanded, it is not known whether the result of a call is
-// a number or a condition.
+// The function checked() replaces the arguments of m by `args`, and panics if the types
+// of `args` are wrong. Before calls are expanded, it is not known whether the result of a
+// call is a number or a condition.
 func checked(m *Node, args []*Node) *Node {
 	changed := false
 	for i, a := range args {

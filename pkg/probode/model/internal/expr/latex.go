@@ -7,9 +7,9 @@ import (
 
 var latexEscapes = strings.NewReplacer(`\`, `\backslash `, "_", `\_`, "%", `\%`, "#", `\#`, "&", `\&`, "$", `\$`, "{", `\{`, "}", `\}`, "^", `\hat{\ }`, "~", `\sim `)
 
-// LaTeX returns the expression n as text for the math mode of LaTeX. The argument `name` is
-// a function that returns the LaTeX text for a name; if this function is nil, names are
-// upright and their underscores are escaped.
+// LaTeX returns the expression n as text for the math mode of LaTeX. The argument `name`
+// is a function that returns the LaTeX text for a name. If `name` is nil, names are
+// printed upright, and their special characters are escaped.
 func (n *Node) LaTeX(name func(string) string) string {
 	if name == nil {
 		name = func(s string) string {

@@ -16,8 +16,8 @@ type token struct {
 	pos  int // in bytes
 }
 
-// The method is() reports whether t is the given operator or bracket, as opposed to a
-// quoted name with the same text.
+// The method is() reports whether t is the given operator or bracket. For a quoted name
+// with the same text, is() returns false.
 func (t token) is(operator string) bool { return t.kind == 'o' && t.text == operator }
 
 func (t token) String() string {
@@ -66,8 +66,8 @@ func IsID(s string) bool {
 	return s != "" && isLetter(s[0]) && skip(s, 0, isWord) == len(s)
 }
 
-// The function skip() returns the position of the first character at or after pos for
-// which the function is() returns false.
+// The function skip() starts at pos, skips characters as long as is() returns true, and
+// returns the new position.
 func skip(src string, pos int, is func(c byte) bool) int {
 	for pos < len(src) && is(src[pos]) {
 		pos++
@@ -92,7 +92,7 @@ func scan(src string, pos int) (token, error) {
 	case c == '`':
 		end := strings.IndexByte(src[pos+1:], '`')
 		if end <= 0 {
-			return token{}, syntaxError(src, pos, "found a ` that is not followed by a name and a closing `: want `name`")
+			return token{}, syntaxError(src, pos, "found a backquote that does not begin a quoted name: want `name`")
 		}
 		name := src[pos+1 : pos+1+end]
 		if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {

@@ -150,19 +150,19 @@ func (l *lowering) node(n *Node) int32 {
 	return v
 }
 
-// codeOf holds the code of the instruction that applies an operator to its arguments.
-// Most functions of one argument are not listed: the instruction code of such a function
-// is codeFunc plus the code of its operator. If there are more than two arguments, the
-// instruction is applied repeatedly, from left to right.
+// codeOf maps an operator to the code of its instruction. For most functions of one
+// argument, codeOf has no entry, and the code is the sum of codeFunc and the op of the
+// function. If an operator has more than two arguments, its instruction is applied
+// repeatedly, from left to right.
 var codeOf = [numOps]code{
 	opMul: codeMul, opDiv: codeDiv, opMin: codeMin, opMax: codeMax, opQuotient: codeQuotient, opRem: codeRem, opSqrt: codeSqrt,
 	opLt: codeLt, opLe: codeLe, opEq: codeEq, opNe: codeNe, opXor: codeNe, opNot: codeNot, opAnd: codeAnd, opOr: codeOr,
 }
 
-// The method pow() returns x^y. If y is a constant for which powNumber does not call
-// math.Pow, pow() emits the operations that powNumber performs. Otherwise it emits a
-// single power instruction. Different powers of the same number share the repeated
-// squares from which they are computed.
+// The method pow() returns the index of the value x^y. For a constant y, pow() emits the
+// operations that powNumber performs. For any other y, pow() emits a single power
+// instruction. Different powers of x share the instructions that compute x², x⁴, x⁸ and
+// so on.
 func (l *lowering) pow(x, y int32) int32 {
 	if y >= 0 {
 		return l.emit(codePow, x, y)
@@ -175,8 +175,8 @@ func (l *lowering) pow(x, y int32) int32 {
 	return v
 }
 
-// The method finish() removes instructions that no output needs, and numbers the values
-// in their final order.
+// The method finish() removes the instructions that no output needs, and gives the
+// remaining values their final indices.
 func (l *lowering) finish() *straightLine {
 	s := &l.line
 	base := int32(s.inputs)

@@ -11,19 +11,19 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/tree"
 )
 
-// Time is the name of the symbol for time.
+// Time is the name that ParseMathML gives to SBML's symbol for time.
 const Time = "time"
 
-// NamedTime is the name that ParseMathML gives to an identifier called "time". Such an
-// identifier is not the same as SBML's symbol for time. No identifier in a file can be
-// equal to the value of NamedTime.
+// NamedTime is the name that ParseMathML gives to an identifier called "time". SBML
+// distinguishes an identifier "time" from the symbol for time. An SBML identifier cannot
+// contain the character ′, so it cannot be equal to NamedTime.
 const NamedTime = "time′"
 
 // MathMLSpace is the namespace of MathML.
 const MathMLSpace = "http://www.w3.org/1998/Math/MathML"
 
 // ParseMathML reads one expression from the content MathML of SBML, Levels 2 and 3. The
-// argument e is either the element <math> or the element of the expression itself.
+// argument e is either a <math> element or the single element inside it.
 //
 // [Node.Lambda] returns the parameters and the body of a lambda. Calls to functions that
 // the model defines are kept until [Node.Expand] replaces them. The symbol "time" becomes
@@ -44,8 +44,8 @@ func ParseMathML(e *tree.Element) (n *Node, err error) {
 
 type mathML struct{ depth, elements int }
 
-// mostElements is the largest number of elements in a formula. Differentiating a longer
-// formula would take minutes.
+// mostElements is the largest permitted number of elements in a formula. Differentiating
+// a formula with more elements would take minutes.
 const mostElements = 200_000
 
 // The function failAt() reports a mistake in the element e, and stops parsing.
@@ -159,8 +159,8 @@ func (m *mathML) identifier(e *tree.Element) string {
 	return parts[0]
 }
 
-// The URL of a csymbol element says what the symbol means. The method csymbol() returns
-// the last component of this URL.
+// The method csymbol() returns the last component of the URL in a csymbol element, such
+// as "time". The URL says what the symbol means.
 func (m *mathML) csymbol(e *tree.Element) string {
 	m.content(e)
 	url := e.Get("definitionURL")
@@ -231,8 +231,8 @@ func (m *mathML) apply(e *tree.Element) *Node {
 		failAt(e, "<apply> is empty: want an operator and its arguments")
 	}
 	if e.Child[0].Name == "apply" {
-		// Some published models enclose a whole expression in <apply>. Other programs
-		// that read SBML treat such an <apply> as brackets.
+		// Some published models enclose a whole <apply> element in another <apply>. Other
+		// programs that read SBML treat the outer <apply> as brackets.
 		if len(e.Child) > 1 {
 			failAt(e.Child[1], "<%s> follows an <apply>: want an operator at the beginning of the enclosing <apply>", e.Child[1].Name)
 		}

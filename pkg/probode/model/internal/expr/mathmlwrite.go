@@ -9,8 +9,8 @@ import (
 // MathML returns n as one <math> element, which [ParseMathML] can read. The result is
 // content MathML for SBML Level 3 Version 2; earlier versions lack min and max. The name
 // [Time] becomes the time symbol. A sign function becomes a piecewise expression, because
-// SBML has no sign function. Text longer than the limit of [Node.String] is truncated.
-// Truncated text is not well-formed XML.
+// SBML has no sign function. Text that exceeds the length limit of [Node.String] is
+// truncated. Truncated text is not well-formed XML.
 func (n *Node) MathML() string {
 	return `<math xmlns="` + MathMLSpace + `">` + write(mathMLStyle{}, n) + "</math>"
 }

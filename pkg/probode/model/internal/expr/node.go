@@ -97,8 +97,8 @@ func (n *Node) with(args []*Node) *Node {
 // not recurse, because expressions may be nested more deeply than the stack allows.
 func postorder(roots ...*Node) []*Node { return postorderBut(nil, roots...) }
 
-// postorderBut is like postorder(), but it omits the nodes in the argument `done` and all
-// nodes below these.
+// postorderBut is like postorder(), but omits the nodes in the argument `done` and does
+// not visit their arguments.
 func postorderBut(done map[*Node]*Node, roots ...*Node) []*Node {
 	type frame struct {
 		n    *Node
@@ -131,8 +131,9 @@ func postorderBut(done map[*Node]*Node, roots ...*Node) []*Node {
 	return list
 }
 
-// The function rebuild() makes a new expression from n. The function calls f with each
-// node and a slice of the rebuilt arguments of that node; f must not keep the slice.
+// The function rebuild() replaces every node m in n by f(m, args), and returns the new
+// expression. The slice `args` contains the replacements of the arguments of m. The
+// function f must not keep this slice.
 func rebuild(n *Node, f func(m *Node, args []*Node) *Node) *Node {
 	return rebuildAll([]*Node{n}, f)[0]
 }

@@ -63,10 +63,10 @@ const (
 func (o op) isBool() bool       { return o >= opBool }
 func (o op) isComparison() bool { return opLt <= o && o <= opNe }
 
-// For each operator, the variable `operators` holds the name that is used in calls, such
-// as plus(a, b), and the names in Go, MathML and LaTeX. The MathML name is empty if it
-// equals the name that is used in calls. The field `eval` is not nil if the operator is a
-// function of one number.
+// The variable `operators` holds several names for each operator: its name in calls such
+// as plus(a, b), and its names in Go, MathML and LaTeX. The field `mathML` is empty if
+// MathML has no separate name for the operator. The field `eval` computes a function of
+// one number, such as exp, and is nil for all other operators.
 var operators = [numOps]struct {
 	name, golang, mathML, latex string
 	eval                        func(float64) float64
@@ -116,7 +116,7 @@ var operators = [numOps]struct {
 	opXor: {name: "xor", latex: ` \oplus `},
 }
 
-// The function sign() returns −1, 0 or 1, and NaN for NaN.
+// The function sign() returns the sign of x: −1, 0 or 1. The sign of NaN is NaN.
 func sign(x float64) float64 {
 	switch {
 	case x > 0:
@@ -134,8 +134,8 @@ func truth(b bool) float64 {
 	return 0
 }
 
-// apply1 returns the value of an operator applied to numbers, where 1 and 0 stand for
-// true and false.
+// apply1 applies an operator to numbers and returns the result. The numbers 1 and 0 stand
+// for true and false.
 func apply1(o op, v []float64) float64 {
 	switch o {
 	case opNeg:

@@ -20,11 +20,12 @@ import (
 //	piecewise(value, condition, …, otherwise)
 //	`any text`               a name with characters other than letters, digits and _
 //
-// It is an error to call a function that is neither in the table above nor named in the
-// argument `functions`. Calls to functions that the model defines remain in the parsed
-// expression until [Node.Expand] replaces these calls. Names such as time and t have no
-// special meaning for Parse. For the names pi and e, see [Constant]. The error is a
-// [*SyntaxError] with a message of one line.
+// Parse also accepts the operator names of MathML: plus(x, y) is x + y. The argument
+// `functions` contains the names of the functions that the model defines. It is an error
+// to call an unknown function. Calls to functions that the model defines remain in the
+// parsed expression until [Node.Expand] replaces these calls. Names such as time and t
+// have no special meaning for Parse. For the names pi and e, see [Constant]. The error is
+// a [*SyntaxError] with a message of one line.
 func Parse(src string, functions ...string) (n *Node, err error) {
 	defer catch(&err)
 	p := &parser{src: src, functions: functions}
@@ -62,8 +63,8 @@ func (p *parser) next() {
 	}
 }
 
-// The method enter() goes one level deeper, and reads the next token. The caller must
-// decrease the depth at the end of the level.
+// The method enter() increases the nesting depth by one, and reads the next token. After
+// the nested expression, the caller must decrease the depth again.
 func (p *parser) enter() {
 	if p.depth++; p.depth > nestMost {
 		p.failf(p.tok.pos, "brackets, signs and powers are nested more than %d levels deep", nestMost)
@@ -83,8 +84,9 @@ const (
 	levelPower
 )
 
-// If the next token is a binary operator, the method operator() returns its precedence
-// level and its name. Otherwise it returns −1 and "".
+// The method operator() returns the precedence level and the name of the binary operator
+// that comes next. For any other token, including a power sign, operator() returns −1 and
+// "".
 func (p *parser) operator() (level int, name string) {
 	if p.tok.kind != 'o' && p.tok.kind != 'a' {
 		return -1, ""
@@ -237,8 +239,8 @@ func (p *parser) power() *Node {
 	return node(opPow, base, exponent)
 }
 
-// The function literal() returns the value of a name that models cannot define, such as
-// inf or true. The function returns nil for other names.
+// The function literal() returns the value of a literal that is written as a word, such
+// as inf or true. For any other word, literal() returns nil.
 func literal(name string) *Node {
 	switch strings.ToLower(name) {
 	case "inf", "infinity":

@@ -50,7 +50,7 @@ func TestParseErrors(t *testing.T) {
 		{"a + é*b", "column 5: found 'é': want numbers, operators, and names made of letters, digits and _"},
 		{"`é` + é", "column 7: found 'é': want numbers, operators, and names made of letters, digits and _"},
 		{"a +\n  é*b", "line 2, column 3: found 'é': want numbers, operators, and names made of letters, digits and _"},
-		{"`a", "column 1: found a ` that is not followed by a name and a closing `: want `name`"},
+		{"`a", "column 1: found a backquote that does not begin a quoted name: want `name`"},
 		{"expp(x)", "column 1: function expp is not known: did you mean exp?"},
 		{"2 + hill(x, 3)", "column 5: function hill is not known: want a function such as exp, ln, log10, pow, piecewise, min or sin"},
 		{"2 + delay(x, 3)", "column 5: function delay: delay equations are not supported"},

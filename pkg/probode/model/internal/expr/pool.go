@@ -62,7 +62,7 @@ func (p *pool) intern(n *Node) *Node {
 }
 
 // The method adopt() returns the nodes in the pool that equal the given expressions. The
-// parts of these expressions need not be in the pool.
+// parts of the given expressions need not be in the pool.
 func (p *pool) adopt(list ...*Node) []*Node {
 	return rebuildAll(list, func(m *Node, args []*Node) *Node {
 		if _, ok := p.ids[m]; ok {
@@ -74,8 +74,8 @@ func (p *pool) adopt(list ...*Node) []*Node {
 
 // The method commute() does the same as intern(), for a sum or a product. The operands
 // may be in any order: sums or products that differ only in the order of their operands
-// share one node. The operands of the shared node have the same order as in the sum or
-// product that was stored first.
+// share one node. The shared node keeps the operand order of the first sum or product
+// that was stored.
 func (p *pool) commute(n *Node) *Node {
 	ids := make([]int32, len(n.args))
 	for i, a := range n.args {

@@ -3,14 +3,14 @@ package expr
 import "math"
 
 // powerMost is the largest exponent for which a power is computed by repeated
-// multiplication. Each multiplication has a rounding error. For larger exponents, these
-// errors would cost more than one digit of accuracy, compared with math.Pow.
+// multiplication. For exponents above powerMost, the rounding errors of the
+// multiplications would cost more than one digit of accuracy, compared with math.Pow.
 const powerMost = 16
 
-// powerBy computes x^e by multiplications and, if necessary, a square root and a
-// division. The exponent e must not be 0, |e| must be at most powerMost, and 2e must be a
-// whole number; otherwise the result `ok` is false. The type T is float64, or the integer
-// type that identifies values in a program.
+// powerBy computes x^e by repeated multiplication. For a half-integer exponent, powerBy
+// also takes a square root; for a negative exponent, it also divides. The result `ok` is
+// true if e is not 0, |e| is at most powerMost, and 2e is a whole number. The type T is
+// float64 if x is a number, and int32 if x is the index of a value in a program.
 func powerBy[T any](x T, e float64, one T, do func(c code, operands ...T) T) (v T, ok bool) {
 	n := math.Abs(e)
 	whole := math.Trunc(n)
@@ -41,7 +41,8 @@ func powerBy[T any](x T, e float64, one T, do func(c code, operands ...T) T) (v 
 	return v, true
 }
 
-// powNumber computes x^e for a constant exponent, with the same operations as a Program.
+// powNumber computes x^e with the operations that a Program performs if the exponent is a
+// constant.
 func powNumber(x, e float64) float64 {
 	v, ok := powerBy(x, e, 1, func(c code, v ...float64) float64 {
 		switch c {

@@ -11,10 +11,10 @@ import (
 // each shared part of an expression, so it can be far larger than the expression itself.
 const printMost = 1 << 24
 
-// String returns the text of n. [Parse] converts this text back to n, if the names of all
-// functions that the model defines are passed to Parse. Parse does not read lambdas.
-// Backquotes enclose names that Parse would not otherwise recognise. Text of more than 16
-// MB is truncated, and ends in "…".
+// String returns the text of n. [Parse] converts the text back to n. The caller of Parse
+// must pass the names of all functions that the model defines. Parse does not read
+// lambdas. Backquotes enclose names that are reserved or are not valid IDs. Text that is
+// longer than 16 MB is truncated, and ends in "…".
 func (n *Node) String() string {
 	if n.op == opLambda {
 		return "lambda(" + strings.Join(append(n.params(), n.args[0].String()), ", ") + ")"
@@ -32,8 +32,7 @@ type style interface {
 }
 
 // A layout collects the pieces of text and the arguments of one node. An argument is
-// written in brackets if its operator does not bind tightly enough for its position in
-// the node.
+// written in brackets if the precedence of its operator is too low.
 type layout struct{ items []item }
 
 type item struct {
@@ -197,8 +196,7 @@ func afterMinus(n *Node) int {
 	return levelProduct
 }
 
-// The function number() returns the shortest text that gives exactly v when it is read as
-// a number.
+// The function number() writes v with the fewest digits that determine v exactly.
 func number(v float64) string {
 	switch {
 	case math.IsNaN(v):
@@ -217,8 +215,7 @@ func number(v float64) string {
 	return strconv.FormatFloat(v, 'f', -1, 64)
 }
 
-// quoteName encloses a name in backquotes if Parse would not otherwise recognise it as a
-// name.
+// quoteName encloses a name in backquotes if the name is reserved or is not a valid ID.
 func quoteName(name string) string {
 	if IsID(name) && !Reserved(name) {
 		return name

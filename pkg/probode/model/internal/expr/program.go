@@ -10,10 +10,10 @@ import (
 // shared part only once, and allocates no memory. Only one goroutine at a time may use a
 // Program: see [Program.Clone].
 //
-// All pieces of a piecewise expression are computed, and one of them is chosen; the other
-// pieces do not affect the value, even if they are NaN. So that the results are the same
-// on all processors, a product is rounded before it is added to another number, even on
-// processors that could fuse the two operations.
+// Eval computes all pieces of a piecewise expression, and then chooses one of them. A
+// piece that is NaN does not affect the result if another piece is chosen. Products are
+// rounded before they are added to other numbers. The results are therefore the same on
+// all processors, including those with a fused multiply-add instruction.
 type Program struct {
 	line straightLine
 	runs []run
@@ -24,10 +24,10 @@ type Program struct {
 	known bool    // they were computed for the values in regs
 }
 
-// Compile makes a program that computes outputs from inputs. The program takes the inputs
-// and returns the outputs in the order of the arguments. The value of a condition is 0 or
-// 1. It is an error if a name is neither an input nor a [Constant], if a function has not
-// been expanded, or if an input appears twice.
+// Compile makes a program that computes outputs from inputs. The inputs and outputs of
+// the program are in the same order as in the arguments of Compile. The value of a
+// condition is 0 or 1. It is an error if a name is neither an input nor a [Constant], if
+// a function has not been expanded, or if an input appears twice.
 //
 // The argument `held` lists the inputs whose values often stay the same from call to
 // call, for example the parameters, which are constant during a solve. Values that depend
@@ -49,8 +49,8 @@ func Compile(inputs []string, outputs []*Node, held ...string) (*Program, error)
 }
 
 // The argument `keeps` marks the inputs that often have the same value in successive
-// evaluations. The method early() finds the instructions that depend only on such inputs,
-// and the inputs that these instructions use.
+// evaluations. The method early() finds the instructions that depend only on marked
+// inputs, and the inputs that these instructions use.
 func (s *straightLine) early(keeps []bool) (list []bool, used []int32) {
 	list = make([]bool, len(s.code))
 	seen := make([]bool, s.inputs)
@@ -90,8 +90,9 @@ func (p *Program) Clone() *Program {
 // Len returns the number of instructions.
 func (p *Program) Len() int { return len(p.line.code) }
 
-// The method fuse() replaces two instructions by one if the result of the first is used
-// only by the second, and if there is a fused instruction for both operations.
+// The method fuse() replaces two instructions, for example a multiplication and an
+// addition, by one fused instruction. Only the second instruction may use the result of
+// the first.
 func (s *straightLine) fuse() {
 	first := s.first()
 	uses := make([]int, len(s.code))
@@ -274,11 +275,12 @@ type run struct {
 }
 
 // The method schedule() groups instructions with the same operation code into runs. An
-// instruction is ready when its operands have been computed. The operation code of the
-// next run is the one with the most ready instructions. The run contains all ready
-// instructions with this code, including those that become ready in the meantime, so the
-// runs are few and long. The instructions that are marked in the argument `early` come
-// first; the result `ahead` is the number of runs that they form.
+// instruction is ready when its operands have been computed. For the next run, the method
+// chooses the operation code with the most ready instructions. The run contains all ready
+// instructions with this operation code. Instructions that become ready during the run
+// are added to the run if they have the same operation code. The instructions that are
+// marked in the argument `early` come first. The result `ahead` is the number of runs
+// with early instructions.
 func (s *straightLine) schedule(early []bool) (runs []run, ahead int) {
 	first := s.first()
 	n := len(s.code)

@@ -7,7 +7,7 @@ import "math"
 // the package lists simplifications that Simplify does not make.
 func (n *Node) Simplify() *Node { return Simplified(n)[0] }
 
-// Simplified returns the simplified expressions, which share their common parts.
+// Simplified simplifies a list of expressions. The results share their common parts.
 func Simplified(list ...*Node) []*Node { return newPool().simplify(list...) }
 
 func (p *pool) simplify(list ...*Node) []*Node { return rebuildAll(list, p.make) }
@@ -149,8 +149,8 @@ func (p *pool) pow(a, b *Node) *Node {
 }
 
 // The method piecewise() returns a piecewise expression without the pieces that are never
-// active. The method also removes the last pieces if they have the same value as the
-// branch for all other cases.
+// active. Pieces at the end of the list are also removed if they have the same value as
+// the default case.
 func (p *pool) piecewise(args []*Node) *Node {
 	var list []*Node
 	rest := args[len(args)-1]

@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// Expressions, especially derivatives, tend to grow into long sums and products. Equal
-// terms are therefore combined into one term with a numerical factor, and equal factors
-// into a power.
+// Expressions, especially derivatives, tend to grow into long sums and products. The
+// functions below combine equal terms into one term with a numerical factor, and combine
+// equal factors into a power.
 
-// flattenMost limits the merging of nested sums and of nested products. A sum is merged
-// into the sum that contains it only if the inner sum has at most this number of
-// operands. Without this limit, a chain of n shared sums, each of which contains the
-// previous sum, would be expanded into n long sums with about n² terms in total.
+// flattenMost limits the merging of nested sums and of nested products. An inner sum is
+// merged into the outer sum only if the inner sum has at most flattenMost operands.
+// Without the limit, n sums that each contain the previous sum could grow to about n²
+// terms in total.
 const flattenMost = 16
 
 // The argument v is the result of combining several numbers. The function combinable()
@@ -24,7 +24,7 @@ func combinable(v float64) bool {
 
 func (p *pool) sub(a, b *Node) *Node { return p.add(a, p.neg(b)) }
 
-// The method split() returns the numerical factor of a term, and the product of its other
+// The method split() returns the numerical factor of a term and the product of the other
 // factors.
 func (p *pool) split(t *Node) (float64, *Node) {
 	switch {
@@ -41,15 +41,15 @@ func (p *pool) split(t *Node) (float64, *Node) {
 }
 
 // A term is the number c times the expression in the field `rest`. If the term is only a
-// number, this field is nil.
+// number, the field `rest` is nil.
 type term struct {
 	c    float64
 	rest *Node
 	once *Node // the term itself, if it was not joined from several
 }
 
-// The method collect() combines equal terms into one term, at the position of the first
-// of these terms.
+// The method collect() combines equal terms into one term. The combined term takes the
+// place of the first of the equal terms.
 func (p *pool) collect(terms []*Node) []term {
 	var parts []term
 	where := map[*Node]int{}
@@ -73,11 +73,11 @@ func (p *pool) collect(terms []*Node) []term {
 	return parts
 }
 
-// The method add() returns the sum of terms, with equal terms combined. The brackets of a
-// term that is itself a sum are removed if this allows terms to be combined. Other
-// brackets are kept, because the author of the model may have used them for accuracy. The
-// brackets of the first term can always be removed, because a sum is computed from the
-// left.
+// The method add() adds terms, and combines equal terms. The method removes the brackets
+// around inner sums if terms can then be combined. If no terms can be combined, the
+// method keeps the brackets, because the author of the model may have used them for
+// accuracy. Brackets around the first term can always be removed, because a sum is
+// computed from left to right.
 func (p *pool) add(terms ...*Node) *Node {
 	var open, flat []*Node
 	for i, t := range terms {
@@ -120,8 +120,7 @@ func (p *pool) add(terms ...*Node) *Node {
 	case 1:
 		return args[0]
 	}
-	// A sum that begins with a positive term is easier to read, and needs one fewer
-	// negation.
+	// A sum that begins with a positive term is easier to read, and saves a negation.
 	for i, a := range args {
 		if !negative(a) {
 			args[0], args[i] = args[i], args[0]
@@ -183,10 +182,10 @@ func (q *product) put(f *Node) {
 }
 
 // The method mul() returns the product of factors. The numerical factor comes first, the
-// sign is outside the product, and integer powers of equal factors are combined. If a
-// factor is itself a product, mul() decides by the same rules as add() whether to remove
-// its brackets. If such a product contains a number, its brackets are always removed, so
-// that the number can come first.
+// sign is outside the product, and integer powers of equal factors are combined. The
+// method treats brackets around inner products as add() treats brackets around inner
+// sums. If an inner product begins with a number, the method also removes the brackets,
+// so that the number can come first.
 func (p *pool) mul(factors ...*Node) *Node {
 	q := &product{coef: 1, where: map[*Node]int{}}
 	inner := false

@@ -29,9 +29,9 @@ func (s *reader) model() *equations.Equations {
 	return m
 }
 
-// The method reaction() adds an assignment for the rate of a reaction, in units of extent
-// per time. This rate times the stoichiometry is added to the rate of change of each
-// product, and subtracted from the rate of change of each reactant.
+// The method reaction() adds an assignment that computes the rate of a reaction. The
+// reaction rate times the stoichiometry is added to the rate of change of each product,
+// and is subtracted for each reactant.
 func (s *reader) reaction(e *tree.Element) {
 	id := e.Get("id")
 	if s.flag(e, "fast", false) {
@@ -239,9 +239,9 @@ func (s *reader) amountID(id string) string {
 	return id
 }
 
-// The method event() adds an event. If the trigger compares the time with a constant, as
-// in time >= 5, the event takes place at that time; otherwise it takes place when the
-// trigger becomes true.
+// The method event() adds an event. For a trigger such as time >= 5, the time of the
+// event is known in advance. In general, an event takes place when its trigger becomes
+// true.
 func (s *reader) event(e *tree.Element) {
 	id := e.Get("id")
 	if id == "" {
@@ -278,9 +278,10 @@ func (s *reader) event(e *tree.Element) {
 			ev.Early = equations.AtStart
 		}
 	}
-	// All assignments use the values just before the event, as case 01780 of the SBML
-	// test suite requires. A concentration is converted to an amount: it is multiplied by
-	// the size that the compartment has just before the event.
+	// The assignments of an event use the values of all variables just before the event,
+	// as case 01780 of the SBML test suite requires. A concentration is converted to an
+	// amount: it is multiplied by the size that the compartment has just before the
+	// event.
 	set := map[string]bool{}
 	for _, a := range e.List("listOfEventAssignments") {
 		v, value := a.Get("variable"), s.mathOf(a, nil)
@@ -301,10 +302,10 @@ func (s *reader) event(e *tree.Element) {
 	s.out.Events = append(s.out.Events, ev)
 }
 
-// triggerTime returns the time at which a trigger becomes true or false. This time is
-// known if the trigger is a comparison, such as a ≥ b, in which a and b are linear
-// functions of time with constant coefficients. The result `rising` says whether the
-// trigger is true after this time.
+// triggerTime returns the time at which a trigger becomes true or false. The time is
+// known if the trigger compares two linear functions of time with constant coefficients.
+// The result `rising` is true if the trigger becomes true, and false if the trigger
+// becomes false.
 func (s *reader) triggerTime(trigger *tree.Element) (at *expr.Node, rising, ok bool) {
 	op, args := s.mathOf(trigger, nil).Operator()
 	sign := 1.0

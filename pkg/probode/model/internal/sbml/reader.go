@@ -28,7 +28,7 @@ type reader struct {
 	out *equations.Equations
 }
 
-// The method id() returns the ID of an element. It is an error if the ID is not valid, or
+// The method id() returns the ID of an element. It is an error if the ID is invalid, or
 // if another element has the same ID.
 func (s *reader) id(e *tree.Element) string {
 	id := e.Get("id")
@@ -47,8 +47,8 @@ func (s *reader) id(e *tree.Element) string {
 	return id
 }
 
-// mathOf returns the formula of an element. In this formula, calls of functions of the
-// model are expanded, and names in the map `local` are replaced by their values.
+// mathOf returns the formula of an element. The function expands calls to the functions
+// that the model defines, and replaces the names in the map `local` by their values.
 func (s *reader) mathOf(e *tree.Element, local map[string]*expr.Node) *expr.Node {
 	if n := s.maths[e]; n != nil {
 		return n
@@ -110,8 +110,8 @@ func (s *reader) lambda(e *tree.Element) *expr.Node {
 	return n
 }
 
-// The method entity() returns the element with the given ID if this element is a species,
-// a parameter, a compartment or a stoichiometry. For any other ID the method returns nil.
+// The method entity() returns the species, parameter, compartment or stoichiometry with
+// the given ID, or nil if there is none.
 func (s *reader) entity(id string) *tree.Element {
 	for _, in := range []map[string]*tree.Element{s.species, s.parameters, s.compartments, s.factors} {
 		if e := in[id]; e != nil {
@@ -121,9 +121,9 @@ func (s *reader) entity(id string) *tree.Element {
 	return nil
 }
 
-// setBy adds a rule or initial assignment to the map `into`. The key is the ID of the
-// element whose value is set. It is an error if the map already has a rule or initial
-// assignment for this ID.
+// setBy adds a rule or initial assignment to the map `into`. The key in the map is the ID
+// of the element that receives a value. It is an error if the map already has a rule or
+// initial assignment for this ID.
 func (s *reader) setBy(into map[string]*tree.Element, e *tree.Element, attr string) {
 	id := e.Get(attr)
 	if s.entity(id) == nil {
@@ -164,7 +164,7 @@ func (s *reader) flag(e *tree.Element, name string, def bool) bool {
 }
 
 // The method number() returns the number in an attribute. The result is nil if the
-// attribute is absent or NaN; in SBML, NaN means that there is no value.
+// attribute is absent or NaN. In SBML, NaN means that there is no value.
 func (s *reader) number(e *tree.Element, name string) *expr.Node {
 	v := e.Get(name)
 	if v == "" || v == "NaN" {

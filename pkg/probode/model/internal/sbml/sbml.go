@@ -13,14 +13,16 @@ import (
 )
 
 // Read reads an SBML model of Level 2 or 3. Compartments, species and parameters become
-// states, constants or assignments, and reactions become rates of change of states.
+// states, constants or assignments. Each reaction contributes to the rates of change of
+// its reactants and products.
 //
-// In formulas the ID of a species stands for its amount if hasOnlySubstanceUnits is true,
-// and for its concentration otherwise. The state of a species is the amount or the
-// concentration, whichever the ID stands for. In a compartment of variable size, however,
-// the state is always the amount, because dilution does not change the amount. For an ID
-// that stands for a concentration in a compartment of variable size, Read adds an
-// assignment.
+// In formulas, the ID of a species stands for the amount if hasOnlySubstanceUnits is
+// true, and for the concentration otherwise. The state of a species is normally the
+// quantity that the ID stands for. If the ID stands for the concentration in a
+// compartment of variable size, the state is the amount instead, because dilution does
+// not change the amount. Read then adds an assignment that divides the amount by the size
+// of the compartment. For a species with a rate rule, however, the state is always the
+// quantity that the ID stands for.
 func Read(f *source.Files, name string) *equations.Equations {
 	s := f.Read(name, source.MaxXML)
 	root, err := tree.Read(s.Text, "notes", "annotation")
@@ -68,7 +70,8 @@ func (s *reader) collect() {
 		s.reactions[s.id(e)] = e
 		for _, list := range []string{"listOfReactants", "listOfProducts"} {
 			for _, r := range e.List(list) {
-				// Only in Level 3 does the ID of a species reference stand for its stoichiometry.
+				// In Level 3, but not in Level 2, formulas may refer to a stoichiometry
+				// by the ID of the <speciesReference>.
 				if s.level == "3" && r.Get("id") != "" {
 					s.factors[s.id(r)] = r
 					s.order = append(s.order, r)

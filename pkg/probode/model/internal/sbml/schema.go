@@ -9,8 +9,9 @@ import (
 )
 
 // A kind lists the attributes that an element may have, and the children that it may have
-// in addition to notes and annotation. A list may have any number of children with the
-// same name. Any other element may have at most one child with each name.
+// in addition to notes and annotation. A list, such as <listOfSpecies>, may have any
+// number of children with the same name. An element that is not a list may have at most
+// one child with each name.
 type kind struct {
 	attributes, children []string
 	list                 bool
@@ -74,10 +75,10 @@ eventAssignment: variable: math`, "\n") {
 	return out
 }()
 
-// The method known() reports an error if the file contains an element or attribute that
-// is not in the SBML core, or two elements where SBML allows only one. The method also
-// reports an error if the file uses an SBML package and declares it as required. The
-// method removes elements of other packages.
+// The method known() reports an error if the SBML core does not allow an element or
+// attribute of the file. An element or attribute of an SBML package is an error only if
+// the file declares the package as required. The method removes the elements of packages
+// that are not required.
 func (s *reader) known(root *tree.Element) {
 	required := map[string]bool{}
 	for _, a := range root.Attr {
@@ -96,7 +97,7 @@ func (s *reader) known(root *tree.Element) {
 		for _, a := range e.Attr {
 			switch {
 			case required[a.Name.Space] && a.Name.Local != "required":
-				s.Refuse(e.Line, "SBML package "+packageName(a.Name.Space), "the attribute %s of <%s> comes from this package and changes the meaning of the model", a.Name.Local, e.Name)
+				s.Refuse(e.Line, "SBML package "+packageName(a.Name.Space), "the attribute %s of <%s> changes the meaning of the model", a.Name.Local, e.Name)
 			case a.Name.Space == "" && a.Name.Local != "xmlns" && !slices.Contains(is.attributes, a.Name.Local):
 				s.Failf(e.Line, "<%s> has an attribute %s, which SBML does not allow: want %s", e.Name, a.Name.Local, strings.Join(is.attributes, ", "))
 			}
@@ -108,7 +109,7 @@ func (s *reader) known(root *tree.Element) {
 			case c.Space == expr.MathMLSpace && c.Name == "math" && slices.Contains(is.children, "math"):
 			case c.Space != root.Space:
 				if required[c.Space] {
-					s.Refuse(c.Line, "SBML package "+packageName(c.Space), "<%s> comes from this package and changes the meaning of the model", c.Name)
+					s.Refuse(c.Line, "SBML package "+packageName(c.Space), "<%s> changes the meaning of the model", c.Name)
 				}
 				continue // packages such as layout, render and groups have no effect on results
 			case !slices.Contains(is.children, c.Name):
@@ -133,7 +134,8 @@ func (s *reader) known(root *tree.Element) {
 }
 
 // packageName returns the name of the SBML package with the given namespace. For example,
-// the name is `comp` for http://www.sbml.org/sbml/level3/version1/comp/version1.
+// http://www.sbml.org/sbml/level3/version1/comp/version1 is the namespace of the package
+// comp.
 func packageName(space string) string {
 	parts := strings.Split(space, "/")
 	if len(parts) >= 2 {

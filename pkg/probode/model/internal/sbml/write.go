@@ -16,9 +16,10 @@ type Parameter struct {
 	Value    *expr.Node // nil if there is none
 }
 
-// Write converts equations, and the parameters that they contain, to SBML Level 3 Version
-// 2. States become species with rate rules in a compartment of size 1. Constants and
-// parameters become SBML parameters.
+// Write converts equations and their parameters to SBML Level 3 Version 2. Each state
+// becomes a species with a rate rule, and constant species remain species. All species
+// are in one compartment of size 1. Parameters and other constants become SBML
+// parameters.
 func Write(m *equations.Equations, params []Parameter) []byte {
 	ids := map[string]bool{}
 	for _, q := range params {

@@ -31,12 +31,12 @@ func (s *File) NumberOrID(line int, what, v string) *expr.Node {
 	return expr.Sym(v)
 }
 
-// atLine matches the line number with which the message of a MathML error begins. This
-// line number is removed, because Failf adds a line number to the message.
+// atLine matches the line number at the beginning of an error message about a formula.
+// FailMath removes the number, because Failf adds a line number to each message.
 var atLine = regexp.MustCompile(`^line \d+, (column \d+: )`)
 
-// FailMath stops the reading, and reports err, a mistake in a formula. If the formula
-// uses the unsupported function delay or rateOf, the field Feature of the resulting error
+// FailMath reports the mistake err in a formula, and stops reading. If the formula uses
+// the unsupported function delay or rateOf, the field Feature of the resulting error
 // names this function. The argument `what` describes the formula in the error message,
 // and may be empty.
 func (s *File) FailMath(line int, what string, err error) {

@@ -38,8 +38,8 @@ func (e *Error) Error() string {
 	return e.File + ": " + e.Msg
 }
 
-// These limits are far above the sizes of all published problems, but low enough that a
-// file designed to exhaust memory or the stack causes an error.
+// The limits protect the program from files that are designed to exhaust the memory or
+// the stack. All published problems are far below the limits.
 const (
 	MaxTable    = 64 << 20 // bytes of a table
 	MaxXML      = 32 << 20 // bytes of an SBML file
@@ -58,10 +58,11 @@ type Files struct {
 }
 
 // Dir returns the files of a folder on disk. The user gives the name of the first file.
-// The names of all other files are read from the model itself, so a downloaded model
-// could make the program open the user's private files. If the argument `outside` is
-// false, all files except the first, and the targets of symbolic links, must be inside
-// the folder. An error about a file outside the folder contains no text from this file.
+// The model gives the names of all other files, so a downloaded model could make the
+// program open the user's private files. If the argument `outside` is false, all files
+// except the first must be inside the folder. For a symbolic link, the target must be
+// inside the folder. An error about a file outside the folder contains no text from the
+// file.
 func Dir(dir string, outside bool) *Files {
 	f := &Files{}
 	f.open = func(name string) (r io.ReadCloser, quiet bool, err error) {
@@ -93,8 +94,8 @@ func Dir(dir string, outside bool) *Files {
 
 var errOutside = errors.New("the file is outside the folder of the file that refers to it: move it into that folder, or set the flag -outside")
 
-// The function inside() follows all links, and then reports whether the file with the
-// given name is in the folder.
+// The function inside() follows symbolic links, and then reports whether the file with
+// the given name is in the folder.
 func inside(dir, name string) bool {
 	if !filepath.IsLocal(name) {
 		return false
@@ -174,12 +175,12 @@ func (s *File) utf8() {
 	}
 }
 
-// Failf stops the reading, and reports a mistake in the file.
+// Failf reports a mistake in the file, and stops reading.
 func (s *File) Failf(line int, format string, args ...any) {
 	panic(s.fault(line, "", fmt.Sprintf(format, args...)))
 }
 
-// Refuse stops the reading, and reports that the file uses an unsupported feature.
+// Refuse reports that the file uses an unsupported feature, and stops reading.
 func (s *File) Refuse(line int, feature, format string, args ...any) {
 	panic(s.fault(line, feature, feature+" is not supported: "+fmt.Sprintf(format, args...)))
 }
@@ -239,7 +240,7 @@ type Where struct {
 // At returns the position of a line in the file.
 func (s *File) At(line int) Where { return Where{s.Name, line + s.above, s.quiet} }
 
-// Failf stops the reading, and reports a mistake at the position w.
+// Failf reports a mistake at the position w, and stops reading.
 func (w Where) Failf(format string, args ...any) {
 	(&File{Name: w.File, quiet: w.quiet}).Failf(w.Line, format, args...)
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
 )
 
-// A Table is a TSV or CSV file with a header, which names the columns. Each row contains
-// its line number in the file.
+// A Table is a TSV or CSV file whose header names the columns. Each row contains its line
+// number in the file.
 type Table struct {
 	*File
 	Columns []string
@@ -31,16 +31,16 @@ type Row struct {
 	t *Table
 }
 
-// Tables that occur in practice are far smaller than these limits.
+// The limits are far above the sizes of tables that occur in practice.
 const (
 	maxColumns = 10000
 	maxCells   = 1 << 23
 )
 
 // Table reads a table whose cells are separated by tabs, or by commas if the header has
-// commas and no tab. Table removes blanks around cells and skips empty rows. Lines that begin
-// with the character in the argument `comment` are skipped; if `comment` is 0, the table has
-// no comments.
+// commas and no tab. Table removes blanks around cells, and skips empty rows. Lines that
+// begin with the character in the argument `comment` are skipped; if `comment` is 0, the
+// table has no comments.
 func (s *File) Table(comment rune) *Table {
 	s.utf8()
 	t := &Table{File: s, index: map[string]int{}}
@@ -94,8 +94,8 @@ func (s *File) Table(comment rune) *Table {
 		if len(cells) > len(t.Columns) {
 			s.Failf(line, "%d cells: the header has %d columns", len(cells), len(t.Columns))
 		}
-		// Short rows are not filled up with empty cells, because this would take up a lot
-		// of memory if the header has many columns.
+		// Short rows stay short, because padding them with empty cells would use a lot of
+		// memory in a table with many columns.
 		if total += len(cells); total > maxCells {
 			s.Failf(line, "the table has too many cells: want at most %d", maxCells)
 		}
@@ -126,7 +126,7 @@ func (t *Table) header(line int, cells []string) {
 	t.Columns = slices.Clone(cells)
 }
 
-// Has reports whether the table has the column.
+// Has reports whether the table has a column with the given name.
 func (t *Table) Has(column string) bool {
 	_, ok := t.index[column]
 	return ok

@@ -12,8 +12,8 @@ import (
 )
 
 // A Node is a value in a YAML file, with its line number. Aliases are replaced by the
-// values that they stand for. A scalar is kept as text. The code that reads a field, not
-// the YAML decoder, decides what a scalar such as y, no or 1e5 means.
+// values that they stand for. A scalar is kept as text: the code that reads a field
+// decides whether 1e5, for example, is a number or a word.
 type Node struct {
 	File *File
 	Line int
@@ -53,8 +53,8 @@ func yamlMessage(err error) string {
 }
 
 // The method node() copies y and replaces its aliases by copies of their values. The
-// argument `left` is the number of further values that are allowed in the file. Because
-// of this limit, nested aliases cause an error instead of gigabytes of values.
+// argument `left` is the number of further values that are allowed in the file. Without a
+// limit on the number of values, nested aliases could expand to gigabytes.
 func (s *File) node(y *yaml.Node, depth int, left *int) *Node {
 	if *left--; *left < 0 {
 		s.Failf(y.Line, "found more than %d values after the expansion of all aliases", maxNodes)
@@ -99,9 +99,8 @@ func (s *File) node(y *yaml.Node, depth int, left *int) *Node {
 	return n
 }
 
-// Mapping reports an error unless n is a mapping whose keys are all in the argument
-// `keys`. If `keys` is empty, any key is allowed. The argument `what` describes n in the
-// error message.
+// Mapping checks that n is a mapping whose keys are all in the argument `keys`. If `keys`
+// is empty, any key is allowed. The argument `what` describes n in the error message.
 func (n *Node) Mapping(what string, keys ...string) {
 	if n.Kind != yaml.MappingNode {
 		n.File.Failf(n.Line, "%s is not a mapping: want pairs of the form key: value", what)
@@ -122,7 +121,7 @@ func (n *Node) Get(key string) *Node {
 	return v
 }
 
-// Word returns the scalar under a key, or "" if the key is absent.
+// Word returns the scalar value of a key, or "" if the key is absent.
 func (n *Node) Word(key string) string {
 	v := n.Get(key)
 	if v == nil {
@@ -134,7 +133,7 @@ func (n *Node) Word(key string) string {
 	return v.Text
 }
 
-// Must returns the scalar under a key, and reports an error if this scalar is absent or
+// Must returns the scalar value of a key, and reports an error if this value is absent or
 // empty.
 func (n *Node) Must(what, key string) string {
 	w := n.Word(key)
@@ -144,7 +143,8 @@ func (n *Node) Must(what, key string) string {
 	return w
 }
 
-// Number returns the number under a key, or the default value def if the key is absent.
+// Number returns the numerical value of a key, or the default value def if the key is
+// absent.
 // The number must be finite.
 func (n *Node) Number(key string, def float64) float64 {
 	w := n.Word(key)
@@ -171,7 +171,8 @@ func (n *Node) Flag(key string) bool {
 	return false
 }
 
-// List returns the items under a key. A scalar is treated as a list with one item.
+// List returns the items of the list with the given key. A scalar is treated as a list
+// with one item.
 func (n *Node) List(key string) []*Node {
 	v := n.Get(key)
 	switch {
@@ -221,8 +222,9 @@ func (n *Node) FileNames(key string, list []*Node) []string {
 	return names
 }
 
-// Tables returns the tables under a key. A value that spans several lines is itself a
-// table; a value on one line is the name of a file that contains a table.
+// Tables returns the data tables that the value of a key contains or names. A value that
+// spans several lines is itself a table; a value on one line is the name of a file that
+// contains a table.
 func (n *Node) Tables(key string) []*File {
 	var tables []*File
 	var names []*Node

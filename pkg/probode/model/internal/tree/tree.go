@@ -1,4 +1,4 @@
-// Package tree reads XML into a tree of elements, which record their line numbers.
+// Package tree reads XML into a tree of elements and records the line of each element.
 package tree
 
 import (
@@ -24,8 +24,8 @@ type Element struct {
 	Text []string
 }
 
-// Because of these limits, a file designed to exhaust memory or the stack causes an
-// error.
+// The limits maxElements and maxDepth keep a malicious file from exhausting memory or the
+// stack.
 const (
 	maxElements = 1 << 20
 	maxDepth    = 10000
@@ -55,7 +55,7 @@ func latin1(input io.Reader) (io.Reader, error) {
 // Read reads the root element of a file and all elements inside it, except for elements
 // whose names are in the argument `skip`. A document type declaration is an error,
 // because it could declare entities that expand to gigabytes. If Read fails, the error is
-// an *Error with a message of one line.
+// an *Error with a one-line message.
 func Read(file []byte, skip ...string) (*Element, error) {
 	d := xml.NewDecoder(bytes.NewReader(file))
 	d.CharsetReader = func(charset string, input io.Reader) (io.Reader, error) {
@@ -156,7 +156,7 @@ func (e *Element) First(name string) *Element {
 	return nil
 }
 
-// Escape returns s with the special characters of XML, such as <, escaped.
+// Escape returns s with XML escapes in place of special characters such as <.
 func Escape(s string) string {
 	var b strings.Builder
 	xml.EscapeText(&b, []byte(s)) // a strings.Builder returns no errors
