@@ -152,8 +152,8 @@ func (p *Interpolator) Row(dst, z []float64, n int) {
 	}
 }
 
-// Last returns the index of the last grid point from which the state at the time with
-// index n is interpolated. Row can be called as soon as the path has been computed up to
+// The state at a requested time is interpolated from several grid points. Last returns the
+// index of the last of these grid points, for the time with index n. Row can be called as soon as the path has been computed up to
 // the grid point Last(n). This grid point may lie a few steps after the requested time.
 func (p *Interpolator) Last(n int) int { return p.first[n] + max(0, len(p.weights[n])-1) }
 

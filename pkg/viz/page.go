@@ -175,8 +175,8 @@ func step(lo, hi float64, n int) float64 {
 	return 10 * unit
 }
 
-// The method ticks() returns the ticks of an axis from lo to hi. The argument n is the
-// approximate maximum number of labelled ticks. A logarithmic axis may also have
+// The method ticks() returns the ticks of an axis from lo to hi. There are
+// about n labelled ticks, or fewer. A logarithmic axis may also have
 // unlabelled ticks between the labelled ones.
 func (a Axis) ticks(lo, hi float64, n int) []plot.Tick {
 	if a.Log && math.Log10(hi)-math.Log10(lo) >= 0.7 { // linear ticks suit a range shorter than from 1 to 5

@@ -31,8 +31,8 @@ const (
 	// order no parameter, including the noise scales, shifts by more than the threshold.
 	threshold = 0.1
 	smallD    = threshold / math.Sqrt2
-	// The end point of a search is also examined if its log-likelihood is lower than the
-	// best one by at most the constant `near`. Two end points are treated as one point if
+	// End points of searches are also examined if their log-likelihoods are at most
+	// `near` below the best one. Two end points are treated as one point if
 	// their log-likelihoods differ by less than the constant `same`.
 	near = 10
 	same = 0.01

@@ -125,7 +125,7 @@ func (r *Part) clone(e *Density) *Part {
 	return &c
 }
 
-// With returns the density of the same posterior for a different Setup (see
+// With changes the Setup: it returns the density of the same posterior, solved with s (see
 // Posterior.SolvedBy). The method e.Work also counts the solver steps of the new density.
 // When the context of e is done, solves with the new density stop, too. A second call
 // with an equal Setup returns the same density. If e is cloned, all densities that the

@@ -268,8 +268,8 @@ func (b *block) update(f []float64) {
 	b.arrive()
 }
 
-// The method arrive() makes the mean at the end of the step the current mean of the
-// block.
+// The method arrive() completes a step: the predicted mean becomes the current mean of
+// the block.
 func (b *block) arrive() {
 	copy(b.z, b.pred)
 	rescale(b.z, b.w, 1/b.ratio)

@@ -192,8 +192,8 @@ func (s *recording) finish(path, theta []float64) error {
 	return s.Start(end, path[end*s.p.Dim():], theta)
 }
 
-// pastEvent restarts the filter from the state x after the events at time t. The blocks
-// must hold the covariance of the errors before the events. The errors are propagated
+// pastEvent restarts the filter from the state x after the events at time t. The
+// covariance in the blocks must be that of the errors before the events. The errors are propagated
 // with derivatives of the jumps and of the Taylor series: see the method slopes().
 func (s *recording) pastEvent(t float64, x, theta []float64) error {
 	d, unit := len(x), s.blocks[0].unit

@@ -61,8 +61,8 @@ type NUTS struct {
 	// windows begin early, so that few paths are computed before the first call of CovAt.
 	CovAt func(x []float64) mat.Symmetric
 
-	// Accept is the desired mean acceptance probability. Zero means 0.8. A larger value
-	// of Accept makes the steps shorter and divergent paths rarer.
+	// Accept is the desired mean acceptance probability. Zero means 0.8. With a
+	// larger value of Accept the steps are shorter, and fewer paths are divergent.
 	Accept float64
 
 	// MaxDepth is the largest number of doublings of a path. Zero means 10.

@@ -232,7 +232,7 @@ func (k *Tempering) respace() {
 // Swaps returns two statistics collected since the end of the burn-in. The result `rates`
 // contains the mean probability of a swap for each pair of neighbouring temperatures,
 // beginning at β = 1. The result `trips` is the number of times that a point moved from β
-// = 0 to β = 1. A rate near 0, or trips = 0, means that the draws may lack modes that are
+// = 0 to β = 1. If a rate is near 0, or if trips = 0, the draws may miss modes that are
 // found only at small β.
 func (k *Tempering) Swaps() (rates []float64, trips int) {
 	for i, n := range k.tries {

@@ -204,10 +204,11 @@ func (c *Chains) warnApart(warn func(string, ...any), warned ...[]bool) {
 // inverse of the distance from a bound. If all draws are equal, the share is 0.
 //
 // Draws near an extreme value are not counted if they form a narrow mode inside the
-// range. In a narrow mode, few draws lie very close to the extreme value. If the smallest
-// draw of a Gaussian mode is 3 standard deviations below the mean, the 5 % quantile of
-// the distances from this draw is 0.45 times their median. If the density is constant
-// near the extreme value, the 5 % quantile of the distances is 0.1 times their median.
+// range. In a narrow mode, few draws lie very close to the extreme value. This can be seen
+// from the distances of the draws from the extreme value. If the mode is Gaussian, and
+// the extreme value is 3 standard deviations below the mean, the 5 % quantile of the
+// distances is 0.45 times their median. If the density is constant near the extreme
+// value, the 5 % quantile is 0.1 times the median.
 func pileUp(x []float64) (end, share float64) {
 	const inside = 0.3
 	if !vector.Finite(x) || len(x) < 100 {

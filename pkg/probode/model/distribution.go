@@ -70,7 +70,7 @@ type scaled struct {
 	On Scale // Log or Log10
 }
 
-// Own returns the parameters of the distribution s.Of.
+// Own returns the same parameters as the unscaled distribution, s.Of.
 func (s scaled) Own() []bayes.Value { return s.Of.Own() }
 
 // LogProb returns the log density of y, or −Inf if y or m is not positive.

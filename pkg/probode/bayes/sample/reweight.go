@@ -205,8 +205,8 @@ func (s Reweighted) Target() Target {
 	return Target{Distribution: Accurate, Setup: orReference(s.Accurate)}
 }
 
-// Proposals returns the proposal rule of the sampler in the field Sampler, or nil if the
-// user has set no rule.
+// Proposals returns the proposal rule of s.Sampler. If the user has not chosen a proposal
+// rule, the result is nil.
 func (s Reweighted) Proposals() mcmc.Rule {
 	if a, ok := s.inner().(Proposer); ok {
 		return a.Proposals()

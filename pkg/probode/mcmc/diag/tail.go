@@ -71,8 +71,8 @@ func excess(sorted []float64, m int) []float64 {
 // the draws doubles the tail index [Vehtari et al. 2024].
 const heavy = 0.35
 
-// Tails count as heavy only if the farthest draw contributes at least the share
-// `dominant` of the sum of squares. If the tail index is ½, the share of the farthest of
+// Tails count as heavy only if the farthest draw contributes a large share of the sum of
+// squares, at least `dominant`. If the tail index is ½, the share of the farthest of
 // S draws is about 1/(E log S), where E is a standard exponential variate. For S = 4000,
 // the share of the farthest draw is below 0.02 in one case in 400. If a bound cuts off a
 // tail, k̂ may be large although no draw is far away.

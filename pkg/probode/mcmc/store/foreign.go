@@ -7,7 +7,8 @@ import (
 	"os"
 )
 
-// A directory may contain files of other programs under the names that this package uses.
+// A directory may contain files that other programs wrote, but that have the same names as
+// the files of this package.
 // The package writes only to regular files that begin in the same way as the files that
 // it creates. The package does not open pipes or devices, because reading from them could
 // block for ever.
