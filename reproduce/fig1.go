@@ -158,6 +158,6 @@ Above, the paths; below, their mean and bands of one, two and three standard dev
 	}
 	slices.Sort(departures)
 	sec.claim("the density of a step is not Gaussian; it is approximated by a Gaussian “merely to facilitate straightforward sampling” (§2.4)",
-		fmt.Sprintf("The exact distribution of each step was sampled by preconditioned Crank–Nicolson moves and random-walk moves. Its mean differs from that of the Gaussian approximation. In units of the standard deviation of the step, the median of this difference is %.2g and the largest difference is %.2g, at t = %.1f. If all steps are drawn from their exact distributions, the standard deviations of the ensemble change by at most a factor of %.2g.",
+		fmt.Sprintf("The exact distribution of each step was sampled by preconditioned Crank–Nicolson moves and random-walk moves. The mean of the exact distribution differs from the mean of the Gaussian approximation. In units of the standard deviation of the step, the median of this difference is %.2g and the largest difference is %.2g, at t = %.1f. If all steps are drawn from their exact distributions, the standard deviations of the ensemble change by at most a factor of %.2g.",
 			departures[len(departures)/2], worst, worstAt, math.Exp(largest)), largest < math.Log(2))
 }

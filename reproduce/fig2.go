@@ -207,12 +207,12 @@ The schemes <i>deterministic</i> and <i>paper</i> have 11 000 iterations, as in 
 	ratio := func(p string) float64 {
 		return get("backward-euler", "paper", p, "sd") / get("backward-euler", "pcn", p, "sd")
 	}
-	claim := fmt.Sprintf("The algorithm draws from a different distribution: after each accepted move, it draws a new ξ without an accept/reject step. The standard deviations of θ1, θ2 and θ3 are larger than under p(θ | Y) by factors of %.1f, %.1f and %.1f (backward Euler, h = %s).", ratio("theta1"), ratio("theta2"), ratio("theta3"), coarse)
+	claim := fmt.Sprintf("The algorithm draws from a distribution other than p(θ, Z | Y): after each accepted move, it draws a new ξ without an accept/reject step. The standard deviations of θ1, θ2 and θ3 are larger than under p(θ | Y) by factors of %.1f, %.1f and %.1f (backward Euler, h = %s).", ratio("theta1"), ratio("theta2"), ratio("theta3"), coarse)
 	scales := narrow.distinct("proposal_scale")
 	sd := func(scheme string, i int) float64 {
 		return number(narrow.where(scheme, scales[i], "theta3").rows[0][3])
 	}
-	claim += fmt.Sprintf(" The distribution of the draws also depends on the proposal. With the paper's scheme and without adaptation, the standard deviation of θ3 changes from %.3f to %.3f if the proposals are made 30 times narrower (h = 0.05). With the correct scheme it changes from %.3f to %.3f, which is within the Monte Carlo error.",
+	claim += fmt.Sprintf(" The distribution of the draws also depends on the proposal. With the paper's scheme and without adaptation, the standard deviation of θ3 changes from %.3f to %.3f if the proposals are made 30 times narrower (h = 0.05). With the correct scheme, the change from %.3f to %.3f is within the Monte Carlo error.",
 		sd("paper", 0), sd("paper", 1), sd("pcn", 0), sd("pcn", 1))
 	sec.claim("“Algorithm for sampling p(θ, Z | Y)” (appendix)", claim, false)
 	sec.claim("cost “bounded by twice the cost of an MCMC operating with a deterministic integrator” (§3.2)",

@@ -35,7 +35,7 @@ func run(ctx context.Context, args []string) error {
 	s := &study{took: make(map[string]time.Duration)}
 	fs := flag.NewFlagSet("reproduce", flag.ContinueOnError)
 	fs.Usage = func() {
-		fmt.Fprintf(fs.Output(), "usage: go run ./reproduce [flags]\n\nRuns the experiments of the paper, saves the results in DIR, and writes DIR/report.html.")
+		fmt.Fprintf(fs.Output(), "usage: go run ./reproduce [flags]\n\nRuns the experiments of the paper, and writes the results and report.html to the directory given with -out.\n\n")
 		fs.PrintDefaults()
 	}
 	var names []string
@@ -51,7 +51,7 @@ func run(ctx context.Context, args []string) error {
 	update := fs.Bool("update", false, "replace the files in reproduce/expected with the results; must be run in the root of the repository")
 	fs.IntVar(&s.minPaths, "paths", 0, "smallest `number` of paths of every ensemble")
 	fs.IntVar(&s.iterations, "iterations", 0, "minimum `number` of iterations of every Markov chain after burn-in")
-	fs.IntVar(&s.workers, "workers", 0, "`number` of goroutines, 0 for the number of cores; the results do not depend on it")
+	fs.IntVar(&s.workers, "workers", 0, "`number` of goroutines (0 means the number of cores); the results do not depend on this number")
 	if err := shell.Parse(fs, args); err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func run(ctx context.Context, args []string) error {
 	wanted := strings.Split(strings.ReplaceAll(*only, " ", ""), ",")
 	for _, name := range wanted {
 		if !slices.Contains(names, name) {
-			return fmt.Errorf("-only: no experiment is called %q: want one or more of %s", name, strings.Join(names, ","))
+			return fmt.Errorf("-only names the unknown experiment %q: want one or more of %s", name, strings.Join(names, ","))
 		}
 	}
 	for _, e := range experiments {

@@ -160,8 +160,8 @@ func TestBadFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, args := range map[string][]string{
-		`-only: no experiment is called "fig3": want one or more of fig1,alpha,`: {"-only", "fig1,fig3"},
-		`no column "R_obs": the header has t, V_obs`:                             {"-data", bad},
+		`-only names the unknown experiment "fig3": want one or more of fig1,alpha,`: {"-only", "fig1,fig3"},
+		`no column "R_obs": the header has t, V_obs`:                                 {"-data", bad},
 		"no such file":               {"-data", filepath.Join(dir, "none.csv")},
 		`unexpected argument "fig1"`: {"fig1"},
 		"-paths is -1: want a number from 0 to 1000000000":                       {"-paths", "-1"},

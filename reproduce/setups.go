@@ -106,7 +106,7 @@ func accurate(ctx context.Context, p *probode.Problem, times []float64) ([]float
 	}
 	for _, e := range r.Error {
 		if !(e <= most) {
-			return nil, fmt.Errorf("reference solution of %s: the estimated global error is %.1e, more than %.0e", p.Name, e, most)
+			return nil, fmt.Errorf("reference solution of %s: the estimated global error is %.1e: want at most %.0e", p.Name, e, most)
 		}
 	}
 	return r.X, nil

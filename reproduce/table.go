@@ -25,7 +25,7 @@ type table struct {
 // may differ between platforms. Missing values are NaN.
 func (t *table) add(cells ...any) {
 	if len(cells) != len(t.header) {
-		panic(fmt.Sprintf("%s: %d cells in a row of %d columns", t.name, len(cells), len(t.header)))
+		panic(fmt.Sprintf("%s: a row has %d cells: want %d", t.name, len(cells), len(t.header)))
 	}
 	row := make([]string, len(cells))
 	for i, c := range cells {

@@ -36,7 +36,7 @@ func Write(path string, write func(io.Writer) error) error {
 	if err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 		f, err := os.OpenFile(path, os.O_WRONLY|nonBlocking, 0)
 		if err != nil && info.Mode().Type() == os.ModeNamedPipe {
-			return fmt.Errorf("%s is a pipe from which no process reads: %w", path, err)
+			return fmt.Errorf("no process reads from the pipe %s: %w", path, err)
 		}
 		if err != nil {
 			return err

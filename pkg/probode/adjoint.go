@@ -79,10 +79,10 @@ func (s *Solver) Gradient(g *Gradient, w, z, theta, xi []float64) error {
 // respect to the times of the grid points; it may be nil.
 func (s *Solver) gradient(g *Gradient, w, times, z, theta, xi []float64) error {
 	if len(w) != s.PathLen() || len(z) != len(w) || len(g.Theta) != len(s.p.Theta) || len(theta) != len(g.Theta) {
-		panic(fmt.Sprintf("probode: w and z have lengths %d and %d: want %d; θ and its gradient have lengths %d and %d: want %d", len(w), len(z), s.PathLen(), len(theta), len(g.Theta), len(s.p.Theta)))
+		panic(fmt.Sprintf("probode: w and z have lengths %d and %d: want %d for both; θ and its gradient have lengths %d and %d: want %d for both", len(w), len(z), s.PathLen(), len(theta), len(g.Theta), len(s.p.Theta)))
 	}
 	if n := s.NoiseLen(); xi != nil && len(xi) != n || g.Xi != nil && len(g.Xi) != n {
-		panic(fmt.Sprintf("probode: ξ and its gradient have lengths %d and %d: want N·n = %d, or nil", len(xi), len(g.Xi), n))
+		panic(fmt.Sprintf("probode: ξ and its gradient have lengths %d and %d: want N·n = %d (or a nil slice)", len(xi), len(g.Xi), n))
 	}
 	clear(g.Theta)
 	clear(g.Xi)

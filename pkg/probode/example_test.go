@@ -48,7 +48,7 @@ func ExampleUniformGrid() {
 	fmt.Println(err)
 	// Output:
 	// h = 0.2985074627
-	// FitzHugh–Nagumo: the step is 30: want at most the span, 20
+	// FitzHugh–Nagumo: the step is 30: want at most 20, the length of the span
 }
 
 // A path belongs to its noise: the same ξ gives the same path, and a small move

@@ -124,7 +124,7 @@ func checkStep(span [2]float64, h float64) error {
 	case !(h > 0) || math.IsInf(h, 1):
 		return fmt.Errorf("the step is %g: want a finite number > 0", h)
 	case h > length*(1+1e-9):
-		return fmt.Errorf("the step is %g: want at most the span, %g", h, length)
+		return fmt.Errorf("the step is %g: want at most %g, the length of the span", h, length)
 	case length/h > maxSteps:
 		return fmt.Errorf("the step is %g: the span of %g would need %g steps, more than the limit of %d", h, length, math.Round(length/h), maxSteps)
 	}

@@ -287,7 +287,7 @@ func TestGridRefuses(t *testing.T) {
 		{"the method is nil", frozen(Frozen{Tolerance: Tolerance{Relative: 1e-3}}, p, nil)},
 		{"the tolerances are zero", frozen(Frozen{}, p, RungeKutta{})},
 		{"relative tolerance is -1", frozen(Frozen{Tolerance: Tolerance{Relative: -1}}, p, RungeKutta{})},
-		{"2 absolute tolerances: want 1", frozen(Frozen{Tolerance: Tolerance{Absolute: []float64{1, 1}}}, p, RungeKutta{})},
+		{"2 absolute tolerances: want one", frozen(Frozen{Tolerance: Tolerance{Absolute: []float64{1, 1}}}, p, RungeKutta{})},
 		{"more than 7 steps", frozen(Frozen{Tolerance: Tolerance{Relative: 1e-3}, Max: 0.1, MaxSteps: 7}, p, RungeKutta{})},
 	} {
 		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {

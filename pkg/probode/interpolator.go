@@ -123,7 +123,7 @@ func (p *Interpolator) place(n int) {
 // argument is wrong.
 func (p *Interpolator) At(dst, z []float64) {
 	if len(dst) != len(p.first)*p.d {
-		panic(fmt.Sprintf("probode: dst has length %d: want %d·%d, for all times and components", len(dst), len(p.first), p.d))
+		panic(fmt.Sprintf("probode: dst has length %d: want %d·%d, one number for each time and component", len(dst), len(p.first), p.d))
 	}
 	for n := range p.first {
 		p.Row(row(dst, n, p.d), z, n)

@@ -20,7 +20,7 @@ func newLocalizer(p *Problem, m Method, g *Grid, step Stepper) (localizer, error
 		return e, nil
 	}
 	if remembers(step) {
-		return nil, fmt.Errorf("%v does not estimate local errors, and step doubling needs a one-step method: use a method with LocalError, or use ScaleStep on a uniform grid", m)
+		return nil, fmt.Errorf("%v uses values from earlier steps and does not estimate local errors: use a one-step method, a method with LocalError, or ScaleStep on a uniform grid", m)
 	}
 	return newDoubling(p, m, g)
 }
@@ -149,7 +149,7 @@ func (s *Solver) localErrors(theta []float64) ([]float64, error) {
 // from an error-controlled run.
 func (s *Solver) Strain(theta []float64) (float64, error) {
 	if s.g.tol == nil {
-		return 0, fmt.Errorf("%s: the steps of the grid (%v) were not chosen to meet a tolerance", s.p.Title(), s.g)
+		return 0, fmt.Errorf("%s: the steps of the grid (%v) were not chosen to meet a tolerance: want a grid from an error-controlled run", s.p.Title(), s.g)
 	}
 	errs, err := newLocalizer(s.inside, s.m, s.g, s.step)
 	if err != nil {

@@ -187,7 +187,7 @@ func (p *Problem) UnknownStart(components ...int) *Problem {
 		}
 		name := startName(p.StateName(k))
 		if slices.Contains(names, name) {
-			panic(fmt.Sprintf("probode: UnknownStart: the initial value of component %d cannot become a parameter, because %s already has a parameter %s", k, p.Name, name))
+			panic(fmt.Sprintf("probode: UnknownStart: the initial value of component %d cannot become a parameter, because %s already has a parameter named %s", k, p.Name, name))
 		}
 		names, values = append(names, name), append(values, start[k])
 	}

@@ -157,8 +157,8 @@ func TestUnknownStartPanics(t *testing.T) {
 	}{
 		{[]int{3}, "probode: UnknownStart: there is no component 3, because SIR has 3 components"},
 		{[]int{-1}, "probode: UnknownStart: there is no component -1"},
-		{[]int{1, 1}, "SIR already has a parameter I0"},
-		{[]int{2}, "SIR already has a parameter beta0"},
+		{[]int{1, 1}, "SIR already has a parameter named I0"},
+		{[]int{2}, "SIR already has a parameter named beta0"},
 	} {
 		func() {
 			defer func() {

@@ -50,7 +50,7 @@ func (p *Problem) triggers() *trigger.Watch {
 func (p *Problem) timed() error {
 	for k := range p.Events {
 		if p.Events[k].Trigger != nil {
-			return fmt.Errorf("%s: %s has a trigger, so its time is not known in advance, and no fixed grid can contain it: use probode.Adaptive or reference.Accurate (both without noise)", p.Title(), p.Events[k].title(k))
+			return fmt.Errorf("%s: %s has a trigger, so its time is not known in advance: instead of a fixed grid, use probode.Adaptive or reference.Accurate, which work without noise", p.Title(), p.Events[k].title(k))
 		}
 	}
 	return nil

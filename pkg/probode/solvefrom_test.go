@@ -127,7 +127,7 @@ func TestBadInput(t *testing.T) {
 		want        string
 	}{
 		{"negative step", ok(), -1, 0, "the step is -1: want a finite number > 0"},
-		{"long step", ok(), 30, 0, "the step is 30: want at most the span, 20"},
+		{"long step", ok(), 30, 0, "the step is 30: want at most 20, the length of the span"},
 		{"alpha", ok(), 0.1, -1, "alpha is -1: want a finite number ≥ 0"},
 		{"NaN alpha", ok(), 0.1, math.NaN(), "alpha is NaN"},
 		{"no F", &Problem{Name: "p", X0: []float64{1}, Span: [2]float64{0, 1}}, 0.1, 0, "F is nil"},

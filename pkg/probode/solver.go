@@ -206,7 +206,7 @@ func (s *Solver) Solve(z, theta, xi []float64) error {
 // out of range.
 func (s *Solver) SolveFrom(z, memory, theta, xi []float64, from, to int) error {
 	if from < 0 || from > to || to > s.Steps() {
-		panic(fmt.Sprintf("probode: the arguments from and to are %d and %d: want 0 ≤ from ≤ to ≤ %d", from, to, s.Steps()))
+		panic(fmt.Sprintf("probode: from is %d and to is %d: want 0 ≤ from ≤ to ≤ %d", from, to, s.Steps()))
 	}
 	if len(memory) != s.MemoryLen() {
 		panic(fmt.Sprintf("probode: memory has length %d: want %d", len(memory), s.MemoryLen()))

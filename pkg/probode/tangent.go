@@ -86,7 +86,7 @@ func (s *Solver) SolveTangents(z, dz, theta, dtheta, xi []float64) error {
 		m = len(dtheta) / p
 	}
 	if len(dtheta) != m*p || len(dz) != m*s.PathLen() {
-		panic(fmt.Sprintf("probode: dtheta and dz have lengths %d and %d: want M·p and M·(N+1)·d for M directions, with p = %d and (N+1)·d = %d", len(dtheta), len(dz), p, s.PathLen()))
+		panic(fmt.Sprintf("probode: dtheta has length %d and dz has length %d: want lengths M·%d and M·%d, where M is the number of directions", len(dtheta), len(dz), p, s.PathLen()))
 	}
 	if m == 0 {
 		return s.Solve(z, theta, xi)

@@ -28,7 +28,7 @@ func (t Tolerance) check(d int) error {
 		return fmt.Errorf("the relative tolerance is %g: want a finite number ≥ 0", t.Relative)
 	}
 	if t.Absolute != nil && len(t.Absolute) != 1 && len(t.Absolute) != d {
-		return fmt.Errorf("there are %d absolute tolerances: want 1 for all components, or %d, one for each", len(t.Absolute), d)
+		return fmt.Errorf("there are %d absolute tolerances: want one for all components, or one for each of the %d components", len(t.Absolute), d)
 	}
 	for _, a := range t.Absolute {
 		if !(a >= 0) || math.IsInf(a, 1) || a == 0 && t.Relative == 0 {

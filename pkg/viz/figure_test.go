@@ -31,9 +31,9 @@ func TestErrors(t *testing.T) {
 		{"axis", Figure{Panels: []Panel{{X: Axis{Label: "t", Min: 2, Max: 1}, Layers: []Layer{line}}}}, `axis "t" from 2 to 1`},
 		{"log axis", Figure{Panels: []Panel{{X: Axis{Label: "h", Log: true, Max: 1}, Layers: []Layer{line}}}}, `logarithmic axis "h" starts at 0`},
 		{"log data", Figure{Panels: []Panel{{Title: "P", X: Axis{Log: true}, Layers: []Layer{Line{X: []float64{-1, 0}, Y: []float64{1, 1}}}}}}, "no value that can be drawn"},
-		{"no frames", Frames{Label: "h"}, "without frames"},
-		{"names", Frames{Label: "h", Names: []string{"1", "2"}, Figures: []Figure{panel(line)}}, "2 names for 1 frames"},
-		{"show", Frames{Label: "h", Names: []string{"1"}, Figures: []Figure{panel(line)}, Show: 1}, "begins with frame 1: want a number from 0 to 0"},
+		{"no frames", Frames{Label: "h"}, "the slider for h has no frames"},
+		{"names", Frames{Label: "h", Names: []string{"1", "2"}, Figures: []Figure{panel(line)}}, "2 names and 1 frames: want equal numbers"},
+		{"show", Frames{Label: "h", Names: []string{"1"}, Figures: []Figure{panel(line)}, Show: 1}, "starts at frame 1: want a number from 0 to 0"},
 		{"unlike frames", Frames{Label: "h", Names: []string{"1", "2"}, Figures: []Figure{panel(line), {Panels: make([]Panel, 2)}}}, "frame 1 has 2 panels, but the first has 1"},
 	} {
 		for _, f := range []func(Graphic) error{

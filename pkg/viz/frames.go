@@ -17,11 +17,11 @@ type Frames struct {
 func (f Frames) pages() ([]*page, int, error) {
 	switch {
 	case len(f.Figures) == 0:
-		return nil, 0, fmt.Errorf("viz: a slider (%s) without frames", f.Label)
+		return nil, 0, fmt.Errorf("viz: the slider for %s has no frames", f.Label)
 	case len(f.Names) != len(f.Figures):
-		return nil, 0, fmt.Errorf("viz: the slider (%s) has %d names for %d frames", f.Label, len(f.Names), len(f.Figures))
+		return nil, 0, fmt.Errorf("viz: the slider for %s has %d names and %d frames: want equal numbers", f.Label, len(f.Names), len(f.Figures))
 	case f.Show < 0 || f.Show >= len(f.Figures):
-		return nil, 0, fmt.Errorf("viz: a slider (%s) begins with frame %d: want a number from 0 to %d", f.Label, f.Show, len(f.Figures)-1)
+		return nil, 0, fmt.Errorf("viz: the slider for %s starts at frame %d: want a number from 0 to %d", f.Label, f.Show, len(f.Figures)-1)
 	}
 	fs := make([]Figure, len(f.Figures))
 	for i, g := range f.Figures {

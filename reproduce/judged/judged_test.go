@@ -112,7 +112,7 @@ func TestJudgedRefuses(t *testing.T) {
 		want string
 	}{
 		{nil, "the folder of problems is not given"},
-		{[]string{"-petab", t.TempDir()}, "contains no problems: want folders"},
+		{[]string{"-petab", t.TempDir()}, "contains no problems: want files"},
 		{[]string{"-petab", "x", "-limit", "1ms"}, "-limit is 1ms"},
 		{[]string{"-page", "-out", t.TempDir()}, "no results"},
 	} {

@@ -86,7 +86,7 @@ func judgeAll(ctx context.Context, petab, out, only string, limit time.Duration)
 		return !main || wanted != nil && !slices.Contains(wanted, name)
 	})
 	if len(files) == 0 {
-		return fmt.Errorf("%s contains no problems: want folders such as NAME/NAME.yaml", petab)
+		return fmt.Errorf("%s contains no problems: want files such as NAME/NAME.yaml", petab)
 	}
 	for i, file := range files {
 		to := filepath.Join(out, nameOf(file)+".json")

@@ -46,8 +46,8 @@ func writePage(name string, list []*result) error {
 	var p page.Page
 	p.WriteString("<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>Verdicts on published models</title>\n<style>\n" + page.Style + "body { max-width: 1400px; }\n.why td:last-child { min-width: 13rem; }\n</style>\n")
 	p.WriteString("<h1>Which tolerance is enough for a published model?</h1>\n")
-	p.Text("Each line of the figure represents a problem. At the best point that was found, the data are predicted twice: by the solver with the tolerance on the horizontal axis, and by an accurate solution. D is the difference between the two predictions in units of the noise. If the best point is an optimum and D is below ½, then to first order the solver's error moves no parameter by more than D standard deviations. If the noise is estimated, the limit is √2 D. The dashed line is at D = %.2g, where √2 D is a tenth of a standard deviation.", smallD)
-	p.Figure(figure(list), "A line ends where the solver fails or time runs out. Values below 10⁻⁶ are drawn at 10⁻⁶, and values above 10⁴ at 10⁴.")
+	p.Text("Each line of the figure belongs to one problem. At the best point found, the data are predicted twice: by the solver with the tolerance on the horizontal axis, and by an accurate solution. D is the difference between the two predictions in units of the noise. If the best point is an optimum and D is below ½, then to first order the solver's error moves no parameter by more than D standard deviations. If the noise is estimated, the bound is √2 D standard deviations instead of D. The dashed line is at D = %.2g, where √2 D is a tenth of a standard deviation.", smallD)
+	p.Figure(figure(list), "A line ends where the solver fails or the time limit is reached. Values below 10⁻⁶ are drawn at 10⁻⁶, and values above 10⁴ at 10⁴.")
 	p.Text(about, smallD, near)
 	p.Table(`class="scroll why"`, header(), rows(list))
 	p.Text(aboutLosses)

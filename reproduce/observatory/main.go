@@ -33,11 +33,11 @@ func run(ctx context.Context, args []string) error {
 		questions: questions, remedies: remedies, draws: 1000}
 	fs := flag.NewFlagSet("observatory", flag.ContinueOnError)
 	quick := fs.Bool("quick", false, "run only a few methods on a few problems, which takes seconds")
-	only := fs.String("only", "", "compute only this `part`: cells or answers; with -only page, the command computes nothing and makes the page from the existing results")
+	only := fs.String("only", "", "`part` to compute: cells, answers, or page (makes only the page, from existing results); default: all")
 	fs.StringVar(&o.out, "out", filepath.Join("reproduce", "out", "observatory"), "`directory` for the results")
 	fs.Uint64Var(&o.seed, "seed", 1, "seed of all random numbers")
-	fs.IntVar(&o.paths, "paths", 64, "largest `number` of paths in an ensemble; if paths are expensive, an ensemble has fewer paths, but always 40 or more")
-	fs.IntVar(&o.workers, "workers", 0, "`number` of parallel computations, 0 for the number of cores; only the measured times depend on it")
+	fs.IntVar(&o.paths, "paths", 64, "largest `number` of paths in an ensemble; if paths are expensive, an ensemble has fewer paths, but at least 40")
+	fs.IntVar(&o.workers, "workers", 0, "`number` of parallel computations (0 means the number of cores); only the measured times depend on this number")
 	if err := shell.Parse(fs, args); err != nil {
 		return err
 	}

@@ -141,10 +141,10 @@ func unreached(rows []row) string {
 		why := ""
 		switch {
 		case r.Rule == "none" && r.Status != "ok":
-			why = "the classical method diverges, is unstable or needs too many steps (block and interrogation allow at most 2000), or Newton's method does not converge"
+			why = "the classical method diverges, is unstable or needs too many steps (block and interrogation are limited to 2000), or Newton's method does not converge"
 		case r.Rule != shown(r.Method):
 		case strings.Contains(r.Status, "cut off"), strings.Contains(r.Status, "no alpha"), strings.Contains(r.Status, "no optimum"):
-			why = "some paths cannot be computed if the noise is as large as the error, so α* is a lower bound; calibrate.Run warns of this"
+			why = "some paths cannot be computed if the noise is as large as the error, so calibrate.Run returns an error or warns that α* is only a lower bound"
 		case strings.Contains(r.Status, "too small to be compared"):
 			why = "the error is no larger than the rounding error or the error of the accurate solution"
 		case r.Status != "ok":

@@ -79,7 +79,7 @@ func (t *truth) coarsest() error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%s: the error of AM1 is above 10 %% even with %d steps: use a shorter span", t.p.Name, most)
+	return fmt.Errorf("%s: the error of AM1 is above 10 %% even with %d steps: use a shorter time span", t.p.Name, most)
 }
 
 // The method solver() returns a solver without noise, on a grid that contains the times

@@ -51,7 +51,7 @@ func (e *Density) Gradient(du, dxi, u, xi []float64) (float64, error) {
 // nil. Kinks and errors are treated as in Gradient.
 func (e *Density) LikelihoodGradient(dtheta, dxi, theta, xi []float64) (float64, error) {
 	if len(dtheta) != len(e.p.Params) || dxi != nil && len(dxi) != e.noise {
-		panic(fmt.Sprintf("bayes: dtheta and dxi have lengths %d and %d: want %d and %d, or nil for dxi", len(dtheta), len(dxi), len(e.p.Params), e.noise))
+		panic(fmt.Sprintf("bayes: dtheta and dxi have lengths %d and %d: want %d and %d (dxi may also be nil)", len(dtheta), len(dxi), len(e.p.Params), e.noise))
 	}
 	e.ll, e.err = math.Inf(-1), e.fault
 	clear(dtheta)
@@ -166,7 +166,7 @@ func (r *Part) differentiateForward(dtheta, theta, xi []float64) (ll float64, er
 	e, b := r.e, r.back
 	path, ok := r.now().(probode.Tangential)
 	if !ok || b.Xi != nil || e.alpha >= 0 && xi != nil {
-		return 0, fmt.Errorf("%s: the solution has no derivatives here (%w)", r.x.Problem.Title(), errors.ErrUnsupported)
+		return 0, fmt.Errorf("%s: the derivatives of the solution are not available (%w)", r.x.Problem.Title(), errors.ErrUnsupported)
 	}
 	e.bind(r, theta)
 	p, n, m := len(r.theta), len(r.state), len(b.moved)

@@ -560,7 +560,7 @@ func TestUnusedParameterWithObserve(t *testing.T) {
 		p := town("beta", "rho")
 		change(p)
 		_, err := bayes.NewDensity(context.Background(), p)
-		want := fmt.Sprintf(`bayes: parameter %q is not used: it is not among the parameters of the equations (beta), and it does not affect the values that Observe writes`, name)
+		want := fmt.Sprintf(`bayes: parameter %q is not used: it is not among the parameters of the equations (beta), and the parameter does not affect the values that Observe writes`, name)
 		if err == nil || err.Error() != want {
 			t.Errorf("error %v, want %s", err, want)
 		}

@@ -144,7 +144,7 @@ func (e *Density) checkObserve() error {
 	}
 	also := ""
 	if observes {
-		also = ", and it does not affect the values that Observe writes"
+		also = ", and the parameter does not affect the values that Observe writes"
 	}
 	return fmt.Errorf("bayes: parameter %q is not used: it is not among the parameters of the equations (%s)%s", p.Params[unused[0]].Name, strings.Join(p.problemParams(), ", "), also)
 }

@@ -28,7 +28,7 @@ func (e *Density) Explain(theta, xi []float64) error {
 					continue
 				}
 				if lp := terms[0]; math.IsNaN(lp) || math.IsInf(lp, 0) {
-					return fmt.Errorf("%s: the value %.6g at t = %g, column %d, has the log probability %g; the value that the model expects is %.4g", r.Title(), y, r.x.Data.T[n], k+1, lp, r.fit[n*len(row)+k])
+					return fmt.Errorf("%s: the value %.6g at t = %g in column %d has the log probability %g; the model expects the value %.4g", r.Title(), y, r.x.Data.T[n], k+1, lp, r.fit[n*len(row)+k])
 				}
 				terms = terms[1:]
 			}

@@ -43,7 +43,7 @@ func Simulate(ctx context.Context, p *Posterior, noisy bool, rng *rand.Rand) (q 
 				if math.IsNaN(v) {
 					y[n][k] = v
 				} else if math.IsNaN(y[n][k]) {
-					return nil, nil, 0, fmt.Errorf("the model predicts %g at t = %g, column %d, but the error distribution is not defined for this value", new[i].Fit[0][n][k], data.T[n], k+1)
+					return nil, nil, 0, fmt.Errorf("the model predicts the value %g at t = %g in column %d, but the error distribution is not defined for this value", new[i].Fit[0][n][k], data.T[n], k+1)
 				}
 			}
 		}

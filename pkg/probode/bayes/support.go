@@ -29,7 +29,7 @@ func (p *Param) support() (t transform, err error) {
 	}()
 	t = transform{lo: p.Prior.Quantile(0), hi: p.Prior.Quantile(1)}
 	if !(t.lo < t.hi) {
-		return t, fmt.Errorf("bayes: the prior of %q has the support [%g, %g]: want Quantile(0) < Quantile(1)", p.Name, t.lo, t.hi)
+		return t, fmt.Errorf("bayes: the prior of %q has the support [%g, %g]: want a lower end, Quantile(0), below the upper end, Quantile(1)", p.Name, t.lo, t.hi)
 	}
 	if d, ok := p.Prior.(Truncated); ok {
 		if mass, exact := d.mass(); mass < leastMass && !exact {

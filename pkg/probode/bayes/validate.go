@@ -131,7 +131,7 @@ func (v *validator) experiment(x *Experiment) error {
 		return fmt.Errorf("data: the number of names is %d and the number of columns is %d: want one name for each column, or no names", n, columns)
 	}
 	if n := len(x.Errors); n != 1 && n != columns {
-		return fmt.Errorf("the length of Errors is %d and the number of columns is %d: want one element for each column, or one for all", n, columns)
+		return fmt.Errorf("the length of Errors is %d and the number of columns is %d: want one element for each column, or a single element for all columns", n, columns)
 	}
 	for k := range columns {
 		if err := v.column(x, k); err != nil {

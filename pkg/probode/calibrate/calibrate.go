@@ -36,7 +36,7 @@ func Run(ctx context.Context, p *probode.Problem, m probode.Method, s Settings) 
 	least, most := scan.curve[0], scan.curve[len(scan.curve)-1]
 	switch best := scan.curve[scan.best]; {
 	case math.IsInf(best.score, -1):
-		return nil, fmt.Errorf("%s, %v, %v: no alpha in [%.3g, %.3g] gives an ensemble that has a nonzero spread and in which every path can be computed", p.Title(), m, c.solver.Grid(), least.alpha, most.alpha)
+		return nil, fmt.Errorf("%s, %v, %v: no alpha in [%.3g, %.3g] gives an ensemble whose spread is nonzero and whose paths can all be computed", p.Title(), m, c.solver.Grid(), least.alpha, most.alpha)
 	case best == least || best == most:
 		return nil, fmt.Errorf("%s, %v, %v: no alpha in [%.3g, %.3g] makes the noise of %v as large as the error", p.Title(), m, c.solver.Grid(), least.alpha, most.alpha, m)
 	}
@@ -51,7 +51,7 @@ func Run(ctx context.Context, p *probode.Problem, m probode.Method, s Settings) 
 		out.Warnings = append(out.Warnings, fmt.Sprintf("some paths cannot be computed if alpha is slightly larger than %.3g, so alpha* is only a lower bound; a smaller step may help", out.Alpha))
 	}
 	if top.time > 1 {
-		out.Warnings = append(out.Warnings, fmt.Sprintf("alpha* = %.3g depends mainly on a small part of the time span, so the spread may be much too wide in the rest of the span; the standard error from a jackknife over ten parts of the span is %.2g times alpha*", out.Alpha, top.time))
+		out.Warnings = append(out.Warnings, fmt.Sprintf("alpha* = %.3g depends mainly on a small part of the time span, so the paths may spread much too widely in the rest of the span; the standard error of alpha*, from a jackknife over ten parts of the span, is %.2g times alpha*", out.Alpha, top.time))
 	}
 	if top.se > 0.3 {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("alpha* = %.3g is known only to within about %.0f %%: it is determined by a few outlying paths, and the score may have several maxima; a smaller step may help", out.Alpha, 100*top.se))

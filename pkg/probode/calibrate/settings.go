@@ -61,7 +61,7 @@ func (s *Settings) check(ctx context.Context, p *probode.Problem) error {
 	case s.Criterion != Bhattacharyya && s.Criterion != LogScore:
 		return fmt.Errorf("%s: %v: want Bhattacharyya or LogScore", p.Title(), s.Criterion)
 	case s.Paths < 2*jackknifeGroups:
-		return fmt.Errorf("%s: the number of paths is %d: want at least %d to calibrate", p.Title(), s.Paths, 2*jackknifeGroups)
+		return fmt.Errorf("%s: the number of paths is %d: want at least %d", p.Title(), s.Paths, 2*jackknifeGroups)
 	}
 	for _, k := range s.Components {
 		if k < 0 || k >= p.Dim() {

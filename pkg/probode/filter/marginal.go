@@ -178,7 +178,7 @@ func (m *Marginal) both(theta []float64, alpha float64, settled func(x []float64
 		limit = min(limit, 1e7)
 	}
 	if square := floats.Sum(run.square) / alpha; square > limit {
-		return 0, fmt.Errorf("filter: with the diffusion %g, the sum of the squared normalised residuals is %.2g: want at most %g to keep rounding errors of DALTON small; use a larger diffusion or Fenrir", alpha, square, limit)
+		return 0, fmt.Errorf("filter: with the diffusion %g, the sum of the squared normalised residuals is %.2g: want at most %g, so that the rounding errors of DALTON stay small; use a larger diffusion, or use Fenrir", alpha, square, limit)
 	}
 	extra -= floats.Sum(run.square)/alpha/2 + run.volume()
 	// If both filters used the same linearisation, the likelihood would be largest for
@@ -187,7 +187,7 @@ func (m *Marginal) both(theta []float64, alpha float64, settled func(x []float64
 	// perfectly predicted data. If the computed likelihood is far above that of perfectly
 	// predicted data, the filter that does not use the data has diverged.
 	if m.fit+extra > float64(m.values) {
-		return 0, fmt.Errorf("filter: the two filters of DALTON disagree, because the computed likelihood of %d data values is e^%.3g times the largest possible likelihood: use a smaller step or Fenrir", m.values, m.fit+extra)
+		return 0, fmt.Errorf("filter: the two filters of DALTON disagree (the computed likelihood of %d data values is e^%.3g times the largest possible likelihood): use a smaller step, or use Fenrir", m.values, m.fit+extra)
 	}
 	return extra, nil
 }
@@ -223,7 +223,7 @@ func (m *Marginal) moved() error {
 	span := grid[len(grid)-1] - grid[0]
 	for i, n := range m.rows {
 		if math.Abs(grid[i]-m.times[n]) > 1e-9*span {
-			return fmt.Errorf("filter: the time of an event has changed, so the observation time %g is no longer a grid point: use a grid for this θ", m.times[n])
+			return fmt.Errorf("filter: the time of an event has changed, so the observation time %g is no longer a grid point: make a new grid for this θ", m.times[n])
 		}
 	}
 	return nil

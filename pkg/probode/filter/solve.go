@@ -148,7 +148,7 @@ func (s *recording) decided() error {
 		}
 	}
 	if short > 0.99*floats.Sum(squares) {
-		return fmt.Errorf("filter: steps shorter than %.2g dominate the estimate of the diffusion, but their residuals may consist of rounding errors: set Alpha or Varying, or use steps of similar length", half/100)
+		return fmt.Errorf("filter: steps shorter than %.2g dominate the estimate of the diffusion, but their residuals may be mere rounding errors: set Alpha or Varying, or use steps of similar length", half/100)
 	}
 	return nil
 }
@@ -266,7 +266,7 @@ func (s *Solution) At(t float64) (mean, sd []float64) {
 func (s *Solution) Draw(dst []float64, rng *rand.Rand) {
 	d := s.Problem.Dim()
 	if len(dst) != len(s.T)*d {
-		panic(fmt.Sprintf("filter: dst has length %d: want %d·%d, for all times and components", len(dst), len(s.T), d))
+		panic(fmt.Sprintf("filter: dst has length %d: want %d·%d, one number for each time and component", len(dst), len(s.T), d))
 	}
 	copy(dst, s.path)
 	for n, c := range s.run.chains {

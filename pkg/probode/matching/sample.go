@@ -23,7 +23,7 @@ import (
 // of mcmc.NUTSQuantities, so that Chains.Warnings reports divergent paths.
 func Sample(ctx context.Context, p *bayes.Posterior, s mcmc.Settings) (*mcmc.Chains, error) {
 	if _, ok := p.Setup.Mesh.(process); !ok {
-		return nil, fmt.Errorf("matching: the posterior has the mesh %v: want a posterior returned by GaussianProcess", p.Setup.Mesh)
+		return nil, fmt.Errorf("matching: the mesh of the posterior is %v: want a posterior that GaussianProcess returned", p.Setup.Mesh)
 	}
 	s.Generated = mcmc.NUTSQuantities()
 	e, err := bayes.NewDensity(ctx, p)

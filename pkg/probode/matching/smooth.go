@@ -66,7 +66,7 @@ func Smooth(ctx context.Context, m bayes.Model, s SmoothSettings) (*Smoothing, e
 	case s.Pieces < 0:
 		return nil, fmt.Errorf("matching: Pieces is %d: want a number ≥ 0", s.Pieces)
 	case x.Observe != nil:
-		return nil, errors.New("matching: Observe is not nil: want data that are components of the state")
+		return nil, errors.New("matching: Observe is not nil: want nil, because the data must be components of the state")
 	}
 	s.Pieces = cmp.Or(s.Pieces, 4)
 	start := s.Start
@@ -150,7 +150,7 @@ func newSpline(x bayes.Experiment, s SmoothSettings) (*spline, error) {
 		}
 		g, ok := x.Errors[min(column, len(x.Errors)-1)].(bayes.Gaussian)
 		if k < 0 || k >= q.p.Dim() || !ok || g.Sigma.Name != "" || !(g.Sigma.Value > 0) {
-			return nil, fmt.Errorf("matching: column %d of the data is not supported: want a component of the state with Gaussian errors of known standard deviation", column+1)
+			return nil, fmt.Errorf("matching: column %d of the data is not supported: want a component of the state that is measured with Gaussian errors of known standard deviation", column+1)
 		}
 		for i, row := range x.Data.Y {
 			if y := row[column]; !math.IsNaN(y) {

@@ -322,7 +322,7 @@ func TestWarnings(t *testing.T) {
 					x[0] += 0.001 * float64(k)
 				}
 			}
-		}, []string{"R̂ is up to 1."}},
+		}, []string{"R̂ is as high as 1."}},
 		{"short", func(c *Chains) {
 			for i := range c.Draws {
 				c.Draws[i] = c.Draws[i][:90]
@@ -334,7 +334,7 @@ func TestWarnings(t *testing.T) {
 			}
 			c.KHat = 0.8
 		}, []string{"the weighted draws are worth 3992 effective draws, k̂ = 0.80, which is above the limit 0.70"}},
-		{"capped", func(c *Chains) { c.Capped = true }, []string{"the run reached its limit on the number of draws"}},
+		{"capped", func(c *Chains) { c.Capped = true }, []string{"the run reached its maximum number of draws"}},
 		{"no draws", func(c *Chains) {
 			for i := range c.Draws {
 				c.Draws[i], c.Generated[i], c.Stats[i] = nil, nil, Stats{}

@@ -90,7 +90,7 @@ func ExampleLogDensity() {
 	s := k.Stats()
 	fmt.Printf("accepted %.1f, failed %.1f\n", s.Rate(), float64(s.Failed)/float64(s.Proposed))
 	// Output:
-	// mcmc: target at [-1]: the density is zero: want a point in the support
+	// mcmc: target at [-1]: the density is zero: want a point at which it is positive
 	// mcmc: target at [3]: solution diverged
 	// accepted 0.2, failed 0.3
 }

@@ -133,11 +133,11 @@ func (t *tuning) leaps(fewest int) int {
 func (k *Hamiltonian) Init(x []float64, rng *rand.Rand) error {
 	d := len(k.Mean)
 	if k.Target == nil || k.Information == nil || d == 0 || d > len(x) || k.Information.SymmetricDim() != d || k.Learned < 0 || k.Learned > d || k.BurnIn < 0 {
-		panic(fmt.Sprintf("mcmc: Hamiltonian: the dimension is %d, the length n of Mean is %d, and Learned is %d: want 1 ≤ n ≤ dimension, 0 ≤ Learned ≤ n, BurnIn ≥ 0, a Target, and an n × n matrix Information", len(x), d, k.Learned))
+		panic(fmt.Sprintf("mcmc: Hamiltonian has dimension %d, a Mean of length n = %d, and Learned = %d: want a Target, an n × n matrix Information, BurnIn ≥ 0, 1 ≤ n ≤ dimension, and 0 ≤ Learned ≤ n", len(x), d, k.Learned))
 	}
 	var chol mat.Cholesky
 	if !chol.Factorize(k.Information) {
-		panic("mcmc: Information of Hamiltonian is not positive definite")
+		panic("mcmc: the matrix Information of Hamiltonian is not positive definite")
 	}
 	k.upper = chol.RawU().(*mat.TriDense).RawTriangular()
 	full := 0 < k.Learned && k.Learned <= mostDense

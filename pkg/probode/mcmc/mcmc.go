@@ -115,7 +115,7 @@ func (f GradientDensity) checked(grad, x []float64) (float64, error) {
 // arguments logp and err are the results of checked() at x.
 func startError(x []float64, logp float64, err error) error {
 	if math.IsInf(logp, -1) {
-		err = errors.New("the density is zero: want a point in the support")
+		err = errors.New("the density is zero: want a point at which it is positive")
 	}
 	if err != nil {
 		return fmt.Errorf("mcmc: target at %v: %w", x, err)

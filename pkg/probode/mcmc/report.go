@@ -27,7 +27,7 @@ func (c *Chains) String() string {
 	if sum.Proposed > 0 {
 		fmt.Fprintf(&b, "; accepted %.2f (%.2f to %.2f)", sum.Rate(), slices.Min(rates), slices.Max(rates))
 		if sum.Latent.Proposed > 0 {
-			fmt.Fprintf(&b, "; accepted latent moves %.2f (%.2f to %.2f)", sum.Latent.Rate(), slices.Min(latent), slices.Max(latent))
+			fmt.Fprintf(&b, "; latent moves: accepted %.2f (%.2f to %.2f)", sum.Latent.Rate(), slices.Min(latent), slices.Max(latent))
 		}
 		if failed := sum.Failed + sum.Latent.Failed; failed > 0 {
 			fmt.Fprintf(&b, "; failed %d of %d evaluations", failed, sum.Proposed+sum.Latent.Proposed)

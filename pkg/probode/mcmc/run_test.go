@@ -312,7 +312,7 @@ func TestRunChainsThatDoNotMix(t *testing.T) {
 	if s := c.Summary()[0]; !(math.Abs(s.RHat-1.73) < 0.1) || !(s.BulkESS < 20) {
 		t.Errorf("R̂ = %.2f, bulk ESS = %.0f of chains in two modes", s.RHat, s.BulkESS)
 	}
-	if s := c.String(); !strings.Contains(s, "the chains have not mixed in x1") {
+	if s := c.String(); !strings.Contains(s, "the chains have not mixed for x1") {
 		t.Errorf("no caution:\n%s", s)
 	}
 }

@@ -108,7 +108,7 @@ func (a *Archive) Source(src *rand.PCG) {
 		return
 	}
 	if n < 0 || n > 64 || n > len(a.buf) {
-		a.err = fmt.Errorf("mcmc: the state was not written by this sampler: the saved state of its random number generator has %d bytes", n)
+		a.err = fmt.Errorf("mcmc: the state was not written by this sampler: the state of the random number generator has an impossible length, %d bytes", n)
 		return
 	}
 	a.err = src.UnmarshalBinary(a.buf[:n])

@@ -83,7 +83,7 @@ func (k *Tempering) Init(x []float64, rng *rand.Rand) error {
 	}
 	n = cmp.Or(n, 10)
 	if n < 2 || k.Target == nil || k.BurnIn < 0 {
-		panic(fmt.Sprintf("mcmc: Tempering has %d temperatures and a burn-in of %d: want at least 2 temperatures, a burn-in ≥ 0, and a Target", n, k.BurnIn))
+		panic(fmt.Sprintf("mcmc: Tempering has %d temperatures and a burn-in of %d: want at least 2 temperatures, a burn-in ≥ 0 and a Target that is not nil", n, k.BurnIn))
 	}
 	base, rest, err := k.evaluate(x)
 	if err := startError(x, base+rest, err); err != nil {

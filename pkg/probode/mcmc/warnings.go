@@ -66,7 +66,7 @@ func (c *Chains) warnings(summary diag.Summary) []string {
 	}
 	failed, tried := sum.Failed+sum.Latent.Failed, sum.Proposed+sum.Latent.Proposed
 	if share := float64(failed) / float64(tried); share > 0.01 {
-		warn("%.2g %% of the evaluations failed: the draws cover only the region where the equations could be solved, which may not include all of the posterior; use a smaller step, a method for stiff problems, or a prior that excludes impossible parameter values", 100*share)
+		warn("%.2g %% of the evaluations failed: the draws cover only the region where the equations could be solved, and may miss part of the posterior; use a smaller step, a method for stiff problems, or a prior that excludes impossible parameter values", 100*share)
 	}
 
 	for i, name := range c.Names {
@@ -100,14 +100,14 @@ func (c *Chains) warnings(summary diag.Summary) []string {
 		}
 	}
 	if unknown != nil {
-		warn("R̂ cannot be computed for %s: its draws are all equal, not all finite, or fewer than four per chain", list(unknown))
+		warn("R̂ cannot be computed for %s: the draws are all equal, some draws are not finite, or a chain has fewer than four draws", list(unknown))
 	}
 	if mixed != nil {
 		digits := 3
 		if worst < 1.0105 {
 			digits = 4 // 1.010 would seem to be below the limit
 		}
-		warn("R̂ is up to %.*f and should be below 1.01: the chains have not mixed in %s; run longer, with a longer burn-in; if that does not help, use parameters that are less correlated, or more informative priors", digits, worst, list(mixed))
+		warn("R̂ is as high as %.*f, but should be below 1.01: the chains have not mixed for %s; run longer, with a longer burn-in; if that does not help, use parameters that are less correlated, or more informative priors", digits, worst, list(mixed))
 	}
 	if few != nil {
 		what := fmt.Sprintf("as low as %.0f in total", least)
@@ -122,7 +122,7 @@ func (c *Chains) warnings(summary diag.Summary) []string {
 		}
 	}
 	if c.Capped {
-		warn("the run reached its limit on the number of draws before it reached the required ESS: allow more draws, or make the burn-in longer")
+		warn("the run reached its maximum number of draws before the required ESS: allow more draws, or make the burn-in longer")
 	}
 	return out
 }

@@ -50,7 +50,7 @@ func (w weights) String() string {
 	s := fmt.Sprintf("worth %.0f effective draws, k̂ = %.2f, ", w.worth, w.kHat)
 	switch {
 	case !(w.kHat <= w.limit):
-		return s + fmt.Sprintf("which is above the limit %.2f, so the result cannot be trusted: a few draws have almost all the weight; use a smaller step for the coarse solver, so that the two posteriors are closer", w.limit)
+		return s + fmt.Sprintf("which is above the limit %.2f, so the result cannot be trusted: a few draws have almost all the weight; use a smaller step for the coarse solver, so that its posterior is closer to that of the accurate solver", w.limit)
 	case !w.trusted():
 		return s + fmt.Sprintf("but reliable standard errors need %d effective draws: take more draws, or use a smaller step for the coarse solver", leastWorth)
 	}

@@ -45,7 +45,7 @@ var errStepSize = errors.New("the noise scale is so large that random steps coul
 
 func (m RandomStep) method() probode.Method {
 	if m.Method == nil {
-		panic("methods: Method of RandomStep is nil: want a one-step method")
+		panic("methods: RandomStep.Method is nil: want a one-step method")
 	}
 	return m.Method
 }

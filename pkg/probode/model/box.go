@@ -53,7 +53,7 @@ func newBox(q *Parameter, withPrior bool) (box, error) {
 			b.from, b.span = at-math.Abs(at)-0.1, 2*math.Abs(at)+0.2
 		}
 	case b.start.Type == "":
-		return b, fmt.Errorf("parameter %s has no starting points for searches: want two bounds, a nominal value or an initialisation prior", text.Clip(q.ID))
+		return b, fmt.Errorf("the searches have no starting value for parameter %s: want two bounds, a nominal value or an initialisation prior", text.Clip(q.ID))
 	}
 	switch {
 	case q.Scale == Log:

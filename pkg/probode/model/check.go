@@ -25,7 +25,7 @@ func (p *File) check() {
 		switch {
 		case !q.Estimate || used[q.ID]:
 		case set[q.ID] > 0:
-			q.where.Failf("parameter %s is estimated, yet every condition sets it to another value", q.ID)
+			q.where.Failf("parameter %s is estimated, yet every condition overrides its value", q.ID)
 		default:
 			q.where.Failf("parameter %s is estimated, yet nothing uses it", q.ID)
 		}
@@ -61,7 +61,7 @@ func (m *Model) check(params map[string]source.Where) {
 	observables := map[string]source.Where{}
 	for _, o := range m.observables {
 		if at, twice := observables[o.id]; twice {
-			o.where.Failf("observable %s appears twice: the first time on line %d of %s", o.id, at.Line, at.File)
+			o.where.Failf("observable %s appears twice, first on line %d of %s", o.id, at.Line, at.File)
 		}
 		observables[o.id] = o.where
 		for _, s := range o.symbols() {
@@ -73,7 +73,7 @@ func (m *Model) check(params map[string]source.Where) {
 	conditions := map[string]source.Where{}
 	for _, c := range m.conditions {
 		if at, twice := conditions[c.id]; twice {
-			c.where.Failf("condition %s appears twice: the first time on line %d of %s", c.id, at.Line, at.File)
+			c.where.Failf("condition %s appears twice, first on line %d of %s", c.id, at.Line, at.File)
 		}
 		conditions[c.id] = c.where
 		for _, s := range c.set {

@@ -92,7 +92,7 @@ data: |
 func TestReadEnds(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{`{"format": "probode fit", "ends": [{"log_likelihood": -3, "parameters": {"s": 2}, "optimum": true, "slope": 0.001}, {"log_likelihood": -4}]}`, ""},
-		{`{"format": "probode fit", "ends": []}`, "the file contains no end point of a search: want the file of a fit in which at least one search succeeded"},
+		{`{"format": "probode fit", "ends": []}`, "the file contains no result of a search: want the file of a fit in which at least one search succeeded"},
 		{`{"format": "probode certify", "ends": [{}]}`, `the format of the file is "probode certify": want a file written by fit -json`},
 		{`{}`, `the format of the file is "": want a file written by fit -json`},
 		{`time,y`, "the file was not written by fit -json: "},
@@ -115,7 +115,7 @@ func TestReadEnds(t *testing.T) {
 	}{
 		{map[string]float64{"k": 5, "free": 7}, []float64{5, 2, 7}, ""},
 		{map[string]float64{"k": 5, "free": 7, "fixed": 9}, []float64{5, 9, 7}, ""},
-		{map[string]float64{"free": 7}, nil, "there is no value for the parameter k: want one for each estimated parameter"},
+		{map[string]float64{"free": 7}, nil, "there is no value for the parameter k: want a value for each estimated parameter"},
 		{map[string]float64{"k": 5, "free": 7, "K": 1}, nil, "found a value for K, which is not a parameter of the model"},
 	} {
 		theta, err := p.Theta(c.values)

@@ -71,7 +71,7 @@ func readData(s *source.File, m *Model) []Observation {
 		}
 	}
 	if !found {
-		t.Failf(1, "the table has no column for an observable: want %s, conditionId and %s", times, strings.Join(m.observableIDs(), ", "))
+		t.Failf(1, "no column of the table is an observable: want the columns %s, conditionId and one or more of %s", times, strings.Join(m.observableIDs(), ", "))
 	}
 	if len(m.conditions) > 0 {
 		t.Need("conditionId")

@@ -34,7 +34,7 @@ func ReadEnds(r io.Reader) ([]End, error) {
 		return nil, fmt.Errorf("the format of the file is %q: want a file written by fit -json", text.Clip(file.Format))
 	}
 	if len(file.Ends) == 0 {
-		return nil, errors.New("the file contains no end point of a search: want the file of a fit in which at least one search succeeded")
+		return nil, errors.New("the file contains no result of a search: want the file of a fit in which at least one search succeeded")
 	}
 	return file.Ends, nil
 }
@@ -49,7 +49,7 @@ func (p *File) Theta(values map[string]float64) ([]float64, error) {
 	for i, q := range p.Params {
 		v, given := values[q.ID]
 		if !given && q.Estimate {
-			return nil, fmt.Errorf("there is no value for the parameter %s: want one for each estimated parameter", text.Clip(q.ID))
+			return nil, fmt.Errorf("there is no value for the parameter %s: want a value for each estimated parameter", text.Clip(q.ID))
 		}
 		if theta[i] = q.Nominal; given {
 			theta[i] = v

@@ -41,7 +41,7 @@ func (p *File) WritePEtab(dir string) (name string, err error) {
 	}
 	for _, m := range p.Models {
 		if m.start != 0 {
-			return "", fmt.Errorf("model: %s starts at time %v, but in PEtab time starts at 0", m.Name, m.start)
+			return "", fmt.Errorf("model: the start time of %s is %v: PEtab supports only 0", m.Name, m.start)
 		}
 		for _, o := range m.observables {
 			if o.increase || o.limit != nil {
@@ -109,7 +109,7 @@ func (p *File) checkIDs() error {
 	for _, id := range ids {
 		switch id {
 		case "NA", "NULL", "null", "None":
-			return fmt.Errorf("model: the name %s stands for a missing value in the tables of PEtab: use another name", id)
+			return fmt.Errorf("model: the name %s means “missing value” in a PEtab table: use another name", id)
 		}
 	}
 	return nil
@@ -124,7 +124,7 @@ func (p *File) WriteSimulations(dir string, v *Evaluation) error {
 		return err
 	}
 	if len(list) != len(v.Instances) {
-		panic(fmt.Sprintf("model: WriteSimulations got %d experiments: want %d, as in the problem", len(v.Instances), len(list)))
+		panic(fmt.Sprintf("model: WriteSimulations got %d experiments: want %d, the number of experiments in the problem", len(v.Instances), len(list)))
 	}
 	for i, m := range p.Models {
 		values := make([]float64, len(m.Data))

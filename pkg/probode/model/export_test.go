@@ -73,7 +73,7 @@ func TestWriteYAML(t *testing.T) {
 		t.Fatal(err)
 	}
 	sameLikelihood(t, p, name)
-	if _, err := load(t, "petab-pk/problem.yaml").WriteYAML(t.TempDir()); err == nil || !strings.Contains(err.Error(), "event tablet4 and a measurement have the same time, but the event comes after the measurement") {
+	if _, err := load(t, "petab-pk/problem.yaml").WriteYAML(t.TempDir()); err == nil || !strings.Contains(err.Error(), "event tablet4 and a measurement happen at the same time, and the event is applied after the measurement") {
 		t.Error(err)
 	}
 	p.Models = append(p.Models, p.Models[0])
@@ -135,7 +135,7 @@ func TestWritePEtabRefusesMissingValues(t *testing.T) {
 				t.Fatal(err)
 			}
 			dir := filepath.Join(t.TempDir(), "new")
-			if _, err := p.WritePEtab(dir); err == nil || !strings.Contains(err.Error(), "the name "+id+" stands for a missing value in the tables of PEtab") {
+			if _, err := p.WritePEtab(dir); err == nil || !strings.Contains(err.Error(), "the name "+id+" means “missing value” in a PEtab table") {
 				t.Errorf("%s: error %v", id, err)
 			}
 			if _, err := os.Stat(dir); err == nil {

@@ -70,7 +70,7 @@ data: d.csv
 		}
 	}
 	for what, c := range map[string]struct{ table, want string }{
-		"\\r":                {strings.ReplaceAll(table, "\n", "\r"), "d.csv:1: lines end with only a carriage return"},
+		"\\r":                {strings.ReplaceAll(table, "\n", "\r"), "d.csv:1: lines end with a carriage return alone"},
 		"semicolons":         {strings.ReplaceAll(table, ",", ";"), "the columns seem to be separated by semicolons; use commas or tabs"},
 		"a decimal comma":    {strings.NewReplacer(",", "\t", "2.5", "2,5").Replace(table), `d.csv:2: b is "2,5": want a finite number`},
 		"a hexadecimal":      {strings.Replace(table, "2.5", "0x10", 1), `d.csv:2: b is "0x10": want a finite number`},

@@ -33,7 +33,7 @@ func (p *File) Go(e *Instance, pkg, name string) ([]byte, error) {
 	own := strings.Fields("_ init main probode math bool false float64 int len make max nil string true")
 	for _, n := range []struct{ id, what, not string }{{pkg, "package", "_"}, {name, "function", strings.Join(own, ", ")}} {
 		if !token.IsIdentifier(n.id) || slices.Contains(strings.Split(n.not, ", "), n.id) {
-			return nil, fmt.Errorf("%q cannot be the name of a Go %s: want letters, digits and _, not beginning with a digit; Go keywords and the following names are not allowed: %s", text.Clip(n.id), n.what, n.not)
+			return nil, fmt.Errorf("%q cannot be the name of a Go %s: want a Go identifier other than %s", text.Clip(n.id), n.what, n.not)
 		}
 	}
 	if e.pre != nil {

@@ -47,7 +47,7 @@ func (r *modelReader) layer(n *source.Node, p *Parameter) (kept bool) {
 				names = append(names, f.name)
 			}
 		}
-		r.Failf(line, "prior %s has parameters that are not numbers: want numbers, or a prior of one of the types %s", typ, strings.Join(names, ", "))
+		r.Failf(line, "prior %s has parameters that are not numbers: give numbers, or choose one of the priors %s", typ, strings.Join(names, ", "))
 	}
 	if f.one() != (len(parts) == 1) || len(parts) > 2 {
 		r.Failf(line, "%q: want %s", text, f.form)

@@ -169,11 +169,11 @@ func (p *File) LogLikelihood(s LikelihoodSettings) (*LogLikelihood, error) {
 	case s.Tolerance.Relative != 0 && !(s.Tolerance.Relative >= 1e-15 && s.Tolerance.Relative < 1):
 		return nil, fmt.Errorf("the relative tolerance is %g: want a number in [1e-15, 1), or 0", s.Tolerance.Relative)
 	case !(s.MaxStep >= 0):
-		return nil, fmt.Errorf("the longest step is %g: want a number ≥ 0", s.MaxStep)
+		return nil, fmt.Errorf("the maximum step size is %g: want a number ≥ 0", s.MaxStep)
 	case !(s.StepSize >= 0) || math.IsInf(s.StepSize, 1):
 		return nil, fmt.Errorf("the step size is %g: want a finite number ≥ 0", s.StepSize)
 	case s.StepSize > 0 && (s.Tolerance.Relative != 0 || s.Tolerance.Absolute != nil || s.MaxStep != 0):
-		return nil, fmt.Errorf("a step size cannot be combined with a tolerance or a longest step: choose either equal steps or error control")
+		return nil, fmt.Errorf("a fixed step size cannot be combined with a tolerance or a maximum step size: choose either equal steps or error control")
 	case s.Workers < 0:
 		return nil, fmt.Errorf("the number of workers is %d: want a number ≥ 0", s.Workers)
 	}
@@ -477,7 +477,7 @@ func (r *row) impossible(m float64, own []float64) string {
 	case m-m != 0:
 		return fmt.Sprintf("the model predicts %g: want a finite number", m)
 	case r.scale != Lin && !(m > 0):
-		return fmt.Sprintf("the model predicts %g: want a positive number for scale %s", m, r.scale)
+		return fmt.Sprintf("the model predicts %g: want a positive number on the scale %s", m, r.scale)
 	case r.distribution == binomialNoise && (m > own[0] || m == own[0] && r.value < m):
 		return fmt.Sprintf("the model predicts %g successes in %g trials: want fewer successes than trials", m, own[0])
 	case r.distribution.counts() && !(m > 0 || m == 0 && r.value == 0):

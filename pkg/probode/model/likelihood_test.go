@@ -501,7 +501,7 @@ func TestPreequilibration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.At(context.Background(), []float64{0.6, 0.2, 0}, false); err == nil || !strings.Contains(err.Error(), "no steady state") {
+	if _, err := l.At(context.Background(), []float64{0.6, 0.2, 0}, false); err == nil || !strings.Contains(err.Error(), "did not reach a steady state") {
 		t.Errorf("without decay: %v", err)
 	}
 }

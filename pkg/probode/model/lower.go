@@ -142,7 +142,7 @@ func (l *lowering) work0(id string, from source.Where) *expr.Node {
 		if l.after {
 			for _, name := range v.Symbols() {
 				if l.index.states[name] != nil {
-					k.Where.Refuse("initialAssignment after preequilibration", "the constant %s has an initial value that depends on the state %s", id, name)
+					k.Where.Refuse("initialAssignment after preequilibration", "the value of the constant %s depends on the state %s", id, name)
 				}
 			}
 		}
@@ -208,7 +208,7 @@ func (l *lowering) event(e equations.Event) equations.Event {
 	if e.Jumps = jumps; e.Trigger != nil {
 		e.Trigger = l.at(e.Trigger, e.Where, "trigger of event "+e.ID).Simplify()
 		if _, ok := e.Trigger.Margin(); !ok {
-			e.Where.Refuse("event trigger that is not continuous", "event %s is triggered by %s: want comparisons of continuous formulas with <, <=, > or >=", e.ID, e.Trigger)
+			e.Where.Refuse("event trigger that is not continuous", "event %s is triggered by %s: want comparisons (<, <=, > or >=) of continuous formulas", e.ID, e.Trigger)
 		}
 		return e
 	}
@@ -227,7 +227,7 @@ func (l *lowering) event(e equations.Event) equations.Event {
 func (l *lowering) autonomous(condition string) {
 	for i, r := range l.rates {
 		if slices.Contains(r.Symbols(), expr.Time) {
-			l.m.States[i].Where.Refuse("preequilibration that depends on the time", "the right-hand side of %s depends on time under condition %s", l.system.states[i], condition)
+			l.m.States[i].Where.Refuse("preequilibration that depends on the time", "the right-hand side of %s depends on time in condition %s", l.system.states[i], condition)
 		}
 	}
 }

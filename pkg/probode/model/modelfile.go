@@ -182,7 +182,7 @@ func (r *modelReader) checkNames(p *File, m *Model) {
 	seen := map[string]source.Where{}
 	name := func(id string, w source.Where) {
 		if at, twice := seen[id]; twice {
-			w.Failf("%s appears twice: the first time on line %d", id, at.Line)
+			w.Failf("%s appears twice, first on line %d", id, at.Line)
 		}
 		if slices.Contains(r.callables, id) {
 			w.Failf("%s is also the name of a function: use another name", id)

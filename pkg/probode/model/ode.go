@@ -97,7 +97,7 @@ func (p *File) complete(theta []float64) error {
 		}
 		if q := &p.Params[i]; used[q.ID] {
 			if math.IsNaN(v) && math.IsNaN(q.Nominal) {
-				return fmt.Errorf("parameter %s has no nominal value: set one in the file, or give a value for the parameter", text.Clip(q.ID))
+				return fmt.Errorf("parameter %s has no value: give one, or set a nominal value in the file", text.Clip(q.ID))
 			}
 			return fmt.Errorf("parameter %s is %g: want a finite number", text.Clip(q.ID), v)
 		}

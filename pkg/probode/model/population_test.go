@@ -260,7 +260,7 @@ data: d.csv
 
 func TestPopulationRefuses(t *testing.T) {
 	for _, c := range []struct{ from, to, want string }{
-		{"objectivePriorType: exponential", "objectivePriorType: gamma", "prior gamma has parameters that are not numbers: want numbers, or a prior of one of the types"},
+		{"objectivePriorType: exponential", "objectivePriorType: gamma", "prior gamma has parameters that are not numbers: give numbers, or choose one of the priors"},
 		{"2 * between}", "2 * between, nominalValue: 1}", "parameter shift has both a nominalValue and a prior that depends on other parameters"},
 		{"2 * between}", "2 * nothing}", "nothing, which is not defined"},
 		{"perCondition: 1", "perCondition: yes", `perCondition is "yes": want 1 or 0`},

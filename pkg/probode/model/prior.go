@@ -95,7 +95,7 @@ func (f *family) prior(params []string) (Prior, error) {
 		if strings.HasSuffix(strings.ToLower(f.name), "uniform") {
 			return q, fmt.Errorf("the bounds are %v and %v: want a lower bound less than the upper bound", q.A, q.B)
 		}
-		return q, fmt.Errorf("%s: want %s; all parameters except means and locations must be positive", strings.Join(params, ";"), f.form)
+		return q, fmt.Errorf("%s: want %s (only a mean or a location may be ≤ 0)", strings.Join(params, ";"), f.form)
 	}
 	return q, nil
 }
@@ -188,7 +188,7 @@ func newScalePrior(q *Parameter) (scalePrior, error) {
 	}
 	if q.Prior.Type == "" {
 		if math.IsInf(d.Min, 0) || math.IsInf(d.Max, 0) || q.Scale != Lin && !(d.Min > 0) {
-			return d, fmt.Errorf("parameter %s has no prior, and its bounds do not define a uniform prior: want a prior or finite bounds; on a logarithmic scale, the bounds must be > 0", text.Clip(q.ID))
+			return d, fmt.Errorf("parameter %s has no prior, and its bounds do not define a uniform prior: give a prior, or finite bounds (positive if the scale is logarithmic)", text.Clip(q.ID))
 		}
 		d.Of = distuv.Uniform{Min: q.Scale.of(d.Min), Max: q.Scale.of(d.Max)}
 	} else {

@@ -252,7 +252,7 @@ type higherError struct {
 }
 
 func (e *higherError) Error() string {
-	return fmt.Sprintf("at %s = %.6g the log-likelihood is higher by %.3g than at the best point found", e.name, e.value, e.by)
+	return fmt.Sprintf("at %s = %.6g, the log-likelihood is %.3g higher than at the best point found", e.name, e.value, e.by)
 }
 
 var errStopped = errors.New("stopped before its end was found")

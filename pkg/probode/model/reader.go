@@ -48,7 +48,7 @@ type fixed struct {
 // error.
 func (r *modelReader) id(line int, what, v string) string {
 	if !expr.IsID(v) || expr.Reserved(v) {
-		r.Failf(line, "%s is %q: want letters, digits and _, not beginning with a digit, and not a reserved word such as \"inf\" or \"and\"", what, v)
+		r.Failf(line, "%s is %q: want letters, digits and _; the first character must not be a digit, and words such as \"inf\" and \"and\" are reserved", what, v)
 	}
 	return v
 }
@@ -57,7 +57,7 @@ func (r *modelReader) id(line int, what, v string) string {
 func (r *modelReader) name(n *source.Node, key string) string {
 	v := r.id(n.LineOf(key), key, n.Must("an entry", key))
 	if v == r.time || v == expr.Time {
-		r.Failf(n.LineOf(key), "%s is %s, which is reserved for time: use another name", key, v)
+		r.Failf(n.LineOf(key), "%s is the name %s, which is reserved for time: use another name", key, v)
 	}
 	return v
 }
@@ -100,7 +100,7 @@ func (r *modelReader) expand(line int, key string, e *expr.Node) *expr.Node {
 	}
 	if r.time != expr.Time {
 		if slices.Contains(e.Symbols(), expr.Time) {
-			r.Failf(line, "%s uses %s: the time is called %s in this file", key, expr.Time, r.time)
+			r.Failf(line, "%s uses the name %s: in this file, the time is called %s", key, expr.Time, r.time)
 		}
 		e = e.Substitute(map[string]*expr.Node{r.time: expr.Sym(expr.Time)})
 	}

@@ -143,10 +143,10 @@ func TestRefused(t *testing.T) {
 		{[]string{"k\tlog10", "k\tlog2"}, `p.tsv:2: parameterScale is "log2": want lin, log or log10`, ""},
 		{[]string{"2\t1\tlogNormal", "2\tyes\tlogNormal"}, `p.tsv:2: estimate is "yes"`, ""},
 		{[]string{"2\t1\tlogNormal", "2\t1\tcauchy"}, `p.tsv:2: prior "cauchy"`, ""},
-		{[]string{"0;1", "0;-1"}, "prior logNormal: 0;-1: want mean;sd; all parameters except means and locations must be positive", ""},
+		{[]string{"0;1", "0;-1"}, "prior logNormal: 0;-1: want mean;sd (only a mean or a location may be ≤ 0)", ""},
 		{[]string{"0;1", "0,1"}, "prior logNormal: \"0,1\": want mean;sd", ""},
 		{[]string{"logNormal\t0;1", "\t0;1"}, "but no type", ""},
-		{[]string{"sd\tlin", "k\tlin"}, "p.tsv:3: parameter k appears twice: the first time on line 2", ""},
+		{[]string{"sd\tlin", "k\tlin"}, "p.tsv:3: parameter k appears twice, first on line 2", ""},
 		{[]string{"sd\tlin", "s d\tlin"}, `p.tsv:3: parameter id "s d"`, ""},
 		{[]string{"sd\tlin", "time\tlin"}, "p.tsv:3: parameter id time has a special meaning in formulas", ""},
 		{[]string{"sd\tlin", "A\tlin", "sd\n", "1\n"}, "p.tsv:3: parameter A has the ID of an existing state of the model", ""},
@@ -193,14 +193,14 @@ func TestRefused(t *testing.T) {
 		{[]string{"<listOfReactions>", deep}, "elements are nested more than 10000 levels deep", ""},
 		{[]string{"</model>", ""}, "m.xml:", ""},
 		{[]string{"UTF-8", "UTF-16"}, "want UTF-8", ""},
-		{[]string{`<parameter id="k"/>`, `<parameter id="k"/><parameter id="k"/>`}, "m.xml:8: id k appears twice: the first time on line 8", ""},
-		{[]string{`<parameter id="k"/>`, `<parameter id="k"/><parameter id="c"/>`}, "m.xml:8: id c appears twice: the first time on line 3", ""},
+		{[]string{`<parameter id="k"/>`, `<parameter id="k"/><parameter id="k"/>`}, "m.xml:8: id k appears twice, first on line 8", ""},
+		{[]string{`<parameter id="k"/>`, `<parameter id="k"/><parameter id="c"/>`}, "m.xml:8: id c appears twice, first on line 3", ""},
 		{[]string{`<parameter id="k"/>`, `<parameter id="k"/><parameter id="1k"/>`}, `m.xml:8: id "1k"`, ""},
 		{[]string{`<parameter id="k"/>`, `<parameter id="k"/><parameter id="time"/>`}, "m.xml:8: <parameter> has the id time", ""},
 		{[]string{`value="0"`, `value="many"`}, `m.xml:9: value is "many"`, ""},
 		{[]string{` initialConcentration="1"`, ``}, "m.xml:5: state A has no initial value", ""},
 		{[]string{` initialConcentration="1"`, ` initialConcentration="1" initialAmount="1"`}, "m.xml:5: species A has both", ""},
-		{[]string{`species="A"`, `species="B"`}, `m.xml:12: reaction r has the species "B", which is not defined`, ""},
+		{[]string{`species="A"`, `species="B"`}, `m.xml:12: reaction r refers to the species "B", which is not defined`, ""},
 		{[]string{`compartment="c"`, `compartment="d"`}, `m.xml:5: species A is in the compartment "d"`, ""},
 		{[]string{` size="1"`, ``}, "m.xml:3: c has no value", ""},
 		{[]string{"{k*A*(1 + input)}", "{k*A*(1 + inpt)}"}, "m.xml:12: inpt is not defined", ""},
@@ -280,7 +280,7 @@ func TestBombs(t *testing.T) {
 	doubling = strings.Replace(doubling, "{k*A*(1 + input)}", "{k*x300}", 1)
 
 	start := time.Now()
-	if _, err := LoadFS(fstest.MapFS{"m.yaml": {Data: []byte(laughs)}}, "m.yaml"); err == nil || !strings.Contains(err.Error(), "after the expansion of all aliases") {
+	if _, err := LoadFS(fstest.MapFS{"m.yaml": {Data: []byte(laughs)}}, "m.yaml"); err == nil || !strings.Contains(err.Error(), "once all aliases are expanded") {
 		t.Errorf("aliases of aliases: %v", err)
 	}
 	files := map[string]string{}

@@ -118,7 +118,7 @@ func (r *steadyFinder) find(theta []float64, slopes bool) (x, slope []float64, e
 			return x, slope, nil
 		}
 		if now.Span[1]-start >= restLast {
-			return nil, nil, fmt.Errorf("%s: no steady state was reached by time %g", r.q.Name, restLast)
+			return nil, nil, fmt.Errorf("%s: the model did not reach a steady state within %g time units", r.q.Name, restLast)
 		}
 		now.Span = [2]float64{now.Span[1], start + 10*(now.Span[1]-start)}
 		now.Start = func(x0, _ []float64) { copy(x0, x) }

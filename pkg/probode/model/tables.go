@@ -129,13 +129,13 @@ func (f *files) checkParams(list []Parameter) {
 	for _, p := range list {
 		w := p.where
 		if !expr.IsID(p.ID) {
-			w.Failf("parameter id %q: want letters, digits and _, not beginning with a digit", p.ID)
+			w.Failf("parameter id %q: want letters, digits and _; the first character must not be a digit", p.ID)
 		}
 		if p.ID == expr.Time || expr.Reserved(p.ID) {
 			w.Failf("parameter id %s has a special meaning in formulas: use another id", p.ID)
 		}
 		if at, twice := first[p.ID]; twice {
-			w.Failf("parameter %s appears twice: the first time on line %d of %s", p.ID, at.Line, at.File)
+			w.Failf("parameter %s appears twice, first on line %d of %s", p.ID, at.Line, at.File)
 		}
 		first[p.ID] = w
 		if !p.Estimate {
@@ -243,7 +243,7 @@ func measurementTable(t *source.Table, m *Model, conditions bool) []Observation 
 func readTime(s *source.File, line int, text string, start float64) float64 {
 	v, err := source.ParseNumber(text)
 	if err != nil || v < start {
-		s.Failf(line, "time is %q: want inf, or a number ≥ %v, the time at which the model starts", text, start)
+		s.Failf(line, "time is %q: want inf, or a number ≥ %v (the start time of the model)", text, start)
 	}
 	return v
 }

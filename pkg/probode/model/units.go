@@ -59,7 +59,7 @@ func (m *Model) checkUnits() {
 			if first, ok := flows[term]; !ok && s.Unit != "" {
 				flows[term] = s
 			} else if s.Unit != "" && s.Unit != first.Unit {
-				s.Where.Failf("%s appears in the rates of %s (unit %s) and %s (unit %s): use the same unit for both, or multiply by a conversion factor", term, first.ID, first.Unit, s.ID, s.Unit)
+				s.Where.Failf("%s appears in the rates of %s (unit %s) and %s (unit %s): use the same unit for both states, or multiply the term by a conversion factor", term, first.ID, first.Unit, s.ID, s.Unit)
 			}
 		}
 	}

@@ -223,7 +223,7 @@ func (w *yamlWriter) constants() error {
 		at, ok := e.Time.Const()
 		switch {
 		case e.After:
-			return fmt.Errorf("event %s and a measurement have the same time, but the event comes after the measurement", e.ID)
+			return fmt.Errorf("event %s and a measurement happen at the same time, and the event is applied after the measurement", e.ID)
 		case e.Early == equations.AtStart || ok && at > m.start || ok && at == m.start && e.Early == equations.Late:
 		case e.Early == equations.Missed: // an event before the start does not happen
 			e.Time = expr.Call("piecewise", e.Time, expr.Call("gt", e.Time, expr.Num(m.start)), expr.Num(m.start-1))
@@ -254,7 +254,7 @@ func (w *yamlWriter) constants() error {
 		case k.Value == nil && setBy == len(m.conditions):
 			nominal = 0 // never used
 		case k.Value == nil:
-			return fmt.Errorf("%s has no value in at least one condition", k.ID)
+			return fmt.Errorf("%s has no default value, and some conditions do not set it", k.ID)
 		}
 		if !math.IsNaN(nominal) {
 			w.params = append(w.params, Parameter{ID: k.ID, Nominal: nominal})
@@ -262,7 +262,7 @@ func (w *yamlWriter) constants() error {
 		}
 		for _, s := range k.Value.Symbols() {
 			if !fixed[s] && !builtIn(s) || s == expr.Time {
-				return fmt.Errorf("the initial value of the constant %s depends on %s", k.ID, s)
+				return fmt.Errorf("the value of the constant %s depends on %s", k.ID, s)
 			}
 		}
 		if setBy > 0 {

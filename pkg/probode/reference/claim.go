@@ -211,7 +211,7 @@ func (sol *Solution) global(ctx context.Context, p *probode.Problem, c *schedule
 	best, stalled := math.Inf(1), 0
 	missed := func(worst float64, at int, why string) error {
 		d, e := p.Dim(), sol.Error[at]
-		return fmt.Errorf("the error of %s at t = %.6g may be %.2g, which is %.2g times as large as the tolerances allow; %s: use larger tolerances, such as an absolute tolerance of %.1g for this component",
+		return fmt.Errorf("the error of %s at t = %.6g may be %.2g, which is %.2g times the error that the tolerances allow; %s: use larger tolerances, such as an absolute tolerance of %.1g for this component",
 			p.StateName(at%d), sol.Times[at/d], e, worst, why, 10*e) // the claimed error differs between tolerances
 	}
 	var before error // for when the next integration fails
@@ -231,7 +231,7 @@ func (sol *Solution) global(ctx context.Context, p *probode.Problem, c *schedule
 		if worst <= 1 {
 			return nil
 		}
-		before = missed(worst, at, "with smaller tolerances, which are close to the rounding error, the steps become too short or too numerous")
+		before = missed(worst, at, "smaller tolerances are close to the rounding error and make the steps too short or too numerous")
 		if stalled++; worst < best/2 {
 			best, stalled = worst, 0
 		}

@@ -47,7 +47,7 @@ func (e *integration) reach(target float64, i int) error {
 		case e.stop.Ended():
 			return errStopped
 		case e.steps >= e.set.MaxSteps+i:
-			return stuckError(fmt.Sprintf("more than %d steps are needed (the last was at t = %.6g, x = %s): the solution may end there; if it does not, try a larger tolerance or a larger MaxSteps", e.set.MaxSteps, e.t, text.Vector(e.x)))
+			return stuckError(fmt.Sprintf("more than %d steps are needed (the last was at t = %.6g, x = %s): the solution may not exist after this time; if it does, try a larger tolerance or a larger MaxSteps", e.set.MaxSteps, e.t, text.Vector(e.x)))
 		}
 		r := e.rule
 		if !e.fresh {
@@ -317,7 +317,7 @@ func (e *integration) stuck() error {
 		return errStopped
 	}
 	if e.badT == e.badT {
-		return fmt.Errorf("%w: F is NaN or infinite at t = %.6g, x = %s, theta = %.4g, and even very short steps from t = %.6g fail: the solution may end here", probode.ErrField, e.badT, text.Vector(e.badX), e.theta, e.t)
+		return fmt.Errorf("%w: F is NaN or infinite at t = %.6g, x = %s, theta = %.4g, and even very short steps from t = %.6g fail: the solution may not exist after this time", probode.ErrField, e.badT, text.Vector(e.badX), e.theta, e.t)
 	}
-	return stuckError(fmt.Sprintf("the step size fell to %.2g at t = %.6g, x = %s: the solution may end here, or f may jump here; if f jumps at a known time, declare an event at this time; otherwise try a larger tolerance", e.rule.natural, e.t, text.Vector(e.x)))
+	return stuckError(fmt.Sprintf("the step size fell to %.2g at t = %.6g, x = %s: the solution may not exist after this time, or f may jump; declare each jump at a known time as an event, or try a larger tolerance", e.rule.natural, e.t, text.Vector(e.x)))
 }

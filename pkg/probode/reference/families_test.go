@@ -181,7 +181,7 @@ func TestPulse(t *testing.T) {
 		if err := judge(t, "pulse with events", p, []float64{4, 10}, s, exact); err != nil {
 			t.Error(err)
 		}
-		if n == 0 && (err == nil || !strings.Contains(err.Error(), "f may jump here")) {
+		if n == 0 && (err == nil || !strings.Contains(err.Error(), "f may jump")) {
 			t.Errorf("a pulse that is not an event: error %v: want one that says that f jumps", err)
 		}
 	}

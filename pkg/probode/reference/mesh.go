@@ -101,7 +101,7 @@ func (a *accuratePath) States(ctx context.Context, dst, theta, _ []float64) erro
 	case err != nil:
 		return err
 	case claim > max(fails, 1e4*tol.Relative):
-		return fmt.Errorf("%s: the error of %v may be %.2g times the largest absolute value of a component: declare jumps of f as events, or use a smaller tolerance", a.p.Title(), a.by, claim)
+		return fmt.Errorf("%s: %v: the error of a component may be %.2g times the largest absolute value of this component: declare jumps of f as events, or use a smaller tolerance", a.p.Title(), a.by, claim)
 	}
 	copy(dst, x)
 	return nil

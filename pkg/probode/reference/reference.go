@@ -116,7 +116,7 @@ func (s *Settings) complete(p *probode.Problem) error {
 	case len(s.Theta) != len(p.Theta):
 		return fmt.Errorf("%d parameters: want %d", len(s.Theta), len(p.Theta))
 	case s.Relative != 0 && !(s.Relative >= 1e-15 && s.Relative < 1):
-		return fmt.Errorf("the relative tolerance is %g: want a number in [1e-15, 1), or 0 together with an absolute tolerance", s.Relative)
+		return fmt.Errorf("the relative tolerance is %g: want a number in [1e-15, 1), or 0 if all absolute tolerances are > 0", s.Relative)
 	case s.Absolute != nil && len(s.Absolute) != 1 && len(s.Absolute) != d:
 		return fmt.Errorf("there are %d absolute tolerances: want one for all components, or one for each of the %d components", len(s.Absolute), d)
 	}
@@ -127,7 +127,7 @@ func (s *Settings) complete(p *probode.Problem) error {
 	}
 	for _, a := range s.Absolute {
 		if !(a >= 0) || math.IsInf(a, 1) || a == 0 && s.Relative == 0 {
-			return fmt.Errorf("an absolute tolerance is %g: want a finite number > 0, or 0 together with a relative tolerance", a)
+			return fmt.Errorf("an absolute tolerance is %g: want a finite number > 0, or 0 if the relative tolerance is > 0", a)
 		}
 	}
 	return nil

@@ -343,8 +343,8 @@ func TestErrors(t *testing.T) {
 		{"not a number", ctx, problems.Logistic(), []float64{math.NaN()}, Settings{}, []string{"times[0] is NaN"}},
 		{"twice", ctx, problems.Logistic(), []float64{1, 1}, Settings{}, []string{"times[1] is 1 and follows 1", "increasing"}},
 		{"tolerance", ctx, problems.Logistic(), []float64{1}, Settings{Tolerance: relative(1e-17)}, []string{"tolerance is 1e-17", "1e-15"}},
-		{"blow-up", ctx, blowUp, []float64{2}, Settings{}, []string{"t = 1", "may end here"}},
-		{"blow-up", ctx, blowUp, []float64{2}, Settings{fixed: implicit}, []string{"t = 1", "may end here"}},
+		{"blow-up", ctx, blowUp, []float64{2}, Settings{}, []string{"t = 1", "may not exist after this time"}},
+		{"blow-up", ctx, blowUp, []float64{2}, Settings{fixed: implicit}, []string{"t = 1", "may not exist after this time"}},
 		{"not finite", ctx, root, []float64{2}, Settings{}, []string{"f is not finite", "F is NaN or infinite at t = 0"}},
 		{"stiff", ctx, problems.VanDerPol(1e5), []float64{2}, Settings{MaxSteps: 1000}, []string{"more than 1000 steps"}},
 	} {

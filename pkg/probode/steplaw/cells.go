@@ -250,7 +250,7 @@ func (c *division) divide() error {
 		c.total += settled
 		active = next
 		if len(active)+len(c.leaves) > maxCells {
-			return fmt.Errorf("quadrature of the exact distribution did not converge with %d cells: the density has features that are too narrow", maxCells)
+			return fmt.Errorf("quadrature of the exact distribution did not converge with %d cells: the density has features too narrow to resolve", maxCells)
 		}
 	}
 	c.total = 0

@@ -71,7 +71,7 @@ func New(s *probode.Solver, i int, z, theta []float64) (*Law, error) {
 	}
 	refuse := func(why error) error { return fmt.Errorf("%s, %v: %w", p.Title(), s.Method(), why) }
 	if s.Scaling() != probode.ScaleStep {
-		return nil, refuse(errors.New("the noise is scaled by local error estimates, so the state after the step is Gaussian: use ScaleStep"))
+		return nil, refuse(errors.New("the noise is scaled by local error estimates, so the exact distribution of the step is Gaussian: use ScaleStep"))
 	}
 	if err := s.MoveTo(theta); err != nil {
 		return nil, err

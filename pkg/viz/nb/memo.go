@@ -237,7 +237,7 @@ func store(file string, data []byte) (err error) {
 			err = l.Err
 		}
 		if err != nil {
-			err = fmt.Errorf("writing to the folder of the memos failed: %w", err)
+			err = fmt.Errorf("writing to the memo folder failed: %w", err)
 		}
 	}()
 	dir := filepath.Dir(file)

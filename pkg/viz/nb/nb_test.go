@@ -350,7 +350,7 @@ func TestMemoCannotKeep(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ cell, folder, why, stdout string }{
-		{"memo", filepath.Join(file, "memo"), "writing to the folder of the memos failed: not a directory", ""},
+		{"memo", filepath.Join(file, "memo"), "writing to the memo folder failed: not a directory", ""},
 		{"memo changed", t.TempDir(), "encoding/gob makes “P: nil” of “P: &0”", "0 [1]\n"},
 		{"memo circle", t.TempDir(), "its pointers form a cycle", "5\n"},
 		{"memo unregistered", t.TempDir(), "the value contains a nb.pointing in an interface: store plain data, or call gob.Register(nb.pointing{}) in the cell", "[2]\n"},

@@ -40,7 +40,7 @@ func OpenCSV(file string) CSV {
 // "AM0", "h", "0.1").
 func (t CSV) Where(pairs ...string) CSV {
 	if len(pairs)%2 != 0 {
-		panic("nb: a column is given without a value: want pairs of a column and a value")
+		panic("nb: the last column has no value: want pairs of a column and a value")
 	}
 	out := CSV{Header: t.Header}
 	for _, r := range t.Rows {

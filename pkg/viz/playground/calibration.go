@@ -146,7 +146,7 @@ func (f *calibration) show(v *View) {
 		t, y := linear("t", p.Span[0], p.Span[1]), Axis{"size of " + p.StateName(0), 1e-6 * f.top, f.top, true}
 		v.draw("size", fmt.Sprintf("Error and spread at α = %.3g", c.alpha), 300, t, y,
 			line("|error| of the classical solution", ink, 1.5, joined(f.t[1:], c.error)), line("sd of the paths", colours[0], 1.5, joined(f.t[1:], c.sd)))
-		v.say("With α = %.3g, %.0f %% of the errors are within one standard deviation of the paths, and %.0f %% within two. If the errors were Gaussian with this standard deviation, the percentages would be 68 %% and 95 %%.",
+		v.say("With α = %.3g, %.0f %% of the errors are at most one standard deviation of the paths, and %.0f %% are at most two. If the errors were Gaussian with this standard deviation, the percentages would be 68 %% and 95 %%.",
 			c.alpha, 100*c.within[0], 100*c.within[1])
 		v.Numbers["within1"], v.Numbers["within2"] = c.within[0], c.within[1]
 	}

@@ -118,7 +118,7 @@ func (f *Figure) File(name string) ([]byte, error) {
 			return file.content(), nil
 		}
 	}
-	return nil, fmt.Errorf("%q is not one of the files that can be downloaded now", name)
+	return nil, fmt.Errorf("%q cannot be downloaded: want one of the listed files", name)
 }
 
 // Close stops the computations of the Figure.

@@ -240,16 +240,16 @@ func (f *modelFigure) fitted(ends []model.Optimum) []string {
 			next = max(next, e.LogLikelihood)
 		}
 	}
-	said := fmt.Sprintf("Fit: the largest log-likelihood found is %.6g; %d of %d searches reached this value.", best.LogLikelihood, same, len(ends))
+	said := fmt.Sprintf("Fit: the largest log-likelihood found is %.6g; %d of the %d searches reached this value.", best.LogLikelihood, same, len(ends))
 	add := func(is bool, format string, values ...any) {
 		if is {
 			said += " " + fmt.Sprintf(format, values...)
 		}
 	}
 	add(!best.Converged, "It is not an optimum: %s.", best.Reason)
-	add(best.Converged && same == 1, "A single search cannot show that there is no better fit.")
-	add(elsewhere > 0, "%d of these searches ended at other parameter values that fit the data equally well.", elsewhere)
-	add(!math.IsInf(next, -1), "The largest log-likelihood of the other searches is %.6g.", next)
+	add(best.Converged && same == 1, "Because only one search reached this value, a better fit may exist.")
+	add(elsewhere > 0, "%d of the searches ended at other parameter values that fit the data equally well.", elsewhere)
+	add(!math.IsInf(next, -1), "The largest log-likelihood found by the other searches is %.6g.", next)
 	add(failed > 0, "%d failed.", failed)
 	list := []string{said}
 	for i, q := range f.file.Params {
@@ -287,7 +287,7 @@ func (f *modelFigure) show(v *View) {
 	v.Problems = f.problems
 	maps.Copy(v.Numbers, f.numbers)
 	if f.problems != nil {
-		v.say("There is a mistake in the text; the figure still shows the last valid model.")
+		v.say("The text of the model contains a mistake; the figure still shows the last valid model.")
 	}
 	if !v.Done {
 		v.Progress = float64(f.ended.Load()) / (drawn + 1)

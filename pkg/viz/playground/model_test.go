@@ -87,7 +87,7 @@ func TestModelFit(t *testing.T) {
 	}
 	v = after(t, f.Figure, nil) // which does not stop the fit
 	best := -3 * math.Log(0.1*math.Sqrt(2*math.Pi))
-	if k := f.number("p.k"); math.Abs(k-0.5) > 1e-6 || math.Abs(v.Numbers["fit.loglikelihood"]-best) > 1e-6 || !strings.Contains(says(v), "10 of 10 searches") {
+	if k := f.number("p.k"); math.Abs(k-0.5) > 1e-6 || math.Abs(v.Numbers["fit.loglikelihood"]-best) > 1e-6 || !strings.Contains(says(v), "10 of the 10 searches") {
 		t.Errorf("k = %v, %v\n%s", k, v.Numbers, says(v))
 	}
 	if got := fmt.Sprint(v.Charts[0].Y, v.Charts[0].X); got != frame {

@@ -333,17 +333,17 @@ func (f *paths) says(v *View, k int) {
 	v.say("Over all times, the classical solution has a root mean square error of %.3g, and the paths have a root mean square standard deviation of %.3g. The error is at most two standard deviations at %d %% of the times.",
 		rms(f.errs[k]), rms(e.SD[k]), 100*within/(len(e.T)-1))
 	if e.Failed > 0 {
-		v.say("%d paths could not be computed, and all numbers refer to the remaining paths. The first failure: %v.", e.Failed, e.Failure)
+		v.say("%d paths could not be computed, so all numbers refer to the remaining paths. The first failure: %v.", e.Failed, e.Failure)
 	}
 	if e.N < 20 {
-		v.say("With only %d paths, every spread is uncertain by about %.0f %%.", e.N, 100/math.Sqrt(2*float64(e.N-1)))
+		v.say("With only %d paths, every standard deviation is uncertain by about %.0f %%.", e.N, 100/math.Sqrt(2*float64(e.N-1)))
 	}
 	if c := f.scale; c != nil {
 		switch {
 		case math.IsNaN(c.Alpha):
 			v.say("The calibration gives no α.")
 		case c.Alpha == f.number("alpha"):
-			v.say("With the calibrated scale α = %.3g the spread matches the estimated error.", c.Alpha)
+			v.say("With the calibrated scale α = %.3g, the spread matches the estimated error.", c.Alpha)
 		default:
 			v.say("The calibration gives α = %.3g, which is outside the range of the slider.", c.Alpha)
 		}

@@ -172,9 +172,9 @@ func (f *posterior) says(v *View) {
 		return
 	}
 	name, ess, rhat := worst(s)
-	v.say("R̂ is at most %.3f; %s has the fewest effective draws, %.0f.", rhat, name, ess)
+	v.say("The largest R̂ is %.3f. %s has the fewest effective draws: %.0f.", rhat, name, ess)
 	if !enough(s) {
-		v.say("The draws are not sufficient to say where the posterior lies: R̂ has to be at most %g, with at least %d effective draws.", mostRHat, leastESS)
+		v.say("The draws do not show reliably where the posterior lies: R̂ must be at most %g, and every parameter needs at least %d effective draws.", mostRHat, leastESS)
 		return
 	}
 	for i := range s {
@@ -205,7 +205,7 @@ func compared(m, e *diag.Marginal) string {
 	shift, noise := (m.Mean-e.Mean)/e.SD, math.Hypot(m.MCSE, e.MCSE)/e.SD
 	said := fmt.Sprintf("with an accurate solver it is %.4g ± %.2g. ", e.Mean, e.SD)
 	if math.Abs(shift) < 3*noise {
-		return said + fmt.Sprintf("The difference of the means, %.2f sd, is within the range that chance can explain, ±%.2f sd.", shift, 3*noise)
+		return said + fmt.Sprintf("The difference between the means is %.2f sd. Chance alone can explain a difference within ±%.2f sd.", shift, 3*noise)
 	}
 	return said + fmt.Sprintf("The solver's error moves the mean by %.2f ± %.2f sd.", shift, 2*noise)
 }

@@ -44,7 +44,7 @@ func Traces(c *mcmc.Chains, params ...string) viz.Figure {
 func Ranks(c *mcmc.Chains, params ...string) viz.Figure {
 	const bins = 20
 	n, which := len(c.Draws), named(c, params)
-	f := viz.Figure{Title: "Ranks of the draws among those of all chains", Columns: n, Height: 80 + 190*len(which)}
+	f := viz.Figure{Title: "Ranks of the draws of each chain among the draws of all chains", Columns: n, Height: 80 + 190*len(which)}
 	edges := make([]float64, bins+1)
 	for b := range edges {
 		edges[b] = float64(b) / bins

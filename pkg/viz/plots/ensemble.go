@@ -79,7 +79,7 @@ func panels(e *probode.Ensemble, ref *reference.Solution, components []int, body
 	var f viz.Figure
 	for _, k := range components {
 		if k < 0 || k >= d {
-			panic(fmt.Sprintf("plots: the component of an ensemble is %d: want a number from 0 to %d", k, d-1))
+			panic(fmt.Sprintf("plots: the index of a component is %d: want an index from 0 to %d", k, d-1))
 		}
 		p := viz.Panel{X: x, Y: viz.Axis{Label: e.Problem.StateName(k)}, Layers: body(k)}
 		if ref != nil {

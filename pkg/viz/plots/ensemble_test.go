@@ -60,7 +60,7 @@ func TestPaths(t *testing.T) {
 		t.Errorf("without paths and reference: %+v", f.Panels)
 	}
 	defer func() {
-		if v := fmt.Sprint(recover()); !strings.Contains(v, "the component of an ensemble is 2: want a number from 0 to 1") {
+		if v := fmt.Sprint(recover()); !strings.Contains(v, "the index of a component is 2: want an index from 0 to 1") {
 			t.Errorf("recovered %s", v)
 		}
 	}()

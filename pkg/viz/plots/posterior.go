@@ -97,7 +97,7 @@ func PriorPosterior(p *bayes.Posterior, run *mcmc.Chains) (viz.Figure, error) {
 	f := viz.Figure{Title: "Prior and posterior", Columns: min(len(p.Params), 4)}
 	for i, q := range p.Params {
 		if i >= len(run.Names) || run.Names[i] != q.Name {
-			return f, fmt.Errorf("plots: parameter %d of the run is not %s: want a run of this model", i+1, q.Name)
+			return f, fmt.Errorf("plots: parameter %d of the run is not %s: want a run that sampled the given posterior", i+1, q.Name)
 		}
 		draws := viz.Points{Name: "posterior", X: slices.Concat(run.Parameter(i)...)}
 		panel, err := viz.Densities(viz.Axis{Label: q.Name}, nil, draws)

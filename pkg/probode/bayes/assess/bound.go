@@ -106,5 +106,5 @@ func (a *assessment) drawAccurate(q *bayes.Posterior, sampler sample.Sampler, ch
 	case err != nil:
 		return nil, err
 	}
-	return a.standard(d, fmt.Sprintf("the weighted draws obtained with %v, %s, and the sampler %v", q.Method, setting(q), sampler)), nil
+	return a.standard(d, fmt.Sprintf("the weighted draws (solver: %v, %s; sampler: %v)", q.Method, setting(q), sampler)), nil
 }

@@ -196,7 +196,7 @@ func TestModeWithoutDraws(t *testing.T) {
 	for _, steps := range [][]float64{{h}, {h / 4}} {
 		a := quick(t, p, assess.Settings{Steps: steps, Weighed: 400, Chains: brief})
 		e, v := a.Steps[0].Deterministic.Effects[0], a.Steps[0].Deterministic.Verdict
-		said := contains(a.Warnings(), "there are no draws in the mode") && strings.Contains(a.Answer(), "there are no draws in the mode")
+		said := contains(a.Warnings(), "no draws lie in the mode") && strings.Contains(a.Answer(), "no draws lie in the mode")
 		if steps[0] == h && (v == assess.Negligible || v == assess.Undecided && !said) || steps[0] < h && (v != assess.Negligible || said) {
 			t.Errorf("h = %g: %v, %+v, modes %+v, answer %q, warnings %q", steps[0], v, e, a.Steps[0].Modes, a.Answer(), a.Warnings())
 		}

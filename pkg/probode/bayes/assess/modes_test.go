@@ -178,7 +178,7 @@ func TestModes(t *testing.T) {
 			stuck.Draws[0][k] = m.Modes[1].Theta
 		}
 	}
-	if text, err = assess.ModeTable(context.Background(), p, m, stuck, probode.Setup{Mesh: reference.Accurate{}}); err != nil || !strings.Contains(text, "contains a fraction of 0.3 of the draws") {
+	if text, err = assess.ModeTable(context.Background(), p, m, stuck, probode.Setup{Mesh: reference.Accurate{}}); err != nil || !strings.Contains(text, "contains 0.3 of the draws") {
 		t.Errorf("error %v, text\n%s", err, text)
 	}
 	one := *m

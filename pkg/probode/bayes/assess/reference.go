@@ -59,7 +59,7 @@ func (s *sampling) accuratePosterior(fine *draws, mode []float64) (y *standard, 
 	var why string
 	switch {
 	case y != nil && !y.whole():
-		why = fmt.Sprintf("because the draws at %v miss a part of the reference posterior", finest)
+		why = fmt.Sprintf("because the draws at %v miss part of the reference posterior", finest)
 	case y == nil || !y.usable:
 		why = fmt.Sprintf("because the draws at %v are too far from the reference posterior (k̂ = %.2f)", finest, fine.khat)
 	case s.loss(y) > 1:
@@ -77,7 +77,7 @@ func (s *sampling) accuratePosterior(fine *draws, mode []float64) (y *standard, 
 		if err := s.ctx.Err(); err != nil {
 			return y, err
 		}
-		z, err := s.tryReference(q, s.seed(1000+uint64(n)), fmt.Sprintf("the weighted draws computed with %v, %s, %s", q.Method, setting(q), why))
+		z, err := s.tryReference(q, s.seed(1000+uint64(n)), fmt.Sprintf("the weighted draws (solver: %v, %s), computed %s", q.Method, setting(q), why))
 		if err != nil {
 			if s.ctx.Err() != nil {
 				return y, err

@@ -68,7 +68,7 @@ func concluded(change func(*assessment)) *Report {
 
 func TestAnswerNamesTheWorstOfEither(t *testing.T) {
 	a := concluded(nil)
-	if got, want := a.Answer(), "With noise in the model (α = 2) the median of a is off by +0.200 ± 0.014, and its central interval is 1.000 ± 0.014 times the accurate one; the worst parameter is b, whose median is off by -0.500 ± 0.015.\n"; !strings.Contains(got, want) {
+	if got, want := a.Answer(), "With noise in the model (α = 2) the median of a is off by +0.200 ± 0.014, and its central interval is 1.000 ± 0.014 times as wide as in the reference posterior; the worst parameter is b, whose median is off by -0.500 ± 0.015.\n"; !strings.Contains(got, want) {
 		t.Errorf("answer %q, want %q", got, want)
 	}
 	if a.Warnings() != nil {

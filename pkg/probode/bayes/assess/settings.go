@@ -101,16 +101,16 @@ type Settings struct {
 // Steps and Tolerances.
 func (s *Settings) check(p *bayes.Posterior) error {
 	if !(s.Threshold >= 0) || math.IsInf(s.Threshold, 1) {
-		panic(fmt.Sprintf("assess: Settings.Threshold is %g: want a number > 0, or 0, which means 0.1", s.Threshold))
+		panic(fmt.Sprintf("assess: Settings.Threshold is %g: want a number > 0, or 0 for the default of 0.1", s.Threshold))
 	}
 	if c := s.Confidence; c != 0 && !(c >= 0.5 && c < 1) {
-		panic(fmt.Sprintf("assess: Settings.Confidence is %g: want a number in [0.5, 1), or 0, which means 0.95", c))
+		panic(fmt.Sprintf("assess: Settings.Confidence is %g: want a number in [0.5, 1), or 0 for the default of 0.95", c))
 	}
 	if s.MaxDraws < 0 || s.MaxTime < 0 {
 		panic(fmt.Sprintf("assess: Settings.MaxDraws is %d and Settings.MaxTime is %v: want values ≥ 0", s.MaxDraws, s.MaxTime))
 	}
 	if s.Weighed < 0 || s.Weighed > 0 && s.Weighed < fewest {
-		panic(fmt.Sprintf("assess: Settings.Weighed is %d: want at least %d, or 0, which means 4000", s.Weighed, fewest))
+		panic(fmt.Sprintf("assess: Settings.Weighed is %d: want at least %d, or 0 for the default of 4000", s.Weighed, fewest))
 	}
 	switch {
 	case p == nil:

@@ -95,7 +95,7 @@ func TestBound(t *testing.T) {
 	if coarse == nil || fine == nil || coarse.Verdict != assess.Undecided || fine.Verdict != assess.Negligible || a.Largest != 1./1024 {
 		t.Fatalf("%+v, %+v\n%v", coarse, fine, a)
 	}
-	if s := a.Answer(); !strings.Contains(s, "In the region that the chains have visited, the solver's error does not matter at any of the settings up to h = 0.0009766") || !strings.Contains(s, "At h = 0.01562 no verdict is possible") {
+	if s := a.Answer(); !strings.Contains(s, "In the region that the chains have visited, the solver's error does not matter at any setting up to h = 0.0009766") || !strings.Contains(s, "No verdict is possible at h = 0.01562") {
 		t.Error(s)
 	}
 	// At 48 points the differences vary as little, but so few points prove nothing.

@@ -85,7 +85,7 @@ func TestHeavyTailsAreJudgedByQuantiles(t *testing.T) {
 		if said := contains(a.Warnings(), "are so heavy"); said != heavy || heavy && !math.IsNaN(st.Deterministic.Effects[0].Mean.Bias) {
 			t.Errorf("%T: answer %q, warnings %q", c.prior, a.Answer(), a.Warnings())
 		}
-		within := strings.Contains(a.String(), "The errors of means and standard deviations are within")
+		within := strings.Contains(a.String(), "The errors of means and standard deviations are below")
 		judged := !strings.Contains(a.String(), "are not judged, because the tails are too heavy")
 		if within == heavy || judged == heavy {
 			t.Errorf("%T: moments said to be within limits: %v, said to be judged: %v\n%v", c.prior, within, judged, a)

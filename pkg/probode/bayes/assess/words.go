@@ -19,12 +19,12 @@ const (
 	saidNoReference = "the reference posterior is not known, because the reference solver cannot solve the equations at the draws: declare jumps of f as events, or choose another solver in Settings.Accurate"
 	saidKHat        = "the reference posterior is not known, because k̂ is %.2f for %s, above the limit of %.2f: add smaller steps, or use a method of higher order"
 	saidWorth       = "the reference posterior is not known, because its draws (%s) have an effective sample size below %d: increase Draws and Weighed, or take smaller steps"
-	saidMissedPart  = "with every solver that was tried, the draws miss regions with about %.2g of the mass of the reference posterior: use smaller steps, or another method"
+	saidMissedPart  = "with every solver that was tried, the draws miss regions that hold about %.2g of the mass of the reference posterior: use smaller steps, or another method"
 	saidHeavy       = "the tails of %s are so heavy that its mean and sd are poor summaries (the tail index is %.2f): only its median and central 68 %% interval are judged"
 
-	saidPhantom   = "phantom: at %v the solver creates a mode at %s that the reference posterior does not have; this mode has %.3g of the mass"
-	saidMissed    = "missed: at %v the posterior has no mode at %s, where the reference posterior has a mode with %.3g of the mass"
-	saidUnvisited = "no verdict on the mean and sd at %v: the error for %s may be %.2g times the threshold, because there are no draws in the mode at %s, which has about %.2g of the mass"
+	saidPhantom   = "phantom: at %v the solver creates a mode at %s that the reference posterior does not have; this mode holds %.3g of the mass"
+	saidMissed    = "missed: at %v the posterior has no mode at %s, where the reference posterior has a mode that holds %.3g of the mass"
+	saidUnvisited = "no verdict on the mean and sd at %v: for %s, the error may be %.2g times the threshold. The reason is that no draws lie in the mode at %s, which holds about %.2g of the mass"
 	saidSearch    = "%v: there may be other modes: %s"
 	saidStuck     = "no verdict: the reference posterior has %d modes, and the chains do not move between them"
 
@@ -33,7 +33,7 @@ const (
 	saidTooLong  = "other samplers would probably take longer than %v (to change this limit, set -budget or Settings.MaxTime): %s"
 	saidNoGrid   = "other samplers need a fixed grid, and no fixed grid is accurate enough"
 	saidNotMixed = "the reference posterior is not known, because the chains have not mixed (R̂ up to %.3g): the verdict holds only for the region that the chains have reached"
-	saidNoNoise  = "one set of draws, made by %s, is used for all steps. Inference with noise would need separate draws by %v at each step, so noise and remedies were not assessed"
+	saidNoNoise  = "one set of draws, made by the sampler %s, is used for all steps. Inference with noise would need a separate run of the sampler %v at each step, so noise and remedies were not assessed"
 
 	saidWithdrawn = "the certificate at %v does not hold: %s"
 	saidOtherMode = "there is a mode at %s that %s"
@@ -42,7 +42,7 @@ const (
 	saidAlso    = ", and R̂ up to %.3f"
 	saidFew     = "%s: too few effective draws, %.0f for each chain instead of %d%s (%s): increase Draws or MinESS"
 	saidMixing  = "%s: the chains may not have mixed: R̂ up to %.3f (%s): take more draws or a longer burn-in, or check the traces for several modes"
-	saidFailing = "%s: %.1f %% of the solves failed, so a part of the posterior is missing: use a smaller step, an implicit method, or a prior that excludes parameter values for which the equations cannot be solved"
+	saidFailing = "%s: %.1f %% of the solves failed, so part of the posterior is missing: use a smaller step, an implicit method, or a prior that excludes parameter values for which the equations cannot be solved"
 	saidUnsound = "no verdict is given on %s: the chains of the reference posterior have not converged (R̂ above %.2f, or fewer than %d effective draws)"
 
 	saidRough       = "at %v the error of the solution at the mode is %.0f %% of the size of the solution. With such large steps the error does not yet follow the order of the method, and α has no meaning: add smaller steps"
@@ -69,7 +69,7 @@ const (
 	noteUnsound      = "the draws are not reliable: see the warnings"
 	noteNotBetter    = "at the same step, the error may be just as small without this remedy"
 	noteNotNeeded    = "not needed: with this step size or tolerance the solver is accurate enough without a remedy"
-	noteMissed       = "the draws miss a part of the reference posterior, and weights cannot restore it"
+	noteMissed       = "the draws miss part of the reference posterior, and weights cannot restore it"
 	noteWeights      = "k̂ = %.2f"
 )
 
@@ -83,7 +83,7 @@ func sayDistrust(r referenceError, threshold float64) string {
 	case r.failed > mostFailed:
 		what = fmt.Sprintf("the reference solver fails at %.1f %% of the draws", 100*r.failed)
 	case r.unknown > 0:
-		what = fmt.Sprintf("the reference solver's own error could not be measured at %d of %d modes and draws, because the reference solver or a more accurate solver fails there", r.unknown, r.points)
+		what = fmt.Sprintf("the reference solver's own error could not be measured at %d of the %d modes and draws, because the reference solver or a more accurate solver fails there", r.unknown, r.points)
 	}
 	cure := "smaller tolerances and steps were tried without success; declare jumps of f as events"
 	switch {
@@ -106,7 +106,7 @@ func sayWrongShare(m ModeShare) string {
 	case m.Visited == 0:
 		return fmt.Sprintf("holds %.3g of the mass according to its Gaussian approximation, but contains no draws", m.Gaussian)
 	case odds < 1./3 || odds > 3:
-		return fmt.Sprintf("holds %.3g of the mass according to its Gaussian approximation, but contains a fraction of %.3g of the draws: if R̂ is close to 1, the approximation is wrong", m.Gaussian, m.Visited)
+		return fmt.Sprintf("holds %.3g of the mass according to its Gaussian approximation, but contains %.3g of the draws: if R̂ is close to 1, the approximation is wrong", m.Gaussian, m.Visited)
 	}
 	return ""
 }
@@ -119,7 +119,7 @@ func (a *Report) Answer() string {
 	var b strings.Builder
 	a.sayCertificate(&b)
 	doubt := a.doubt()
-	limit := fmt.Sprintf("for every parameter, the median is off by less than %.3g times the half-width of the central 68 %% interval, and the width of that interval by less than %.0f %%", a.Threshold, 100*a.Threshold)
+	limit := fmt.Sprintf("for every parameter, the median is off by less than %.3g times the half-width of the central 68 %% interval, and the width of that interval is off by less than %.0f %%", a.Threshold, 100*a.Threshold)
 	everywhere := !slices.ContainsFunc(a.Steps, func(st Rung) bool { return st.verdict() != Matters })
 	switch {
 	case a.bounded():
@@ -127,7 +127,7 @@ func (a *Report) Answer() string {
 	case doubt != "":
 		fmt.Fprintf(&b, "It cannot be decided whether the solver's error matters: %s.\n", doubt)
 	case a.Largest == a.Steps[0].Size():
-		fmt.Fprintf(&b, "The solver's error does not matter at any of the steps, up to %s (%s).\n", a.sized(a.Largest), limit)
+		fmt.Fprintf(&b, "The solver's error does not matter at any setting that was tried, up to %s (%s).\n", a.sized(a.Largest), limit)
 	case a.Largest > 0:
 		fmt.Fprintf(&b, "The solver's error does not matter up to %s (%s).\n", a.sized(a.Largest), limit)
 	case everywhere:
@@ -163,11 +163,11 @@ func (a *Report) sayBound(b *strings.Builder) {
 		those = fmt.Sprintf("%.4g %%", c.covered())
 		most, rest = those+" of the", fmt.Sprintf(" (at all of them, between %.2g and %.2g)", c.Whole[0], c.Whole[1])
 	}
-	fmt.Fprintf(b, "In the region that the chains have visited, the solver's error does not matter at any of the settings up to %s. The chains have not mixed (R̂ up to %.3g), so the posterior is not known. But the error of the log likelihood is known: at %s %d points, this error is between %.2g and %.2g%s. For any distribution of the posterior mass over these %s, no mean is off by more than %.2g sd, no sd by more than %.2g %%, and no probability by more than %.2g.\n",
+	fmt.Fprintf(b, "In the region that the chains have visited, the solver's error does not matter at any setting up to %s. The chains have not mixed (R̂ up to %.3g), so the posterior is not known. But the error of the log likelihood is known: at %s %d points, this error is between %.2g and %.2g%s. For any distribution of the posterior mass over these %s, no mean is off by more than %.2g sd, no sd by more than %.2g %%, and no probability by more than %.2g.\n",
 		a.sized(a.Largest), c.RHat, most, c.Points, c.Range[0], c.Range[1], rest, those, c.Shift(), 100*(c.Ratio()-1), c.Probability())
 	if i > 0 && a.Steps[i-1].Bound != nil {
 		next := a.Steps[i-1].Bound
-		fmt.Fprintf(b, "At %v no verdict is possible: at %.4g %% of the points, the error of the log likelihood is between %.2g and %.2g.\n", a.Steps[i-1], next.covered(), next.Range[0], next.Range[1])
+		fmt.Fprintf(b, "No verdict is possible at %v: the error of the log likelihood at %.4g %% of the points is between %.2g and %.2g.\n", a.Steps[i-1], next.covered(), next.Range[0], next.Range[1])
 	}
 	b.WriteString("Parts of the posterior that no chain has reached are not covered.\n")
 }
@@ -222,7 +222,7 @@ func (a *Report) sayNext(b *strings.Builder, i int) {
 	name := a.Params[j].Name
 	what := saySize("median", name, s)
 	if part >= 0 {
-		what = fmt.Sprintf("within the mode at %s, %s, in units of the spread of that mode", a.at(a.ReferenceModes[part].Theta), what)
+		what = fmt.Sprintf("within the mode at %s, in units of the spread of this mode, %s", a.at(a.ReferenceModes[part].Theta), what)
 	}
 	switch {
 	case d.Verdict != Undecided && e.Verdict != Matters:
@@ -230,7 +230,7 @@ func (a *Report) sayNext(b *strings.Builder, i int) {
 	case d.Verdict == Matters:
 		fmt.Fprintf(b, "At %v it matters: %s.\n", st, what)
 		if i == len(a.Steps)-1 && st.StepSize > 0 && verdictOnModes(st.Modes) == Negligible {
-			fmt.Fprintf(b, "If this error falls like h^%d, as the order of the method predicts, a step of about %.1g would be small enough.\n", a.Order, st.StepSize*math.Pow(s.size(a.Threshold), -1/float64(a.Order)))
+			fmt.Fprintf(b, "If the error falls like h^%d, as the order of the method predicts, a step of about %.1g would be small enough.\n", a.Order, st.StepSize*math.Pow(s.size(a.Threshold), -1/float64(a.Order)))
 		}
 	case e.Verdict != Undecided:
 		fmt.Fprintf(b, "At %v it is undecided: %s.\n", st, a.sayOtherModes(st))
@@ -259,11 +259,11 @@ func (a *Report) sayNext(b *strings.Builder, i int) {
 
 // saySize describes the errors of the centre and of the spread of a parameter.
 func saySize(center, name string, s Shift) string {
-	spread := "its central interval"
+	spread, size := "central interval", "wide"
 	if center == "mean" {
-		spread = "its sd"
+		spread, size = "sd", "large"
 	}
-	return fmt.Sprintf("the %s of %s is off by %s, and %s is %s times the accurate one", center, name, plusMinus(s.Bias, s.BiasSE, true), spread, plusMinus(s.Ratio, s.RatioSE, false))
+	return fmt.Sprintf("the %s of %s is off by %s, and its %s is %s times as %s as in the reference posterior", center, name, plusMinus(s.Bias, s.BiasSE, true), spread, plusMinus(s.Ratio, s.RatioSE, false), size)
 }
 
 // sayOtherModes lists the modes that the solver misses, and the phantom modes that it
@@ -276,7 +276,7 @@ func (a *Report) sayOtherModes(st *Rung) string {
 			what = "is made by the solver"
 		}
 		if (m.Phantom || m.Missed) && max(m.Mass, m.Gaussian) >= rightMass {
-			all = append(all, fmt.Sprintf("the mode at %s, with %.3g of the mass, %s", where(a.Names, m.Theta, st.Modes), m.Mass, what))
+			all = append(all, fmt.Sprintf("the mode at %s, which holds %.3g of the mass, %s", where(a.Names, m.Theta, st.Modes), m.Mass, what))
 		}
 	}
 	return strings.Join(all, "; ")
@@ -334,7 +334,7 @@ func (a *Report) sayMoments(b *strings.Builder) {
 	case open != nil:
 		fmt.Fprintf(b, "There is no verdict yet on the means and standard deviations of %s.\n", strings.Join(open, ", "))
 	case len(heavy) < len(a.Params):
-		b.WriteString("The errors of means and standard deviations are within the same limits.\n")
+		b.WriteString("The errors of means and standard deviations are below the threshold, too.\n")
 	}
 	if right && heavy != nil {
 		fmt.Fprintf(b, "The mean and standard deviation of %s are not judged, because the tails are too heavy.\n", strings.Join(heavy, ", "))
@@ -347,7 +347,7 @@ func (a *Report) sayMoments(b *strings.Builder) {
 		}
 	}
 	if !math.IsNaN(a.Unseen) && !lacking {
-		fmt.Fprintf(b, "A mode with less than %.2g %% of the mass may contain no draws: it would move no median, but it could move means and standard deviations.\n", 100*a.Unseen)
+		fmt.Fprintf(b, "The draws may miss a mode that holds less than %.2g %% of the mass: such a mode would move no median, but it could move means and standard deviations.\n", 100*a.Unseen)
 	}
 	if a.Unsearched != "" {
 		fmt.Fprintf(b, "The search for modes has limits: %s.\n", a.Unsearched)
@@ -391,7 +391,7 @@ func (a *Report) Advice() string {
 	}
 	var b strings.Builder
 	if r := a.Remedies[0]; r.Recommended {
-		fmt.Fprintf(&b, "Recommended: %s, the cheapest remedy that keeps the error below the threshold: %.2g s for 1000 effective draws.\n", r.Name, r.Seconds)
+		fmt.Fprintf(&b, "Recommended: %s, the cheapest remedy that keeps the error below the threshold. It takes %.2g s for 1000 effective draws.\n", r.Name, r.Seconds)
 	} else {
 		b.WriteString("None of the measured remedies is known to keep the error below the threshold.\n")
 	}

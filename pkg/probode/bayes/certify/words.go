@@ -76,7 +76,7 @@ func (c *Certificate) Answer(threshold float64) string {
 	case failed:
 		return fmt.Sprintf("Nothing is certified for %v: %s.\n", c.Setup, m.Err)
 	case unreached:
-		return fmt.Sprintf("Nothing is certified for %v: a climb from %s reached no mode of the posterior computed with %v.\n", c.Setup, format4(m.From), c.Reference)
+		return fmt.Sprintf("Nothing is certified for %v: a search that climbed from %s reached no mode of the posterior computed with %v.\n", c.Setup, format4(m.From), c.Reference)
 	case inexact:
 		fmt.Fprintf(&b, "Nothing is certified for %v: the reference solver, %v, has an error of its own, D = %.2g, which is above one tenth of the threshold of %.3g. Use a more accurate reference solver, or declare jumps of f as events.\n", c.Setup, c.Reference, m.OwnD, threshold)
 	case nonlinear:
@@ -94,7 +94,7 @@ func (c *Certificate) Answer(threshold float64) string {
 		}
 	}
 	if m.D <= 2*limitD {
-		fmt.Fprintf(&b, "The data distributions that the two solvers predict have a total variation distance of %.2g and a Kullback–Leibler divergence of %.2g.\n", m.TV, m.KL)
+		fmt.Fprintf(&b, "The two solvers predict distributions of the data that differ by a total variation distance of %.2g and a Kullback–Leibler divergence of %.2g.\n", m.TV, m.KL)
 	}
 	if m.Misfit > 0 {
 		fmt.Fprintf(&b, "The residuals are larger than the measurement errors can explain. When residuals are this large, errors in the derivatives of the solution may move a parameter by another %.2g sd; the bound includes this shift.\n", m.Misfit)
@@ -103,7 +103,7 @@ func (c *Certificate) Answer(threshold float64) string {
 		fmt.Fprintf(&b, "The reference's own D is %.1g.\n", d)
 	}
 	if m.Unsolved != nil {
-		fmt.Fprintf(&b, "There are points, such as %s, at which neither solver can solve the equations: the density is taken to be zero there, as it is during sampling.\n", format4(m.Unsolved))
+		fmt.Fprintf(&b, "At some points, such as %s, neither solver can solve the equations. The density is taken to be zero there, as it is during sampling.\n", format4(m.Unsolved))
 	}
 	modes := "1 mode"
 	if n := len(c.Modes); n > 1 {
@@ -125,9 +125,9 @@ func (c *Certificate) difference(m *AtMode) string {
 	case math.IsInf(m.Differ, 1):
 		return "the reference cannot solve the equations"
 	case by > 1000:
-		return fmt.Sprintf("relative to the mode, the log likelihood with %s is %s than with the reference, by more than 1000", c.Setup, than)
+		return fmt.Sprintf("the log likelihood minus its value at the mode is more than 1000 %s with %s than with the reference", than, c.Setup)
 	}
-	return fmt.Sprintf("relative to the mode, the log likelihood with %s is %s than with the reference, by %.2g", c.Setup, than, by)
+	return fmt.Sprintf("the log likelihood minus its value at the mode is %.2g %s with %s than with the reference", by, than, c.Setup)
 }
 
 // The method sound() reports whether the certificate has a result at each of its modes.

@@ -61,7 +61,7 @@ func Posterior(ctx context.Context, m bayes.Model, s Settings) (*bayes.Posterior
 	diffusion := slices.Index(names, s.Diffusion.Name)
 	switch {
 	case s.Diffusion.Name != "" && diffusion < 0:
-		return nil, fmt.Errorf("marginal: the diffusion is the parameter %q: want a parameter of the model", s.Diffusion.Name)
+		return nil, fmt.Errorf("marginal: the diffusion is named %q: want the name of a parameter of the model", s.Diffusion.Name)
 	case s.Diffusion.Name == "" && !(s.Diffusion.Value > 0):
 		return nil, fmt.Errorf("marginal: the diffusion is %g: want a number > 0", s.Diffusion.Value)
 	}

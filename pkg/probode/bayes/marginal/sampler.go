@@ -50,7 +50,7 @@ func (s Integrated) Replace(ctx context.Context, p *bayes.Posterior) (*bayes.Pos
 	case !ok:
 		return nil, fmt.Errorf("%v: the method is %v: want ek0, ek1 or ckf", s, p.Method)
 	case p.AlphaParam == "" && p.Alpha == 0:
-		return nil, fmt.Errorf("%v: α (the diffusion κ²) is 0: want a number > 0, a calibrated value or a prior", s)
+		return nil, fmt.Errorf("%v: α (the diffusion κ²) is 0: want a number > 0 (such as a calibrated value) or a parameter with a prior", s)
 	}
 	e, err := bayes.NewDensity(ctx, p)
 	if err != nil {
@@ -75,13 +75,13 @@ func (s Integrated) Replace(ctx context.Context, p *bayes.Posterior) (*bayes.Pos
 func (s Integrated) Prepare(_ context.Context, d *bayes.Density, _ func() (*bayes.Modes, error)) (sample.Sampler, []string, error) {
 	m, ok := d.Posterior().Mesh.(*mesh)
 	if !ok {
-		return nil, nil, fmt.Errorf("%v: the posterior has the mesh %v: want a posterior returned by Replace", s, d.Posterior().Mesh)
+		return nil, nil, fmt.Errorf("%v: a posterior with the mesh %v cannot be sampled: use the posterior that Replace returns", s, d.Posterior().Mesh)
 	}
 	spreads := slices.Sorted(maps.Keys(m.of.Posterior().Spreads()))
 	if len(spreads) == 0 {
 		return s, nil, nil
 	}
-	return s, []string{fmt.Sprintf("the size of the measurement errors is unknown (%s). If the step is coarse, the solution computed by %v may fit the noise in the data, so that the measurement errors seem too small: compare the draws with those for half the step", strings.Join(spreads, ", "), s)}, nil
+	return s, []string{fmt.Sprintf("the size of the measurement errors is unknown (%s). If the step is coarse, the solution computed by %v may fit the noise in the data, so that the measurement errors seem too small: sample again with half the step, and compare the draws", strings.Join(spreads, ", "), s)}, nil
 }
 
 // Kernel returns the kernel of one chain. For each data value, the kernel stores the

@@ -241,10 +241,10 @@ func TestNoCovarianceWithoutCurvature(t *testing.T) {
 // What is wrong is said of the first draw, in one line.
 func TestFindModeSaysWhy(t *testing.T) {
 	for want, change := range map[string]func(p *bayes.Posterior){
-		"column 1, has the log probability -Inf; the value that the model expects is NaN": func(p *bayes.Posterior) {
+		"in column 1 has the log probability -Inf; the model expects the value NaN": func(p *bayes.Posterior) {
 			p.Experiments[0].Observe = func(dst []float64, _ float64, _, _ []float64) { dst[0], dst[1] = math.NaN(), 1 }
 		},
-		"the value 0.9 at t = 1.2, column 2, has the log probability -Inf; the value that the model expects is -1": func(p *bayes.Posterior) {
+		"the value 0.9 at t = 1.2 in column 2 has the log probability -Inf; the model expects the value -1": func(p *bayes.Posterior) {
 			p.Experiments[0].Observe = func(dst []float64, _ float64, x, _ []float64) { dst[0], dst[1] = x[0], -1 }
 			p.Experiments[0].Errors[1] = bayes.LogNormal{Sigma: bayes.Known(1)}
 		},

@@ -164,9 +164,9 @@ func fitting(ctx context.Context, q *bayes.Posterior, seed uint64) (Sampler, str
 		return nil, "", ctx.Err()
 	}
 	differentiable := NUTS{}.Check(e) == nil
-	few := fmt.Sprintf("are only %d parameters", d)
+	few := fmt.Sprintf("there are only %d parameters", d)
 	if d == 1 {
-		few = "is only one parameter"
+		few = "there is only one parameter"
 	}
 	switch {
 	case len(several) > 1 && share >= nearlyNormal && d <= fewParameters:
@@ -174,9 +174,9 @@ func fitting(ctx context.Context, q *bayes.Posterior, seed uint64) (Sampler, str
 	case len(several) > 1 && d <= mostTempered:
 		return Tempering{}, fmt.Sprintf("there are %d modes, and parallel tempering moves the chains between them", len(several)), nil
 	case share >= nearlyNormal && d <= fewParameters:
-		return Deterministic{}, fmt.Sprintf("the only mode that was found is nearly Gaussian (the effective sample size of draws from the approximation is %.0f %% of the number of draws), and there %s", 100*share, few), nil
+		return Deterministic{}, fmt.Sprintf("the only mode that was found is nearly Gaussian (the effective sample size of weighted draws from a t distribution around the mode is %.0f %% of the number of draws), and %s", 100*share, few), nil
 	case share < nearlyNormal && d <= mostTempered && d > 1:
-		return Tempering{}, fmt.Sprintf("the only mode that was found is not Gaussian (the effective sample size of draws from an approximation is %.0f %% of the number of draws), and there may be other regions of high density, which no search has found", 100*share), nil
+		return Tempering{}, fmt.Sprintf("the only mode that was found is not Gaussian (the effective sample size of weighted draws from a t distribution around the mode is %.0f %% of the number of draws), and there may be other regions of high density, which no search has found", 100*share), nil
 	case !differentiable:
 		return Deterministic{}, "the numerical solutions have no derivatives", nil
 	case len(several) > 1:
@@ -184,9 +184,9 @@ func fitting(ctx context.Context, q *bayes.Posterior, seed uint64) (Sampler, str
 	case best.Cov == nil:
 		return NUTS{}, "gradients are available, but the posterior is not Gaussian, because the data do not determine all parameters", nil
 	case share < nearlyNormal:
-		return NUTS{}, fmt.Sprintf("gradients are available, but the posterior is not Gaussian (the effective sample size of draws from an approximation is %.0f %% of the number of draws)", 100*share), nil
+		return NUTS{}, fmt.Sprintf("gradients are available, but the posterior is not Gaussian (the effective sample size of weighted draws from a t distribution around the mode is %.0f %% of the number of draws)", 100*share), nil
 	}
-	return SplitHMC{}, fmt.Sprintf("there are %d parameters, gradients are available, and the posterior is nearly Gaussian (the effective sample size of draws from the approximation is %.0f %% of the number of draws)", d, 100*share), nil
+	return SplitHMC{}, fmt.Sprintf("there are %d parameters, gradients are available, and the posterior is nearly Gaussian (the effective sample size of weighted draws from a t distribution around the mode is %.0f %% of the number of draws)", d, 100*share), nil
 }
 
 // Check compares the solver of the plan with an accurate solver at up to 25 draws. Check

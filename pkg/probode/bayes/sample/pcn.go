@@ -101,7 +101,7 @@ func (s PCNWithinGibbs) Prepare(ctx context.Context, d *bayes.Density, modes fun
 	}
 	theta := make([]float64, len(p.Params))
 	e.Constrain(theta, s.gaussian.mean[:len(theta)])
-	return s, []string{fmt.Sprintf("joint moves of θ and ξ use a Gaussian approximation of the posterior around %s; in this approximation, %d sums represent ξ", p.Format(theta), len(s.gaussian.blocks))}, nil
+	return s, []string{fmt.Sprintf("joint moves of θ and ξ use a Gaussian approximation of the posterior around %s; the approximation describes ξ by %d sums of elements of ξ", p.Format(theta), len(s.gaussian.blocks))}, nil
 }
 
 // Kernel returns the kernel of one chain.

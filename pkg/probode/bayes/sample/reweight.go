@@ -159,7 +159,7 @@ func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accu
 		smooth = smooth[n:]
 	}
 	out.KHat = khat
-	out.Notes = append(slices.Clone(chains.Notes), fmt.Sprintf("draws are weighted so that they represent the posterior of an accurate solver, %v", to.Setup))
+	out.Notes = append(slices.Clone(chains.Notes), fmt.Sprintf("the draws are weighted to represent the posterior of the accurate solver %v", to.Setup))
 	if failed > 0 {
 		out.Notes = append(out.Notes, fmt.Sprintf("%d of %d draws have weight zero, because the accurate solver fails at these draws", failed, len(raw)))
 	}
@@ -273,7 +273,7 @@ func (s Reweighted) Finish(ctx context.Context, p *bayes.Posterior, chains *mcmc
 	}
 	for k, mode := range m.Modes {
 		if mode.Cov != nil && mode.Mass > leastMass && shares[k] < mode.Mass/10 {
-			out.Notes = append(out.Notes, fmt.Sprintf("warning: the posterior of the accurate solver has a mode at %s with about %.2g of the mass, but only %.2g of the draws lie near this mode. Weights cannot replace the missing draws, even if k̂ is small: make the draws with a smaller step", p.Format(mode.Theta), mode.Mass, shares[k]))
+			out.Notes = append(out.Notes, fmt.Sprintf("warning: the posterior of the accurate solver has a mode at %s with about %.2g of the mass, but only %.2g of the draws lie near this mode. Weights cannot replace the missing draws, even if k̂ is small: sample again with a smaller step", p.Format(mode.Theta), mode.Mass, shares[k]))
 		}
 	}
 	return out, nil

@@ -321,7 +321,7 @@ func (j *job) strain(ctx context.Context, chains *mcmc.Chains) ([]string, error)
 			if at != nil {
 				note += fmt.Sprintf(", up to %.3g times at %s", worst, j.p.Format(at))
 			}
-			notes = append(notes, note+": freeze the grid at this θ (GridAt), or make the tolerance smaller")
+			notes = append(notes, note+": freeze the grid (GridAt) at the draw with the largest local error, or make the tolerance smaller")
 		}
 	}
 	return notes, nil

@@ -39,13 +39,13 @@ func heavy(m *bayes.Modes) []*bayes.Mode {
 func describe(m *bayes.Modes, p *bayes.Posterior) string {
 	all := heavy(m)
 	if len(all) == 1 {
-		return fmt.Sprintf("chains start around the mode of the deterministic posterior, %s (%s)", p.Format(all[0].Theta), m.Missed())
+		return fmt.Sprintf("chains start around the mode of the deterministic posterior at %s (%s)", p.Format(all[0].Theta), m.Missed())
 	}
 	var each []string
 	for _, k := range all {
 		each = append(each, fmt.Sprintf("%s with %.3g of the mass", p.Format(k.Theta), k.Mass))
 	}
-	return fmt.Sprintf("the deterministic posterior has %d modes: %s (%s); the number of chains that start in a mode is roughly proportional to its mass, and chains jump between modes", len(all), strings.Join(each, "; "), m.Missed())
+	return fmt.Sprintf("the deterministic posterior has %d modes: %s (%s); the number of chains that start in a mode is roughly proportional to the mass of the mode, and chains jump between modes", len(all), strings.Join(each, "; "), m.Missed())
 }
 
 // findModes returns the modes around which the chains of a sampler start. The first
@@ -153,7 +153,7 @@ func starts(e *bayes.Density, found *bayes.Modes, chains, candidates int, loose 
 		}
 		return best
 	}
-	return start, describe(found, p) + ", with twice the standard deviations of the Gaussian approximation at the mode"
+	return start, describe(found, p) + "; starting points are drawn with twice the standard deviations of the Gaussian approximation at the mode"
 }
 
 // If a mode is very close to a bound of a parameter's support, rounding may set the

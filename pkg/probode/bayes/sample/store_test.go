@@ -314,7 +314,7 @@ func TestStreamRefusesAnotherModel(t *testing.T) {
 		{"equations, by a rounding", "the difference is due to rounding, because this version of the program does the arithmetic in a different order", func(p *bayes.Posterior, _ *sample.Sampler, _ *mcmc.Settings) {
 			p.Experiments[0].Problem.F = func(f []float64, _ float64, x, th []float64) { f[0] = -th[0] * x[0] * (1 + 1e-15) }
 		}},
-		{"equations", "the model, the solver or the sampler has changed since the chain was begun", func(p *bayes.Posterior, _ *sample.Sampler, _ *mcmc.Settings) {
+		{"equations", "the model, the solver or the sampler has changed since the chain was started", func(p *bayes.Posterior, _ *sample.Sampler, _ *mcmc.Settings) {
 			p.Experiments[0].Problem.F = func(f []float64, _ float64, x, th []float64) { f[0] = -th[0] * x[0] * 1.001 }
 		}},
 		{"observations", "the difference is due to rounding, because ", func(p *bayes.Posterior, _ *sample.Sampler, _ *mcmc.Settings) {

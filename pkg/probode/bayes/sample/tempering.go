@@ -45,7 +45,7 @@ func (Tempering) Target() Target { return Target{Distribution: Classical, Reweig
 
 func (s Tempering) Check(*bayes.Density) error {
 	if s.Temperatures < 0 || s.Temperatures == 1 || s.Temperatures > 1000 {
-		return fmt.Errorf("sample: %v: Temperatures is %d: want a number from 2 to 1000, or 0, which means 10", s, s.Temperatures)
+		return fmt.Errorf("sample: %v: Temperatures is %d: want a number from 2 to 1000, or 0 for the default, 10", s, s.Temperatures)
 	}
 	return nil
 }

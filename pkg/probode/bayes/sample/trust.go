@@ -80,7 +80,7 @@ func (p *Plan) trust(ctx context.Context, s mcmc.Settings) (why string, err erro
 			return why, nil
 		}
 	}
-	p.Caution = "the solver is inaccurate at points where the posterior density is not negligible, so the draws may be wrong: " + why
+	p.Caution = "the solver is inaccurate at points with appreciable posterior density, so the draws may be wrong: " + why
 	return "", nil
 }
 

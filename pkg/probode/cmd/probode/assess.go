@@ -48,20 +48,20 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("assess", flag.ContinueOnError)
 	m := newModel(flags)
 	m.withSteps = true
-	flags.StringVar(&m.steps, "steps", "", "`list` of step sizes; default: the value of -step, and 1/2, 1/4 and 1/8 of it")
+	flags.StringVar(&m.steps, "steps", "", "`list` of step sizes; default: h, h/2, h/4 and h/8, where h is the step size given by -step or by the case")
 	flags.StringVar(&m.rtol, "rtol", "", "`list` of relative tolerances for error control, instead of -steps; error control chooses the steps separately for every θ")
 	flags.StringVar(&m.atol, "atol", "", "`list` of absolute tolerances: one for each number in -rtol, or one for all; default: for each component, rtol/1000 times its largest absolute value")
 	name := flags.String("scheme", samplerName(sample.Hamiltonian{}), "`scheme` for inference with the solver's error in the model: "+samplerNames())
-	threshold := flags.Float64("threshold", 0.1, "largest negligible bias, in posterior standard deviations, and largest negligible relative change of a standard deviation")
+	threshold := flags.Float64("threshold", 0.1, "a bias is negligible up to this number of posterior standard deviations, and a relative change of a standard deviation is negligible up to the same number")
 	confidence := flags.Float64("confidence", 0.95, "confidence level, at least 0.5 and less than 1; the solver's error is negligible if every confidence interval lies below -threshold, and matters if at least one confidence interval lies above -threshold")
-	auto := flags.Bool("auto", false, "add draws until there is a verdict on every step, or until -budget is used up; there are up to four interim analyses, and the confidence level holds for all of them together")
-	budget := flags.String("budget", "", "limit for -auto: a number of `draws` per chain, a time such as 10m, or both, as in 50000,10m; default: eight times as many draws as without -auto, and at most 4m for the first posterior")
+	auto := flags.Bool("auto", false, "add draws until there is a verdict on every step size or tolerance, or until -budget is used up. There are up to four interim analyses. The confidence level holds for all of them together")
+	budget := flags.String("budget", "", "limit for -auto: a number of `draws` per chain, a time such as 10m, or both, as in 50000,10m; default: eight times as many draws as without -auto, and at most four minutes for the draws from the first posterior")
 	minESS := flags.Float64("min-ess", 0, "effective sample size at which sampling stops; default: 4000, or no limit if -draws is set")
-	weighed := flags.Int("weighed", 4000, "for each step size or tolerance, the number of draws at which an accurate solver also solves the equations")
-	start := flags.String("start", "", "with -model: a `file` written by fit -json; the searches for modes begin only at the best points in this file")
-	workers := flags.Int("workers", 0, "number of chains that run at the same time; 0: one for each processor")
+	weighed := flags.Int("weighed", 4000, "for each step size or tolerance, how many of the draws are also solved with an accurate solver")
+	start := flags.String("start", "", "with -model, begin the searches for modes only at the best points in this `file`, which fit -json wrote")
+	workers := flags.Int("workers", 0, "number of chains that run at the same time; 0 means one for each processor")
 	figure := flags.String("out", "", "`file` (.html) for a page with the figure; the numbers are written to a .csv file with the same name")
-	machine := flags.String("json", "", "`file` for all results as JSON: see docs/json.md; - means standard output")
+	machine := flags.String("json", "", "`file` for all results as JSON (\"-\" for standard output); see docs/json.md")
 	quiet := flags.Bool("quiet", false, "show no progress")
 	if err := parseOnly(flags, args, assessHelp, out); err != nil {
 		return err
@@ -181,7 +181,7 @@ func parseBudget(text string) (draws int, within time.Duration, err error) {
 		case notNumber != nil && notTime == nil && d > 0 && within == 0:
 			within = d
 		default:
-			return 0, 0, fmt.Errorf("-budget %s: %q: want a number of draws from 1 to %d, a time such as 10m, or both", text, one, maxDraws)
+			return 0, 0, fmt.Errorf("-budget %s: %q: want a number of draws (1 to %d), a time such as 10m, or both", text, one, maxDraws)
 		}
 	}
 	return draws, within, nil

@@ -45,18 +45,18 @@ func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("certify", flag.ContinueOnError)
 	m := newExact(flags)
 	m.withSteps = true
-	flags.StringVar(&m.steps, "steps", "", "`list` of step sizes; default: the step size given by -step or by the case, and 1/2, 1/4 and 1/8 of it")
+	flags.StringVar(&m.steps, "steps", "", "`list` of step sizes; default: h, h/2, h/4 and h/8, where h is the step size given by -step or by the case")
 	flags.StringVar(&m.rtol, "rtol", "", "`list` of relative tolerances for error control, which chooses the steps separately for every θ")
 	flags.StringVar(&m.atol, "atol", "", "`list` of absolute tolerances: one for each number in -rtol, or one for all; default: for each component, rtol/1000 times its largest absolute value")
 	threshold := flags.Float64("threshold", 0.1, "largest negligible shift of a parameter, in standard deviations of the Gaussian at the mode")
 	finest := flags.Float64("reference", 1e-10, "relative `tolerance` of the accurate solution")
 	enough := flags.Bool("enough", false, "search for the largest step size or tolerance at which every shift is below -threshold")
-	strict := flags.Bool("strict", false, "with -enough: the discrepancy D must also be below -threshold")
-	at := flags.String("at", "", "with -model: the point to use instead of searching for modes: nominal, or `name=value,…`; the other parameters have their nominal values")
-	start := flags.String("start", "", "with -model: a `file` written by fit -json; the searches for modes begin only at the best points that fit found")
+	strict := flags.Bool("strict", false, "with -enough, also require the discrepancy D to be below -threshold")
+	at := flags.String("at", "", "with -model, use this point instead of searching for modes: nominal, or `name=value,…`; the other parameters have their nominal values")
+	start := flags.String("start", "", "with -model, begin the searches for modes only at the best points in this `file`, which fit -json wrote")
 	line := flags.String("line", "", "plot the log-likelihood as a function of this `parameter`, with a curve for each solver and one for the reference; -out names the file")
 	page := flags.String("out", "", "with -line: `file` for the figure (.png or .svg)")
-	file := flags.String("json", "", "`file` for the numbers as JSON: see docs/json.md; - means standard output")
+	file := flags.String("json", "", "`file` for the numbers as JSON (\"-\" for standard output); see docs/json.md")
 	if err := parseOnly(flags, args, certifyHelp, out); err != nil {
 		return err
 	}

@@ -75,13 +75,13 @@ func fit(ctx context.Context, args []string, out io.Writer) error {
 	name := flags.String("model", "", "YAML `file`: a model file or a PEtab problem")
 	outside := flags.Bool("outside", false, outsideHelp)
 	flags.IntVar(&f.starts, "starts", 100, "`number` of searches from randomly drawn starts; with -start the default is 0")
-	flags.StringVar(&f.start, "start", "", "where further searches begin: nominal, or a `file` written by an earlier run with -json")
+	flags.StringVar(&f.start, "start", "", "begin further searches at the nominal parameters (-start nominal), or at points in this `file`, which an earlier run with -json wrote")
 	flags.Uint64Var(&f.set.Seed, "seed", 1, "seed of the starts")
 	flags.BoolVar(&f.set.Map, "map", false, "maximise the posterior density instead of the likelihood")
 	flags.BoolVar(&f.profiles, "profiles", false, "compute the profile likelihood of each parameter")
 	flags.Float64Var(&f.level, "level", 0.95, "confidence level of the intervals of -profiles")
 	flags.StringVar(&f.figure.path, "out", "", "`file` for the figure: .png, .svg or .html")
-	flags.StringVar(&f.table.path, "json", "", "`file` for the numbers as JSON: see docs/json.md; - means standard output")
+	flags.StringVar(&f.table.path, "json", "", "`file` for the numbers as JSON (\"-\" for standard output); see docs/json.md")
 	if err := parseOnly(flags, args, fitHelp, out); err != nil {
 		return err
 	}
@@ -296,7 +296,7 @@ func writeOptima(out io.Writer, p *modelfile.File, priors bool, optima []modelfi
 	}
 	fmt.Fprintf(out, "\n%s", text.Table(rows, func(c int) bool { return c != 1 }))
 	if list := otherwise(p, optima); list != nil {
-		fmt.Fprintf(out, "\nOther points are equally good. The searches in the first row ended at different values: %s.\n", atMost(list, 4, "; "))
+		fmt.Fprintf(out, "\nSeveral points are equally good. The best searches ended at different values of these parameters: %s.\n", atMost(list, 4, "; "))
 	}
 }
 
@@ -389,12 +389,12 @@ func writeProfiles(out io.Writer, file *modelfile.File, p *modelfile.ProfileLike
 		if unbounded {
 			far += " (or, for a parameter without a bound, as far as the profile was computed)"
 		}
-		fmt.Fprintf(out, "The data do not determine %s: %s, the profile falls by less than %.3g from the best value.\n", strings.Join(open, ", "), far, p.Drop)
+		fmt.Fprintf(out, "The data do not determine %s: %s, the profile stays within %.3g of its maximum.\n", strings.Join(open, ", "), far, p.Drop)
 	case len(elsewhere)+len(unknown) > 0: // it has been said
 	case searches == 1:
 		fmt.Fprintln(out, "As far as a single search shows, the data determine all parameters within their bounds. There may be other optima, which a single search cannot find.")
 	default:
-		fmt.Fprintf(out, "The data determine all parameters within their bounds, as far as %d searches show.\n", searches)
+		fmt.Fprintf(out, "As far as %d searches show, the data determine all parameters within their bounds.\n", searches)
 	}
 }
 

@@ -26,7 +26,7 @@ func generate(_ context.Context, args []string, out io.Writer) error {
 	pkg := flags.String("package", "main", "`name` of the package")
 	function := flags.String("name", "Problem", "`name` of the function")
 	file := flags.String("out", "", "`file` for the Go code; default: standard output")
-	name := flags.String("model", "", "`file` of the model, as for other commands")
+	name := flags.String("model", "", "YAML `file`: a model file or a PEtab problem; -model may be omitted")
 	outside := flags.Bool("outside", false, outsideHelp)
 	if err := parse(flags, args, generateHelp, out); err != nil {
 		return err

@@ -48,19 +48,19 @@ func likelihood(ctx context.Context, args []string, out io.Writer) error {
 	how := solving{flags: flags}
 	flags.StringVar(&how.rtol, "rtol", "", "relative `tolerance` of the solver; default: chosen so that the error of the log-likelihood is at most 1e-7")
 	flags.StringVar(&how.atol, "atol", "", "absolute `tolerance`; default: see probode solve -help")
-	flags.Float64Var(&how.longest, "max-step", 0, "largest step `size`; inf: no limit; 0: 1/128 of the time span if the equations depend on time, otherwise no limit")
+	flags.Float64Var(&how.longest, "max-step", 0, "largest step `size`; inf means no limit; 0 means 1/128 of the time span if the equations depend on time, and otherwise no limit")
 	flags.Float64Var(&how.step, "step", 0, "take equal steps of at most this `size` between observation times; without -step, error control chooses the steps")
 	flags.StringVar(&how.method, "method", "radau5", "`method`: "+methods.Help)
 	gradient := flags.Bool("gradient", false, "print the gradient, too")
-	file := flags.String("json", "", "`file` for the results as JSON: see docs/json.md; - means standard output")
-	folder := flags.String("petab", "", "new `folder`, to which the model is written as a PEtab problem, with a table of simulations")
-	yaml := flags.String("yaml", "", "new `folder`, to which the problem is written as a model file with its data")
+	file := flags.String("json", "", "`file` for the results as JSON (\"-\" for standard output); see docs/json.md")
+	folder := flags.String("petab", "", "write the model as a PEtab problem, with a table of simulations, to this new `folder`")
+	yaml := flags.String("yaml", "", "write the problem as a model file, with its data, to this new `folder`")
 	if err := parseOnly(flags, args, likelihoodHelp, out); err != nil {
 		return err
 	}
 	to := outFile{"json", *file}
 	if *folder != "" && *at != "nominal" {
-		return errors.New("-petab and -at cannot be used together: the folder would contain the nominal parameters, but the simulations would use the parameters of -at")
+		return errors.New("-petab and -at cannot be used together: the folder would contain the nominal parameters, but the simulations would use the values given by -at")
 	}
 	for _, f := range []outFile{{"petab", *folder}, {"yaml", *yaml}} {
 		if _, err := os.Lstat(f.path); f.path != "" && err == nil {

@@ -27,12 +27,12 @@ type command struct {
 }
 
 var commands = []command{
-	{"solve", "solve a problem, and show the spread of an ensemble", solve},
+	{"solve", "solve a problem, and summarise many probabilistic paths", solve},
 	{"likelihood", "compute the log-likelihood of a model, and its gradient", likelihood},
 	{"fit", "fit a model to its data, with searches from many starts", fit},
 	{"petab", "read and evaluate PEtab problems, and report those that fail", petab},
 	{"generate", "write the equations of a model file as Go code", generate},
-	{"certify", "bound the effect of the solver's error, without sampling", certifyVerb},
+	{"certify", "estimate the effect of the solver's error without sampling", certifyVerb},
 	{"assess", "find out at which step sizes the solver's error matters", assessVerb},
 	{"sample", "draw from a posterior, or resume an earlier run", sampleVerb},
 	{"merge", "collect the chains of several directories in one directory", merge},

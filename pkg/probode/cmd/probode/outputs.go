@@ -55,7 +55,7 @@ func checkOutputs(outputs ...outFile) error {
 		}
 		for _, other := range outputs[:i] {
 			if samePlace(o.path, other.path) {
-				return fmt.Errorf("-%s %s: this is also the file of -%s: choose another name", o.flag, o.path, other.flag)
+				return fmt.Errorf("-%s %s: this is also the file for -%s: choose another name", o.flag, o.path, other.flag)
 			}
 		}
 	}

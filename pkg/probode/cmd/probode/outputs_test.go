@@ -74,18 +74,18 @@ func TestOutputsInTheWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ args, want string }{
-		{"solve -problem fhn -step 0.1 -out a.csv -json ./a.csv", "-out a.csv: this is also the file of -json"},
-		{"solve -problem fhn -step 0.1 -out folder/a -json also/a", "-out folder/a: this is also the file of -json"},
-		{"solve -problem fhn -step 0.1 -out - -json -", "-out -: this is also the file of -json"},
+		{"solve -problem fhn -step 0.1 -out a.csv -json ./a.csv", "-out a.csv: this is also the file for -json"},
+		{"solve -problem fhn -step 0.1 -out folder/a -json also/a", "-out folder/a: this is also the file for -json"},
+		{"solve -problem fhn -step 0.1 -out - -json -", "-out -: this is also the file for -json"},
 		{"solve -model pk.yaml -out pk.csv", "-out pk.csv: this is an input file"},
 		{"solve -model pk.yaml -json pk.csv", "-json pk.csv: this is an input file"},
 		{"solve -model pk.yaml -json link", "-json link: this is an input file"},
 		{"likelihood -model pk.yaml -json pk.csv", "-json pk.csv: this is an input file"},
 		{"generate pk.yaml -out pk.yaml", "-out pk.yaml: this is an input file"},
 		{"certify -model pk.yaml -at nominal -json folder/../pk.yaml", "this is an input file"},
-		{"certify -case lynx-hare -json a.svg -line alpha -out a.svg", "-json a.svg: this is also the file of -out"},
+		{"certify -case lynx-hare -json a.svg -line alpha -out a.svg", "-json a.svg: this is also the file for -out"},
 		{"assess -model pk.yaml -steps 1 -out pk.html", "-out's table pk.csv: this is an input file"},
-		{"assess -case lynx-hare -out a.html -json a.csv", "-json a.csv: this is also the file of -out's table"},
+		{"assess -case lynx-hare -out a.html -json a.csv", "-json a.csv: this is also the file for -out's table"},
 		{"assess -case influenza -data pk.csv -time t -step 1 -json pk.csv", "-json pk.csv: this is an input file"},
 	} {
 		err := run(context.Background(), strings.Fields(c.args), new(strings.Builder))

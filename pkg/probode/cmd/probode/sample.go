@@ -126,13 +126,13 @@ func (r *sampleRun) parse(args []string) error {
 	flags := flag.NewFlagSet("sample", flag.ContinueOnError)
 	r.model = newModel(flags)
 	name := flags.String("scheme", "", "how to draw: "+samplerNames()+"; default: see above")
-	flags.StringVar(&r.start, "start", "", "begin the search for modes at the best points in this `file` written by probode fit -json, or at the nominal parameters (-start nominal). Without -start, the search begins at draws from the prior, or at the nominal parameters if the model has many parameters. The chains start around the modes. With -start prior, the chains start at draws from the prior")
+	flags.StringVar(&r.start, "start", "", "begin the search for modes at the best points in this `file`, which probode fit -json wrote. With -start nominal, the search begins at the nominal parameters. Without -start, the search begins at draws from the prior, or at the nominal parameters if the model has many parameters. The chains start around the modes. With -start prior, however, the chains start at draws from the prior")
 	flags.StringVar(&r.dir, "dir", "", "`directory` for the draws")
 	only := flags.String("chain", "", "run only the chain with this `number`, or several chains, such as 1,3; the first chain has the number 1")
 	s := &r.settings
-	flags.IntVar(&s.BurnIn, "burn-in", 0, "iterations of each chain before the first draw; 0: the number depends on the model")
+	flags.IntVar(&s.BurnIn, "burn-in", 0, "number of iterations of each chain before the first draw; 0 means that the number depends on the model")
 	flags.IntVar(&s.Thin, "thin", 1, "number of iterations from one kept draw to the next")
-	flags.IntVar(&s.Workers, "workers", 0, "number of chains that run at the same time; 0: one for each processor")
+	flags.IntVar(&s.Workers, "workers", 0, "number of chains that run at the same time; 0 means one for each processor")
 	flags.DurationVar(&r.options.Checkpoint, "checkpoint", 5*time.Second, "time between two saved states of the chains")
 	flags.BoolVar(&r.quiet, "quiet", false, "show no progress")
 	if err := parseOnly(flags, args, sampleHelp+modelHelp+"\n", r.out); err != nil {
@@ -240,7 +240,7 @@ func (r *sampleRun) search(ctx context.Context, from [][]float64) {
 	}
 	r.p.Modes, _ = modes.Find(ctx, r.p, s)
 	if r.settings.Start = startsAt(from, r.p.Modes); r.settings.Start != nil {
-		r.note("chains start at the points given by -start, because no Gaussian approximation around the best mode was found")
+		r.note("the chains start at the points given by -start, because no Gaussian approximation around the best mode was found")
 	}
 	if m := r.p.Modes; m != nil && m.Doubtful() {
 		r.missed()
@@ -448,7 +448,7 @@ func sufficient(c *mcmc.Chains) (enough, hopeless bool, words string) {
 		}
 	}
 	n := len(c.Draws[0])
-	words = fmt.Sprintf("%d draws from each chain: at least %.0f effective draws (%s), R̂ at most %.3f (%s)\n",
+	words = fmt.Sprintf("%d draws from each chain: at least %.0f effective draws (fewest for %s), R̂ at most %.3f (largest for %s)\n",
 		n, math.Floor(least), text.Printable(few), most, text.Printable(apart))
 	if names == nil {
 		return true, false, words

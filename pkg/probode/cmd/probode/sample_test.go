@@ -354,7 +354,7 @@ data: d.csv
 	write("d.csv", "time,y\n1,1.25\n2,0.74\n")
 	args := []string{"-method", "rk4", "-step", "0.1", "-scheme", "deterministic", "-start", "nominal", "-burn-in", "1", "-draws", "1", "-quiet"}
 	run := filepath.Join(dir, "run")
-	const note = "chains start at the points given by -start, because no Gaussian approximation around the best mode was found"
+	const note = "the chains start at the points given by -start, because no Gaussian approximation around the best mode was found"
 	if out := runCommand(t, sampleVerb, slices.Concat(args, []string{"-model", write("flat.yaml", yaml), "-dir", run})...); !strings.Contains(out, note) {
 		t.Errorf("no note in\n%s", out)
 	}
@@ -487,7 +487,7 @@ func TestSufficient(t *testing.T) {
 		}
 		c.Draws = append(c.Draws, chain)
 	}
-	if enough, hopeless, words := sufficient(c); enough || hopeless || !strings.Contains(words, "R̂ at most NaN (still)") || !strings.Contains(words, "caution: the draws of still are not sufficient: want 400") {
+	if enough, hopeless, words := sufficient(c); enough || hopeless || !strings.Contains(words, "R̂ at most NaN (largest for still)") || !strings.Contains(words, "caution: the draws of still are not sufficient: want 400") {
 		t.Errorf("%v, %v, %q", enough, hopeless, words)
 	}
 	c.Names = c.Names[:1]

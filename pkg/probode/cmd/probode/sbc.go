@@ -57,11 +57,11 @@ func sbcVerb(ctx context.Context, args []string, out io.Writer) error {
 	for _, s := range all {
 		names = append(names, samplerName(s))
 	}
-	name := flags.String("scheme", "pcn", "scheme: "+strings.Join(names, ", ")+"; all: all correct schemes")
+	name := flags.String("scheme", "pcn", "scheme: "+strings.Join(names, ", ")+"; all means all correct schemes")
 	sets := flags.Int("sets", 1000, "number of data sets")
 	ranks := flags.Int("ranks", 19, "number of posterior draws among which the true value of a parameter is ranked")
 	seed := flags.Uint64("seed", 1, "seed of all random numbers")
-	workers := flags.Int("workers", 0, "number of data sets that are processed at the same time; 0: one for each processor")
+	workers := flags.Int("workers", 0, "number of data sets that are processed at the same time; 0 means one for each processor")
 	file := flags.String("out", "", "`file` for the figure (.html, .png or .svg); the ranks are written to a .csv file with the same name")
 	quiet := flags.Bool("quiet", false, "show no progress")
 	if err := parseOnly(flags, args, sbcHelp, out); err != nil {

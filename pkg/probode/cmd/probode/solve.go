@@ -56,7 +56,7 @@ func solve(ctx context.Context, args []string, out io.Writer) error {
 	flags.StringVar(&s.problem, "problem", "", "`name` of a built-in problem: "+strings.Join(problems.Names(), ", "))
 	flags.StringVar(&s.model, "model", "", "YAML `file`: a model file or a PEtab problem")
 	flags.BoolVar(&s.outside, "outside", false, outsideHelp)
-	flags.StringVar(&s.condition, "condition", "", "with -model: `ID` of the condition for which the model is solved; default: the first condition in the data, or in the model if there are no data")
+	flags.StringVar(&s.condition, "condition", "", "with -model: `ID` of the condition for which the model is solved; default: the first condition in the data or, without data, the first condition in the model")
 	s.solving = solving{flags: flags, frozen: true}
 	flags.StringVar(&s.method, "method", "am1", "`method`, see above")
 	flags.StringVar(&s.linearize, "linearize", "", "linearisation of am0 to am4: newton, current or predictor")
@@ -68,10 +68,10 @@ func solve(ctx context.Context, args []string, out io.Writer) error {
 	flags.StringVar(&s.span, "span", "", "`from,to`: another time span")
 	flags.IntVar(&s.paths, "paths", 0, "`number` of paths in the ensemble; 0: no ensemble")
 	flags.StringVar(&s.alpha, "alpha", "auto", "noise scale of the paths: a `number`, or auto to calibrate it")
-	flags.StringVar(&s.noise, "noise", "", "`kind` of noise that -alpha scales: local (proportional to the local errors of the steps) or method (the noise that the method defines); default: local if -alpha is auto and the method allows it")
+	flags.StringVar(&s.noise, "noise", "", "`kind` of noise that -alpha scales: local (noise proportional to the local error of each step) or method (the method's own noise); default: local if error control chooses the steps, or if -alpha is auto and the method allows it; otherwise method")
 	flags.Uint64Var(&s.seed, "seed", 1, "seed of all random numbers")
 	file := flags.String("out", "", "`file` for the table; default: the terminal")
-	machine := flags.String("json", "", "`file` for the table as JSON: see docs/json.md; - means standard output; with -json, the text table is written only if -out is set")
+	machine := flags.String("json", "", "`file` for the table as JSON (\"-\" for standard output); see docs/json.md; with -json, the text table is written only if -out is set")
 	if err := parseOnly(flags, args, solveHelp, out); err != nil {
 		return err
 	}

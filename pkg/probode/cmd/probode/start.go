@@ -97,7 +97,7 @@ func startsAt(from [][]float64, found *bayes.Modes) func(chain int, rng *rand.Ra
 // several points differ by less than 0.01, best() keeps only the first of these points.
 func (m *model) best(name string) (points [][]float64, err error) {
 	if m.loaded == nil {
-		return nil, errors.New("the file contains parameters of a model file: give the model file with -model")
+		return nil, errors.New("the parameters in the file belong to a model: give the model file with -model")
 	}
 	ends, err := readEnds(name)
 	if err != nil {

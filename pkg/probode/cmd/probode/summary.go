@@ -34,7 +34,7 @@ any.
 func summary(_ context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("summary", flag.ContinueOnError)
 	table := flags.Bool("csv", false, "print only the table, with all digits, as comma-separated values")
-	file := flags.String("json", "", "`file` for the numbers as JSON: see docs/json.md; - means standard output")
+	file := flags.String("json", "", "`file` for the numbers as JSON (\"-\" for standard output); see docs/json.md")
 	if err := parse(flags, args, summaryHelp, out); err != nil {
 		return err
 	}

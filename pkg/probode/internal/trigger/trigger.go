@@ -259,7 +259,7 @@ func (w *Watch) Happen(cause int, t float64, x, theta []float64) error {
 			break
 		}
 		if len(which) > chain {
-			return &EndlessError{w.list[which[chain]].Name, t, fmt.Sprintf("%s: more than %d jumps at t = %.6g: use triggers that do not become true again at the same time", w.list[which[chain]].Name, chain, t)}
+			return &EndlessError{w.list[which[chain]].Name, t, fmt.Sprintf("%s: more than %d jumps at t = %.6g: use triggers that these jumps do not set off again", w.list[which[chain]].Name, chain, t)}
 		}
 		for _, k := range which[first:] {
 			first++

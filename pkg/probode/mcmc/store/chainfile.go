@@ -215,7 +215,7 @@ func (f *file) known(in io.ReaderAt, size int64, row func(t *table, line []byte)
 	t, err := scan(io.NewSectionReader(in, 0, size), f.state.body, row)
 	switch {
 	case t.columns == nil && size == t.size: // before errors of the header, which may be cut
-		return nil, fmt.Errorf("the file has only %d bytes, too few for all the draws", size)
+		return nil, fmt.Errorf("the file is too short to contain all the draws: it has only %d bytes", size)
 	case t.columns != nil && size < t.headSize+f.state.body:
 		return nil, fmt.Errorf("the file has %d bytes, want at least %d", size, t.headSize+f.state.body)
 	case err != nil:

@@ -97,7 +97,7 @@ func roundingHint(d *mismatch, there, here maker) string {
 	if there[3] == here[3] || d.key == lengthKey || there[3].Value == "" {
 		return ""
 	}
-	return fmt.Sprintf(" (rounding alone can change a hash, and the two builds or processors round differently: %v; %v)", there, here)
+	return fmt.Sprintf(" (the cause may be rounding: the two builds or processors round differently, so their hashes can differ: %v; %v)", there, here)
 }
 
 // The function compare() returns an error if the draws in dir were made with settings

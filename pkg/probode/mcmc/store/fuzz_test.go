@@ -108,7 +108,7 @@ func TestUnfriendlyHeaders(t *testing.T) {
 		"an escape":             {change("standard normal", "\x1b]0;owned\a"), "comment"},
 		"a turn of direction":   {change("standard normal", "a\u202eb"), "comment"},
 		"an escape in a column": {change("y.1,", "y\x1b[2J,"), "columns"},
-		"a million chains":      {map[string]string{"chain-1.csv": sealed(strings.Replace(one, "num_chains = 2", "num_chains = 1000000", 1))}, "lacks 999999 of 1000000 chains: chain-2.csv, chain-3.csv, chain-4.csv, chain-5.csv, chain-6.csv, chain-7.csv, and 999993 more"},
+		"a million chains":      {map[string]string{"chain-1.csv": sealed(strings.Replace(one, "num_chains = 2", "num_chains = 1000000", 1))}, "lacks 999999 of the 1000000 chains: chain-2.csv, chain-3.csv, chain-4.csv, chain-5.csv, chain-6.csv, chain-7.csv, and 999993 more"},
 		"two million chains":    {change("num_chains = 2", "num_chains = 2000000"), "want at most 1000000"},
 		"a long value":          {change("standard normal", strings.Repeat("long ", 3000)+"x"), "model is long long"},
 		"a long key":            {change("# model = ", "# "+strings.Repeat("k", 10000)+" = "), "…"},

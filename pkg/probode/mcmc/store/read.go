@@ -65,10 +65,10 @@ func (s *set) add(path string, t *table) error {
 	}
 	k := t.chain - 1
 	if k >= t.chains || filepath.Base(path) != chainPath("", k) {
-		return fmt.Errorf("store: %s contains chain %d of %d: want a file name with the number of the chain, such as chain-1.csv", path, t.chain, t.chains)
+		return fmt.Errorf("store: %s contains chain %d of %d: want the number of the chain in the name of the file, as in chain-1.csv", path, t.chain, t.chains)
 	}
 	if old := s.chains[k]; old != nil && (old.sum != t.sum || old.size != t.size) {
-		return fmt.Errorf("store: %s and %s contain the same chain, but with different draws", s.paths[k], path)
+		return fmt.Errorf("store: %s and %s contain different draws of the same chain", s.paths[k], path)
 	}
 	if s.chains[k] == nil {
 		s.chains[k], s.paths[k] = t, path
@@ -113,7 +113,7 @@ func (s *set) complete() error {
 		missing = append(missing, fmt.Sprintf("and %d more", n-most))
 	}
 	if n > 0 {
-		return fmt.Errorf("store: %s lacks %d of %d chains: %s", s.where, n, len(s.chains), strings.Join(missing, ", "))
+		return fmt.Errorf("store: %s lacks %d of the %d chains: %s", s.where, n, len(s.chains), strings.Join(missing, ", "))
 	}
 	return nil
 }

@@ -116,13 +116,13 @@ func changed(was, is []float64) *change {
 // chain, and the second one describes the running program.
 func (c *change) cause(there, here maker) string {
 	if c.relative > rounded {
-		return "the model, the solver or the sampler has changed since the chain was begun: undo the change, or begin in another directory"
+		return "the model, the solver or the sampler has changed since the chain was started: undo the change, or start again in another directory"
 	}
 	why := "this version of the program does the arithmetic in a different order"
 	if there[3] != here[3] {
-		why = "the two processors or builds (see GOAMD64) round in different ways"
+		why = "the two processors or builds (see GOAMD64) round differently"
 	} else if there[1] != here[1] {
 		why = "another version of Go rounds differently"
 	}
-	return fmt.Sprintf("the difference is due to rounding, because %s (stored: %v; on this machine: %v): continue on the machine where the chain was begun, or begin in another directory", why, there, here)
+	return fmt.Sprintf("the difference is due to rounding, because %s (stored: %v; on this machine: %v): continue on the machine where the chain was started, or start again in another directory", why, there, here)
 }

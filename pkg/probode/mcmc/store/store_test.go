@@ -521,7 +521,7 @@ func TestRunRefusesDamage(t *testing.T) {
 		return map[string]string{"chain-1.csv": fmt.Sprintf("%s# checksum = %016x\n", text, crc64.Checksum([]byte(text), crcTable))}
 	}
 	refused(t, "newer draws", reseal(strings.Replace(whole, "draws-1", "draws-2", 1)), s, "the file uses version 2 of the format, but this program reads version 1")
-	refused(t, "one draw less", reseal(whole[:strings.Index(whole, "# warmup_p")-1][:strings.LastIndex(whole[:strings.Index(whole, "# warmup_p")-1], "\n")+1]+whole[strings.Index(whole, "# warmup_p"):]), s, "99 draws, want 100")
+	refused(t, "one draw less", reseal(whole[:strings.Index(whole, "# warmup_p")-1][:strings.LastIndex(whole[:strings.Index(whole, "# warmup_p")-1], "\n")+1]+whole[strings.Index(whole, "# warmup_p"):]), s, "99 draws: want 100")
 	for i := range 100 {
 		refused(t, fmt.Sprintf("flip %d of a finished chain", i), map[string]string{"chain-1.csv": flip(whole)}, s, "chain-1.csv")
 		n := rng.IntN(len(whole))
@@ -651,7 +651,7 @@ func TestMerge(t *testing.T) {
 			mustStream(t, dirs[len(dirs)-1], s)
 		}
 		dst := filepath.Join(t.TempDir(), "all")
-		if err := Merge(dst, dirs[:2]...); err == nil || !strings.Contains(err.Error(), "lacks 1 of 4 chains: chain-2.csv") || exists(dst) {
+		if err := Merge(dst, dirs[:2]...); err == nil || !strings.Contains(err.Error(), "lacks 1 of the 4 chains: chain-2.csv") || exists(dst) {
 			t.Errorf("error %v for a missing chain", err)
 		}
 		for range 2 { // again does no harm
@@ -698,14 +698,14 @@ func TestReadAndMergeRefuse(t *testing.T) {
 		want  string
 	}{
 		"nothing":           {map[string]string{}, "no files called chain-1.csv, chain-2.csv, … were found in"},
-		"one not finished":  {map[string]string{"chain-2.csv.part": two[:400], "chain-3.csv": three}, "lacks 2 of 3 chains: chain-1.csv, chain-2.csv (not finished)"},
+		"one not finished":  {map[string]string{"chain-2.csv.part": two[:400], "chain-3.csv": three}, "lacks 2 of the 3 chains: chain-1.csv, chain-2.csv (not finished)"},
 		"none finished":     {map[string]string{"chain-2.csv.part": two[:400]}, "no chain in"},
 		"another seed":      {map[string]string{"chain-1.csv": one, "chain-2.csv": other["chain-2.csv"], "chain-3.csv": three}, "seed is 10 in the first and 11 in the second"},
 		"damaged":           {map[string]string{"chain-1.csv": one, "chain-2.csv": two[:600] + "x" + two[601:], "chain-3.csv": three}, "chain-2.csv cannot be used"},
 		"truncated":         {map[string]string{"chain-1.csv": one[:800], "chain-2.csv": two, "chain-3.csv": three}, "chain-1.csv cannot be used: the file ends too early"},
 		"empty":             {map[string]string{"chain-1.csv": ""}, "chain-1.csv cannot be used: the file ends too early"},
 		"not ours":          {map[string]string{"chain-1.csv": "a,b\n1,2\n"}, "chain-1.csv cannot be used: the file has no header"},
-		"of another maker":  {map[string]string{"chain-1.csv": "# stan = 2\na,b\n1,2\n"}, "want format = probode-draws-1"},
+		"of another maker":  {map[string]string{"chain-1.csv": "# stan = 2\na,b\n1,2\n"}, "want “format = probode-draws-1”"},
 		"under a wrong one": {map[string]string{"chain-1.csv": two, "chain-2.csv": two, "chain-3.csv": three}, "contains chain 2 of 3"},
 		"one too many":      {map[string]string{"chain-4.csv": one}, "contains chain 1 of 3"},
 	} {
@@ -733,7 +733,7 @@ func TestReadAndMergeRefuse(t *testing.T) {
 	if _, err := Read(a); err != nil {
 		t.Error(err)
 	}
-	if err := Merge(filepath.Join(t.TempDir(), "all"), a, b); err == nil || !strings.Contains(err.Error(), "contain the same chain, but with different draws") {
+	if err := Merge(filepath.Join(t.TempDir(), "all"), a, b); err == nil || !strings.Contains(err.Error(), "contain different draws of the same chain") {
 		t.Errorf("error %v for a chain with other draws", err)
 	}
 }

@@ -78,7 +78,7 @@ func scan(in io.Reader, body int64, row func(t *table, line []byte) error) (*tab
 			line = append(line, part...)
 			more = errors.Is(err, bufio.ErrBufferFull)
 			if t.columns == nil && len(t.header) == 0 && len(line) > maxFirst {
-				return t, fmt.Errorf("first line %q…, want format = %s%d", text.Clip(string(line[:maxFirst])), formatPrefix, formatVersion)
+				return t, fmt.Errorf("the first line of the file begins with %q: want “format = %s%d”", text.Clip(string(line[:maxFirst])), formatPrefix, formatVersion)
 			}
 		}
 		if err != nil && err != io.EOF {
@@ -105,7 +105,7 @@ func (t *table) line(line []byte, whole bool, row func(t *table, line []byte) er
 		t.sealed = true
 		t.sum, err = strconv.ParseUint(string(sum), 16, 64)
 		if err != nil || fmt.Sprintf("%016x", t.sum) != string(sum) {
-			return fmt.Errorf("the checksum of the file is %q, want 16 hexadecimal digits", text.Clip(string(sum)))
+			return fmt.Errorf("the checksum of the file is %q: want 16 hexadecimal digits", text.Clip(string(sum)))
 		}
 		return nil
 	}
@@ -145,7 +145,7 @@ func (t *table) line(line []byte, whole bool, row func(t *table, line []byte) er
 func (t *table) field(content string) error {
 	key, value, ok := strings.Cut(content, " = ")
 	if !ok || !printable(content) {
-		return fmt.Errorf("comment %q, want key = value", text.Clip(content))
+		return fmt.Errorf("the comment is %q: want “key = value”", text.Clip(content))
 	}
 	if t.columns != nil {
 		t.trailer = append(t.trailer, mcmc.Field{Key: key, Value: value})
@@ -162,7 +162,7 @@ func checkFormat(key, value string) error {
 	v, ok := strings.CutPrefix(value, formatPrefix)
 	n, err := strconv.Atoi(v)
 	if key != "format" || !ok || err != nil {
-		return fmt.Errorf("the first line of the file is %q, want format = %s%d", text.Clip(key+" = "+value), formatPrefix, formatVersion)
+		return fmt.Errorf("the first line of the file is %q: want “format = %s%d”", text.Clip(key+" = "+value), formatPrefix, formatVersion)
 	}
 	if n != formatVersion {
 		return fmt.Errorf("the file uses version %d of the format, but this program reads version %d", n, formatVersion)
@@ -173,7 +173,7 @@ func checkFormat(key, value string) error {
 // The method interpret() reads the numbers in the header.
 func (t *table) interpret() error {
 	if len(t.header) == 0 {
-		return fmt.Errorf("the file has no header: want format = %s%d in the first line", formatPrefix, formatVersion)
+		return fmt.Errorf("the file has no header: want “format = %s%d” in the first line", formatPrefix, formatVersion)
 	}
 	var samples, thin int
 	for _, n := range []struct {
@@ -187,11 +187,11 @@ func (t *table) interpret() error {
 		value, _ := lookup(t.header, n.key)
 		var err error
 		if *n.v, err = strconv.Atoi(value); err != nil || *n.v < n.least {
-			return fmt.Errorf("%s is %q, want a number ≥ %d", n.key, text.Clip(value), n.least)
+			return fmt.Errorf("%s is %q: want a whole number ≥ %d", n.key, text.Clip(value), n.least)
 		}
 	}
 	if t.chains > mcmc.MaxChains {
-		return fmt.Errorf("num_chains is %d, want at most %d", t.chains, mcmc.MaxChains)
+		return fmt.Errorf("num_chains is %d: want at most %d", t.chains, mcmc.MaxChains)
 	}
 	t.samples = int64(samples)
 	t.draws = samples / thin
@@ -204,7 +204,7 @@ func (t *table) interpret() error {
 			i, err := strconv.Atoi(k)
 			name, bad := strconv.Unquote(f.Value)
 			if err != nil || bad != nil || i < 1 || i > len(t.names) {
-				return fmt.Errorf("%s = %s, want the number of a column and its quoted name", text.Clip(f.Key), text.Clip(f.Value))
+				return fmt.Errorf("the header contains “%s = %s”: want the number of a column and its quoted name", text.Clip(f.Key), text.Clip(f.Value))
 			}
 			t.names[i-1] = name
 		}
@@ -220,7 +220,7 @@ func (t *table) check() error {
 	case t.sum != t.crc:
 		return fmt.Errorf("the checksum of the file is %016x, but should be %016x", t.crc, t.sum)
 	case t.rows != t.draws:
-		return fmt.Errorf("the file has %d draws, want %d", t.rows, t.draws)
+		return fmt.Errorf("the file has %d draws: want %d", t.rows, t.draws)
 	}
 	keys, values := counts(&t.burnIn, &t.after)
 	for i, key := range keys {
@@ -230,7 +230,7 @@ func (t *table) check() error {
 		}
 		var err error
 		if *values[i], err = strconv.Atoi(value); err != nil {
-			return fmt.Errorf("%s = %q, want a number", key, text.Clip(value))
+			return fmt.Errorf("%s is %q: want a number", key, text.Clip(value))
 		}
 	}
 	return nil
@@ -249,7 +249,7 @@ func (t *table) parse(dst []float64, line []byte) ([]float64, error) {
 		dst = append(dst, v)
 	}
 	if n != len(t.columns) {
-		return nil, fmt.Errorf("%d numbers, want %d", n, len(t.columns))
+		return nil, fmt.Errorf("the line of a draw has %d numbers: want %d", n, len(t.columns))
 	}
 	return dst, nil
 }

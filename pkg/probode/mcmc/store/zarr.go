@@ -108,7 +108,7 @@ func ownZarr(dir string) (bool, error) {
 			return true, nil
 		}
 	}
-	return false, fmt.Errorf("store: %s is not a store that this package wrote: choose another name, or remove that file or folder", dir)
+	return false, fmt.Errorf("store: %s is not a Zarr store written by this package: choose another name, or remove the file or folder", dir)
 }
 
 // The type `zarr` is a Zarr store that is being written.
@@ -272,7 +272,7 @@ func (z *zarr) variable(group string, v variable, all []variable, c *mcmc.Chains
 	}
 	for k := range chains {
 		if len(c.Draws[k]) != draws {
-			return fmt.Errorf("chain %d has %d draws, and chain 1 has %d: want the same number in each", k+1, len(c.Draws[k]), draws)
+			return fmt.Errorf("chain %d has %d draws, and chain 1 has %d: want the same number of draws in each chain", k+1, len(c.Draws[k]), draws)
 		}
 		data := make([]byte, 0, 8*draws*len(v.columns))
 		for i, x := range c.Draws[k] {

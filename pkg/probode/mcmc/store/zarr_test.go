@@ -204,7 +204,7 @@ func TestWriteZarrRefuses(t *testing.T) {
 		{ragged, "a.zarr", "chain 2 has 1 draws, and chain 1 has 2"},
 		{none, "a.zarr", "no draws"},
 		{twice, "a.zarr", `would both be called "a_"`},
-		{good(), "there.zarr", "there.zarr is not a store that this package wrote"},
+		{good(), "there.zarr", "there.zarr is not a Zarr store written by this package"},
 		{good(), "nodir/a.zarr", "there is no folder"},
 	} {
 		err := WriteZarr(filepath.Join(work, test.name), test.c)
@@ -238,7 +238,7 @@ func TestWriteZarrReplacesItsOwn(t *testing.T) {
 	if err := os.WriteFile(root, []byte(`{"inference_library": "probode", "created_at": ["today"]}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := WriteZarr(dir, &mcmc.Chains{Names: []string{"third"}, Draws: [][][]float64{{{1}}}}); err == nil || !strings.Contains(err.Error(), "is not a store that this package wrote") {
+	if err := WriteZarr(dir, &mcmc.Chains{Names: []string{"third"}, Draws: [][][]float64{{{1}}}}); err == nil || !strings.Contains(err.Error(), "is not a Zarr store written by this package") {
 		t.Errorf("error %v for a store of others", err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "posterior", "second")); err != nil {

@@ -46,7 +46,7 @@ func Sort(list []Assignment) []Assignment {
 						break
 					}
 				}
-				list[next].Where.Failf("the assignment of %s depends on itself, through %s", list[next].ID, strings.Join(path, ", "))
+				list[next].Where.Failf("assignment %s depends on itself, through %s", list[next].ID, strings.Join(path, ", "))
 			default:
 				state[next] = open
 				stack = append(stack, frame{next, list[next].Formula.Symbols()})

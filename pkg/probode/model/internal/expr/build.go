@@ -256,7 +256,7 @@ func factorial(a []*Node) *Node { return Num(math.Round(math.Gamma(a[0].val + 1)
 
 func checkFactorial(a []*Node) error {
 	if a[0].op != opNum || a[0].val < 0 || a[0].val > 170 || a[0].val != math.Trunc(a[0].val) {
-		return &argError{0, "the argument of factorial is not supported: want a whole number from 0 to 170"}
+		return &argError{0, "factorial supports only constant arguments: want a whole number from 0 to 170"}
 	}
 	return nil
 }
@@ -342,8 +342,8 @@ func init() {
 // The map `refused` holds a message for each unsupported function of SBML and SymPy.
 var refused = map[string]string{
 	"delay":     "delay equations are not supported",
-	"rateOf":    "the rate of change of a variable is not supported: write the right-hand side of its equation instead",
-	"rateof":    "the rate of change of a variable is not supported: write the right-hand side of its equation instead",
+	"rateOf":    "formulas cannot contain the rate of change of a variable: write the right-hand side of its equation instead",
+	"rateof":    "formulas cannot contain the rate of change of a variable: write the right-hand side of its equation instead",
 	"Piecewise": "write piecewise(value, condition, ..., otherwise)",
 	"gamma":     "the gamma function is not supported",
 	"erf":       "the error function is not supported",

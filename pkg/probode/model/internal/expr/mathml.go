@@ -151,7 +151,7 @@ func (m *mathML) element(e *tree.Element) *Node {
 func (m *mathML) identifier(e *tree.Element) string {
 	parts := m.content(e)
 	if len(parts) != 1 || parts[0] == "" || strings.ContainsFunc(parts[0], func(r rune) bool { return r == '`' || r == ' ' || !unicode.IsPrint(r) }) {
-		failAt(e, "<%s> holds %q: want one identifier", e.Name, clip(strings.Join(parts, " ")))
+		failAt(e, "<%s> contains %q: want one identifier", e.Name, clip(strings.Join(parts, " ")))
 	}
 	if parts[0] == Time {
 		return NamedTime
@@ -186,7 +186,7 @@ func (m *mathML) cn(e *tree.Element) *Node {
 	}
 	check := func(ok bool) {
 		if !ok {
-			failAt(e, "<cn> of type %q holds %q: want a number", kind, clip(strings.Join(parts, " ")))
+			failAt(e, "<cn> of type %q contains %q: want a number", kind, clip(strings.Join(parts, " ")))
 		}
 	}
 	check(len(parts) == want)

@@ -70,7 +70,7 @@ func (s *reader) reaction(e *tree.Element) {
 			}
 			sp := r.Get("species")
 			if s.species[sp] == nil {
-				s.Failf(r.Line, "reaction %s has the species %q, which is not defined", id, sp)
+				s.Failf(r.Line, "reaction %s refers to the species %q, which is not defined", id, sp)
 			}
 			flow := expr.Call("times", s.stoichiometry(r, side.sign), expr.Sym(id))
 			if s.flow[sp] != nil {
@@ -252,7 +252,7 @@ func (s *reader) event(e *tree.Element) {
 		s.Failf(e.Line, "event %s has no trigger", id)
 	}
 	if d := e.First("delay"); d != nil {
-		s.Refuse(d.Line, "delay of an event", "event %s has a delay: instead of the delay, use a trigger that becomes true when the assignments take effect", id)
+		s.Refuse(d.Line, "delay of an event", "event %s has a delay: remove the delay, and let the trigger become true at the time of the assignments", id)
 	}
 	if p := e.First("priority"); p != nil && len(s.root.List("listOfEvents")) > 1 {
 		s.Refuse(p.Line, "priority of an event", "event %s has one", id)

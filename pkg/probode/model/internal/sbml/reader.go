@@ -36,12 +36,12 @@ func (s *reader) id(e *tree.Element) string {
 	case id == "":
 		s.Failf(e.Line, "<%s> has no id", e.Name)
 	case !expr.IsID(id):
-		s.Failf(e.Line, "id %q: want letters, digits and _, not beginning with a digit", id)
+		s.Failf(e.Line, "id %q: want letters, digits and _; the first character must not be a digit", id)
 	case id == expr.Time:
 		s.Failf(e.Line, "<%s> has the id %s, which is reserved for time: use another id", e.Name, id)
 	}
 	if line, twice := s.ids[id]; twice {
-		s.Failf(e.Line, "id %s appears twice: the first time on line %d", id, line)
+		s.Failf(e.Line, "id %s appears twice, first on line %d", id, line)
 	}
 	s.ids[id] = e.Line
 	return id

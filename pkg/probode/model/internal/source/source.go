@@ -192,7 +192,7 @@ func (s *File) Warnf(line int, format string, args ...any) {
 
 func (s *File) fault(line int, feature, msg string) *Error {
 	if s.quiet {
-		feature, msg = "", "this file does not have the format required by the file that refers to it"
+		feature, msg = "", "the file that refers to this file requires a different format"
 	}
 	if line > 0 {
 		line += s.above

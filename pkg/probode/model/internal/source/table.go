@@ -52,7 +52,7 @@ func (s *File) Table(comment rune) *Table {
 	// The CSV reader accepts \r\n as the end of a line. If lines ended with \r alone, as in
 	// old spreadsheets, the whole file would be one long header.
 	if i := bytes.IndexByte(header, '\r'); i >= 0 && i < len(header)-1 {
-		s.Failf(1, "lines end with only a carriage return: want \\n or \\r\\n")
+		s.Failf(1, "lines end with a carriage return alone: want \\n or \\r\\n")
 	}
 	r := csv.NewReader(bytes.NewReader(s.Text))
 	r.FieldsPerRecord = -1
@@ -218,7 +218,7 @@ func (r Row) NumberOr(column string) float64 {
 func (r Row) ID(column string) string {
 	id := r.Must(column)
 	if !expr.IsID(id) {
-		r.t.Failf(r.Line, "%s is %q: want letters, digits and _, not beginning with a digit", column, id)
+		r.t.Failf(r.Line, "%s is %q: want letters, digits and _; the first character must not be a digit", column, id)
 	}
 	return id
 }

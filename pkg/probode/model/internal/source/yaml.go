@@ -57,7 +57,7 @@ func yamlMessage(err error) string {
 // limit on the number of values, nested aliases could expand to gigabytes.
 func (s *File) node(y *yaml.Node, depth int, left *int) *Node {
 	if *left--; *left < 0 {
-		s.Failf(y.Line, "found more than %d values after the expansion of all aliases", maxNodes)
+		s.Failf(y.Line, "the file has more than %d values once all aliases are expanded", maxNodes)
 	}
 	if depth > MaxDepth {
 		s.Failf(y.Line, "values are nested more than %d levels deep", MaxDepth)
@@ -85,7 +85,7 @@ func (s *File) node(y *yaml.Node, depth int, left *int) *Node {
 		for i := 0; i+1 < len(y.Content); i += 2 {
 			k := y.Content[i]
 			if k.Kind != yaml.ScalarNode || k.ShortTag() == "!!merge" {
-				s.Failf(k.Line, "a key that is not a word")
+				s.Failf(k.Line, "found a key that is not a word")
 			}
 			if _, twice := n.ByKey[k.Value]; twice {
 				s.Failf(k.Line, "%s appears twice", k.Value)
@@ -94,7 +94,7 @@ func (s *File) node(y *yaml.Node, depth int, left *int) *Node {
 			n.ByKey[k.Value] = s.node(y.Content[i+1], depth+1, left)
 		}
 	default:
-		s.Failf(y.Line, "found a YAML value that is not a word, a list or a mapping")
+		s.Failf(y.Line, "found a YAML value of an unknown kind: want a word, a list or a mapping")
 	}
 	return n
 }
@@ -128,7 +128,7 @@ func (n *Node) Word(key string) string {
 		return ""
 	}
 	if v.Kind != yaml.ScalarNode {
-		n.File.Failf(v.Line, "%s is not a word or a number", key)
+		n.File.Failf(v.Line, "%s is a list or a mapping: want a word or a number", key)
 	}
 	return v.Text
 }
