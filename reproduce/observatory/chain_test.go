@@ -143,7 +143,7 @@ func TestSummary(t *testing.T) {
 		t.Errorf("summary of the cell without a verdict: %+v", b[2])
 	}
 	table := unreached(rows)
-	if !strings.Contains(table, "α* is a lower bound") || !strings.Contains(table, "p m h 3") || strings.Contains(table, "h 1") {
+	if !strings.Contains(table, "α* is only a lower bound") || !strings.Contains(table, "p m h 3") || strings.Contains(table, "h 1") {
 		t.Errorf("the table of reasons is %s", table)
 	}
 	if table := cellsTable(rows); strings.Count(table, "<tr>") != 4 || !strings.Contains(table, "fails: cut off") {

@@ -287,7 +287,7 @@ func TestRunMinESS(t *testing.T) {
 	if n := len(c.Draws[0]); !c.Capped || n != 500 || done != total || total != 4*1500 {
 		t.Errorf("%d draws, capped %v, progress %d of %d", n, c.Capped, done, total)
 	}
-	if s := c.String(); !strings.Contains(s, "before it reached the required ESS") {
+	if s := c.String(); !strings.Contains(s, "before the required ESS") {
 		t.Errorf("the report is silent about the cap:\n%s", s)
 	}
 }
