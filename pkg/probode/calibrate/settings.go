@@ -17,7 +17,7 @@ type Settings struct {
 	Mesh probode.Mesh
 	// Scaling says how the size of the noise depends on the step; zero means the default
 	// for the grid. With ScaleLocal, the spread agrees best with the error: see
-	// docs/calibration.md. Another Scaling requires another α*: see NoiseScale.Settings.
+	// docs/calibration.md. A different Scaling requires a different α*: see NoiseScale.Settings.
 	Scaling probode.Scaling
 	// Criterion is the score that α* maximises; zero means LogScore. The paper uses
 	// Bhattacharyya.

@@ -157,7 +157,7 @@ func newEngine(m EK, p *probode.Problem, joint bool) (*engine, error) {
 	case m.SecondOrder && (d%2 != 0 || len(p.Noiseless) > 0):
 		return nil, fmt.Errorf("SecondOrder is set for a state with %d components, %d of which are Noiseless: want a state (x, x′) without Noiseless components", d, len(p.Noiseless))
 	case w < 1 || n%w != 0:
-		return nil, fmt.Errorf("Width is %d: want a divisor of %d, the number of components with noise", m.Width, n)
+		return nil, fmt.Errorf("the field Width is %d: want a divisor of %d, the number of components with noise", m.Width, n)
 	}
 	if joint {
 		w = n
