@@ -15,16 +15,17 @@ func (p *File) check() {
 	for _, q := range p.Params {
 		params[q.ID] = q.where
 	}
-	used, set := map[string]bool{}, map[string]int{}
+	used, set, conditions := map[string]bool{}, map[string]int{}, 0
 	for _, m := range p.Models {
 		m.check(params)
 		m.uses(used)
 		m.sets(set)
+		conditions += len(m.conditions)
 	}
 	for _, q := range p.Params {
 		switch {
 		case !q.Estimate || used[q.ID]:
-		case set[q.ID] > 0:
+		case conditions > 0 && set[q.ID] == conditions:
 			q.where.Failf("parameter %s is estimated, yet every condition overrides its value", q.ID)
 		default:
 			q.where.Failf("parameter %s is estimated, yet nothing uses it", q.ID)

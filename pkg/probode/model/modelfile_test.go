@@ -127,6 +127,7 @@ func TestModelFileRefused(t *testing.T) {
 		{"{A: A + n}", "{k: A + n}", "m.yaml:16: event e_1 sets the estimated parameter k"},
 		{"one, n: 1", "one, m: 1", "m.yaml:18: condition one sets m, which is not defined"},
 		{"one, n: 1}\n  - {conditionId: two, A: 7", "one, k: 1}\n  - {conditionId: two, k: 7", "m.yaml:4: parameter k is estimated, yet every condition overrides its value"},
+		{"nominalValue: 3}", "nominalValue: 3}\n  - {parameterId: c, lowerBound: 1, upperBound: 2}", "m.yaml:6: parameter c is estimated, yet nothing uses it"},
 		{"conditionId: two", "conditionId: one", "m.yaml:19: condition one appears twice, first on line 18"},
 		{"0,one,1.5", "0,three,1.5", "d.csv:3: condition three is not defined"},
 		{"0,one,1.5", "0,one,1.5,7", "d.csv:3: 4 cells: the header has 3 columns"},
