@@ -226,7 +226,7 @@ func errorAt(ctx context.Context, p *bayes.Posterior, draws [][]float64, n int) 
 	points := evenly(draws, n)
 	const ordered = 100
 	if len(draws) >= ordered {
-		sorted := bySize(ctx, e, len(p.Experiments), evenly(draws, ordered))
+		sorted := bySize(ctx, e, evenly(draws, ordered))
 		for _, share := range []int{80, 85, 90, 95, 98} {
 			if sorted != nil {
 				points = append(points, sorted[share*ordered/100])
@@ -254,10 +254,10 @@ func evenly(draws [][]float64, n int) (points [][]float64) {
 // e. The size at a draw is the largest local error in units of the tolerance, and the
 // draw with the smallest size comes first. If no grid was chosen by error control, the
 // result is nil.
-func bySize(ctx context.Context, e *bayes.Density, parts int, draws [][]float64) (sorted [][]float64) {
+func bySize(ctx context.Context, e *bayes.Density, draws [][]float64) (sorted [][]float64) {
 	defer e.Bind(ctx)()
 	sizes, order := make([]float64, len(draws)), make([]int, len(draws))
-	for i := range parts {
+	for i := range e.Posterior().Experiments {
 		solver := frozen(e.Part(i))
 		if solver == nil {
 			continue

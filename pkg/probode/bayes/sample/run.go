@@ -289,22 +289,20 @@ const mostStrain = 10
 // The method strain() checks whether grids that were frozen at one θ are also fine enough
 // at the values of θ in the draws.
 func (j *job) strain(ctx context.Context, chains *mcmc.Chains) ([]string, error) {
-	const draws = 40
 	e := j.bound.Clone()
 	defer e.Bind(ctx)()
-	all := chains.Pooled()
+	tried := evenly(chains.Pooled(), 40)
 	var notes []string
 	for i := range j.p.Experiments {
 		r := e.Part(i)
 		solver := frozen(r)
-		if solver == nil || len(all) == 0 {
+		if solver == nil || len(tried) == 0 {
 			continue
 		}
 		defer solver.Bind(ctx)()
-		worst, over, tried := 0.0, 0, min(draws, len(all))
+		worst, over := 0.0, 0
 		var at []float64
-		for k := range tried {
-			theta := all[(k+1)*len(all)/tried-1]
+		for _, theta := range tried {
 			v, err := solver.Strain(r.Theta(theta))
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
@@ -317,7 +315,7 @@ func (j *job) strain(ctx context.Context, chains *mcmc.Chains) ([]string, error)
 			}
 		}
 		if over > 0 {
-			note := fmt.Sprintf("warning: the frozen grid of %s is too coarse at %d of the %d draws that were checked: the local error at these draws is more than %d times the tolerance", r.Title(), over, tried, mostStrain)
+			note := fmt.Sprintf("warning: the frozen grid of %s is too coarse at %d of the %d draws that were checked: the local error at these draws is more than %d times the tolerance", r.Title(), over, len(tried), mostStrain)
 			if at != nil {
 				note += fmt.Sprintf(", up to %.3g times at %s", worst, j.p.Format(at))
 			}

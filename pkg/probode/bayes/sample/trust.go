@@ -52,10 +52,10 @@ func (p *Plan) trust(ctx context.Context, s mcmc.Settings) (why string, err erro
 		if err == nil && why == "" {
 			why, err = fails(ctx, q, s.Seed)
 		}
-		if err != nil || why != "" {
-			return why, err
+		if err == nil && why == "" {
+			why, err = pilot(ctx, q, p.Sampler, s)
 		}
-		return pilot(ctx, q, p.Sampler, s)
+		return why, err
 	}
 	if why, err = poor(q); err != nil || why == "" {
 		return "", err
