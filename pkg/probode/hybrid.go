@@ -62,7 +62,7 @@ func because(err error, e *trigger.EndlessError) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	return fmt.Errorf("f jumps again and again near t = %.6g, because the condition %s keeps changing between true and false, as in a thermostat without hysteresis: use two thresholds, or replace the jump by a smooth function (%w)", e.Time, strings.TrimPrefix(e.Name, "event "), err)
+	return fmt.Errorf("f jumps again and again near t = %.6g, because %s keeps changing, as in a thermostat without hysteresis: use two thresholds, or replace the jump by a smooth function (%w)", e.Time, strings.TrimPrefix(e.Name, "event "), err)
 }
 
 // A hybridPath returns only the first d components of the states of another Path.

@@ -161,7 +161,7 @@ func TestHybridWithoutEnd(t *testing.T) {
 	if err == nil {
 		err = few.States(t.Context(), make([]float64, 2), nil, nil)
 	}
-	if err == nil || !strings.Contains(err.Error(), "f jumps again and again near t = 2, because the condition switch keeps changing") || !strings.Contains(err.Error(), "more than 50 steps") {
+	if err == nil || !strings.Contains(err.Error(), "f jumps again and again near t = 2, because switch keeps changing") || !strings.Contains(err.Error(), "more than 50 steps") {
 		t.Errorf("error %v", err)
 	}
 	if h, ok := path.(probode.Holdable); ok {
@@ -205,7 +205,7 @@ func TestHybridWithoutEndInBind(t *testing.T) {
 				t.Fatal(err)
 			}
 			err = path.States(t.Context(), make([]float64, 1), nil, nil)
-			says := strings.Contains(fmt.Sprint(err), "f jumps again and again near t = 2, because the condition switch keeps changing")
+			says := strings.Contains(fmt.Sprint(err), "f jumps again and again near t = 2, because switch keeps changing")
 			if !errors.Is(err, fault) || says == (fault == context.Canceled) {
 				t.Errorf("in Bind: %v, fault: %v: error %v", inBind, fault, err)
 			}

@@ -3,6 +3,8 @@
 package model
 
 import (
+	"math"
+
 	"github.com/probode/probode/pkg/probode"
 )
 
@@ -125,13 +127,13 @@ func generatedThreshold() *probode.Problem {
 				x0[2] = t1
 			},
 			Events: []probode.Event{
-				{Name: "event drug < c", SeenAfter: true, AtStart: false, Trigger: func(t float64, x, theta []float64) float64 {
+				{Name: "event drug < c", SeenAfter: true, AtStart: true, Trigger: func(t float64, x, theta []float64) float64 {
 					var at float64
 					t1 := x[0] - theta[1]
 					if x[0] == theta[1] {
 						t1 = 5e-324
 					}
-					at = t1
+					at = math.Min(t1, x[2]+-0.5)
 					return at
 				}, Jump: func(x []float64, t float64, theta []float64) {
 					var to [1]float64
@@ -142,9 +144,9 @@ func generatedThreshold() *probode.Problem {
 					weight[0], lambda[2] = lambda[2], 0
 					return 0
 				}},
-				{Name: "event drug < c", SeenAfter: true, AtStart: false, Trigger: func(t float64, x, theta []float64) float64 {
+				{Name: "event drug < c", SeenAfter: true, AtStart: true, Trigger: func(t float64, x, theta []float64) float64 {
 					var at float64
-					at = theta[1] - x[0]
+					at = math.Min(theta[1]-x[0], 0.5-x[2])
 					return at
 				}, Jump: func(x []float64, t float64, theta []float64) {
 					var to [1]float64

@@ -14,6 +14,7 @@ import (
 // at t = −g₀/g₁ if g = g₀ + g₁ t and the coefficients g₀ and g₁ depend only on
 // parameters. A kink of min, max or abs is treated like a change of a condition.
 func (l *lowering) findSwitches() {
+	l.timeConditions()
 	conditions := expr.Conditions(l.rates...)
 	// If a condition in a trigger changes at a time that is known beforehand, no step may
 	// cross this time.
@@ -23,29 +24,72 @@ func (l *lowering) findSwitches() {
 		}
 	}
 	for _, c := range conditions {
-		at, ok := l.crossing(c)
+		at, _, ok := l.crossing(c)
 		if ok && at != nil && !slices.ContainsFunc(l.switches, at.Equal) {
 			l.switches = append(l.switches, at)
 		}
 	}
 }
 
+// timeConditions writes the comparisons in the right-hand sides that change at a known
+// time T as comparisons of the time with T. Just before and after T, rounding can make
+// g₀ + g₁ t zero, or give it the wrong sign.
+func (l *lowering) timeConditions() {
+	rates, parts := expr.Jumps(l.rates...)
+	by := map[*expr.Node]*expr.Node{}
+	for _, part := range parts {
+		zero := expr.Num(0)
+		switch op, args := part.Operator(); op {
+		case "floor":
+		case "sign":
+			if above := l.atTime("gt", args[0], zero); above != nil {
+				by[part] = expr.Call("piecewise", expr.Num(1), above, expr.Num(-1), l.atTime("lt", args[0], zero), zero)
+			}
+		default:
+			if c := l.atTime(op, args...); c != nil {
+				by[part] = c
+			}
+		}
+	}
+	l.rates = expr.Simplified(expr.Replace(rates, by)...)
+}
+
+// The method atTime() returns a condition that equals a comparison, but compares the time
+// with the time at which the comparison changes. The result is nil if this time is not
+// known.
+func (l *lowering) atTime(op string, sides ...*expr.Node) *expr.Node {
+	opposite := map[string]string{"lt": "gt", "gt": "lt", "leq": "geq", "geq": "leq"}
+	c := expr.Call(op, sides...)
+	at, slope, ok := l.crossing(c)
+	if !ok || at == nil || opposite[op] == "" {
+		return nil
+	}
+	zero, now := expr.Num(0), expr.Sym(expr.Time)
+	return expr.Call("or",
+		expr.Call("and", expr.Call("gt", slope, zero), expr.Call(op, now, at)),
+		expr.Call("and", expr.Call("lt", slope, zero), expr.Call(opposite[op], now, at)),
+		expr.Call("and", expr.Call("eq", slope, zero), c))
+}
+
 // The method crossing() returns a formula for the time at which the two sides of a
-// comparison are equal. The formula contains only parameters. The formula is nil if the
-// difference of the sides depends neither on time nor on states. The second result is
-// false if the method cannot derive a formula, for example because one side depends on a
-// state.
-func (l *lowering) crossing(comparison *expr.Node) (*expr.Node, bool) {
+// comparison are equal, and the derivative of their difference with respect to time. The
+// formulas contain only parameters. They are nil if the difference of the sides depends
+// neither on time nor on states. The last result is false if the method cannot derive the
+// formulas, for example because one side depends on a state.
+func (l *lowering) crossing(comparison *expr.Node) (at, slope *expr.Node, ok bool) {
 	_, sides := comparison.Operator()
+	if name, _ := sides[0].Symbol(); name == expr.Time && l.fixed(sides[1]) {
+		return sides[1], expr.Num(1), true
+	}
 	g := expr.Call("minus", sides...)
 	if l.fixed(g) {
-		return nil, true
+		return nil, nil, true
 	}
 	at0, slope, ok := g.Linear(expr.Time)
 	if !ok || !l.fixed(slope) || !l.fixed(at0) {
-		return nil, false
+		return nil, nil, false
 	}
-	return expr.Call("divide", expr.Call("minus", at0), slope).Simplify(), true
+	return expr.Call("divide", expr.Call("minus", at0), slope).Simplify(), slope, true
 }
 
 // The method fixed() reports whether the formula n depends only on parameters.
@@ -58,38 +102,78 @@ func (l *lowering) fixed(n *expr.Node) bool {
 	return true
 }
 
-// The method branches() returns a system with additional states: see
-// probode.Problem.Hybrid. Each additional state replaces a comparison whose result may
-// change at an unknown time. The result is nil if no comparison is replaced. Kinks of
+// branches returns a system in which f jumps only at events: see probode.Problem.Hybrid.
+// Additional states hold the parts of f that jump at unknown times: comparisons, as 0 or
+// 1, and calls of sign and floor. The result is nil if there are no such parts. Kinks of
 // functions such as max and abs need no additional state, because f is continuous at a
-// kink. Some comparisons, such as equalities, cannot be replaced by the sign of a
-// continuous function, and remain in the right-hand sides.
+// kink. Equalities remain in the right-hand sides: an equality of two continuous functions
+// holds only for an instant or for good.
 func (e *Instance) branches(l *lowering) *system {
 	start := map[string]*expr.Node{expr.Time: expr.Num(e.model.start)}
 	for i, id := range e.states {
 		start[id] = e.initial[i]
 	}
 	h, by := e.system, map[*expr.Node]*expr.Node{}
-	for _, c := range expr.Comparisons(e.rates...) {
-		if _, known := l.crossing(c); known {
-			continue
-		}
-		if _, ok := c.Margin(); !ok {
-			continue
-		}
+	h.events = slices.Clone(h.events)
+	rates, parts := expr.Jumps(e.rates...)
+	for _, part := range parts {
 		name := fmt.Sprintf("branch %d", len(by)+1) // no other name contains a space
-		by[c] = expr.Call("gt", expr.Sym(name), expr.Num(0.5))
-		h.states = append(slices.Clip(h.states), name)
-		h.initial = append(slices.Clip(h.initial), expr.Call("piecewise", expr.Num(1), c.Substitute(start), expr.Num(0)).Simplify())
-		h.rates = append(slices.Clip(h.rates), expr.Num(0))
-		for i, when := range []*expr.Node{expr.Call("not", c), c} {
-			h.events = append(slices.Clip(h.events), equations.Event{ID: c.String(), Trigger: when,
-				Jumps: []equations.Jump{{State: name, Value: expr.Num(float64(i))}}})
+		state, one := expr.Sym(name), expr.Num(1)
+		become := func(value, when *expr.Node) {
+			// The event happens at the start if rounding makes the initial value wrong.
+			h.events = append(h.events, equations.Event{ID: part.String(), Trigger: when, Early: equations.Late,
+				Jumps: []equations.Jump{{State: name, Value: value}}})
 		}
+		is := func(op string, than float64) *expr.Node { return expr.Call(op, state, expr.Num(than)) }
+		now := expr.Replace([]*expr.Node{part}, by)[0]
+		first := now
+		op, args := now.Operator()
+		switch {
+		case part.Boolean():
+			if _, _, known := l.crossing(part); known {
+				continue
+			}
+			if _, ok := now.Margin(); !ok {
+				continue
+			}
+			by[part] = is("gt", 0.5)
+			first = expr.Call("piecewise", one, now, expr.Num(0))
+			become(expr.Num(0), expr.Call("and", expr.Call("not", now), is("gt", 0.5)))
+			become(one, expr.Call("and", now, is("lt", 0.5)))
+		case l.fixed(part):
+			by[part] = state
+		case op == "sign":
+			by[part] = state
+			become(one, expr.Call("and", expr.Call("gt", args[0], expr.Num(0)), is("lt", 0.5)))
+			become(expr.Num(-1), expr.Call("and", expr.Call("lt", args[0], expr.Num(0)), is("gt", -0.5)))
+			// A solution passes through 0, and only a jump of the state makes it stay there.
+			for i := range e.events {
+				to := map[string]*expr.Node{}
+				for _, j := range e.events[i].Jumps {
+					to[j.State] = j.Value
+				}
+				h.events[i].Jumps = append(slices.Clip(h.events[i].Jumps), equations.Jump{State: name, Value: now.Substitute(to)})
+			}
+		case op == "floor":
+			by[part] = state
+			// The conditions are g ≥ n+1 and g < n. Without the factor 2, Simplify could
+			// combine the number 1 with a number in g, and rounding could then make both
+			// conditions true after one another.
+			twice := func(n *expr.Node) *expr.Node { return expr.Call("times", expr.Num(2), n) }
+			up, down := expr.Call("plus", state, one), expr.Call("minus", state, one)
+			// A jump of the state can change g by more than 1.
+			become(expr.Call("max", up, now), expr.Call("geq", twice(args[0]), twice(up)))
+			become(expr.Call("min", down, now), expr.Call("lt", twice(args[0]), twice(state)))
+		}
+		first = first.Substitute(start).Simplify()
+		start[name] = first
+		h.states = append(slices.Clip(h.states), name)
+		h.initial = append(slices.Clip(h.initial), first)
+		h.rates = append(slices.Clip(h.rates), expr.Num(0))
 	}
-	if len(by) == 0 {
+	if len(h.events) == len(e.events) {
 		return nil
 	}
-	h.rates = expr.Replace(h.rates, by)
+	h.rates = append(expr.Replace(rates, by), h.rates[len(rates):]...)
 	return &h
 }

@@ -241,12 +241,17 @@ func maximum(a, b, da, db float64) (at, top float64) {
 
 // Happen performs the jumps of all conditions that have become true at the state x. If
 // these jumps make other conditions true, Happen also performs the jumps of those
-// conditions.
+// conditions. If the cause is an event, conditions are those just after t, because G may
+// compare the time with t.
 func (w *Watch) Happen(cause int, t float64, x, theta []float64) error {
+	after := t
+	if cause >= 0 {
+		after = math.Nextafter(t, math.Inf(1))
+	}
 	var which []int
 	for first := 0; ; {
 		for k := range w.list {
-			g, err := w.value(k, t, x, theta)
+			g, err := w.value(k, after, x, theta)
 			if err != nil {
 				return err
 			}

@@ -47,25 +47,33 @@ func Conditions(of ...*Node) []*Node {
 	return list
 }
 
-// Comparisons returns a list of the comparisons that the expressions contain, without
-// repetitions. Comparisons inside other comparisons are not included in the list. All the
-// expressions must come from the same call of Simplified.
-func Comparisons(of ...*Node) []*Node {
-	var list []*Node
-	seen := map[*Node]bool{}
-	for stack := slices.Clone(of); len(stack) > 0; {
-		m := stack[len(stack)-1]
-		stack = stack[:len(stack)-1]
-		switch {
-		case seen[m]:
-		case m.op.isComparison():
-			list = append(list, m)
-		default:
-			stack = append(stack, m.args...)
+// Jumps returns expressions that equal the given ones, up to rounding, and lists what
+// makes them jump: their comparisons and calls of sign and floor, without repetitions. A
+// part follows the parts that it contains. The expressions express ceil, quotient and rem
+// by these.
+func Jumps(of ...*Node) (equal, parts []*Node) {
+	equal = Simplified(rebuildAll(of, func(m *Node, a []*Node) *Node {
+		quotient := func() *Node { // rounded towards 0
+			q := node(opDiv, a[0], a[1])
+			n := node(opFloor, node(opAbs, q))
+			return node(opPiecewise, n, node(opGe, q, Num(0)), neg(n))
 		}
-		seen[m] = true
+		switch m.op {
+		case opCeil:
+			return neg(node(opFloor, neg(a[0])))
+		case opQuotient:
+			return quotient()
+		case opRem:
+			return node(opAdd, a[0], neg(node(opMul, a[1], quotient())))
+		}
+		return m.with(a)
+	})...)
+	for _, m := range postorder(equal...) {
+		if m.op == opSign || m.op == opFloor || m.op.isComparison() {
+			parts = append(parts, m)
+		}
 	}
-	return list
+	return equal, parts
 }
 
 // Replace returns copies of the expressions in the slice `in`. If a node n is a key of
@@ -97,9 +105,9 @@ func (n *Node) Linear(name string) (a, b *Node, ok bool) {
 // Margin returns an expression that is positive exactly where the condition n is true.
 // Where the two sides of ≥ or ≤ are equal, the expression is the smallest positive
 // floating-point number instead of 0; it is continuous everywhere else. The second result
-// is false if n contains =, ≠ or xor, or if a side of a comparison contains a function
-// that jumps, such as floor. Margin splits a comparison that contains a piecewise
-// expression into one comparison for each piece.
+// is false if n contains = or ≠, or if a side of a comparison contains a function that
+// jumps, such as floor. Margin splits a comparison that contains a piecewise expression
+// into one comparison for each piece; a condition that selects a piece may contain = and ≠.
 func (n *Node) Margin() (*Node, bool) { return n.margin(false) }
 
 // The method margin() returns the Margin of n or, if the argument `not` is true, the
@@ -127,6 +135,9 @@ func (n *Node) margin(not bool) (*Node, bool) {
 			return Call("min", parts...), true
 		}
 		return Call("max", parts...), true
+	case "xor":
+		a, b := args[0], args[1]
+		return Call("or", Call("and", a, Call("not", b)), Call("and", Call("not", a), b)).margin(not)
 	case "gt", "geq", "lt", "leq":
 		for _, m := range n.Parts() {
 			switch m.op {
@@ -167,8 +178,17 @@ func (n *Node) cases(p *Node) *Node {
 	for i := 0; i < len(p.args); i += 2 {
 		here := append(before[:len(before):len(before)], with(n, p.args[i]))
 		if i+1 < len(p.args) {
-			here = append(here, p.args[i+1])
-			before = append(before, Call("not", p.args[i+1]))
+			when := rebuild(p.args[i+1], func(m *Node, a []*Node) *Node {
+				switch m.op {
+				case opEq:
+					return node(opAnd, node(opLe, slices.Clone(a)...), node(opGe, slices.Clone(a)...))
+				case opNe:
+					return node(opOr, node(opLt, slices.Clone(a)...), node(opGt, slices.Clone(a)...))
+				}
+				return m.with(a)
+			})
+			here = append(here, when)
+			before = append(before, Call("not", when))
 		}
 		all = append(all, Call("and", here...))
 	}

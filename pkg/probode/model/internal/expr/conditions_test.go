@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/big"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -25,8 +26,7 @@ func (g gen) ties() map[string]float64 {
 
 // The margin of a random condition is positive exactly where the condition is true, also
 // where the two sides of a comparison are equal. A condition has no margin only if it
-// compares with == or !=, uses xor, or compares something that jumps. Where a number in it
-// is NaN, every comparison is false, and its negation is true without a positive margin, so
+// compares with == or !=, or compares something that jumps. Where a number in it is NaN, every comparison is false, and its negation is true without a positive margin, so
 // such points are left out.
 func TestMargin(t *testing.T) {
 	g := newGen(31)
@@ -35,7 +35,7 @@ func TestMargin(t *testing.T) {
 		n := g.condition(1 + g.IntN(3))
 		m, ok := n.Margin()
 		if !ok {
-			if !jumps(n) && !slices.ContainsFunc(n.Parts(), func(m *Node) bool { return m.op == opEq || m.op == opNe || m.op == opXor }) {
+			if !jumps(n) && !slices.ContainsFunc(n.Parts(), func(m *Node) bool { return m.op == opEq || m.op == opNe }) {
 				t.Errorf("%v has no margin", n)
 			}
 			none++
@@ -86,6 +86,8 @@ func TestMarginsOfConditions(t *testing.T) {
 		{"!(x < y && y < z)", "max(piecewise(5e-324, x == y, x - y), piecewise(5e-324, y == z, y - z))"},
 		{"!(x < y || z > 1)", "min(piecewise(5e-324, x == y, x - y), piecewise(5e-324, 1 == z, 1 - z))"},
 		{"!!(x < y)", "y - x"},
+		{"xor(x < 1, y < 1)", "max(min(1 - x, piecewise(5e-324, y == 1, y - 1)), min(piecewise(5e-324, x == 1, x - 1), 1 - y))"},
+		{"piecewise(1, y == 2, x) > 0", "max(min(1, min(piecewise(5e-324, 2 == y, 2 - y), piecewise(5e-324, y == 2, y - 2))), min(max(y - 2, 2 - y), x - 0))"},
 		{"1 < 2", "1"},
 		{"2 < 1 || 3 < 1", "-1"},
 	} {
@@ -94,9 +96,35 @@ func TestMarginsOfConditions(t *testing.T) {
 			t.Errorf("the margin of %s is %v, %v: want %s", c.src, m, ok, c.margin)
 		}
 	}
-	for _, src := range []string{"x == y", "x != y", "floor(x) > 1", "sign(x) < y && x < 1", "xor(x < 1, y < 1)", "x % 2 > 1", "abs(ceil(x)) <= 3"} {
+	for _, src := range []string{"x == y", "x != y", "floor(x) > 1", "sign(x) < y && x < 1", "x % 2 > 1", "abs(ceil(x)) <= 3"} {
 		if m, ok := mustParse(t, src).Margin(); ok {
 			t.Errorf("the margin of %s is %v: want none", src, m)
+		}
+	}
+}
+
+// Jumps does not change values, also where they jump, and leaves only comparisons, sign and
+// floor.
+func TestJumps(t *testing.T) {
+	for src, want := range map[string]string{
+		"ceil(x)": "floor(-x)", "x % 2": "floor(abs(x/2)), x/2 >= 0", "quotient(x, y)": "floor(abs(x/y)), x/y >= 0",
+		"sign(floor(x) - 1)": "floor(x), sign(floor(x) - 1)", "piecewise(1, x < ceil(y), heaviside(x))": "floor(-y), x < -floor(-y), sign(x)", "abs(x) + max(x, 1)": "",
+	} {
+		n := mustParse(t, src)
+		equal, parts := Jumps(n)
+		var list []string
+		for _, p := range parts {
+			list = append(list, p.String())
+		}
+		if got := strings.Join(list, ", "); got != want {
+			t.Errorf("%s jumps through %s: want %s", src, got, want)
+		}
+		for _, x := range []float64{-4, -3.5, -2, -0.5, 0, 0.5, 2, 3, 4.25} {
+			at := map[string]float64{"x": x, "y": 2}
+			want, _ := n.Value(at)
+			if v, err := equal[0].Value(at); err != nil || v != want {
+				t.Errorf("%s is %v at x = %v, and %v is %v, %v", src, want, x, equal[0], v, err)
+			}
 		}
 	}
 }

@@ -21,7 +21,7 @@
 // pieces meet, Diff may return a wrong value, even outside the range of the one-sided
 // derivatives. For example, max(x, 0) − max(0, x) has the derivative 0 at x = 0, but Diff
 // returns 1. The derivative does not include the jump of a state at a switching time: see
-// [Conditions].
+// [Conditions] and [Jumps].
 //
 // The computed derivative of x^y is never NaN where the true derivative is finite. The
 // derivative of x^n is n x^(n−1), where 0^0 = 1. The derivative of x^y with respect to x
