@@ -84,16 +84,22 @@ func (s *Solver) gradient(g *Gradient, w, times, z, theta, xi []float64) error {
 	if n := s.NoiseLen(); xi != nil && len(xi) != n || g.Xi != nil && len(g.Xi) != n {
 		panic(fmt.Sprintf("probode: ξ and its gradient have lengths %d and %d: want N·n = %d (or a nil slice)", len(xi), len(g.Xi), n))
 	}
-	clear(g.Theta)
-	clear(g.Xi)
-	g.Alpha = 0
+	clean := func() {
+		clear(g.Theta)
+		clear(g.Xi)
+		g.Alpha = 0
+	}
 	if _, ok := s.step.(Reverser); !ok {
+		clean()
 		return s.forwardGradient(g, w, times, z, theta, xi)
 	}
 	if s.reverse == nil {
 		s.reverse = newReverseRun(s)
 	}
-	err := s.reverse.run(g, w, times, z, theta, xi)
+	err := s.exists(func() error {
+		clean()
+		return s.reverse.run(g, w, times, z, theta, xi)
+	}, g.Theta, g.Xi)
 	if errors.Is(err, errors.ErrUnsupported) {
 		return s.forwardGradient(g, w, times, z, theta, xi)
 	}

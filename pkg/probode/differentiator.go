@@ -74,6 +74,7 @@ func (e *Differentiator) At(t float64, x, theta, f []float64) {
 	if e.ftheta != nil {
 		clear(e.ftheta)
 		e.p.FTheta(e.ftheta, t, x, theta)
+		e.p.replaceTheta(e.ftheta, t, x, theta)
 	}
 }
 

@@ -29,6 +29,7 @@ func (e *Linearizer) FJ(f []float64, m *Matrix, t float64, x, theta []float64) {
 	if e.diff == nil {
 		clear(m.A)
 		e.p.FJ(f, m.A, t, x, theta)
+		e.p.replaceX(m, f, t, x, theta)
 		return
 	}
 	e.diff.jacobian(m, t, x, theta, false)
@@ -67,7 +68,6 @@ func newDifferencer(p *Problem) *differencer {
 // forward differences, the increment of x_j is |x_j| ε^{1/2}; for central differences,
 // the increment is |x_j| ε^{1/3}.
 func (q *differencer) jacobian(m *Matrix, t float64, x, theta []float64, central bool) {
-	const sqrtEps, cbrtEps = 1.4901161193847656e-08, 6.055454452393343e-06
 	eps := sqrtEps
 	if central {
 		eps = cbrtEps

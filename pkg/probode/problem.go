@@ -41,7 +41,9 @@ type Problem struct {
 	//
 	//	jac[i*(kl+ku+1) + j−i+kl] = ∂fᵢ/∂xⱼ   for  −kl ≤ j−i ≤ ku.
 	//
-	// If FJ is nil, the Jacobian is computed by finite differences of F.
+	// If FJ is nil, the Jacobian is computed by finite differences of F. Elements that are
+	// NaN or infinite, as the derivative of x^½ at 0, are replaced by differences, too. If
+	// the derivative of a path depends on them, it does not exist, and an error says so.
 	FJ func(f, jac []float64, t float64, x, theta []float64)
 
 	// FTheta, if not nil, writes ∂f/∂θ to dst in row-major order, with a row for each
@@ -56,7 +58,7 @@ type Problem struct {
 	// Pullback is used instead of FJ and FTheta to compute gradients of functions of a
 	// path: see Solver.Gradient. If there are many parameters, Pullback takes much less
 	// time than filling and multiplying the matrices ∂f/∂x and ∂f/∂θ. A Pullback that
-	// cannot compute the derivatives must return NaN and add nothing; in this case FJ and
+	// cannot compute the derivatives, or finds an infinite one, must return NaN and add nothing; in this case FJ and
 	// FTheta are used instead.
 	Pullback func(dx, dtheta, lambda []float64, t float64, x, theta []float64) (dt float64)
 
@@ -115,7 +117,8 @@ type Problem struct {
 	// TimeUnit is the unit of t in the axis labels of figures; it may be empty.
 	TimeUnit string
 
-	window *window // of a problem as steppers see it: see segmented
+	window   *window      // of a problem as steppers see it: see segmented
+	replaced *replacement // likewise
 }
 
 // Bandwidth gives the numbers of sub- and superdiagonals of a banded Jacobian.

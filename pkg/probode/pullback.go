@@ -190,6 +190,7 @@ func (e *fieldAdjoint) jacobian(t float64, x, theta []float64) {
 	}
 	clear(e.jac.A)
 	e.p.FJ(e.f, e.jac.A, t, x, theta)
+	e.p.replaceX(e.jac, e.f, t, x, theta)
 }
 
 // The method parameters() adds the gradient of λᵀf with respect to θ to dtheta.
@@ -197,6 +198,7 @@ func (e *fieldAdjoint) parameters(dtheta, lambda []float64, t float64, x, theta 
 	if n := len(dtheta); e.ftheta != nil {
 		clear(e.ftheta)
 		e.p.FTheta(e.ftheta, t, x, theta)
+		e.p.replaceTheta(e.ftheta, t, x, theta)
 		for i, v := range lambda {
 			if v != 0 {
 				addScaled(dtheta, v, e.ftheta[i*n:(i+1)*n])

@@ -354,8 +354,7 @@ func TestBrokenPromises(t *testing.T) {
 	}
 }
 
-// NaN of F, of its Jacobian and in θ is called that; absurd states are no
-// success.
+// NaN of F and in θ is called that; absurd states are no success.
 func TestNaNIsCalledThat(t *testing.T) {
 	nan := math.NaN()
 	field := func(from float64) *Problem {
@@ -365,12 +364,6 @@ func TestNaNIsCalledThat(t *testing.T) {
 					f[0] = nan
 				}
 			}}
-	}
-	jacobian := field(2)
-	jacobian.FJ = func(f, j []float64, t float64, x, theta []float64) {
-		if f[0], j[0] = -theta[0]*x[0], -theta[0]; t > 0.51 && t < 0.56 {
-			j[0] = nan
-		}
 	}
 	for _, m := range every() {
 		for _, from := range []float64{-1, 0.52, 0.99} {
@@ -387,17 +380,12 @@ func TestNaNIsCalledThat(t *testing.T) {
 				t.Errorf("%v, NaN from t = %g on: a grid", m, from)
 			}
 		}
-		_, implicit := m.(adams.Moulton)
-		if implicit {
-			if _, err := Integrate(ctx(), jacobian, m, 1, Settings{StepSize: 1. / 32}); !errors.Is(err, ErrField) || !strings.Contains(err.Error(), "Jacobian that FJ returns has elements that are NaN") {
-				t.Errorf("%v, NaN in the Jacobian: error %v", m, err)
-			}
-		}
 		s := mustSolver(t, field(2), m, 1./32, 0)
 		z := make([]float64, s.PathLen())
 		if err := s.Solve(z, []float64{nan}, nil); !errors.Is(err, ErrParameter) {
 			t.Errorf("%v: NaN in θ: %v", m, err)
 		}
+		_, implicit := m.(adams.Moulton)
 		if err := s.Solve(z, []float64{-1e7}, nil); err == nil && !implicit { // grows by 3e5 in a step
 			t.Errorf("%v: a path at %g is a success", m, z[len(z)-1])
 		}

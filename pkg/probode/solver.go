@@ -93,10 +93,12 @@ func NewSolver(p *Problem, m Method, g *Grid, alpha float64) (*Solver, error) {
 // moves with θ.
 func (s *Solver) on(g *Grid) (err error) {
 	s.g = g.clone()
-	s.inside, s.now = s.p, new(segment)
+	inside := *s.p
+	s.inside, s.now = &inside, new(segment)
 	if len(s.g.events) > 0 {
 		s.inside = s.p.segmented(s.now)
 	}
+	s.inside.replaced = new(replacement)
 	s.step, err = s.m.Stepper(s.inside, s.g)
 	if err != nil {
 		return fmt.Errorf("%s: %v: %w", s.p.Title(), s.m, err)
@@ -472,7 +474,9 @@ func (s *Solver) Fail(i int, theta, x []float64, err error) error {
 			s.jac = s.p.NewJacobian()
 		}
 		clear(s.jac.A)
-		if s.inside.FJ(s.f, s.jac.A, s.g.t[i+1], x, theta); !vector.Finite(s.f) || !vector.Finite(s.jac.A) {
+		s.inside.FJ(s.f, s.jac.A, s.g.t[i+1], x, theta)
+		s.inside.replaceX(s.jac, s.f, s.g.t[i+1], x, theta)
+		if !vector.Finite(s.f) || !vector.Finite(s.jac.A) {
 			e.Err = fmt.Errorf("%w: the Jacobian that FJ returns has elements that are NaN or infinite", ErrField)
 			return e
 		}

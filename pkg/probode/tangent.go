@@ -97,7 +97,7 @@ func (s *Solver) SolveTangents(z, dz, theta, dtheta, xi []float64) error {
 	if s.tangents == nil || s.tangents.M != m {
 		s.tangents = newTangentRun(s, m)
 	}
-	err := s.runTangents(z, dz, theta, dtheta, xi)
+	err := s.exists(func() error { return s.runTangents(z, dz, theta, dtheta, xi) }, dz)
 	if errors.Is(err, errors.ErrUnsupported) {
 		return s.differences(z, dz, theta, dtheta, xi, m)
 	}
@@ -188,6 +188,9 @@ func newTangentRun(s *Solver, m int) *tangentRun {
 // cbrtEps is ε^{1/3}, the relative increment at which the rounding error of a central
 // difference is about as large as its truncation error.
 const cbrtEps = 6.055454452393343e-06
+
+// sqrtEps is ε^{1/2}, the same for a one-sided difference.
+const sqrtEps = 1.4901161193847656e-08
 
 // The method start() sets the derivatives of the initial state and of the event times.
 // The derivatives of the event times are central differences. If Problem.StartTheta is

@@ -116,7 +116,10 @@ func (a *moulton) currentFew(r *fusedRun, z []float64, from, to int, theta, xi [
 			m.AddMul(u, 1, e)
 		}
 		if !a.lu.Factorize(a.inv, m) {
-			return i, probode.ErrSingular
+			if err := a.alone(r, z, i, theta, xi); err != nil {
+				return i, err
+			}
+			continue
 		}
 		a.lu.Solve(u)
 		fine := true
@@ -133,7 +136,8 @@ func (a *moulton) currentFew(r *fusedRun, z []float64, from, to int, theta, xi [
 }
 
 // The method alone() takes step i with the general code, which works in any number of
-// dimensions. The loops call alone() if the inverse of Γ may be inaccurate.
+// dimensions. The loops call alone() if the inverse of Γ may be inaccurate,
+// or if J is not finite.
 func (a *moulton) alone(r *fusedRun, z []float64, i int, theta, xi []float64) error {
 	next := row(z, i+1, a.d)
 	if err := a.Step(next, i, row(z, i, a.d), theta, part(xi, i, a.d), r.scale[:a.d]); err != nil {

@@ -245,7 +245,7 @@ func TestRunFails(t *testing.T) {
 				if at != last || got != want {
 					t.Errorf("%s, %v, %s: step %d, %v; want %d, %v", p.Name, m, name, at, got, last, want)
 				}
-				if want == nil && name != "no root" {
+				if want == nil && name != "no root" && name != "NaN in J" { // differences replace J
 					t.Errorf("%s, %v, %s: no error", p.Name, m, name)
 				}
 			}

@@ -187,7 +187,7 @@ func (g *generator) jump(b *strings.Builder, jumps []equations.Jump) {
 // add these to the slice dtheta. The derivatives with respect to the states are added to
 // the slice whose name is the argument `dx`. The statements return the derivative of the
 // weighted sum with respect to t. If the argument `check` is true and a derivative is
-// NaN, the statements return NaN and change neither dtheta nor the slice of state
+// NaN or infinite, the statements return NaN and change neither dtheta nor the slice of state
 // derivatives.
 func (g *generator) gradient(of []*expr.Node, weight, dx string, check bool) string {
 	inputs, to := []string{expr.Time}, []string{"t"}
@@ -216,7 +216,7 @@ func (g *generator) gradient(of []*expr.Node, weight, dx string, check bool) str
 		return "return 0\n"
 	}
 	if check {
-		sums = "for _, v := range d {\nif v != v {\nreturn v\n}\n}\n" + sums
+		sums = "for _, v := range d {\nif v-v != 0 {\nreturn v - v\n}\n}\n" + sums
 	}
 	return fmt.Sprintf("var d [%d]float64\n%s%sreturn %s\n", len(list), g.statements(list), sums, dt)
 }

@@ -73,8 +73,8 @@ func generatedCascade() *probode.Problem {
 			d[4] = lambda[1] * (float64(x[0]*t1) - float64(0.5*x[1]))
 			d[5] = lambda[2] * (float64(t8*t5) - float64(0.2*x[2]))
 			for _, v := range d {
-				if v != v {
-					return v
+				if v-v != 0 {
+					return v - v
 				}
 			}
 			dx[0] += d[0]

@@ -60,8 +60,8 @@ func generatedPK() *probode.Problem {
 			d[4] = t4
 			d[5] = -(t2 * t6 / theta[3])
 			for _, v := range d {
-				if v != v {
-					return v
+				if v-v != 0 {
+					return v - v
 				}
 			}
 			dx[0] += d[0]

@@ -52,8 +52,8 @@ func generatedThreshold() *probode.Problem {
 			d[0] = -float64(theta[0] * lambda[0])
 			d[1] = t1 - float64(lambda[0]*x[0])
 			for _, v := range d {
-				if v != v {
-					return v
+				if v-v != 0 {
+					return v - v
 				}
 			}
 			dx[0] += d[0]
@@ -109,8 +109,8 @@ func generatedThreshold() *probode.Problem {
 				d[0] = -float64(theta[0] * lambda[0])
 				d[1] = t1 - float64(lambda[0]*x[0])
 				for _, v := range d {
-					if v != v {
-						return v
+					if v-v != 0 {
+						return v - v
 					}
 				}
 				dx[0] += d[0]

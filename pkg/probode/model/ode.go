@@ -207,8 +207,8 @@ func (c *compiledInstance) system(s *system) *probode.Problem {
 
 // The function pullback() returns the function that is stored in the field Pullback of
 // the problem q. The argument `inputs` names the variables on which the rates depend.
-// Pullback returns NaN if any derivative is NaN. Even an inactive branch of a formula can
-// make a derivative NaN.
+// Pullback returns NaN if any derivative is NaN or infinite. Even an inactive branch of a
+// formula can make a derivative NaN.
 func pullback(q *probode.Problem, inputs []string, rates []*expr.Node) func(dx, dtheta, lambda []float64, t float64, x, theta []float64) float64 {
 	gradient := gradientOf(inputs, rates, q.Params...)
 	return func(dx, dtheta, lambda []float64, t float64, x, theta []float64) (dt float64) {
@@ -216,8 +216,8 @@ func pullback(q *probode.Problem, inputs []string, rates []*expr.Node) func(dx, 
 		m := g.weighted(lambda, t, x, theta[:len(q.Theta)])
 		defer g.pool.Put(m)
 		for _, v := range m.out {
-			if v != v {
-				return v
+			if v-v != 0 {
+				return v - v
 			}
 		}
 		return g.add(dx, dtheta, m.out)
