@@ -51,6 +51,26 @@ func TestNoiseOfObservable(t *testing.T) {
 	}
 }
 
+// An ID of the model is a name in the formula of an observable, whatever it looks like.
+func TestIDLikeNumber(t *testing.T) {
+	for _, id := range []string{"Nan", "NaN", "nan", "INF", "inf", "Infinity", "null", "NULL", "true", "False", "NA", "and", "not", "exp", "e", "pi"} {
+		for _, formula := range []string{id, "2 * " + id, "-" + id + " / -(" + id + "^0 / 2)"} {
+			p, err := loadMap(t, tiny, "p.yaml", "A * obs", formula+" * obs", `id="A"`, `id="`+id+`"`, `species="A"`, `species="`+id+`"`, "k*A*", "k*`"+id+"`*")
+			if err != nil {
+				t.Errorf("%s: %v", formula, err)
+				continue
+			}
+			want := 12.0
+			if formula == id {
+				want = 6
+			}
+			if got := value(t, experiments(t, p)[0].rows[0].formula, map[string]float64{id: 3}); got != want {
+				t.Errorf("%s is %v: want %v", formula, got, want)
+			}
+		}
+	}
+}
+
 // After preequilibration, a species keeps the value that the first condition set if the
 // next condition has an empty cell; a parameter goes back to the model's value.
 func TestKept(t *testing.T) {

@@ -53,7 +53,18 @@ func (f *files) petab(s *source.File, y *source.Node) *File {
 		}
 		observables, conditions, measurements := tables(q, "observable_files"), tables(q, "condition_files"), tables(q, "measurement_files")
 		m := &Model{Equations: *sbml.Read(f.Files, sbmls[0].FileName())}
+		ids := map[string]bool{}
+		for _, s := range m.States {
+			ids[s.ID] = true
+		}
+		for _, c := range m.Constants {
+			ids[c.ID] = true
+		}
+		for _, a := range m.Assignments {
+			ids[a.ID] = true
+		}
 		for _, t := range observables {
+			t.IDs = ids
 			m.observables = append(m.observables, observableTable(t)...)
 		}
 		for _, t := range conditions {

@@ -27,8 +27,14 @@ import (
 // have no special meaning for Parse. For the names pi and e, see [Constant]. The error is
 // a [*SyntaxError] with a message of one line.
 func Parse(src string, functions ...string) (n *Node, err error) {
+	return ParseWithIDs(src, nil, functions...)
+}
+
+// ParseWithIDs is like Parse, but reads the given IDs as names, even if Parse reads them
+// as something else, such as INF or not.
+func ParseWithIDs(src string, ids map[string]bool, functions ...string) (n *Node, err error) {
 	defer catch(&err)
-	p := &parser{src: src, functions: functions}
+	p := &parser{src: src, ids: ids, functions: functions}
 	p.next()
 	all := p.binary(0)
 	if p.tok.kind != 0 {
@@ -42,8 +48,10 @@ const nestMost = 10000
 
 type parser struct {
 	src       string
+	ids       map[string]bool
 	functions []string
 	tok       token // the next token
+	end       int   // where it ends
 	depth     int
 }
 
@@ -53,13 +61,16 @@ func (p *parser) failf(pos int, format string, args ...any) {
 }
 
 func (p *parser) next() {
-	pos := p.tok.pos + len(p.tok.text)
-	if p.tok.kind == 'q' {
-		pos += 2
-	}
 	var err error
-	if p.tok, err = scan(p.src, pos); err != nil {
+	if p.tok, err = scan(p.src, p.end); err != nil {
 		panic(failure{err})
+	}
+	p.end = p.tok.pos + len(p.tok.text)
+	switch {
+	case p.tok.kind == 'q':
+		p.end += 2
+	case p.tok.kind == 'a' && p.ids[p.tok.text] && Reserved(p.tok.text):
+		p.tok.kind = 'q' // as in backquotes
 	}
 }
 

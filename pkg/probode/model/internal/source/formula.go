@@ -8,9 +8,9 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
 )
 
-// Formula parses a formula.
+// Formula parses a formula, which may contain s.IDs.
 func (s *File) Formula(line int, what, text string, functions ...string) *expr.Node {
-	n, err := expr.Parse(text, functions...)
+	n, err := expr.ParseWithIDs(text, s.IDs, functions...)
 	if err != nil {
 		s.FailMath(line, what, err)
 	}

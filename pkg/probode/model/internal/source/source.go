@@ -126,8 +126,9 @@ type File struct {
 	*Files
 	Name  string
 	Text  []byte
-	quiet bool // messages contain no text from the file
-	above int  // lines of the file before Text
+	IDs   map[string]bool // names in formulas, even if they look like numbers or operators
+	quiet bool            // messages contain no text from the file
+	above int             // lines of the file before Text
 }
 
 // Read reads a file of UTF-8 text, and removes its byte order mark if it has one.

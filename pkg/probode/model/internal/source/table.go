@@ -146,18 +146,21 @@ func (t *Table) Need(columns ...string) {
 }
 
 // Get returns the text of a cell. The result is "" if the cell is empty, if it contains a
-// word that pandas reads as a missing value, or if there is no such column.
+// word that pandas reads as a missing value and that is no ID, or if there is no such
+// column.
 func (r Row) Get(column string) string {
 	i, ok := r.t.index[column]
 	if !ok || i >= len(r.Cells) {
 		return ""
 	}
-	switch c := r.Cells[i]; c {
+	c := r.Cells[i]
+	switch c {
 	case "NaN", "nan", "NA", "N/A", "NULL", "null", "<NA>":
-		return ""
-	default:
-		return c
+		if !r.t.IDs[c] {
+			return ""
+		}
 	}
+	return c
 }
 
 // Must returns the text of a cell, and reports an error if the cell is empty.
