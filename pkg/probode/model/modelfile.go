@@ -97,6 +97,9 @@ func (r *modelReader) functions(list []*source.Node) {
 		if slices.Contains(r.callables, id) {
 			r.Failf(n.Line, "function %s appears twice", id)
 		}
+		if expr.IsFunction(id) {
+			r.Failf(n.LineOf("functionId"), "functionId is %s, which is a function of every formula: use another name", id)
+		}
 		r.callables = append(r.callables, id)
 	}
 	for _, n := range list {

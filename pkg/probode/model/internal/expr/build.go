@@ -339,6 +339,12 @@ func init() {
 	}
 }
 
+// IsFunction reports whether every formula may call a function with the given name.
+func IsFunction(name string) bool {
+	_, ok := builders[name]
+	return ok
+}
+
 // The map `refused` holds a message for each unsupported function of SBML and SymPy.
 var refused = map[string]string{
 	"delay":     "delay equations are not supported",

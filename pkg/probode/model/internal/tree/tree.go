@@ -109,6 +109,11 @@ func Read(file []byte, skip ...string) (*Element, error) {
 			}
 			e := &Element{Space: tok.Name.Space, Name: tok.Name.Local, Attr: tok.Copy().Attr, Text: []string{""}}
 			e.Line, e.Column = d.InputPos()
+			for i, a := range e.Attr {
+				if slices.ContainsFunc(e.Attr[:i], func(b xml.Attr) bool { return a.Name == b.Name }) {
+					return fail("<%s> has the attribute %s twice", e.Name, a.Name.Local)
+				}
+			}
 			if len(open) > 0 {
 				p := open[len(open)-1]
 				p.Child, p.Text = append(p.Child, e), append(p.Text, "")
@@ -122,6 +127,8 @@ func Read(file []byte, skip ...string) (*Element, error) {
 			if len(open) > 0 {
 				p := open[len(open)-1]
 				p.Text[len(p.Text)-1] = strings.TrimSpace(p.Text[len(p.Text)-1] + string(tok))
+			} else if len(bytes.TrimSpace(tok)) > 0 {
+				return fail("found text outside of the root element")
 			}
 		}
 	}

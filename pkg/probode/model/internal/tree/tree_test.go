@@ -21,3 +21,24 @@ func TestErrorsArePrintable(t *testing.T) {
 		}
 	}
 }
+
+// A file that is not XML is refused, also where encoding/xml reads it.
+func TestNotXML(t *testing.T) {
+	for file, want := range map[string]string{
+		`<a b="1" b="2"/>`:                   "<a> has the attribute b twice",
+		`<a><c b="1" d="" b="1"/></a>`:       "<c> has the attribute b twice",
+		`<a xmlns:x="u" xmlns:x="v"/>`:       "<a> has the attribute x twice",
+		`<a xmlns:x="u" x:b="1" b="1"/>`:     "",
+		"<a/>x":                              "text outside of the root element",
+		"<a></a>\n<!-- note -->\n":           "",
+		"<a/> <![CDATA[x]]>":                 "text outside of the root element",
+		"x<a/>":                              "text outside of the root element",
+		"\n <?xml-stylesheet href='b'?><a/>": "",
+		"<a/><b/>":                           "second root element",
+	} {
+		_, err := Read([]byte(file))
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: error %v: want %q", file, err, want)
+		}
+	}
+}
