@@ -149,7 +149,7 @@ func (s *adaptivePath) run(ctx context.Context, theta []float64) error {
 		}
 		s.c.made = nil // no noise is scaled by these local errors
 	}
-	s.c.again(theta, s.fixed)
+	s.c.move(theta, s.fixed)
 	if err := s.c.run(ctx); err != nil {
 		return fmt.Errorf("%s, %v, %v: %w", s.p.Title(), s.m, s.set, err)
 	}
@@ -198,5 +198,5 @@ func (s *adaptivePath) Work() int {
 	if s.c == nil {
 		return 0
 	}
-	return s.c.tried
+	return s.c.work
 }

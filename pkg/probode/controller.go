@@ -40,11 +40,12 @@ type controller struct {
 	chooser Chooser // chooses the steps; nil for a method that does not
 	goal    float64 // the length that chooser has chosen, if the step was cut much shorter
 	units   func(local []float64) float64
+	yard    yardstick
 	q       float64 // order of the local error
 
-	at                         float64 // where the current step begins
-	x, next, err, peak, memory []float64
-	most                       float64 // the largest factor by which a step may grow
+	at                   float64 // where the current step begins
+	x, next, err, memory []float64
+	most                 float64 // the largest factor by which a step may grow
 
 	watch *trigger.Watch // of the events with a Trigger; nil if there are none
 	meets bool           // the time to be reached is that of an event
@@ -54,6 +55,7 @@ type controller struct {
 	orders []uint8   // one for each step and event
 	hit    []float64 // states at the points of fixed
 	tried  int       // steps, rejected ones included
+	work   int       // the same, of all repetitions
 	pause  func()    // see progress.Pausing; may be nil
 }
 
@@ -66,9 +68,10 @@ func newController(p *Problem, m Method, f Frozen, theta []float64, fixed *Grid)
 	}
 	c.set.MaxSteps = cmp.Or(c.set.MaxSteps, 1e6)
 	c.set.Max = cmp.Or(c.set.Max, math.Inf(1))
-	for _, v := range []*[]float64{&c.x, &c.next, &c.err, &c.peak} {
+	for _, v := range []*[]float64{&c.x, &c.next, &c.err} {
 		*v = make([]float64, d)
 	}
+	c.yard = newYardstick(&c.set.Tolerance, c.p)
 	var err error
 	if c.step, err = m.Stepper(c.p, c.g); err != nil {
 		return nil, err
@@ -88,14 +91,27 @@ func newController(p *Problem, m Method, f Frozen, theta []float64, fixed *Grid)
 	return c, err
 }
 
-// The method again() prepares the controller for a run at another θ.
-func (c *controller) again(theta []float64, fixed *Grid) {
-	c.theta, c.fixed = theta, fixed
-	c.g.t, c.local, c.orders = c.g.t[:0], c.local[:0], c.orders[:0]
-	clear(c.peak)
+// move prepares the controller for a run at another θ.
+func (c *controller) move(theta []float64, fixed *Grid) { c.theta, c.fixed = theta, fixed }
+
+// run repeats the run until the errors of no component have been compared with a size
+// that the component does not have.
+func (c *controller) run(ctx context.Context) error {
+	const most = 10 // each repetition reduces the permitted error of a component at least a thousandfold
+	c.work = 0
+	clear(c.yard.scale)
+	for range most {
+		err := c.once(ctx)
+		c.work += c.tried
+		if err != nil || !c.yard.learn() {
+			return err
+		}
+	}
+	return nil
 }
 
-func (c *controller) run(ctx context.Context) (err error) {
+func (c *controller) once(ctx context.Context) (err error) {
+	c.g.t, c.local, c.orders = c.g.t[:0], c.local[:0], c.orders[:0]
 	c.at, c.tried, c.pause = c.p.Span[0], 0, progress.Pause(ctx)
 	d := c.p.Dim()
 	if n := len(c.fixed.t) * d; len(c.hit) != n {
@@ -106,13 +122,14 @@ func (c *controller) run(ctx context.Context) (err error) {
 	if !sane(c.x) {
 		return fmt.Errorf("%w: x0 is %s", ErrStart, text.Vector(c.x))
 	}
+	c.yard.begin(c.x)
 	c.g.t = append(c.g.t, c.p.Span[0])
 	if c.watch != nil {
 		if err := c.watch.Begin(c.at, c.x, c.theta); err != nil {
 			return err
 		}
 	}
-	c.notice()
+	c.yard.notice(c.x)
 	for j, seg := range c.fixed.seg {
 		*c.now = seg.now
 		copy(row(c.hit, seg.from, d), c.x)
@@ -147,7 +164,7 @@ func (c *controller) run(ctx context.Context) (err error) {
 					return err
 				}
 			}
-			c.notice()
+			c.yard.notice(c.x)
 		}
 	}
 	c.times = c.g.t
@@ -200,7 +217,7 @@ func (c *controller) grid(p *Problem, theta []float64) (*Grid, error) {
 	if len(c.local) != g.Steps()*len(c.x) {
 		return nil, errTooShort
 	}
-	g.tol = &c.set.Tolerance
+	g.tol, g.scale = &c.set.Tolerance, slices.Clone(c.yard.scale)
 	if slices.Max(c.orders) > 0 {
 		g.orders = slices.Clone(c.orders)
 	}
@@ -213,27 +230,18 @@ func (c *controller) skip() {
 	c.orders = append(c.orders, 0)
 }
 
-// The method notice() updates the largest absolute value of each component.
-func (c *controller) notice() {
-	for k, v := range c.x {
-		if v = math.Abs(v); v > c.peak[k] {
-			c.peak[k] = v
-		}
-	}
-}
-
-// The method first() returns the length of the first step. The first step takes a
-// hundredth of the time in which the state would double at its present rate of change
-// [HNW93, §II.4]. The norms of the state and of its derivative are computed in units of
-// the tolerance. If f changes suddenly during the first step, first() shortens the step.
-// There must be no event between the current time and the time in the argument `end`.
+// first returns the length of the first step. The first step takes a hundredth of the
+// time in which the state would double at its present rate of change [HNW93, §II.4]. The
+// norms of the state and of its derivative are computed in units of the tolerance. If f
+// changes suddenly during the first step, first shortens the step. There must be no event
+// between the current time and the time in the argument `end`.
 func (c *controller) first(end float64) float64 {
 	span, t := c.p.Span[1]-c.p.Span[0], c.g.t[len(c.g.t)-1]
 	c.p.F(c.next, t, c.x, c.theta)
-	size, slope, top := 0., 0., vector.MaxAbs(c.peak)
+	size, slope, top := 0., 0., vector.MaxAbs(c.yard.peak)
 	unit := make([]float64, len(c.x))
 	for k, x := range c.x {
-		unit[k] = c.set.size(k, x, x, c.peak[k], top)
+		unit[k] = c.yard.size(k, x, x, top)
 		size, slope = max(size, math.Abs(x)/unit[k]), max(slope, math.Abs(c.next[k])/unit[k])
 	}
 	h := 1e-6 * span
@@ -346,7 +354,7 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 			}
 		}
 		copy(c.x, c.next)
-		c.notice()
+		c.yard.notice(c.x)
 		if located { // unless the repeated step, by rounding, ends just before the time
 			fired := len(c.watch.Fired)
 			c.at = to
@@ -360,7 +368,7 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 		if located {
 			c.g.t = append(c.g.t, to)
 			c.skip()
-			c.notice()
+			c.yard.notice(c.x)
 			if err := c.step.Start(i+2, c.x, c.theta); err != nil {
 				return 0, 0, err
 			}
@@ -411,9 +419,9 @@ func (c *controller) try(i int) (float64, error) {
 	return c.worst(c.err), nil
 }
 
-// The method worst() returns the largest local error of the current step, in units of the
-// tolerance.
+// worst returns the largest local error of the current step, in units of the tolerance.
 func (c *controller) worst(local []float64) float64 {
 	n := len(c.g.t) - 1
-	return c.set.Tolerance.worst(local, c.x, c.next, c.peak, (c.g.t[n]-c.g.t[n-1])/(c.p.Span[1]-c.p.Span[0]))
+	t, h := c.g.t[n-1], c.g.t[n]-c.g.t[n-1]
+	return c.yard.worst(local, c.x, c.next, t, h, h/(c.p.Span[1]-c.p.Span[0]), c.theta)
 }

@@ -39,6 +39,7 @@ type Grid struct {
 	// if no orders were chosen.
 	local  []float64
 	tol    *Tolerance
+	scale  []float64 // of the components in this run: see yardstick
 	orders []uint8
 }
 

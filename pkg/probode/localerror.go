@@ -156,12 +156,12 @@ func (s *Solver) Strain(theta []float64) (float64, error) {
 		return 0, fmt.Errorf("%s: %w", s.p.Title(), err)
 	}
 	var worst float64
-	peak := make([]float64, s.d)
+	yard := newYardstick(s.g.tol, s.inside)
+	copy(yard.scale, s.g.scale)
 	err = s.eachLocal(errs, theta, func(i int, local, x, next []float64) {
-		for k, v := range x {
-			peak[k] = max(peak[k], math.Abs(v))
-		}
-		worst = max(worst, s.g.tol.worst(local, x, next, peak, s.g.H(i)/(s.g.span[1]-s.g.span[0])))
+		yard.notice(x)
+		t := s.g.t[i]
+		worst = max(worst, yard.worst(local, x, next, t, s.g.H(i), s.g.H(i)/(s.g.span[1]-s.g.span[0]), theta))
 	})
 	return worst, err
 }

@@ -77,19 +77,26 @@ func (sol *Solution) twice(ctx context.Context, p *probode.Problem, c *schedule,
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("stopped at t = %.6g: %w", c.t[0], err)
 		}
-		e := newIntegration(p, s, run, stop)
-		if nudge {
-			e.nudge = slices.Repeat([]float64{1}, d)
+		scale := make([]float64, d)
+		for {
+			e := newIntegration(p, s, run, stop)
+			copy(e.scale, scale)
+			if nudge {
+				e.nudge = slices.Repeat([]float64{1}, d)
+			}
+			err := e.run(c, out)
+			sol.steps += e.steps
+			sol.rejected += e.rejected
+			sol.evaluations += e.evals
+			sol.implicit += e.implicitOnes
+			if errors.Is(err, errStopped) {
+				err = fmt.Errorf("stopped at t = %.6g: %w", e.t, ctx.Err())
+			}
+			if err != nil || !e.learn() {
+				return err
+			}
+			scale = e.scale
 		}
-		err := e.run(c, out)
-		sol.steps += e.steps
-		sol.rejected += e.rejected
-		sol.evaluations += e.evals
-		sol.implicit += e.implicitOnes
-		if errors.Is(err, errStopped) {
-			err = fmt.Errorf("stopped at t = %.6g: %w", e.t, ctx.Err())
-		}
-		return err
 	}
 	if err := once(1, s, false, x); err != nil {
 		return err

@@ -1,8 +1,10 @@
 package reference
 
 import (
+	"cmp"
 	"math"
 
+	"github.com/probode/probode/pkg/probode/internal/rounding"
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
@@ -53,12 +55,13 @@ func (e *integration) distance(j int, H, part float64) float64 {
 	// cancel. An example is the second velocity of a double pendulum released from rest.
 	// Near the start, where the component is tiny, its rounding errors exceed the
 	// permitted error. Small errors that do not decrease from row to row are taken to be
-	// rounding errors, and are ignored.
-	rounding := 0.0
+	// rounding errors, and are ignored, unless the component is tiny throughout.
+	ignored := 0.0
 	if e.rule.family == explicit && e.set.Absolute == nil && j > 1 {
-		rounding = 16 * epsilon * H * vector.MaxAbs(e.f0)
+		ignored = 16 * epsilon * H * vector.MaxAbs(e.f0)
 	}
 	var dist float64
+	measured := false // the rounding errors of f
 	for k, dx := range e.tab[0] {
 		err := math.Abs(dx - e.tab[1][k])
 		if e.rule.family == explicit {
@@ -66,7 +69,7 @@ func (e *integration) distance(j int, H, part float64) float64 {
 		}
 		stays := err > e.before[k]/4
 		e.before[k] = err
-		if stays && err < rounding && math.Abs(e.x[k]) < 1e-6*largest {
+		if e.scale[k] == 0 && stays && err < ignored && math.Abs(e.x[k]) < 1e-6*largest {
 			continue
 		}
 		if err == 0 { // even in a component that has been zero so far
@@ -82,6 +85,13 @@ func (e *integration) distance(j int, H, part float64) float64 {
 		} else if since := e.t - e.left[k] + H; since > 0 {
 			unit = max(unit, shortest*ulp(e.t)/since*size)
 		}
+		if e.scale[k] > 0 && err > unit {
+			if !measured {
+				measured = true
+				rounding.Errors(e.noise, e.prev, e.at, e.f, e.x, func(dst, x []float64) { e.p.F(dst, e.t, x, e.theta) })
+			}
+			unit += 16 * H * e.noise[k]
+		}
 		// The permitted error includes the rounding error of the increment, which even
 		// the shortest step cannot avoid.
 		dist = max(dist, err/(unit+0x1p-50*math.Abs(dx)+math.SmallestNonzeroFloat64))
@@ -89,18 +99,32 @@ func (e *integration) distance(j int, H, part float64) float64 {
 	return dist
 }
 
-// The method size() returns the divisor that converts an absolute error of component k to
-// a relative error. The argument x is the absolute value of the component, and usually
-// the divisor. Without an absolute tolerance, the divisor is positive unless all states
-// are zero. The argument `largest` is the maximum of the absolute values of the
-// components.
+// size returns the divisor that converts an absolute error of component k to a relative
+// error. The argument x is the absolute value of the component, and usually the divisor.
+// Without an absolute tolerance, the divisor is positive unless all states are zero. The
+// argument `largest` is the maximum of the absolute values of the components. It stands
+// for the size of component k if the field scale does not contain this size.
 func (e *integration) size(k int, x, largest float64) float64 {
 	if e.set.Absolute == nil {
-		// If a component has been zero so far, its size is estimated from the other
-		// components.
-		x = max(x, 1e-6*e.peak[k], e.set.Relative*largest)
+		x = max(x, 1e-6*e.peak[k], e.set.Relative*cmp.Or(e.scale[k], largest))
 	}
 	return x
+}
+
+// learn is called at the end of an integration. It reports whether a component was so
+// small that its errors were compared with other components. In this case the
+// integration must be repeated, and learn stores the sizes of such components.
+func (e *integration) learn() (again bool) {
+	if e.set.Absolute != nil {
+		return false
+	}
+	largest := vector.MaxAbs(e.peak)
+	for k, v := range e.peak {
+		if v > 0 && v < e.set.Relative*cmp.Or(e.scale[k], largest) {
+			e.scale[k], again = v, true
+		}
+	}
+	return again
 }
 
 // The method advance() takes a step of length H with the increment tab[0].

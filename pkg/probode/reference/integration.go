@@ -31,6 +31,8 @@ type integration struct {
 	end     float64 // of the segment between events
 	x, low  []float64
 	peak    []float64 // largest |x| so far
+	scale   []float64 // of components that are too small to be compared with others; otherwise 0
+	noise   []float64 // rounding errors of f
 	left    []float64 // the time at which each component left zero (see leaves), or −∞
 	f0      []float64 // f(t, x)
 	fresh   bool      // f0, and the Jacobian for the implicit rule, belong to (t, x)

@@ -37,7 +37,9 @@ type Settings struct {
 	// Relative must be at least 1e-15, because rounding errors prevent higher accuracy.
 	// Values above 1e-4 are replaced by 1e-4. If Absolute is nil, the permitted error is
 	// Relative times the size of the component. The size of a component is its absolute
-	// value, but at least 10⁻⁶ times its largest absolute value so far.
+	// value, but at least 10⁻⁶ times its largest absolute value so far. If a component
+	// begins at zero and stays small, the integration is repeated with the size that the
+	// component has reached.
 	probode.Tolerance
 
 	// Global makes Tolerance a bound on Solution.Error instead of a bound on the error of

@@ -54,7 +54,7 @@ func newSchedule(p *probode.Problem, theta []float64, g *probode.Grid, index []i
 func newIntegration(p *probode.Problem, s Settings, run int, stop *progress.Stop) *integration {
 	d := p.Dim()
 	e := &integration{problem: p, triggers: watchTriggers(p), theta: s.Theta, set: s, second: run == 1, stop: stop, badT: math.NaN()}
-	for _, v := range []*[]float64{&e.x, &e.low, &e.peak, &e.left, &e.f0, &e.before, &e.prev, &e.f, &e.at, &e.endX, &e.endF, &e.badX} {
+	for _, v := range []*[]float64{&e.x, &e.low, &e.peak, &e.scale, &e.noise, &e.left, &e.f0, &e.before, &e.prev, &e.f, &e.at, &e.endX, &e.endF, &e.badX} {
 		*v = make([]float64, d)
 	}
 	for k := range e.left {
@@ -91,6 +91,10 @@ func (e *integration) follow(c *schedule, out []float64) error {
 	if !vector.Finite(e.x) {
 		return fmt.Errorf("%w: x0 is %.4g", probode.ErrStart, e.x)
 	}
+	for k, v := range e.x {
+		e.peak[k] = math.Abs(v)
+	}
+	e.learn() // a component that begins with a small value
 	e.t, e.tLow = c.t[0], 0
 	if e.triggers != nil {
 		if err := e.jump("the start", e.t, func(x []float64) error { return e.triggers.Begin(e.t, x, e.theta) }); err != nil {
