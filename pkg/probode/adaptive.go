@@ -64,7 +64,7 @@ func (a Adaptive) Bind(ctx context.Context, s Setup, p *Problem, at, times []flo
 		return nil, err
 	}
 	if p.Hybrid != nil {
-		return p.BindHybrid(a.Tolerance, func(q *Problem, t Tolerance) (Path, error) {
+		return p.bindHybrid(a.Tolerance, func(q *Problem, t Tolerance) (Path, error) {
 			b := a
 			if b.Tolerance = t; q.Dim() == p.Dim() {
 				// Steps across infinitely many jumps of f soon succeed, or never.

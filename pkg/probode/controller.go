@@ -76,6 +76,9 @@ func newController(p *Problem, m Method, f Frozen, theta []float64, fixed *Grid)
 	if c.step, err = m.Stepper(c.p, c.g); err != nil {
 		return nil, err
 	}
+	if _, chooses := c.step.(Chooser); p.jumps && remembers(c.step) && !chooses { // a Chooser lowers its order at a jump
+		return nil, fmt.Errorf("%v uses values from earlier steps, which mean nothing after a jump of f", m)
+	}
 	if r, ok := c.step.(Rememberer); ok {
 		c.memory, c.most = make([]float64, r.Memory()), 2
 	}

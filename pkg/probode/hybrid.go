@@ -16,18 +16,37 @@ import (
 // state is 1 where the condition is true, and 0 elsewhere. Events that have a Trigger
 // change the value of this state. Between two events f is smooth.
 
-// BindHybrid returns a Path that computes the solution of p by solving the problem
+// SolveHybrid calls the function solve with the problem p.Hybrid, whose first components
+// are those of p, and with the tolerance t for its components. For some values of θ there
+// may be infinitely many events, as in a model of a thermostat without hysteresis. If
+// there are, SolveHybrid calls solve again, with a copy of p that has no Hybrid.
+func (p *Problem) SolveHybrid(t Tolerance, solve func(q *Problem, t Tolerance) error) error {
+	plain, hybrid := p.branches()
+	err := solve(hybrid, t.wide(hybrid.Dim()))
+	if cause := endless(err); cause != nil {
+		err = because(solve(plain, t), cause)
+	}
+	return err
+}
+
+// branches returns p without Hybrid, and Hybrid with the span and the parameters of p.
+func (p *Problem) branches() (plain, hybrid *Problem) {
+	q, h := *p, *p.Hybrid
+	q.Hybrid, q.jumps = nil, true
+	h.Span, h.Theta = p.Span, p.Theta
+	return &q, &h
+}
+
+// bindHybrid returns a Path that computes the solution of p by solving the problem
 // p.Hybrid. The function bind() must return a Path for the problem q and the tolerance t,
 // and this Path must be able to solve problems with Triggers. For some values of θ there
 // may be infinitely many events, as in a model of a thermostat without hysteresis. If
 // there are infinitely many events, the Path ignores p.Hybrid, and provides no
 // derivatives.
-func (p *Problem) BindHybrid(t Tolerance, bind func(q *Problem, t Tolerance) (Path, error)) (Path, error) {
-	plain, hybrid := *p, *p.Hybrid
-	plain.Hybrid = nil
-	hybrid.Span, hybrid.Theta = p.Span, p.Theta
-	h := &hybridPath{d: plain.Dim(), all: hybrid.Dim(), plain: func() (Path, error) { return bind(&plain, t) }}
-	path, err := bind(&hybrid, t.wide(hybrid.Dim()))
+func (p *Problem) bindHybrid(t Tolerance, bind func(q *Problem, t Tolerance) (Path, error)) (Path, error) {
+	plain, hybrid := p.branches()
+	h := &hybridPath{d: plain.Dim(), all: hybrid.Dim(), plain: func() (Path, error) { return bind(plain, t) }}
+	path, err := bind(hybrid, t.wide(hybrid.Dim()))
 	switch {
 	case err == nil:
 		h.path = path

@@ -175,40 +175,21 @@ func TestHybridWithoutEnd(t *testing.T) {
 	}
 }
 
-// A failingPath fails with its error.
-type failingPath struct{ err error }
-
-func (p failingPath) NoiseLen() int                                                 { return 0 }
-func (p failingPath) Work() int                                                     { return 0 }
-func (p failingPath) Clone() probode.Path                                           { return p }
-func (p failingPath) States(context.Context, []float64, []float64, []float64) error { return p.err }
-
-// Whether the events of the Hybrid follow one another without end in Bind, as for a mesh
-// that solves there, or later in States, the error of a solve of the problem itself says
-// where they do. The error of a context that has ended does not.
-func TestHybridWithoutEndInBind(t *testing.T) {
+// If the events of the Hybrid follow one another without end, the error of a solve of the
+// problem itself says where they do. The error of a context that has ended does not.
+func TestSolveHybridWithoutEnd(t *testing.T) {
 	endless := &trigger.EndlessError{Name: "event switch", Time: 2}
-	hybrid := probode.Problem{Name: "hybrid", X0: []float64{1, 1}}
-	p := &probode.Problem{Name: "plain", X0: []float64{1}, Hybrid: &hybrid}
-	for _, inBind := range []bool{true, false} {
-		for _, fault := range []error{errors.New("too many steps"), context.Canceled} {
-			path, err := p.BindHybrid(probode.Tolerance{}, func(q *probode.Problem, _ probode.Tolerance) (probode.Path, error) {
-				switch {
-				case q.Hybrid == nil && q.Dim() == 1:
-					return failingPath{fault}, nil
-				case inBind:
-					return nil, endless
-				}
-				return failingPath{endless}, nil
-			})
-			if err != nil {
-				t.Fatal(err)
+	p := &probode.Problem{Name: "plain", X0: []float64{1}, Hybrid: &probode.Problem{Name: "hybrid", X0: []float64{1, 1}}}
+	for _, fault := range []error{errors.New("too many steps"), context.Canceled} {
+		err := p.SolveHybrid(probode.Tolerance{}, func(q *probode.Problem, _ probode.Tolerance) error {
+			if q.Dim() == 1 {
+				return fault
 			}
-			err = path.States(t.Context(), make([]float64, 1), nil, nil)
-			says := strings.Contains(fmt.Sprint(err), "f jumps again and again near t = 2, because switch keeps changing")
-			if !errors.Is(err, fault) || says == (fault == context.Canceled) {
-				t.Errorf("in Bind: %v, fault: %v: error %v", inBind, fault, err)
-			}
+			return fmt.Errorf("solver: %w", endless)
+		})
+		says := strings.Contains(fmt.Sprint(err), "f jumps again and again near t = 2, because switch keeps changing")
+		if !errors.Is(err, fault) || says == (fault == context.Canceled) {
+			t.Errorf("fault: %v: error %v", fault, err)
 		}
 	}
 }

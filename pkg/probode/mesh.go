@@ -76,7 +76,7 @@ func (f Frozen) run(ctx context.Context, p *Problem, m Method, theta, times []fl
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	if err := p.timed(); err != nil {
+	if err := p.foreseen(); err != nil {
 		return nil, err
 	}
 	if ctx == nil {

@@ -27,7 +27,8 @@ type Problem struct {
 	// must not modify x or theta, or keep a reference to them. If f jumps at a known
 	// time, declare an event in Events. If f jumps when a state crosses a threshold, set
 	// Hybrid. Without Hybrid, derivatives of a path do not take into account that the
-	// time of the jump depends on θ.
+	// time of the jump depends on θ, and methods that use values from earlier steps, such
+	// as filters, may be wrong after the jump.
 	F func(dst []float64, t float64, x, theta []float64)
 
 	// FJ, if not nil, writes f(t, x; θ) to `f`, and the Jacobian ∂f/∂x to `jac`. An
@@ -88,8 +89,10 @@ type Problem struct {
 	// Hybrid if f jumps when a component of the state crosses a threshold. The state of
 	// Hybrid is the state of this problem, followed by additional components that select
 	// the branch of f. The additional components change only at events with a Trigger, so
-	// f is smooth between events. Adaptive and reference.Accurate solve Hybrid in place
-	// of this problem. The fields Span and Theta of Hybrid are ignored.
+	// f is smooth between events. Adaptive and package reference solve Hybrid in place of
+	// this problem. Frozen refuses the problem, because the times of the jumps depend on
+	// θ. On a grid that does not depend on the solution, only one-step methods solve it:
+	// they step across the jumps. The fields Span and Theta of Hybrid are ignored.
 	Hybrid *Problem
 
 	// Theta is the nominal parameter vector, which is used if the caller gives none.
@@ -119,6 +122,7 @@ type Problem struct {
 
 	window   *window      // of a problem as steppers see it: see segmented
 	replaced *replacement // likewise
+	jumps    bool         // f jumps within steps: see SolveHybrid
 }
 
 // Bandwidth gives the numbers of sub- and superdiagonals of a banded Jacobian.

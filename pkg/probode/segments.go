@@ -46,7 +46,16 @@ func (p *Problem) triggers() *trigger.Watch {
 	return trigger.New(list, p.Span[1]-p.Span[0])
 }
 
-// The method timed() returns an error if an event of p has a Trigger.
+// foreseen returns an error if the state or f jumps at a time that depends on the state,
+// so that no run of a solver can choose a grid for other parameters.
+func (p *Problem) foreseen() error {
+	if p.Hybrid != nil {
+		return fmt.Errorf("%s: f jumps at times that depend on the state: instead of a fixed grid, use probode.Adaptive or reference.Accurate, which work without noise, or equal steps of a one-step method", p.Title())
+	}
+	return p.timed()
+}
+
+// timed returns an error if an event of p has a Trigger.
 func (p *Problem) timed() error {
 	for k := range p.Events {
 		if p.Events[k].Trigger != nil {

@@ -79,9 +79,10 @@ func (s Setup) Grid(ctx context.Context, p *Problem, theta, times []float64) (*G
 	if theta == nil {
 		theta = p.Theta
 	}
-	plain := *p
-	plain.Hybrid = nil // it has no grid
-	path, err := s.Bind(ctx, &plain, theta, times)
+	if err := p.foreseen(); err != nil {
+		return nil, err
+	}
+	path, err := s.Bind(ctx, p, theta, times)
 	if h, ok := path.(Holdable); ok && err == nil {
 		path, err = h.Hold(ctx, theta)
 	}

@@ -81,6 +81,9 @@ func NewSolver(p *Problem, m Method, g *Grid, alpha float64) (*Solver, error) {
 	if err := s.on(g); err != nil {
 		return nil, err
 	}
+	if err := p.foreseen(); err != nil && remembers(s.step) { // a one-step method may step across a jump of f
+		return nil, fmt.Errorf("%w; %v uses values from earlier steps", err, m)
+	}
 	if s.byDefault() == ScaleLocal {
 		s.scaling, s.local = ScaleLocal, g.local
 		s.setUnit()

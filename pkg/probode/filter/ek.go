@@ -47,6 +47,10 @@ const (
 // same covariance. Therefore the value of α that package calibrate chooses is also a
 // calibrated value of the diffusion κ².
 //
+// Between events f must be smooth: after a step across a jump of f, the derivatives that
+// the filter carries are wrong, and no error estimate says so. If f jumps when a component
+// of the state crosses a threshold, set Problem.Hybrid.
+//
 // At an event each path is restarted from its own state. To compute distributions instead
 // of paths, use Solve.
 type EK struct {

@@ -24,9 +24,10 @@ import (
 // parameter.
 //
 // In the Setup of the posterior, Method is Radau of order 5, and Alpha is 0, so there is
-// no solver noise. If the model has an event with a trigger, error control chooses the
-// steps separately for each θ. If no event has a trigger, error control chooses one grid
-// at the nominal parameters, and this grid is used for all θ. The relative tolerance of
+// no solver noise. If the model has an event with a trigger, or a rate that jumps when a
+// state crosses a threshold, error control chooses the steps separately for each θ.
+// Otherwise error control chooses one grid at the nominal parameters, and this grid is
+// used for all θ. The relative tolerance of
 // the error control is 10⁻⁶. To see the effect of another solver, change Method, Mesh and
 // Alpha.
 //
@@ -64,7 +65,7 @@ func (p *File) Posterior() (*bayes.Posterior, error) {
 		}
 		x, _ := p.observed(c, theta, p.estimated(), false)
 		b.Experiments = append(b.Experiments, x...)
-		if slices.ContainsFunc(e.events, func(v equations.Event) bool { return v.Trigger != nil }) {
+		if e.hybrid != nil || slices.ContainsFunc(e.events, func(v equations.Event) bool { return v.Trigger != nil }) {
 			b.Mesh = probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-6}} // no fixed grid knows the times
 		}
 	}

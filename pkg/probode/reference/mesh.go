@@ -54,11 +54,6 @@ func (a Accurate) Bind(ctx context.Context, s probode.Setup, p *probode.Problem,
 	if t := a.tolerance(); t.Relative != 0 && !(t.Relative >= 1e-15 && t.Relative < 1) {
 		return nil, fmt.Errorf("%s: %v: the relative tolerance is %g: want a number in [1e-15, 1)", p.Title(), a, t.Relative)
 	}
-	if p.Hybrid != nil {
-		return p.BindHybrid(a.Tolerance, func(q *probode.Problem, t probode.Tolerance) (probode.Path, error) {
-			return Accurate{t}.Bind(ctx, s, q, at, times)
-		})
-	}
 	times = slices.Clone(times)
 	for i, t := range times {
 		times[i] = min(max(t, p.Span[0]), p.Span[1])

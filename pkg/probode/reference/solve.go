@@ -74,7 +74,7 @@ import (
 // Differential Equations I, II.9; Bader & Deuflhard (1983), Numer. Math. 41,
 // 373, for the linearly implicit rule, as in Hairer & Wanner II, IV.9.
 func Solve(ctx context.Context, p *probode.Problem, times []float64, s Settings) (*Solution, error) {
-	return solve(ctx, p, s, func(theta []float64) (*schedule, error) {
+	return solve(ctx, p, s, func(p *probode.Problem, theta []float64) (*schedule, error) {
 		// The last of the requested times may exceed the end of the span by a rounding
 		// error.
 		slack := 1e-12 * (p.Span[1] - p.Span[0])
@@ -115,9 +115,35 @@ func Solve(ctx context.Context, p *probode.Problem, times []float64, s Settings)
 	})
 }
 
-// The function solve() solves p. The function setOut() returns the schedule for θ. The
-// schedule lists the grid points and the events.
-func solve(ctx context.Context, p *probode.Problem, s Settings, setOut func(theta []float64) (*schedule, error)) (*Solution, error) {
+// solve solves p or, if f jumps when a component of the state crosses a threshold,
+// p.Hybrid. The function setOut returns the schedule for θ. The schedule lists the grid
+// points and the events.
+func solve(ctx context.Context, p *probode.Problem, s Settings, setOut func(p *probode.Problem, theta []float64) (*schedule, error)) (sol *Solution, err error) {
+	if p == nil || p.Hybrid == nil || p.Validate() != nil {
+		return solveSmooth(ctx, p, s, setOut)
+	}
+	err = p.SolveHybrid(s.Tolerance, func(q *probode.Problem, t probode.Tolerance) (err error) {
+		set := s
+		set.Tolerance = t
+		if sol, err = solveSmooth(ctx, q, set, setOut); err == nil {
+			sol.narrow(q.Dim(), p.Dim())
+		}
+		return err
+	})
+	return sol, err
+}
+
+// narrow keeps the first d of the components of the states.
+func (sol *Solution) narrow(all, d int) {
+	for _, v := range []*[]float64{&sol.X, &sol.Error} {
+		for i := range len(*v) / all {
+			copy((*v)[i*d:(i+1)*d], (*v)[i*all:])
+		}
+		*v = (*v)[:len(*v)/all*d]
+	}
+}
+
+func solveSmooth(ctx context.Context, p *probode.Problem, s Settings, setOut func(p *probode.Problem, theta []float64) (*schedule, error)) (*Solution, error) {
 	if ctx == nil {
 		return nil, errors.New("reference: the context is nil")
 	}
@@ -128,7 +154,7 @@ func solve(ctx context.Context, p *probode.Problem, s Settings, setOut func(thet
 	if err := s.complete(p); err != nil {
 		return fail(err)
 	}
-	c, err := setOut(s.Theta)
+	c, err := setOut(p, s.Theta)
 	if err != nil {
 		return fail(err)
 	}
@@ -156,9 +182,9 @@ func TrueError(r Settings) calibrate.Indicator {
 		if err := s.Solve(z, theta, nil); err != nil { // moves the grid to θ
 			return nil, err
 		}
-		ref, err := solve(ctx, s.Problem(), r, func(theta []float64) (*schedule, error) {
+		ref, err := solve(ctx, s.Problem(), r, func(p *probode.Problem, theta []float64) (*schedule, error) {
 			index, err := s.Grid().Index(nil)
-			return newSchedule(s.Problem(), theta, s.Grid(), index), err
+			return newSchedule(p, theta, s.Grid(), index), err
 		})
 		if err != nil {
 			return nil, err

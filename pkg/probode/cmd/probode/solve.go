@@ -176,7 +176,7 @@ func (s *solution) states(ctx context.Context, p *probode.Problem) (header []str
 	if err != nil {
 		return nil, nil, err
 	}
-	if slices.ContainsFunc(p.Events, func(e probode.Event) bool { return e.Trigger != nil }) && s.paths == 0 {
+	if s.paths == 0 && (p.Hybrid != nil || slices.ContainsFunc(p.Events, func(e probode.Event) bool { return e.Trigger != nil })) {
 		rows, err = located(ctx, p, setup, times)
 		return header, rows, err
 	}
@@ -396,8 +396,8 @@ func (s *solution) accurate(ctx context.Context, p *probode.Problem, times []flo
 	})
 }
 
-// The function located() returns the rows of the table for a problem in which the state
-// triggers events. Error control chooses the steps.
+// located returns the rows of the table for a problem in which the state triggers events
+// or jumps of f. Error control chooses the steps.
 func located(ctx context.Context, p *probode.Problem, setup probode.Setup, times []float64) ([][]float64, error) {
 	if f, ok := setup.Mesh.(probode.Frozen); ok {
 		setup.Mesh = probode.Adaptive(f)

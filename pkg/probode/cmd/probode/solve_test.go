@@ -310,6 +310,46 @@ events: [{eventId: e, trigger: A < 1, assignments: {A: 3}}]`), 0o666); err != ni
 
 // A span of a model begins where the model starts: x' = x with x(3) = 2 has the solution
 // 2 exp(t − 3). Another beginning is refused, because there the state is not known.
+// Every method under error control solves a model whose rate jumps at a threshold as
+// accurately as likelihood does, and no method crosses the jump with wrong values from
+// earlier steps. The closed forms: x reaches 1 at t = 1/k, z falls to 0.5 at ln(2)/k, and
+// u + v, which grows by 2 per time, reaches 3 at t = 1.
+func TestSolveJumpOfRate(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "m.yaml")
+	if err := os.WriteFile(name, []byte(`parameters: [{parameterId: k, nominalValue: 1, lowerBound: 0.1, upperBound: 10}]
+odes:
+  - {stateId: x, rightHandSide: "k * piecewise(1, x < 1, 0.1)", initialValue: 0}
+  - {stateId: z, rightHandSide: "-k * piecewise(1, z > 0.5, 0.1) * z", initialValue: 1}
+  - {stateId: u, rightHandSide: "piecewise(1, u + v < 3, 0.2)", initialValue: 0.5}
+  - {stateId: v, rightHandSide: 1, initialValue: 0.5}
+observables: [{observableId: o, observableFormula: x, noiseFormula: 1}]
+data: |
+  time,o
+  4,1.3`), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	want := []float64{4, 1.3, 0.5 * math.Exp(-0.1*(4-math.Ln2)), 2.1, 4.5}
+	for _, method := range []string{"", "dp5", "bdf", "radau5", "ab3", "am2", "ek0", "ek1", "ckf", "ek1,5", "reference"} {
+		args := []string{"-model", name, "-times", "4"}
+		if method != "" {
+			args = append(args, "-method", method, "-rtol", "1e-5")
+		}
+		_, rows := table(t, args...)
+		for k, v := range want {
+			// Local errors of 1e-5 add up over the steps.
+			if math.Abs(rows[0][k]-v) > 3e-4*(1+v) {
+				t.Errorf("%s: column %d is %.9g: want %.9g", method, k, rows[0][k], v)
+			}
+		}
+	}
+	for _, args := range [][]string{{"-method", "ek1", "-step", "0.1"}, {"-method", "ab2", "-step", "0.1"}, {"-method", "dp5", "-rtol", "1e-3", "-paths", "3"}} {
+		err := solve(context.Background(), append([]string{"-model", name, "-times", "4"}, args...), &strings.Builder{})
+		if err == nil || !strings.Contains(err.Error(), "f jumps at times that depend on the state") {
+			t.Errorf("%v: error %v", args, err)
+		}
+	}
+}
+
 func TestSolveSpanOfModelThatStartsLate(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "late.yaml")
 	if err := os.WriteFile(file, []byte("time: {start: 3}\nodes:\n  - {stateId: x, rightHandSide: x, initialValue: 2}\n"), 0o644); err != nil {
