@@ -22,7 +22,9 @@ import (
 // few units in the last place of t. If several Triggers become positive in one step, the
 // step ends when the first of them becomes positive. At the end of the step, the jump is
 // applied and the method is restarted. Hold returns a Path whose event times depend on θ,
-// and whose derivatives include this dependence. A run ends with an error if the times of
+// and whose derivatives include this dependence. If such an event happens exactly at an
+// observation, the solution has no derivative there, unless neither the state nor f jumps.
+// A run ends with an error if the times of
 // an event accumulate, as the impact times of a bouncing ball do.
 type Adaptive struct {
 	Tolerance
@@ -175,16 +177,25 @@ func (s *adaptivePath) Hold(ctx context.Context, theta []float64) (Path, error) 
 // holdLocated returns the Path at theta on the grid of the last run. The events are at
 // the times that the last run found.
 func (s *adaptivePath) holdLocated(ctx context.Context, theta []float64) (Path, error) {
-	q, crossings, which := s.p.located(s.c.watch.Fired)
-	at := slices.Clone(theta)
-	for _, f := range crossings {
-		at = append(at, f.Time)
+	met := map[int]bool{} // the events at the times of observations, and whether they are smooth
+	for _, m := range s.c.meetings {
+		if slices.Contains(s.index, m.point) {
+			met[m.fired] = m.smooth
+		}
+	}
+	q, crossings, which := s.p.located(s.c.watch.Fired, met)
+	at, times := slices.Clone(theta), slices.Clone(s.times)
+	for _, c := range crossings {
+		at = append(at, c.Time)
+	}
+	for n, i := range s.index {
+		times[n] = s.c.seen[i]
 	}
 	g, err := s.c.grid(q, at)
 	if err != nil {
 		return nil, err
 	}
-	path, err := g.Bind(ctx, Setup{Method: s.m}, q, at, s.times)
+	path, err := g.Bind(ctx, Setup{Method: s.m}, q, at, times)
 	if err != nil {
 		return nil, err
 	}

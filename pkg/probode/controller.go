@@ -47,8 +47,15 @@ type controller struct {
 	x, next, err, memory []float64
 	most                 float64 // the largest factor by which a step may grow
 
-	watch *trigger.Watch // of the events with a Trigger; nil if there are none
-	meets bool           // the time to be reached is that of an event
+	watch    *trigger.Watch // of the events with a Trigger; nil if there are none
+	meets    bool           // the time to be reached is that of an event
+	end      float64        // of the segment
+	origin   int            // grid point at which the stepper was started
+	goes     int            // the point of fixed that is to be reached
+	passed   int            // the point of fixed that was reached last in this segment; -1 if there is none
+	ahead    []float64      // the state at the end of a step before an event was located in it
+	seen     []float64      // the times at which the solution has the states in hit
+	meetings []meeting      // so far
 
 	times  []float64 // times that were reached
 	local  []float64 // |local error|, one row for each step and event
@@ -113,6 +120,13 @@ func (c *controller) run(ctx context.Context) error {
 	return nil
 }
 
+// A meeting is an event with a Trigger that happens at a point of the grid `fixed`, for
+// example at the time of an observation.
+type meeting struct {
+	fired, point int
+	smooth       bool // neither the state nor f jumps
+}
+
 func (c *controller) once(ctx context.Context) (err error) {
 	c.g.t, c.local, c.orders = c.g.t[:0], c.local[:0], c.orders[:0]
 	c.at, c.tried, c.pause = c.p.Span[0], 0, progress.Pause(ctx)
@@ -120,6 +134,7 @@ func (c *controller) once(ctx context.Context) (err error) {
 	if n := len(c.fixed.t) * d; len(c.hit) != n {
 		c.hit = make([]float64, n)
 	}
+	c.seen, c.meetings = append(c.seen[:0], c.fixed.t...), c.meetings[:0]
 	defer c.p.recovered(&err, &c.at, c.x, c.theta)
 	c.p.Initial(c.x, c.theta)
 	if !sane(c.x) {
@@ -137,19 +152,27 @@ func (c *controller) once(ctx context.Context) (err error) {
 		*c.now = seg.now
 		copy(row(c.hit, seg.from, d), c.x)
 		if seg.from < seg.to && c.fixed.t[seg.from] < c.fixed.t[seg.to] {
-			i := len(c.g.t) - 1
-			if err := c.step.Start(i, c.x, c.theta); err != nil {
+			c.end = c.fixed.t[seg.to]
+			h, err := c.start() // the steps before an event say nothing about those after it
+			if err != nil {
 				return err
 			}
-			h := c.first(c.fixed.t[seg.to]) // the steps before an event say nothing about those after it
 			before := 1.0
-			c.goal = 0
+			if c.passed = -1; j > 0 && c.fixed.events[j-1].inside {
+				c.passed = seg.from
+			}
 			for n := seg.from + 1; n <= seg.to; n++ {
-				c.meets = n == seg.to && j < len(c.fixed.events) && c.fixed.events[j].inside
+				c.goes, c.meets = n, n == seg.to && j < len(c.fixed.events) && c.fixed.events[j].inside
 				if h, before, err = c.reach(ctx, c.fixed.t[n], h, before); err != nil {
 					return err
 				}
+				if n == seg.to && !c.meets && c.end == c.p.Span[1] {
+					if err := c.last(); err != nil {
+						return err
+					}
+				}
 				copy(row(c.hit, n, d), c.x)
+				c.passed = n
 			}
 		} else if seg.from < seg.to { // closed at this θ
 			c.g.t = append(c.g.t, c.g.t[len(c.g.t)-1])
@@ -187,6 +210,104 @@ func (c *controller) happen(cause int) error {
 		return fmt.Errorf("%w: after an event at t = %.6g", ErrDiverged, c.at)
 	}
 	return nil
+}
+
+// The method start() starts the stepper at the last grid point, and returns the length of
+// the first step.
+func (c *controller) start() (h float64, err error) {
+	c.origin, c.goal = len(c.g.t)-1, 0
+	if err := c.step.Start(c.origin, c.x, c.theta); err != nil || c.g.t[c.origin] == c.end {
+		return 0, err
+	}
+	return c.first(c.end), nil
+}
+
+// The method jump() applies the jumps of the events whose triggers have become true at the
+// last grid point, and returns the length of the next step. The result `ok` is false if no
+// trigger has become true.
+func (c *controller) jump() (h float64, ok bool, err error) {
+	c.at = c.g.t[len(c.g.t)-1]
+	fired, before := len(c.watch.Fired), slices.Clone(c.x)
+	if err := c.happen(trigger.Crossing); err != nil || len(c.watch.Fired) == fired {
+		return 0, false, err
+	}
+	if c.at == c.fixed.t[c.goes] {
+		c.meetings = append(c.meetings, meeting{fired, c.goes, c.smooth(before)})
+	} else if n := c.passed; n >= 0 {
+		t, x := c.fixed.t[n], row(c.hit, n, len(before))
+		if c.rounding().Includes(t, x, c.at, before) {
+			c.meetings = append(c.meetings, meeting{fired, n, c.smooth(before)})
+		}
+		if c.moment().Includes(t, x, c.at, before) {
+			copy(x, c.x)
+			c.seen[n] = c.at
+		}
+	}
+	c.g.t = append(c.g.t, c.at)
+	c.skip()
+	c.yard.notice(c.x)
+	if c.at == c.end { // the grid has a place for a segment after the event
+		c.g.t = append(c.g.t, c.at)
+		c.skip()
+	}
+	h, err = c.start()
+	return h, true, err
+}
+
+// The method smooth() reports whether an event has changed neither the state nor f. The
+// argument `before` is the state before the event. The components that a Problem.Hybrid
+// adds to the state do not matter.
+func (c *controller) smooth(before []float64) bool {
+	const small = 1e-9
+	f, g := make([]float64, len(before)), make([]float64, len(before))
+	c.p.F(f, c.at, before, c.theta)
+	c.p.F(g, c.at, c.x, c.theta)
+	for k := range cmp.Or(c.given.shown, len(before)) {
+		if !(math.Abs(c.x[k]-before[k]) <= small*max(math.Abs(before[k]), c.yard.peak[k])) || !(math.Abs(f[k]-g[k]) <= small*max(math.Abs(f[k]), math.Abs(g[k]))) {
+			return false
+		}
+	}
+	return true
+}
+
+// The method last() applies the jumps of events that happen, up to the tolerance, at the
+// end of the span.
+func (c *controller) last() error {
+	if c.watch == nil {
+		return nil
+	}
+	c.p.F(c.next, c.at, c.x, c.theta)
+	if !c.watch.Soon(c.at, c.x, c.theta, c.next, c.moment()) {
+		return nil
+	}
+	_, _, err := c.jump()
+	return err
+}
+
+// The method moment() returns how far two moments may lie apart that the tolerance cannot
+// tell from one another.
+func (c *controller) moment() trigger.Moment {
+	return trigger.Moment{Time: c.set.Relative * (c.p.Span[1] - c.p.Span[0]), State: c.permitted()}
+}
+
+// The method rounding() returns how far two moments may lie apart that differ only by
+// rounding errors.
+func (c *controller) rounding() trigger.Moment {
+	const small = 0x1p-36
+	m := trigger.Moment{Time: small * (c.p.Span[1] - c.p.Span[0])}
+	for _, v := range c.yard.peak {
+		m.State = append(m.State, small*v)
+	}
+	return m
+}
+
+// The method permitted() returns the permitted error of each component of the state.
+func (c *controller) permitted() []float64 {
+	unit, top := make([]float64, len(c.x)), vector.MaxAbs(c.yard.peak)
+	for k, x := range c.x {
+		unit[k] = c.yard.size(k, x, x, top)
+	}
+	return unit
 }
 
 // The method locate() reports whether a trigger becomes true in step i, which has just
@@ -242,9 +363,8 @@ func (c *controller) first(end float64) float64 {
 	span, t := c.p.Span[1]-c.p.Span[0], c.g.t[len(c.g.t)-1]
 	c.p.F(c.next, t, c.x, c.theta)
 	size, slope, top := 0., 0., vector.MaxAbs(c.yard.peak)
-	unit := make([]float64, len(c.x))
+	unit := c.permitted()
 	for k, x := range c.x {
-		unit[k] = c.yard.size(k, x, x, top)
 		size, slope = max(size, math.Abs(x)/unit[k]), max(slope, math.Abs(c.next[k])/unit[k])
 	}
 	h := 1e-6 * span
@@ -300,12 +420,25 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 		}
 		located := false
 		if c.watch != nil && err == nil && size <= 1 {
+			c.ahead = append(c.ahead[:0], c.next...)
 			if located, err = c.locate(i); err != nil {
 				return 0, 0, fmt.Errorf("at t = %.6g: %w", t, err)
 			}
 			if located {
-				if to = c.g.t[i+1]; c.meets && end-to <= 64*epsilon*math.Abs(end) {
-					located, to = false, end // it happens with the event there
+				at := c.g.t[i+1]
+				switch {
+				case to == end && c.rounding().Includes(at, c.next, end, c.ahead):
+					located = !c.meets // it happens at the end
+				case i > c.origin && c.moment().Includes(t, c.x, at, c.next):
+					c.g.t = append(c.g.t[:i], at) // it happens at t
+					copy(c.x, c.next)
+					if h, _, err = c.jump(); err != nil {
+						return 0, 0, err
+					}
+					before, rejected = 1, 0
+					continue
+				default:
+					to = at
 				}
 				c.g.t[i+1] = to
 				size, err = c.try(i)
@@ -352,31 +485,23 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 			if h < full/2 { // a step that was cut says little: return to the chosen length
 				c.goal = max(c.goal, full)
 			}
-			if grow, most = min(2, c.goal/h), 10; grow <= 1 {
+			if grow, most = min(2, c.goal/h), 10; !(grow > 1+1e-10) { // h may be smaller than the goal by rounding
 				c.goal, grow = 0, c.chooser.Choose(i, size, c.next, c.units)
 			}
 		}
 		copy(c.x, c.next)
 		c.yard.notice(c.x)
-		if located { // unless the repeated step, by rounding, ends just before the time
-			fired := len(c.watch.Fired)
-			c.at = to
-			if err := c.happen(trigger.Crossing); err != nil {
+		if located {
+			first, ok, err := c.jump()
+			if err != nil {
 				return 0, 0, err
 			}
-			located = len(c.watch.Fired) > fired
+			if ok { // unless the repeated step, by rounding, ends just before the time
+				h, before, rejected = first, 1, 0
+				continue
+			}
 		} else if c.watch != nil && !(c.meets && to == end) {
 			c.watch.Pass(to, c.x, c.theta)
-		}
-		if located {
-			c.g.t = append(c.g.t, to)
-			c.skip()
-			c.yard.notice(c.x)
-			if err := c.step.Start(i+2, c.x, c.theta); err != nil {
-				return 0, 0, err
-			}
-			h, before, rejected, c.goal = c.first(end), 1, 0, 0
-			continue
 		}
 		if before = max(size, 1e-4); rejected > 0 {
 			grow = min(grow, 1)

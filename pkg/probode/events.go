@@ -53,7 +53,9 @@ type Event struct {
 	// the jump. If SeenAfter is false, an observation at the time of the event shows the
 	// state before the jump, as when blood is drawn before a dose is given. If the time
 	// of the event is determined by a Trigger, an observation at this time always shows
-	// the state after the jump.
+	// the state after the jump. The tolerance of the solver cannot tell some times from
+	// one another; an event at such a time counts as an event at the time of the
+	// observation.
 	SeenAfter bool
 }
 

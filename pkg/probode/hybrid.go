@@ -33,7 +33,7 @@ func (p *Problem) SolveHybrid(t Tolerance, solve func(q *Problem, t Tolerance) e
 func (p *Problem) branches() (plain, hybrid *Problem) {
 	q, h := *p, *p.Hybrid
 	q.Hybrid, q.jumps = nil, true
-	h.Span, h.Theta = p.Span, p.Theta
+	h.Span, h.Theta, h.shown = p.Span, p.Theta, p.Dim()
 	return &q, &h
 }
 

@@ -229,8 +229,8 @@ func (p *Interpolator) rate(dst, z []float64, n, i int) {
 	clear(dst)
 	t := p.g.t
 	for j := first; j <= first+degree; j++ {
-		if j == i {
-			continue
+		if t[j] == t[i] {
+			continue // j = i, or the segment has length zero
 		}
 		slope := 1 / (t[j] - t[i])
 		for m := first; m <= first+degree; m++ {

@@ -123,6 +123,7 @@ type Problem struct {
 	window   *window      // of a problem as steppers see it: see segmented
 	replaced *replacement // likewise
 	jumps    bool         // f jumps within steps: see SolveHybrid
+	shown    int          // in a Hybrid, the dimension of the original problem; otherwise 0
 }
 
 // Bandwidth gives the numbers of sub- and superdiagonals of a banded Jacobian.

@@ -35,13 +35,15 @@ var errOtherEvents = errors.New("the events differ from those at the θ for whic
 // time of the event is an additional parameter of the copy. The additional parameters
 // follow the parameters of p. The result `crossings` lists the events whose times are
 // additional parameters. The slice which[n] lists the triggers that become positive at
-// event n of the copy.
-func (p *Problem) located(fired []trigger.Firing) (q *Problem, crossings []trigger.Firing, which map[int][]int) {
+// event n of the copy. The argument `met` contains the indices of the firings at the times
+// of observations; the value is true if neither the state nor f jumps.
+func (p *Problem) located(fired []trigger.Firing, met map[int]bool) (q *Problem, crossings []crossing, which map[int][]int) {
 	var names []string
 	var times []float64
-	for _, f := range fired {
+	for i, f := range fired {
 		if f.Cause == trigger.Crossing {
-			crossings = append(crossings, f)
+			smooth, seen := met[i]
+			crossings = append(crossings, crossing{f, smooth, seen && !smooth})
 			names, times = append(names, fmt.Sprintf("time %d", len(times)+1)), append(times, f.Time)
 		}
 	}
@@ -83,11 +85,18 @@ func (p *Problem) located(fired []trigger.Firing) (q *Problem, crossings []trigg
 	for n, f := range crossings {
 		which[len(q.Events)] = f.Which
 		e := chosen(nil, f.Which)
-		e.Name, e.SeenAfter = triggered[f.Which[0]].Name, true
+		e.Name, e.SeenAfter = triggered[f.Which[0]].Name, !f.smooth
 		e.When = func(theta []float64) float64 { return theta[len(p.Theta)+n] }
 		q.Events = append(q.Events, e)
 	}
 	return q, crossings, which
+}
+
+// A crossing is an event that happens because its trigger crosses zero.
+type crossing struct {
+	trigger.Firing
+	smooth bool // neither the state nor f jumps, and an observation is made at its time
+	kink   bool // the state or f jumps, and an observation is made at its time
 }
 
 // The function joined() returns two functions: `jump` applies the jumps of all events one
@@ -121,7 +130,7 @@ func joined(all []Event) (jump func(x []float64, t float64, theta []float64), pu
 type locatedPath struct {
 	path      *gridPath
 	p         *Problem // as given
-	crossings []trigger.Firing
+	crossings []crossing
 	which     map[int][]int // the triggers that become positive at each event
 	triggers  []*Event      // of p
 	titles    []string
@@ -132,7 +141,7 @@ type locatedPath struct {
 	work      int
 }
 
-func newLocatedPath(path *gridPath, p *Problem, first []float64, crossings []trigger.Firing, which map[int][]int) *locatedPath {
+func newLocatedPath(path *gridPath, p *Problem, first []float64, crossings []crossing, which map[int][]int) *locatedPath {
 	l := &locatedPath{path: path, p: p, crossings: crossings, which: which, first: first, at: make([]float64, len(first)), slopes: make([]float64, len(crossings)*len(crossings)), sizes: make([]float64, p.Dim())}
 	for k := range p.Events {
 		if p.Events[k].Trigger != nil {
@@ -251,13 +260,16 @@ func (l *locatedPath) place(theta []float64) error {
 			l.at[p+n] += v
 			most = max(most, math.Abs(v))
 		}
-		from, rounding := span[0], 2*epsilon*max(math.Abs(span[0]), math.Abs(span[1]))
+		from, least := span[0], 2*epsilon*max(math.Abs(span[0]), math.Abs(span[1]))
 		for n := range count {
 			t := l.at[p+n]
-			if t <= from && from-t < 1e-9*length {
-				t = from + rounding // the trigger becomes positive at once
+			switch {
+			case t <= from && from-t < 1e-9*length:
+				t = from + least // the trigger becomes positive at once
+			case t > span[1] && t-span[1] < 1e-9*length:
+				t = span[1]
 			}
-			if !(t > from && t < span[1]) {
+			if !(t > from && t <= span[1]) {
 				return fmt.Errorf("%s: the time of %s becomes %.6g, which is outside the span or not after the previous event: %w", l.p.Title(), l.title(n), t, errOtherEvents)
 			}
 			l.at[p+n], from = t, t
@@ -325,6 +337,11 @@ func (l *locatedPath) Tangents(ctx context.Context, dst, ddst, theta, dtheta, _ 
 			if err := l.solve(times); err != nil {
 				return err
 			}
+			for n, v := range times {
+				if err := l.kink(n, math.Abs(v)*reachOf(theta, dtheta[k*p:(k+1)*p])); err != nil {
+					return err
+				}
+			}
 			copy(all[k*wide+p:(k+1)*wide], times)
 		}
 	}
@@ -340,17 +357,48 @@ func (l *locatedPath) Tangents(ctx context.Context, dst, ddst, theta, dtheta, _ 
 // solution of Sᵀμ = λ. Since g(τ(θ), θ) = 0 for all θ, the gradient of L with respect to
 // θ is the gradient of L at fixed τ minus the gradient of Σ μₙgₙ at fixed τ.
 func (l *locatedPath) Gradient(ctx context.Context, g *Gradient, w, _, _ []float64) error {
-	p, d := len(l.p.Theta), l.p.Dim()
+	p := len(l.p.Theta)
 	all := Gradient{Theta: make([]float64, len(l.first))} // with respect to (θ, τ)
 	if err := l.path.Gradient(ctx, &all, w, l.at, nil); err != nil {
 		return err
 	}
 	copy(g.Theta, all.Theta)
 	g.Alpha = 0
-	mu := slices.Clone(all.Theta[p:])
-	if len(mu) == 0 {
+	for n, c := range l.crossings {
+		if !c.kink {
+			continue
+		}
+		one, slopes := make([]float64, len(l.crossings)), make([]float64, p)
+		one[n] = 1
+		if err := l.moves(slopes, one); err != nil {
+			return err
+		}
+		for k, v := range slopes {
+			if err := l.kink(n, math.Abs(v)*cmp.Or(math.Abs(l.at[k]), 1)); err != nil {
+				return err
+			}
+		}
+	}
+	return l.moves(g.Theta, slices.Clone(all.Theta[p:]))
+}
+
+// The method kink() returns an error if an observation is made at the time of event n, the
+// state or f jumps there, and the time moves. The argument `move` is the derivative of the
+// time with respect to the logarithm of a parameter.
+func (l *locatedPath) kink(n int, move float64) error {
+	if !l.crossings[n].kink || !(move > 1e-9*(l.p.Span[1]-l.p.Span[0])) {
 		return nil
 	}
+	return fmt.Errorf("%s: the solution has no derivative at t = %.6g, because an observation is made exactly when %s happens", l.p.Title(), l.at[len(l.p.Theta)+n], l.title(n))
+}
+
+// The method moves() adds to dtheta the gradient of Σ λₙτₙ with respect to θ, and
+// overwrites λ.
+func (l *locatedPath) moves(dtheta, lambda []float64) error {
+	if len(lambda) == 0 {
+		return nil
+	}
+	d, mu := l.p.Dim(), lambda
 	weights, dx, along := make([]float64, len(l.path.z)), make([]float64, d), make([]float64, len(l.first))
 	for n := len(mu) - 1; n >= 0; n-- {
 		mu[n] /= l.slopes[n*len(mu)+n]
@@ -364,16 +412,17 @@ func (l *locatedPath) Gradient(ctx context.Context, g *Gradient, w, _, _ []float
 			weights[i*d+c] += mu[n] * l.slope(n, x, dx, along)
 			dx[c] = 0
 		}
-		for k := range p {
+		for k := range dtheta {
 			along[k] = 1
-			g.Theta[k] -= mu[n] * l.slope(n, x, dx, along)
+			dtheta[k] -= mu[n] * l.slope(n, x, dx, along)
 			along[k] = 0
 		}
 	}
+	all := Gradient{Theta: make([]float64, len(l.first))} // with respect to (θ, τ)
 	if err := l.path.solver.Gradient(&all, weights, l.path.z, l.at, nil); err != nil {
 		return err
 	}
-	addScaled(g.Theta, -1, all.Theta[:p])
+	addScaled(dtheta, -1, all.Theta[:len(dtheta)])
 	return nil
 }
 

@@ -519,3 +519,88 @@ func TestDipsWithinSteps(t *testing.T) {
 		}
 	}
 }
+
+// An observation at the time of an event shows the state after it, even if rounding errors
+// locate the event on the other side of the observation, and at the end of the span, too.
+// In the model, x = c + a (tⁿ − Tⁿ) crosses c at T. The derivatives exist if the time of the
+// event does not depend on θ, or if nothing jumps.
+func TestEventsAtObservations(t *testing.T) {
+	ctx := context.Background()
+	for _, c := range []struct{ a, power, at, level float64 }{
+		{1, 2, 3, 0}, {1.5, 2, 1.5, 0}, {2.3, 1, 7.75, -5.75}, {0.1, 1, 6.25, 8.75}, {0.05, 2, 1, 8.75}, {0.7, 1, 0.3, 3}, {0.2, 1, 7.25, -5.75}, {1.05, 2, 9.75, 0},
+	} {
+		for _, rest := range []float64{0, 2} {
+			for _, jumps := range []float64{0, 1} {
+				end := c.at + rest
+				times := []float64{c.at / 2, c.at, end}[:2+min(1, int(rest))]
+				p := &probode.Problem{Name: "crossing", X0: []float64{c.level - c.a*math.Pow(c.at, c.power), 0}, Span: [2]float64{0, end}, Theta: []float64{c.a, 3},
+					F: func(dst []float64, t float64, x, theta []float64) {
+						dst[0], dst[1] = theta[0]*c.power*math.Pow(t, c.power-1), theta[1]
+					},
+					Events: []probode.Event{{Name: "crossing", Trigger: func(_ float64, x, _ []float64) float64 { return x[0] - c.level },
+						Jump: func(x []float64, _ float64, theta []float64) { x[1] += jumps * 5 * theta[1] }}},
+				}
+				for name, m := range locating {
+					s := probode.Setup{Method: m, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-6}}}
+					if name == "reference" {
+						s.Mesh = reference.Accurate{}
+					}
+					for n, x := range states(t, p, s, times) {
+						now := times[n/2]
+						want, within := p.X0[0]+c.a*math.Pow(now, c.power), 1e-5*math.Abs(p.X0[0])
+						if n%2 == 1 {
+							want, within = 3*now, 1e-4 // the event may be off by the tolerance
+							if now >= c.at {
+								want += 15 * jumps
+							}
+						}
+						if math.Abs(x-want) > within {
+							t.Errorf("%v, %s to %g: component %d is %g at t = %g, want %g", c, name, end, n%2, x, now, want)
+						}
+					}
+					if name == "reference" || name == "bdf" { // BDF locates the event at another time, to within the tolerance
+						continue
+					}
+					held := holdAt(t, p, s, times).(probode.Tangential)
+					x, dx, n := make([]float64, 2*len(times)), make([]float64, 4*len(times)), 2*len(times)
+					for _, back := range []bool{false, true} {
+						for k, along := range [][]float64{{1, 0}, {0, 1}} {
+							var err error
+							if back {
+								g := probode.Gradient{Theta: make([]float64, 2)}
+								w := make([]float64, n)
+								for i := range times {
+									w[2*i+k] = 1
+								}
+								err = held.(probode.Reversible).Gradient(ctx, &g, w, p.Theta, nil)
+								if dx = dx[:n]; err == nil {
+									clear(dx)
+									dx[n-2+k] = g.Theta[k]
+								}
+							} else {
+								dx = dx[:n]
+								err = held.Tangents(ctx, x, dx, p.Theta, along, nil)
+							}
+							refused := jumps == 1 && (k == 0 || back)
+							if (err != nil) != refused || err != nil && !strings.Contains(err.Error(), "an observation is made exactly when crossing happens") {
+								t.Errorf("%v, %s to %g, jump %g: the derivative along %v fails with %v", c, name, end, jumps, along, err)
+								continue
+							}
+							sum, want := 0.0, 0.0
+							for i, now := range times {
+								sum += dx[2*i+k]
+								want += []float64{math.Pow(now, c.power), now}[k]
+								if now >= c.at && k == 1 {
+									want += 5 * jumps
+								}
+							}
+							if err == nil && math.Abs(sum-want) > 1e-5*want {
+								t.Errorf("%v, %s to %g, jump %g, back %v: the sum of the derivatives along %v is %g, want %g", c, name, end, jumps, back, along, sum, want)
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+}

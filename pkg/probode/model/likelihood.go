@@ -235,8 +235,8 @@ func (l *LogLikelihood) Nominal() []float64 { return l.p.Nominal() }
 // The error of this gradient is about as large as the error of the solution. If the time
 // of an event or a switch depends on parameters, the gradient takes this dependence into
 // account. If a measurement coincides with an event whose time depends on parameters, the
-// gradient is one-sided. A one-sided gradient is valid for changes of the parameters that
-// move the event to an earlier time.
+// gradient is one-sided, or an error if the event has a trigger. A one-sided gradient is
+// valid for changes of the parameters that move the event to an earlier time.
 //
 // It is an error if the solver fails, or if the model defines no density for a
 // measurement, for example because the noise is not positive.

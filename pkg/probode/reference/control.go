@@ -94,7 +94,7 @@ func (e *integration) reach(target float64, i int) error {
 			continue
 		}
 		if H <= limit {
-			if located, err := e.locate(H, j); err != nil {
+			if located, err := e.locate(H, j, target); err != nil {
 				return err
 			} else if located {
 				e.restart()
@@ -123,13 +123,18 @@ func (e *integration) seeInput(h float64) {
 	if e.p.Autonomous {
 		return
 	}
+	if first := onset.Step(func(dst []float64, t float64) { e.p.F(dst, t, e.x, e.theta) }, e.t, h, e.permitted()); first < h {
+		e.rule.natural = first
+	}
+}
+
+// The method permitted() returns the permitted error of each component of the state.
+func (e *integration) permitted() []float64 {
 	unit, largest := make([]float64, len(e.x)), vector.MaxAbs(e.x)
 	for k, x := range e.x {
 		unit[k] = e.set.permitted(k, e.size(k, math.Abs(x), largest))
 	}
-	if first := onset.Step(func(dst []float64, t float64) { e.p.F(dst, t, e.x, e.theta) }, e.t, h, unit); first < h {
-		e.rule.natural = first
-	}
+	return unit
 }
 
 // The method divides() reports whether a shortened step is taken in two parts. The error

@@ -3,6 +3,7 @@ package reference
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/internal/trigger"
@@ -72,8 +73,9 @@ func (e *integration) jump(what string, t float64, change func(x []float64) erro
 // that has converged in row j of the extrapolation scheme. If a trigger becomes positive,
 // the method takes a shorter step instead. The shorter step also uses rows 0, …, j of the
 // extrapolation scheme, and ends when a trigger first becomes positive. At the end of the
-// shorter step, the method applies the jump of the event.
-func (e *integration) locate(H float64, j int) (bool, error) {
+// shorter step, the method applies the jump of the event. If the event happens at the
+// argument `target` up to rounding, the shorter step ends there.
+func (e *integration) locate(H float64, j int, target float64) (bool, error) {
 	if e.triggers == nil {
 		return false, nil
 	}
@@ -101,7 +103,45 @@ func (e *integration) locate(H float64, j int) (bool, error) {
 	if !ok || err != nil {
 		return false, err
 	}
+	if target-at <= trigger.Rounding*math.Abs(at) {
+		at = target
+	}
 	e.advance(H)
 	e.t, e.tLow = at, 0
-	return true, e.jump("an event", at, func(x []float64) error { return e.triggers.Happen(trigger.Crossing, at, x, e.theta) })
+	shown := len(e.shown) > 0 && e.moment().Includes(e.shownAt, e.shown[:len(e.x)], at, e.x)
+	err = e.jump("an event", at, func(x []float64) error { return e.triggers.Happen(trigger.Crossing, at, x, e.theta) })
+	if shown {
+		e.show()
+	}
+	return true, err
+}
+
+// The method show() stores the state as the one at the time that was reached last.
+func (e *integration) show() {
+	for n := 0; n < len(e.shown); n += len(e.x) {
+		copy(e.shown[n:], e.x)
+	}
+}
+
+// The method last() applies the jumps of events that happen, up to the tolerance, at the
+// last time.
+func (e *integration) last() error {
+	if e.triggers == nil {
+		return nil
+	}
+	e.p.F(e.f, e.t, e.x, e.theta)
+	ahead := slices.Clone(e.x)
+	if !e.triggers.Soon(e.t, ahead, e.theta, e.f, e.moment()) {
+		return nil
+	}
+	return e.jump("an event", e.t, func(x []float64) error {
+		copy(x, ahead)
+		return e.triggers.Happen(trigger.Crossing, e.t, x, e.theta)
+	})
+}
+
+// The method moment() returns how far two moments may lie apart that the tolerance cannot
+// tell from one another.
+func (e *integration) moment() trigger.Moment {
+	return trigger.Moment{Time: e.set.Relative * (e.problem.Span[1] - e.problem.Span[0]), State: e.permitted()}
 }

@@ -41,6 +41,8 @@ type integration struct {
 	nudge   []float64 // factors of the arguments of f; nil for none
 
 	triggers *trigger.Watch // of the events with a Trigger; nil if there are none
+	shown    []float64      // the states that were stored last, all for the same time
+	shownAt  float64        // this time
 
 	rule         *rule // the rule in use
 	rules        [implicit + 1]*rule

@@ -103,11 +103,22 @@ func (e *integration) follow(c *schedule, out []float64) error {
 	}
 	next, passed := 0, 0
 	for i := 0; next < len(c.index); i++ {
-		for ; next < len(c.index) && c.index[next] == i; next++ {
-			copy(out[next*len(e.x):], e.x)
+		first := next
+		for next < len(c.index) && c.index[next] == i {
+			next++
 		}
 		if next == len(c.index) {
+			if err := e.last(); err != nil {
+				return err
+			}
+		}
+		e.shown, e.shownAt = out[first*len(e.x):next*len(e.x)], e.t
+		e.show()
+		if next == len(c.index) {
 			break
+		}
+		if i == 0 {
+			e.shown = nil // an event just after the start is not one at the start
 		}
 		from, to := c.g.Segment(i)
 		if i < from {

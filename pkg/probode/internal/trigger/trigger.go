@@ -39,6 +39,58 @@ const (
 	chain = 1000
 )
 
+// Rounding is the largest difference between two times that are regarded as equal when an
+// event is located, as a fraction of the times. Rounding errors of the state move the
+// located time of an event by a few units in the last place.
+const Rounding = 0x1p-46
+
+// A Moment says how far two points of a solution may lie apart, in time and in each
+// component of the state, without being told from one another. If a solution reaches a
+// threshold exactly at the time of an observation, errors within the tolerance decide
+// whether the event is located before or after the observation.
+type Moment struct {
+	Time  float64
+	State []float64
+}
+
+// Includes reports whether the state y at the time b belongs to the same moment as the
+// state x at the time a ≤ b.
+func (m Moment) Includes(a float64, x []float64, b float64, y []float64) bool {
+	if b-a <= Rounding*math.Abs(b) {
+		return true
+	}
+	for k, v := range y {
+		if !(math.Abs(v-x[k]) <= m.State[k]) {
+			return false
+		}
+	}
+	return b-a <= m.Time
+}
+
+// Soon reports whether a condition that is false at the state x becomes true within the
+// moment m, if the state changes at the rate f. If so, Soon changes x to such a state.
+func (w *Watch) Soon(t float64, x, theta, f []float64, m Moment) bool {
+	h := m.Time
+	for k, v := range f {
+		if v-v != 0 {
+			return false
+		}
+		if v != 0 {
+			h = min(h, m.State[k]/math.Abs(v))
+		}
+	}
+	h = max(h, Rounding*math.Abs(t))
+	w.end = w.end[:0]
+	for k, v := range x {
+		w.end = append(w.end, v+h*f[k])
+	}
+	if g, err := w.Excess(t, w.end, theta); err != nil || !(g > 0) {
+		return false
+	}
+	copy(x, w.end)
+	return true
+}
+
 // An EndlessError says that a condition becomes true again and again, either at the same
 // time or at times that seem to approach a limit.
 type EndlessError struct {
