@@ -219,6 +219,9 @@ func (c *controller) start() (h float64, err error) {
 	if err := c.step.Start(c.origin, c.x, c.theta); err != nil || c.g.t[c.origin] == c.end {
 		return 0, err
 	}
+	if k := vector.Unset(c.next, func(dst []float64) { c.p.F(dst, c.g.t[c.origin], c.x, c.theta) }); k >= 0 {
+		return 0, fmt.Errorf("F does not set dst[%d] at t = %g: want every element set", k, c.g.t[c.origin])
+	}
 	return c.first(c.end), nil
 }
 
@@ -358,10 +361,9 @@ func (c *controller) skip() {
 // time in which the state would double at its present rate of change [HNW93, §II.4]. The
 // norms of the state and of its derivative are computed in units of the tolerance. If f
 // changes suddenly during the first step, first shortens the step. There must be no event
-// between the current time and the time in the argument `end`.
+// between the current time and the time in the argument `end`. On entry c.next must be f.
 func (c *controller) first(end float64) float64 {
 	span, t := c.p.Span[1]-c.p.Span[0], c.g.t[len(c.g.t)-1]
-	c.p.F(c.next, t, c.x, c.theta)
 	size, slope, top := 0., 0., vector.MaxAbs(c.yard.peak)
 	unit := c.permitted()
 	for k, x := range c.x {

@@ -331,12 +331,13 @@ func series(rows []float64, d int) [][]float64 {
 }
 
 // Ordered calls work(w, i) for i = 0, …, n−1 on the given number of goroutines; w is the
-// index of the goroutine. Ordered passes the results to the function commit() one at a
-// time, in order of increasing i. Sums of the results therefore do not depend on the
-// number of workers. At any time, only a few results are waiting to be committed. If ctx
-// is done, Ordered starts no more work, commits the results of the work in progress, and
-// returns context.Cause(ctx). If work() or commit() panics, or if work() ends its
-// goroutine, Ordered stops with an error. After a panic, the error is a [*PanicError].
+// index of the goroutine. If n ≤ 0, Ordered calls neither function. Ordered passes the
+// results to the function commit() one at a time, in order of increasing i. Sums of the
+// results therefore do not depend on the number of workers. At any time, only a few
+// results are waiting to be committed. If ctx is done, Ordered starts no more work,
+// commits the results of the work in progress, and returns context.Cause(ctx). If work()
+// or commit() panics, or if work() ends its goroutine, Ordered stops with an error. After
+// a panic, the error is a [*PanicError].
 func Ordered[T any](ctx context.Context, n, workers int, work func(w, i int) T, commit func(T)) error {
 	type item struct {
 		i     int
@@ -344,6 +345,7 @@ func Ordered[T any](ctx context.Context, n, workers int, work func(w, i int) T, 
 		fault error
 	}
 	inner, stop := context.WithCancel(ctx)
+	n = max(n, 0)
 	workers = min(workers, n)
 	results := make(chan item)
 	tickets := make(chan int)

@@ -120,7 +120,9 @@ func gridThrough(p *Problem, theta, times []float64, h float64) (*Grid, error) {
 }
 
 func checkStep(span [2]float64, h float64) error {
-	length := span[1] - span[0]
+	const apart = 64 // so that rounding changes the length of a step by at most 1 %
+	length, largest := span[1]-span[0], max(math.Abs(span[0]), math.Abs(span[1]))
+	least := apart * (math.Nextafter(largest, math.Inf(1)) - largest)
 	switch {
 	case !(h > 0) || math.IsInf(h, 1):
 		return fmt.Errorf("the step is %g: want a finite number > 0", h)
@@ -128,6 +130,8 @@ func checkStep(span [2]float64, h float64) error {
 		return fmt.Errorf("the step is %g: want at most %g, the length of the span", h, length)
 	case length/h > maxSteps:
 		return fmt.Errorf("the step is %g: the span of %g would need %g steps, more than the limit of %d", h, length, math.Round(length/h), maxSteps)
+	case h < least:
+		return fmt.Errorf("the step is %g: want at least %.2g, %d times the distance between floating-point numbers near t = %g", h, least, apart, largest)
 	}
 	return nil
 }

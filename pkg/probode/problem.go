@@ -327,8 +327,8 @@ func (p *Problem) Validate() error {
 		return fmt.Errorf("%s: F is nil: want the vector field", name)
 	case d == 0:
 		return fmt.Errorf("%s: X0 is empty: its length must be the dimension of the state, even if Start is set", name)
-	case !(p.Span[0] < p.Span[1]) || math.IsInf(p.Span[0], 0) || math.IsInf(p.Span[1], 0):
-		return fmt.Errorf("%s: Span is [%g, %g]: want finite t0 < t1", name, p.Span[0], p.Span[1])
+	case !(p.Span[0] < p.Span[1] && p.Span[1]-p.Span[0] < TooLarge):
+		return fmt.Errorf("%s: Span is [%g, %g]: want t0 < t1 with t1 − t0 < %g", name, p.Span[0], p.Span[1], TooLarge)
 	case p.States != nil && len(p.States) != d:
 		return fmt.Errorf("%s: States has %d names, but the state has %d components", name, len(p.States), d)
 	case p.Params != nil && len(p.Params) != len(p.Theta):

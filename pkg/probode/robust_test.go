@@ -16,6 +16,7 @@ import (
 	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/problems"
+	"github.com/probode/probode/pkg/probode/reference"
 )
 
 // What cannot be is refused at once, in one line that names it.
@@ -527,5 +528,66 @@ func TestMethodsOutOfRange(t *testing.T) {
 				t.Errorf("calibrate, %#v: error %v", m, err)
 			}
 		}
+	}
+}
+
+// A grid whose times would be rounded to multiples of a large part of the step is refused by
+// every mesh of a given step; all meshes with error control refuse it or are right. The exact
+// solution at the end is e⁻².
+func TestStepsNearRounding(t *testing.T) {
+	ctx := context.Background()
+	for _, c := range []struct {
+		start, length, h float64
+		ok               bool
+	}{
+		{1e9, 1e-5, 1e-8, false}, {1e15, 2, 0.1, false}, {1.7e18, 1e4, 100, false}, {-1e15, 2, 0.1, false},
+		{1.7e9, 1, 1e-3, true}, {1.7e9, 1, 2e-5, true}, {1e15, 1e4, 10, true},
+	} {
+		end := c.start + c.length
+		rate := 2 / (end - c.start)
+		for _, events := range [][]Event{nil, {{Time: c.start + c.length/2}}} {
+			p := &Problem{X0: []float64{1}, Span: [2]float64{c.start, end}, Events: events, F: func(dst []float64, _ float64, x, _ []float64) { dst[0] = -rate * x[0] }}
+			dp5 := RungeKutta{Tableau: DormandPrince}
+			for _, m := range []Mesh{Uniform(c.h), Through(c.h), Frozen{Tolerance: Tolerance{Relative: 1e-6}}, Adaptive{Tolerance: Tolerance{Relative: 1e-6}}, reference.Accurate{}} {
+				path, err := Setup{Method: dp5, Mesh: m}.Bind(ctx, p, nil, []float64{end})
+				x := []float64{0}
+				if err == nil {
+					err = path.States(ctx, x, nil, nil)
+				}
+				given := m == Mesh(Uniform(c.h)) || m == Mesh(Through(c.h))
+				switch {
+				case c.ok && err != nil:
+					t.Errorf("%v, %v: %v", c, m, err)
+				case err == nil && math.Abs(x[0]-math.Exp(-2)) > 1e-5:
+					t.Errorf("%v, %v: x is %g, want e⁻²", c, m, x[0])
+				case given && !c.ok && (err == nil || !strings.Contains(err.Error(), "64 times the distance between floating-point numbers")):
+					t.Errorf("%v, %v: the error is %v", c, m, err)
+				}
+			}
+		}
+	}
+}
+
+// An F that does not set dst, a span whose length overflows and a negative number of tasks.
+func TestRefusedNonsense(t *testing.T) {
+	ctx := context.Background()
+	silent := &Problem{X0: []float64{1, 2}, Span: [2]float64{0, 1}, F: func(dst []float64, _ float64, _, _ []float64) { dst[0] = 1 }}
+	if _, err := reference.Solve(ctx, silent, []float64{1}, reference.Settings{}); err == nil || !strings.Contains(err.Error(), "F does not set dst[1]") {
+		t.Errorf("reference.Solve: %v", err)
+	}
+	setup := Setup{Method: RungeKutta{Tableau: DormandPrince}, Mesh: Adaptive{Tolerance: Tolerance{Relative: 1e-3}}}
+	if _, err := setup.Bind(ctx, silent, nil, []float64{1}); err == nil || !strings.Contains(err.Error(), "F does not set dst[1]") {
+		t.Errorf("Adaptive: %v", err)
+	}
+	for _, span := range [][2]float64{{-1e308, 1e308}, {0, 1e308}, {1e200, 2e200}, {0, math.Inf(1)}} {
+		p := &Problem{X0: []float64{1}, Span: span, F: func(dst []float64, _ float64, _, _ []float64) { dst[0] = 0 }}
+		_, err := reference.Solve(ctx, p, span[1:], reference.Settings{})
+		_, other := Integrate(ctx, p, RungeKutta{}, 1, Settings{StepSize: 1e307})
+		if err == nil || other == nil || !strings.Contains(err.Error(), "Span is") || !strings.Contains(other.Error(), "Span is") {
+			t.Errorf("the span %v: %v, %v", span, err, other)
+		}
+	}
+	if err := Ordered(ctx, -1, 2, func(_, _ int) int { return 0 }, func(int) { t.Error("committed") }); err != nil {
+		t.Error(err)
 	}
 }

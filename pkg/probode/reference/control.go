@@ -262,7 +262,14 @@ func (e *integration) differentiate(rest float64) error {
 		r.fj.FJ(e.f0, r.jac, e.t, e.at, e.theta)
 		ok = vector.Finite(r.jac.A)
 	} else {
-		e.p.F(e.f0, e.t, e.at, e.theta)
+		if e.steps == 0 {
+			k := vector.Unset(e.f0, func(dst []float64) { e.p.F(dst, e.t, e.at, e.theta) })
+			if k >= 0 && !e.stop.Ended() {
+				return fmt.Errorf("F does not set dst[%d] at t = %g: want every element set", k, e.t)
+			}
+		} else {
+			e.p.F(e.f0, e.t, e.at, e.theta)
+		}
 	}
 	if !vector.Finite(e.f0) || !ok {
 		if e.stop.Ended() {

@@ -44,3 +44,22 @@ func AddScaled(dst []float64, c float64, x []float64) {
 		dst[k] += c * v
 	}
 }
+
+// Unset calls f and returns the index of an element of dst that f does not set, or −1 if f
+// sets all elements.
+func Unset(dst []float64, f func(dst []float64)) int {
+	for k := range dst {
+		dst[k] = math.NaN()
+	}
+	f(dst)
+	for k, v := range dst {
+		if v != v { // f may have set it to NaN
+			clear(dst)
+			if f(dst); dst[k] == dst[k] {
+				return k
+			}
+			break
+		}
+	}
+	return -1
+}
