@@ -68,10 +68,7 @@ func (a Adaptive) Bind(ctx context.Context, s Setup, p *Problem, at, times []flo
 	if p.Hybrid != nil {
 		return p.bindHybrid(a.Tolerance, func(q *Problem, t Tolerance) (Path, error) {
 			b := a
-			if b.Tolerance = t; q.Dim() == p.Dim() {
-				// Steps across infinitely many jumps of f soon succeed, or never.
-				b.MaxSteps = min(b.frozen().MaxSteps, 1e5)
-			}
+			b.Tolerance = t
 			return b.Bind(ctx, s, q, at, times)
 		})
 	}

@@ -386,6 +386,7 @@ func (c *controller) first(end float64) float64 {
 
 // The method reach() takes steps until t is equal to the argument `end`.
 func (c *controller) reach(ctx context.Context, end, h, before float64) (float64, float64, error) {
+	const crossing, most = 500, 1e5
 	rejected := 0
 	for {
 		i := len(c.g.t) - 1
@@ -401,6 +402,12 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 		}
 		if i >= c.set.MaxSteps || c.tried >= 4*c.set.MaxSteps { // or too many rejected steps
 			return 0, 0, fmt.Errorf("more than %d steps are needed (the last was at t = %.6g): use larger tolerances, or another method", c.set.MaxSteps, t)
+		}
+		if n := i / crossing; c.given.jumps && i == n*crossing && n > 0 {
+			// Steps across infinitely many jumps of f soon become long, or never.
+			if rest := c.p.Span[1] - t; rest/(t-c.g.t[i-crossing])*crossing > most {
+				return 0, 0, fmt.Errorf("the last %d steps advanced from t = %.6g only to t = %.6g", crossing, c.g.t[i-crossing], t)
+			}
 		}
 		h = min(h, c.set.Max)
 		to, full := t+h, h

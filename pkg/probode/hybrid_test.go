@@ -193,3 +193,40 @@ func TestSolveHybridWithoutEnd(t *testing.T) {
 		}
 	}
 }
+
+// Dry friction that sticks is refused, or solved, within 500,000 calls of f. Before, up to a
+// million steps were taken. With friction 1 the force and the friction are equal when the
+// body stops, so that it moves on only by rounding errors.
+func TestStickingIsBounded(t *testing.T) {
+	for _, friction := range []float64{0.7, 1, 1.3, 2} {
+		for name, m := range locating {
+			if name == "reference" {
+				continue
+			}
+			calls := 0
+			p := &probode.Problem{Name: "friction", X0: []float64{3, 0}, Span: [2]float64{0, 10}, Autonomous: true,
+				F: func(dst []float64, _ float64, x, _ []float64) {
+					calls++
+					dst[0], dst[1] = x[1], -x[0]+friction
+					if x[1] > 0 {
+						dst[1] -= 2 * friction
+					}
+				}}
+			h := *p
+			h.X0, h.Noiseless = []float64{3, 0, 0}, []int{2}
+			h.F = func(dst []float64, _ float64, x, _ []float64) {
+				calls++
+				dst[0], dst[1], dst[2] = x[1], -x[0]+friction*(1-2*x[2]), 0
+			}
+			h.Events = []probode.Event{
+				{Trigger: func(_ float64, x, _ []float64) float64 { return x[1] }, Jump: func(x []float64, _ float64, _ []float64) { x[2] = 1 }},
+				{Trigger: func(_ float64, x, _ []float64) float64 { return -x[1] }, Jump: func(x []float64, _ float64, _ []float64) { x[2] = 0 }}}
+			p.Hybrid = &h
+			mesh := probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-6}, MaxSteps: 1e6}
+			_, err := probode.Setup{Method: m, Mesh: mesh}.Bind(context.Background(), p, nil, []float64{1, 10})
+			if calls > 500000 || err != nil && !strings.Contains(err.Error(), "steps advanced") && !strings.Contains(err.Error(), "no convergence") {
+				t.Errorf("friction %g, %s: %d calls of f, %v", friction, name, calls, err)
+			}
+		}
+	}
+}

@@ -35,6 +35,8 @@ const (
 	close = 1e-10
 	// The run ends with an error after `repeats` short intervals in succession.
 	repeats = 3
+	// The run also ends with an error after `many` events within `dense` times the time span.
+	many, dense = 1000, 1e-3
 	// The constant `chain` is the largest permitted number of jumps at one time.
 	chain = 1000
 )
@@ -350,10 +352,17 @@ func (w *Watch) accumulate(which []int, t float64) error {
 			w.count[k] = 0
 		}
 		if w.last[k] = t; w.count[k] == repeats {
-			return &EndlessError{w.list[k].Name, t, fmt.Sprintf("%s happens again and again at t = %.10g, at intervals below %.2g: end the solution before this time, or use a trigger that stays false after its jump", w.list[k].Name, t, close*w.span)}
+			return w.endless(k, t, close*w.span)
 		}
 	}
+	if n := len(w.Fired); n > many && t-w.Fired[n-1-many].Time < dense*w.span {
+		return w.endless(which[0], t, dense/many*w.span)
+	}
 	return nil
+}
+
+func (w *Watch) endless(k int, t, interval float64) error {
+	return &EndlessError{w.list[k].Name, t, fmt.Sprintf("%s happens again and again at t = %.10g, at intervals below %.2g: end the solution before this time, or use a trigger that stays false after its jump", w.list[k].Name, t, interval)}
 }
 
 // The function locate() returns a time in (a, b] at which the function excess() becomes
