@@ -112,10 +112,10 @@ func (m Exact) Draw(ctx context.Context, p *probode.Problem, n int, s Settings) 
 		return nil, fmt.Errorf("%s, %v: %w", p.Title(), m, refused)
 	case err != nil:
 		return nil, err
-	case total.N == 0:
-		return nil, fmt.Errorf("all %d paths failed; the first: %w", n, e.Failure)
 	case total.N+e.Failed < n:
 		return nil, context.Cause(ctx)
+	case total.N == 0:
+		return nil, fmt.Errorf("all %d paths failed; the first: %w", n, e.Failure)
 	}
 	e.Departure = tally.departure()
 	e.Mean, e.SD = newSeries(d, len(times)), newSeries(d, len(times))

@@ -72,9 +72,9 @@ func (c *Certifier) certify(coarse probode.Setup) (*Certificate, error) {
 			if err := c.fill(&m, x); err != nil {
 				m.Err = strings.TrimPrefix(err.Error(), "certify: ")
 			}
-			if err := c.ctx.Err(); err != nil {
-				return nil, err
-			}
+		}
+		if err := c.ctx.Err(); err != nil { // the reason why a mode has an error
+			return nil, err
 		}
 		out.Modes = append(out.Modes, m.AtMode)
 	}

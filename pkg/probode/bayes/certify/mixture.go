@@ -21,7 +21,7 @@ func (c *Certifier) draws(number int, seed uint64) (out []*expansion, lost int, 
 		modes = append(modes, m.at)
 	}
 	if len(modes) == 0 {
-		return nil, 0, fmt.Errorf("certify: the search found no mode of the posterior computed with %s", describe(c.reference))
+		return nil, 0, cmp.Or(c.ctx.Err(), fmt.Errorf("certify: the search found no mode of the posterior computed with %s", describe(c.reference)))
 	}
 	factors, shares := gaussians(modes)
 	rng := probode.Stream(seed, 0x656e6f756768)

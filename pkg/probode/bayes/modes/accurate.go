@@ -27,10 +27,10 @@ func findByLender(ctx context.Context, p *bayes.Posterior, s Settings) (*bayes.M
 		agree, err = moveTo(ctx, p, s, out)
 	}
 	switch {
-	case ctx.Err() != nil:
-		return nil, err
 	case agree:
 		return out, nil
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
 	case err == nil:
 		given := len(s.From)
 		s.From = slices.Concat(s.From, out.Thetas(-1))

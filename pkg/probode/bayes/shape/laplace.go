@@ -36,45 +36,31 @@ const flat = 10
 // The function values() evaluates the log density at many points at once, and returns −∞
 // for points where the density cannot be computed. The function gradients() returns the
 // gradients of the log density at many points, or NaN at points without a gradient. If
-// `gradients` is nil, Laplace uses only the function values(). If the density has kinks,
+// `gradients` is nil, Laplace uses only the function values(). Laplace ends with the first
+// error that one of the two functions returns. If the density has kinks,
 // it has no second derivatives, and the Fisher information replaces them. The sum of many
 // functions with kinks is nearly quadratic over a distance of one standard deviation, and
 // its curvature is equal to the Fisher information.
 func (p *Point) Laplace(values func([][]float64) ([]float64, error), gradients func([][]float64) ([][]float64, error)) (cov, shape *mat.SymDense, err error) {
 	if p.U != nil {
-		cov, shape = laplace(func(points [][]float64) []float64 {
+		return laplace(func(points [][]float64) ([]float64, error) {
 			out := make([]float64, len(points))
 			for i, u := range points {
 				r := Distance(u, p.X, p.Information)
 				out[i] = r * r / 2
 			}
-			return out
+			return out, nil
 		}, nil, p.X, p.Information)
-		return cov, shape, nil
 	}
-	var slopes func([][]float64) [][]float64
-	if gradients != nil {
-		slopes = func(points [][]float64) [][]float64 {
-			out, failed := gradients(points)
-			if failed != nil {
-				err = failed
-			}
-			return out
-		}
-	}
-	cov, shape = laplace(func(points [][]float64) []float64 {
-		out, failed := values(points)
-		if failed != nil {
-			err = failed
-		}
+	return laplace(func(points [][]float64) ([]float64, error) {
+		out, err := values(points)
 		for k, f := range out {
 			if out[k] = -f; math.IsInf(f, 0) {
 				out[k] = 1e300 // outside the support
 			}
 		}
-		return out
-	}, slopes, p.X, p.Information)
-	return cov, shape, err
+		return out, err
+	}, gradients, p.X, p.Information)
 }
 
 // The function laplace() computes the results of Laplace for f = −log density. The
@@ -87,14 +73,18 @@ func (p *Point) Laplace(values func([][]float64) ([]float64, error), gradients f
 // Each iteration replaces the columns of w by the principal axes of the computed Hessian.
 // The iteration ends when the second derivatives of f along the columns of w are about
 // ±1.
-func laplace(f func([][]float64) []float64, slopes func([][]float64) [][]float64, u []float64, metric *mat.SymDense) (cov, shape *mat.SymDense) {
+func laplace(f func([][]float64) ([]float64, error), slopes func([][]float64) ([][]float64, error), u []float64, metric *mat.SymDense) (cov, shape *mat.SymDense, err error) {
 	d := len(u)
-	f0 := f([][]float64{u})[0]
+	at, err := f([][]float64{u})
+	if err != nil {
+		return nil, nil, err
+	}
+	f0 := at[0]
 	w := mat.NewDense(d, d, nil)
 	// The function bends() returns the second derivative of f along each of the given
 	// directions. A direction is a column of w or a sum of columns, and is specified by
 	// the indices of these columns.
-	bends := func(sums ...[]int) []float64 {
+	bends := func(sums ...[]int) ([]float64, error) {
 		var points [][]float64
 		for _, axes := range sums {
 			for _, sign := range [2]float64{1, -1} {
@@ -107,7 +97,10 @@ func laplace(f func([][]float64) []float64, slopes func([][]float64) [][]float64
 				points = append(points, x)
 			}
 		}
-		values := f(points)
+		values, err := f(points)
+		if err != nil {
+			return nil, err
+		}
 		for i, v := range values {
 			if !(math.Abs(v) < 1e200) {
 				values[i] = math.NaN() // outside the support
@@ -117,7 +110,7 @@ func laplace(f func([][]float64) []float64, slopes func([][]float64) [][]float64
 		for i := range out {
 			out[i] = (values[2*i] - f0 + (values[2*i+1] - f0)) / (laplaceStep * laplaceStep)
 		}
-		return out
+		return out, nil
 	}
 	// An axis has the right length if the second derivative of f along this axis is
 	// between ½ and 2 in absolute value. The function fits() reports whether an axis has
@@ -136,9 +129,12 @@ func laplace(f func([][]float64) []float64, slopes func([][]float64) [][]float64
 		}
 		w.Set(k, k, 1)
 		for range 20 {
-			v := bends([]int{k})[0]
-			ok, by := fits(v)
-			if math.IsNaN(v) {
+			v, err := bends([]int{k})
+			if err != nil {
+				return nil, nil, err
+			}
+			ok, by := fits(v[0])
+			if math.IsNaN(v[0]) {
 				by = 0.1
 			}
 			if ok || by > 1 && w.At(k, k) == flat {
@@ -150,9 +146,12 @@ func laplace(f func([][]float64) []float64, slopes func([][]float64) [][]float64
 	var axes *mat.Dense // the axes along which the Hessian is diagonal
 	var values []float64
 	for range 20 {
-		hess := turns(slopes, u, w)
-		if hess == nil || slices.ContainsFunc(hess.RawSymmetric().Data, math.IsNaN) {
-			hess = pairs(d, bends)
+		hess, err := turns(slopes, u, w)
+		if err == nil && (hess == nil || slices.ContainsFunc(hess.RawSymmetric().Data, math.IsNaN)) {
+			hess, err = pairs(d, bends)
+		}
+		if err != nil {
+			return nil, nil, err
 		}
 		var eigen mat.EigenSym
 		if slices.ContainsFunc(hess.RawSymmetric().Data, math.IsNaN) || !eigen.Factorize(hess, true) {
@@ -180,7 +179,7 @@ func laplace(f func([][]float64) []float64, slopes func([][]float64) [][]float64
 		}
 	}
 	if axes == nil {
-		return nil, nil
+		return nil, nil, nil
 	}
 	shape = mat.NewSymDense(d, nil)
 	proper := true
@@ -195,17 +194,17 @@ func laplace(f func([][]float64) []float64, slopes func([][]float64) [][]float64
 	}
 	var chol mat.Cholesky
 	if !chol.Factorize(shape) {
-		return nil, nil // the density is too narrow for floating-point numbers
+		return nil, nil, nil // the density is too narrow for floating-point numbers
 	}
 	if proper {
-		return shape, shape
+		return shape, shape, nil
 	}
-	return nil, shape
+	return nil, shape, nil
 }
 
 // The function pairs() returns the matrix of second derivatives in the coordinates of the
 // d axes. The function bends() returns the second derivatives along sums of axes.
-func pairs(d int, bends func(sums ...[]int) []float64) *mat.SymDense {
+func pairs(d int, bends func(sums ...[]int) ([]float64, error)) (*mat.SymDense, error) {
 	hess := mat.NewSymDense(d, nil)
 	var sums [][]int
 	for i := range d {
@@ -214,7 +213,8 @@ func pairs(d int, bends func(sums ...[]int) []float64) *mat.SymDense {
 			sums = append(sums, []int{i, j})
 		}
 	}
-	for n, v := range bends(sums...) {
+	values, err := bends(sums...)
+	for n, v := range values {
 		if axes := sums[n]; len(axes) == 1 {
 			hess.SetSym(axes[0], axes[0], v)
 		} else {
@@ -226,15 +226,15 @@ func pairs(d int, bends func(sums ...[]int) []float64) *mat.SymDense {
 			hess.SetSym(i, j, (hess.At(i, j)-hess.At(i, i)-hess.At(j, j))/2)
 		}
 	}
-	return hess
+	return hess, err
 }
 
 // The function turns() uses differences of gradients to compute the second derivatives of
 // f in the coordinates of the axes. The axes are the columns of w. The result is nil if
 // no gradients are available.
-func turns(slopes func([][]float64) [][]float64, u []float64, w *mat.Dense) *mat.SymDense {
+func turns(slopes func([][]float64) ([][]float64, error), u []float64, w *mat.Dense) (*mat.SymDense, error) {
 	if slopes == nil {
-		return nil
+		return nil, nil
 	}
 	d := len(u)
 	var points [][]float64
@@ -247,7 +247,10 @@ func turns(slopes func([][]float64) [][]float64, u []float64, w *mat.Dense) *mat
 			points = append(points, x)
 		}
 	}
-	all := slopes(points)
+	all, err := slopes(points)
+	if err != nil {
+		return nil, err
+	}
 	change, product := mat.NewDense(d, d, nil), mat.NewDense(d, d, nil)
 	for k := range d {
 		for i := range d {
@@ -261,7 +264,7 @@ func turns(slopes func([][]float64) [][]float64, u []float64, w *mat.Dense) *mat
 			hess.SetSym(i, j, (product.At(i, j)+product.At(j, i))/2)
 		}
 	}
-	return hess
+	return hess, nil
 }
 
 // axesOf sets the columns of w to the principal axes of the inverse of `metric`. The
