@@ -46,11 +46,13 @@ func (s status) String() string {
 	case s.left > 0:
 		add("%s left", progress.Span(s.left))
 	}
-	if s.stats.Proposed > 0 {
+	switch theta, latent := s.stats.Proposed > 0, s.stats.Latent.Proposed > 0; {
+	case theta && latent:
+		add("accepted %.2f, latent %.2f", s.stats.Rate(), s.stats.Latent.Rate())
+	case theta:
 		add("accepted %.2f", s.stats.Rate())
-	}
-	if s.stats.Latent.Proposed > 0 {
-		parts[len(parts)-1] += fmt.Sprintf(", latent %.2f", s.stats.Latent.Rate())
+	case latent: // a kernel that tunes itself before its first move of θ
+		add("accepted latent %.2f", s.stats.Latent.Rate())
 	}
 	if failed := s.stats.Failed + s.stats.Latent.Failed; failed > 0 {
 		add("failed %d", failed)
