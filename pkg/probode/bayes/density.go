@@ -152,7 +152,11 @@ func (e *Density) LogLikelihood(theta, xi []float64) (float64, error) {
 // and does not solve the equations.
 func (e *Density) logLikelihood(parts []*Part, theta, xi []float64, solve bool) (float64, error) {
 	e.ll, e.err = math.Inf(-1), e.fault
-	if e.fault == nil {
+	switch {
+	case e.fault != nil:
+	case e.ctx.Err() != nil: // without a solve, the loop over the data would not notice
+		e.err, e.broken = context.Cause(e.ctx), true
+	default:
 		e.evaluate(parts, theta, xi, solve)
 	}
 	return e.ll, e.err
@@ -199,8 +203,8 @@ func (r *Part) describe(theta []float64) string {
 func (e *Density) Err() error { return e.fault }
 
 // Bind binds the density to ctx until the returned function `release` is called. While
-// the density is bound to ctx, each solution of the equations stops soon after ctx is
-// done, and returns the error of ctx.
+// the density is bound to ctx, no evaluation begins after ctx is done, and each solution
+// of the equations stops soon after ctx is done. Both return the error of ctx.
 func (e *Density) Bind(ctx context.Context) (release func()) {
 	before := e.ctx
 	e.ctx, e.broken = ctx, false
