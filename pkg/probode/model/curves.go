@@ -17,6 +17,9 @@ import (
 // same columns as the predictions.
 func (p *File) Curves(ctx context.Context, points [][]float64, s FitSettings) ([]*bayes.Prediction, []*bayes.Data, error) {
 	const between = 100
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err // the preparation of a large model takes seconds
+	}
 	s.Starts, s.From = 0, points
 	problem, err := p.newFit(s)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode"
@@ -41,7 +42,7 @@ type Optimum struct {
 	Start         int // the number of the search, from 0
 	LogLikelihood float64
 	LogPrior      float64   // 0 unless FitSettings.Map is set
-	Error         float64   // as in Evaluation
+	Error         float64   // as in Evaluation; NaN after a search that was stopped, whose tolerance is that of the search
 	Theta         []float64 // values of all parameters on the linear scale
 	// Slope is the largest absolute value of a component of the gradient with respect to
 	// the coordinates of the search. A coordinate is a parameter value, converted to the
@@ -93,10 +94,12 @@ func (o *Optimum) value() float64 { return o.LogLikelihood + o.LogPrior }
 // points for a search, until it finds a point at which the likelihood can be computed.
 // During a search the log-likelihood is taken to be −∞ wherever it cannot be computed.
 //
-// If ctx is done, Fit returns the results so far and the error of ctx. If a search is
-// stopped, its result is the last point that it reached, with the likelihood at this
-// point. If ctx is done before a search has reached any point, the field Err of its
-// Optimum is the error of ctx.
+// If ctx is done, Fit returns the results so far and the error of ctx. Nothing is solved
+// after that: if a search is stopped, its result is the last point that it reached, with
+// the likelihood that the search computed there. If ctx is done before a search has
+// reached any point, the field Err of its Optimum is the error of ctx. If ctx has a
+// deadline, the searches at the tolerance in the settings end when a fifth of the time is
+// left. The rest of the time is for tighter tolerances, at the highest points first.
 //
 // Source for Fisher scoring: Osborne (1992), International Statistical Review 60, 99.
 func (p *File) Fit(ctx context.Context, s FitSettings) ([]Optimum, error) {
@@ -116,35 +119,45 @@ func (p *File) Fit(ctx context.Context, s FitSettings) ([]Optimum, error) {
 	for i := range ends {
 		ends[i].Start, ends[i].from = i, starts[i]
 	}
-	// Start every search even if ctx is done, so that each result reports that ctx is
-	// done.
-	always := context.WithoutCancel(ctx)
-	err = problem.each(always, ctx, total, s.Progress, func(f *search, i int) error {
+	coarse := ctx
+	if deadline, ok := ctx.Deadline(); ok {
+		var end context.CancelFunc
+		coarse, end = context.WithDeadline(ctx, deadline.Add(-time.Until(deadline)/5))
+		defer end()
+	}
+	err = problem.each(coarse, total, s.Progress, func(f *search, i int) error {
 		f.rough(&ends[i])
 		return nil
 	})
-	if err != nil {
+	if err != nil && err != coarse.Err() {
 		return nil, err
 	}
-	best := math.Inf(-1)
 	for i := range ends {
-		if ends[i].Err == nil {
-			best = max(best, ends[i].ascent.Value)
+		e := &ends[i]
+		if e.Err == nil && e.ascent.X == nil {
+			e.Err = coarse.Err() // the search has not begun
+		}
+		if e.Err != nil {
+			e.ascent.Value = math.Inf(-1)
 		}
 	}
-	err = problem.each(always, ctx, total, nil, func(f *search, i int) error {
-		f.finish(&ends[i], best-ends[i].ascent.Value)
+	slices.SortStableFunc(ends, func(a, b end) int { return cmp.Compare(b.ascent.Value, a.ascent.Value) })
+	err = problem.each(ctx, total, nil, func(f *search, i int) error {
+		f.finish(&ends[i], ends[0].ascent.Value-ends[i].ascent.Value)
 		return nil
 	})
-	if err != nil {
+	if err != nil && err != ctx.Err() {
 		return nil, err
 	}
 	list := make([]Optimum, total)
 	for i := range ends {
+		if e := &ends[i]; e.Err == nil && !e.finished {
+			problem.stopped(e)
+		}
 		list[i] = ends[i].Optimum
 	}
 	slices.SortStableFunc(list, better)
-	return list, ctx.Err()
+	return list, cmp.Or(ctx.Err(), coarse.Err())
 }
 
 // Size returns the number of estimated parameters and the number of measurements.
@@ -211,11 +224,11 @@ func (p *File) newFit(s FitSettings) (*fitting, error) {
 	return f, p.complete(f.theta)
 }
 
-// The method each() calls do(s, i) for i = 0, …, n − 1 on several goroutines. When the
-// context `begin` is done, no further call begins. Each goroutine has its own search s,
-// which stops when ctx is done.
-func (f *fitting) each(begin, ctx context.Context, n int, progress func(done, total int), do func(s *search, i int) error) error {
-	_, err := pieces.Each(begin, f.set.Workers, n, progress, func() func(int) error {
+// The method each() calls do(s, i) for i = 0, …, n − 1 on several goroutines. When ctx is
+// done, no further call begins, and the result is ctx.Err(). Each goroutine has its own
+// search s, which stops when ctx is done.
+func (f *fitting) each(ctx context.Context, n int, progress func(done, total int), do func(s *search, i int) error) error {
+	_, err := pieces.Each(ctx, f.set.Workers, n, progress, func() func(int) error {
 		s, err := f.search(ctx)
 		return func(i int) error {
 			if err != nil {

@@ -141,7 +141,7 @@ func (f *fitting) sides(ctx context.Context, from []float64, threshold float64, 
 	for i := range sides {
 		sides[i] = side{end: from[i/2], err: errStopped}
 	}
-	return sides, f.each(ctx, ctx, len(sides), f.set.Progress, func(s *search, i int) error {
+	return sides, f.each(ctx, len(sides), f.set.Progress, func(s *search, i int) error {
 		sides[i] = s.side(from, i/2, float64(2*(i%2)-1), threshold, 0)
 		if higher := (*higherError)(nil); restart && errors.As(sides[i].err, &higher) {
 			return higher
@@ -208,7 +208,7 @@ func (f *fitting) extend(ctx context.Context, sides []side, from []float64, best
 		if tasks == nil {
 			return nil
 		}
-		err := f.each(ctx, ctx, len(tasks), nil, func(s *search, n int) error {
+		err := f.each(ctx, len(tasks), nil, func(s *search, n int) error {
 			t := tasks[n]
 			sign := float64(2*(t.i%2) - 1)
 			sides[t.i].join(s.side(t.x, t.i/2, sign, threshold, t.below), t.i/2, sign)

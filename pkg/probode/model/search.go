@@ -184,8 +184,9 @@ func (f *search) Bend(p *shape.Point, d []float64) []float64 {
 // point.
 type end struct {
 	Optimum
-	from   []float64
-	ascent shape.Ascent
+	from     []float64
+	ascent   shape.Ascent
+	finished bool // the Optimum is complete
 }
 
 // The method rough() runs a search with the solver tolerance FitSettings.Tolerance.
@@ -218,8 +219,8 @@ func (f *search) begin(e *end) error {
 	random := rand.New(rand.NewPCG(f.set.Seed, uint64(e.Start)))
 	a, x := &e.ascent, e.from
 	for try := range most {
-		if err := f.ctx.Err(); err != nil {
-			return err
+		if f.ctx.Err() != nil {
+			break
 		}
 		if f.solved(f.coarse(), x) {
 			value := f.Value(x)
@@ -237,7 +238,12 @@ func (f *search) begin(e *end) error {
 			x[i] = f.boxes[i].at(random.Float64())
 		}
 	}
-	if a.X == nil {
+	switch {
+	case f.ctx.Err() != nil && a.X == nil:
+		return f.ctx.Err()
+	case f.ctx.Err() != nil:
+		return nil // the search keeps the point that it has reached
+	case a.X == nil:
 		if _, err := f.fine.At(f.ctx, f.all(e.from), false); err != nil {
 			f.failed = err
 		}
@@ -252,45 +258,77 @@ func (f *search) begin(e *end) error {
 // The method finish() completes the Optimum of a search. The argument `below` is the
 // highest objective of all searches minus the objective of this search. The method
 // continues the search with tighter tolerances if `below` is less than the constant
-// `reach` and f.ctx is not done.
+// `reach`. If f.ctx is done, the Optimum stays incomplete: see stopped().
 func (f *search) finish(e *end, below float64) {
 	if e.Err != nil {
 		return
 	}
 	f.evaluations = 0
+	v, err := f.accurate(e, below)
+	e.Evaluations += f.evaluations
+	if f.ctx.Err() != nil {
+		return
+	}
+	e.finished = true
+	if e.Err = err; err != nil {
+		return
+	}
+	f.describe(e)
+	e.LogLikelihood, e.Error = v.LogLikelihood, v.Error
+	switch {
+	case e.Converged:
+	case e.Iterations == f.set.Iterations:
+		e.Reason = "too many iterations: no optimum yet"
+	case below > nearBest:
+		e.Reason = fmt.Sprintf("left more than %d below the best", nearBest)
+	default:
+		e.Reason = "no progress: no optimum"
+	}
+}
+
+// The method accurate() continues a search with tighter tolerances, and returns the
+// accurate log-likelihood at its end. The expansion at the end is known unless it cannot
+// be computed.
+func (f *search) accurate(e *end, below float64) (*Evaluation, error) {
 	a := &e.ascent
-	refined := below < reach && f.ctx.Err() == nil
-	if refined {
+	if below < reach {
 		most := f.set.Iterations
 		if below > nearBest {
 			most = min(most, e.Iterations+few)
 		}
-		if e.Err = f.refine(a); e.Err == nil {
-			f.climb(e, most)
+		if err := f.refine(a); err != nil {
+			return nil, err
 		}
+		f.climb(e, most)
+	} else if !f.solved(f.coarse(), a.X) {
+		return nil, f.failed
 	}
-	stopped := f.ctx.Err() != nil
-	if stopped { // the likelihood at the point is computed all the same
-		defer func(ctx context.Context) { f.ctx = ctx }(f.ctx)
-		f.ctx, e.Err = context.WithoutCancel(f.ctx), nil
+	v, err := f.fine.At(f.ctx, f.all(a.X), false)
+	if err == nil && !a.Known {
+		a.Known = f.Expand(&a.Point)
 	}
-	if (stopped || !refined) && !f.solved(f.coarse(), a.X) {
-		e.Err = f.failed
+	return v, err
+}
+
+// The method stopped() completes the Optimum of a search that was stopped, without
+// solving anything.
+func (f *fitting) stopped(e *end) {
+	f.describe(e)
+	e.LogLikelihood, e.Error = e.ascent.Value-e.LogPrior, math.NaN()
+	if !e.Converged {
+		e.Reason = "stopped: no optimum yet"
 	}
-	if e.Err != nil {
-		return
-	}
-	e.Theta = f.all(a.X)
-	v, err := f.fine.At(f.ctx, e.Theta, false)
-	if err != nil {
-		e.Err = err
-		return
-	}
-	e.LogLikelihood, e.Error, e.Left, e.Slope = v.LogLikelihood, v.Error, math.Inf(1), math.Inf(1)
+}
+
+// The method describe() fills the fields that follow from the last point of a search and
+// from the expansion there. The field Reason is filled only at an optimum.
+func (f *fitting) describe(e *end) {
+	a := &e.ascent
+	e.Theta, e.LogPrior, e.Left, e.Slope = f.all(a.X), 0, math.Inf(1), math.Inf(1)
 	for i, v := range f.linear(a.X) {
 		e.LogPrior += f.boxes[i].logPrior(v)
 	}
-	if a.Known || f.Expand(&a.Point) {
+	if a.Known {
 		e.Left, e.Slope = a.Left(1)
 	}
 	for _, u := range a.U {
@@ -298,17 +336,9 @@ func (f *search) finish(e *end, below float64) {
 			e.Kinks++
 		}
 	}
-	e.Evaluations += f.evaluations
 	e.Converged = e.Left <= short && e.Slope <= flatSlope
 	switch {
-	case !e.Converged && stopped:
-		e.Reason = "stopped: no optimum yet"
-	case !e.Converged && e.Iterations == f.set.Iterations:
-		e.Reason = "too many iterations: no optimum yet"
-	case !e.Converged && below > nearBest:
-		e.Reason = fmt.Sprintf("left more than %d below the best", nearBest)
 	case !e.Converged:
-		e.Reason = "no progress: no optimum"
 	case e.Kinks == 0:
 		e.Reason = "optimum"
 	case e.Kinks == 1:
@@ -332,7 +362,11 @@ func (f *search) refine(a *shape.Ascent) error {
 	if !f.solved(mesh, a.X) {
 		return f.failed
 	}
-	a.Value = f.Value(a.X)
+	value := f.Value(a.X)
+	if err := f.ctx.Err(); err != nil {
+		return err // the value at the coarse tolerance stays
+	}
+	a.Value = value
 	a.Tolerance, a.Radius, a.Known, a.Done = fineRise, 0, false, false
 	return nil
 }

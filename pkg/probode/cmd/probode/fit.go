@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/probode/probode/pkg/internal/jsonfile"
 	"github.com/probode/probode/pkg/internal/text"
@@ -39,9 +41,11 @@ point predicts that the log-likelihood can rise by less than 1e-6. If few search
 the best optimum, there may be a better one.
 
 -profiles computes the profile likelihood of each parameter: its confidence interval,
-and whether the data determine the parameter at all. If you press Ctrl-C during the
-profiles, fit writes all searches and the complete profiles. If you press Ctrl-C during
-the searches, fit writes the points that the searches have reached.
+and whether the data determine the parameter at all.
+
+After Ctrl-C, fit writes at once what it has reached: the end points of the searches, as
+accurate as the searches computed them, and the complete profiles. With -budget 5m it
+stops by itself, and keeps a fifth of the time for accurate log-likelihoods.
 
 The figure (.png, .svg or .html) shows the fit against the data, and how far the
 log-likelihood of each search ended below the best one. With -profiles it also shows the
@@ -59,6 +63,7 @@ type fitFlags struct {
 	start         string
 	profiles      bool
 	level         float64
+	budget        time.Duration // 0 means no limit
 	figure, table outFile
 	set           modelfile.FitSettings
 }
@@ -80,6 +85,7 @@ func fit(ctx context.Context, args []string, out io.Writer) error {
 	flags.BoolVar(&f.set.Map, "map", false, "maximise the posterior density instead of the likelihood")
 	flags.BoolVar(&f.profiles, "profiles", false, "compute the profile likelihood of each parameter")
 	flags.Float64Var(&f.level, "level", 0.95, "confidence level of the intervals of -profiles")
+	flags.DurationVar(&f.budget, "budget", 0, "stop after this `time`, such as 5m, and write what has been reached; with -profiles half of it is for the searches. 0 means no limit")
 	flags.StringVar(&f.figure.path, "out", "", "`file` for the figure: .png, .svg or .html")
 	flags.StringVar(&f.table.path, "json", "", "`file` for the numbers as JSON (\"-\" for standard output); see docs/json.md")
 	if err := parseOnly(flags, args, fitHelp, out); err != nil {
@@ -97,6 +103,9 @@ func fit(ctx context.Context, args []string, out io.Writer) error {
 	if !(f.level > 0 && f.level < 1) {
 		return fmt.Errorf("-level %g: want a number between 0 and 1", f.level)
 	}
+	if f.budget < 0 {
+		return fmt.Errorf("-budget %v: want a time ≥ 0", f.budget)
+	}
 	p, err := loadModel(*name, *outside, f.figure, f.table)
 	if err != nil {
 		return err
@@ -112,28 +121,43 @@ func fit(ctx context.Context, args []string, out io.Writer) error {
 	return f.run(ctx, p, out)
 }
 
-// The method run() performs the search and writes the results.
+// The method run() performs the search and writes the results. Once ctx is done, it only
+// writes what has been reached.
 func (f *fitFlags) run(ctx context.Context, p *modelfile.File, out io.Writer) error {
+	within, searching := ctx, ctx
+	if f.budget > 0 {
+		var end context.CancelFunc
+		within, end = context.WithTimeout(ctx, f.budget)
+		defer end()
+		if searching = within; f.profiles {
+			searching, end = context.WithTimeout(within, f.budget/2)
+			defer end()
+		}
+	}
 	show := display("searches")
 	f.set.Progress = func(done, total int) { show(done, total, "") }
-	optima, err := p.Fit(ctx, f.set)
+	optima, stopped := p.Fit(searching, f.set)
 	show(1, 1, "") // removes the line
-	if err != nil && (len(optima) == 0 || optima[0].Err != nil) {
-		return err
-	}
-	if optima[0].Err != nil {
+	switch {
+	case len(optima) > 0 && optima[0].Err == nil:
+	case stopped != nil && searching.Err() != nil && ctx.Err() == nil:
+		return fmt.Errorf("-budget %v: no search has reached a point at which the likelihood can be computed: want more time", f.budget)
+	case stopped != nil:
+		return stopped
+	default:
 		return fmt.Errorf("none of the %d searches succeeded; the first error: %w", len(optima), optima[0].Err)
 	}
 	var profiles *modelfile.ProfileLikelihoods
-	stopped := err
-	if f.profiles && stopped == nil {
+	if f.profiles && ctx.Err() == nil {
 		show := display("profiles")
 		f.set.Progress = func(done, total int) { show(done, total, "") }
-		profiles, stopped = p.Profiles(ctx, optima, f.level, f.set)
+		var err error
+		profiles, err = p.Profiles(within, optima, f.level, f.set)
 		show(1, 1, "")
-		if profiles == nil && ctx.Err() == nil {
-			return stopped
+		if profiles == nil && within.Err() == nil {
+			return err
 		}
+		stopped = cmp.Or(stopped, err)
 		if profiles != nil && profiles.Best.LogLikelihood+profiles.Best.LogPrior > optima[0].LogLikelihood+optima[0].LogPrior {
 			better := profiles.Best
 			better.Start = len(optima)
@@ -141,7 +165,7 @@ func (f *fitFlags) run(ctx context.Context, p *modelfile.File, out io.Writer) er
 		}
 	}
 	f.set.Progress = nil
-	if err := f.draw(context.WithoutCancel(ctx), p, optima, profiles, out); err != nil {
+	if err := f.draw(ctx, p, optima, profiles, out); err != nil {
 		return err
 	}
 	if err := f.table.write(out, fitJSON(p, f.set.Map, optima, profiles).Write); err != nil {
@@ -152,12 +176,17 @@ func (f *fitFlags) run(ctx context.Context, p *modelfile.File, out io.Writer) er
 	if profiles != nil {
 		writeProfiles(out, p, profiles, len(optima))
 	}
-	if stopped != nil {
+	switch {
+	case ctx.Err() != nil:
 		fmt.Fprintln(out, "warning: stopped early; these are the results so far")
+	case stopped != nil:
+		fmt.Fprintf(out, "warning: stopped after %v; these are the results so far\n", f.budget)
 	}
-	return stopped
+	return ctx.Err()
 }
 
+// The method draw() draws the figure. If ctx is done, the figure has no curves, because
+// they would have to be solved.
 func (f *fitFlags) draw(ctx context.Context, p *modelfile.File, optima []modelfile.Optimum, profiles *modelfile.ProfileLikelihoods, out io.Writer) error {
 	const most = 24 // panels of fits
 	if f.figure.path == "" {
@@ -169,7 +198,7 @@ func (f *fitFlags) draw(ctx context.Context, p *modelfile.File, optima []modelfi
 	}
 	figure := viz.Figure{Title: text.Clip(p.Name), Panels: plots.Waterfall(optima).Panels}
 	curves, data, err := p.Curves(ctx, points, f.set)
-	if err != nil {
+	if err != nil && ctx.Err() == nil {
 		return err
 	}
 	for i, q := range curves {
@@ -267,7 +296,11 @@ func writeOptima(out io.Writer, p *modelfile.File, priors bool, optima []modelfi
 			hidden++
 			continue
 		}
-		rows = append(rows, []string{fmt.Sprintf("%.6f", o.LogLikelihood), fmt.Sprintf("%.2f", best-value), strconv.Itoa(n), fmt.Sprintf("%.1g", o.Slope), o.Reason})
+		slope := "unknown"
+		if !math.IsInf(o.Slope, 1) {
+			slope = fmt.Sprintf("%.1g", o.Slope)
+		}
+		rows = append(rows, []string{fmt.Sprintf("%.6f", o.LogLikelihood), fmt.Sprintf("%.2f", best-value), strconv.Itoa(n), slope, o.Reason})
 	}
 	fmt.Fprint(out, text.Table(rows, func(c int) bool { return c == 4 }))
 	if hidden > 0 {

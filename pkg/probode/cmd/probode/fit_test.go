@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -188,5 +189,33 @@ data: |
 `)
 	if out := output(t, "fit", "-model", file, "-starts", "50"); strings.Contains(out, "equally good") {
 		t.Error(out)
+	}
+}
+
+// With -budget the searches end in time, and what they have reached is written. A search
+// takes about a millisecond, so 200,000 of them do not end in a second.
+func TestFitBudget(t *testing.T) {
+	file := textFile(t, t.TempDir(), "m.yaml", `name: decay
+parameters: [{parameterId: a, nominalValue: 1, lowerBound: 0.1, upperBound: 10}]
+odes: [{stateId: x, rightHandSide: -a * x, initialValue: 1}]
+observables: [{observableId: y, observableFormula: x, noiseFormula: 0.1}]
+data: |
+  time,y
+  1,0.3
+  2,0.2
+`)
+	out := output(t, "fit", "-model", file, "-starts", "200000", "-budget", "1s")
+	for _, want := range []string{"optimum", "of 200000 searches had not begun", "stopped after 1s"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	if out := output(t, "fit", "-model", file, "-starts", "3", "-budget", "1h"); strings.Contains(out, "stopped") {
+		t.Errorf("stopped before an hour:\n%s", out)
+	}
+	for budget, want := range map[string]string{"1ns": "no search has reached a point", "-1s": "-budget -1s: want"} {
+		if err := run(t.Context(), []string{"fit", "-model", file, "-budget", budget}, io.Discard); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("-budget %s: error %v", budget, err)
+		}
 	}
 }

@@ -403,9 +403,7 @@ func (r *sampleRun) profile(ctx context.Context) {
 	if file == nil || r.unknown != "" {
 		return
 	}
-	ctx, end := context.WithTimeout(ctx, 3*time.Minute)
-	defer end()
-	f := fitFlags{profiles: true, level: 0.95}
+	f := fitFlags{profiles: true, level: 0.95, budget: 3 * time.Minute}
 	start := r.start
 	if start == "" || start == "prior" {
 		// A profile around a point that is not the best optimum contains little
