@@ -33,8 +33,8 @@ for byte. Without -draws each chain makes 1000 draws (500 with parallel temperin
 with NUTS and split HMC), and their number is doubled, up to 32000, until every parameter
 has 400 effective draws, or 100 per chain if that is more, and R̂ is below 1.01. The run
 ends early if, judging by the effective draws so far, 32000 draws would not be enough
-either, and it stops after seven minutes. The same command then continues it, and -draws
-removes the time limit. If the draws for a model file are not sufficient, the command
+either, and it stops seven minutes after it began to search for the modes. The same
+command then continues it, and -draws removes the time limit. If the draws for a model file are not sufficient, the command
 computes profile likelihoods for up to three minutes, and names the parameters that the
 data do not determine. A larger -draws extends a study. With -chain the command draws
 only the given chains, so that a study can be split between machines; probode merge
@@ -89,16 +89,29 @@ posterior predictive distribution.
 // sampleVerb implements the command sample, which draws from a posterior and writes the
 // draws to a directory.
 func sampleVerb(ctx context.Context, args []string, out io.Writer) error {
-	r := sampleRun{out: out}
+	r := sampleRun{out: out, patience: patience}
+	return r.run(ctx, args)
+}
+
+func (r *sampleRun) run(ctx context.Context, args []string) error {
 	if err := r.parse(args); err != nil {
 		return err
 	}
 	ctx = watch(ctx, r.quiet)
-	if err := r.prepare(ctx); err != nil {
+	limited := ctx
+	if r.settings.Draws == 0 && r.settings.Only == nil {
+		var end context.CancelFunc
+		limited, end = context.WithTimeout(ctx, r.patience)
+		defer end()
+	}
+	if err := r.prepare(limited); err != nil {
+		if limited.Err() != nil && ctx.Err() == nil {
+			return fmt.Errorf("the search for modes has not ended within %v: want -start, at which it begins, or -draws, which removes the time limit", r.patience)
+		}
 		return err
 	}
 	r.follow()
-	words, err := r.draw(ctx)
+	words, err := r.draw(ctx, limited)
 	if err != nil {
 		return err
 	}
@@ -110,7 +123,8 @@ type sampleRun struct {
 	model      *model
 	start, dir string
 	quiet      bool
-	automatic  bool // the command chooses the solver and the sampler
+	patience   time.Duration // the time limit without -draws
+	automatic  bool          // the command chooses the solver and the sampler
 	sampler    sample.Sampler
 	settings   mcmc.Settings
 	options    store.Options
@@ -272,9 +286,9 @@ func (r *sampleRun) follow() {
 }
 
 // The method draw() runs the chains and stores the draws. Without -draws and -chain, the
-// method doubles the number of draws until there are enough effective draws. The result
-// `words` then describes the draws.
-func (r *sampleRun) draw(ctx context.Context) (words string, err error) {
+// method doubles the number of draws until there are enough effective draws, or until the
+// context `limited` ends. The result `words` then describes the draws.
+func (r *sampleRun) draw(ctx, limited context.Context) (words string, err error) {
 	s := &r.settings
 	if store.Length(r.dir) == 0 { // a caution would belong to draws that have been deleted
 		if err := writeCautions(r.dir, nil); err != nil {
@@ -292,13 +306,11 @@ func (r *sampleRun) draw(ctx context.Context) (words string, err error) {
 		s.Draws = firstDraws / 2
 	}
 	s.Draws = max(s.Draws, store.Length(r.dir))
-	limited, end := context.WithTimeout(ctx, patience)
-	defer end()
 	for {
 		err := r.store(limited)
 		if limited.Err() != nil && ctx.Err() == nil {
 			r.profile(ctx)
-			return "", stopped(fmt.Sprintf("stopped after %v at %d %%; run the same command to continue, or set -draws, which removes the time limit", patience, r.percent))
+			return "", stopped(fmt.Sprintf("stopped after %v at %d %%; run the same command to continue, or set -draws, which removes the time limit", r.patience, r.percent))
 		}
 		if err != nil {
 			return "", err
@@ -391,7 +403,8 @@ const firstDraws, lastDraws = 1000, 32_000
 // firstDraws.
 const fewDraws = 250
 
-// The constant `patience` is the time limit for a run without -draws.
+// The constant `patience` is the time limit for a run without -draws: for the search for
+// modes and the draws together.
 const patience = 7 * time.Minute
 
 // The method profile() computes profile likelihoods, and names the parameters that the

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/mcmc/store"
@@ -551,5 +552,19 @@ func TestPriorOfAlphaWithModel(t *testing.T) {
 	// An assessment from the end points of a fit begins at the median of the prior.
 	if out := output(t, "assess", "-model", "counts.yaml", "-method", "dp5", "-rtol", "1e-2", "-draws", "100", "-weighed", "100", "-chains", "1", "-quiet", "-scheme", "pcn", "-alpha", "uniform(0.1,0.2)", "-start", "fit.json"); !strings.Contains(out, "rtol = 0.01") {
 		t.Errorf("an assessment:\n%s", out)
+	}
+}
+
+// Without -draws the time limit holds for the search for modes too.
+func TestSampleSearchIsLimited(t *testing.T) {
+	for _, scheme := range []string{"", "deterministic"} {
+		r := sampleRun{out: io.Discard, patience: time.Millisecond}
+		args := []string{"-case", "lynx-hare", "-dir", t.TempDir(), "-scheme", scheme}
+		if scheme == "" {
+			args = args[:4]
+		}
+		if err := r.run(t.Context(), args); err == nil || !strings.Contains(err.Error(), "has not ended within 1ms") {
+			t.Errorf("scheme %q: error %v", scheme, err)
+		}
 	}
 }
