@@ -24,7 +24,8 @@ import (
 
 const summaryHelp = `Prints a summary of the draws in a directory: how they were made; means,
 standard deviations and quantiles with their diagnostics; and warnings, if there are
-any.
+any. Of a run that is not finished, or is still running, it takes the draws that have
+been saved.
 
   probode summary runs/lynx
 
@@ -48,7 +49,7 @@ func summary(_ context.Context, args []string, out io.Writer) error {
 	if err := checkOutputs(numbers); err != nil {
 		return err
 	}
-	chains, err := store.Read(flags.Arg(0))
+	chains, err := store.ReadSoFar(flags.Arg(0))
 	if err != nil {
 		return err
 	}

@@ -165,6 +165,11 @@ func Read(dir string, only ...int) (*mcmc.Chains, error) {
 		return nil, err
 	}
 
+	return s.draws(), nil
+}
+
+// The method draws() returns the draws of all tables in the set.
+func (s *set) draws() *mcmc.Chains {
 	s.chains = slices.DeleteFunc(s.chains, func(t *table) bool { return t == nil }) // those not asked for
 	t := s.first
 	from, to := t.stats, t.stats+t.params
@@ -207,7 +212,7 @@ func Read(dir string, only ...int) (*mcmc.Chains, error) {
 			}
 		}
 	}
-	return out, nil
+	return out
 }
 
 // Length returns the number of draws that each chain of the study in dir has, or will
