@@ -142,8 +142,9 @@ func (p *File) Fit(ctx context.Context, s FitSettings) ([]Optimum, error) {
 		}
 	}
 	slices.SortStableFunc(ends, func(a, b end) int { return cmp.Compare(b.ascent.Value, a.ascent.Value) })
+	best := ends[0].ascent.Value // the searches change it
 	err = problem.each(ctx, total, nil, func(f *search, i int) error {
-		f.finish(&ends[i], ends[0].ascent.Value-ends[i].ascent.Value)
+		f.finish(&ends[i], best-ends[i].ascent.Value)
 		return nil
 	})
 	if err != nil && err != ctx.Err() {
