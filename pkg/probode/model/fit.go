@@ -129,13 +129,14 @@ func (p *File) Fit(ctx context.Context, s FitSettings) ([]Optimum, error) {
 		f.rough(&ends[i])
 		return nil
 	})
-	if err != nil && err != coarse.Err() {
+	cut := coarse.Err()
+	if err != nil && err != cut {
 		return nil, err
 	}
 	for i := range ends {
 		e := &ends[i]
 		if e.Err == nil && e.ascent.X == nil {
-			e.Err = coarse.Err() // the search has not begun
+			e.Err = cut // the search has not begun
 		}
 		if e.Err != nil {
 			e.ascent.Value = math.Inf(-1)
@@ -158,7 +159,7 @@ func (p *File) Fit(ctx context.Context, s FitSettings) ([]Optimum, error) {
 		list[i] = ends[i].Optimum
 	}
 	slices.SortStableFunc(list, better)
-	return list, cmp.Or(ctx.Err(), coarse.Err())
+	return list, cmp.Or(ctx.Err(), cut)
 }
 
 // Size returns the number of estimated parameters and the number of measurements.
