@@ -18,6 +18,7 @@ type division struct {
 	nodes, wts []float64 // Gauss rule on (0, 1)
 	leaves     []cell
 	total      float64
+	rounding   float64 // largest rounding error of u at a root
 	zeta       []float64
 	marks      []mark
 }
@@ -27,17 +28,23 @@ type cell struct {
 	mass      float64    // ∫ over the cell, in ζ, of density / e^top
 }
 
-// A mark is a point near which a coarse quadrature rule might miss mass. A cell around a
-// mark is split until its width is at most the field `width` of the mark.
+// A mark is an ellipse around a root, outside of which the mass of the peak at the root is
+// negligible. A coarse quadrature rule might miss the peak, so a cell that meets the
+// ellipse is split until its width is at most the field `width`.
 type mark struct {
-	at    [2]float64
-	width float64
+	at, half [2]float64    // the centre, and half of the size in each coordinate
+	axes     [2][2]float64 // rows are vectors a with |a·(ζ − at)| ≤ reach in the ellipse
+	width    float64
 }
+
+// The constant `reach` is the size of a mark in standard deviations of the peak.
+const reach = 8
 
 const (
 	gaussPoints = 6
 	maxCells    = 1 << 18
 	cellTol     = 1e-10
+	coarsest    = 1e-4 // largest rounding error of u
 )
 
 func (s *Law) divided() (*division, error) {
@@ -79,21 +86,25 @@ func (c *division) findBox() error {
 	for k := range d {
 		c.lo[k], c.hi[k] = math.Inf(1), math.Inf(-1)
 	}
-	include := func(at [2]float64, width float64) {
+	include := func(at, half [2]float64) {
 		for k := range d {
-			c.lo[k], c.hi[k] = min(c.lo[k], at[k]-width), max(c.hi[k], at[k]+width)
+			c.lo[k], c.hi[k] = min(c.lo[k], at[k]-half[k]), max(c.hi[k], at[k]+half[k])
 		}
 	}
-	include([2]float64{}, 1)
+	include([2]float64{}, [2]float64{1, 1})
 	c.top = c.log([2]float64{})
 	var zeta [2]float64
 	for _, z := range s.Roots() {
 		s.standardize(zeta[:d], z)
 		c.top = max(c.top, c.log(zeta))
+		c.rounding = max(c.rounding, s.target.rounding(z))
 		c.markRoot(zeta, z)
 	}
+	if !(c.rounding <= coarsest) {
+		return fmt.Errorf("the exact distribution has a mode that is too narrow for floating-point numbers: want a larger step or more noise")
+	}
 	for _, m := range c.marks {
-		include(m.at, m.width)
+		include(m.at, m.half)
 	}
 	// The slice `near` holds points around the mean. A point at which the density is high
 	// belongs in the box, even if no root was found there.
@@ -107,10 +118,11 @@ func (c *division) findBox() error {
 	}
 	for n, at := range near {
 		if level[n] > c.top-edge {
-			include(at, 0)
+			include(at, [2]float64{})
 		}
 	}
 	// The box is enlarged until the density on all its sides is negligible.
+	width := max(c.hi[0]-c.lo[0], c.hi[1]-c.lo[1])
 	for range 400 {
 		grown := false
 		for k := range d {
@@ -130,7 +142,7 @@ func (c *division) findBox() error {
 		if !grown {
 			return nil
 		}
-		if c.hi[0]-c.lo[0] > 1e12 || c.hi[1]-c.lo[1] > 1e12 {
+		if max(c.hi[0]-c.lo[0], c.hi[1]-c.lo[1]) > 1e12*width {
 			break
 		}
 	}
@@ -163,9 +175,8 @@ func (c *division) sideLevel(k int, upper bool) float64 {
 	return level
 }
 
-// markRoot marks a root and several points on the principal axes of the normal
-// distribution N(root, (AᵀA)⁻¹), with A = ∂u/∂ζ = (JS)⁻¹Γ(root)L. Near the root, the
-// exact density is approximately proportional to the density of N(root, (AᵀA)⁻¹).
+// markRoot marks a root. Near the root, the exact density is approximately proportional to
+// the density of N(root, (AᵀA)⁻¹), with A = ∂u/∂ζ = (JS)⁻¹Γ(root)L.
 func (c *division) markRoot(zeta [2]float64, z []float64) {
 	s, d := c.s, c.s.d
 	f, unit := make([]float64, d), make([]float64, d)
@@ -194,19 +205,16 @@ func (c *division) markRoot(zeta [2]float64, z []float64) {
 	values := svd.Values(nil)
 	// The lengths of the principal axes are limited to 30. The axes computed from A may
 	// be far too long, for example near a multiple root.
-	const farthest = 30
-	least := min(1/values[0], farthest)
-	c.marks = append(c.marks, mark{zeta, least})
+	const longest = 30
+	m := mark{at: zeta, width: 2 * min(1/values[0], longest)}
 	for k := range d {
-		reach := min(1/values[k], farthest)
-		for _, r := range []float64{-4, -2, -1, 1, 2, 4} {
-			at := zeta
-			for j := range d {
-				at[j] += r * reach * right.At(j, k)
-			}
-			c.marks = append(c.marks, mark{at, least})
+		value := max(values[k], 1./longest)
+		for j := range d {
+			m.axes[k][j] = value * right.At(j, k)
+			m.half[j] = math.Hypot(m.half[j], reach*right.At(j, k)/value)
 		}
 	}
+	c.marks = append(c.marks, m)
 }
 
 // The method divide() divides the box into cells.
@@ -240,7 +248,7 @@ func (c *division) divide() error {
 				sum += parts[n].mass
 			}
 			off := math.Abs(sum - q.mass)
-			if c.marked(q) || !(off <= cellTol*c.total) {
+			if c.marked(q) || !(off <= max(cellTol*c.total, c.rounding*q.mass)) {
 				next = append(next, parts...)
 			} else {
 				c.leaves = append(c.leaves, parts...)
@@ -263,16 +271,21 @@ func (c *division) divide() error {
 	return nil
 }
 
-// The method marked() reports whether the cell q has to be split because it contains a
-// mark.
+// The method marked() reports whether the cell q has to be split because of a mark.
 func (c *division) marked(q cell) bool {
 	for _, m := range c.marks {
-		in, wide := true, false
+		var away, size float64 // of the centre of the cell and of half of the cell, in sd
+		wide := false
 		for k := range c.s.d {
-			in = in && m.at[k] >= q.lo[k] && m.at[k] <= q.lo[k]+q.width[k]
+			var at, half float64
+			for j, a := range m.axes[k][:c.s.d] {
+				at += a * (q.lo[j] + q.width[j]/2 - m.at[j])
+				half += math.Abs(a) * q.width[j] / 2
+			}
+			away, size = math.Hypot(away, at), math.Hypot(size, half)
 			wide = wide || q.width[k] > m.width
 		}
-		if in && wide {
+		if wide && away <= reach+size {
 			return true
 		}
 	}

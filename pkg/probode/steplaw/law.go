@@ -202,10 +202,18 @@ func (s *Law) standardize(dst, z []float64) {
 	}
 }
 
-// logRelative returns −½‖u‖² = −Φ − ½‖ζ‖², the exact log density at ζ without the
-// normalising constant.
+// logRelative returns −½‖u‖², the exact log density at ζ without the normalising
+// constant. Far from μ, the difference of Φ and ½‖ζ‖² would lose all digits.
 func (s *Law) logRelative(zeta []float64) float64 {
-	return -s.target.phi(zeta) - vector.Dot(zeta, zeta)/2
+	s.target.depart(zeta)
+	var sum float64
+	for k, delta := range s.target.delta {
+		sum += (zeta[k] - delta) * (zeta[k] - delta)
+	}
+	if sum-sum != 0 {
+		return math.Inf(-1)
+	}
+	return -sum / 2
 }
 
 func (s *Law) checkLen(z []float64) {

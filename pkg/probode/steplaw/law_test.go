@@ -246,6 +246,65 @@ func TestStepFarModes(t *testing.T) {
 	near(t, "normaliser", m.LogNormalizer, math.Log(2*math.Sqrt(2*math.Pi)*2/50), 1, 5e-3)
 }
 
+// With a nonlinear f, backward Euler has more roots at distances of order 1/h. Every peak
+// has its share of the mass, however far away it is.
+func TestFarRoots(t *testing.T) {
+	// r is a parabola for f = a x + b x², so the density is symmetric about its vertex.
+	parabola := func(a, b, h float64) float64 { return (1/h - a) / (2 * b) }
+	for _, c := range []struct{ a, b, z, h, alpha float64 }{
+		{2, -2. / 3, 0.7, 1e-3, 0.05},
+		{2, -2. / 3, 0.1, 0.1, 1e-3},
+		{2, -2. / 3, 50, 1e-3, 0.05},
+		{0, 1, 0.1, 1e-4, 1}, // the second root is at 10⁵ times the size of the state
+		{1, -1e-6, 2, 0.1, 0.05},
+		{1, -1e-6, 2, 1, 1e-3}, // both roots are far from the mean of Current
+	} {
+		p := scalar(func(x float64) float64 { return c.a*x + c.b*x*x }, func(x float64) float64 { return c.a + 2*c.b*x })
+		for _, lin := range []adams.Linearization{adams.Newton, adams.Current} {
+			m := moments(t, stepAt(t, p, adams.Moulton{Linearize: lin}, []float64{c.z}, c.h, c.alpha))
+			near(t, fmt.Sprintf("%v, %v: mean", c, lin), m.Mean[0], parabola(c.a, c.b, c.h), math.Sqrt(m.Cov.At(0, 0)), 1e-5)
+		}
+	}
+	// For f = x + x³ from 0 the peaks at 0 and ±√(1/h − 1) have the slopes 1/h − 1 and
+	// −2 (1/h − 1), so the shares ½, ¼ and ¼, up to terms of the order of the variance
+	// of a peak.
+	p := scalar(func(x float64) float64 { return x + x*x*x }, func(x float64) float64 { return 1 + 3*x*x })
+	m := moments(t, stepAt(t, p, adams.Moulton{}, []float64{0}, 1e-3, 1e-3))
+	near(t, "variance with three peaks", m.Cov.At(0, 0), 999./2, 0, 1e-6)
+
+	// Lotka–Volterra from (1.2, 0.7). The first equation, with the solution of the second
+	// one for y, is a quadratic equation for x. The shares are 1/|det Γ|.
+	const h, x0, y0 = 0.01, 1.2, 0.7
+	lv := &Problem{Name: "lv", X0: []float64{x0, y0}, Span: [2]float64{0, 1}, Autonomous: true,
+		F: func(f []float64, _ float64, x, _ []float64) { f[0], f[1] = x[0]-x[0]*x[1], x[0]*x[1]-x[1] },
+		FJ: func(f, j []float64, _ float64, x, _ []float64) {
+			f[0], f[1] = x[0]-x[0]*x[1], x[0]*x[1]-x[1]
+			j[0], j[1], j[2], j[3] = 1-x[1], -x[0], x[1], x[0]-1
+		}}
+	a, b, c := -(1-h)*h, (1-h)*(1+h)+h*y0+x0*h, -x0*(1+h)
+	q := -(b + math.Sqrt(b*b-4*a*c)) / 2
+	var total float64
+	want := make([]float64, 2)
+	for _, x := range []float64{q / a, c / q} {
+		y := y0 / (1 - h*(x-1))
+		share := 1 / math.Abs((1/h-1+y)*(1/h+1-x)+x*y)
+		total += share
+		want[0] += share * x
+		want[1] += share * y
+	}
+	m = moments(t, stepAt(t, lv, adams.Moulton{}, lv.X0, h, 1e-3))
+	for k := range want {
+		// Curvature changes the shares by the variance of a peak in its own units, some 10⁻⁴.
+		near(t, "mean of Lotka–Volterra", m.Mean[k], want[k]/total, math.Sqrt(m.Cov.At(k, k)), 1e-3)
+	}
+
+	// The second peak is too narrow for floating-point numbers.
+	p = scalar(func(x float64) float64 { return x - 1e-6*x*x }, func(x float64) float64 { return 1 - 2e-6*x })
+	if _, err := stepAt(t, p, adams.Moulton{}, []float64{0.7}, 1e-4, 1e-3).Moments(); err == nil || !strings.Contains(err.Error(), "too narrow") {
+		t.Errorf("a peak without a width: %v", err)
+	}
+}
+
 // Numbers that are known from an independent computation: backward Euler on
 // FitzHugh–Nagumo with α = 0.2, stated to two digits.
 func TestStepFitzHughNagumo(t *testing.T) {

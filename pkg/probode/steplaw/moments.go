@@ -23,8 +23,9 @@ type Moments struct {
 // into cells, and the integral over each cell is computed by a 6-point Gauss product
 // rule. Each cell is halved in every direction until halving changes the integral over
 // the cell by at most 10⁻¹⁰ of the total integral. Moments returns an error if d > 2, if
-// the exact distribution does not exist (ErrSingularH, ErrImproper), or if more than 2¹⁸
-// cells are needed.
+// the exact distribution does not exist (ErrSingularH, ErrImproper), if the peak at a root
+// is too narrow for floating-point numbers, or if more than 2¹⁸ cells are needed. The
+// rounding errors of f limit the accuracy if f is large compared with the noise.
 func (s *Law) Moments() (*Moments, error) {
 	c, err := s.divided()
 	if err != nil {

@@ -17,8 +17,9 @@ import (
 // random directions. If d ≤ 16, the directions in which r grows most slowly at large
 // distances are also checked. On each ray, the distances from 10⁴ to 10⁸ times the size
 // of the state are checked. With each tenfold increase in the distance, ½ rᵀH⁻¹r must
-// grow by at least d ln 10; with slower growth, the integral could diverge. The method
-// does not notice if the density fails to decay in a direction that is not checked.
+// grow by at least d ln 10; with slower growth, the integral could diverge. One slow
+// increase before the last is allowed, because a root of r may be near. The method does
+// not notice if the density fails to decay in a direction that is not checked.
 func (s *Law) normalizable() error {
 	if s.singular != nil {
 		return s.singular
@@ -79,7 +80,7 @@ func (s *Law) normalizable() error {
 	}
 	z := make([]float64, s.d)
 	for _, ray := range rays {
-		last, slow := 0.0, 0
+		last, slow, still := 0.0, 0, false
 		for radius := 1e4; radius < 2e8; radius *= 10 {
 			for k, v := range s.Mean {
 				z[k] = v + radius*s.size()*ray[k]
@@ -88,12 +89,13 @@ func (s *Law) normalizable() error {
 			if q-q != 0 {
 				break // zero or undefined density
 			}
-			if radius > 1e4 && q-last < float64(s.d)*math.Ln10 {
+			still = radius > 1e4 && q-last < float64(s.d)*math.Ln10
+			if still {
 				slow++
 			}
 			last = q
 		}
-		if slow > 0 {
+		if still || slow > 1 {
 			return s.fail(fmt.Errorf("%w (the direction is %.3g)", ErrImproper, ray))
 		}
 	}

@@ -11,20 +11,25 @@ import (
 // Roots returns the solutions of r(z) = 0 that a search finds, in order of their distance
 // from Mean. Newton's method is started from Zᵢ, from Mean, from the Adams–Bashforth
 // value, and from points around Mean. For d = 2 the points around Mean lie in 16
-// directions, at distances of 1, 2, 4, … standard deviations, up to about a hundred times
-// the size of the state. For d = 1, the search also evaluates r on both sides of Mean, at
-// distances that grow by 5 % from one point to the next, up to about a hundred times the
-// size of the state. With d = 1, a root is found wherever r changes sign between two
-// points. If there is more than one root, the exact distribution may have several modes,
-// and Newton's method may find the wrong root.
+// directions, at distances of 1, 2, 4, … standard deviations, up to 10¹² times the size
+// of the state. For d = 1, the search also evaluates r on both sides of Zᵢ, of Mean and of
+// the Adams–Bashforth value, at distances that grow by 5 % from one point to the next, up
+// to the largest floating-point number.
+// With d = 1, a root is found wherever r changes sign between two points. If there is more
+// than one root, the exact distribution may have several modes, and Newton's method may
+// find the wrong root. A nonlinear f often has a second root at a distance that is
+// proportional to 1/h.
 func (s *Law) Roots() [][]float64 {
 	if s.roots != nil {
 		return s.roots
 	}
+	from := [][]float64{s.Z, s.Mean, s.forecast}
 	if s.d == 1 {
-		s.changesOfSign()
+		for _, z := range from {
+			s.changesOfSign(z[0])
+		}
 	}
-	for _, z := range append([][]float64{s.Z, s.Mean, s.forecast}, s.around()...) {
+	for _, z := range append(from, s.around()...) {
 		s.newton(slices.Clone(z))
 	}
 	slices.SortStableFunc(s.roots, func(a, b []float64) int {
@@ -32,6 +37,9 @@ func (s *Law) Roots() [][]float64 {
 	})
 	return s.roots
 }
+
+// farthest is the largest distance of a root from the mean, in units of size(), for d > 1.
+const farthest = 1e12
 
 // The method size() returns the largest absolute value of an element of Z, Mean or
 // Z − Mean, or 1 if all elements of Z and Mean are zero.
@@ -56,7 +64,7 @@ func (s *Law) around() [][]float64 {
 				sin, cos := math.Sincos(2 * math.Pi * float64(n) / 16)
 				points = append(points, []float64{s.Mean[0] + a*cos, s.Mean[1] + b*sin})
 			}
-			if r > 1e6 || a > 100*size && b > 100*size || a == 0 || b == 0 {
+			if a > farthest*size && b > farthest*size || a == 0 || b == 0 {
 				return points
 			}
 		}
@@ -89,7 +97,7 @@ func (s *Law) newton(z []float64) {
 			update = max(update, math.Abs(v)/(math.Abs(z[k])+s.sd(k)))
 			size = max(size, math.Abs(z[k]))
 		}
-		if update-update != 0 || size > 1e12*s.size() {
+		if update-update != 0 || size > farthest*s.size() {
 			return
 		}
 		if update < 1e-10 {
@@ -117,19 +125,20 @@ func (s *Law) keep(z []float64) {
 	s.roots = append(s.roots, z)
 }
 
-// changesOfSign finds the roots for d = 1.
-func (s *Law) changesOfSign() {
+// changesOfSign finds the roots for d = 1, at distances from the state `from` that grow by
+// 5 %.
+func (s *Law) changesOfSign(from float64) {
 	r := func(x float64) float64 {
 		z, v := [1]float64{x}, [1]float64{}
 		s.Residual(v[:], z[:])
 		return v[0]
 	}
 	for _, side := range []float64{-1, 1} {
-		a := s.Mean[0]
+		a := from
 		ra := r(a)
 		least := cmp.Or(s.sd(0)/64, 1e-9*s.size())
-		for step := least; step < 100*(s.size()+s.sd(0)); step *= 1.05 {
-			b := s.Mean[0] + side*step
+		for step := least; step < math.MaxFloat64/2; step *= 1.05 {
+			b := from + side*step
 			rb := r(b)
 			if ra*rb < 0 {
 				lo, hi, rlo := a, b, ra

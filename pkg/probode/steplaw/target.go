@@ -64,14 +64,14 @@ type target struct {
 	// zero unless Newton's iteration ended early.
 	base, fbase []float64
 
-	z, u []float64 // from the last call of phi
-	v    []float64
+	z, delta []float64 // from the last call of depart
+	v        []float64
 }
 
 func newTarget(p *probode.Problem) *target {
 	g := &target{p: p, jac: p.NewJacobian()}
 	g.gamma, g.negJ, g.pivots = probode.NewLU(g.jac), probode.NewLU(g.jac), newElimination(g.jac)
-	for _, v := range []*[]float64{&g.scale, &g.mu, &g.base, &g.fbase, &g.z, &g.u, &g.v} {
+	for _, v := range []*[]float64{&g.scale, &g.mu, &g.base, &g.fbase, &g.z, &g.delta, &g.v} {
 		*v = make([]float64, p.Dim())
 	}
 	return g
@@ -142,22 +142,43 @@ func (g *target) place(dst, zeta []float64) {
 
 // The method phi() returns Φ(ζ), or +Inf if f is not finite, and stores the state in g.z.
 //
-// Since r(z) = Γ(z−μ) − (f(z) − f(b) − J(z−b) − r(μ)), we have u = ζ − δ and Φ = ½‖δ‖² −
-// ζᵀδ, where Sδ = J⁻¹(f(z) − f(b) − r(μ)) − (z−b).
+// In the notation of depart(), Φ = ½‖δ‖² − ζᵀδ.
 func (g *target) phi(zeta []float64) float64 {
-	g.place(g.z, zeta)
-	g.p.F(g.u, g.t, g.z, g.theta)
-	for k, v := range g.fbase {
-		g.u[k] = v - g.u[k]
-	}
-	g.negJ.Solve(g.u)
+	g.depart(zeta)
 	var sum float64
-	for k, v := range g.u {
-		delta := (v - (g.z[k] - g.base[k])) / g.scale[k]
+	for k, delta := range g.delta {
 		sum += delta * (delta/2 - zeta[k])
 	}
 	if sum-sum != 0 {
 		return math.Inf(1)
 	}
 	return sum
+}
+
+// The method depart() stores the state of ζ in g.z, and the vector δ in g.delta. Since
+// r(z) = Γ(z−μ) − (f(z) − f(b) − J(z−b) − r(μ)), we have u = ζ − δ, where Sδ = J⁻¹(f(z) −
+// f(b) − r(μ)) − (z−b).
+func (g *target) depart(zeta []float64) {
+	g.place(g.z, zeta)
+	g.p.F(g.delta, g.t, g.z, g.theta)
+	for k, v := range g.fbase {
+		g.delta[k] = v - g.delta[k]
+	}
+	g.negJ.Solve(g.delta)
+	for k, v := range g.delta {
+		g.delta[k] = (v - (g.z[k] - g.base[k])) / g.scale[k]
+	}
+}
+
+// The method rounding() returns an estimate of the rounding error of u at the state z,
+// which is large if f(z) is large compared with the noise.
+func (g *target) rounding(z []float64) float64 {
+	f := make([]float64, len(z))
+	g.p.F(f, g.t, z, g.theta)
+	g.negJ.Solve(f)
+	most := 0.0
+	for k, v := range f {
+		most = max(most, epsilon*(math.Abs(v)+math.Abs(z[k]-g.base[k]))/g.scale[k])
+	}
+	return most
 }
