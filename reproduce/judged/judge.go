@@ -46,6 +46,7 @@ const (
 // A result holds the values that could be computed for a problem.
 type result struct {
 	Name                                         string
+	Inputs                                       string // see the function inputs()
 	States, Parameters, Measurements, Conditions int
 	LogLikelihood                                float64 // accurate, at the point of the file
 	Best                                         float64 // at the best point: that of the file, or the end of a search

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -60,6 +62,60 @@ func TestJudged(t *testing.T) {
 		page, err := os.ReadFile(filepath.Join(out, name))
 		if err != nil || !strings.Contains(string(page), "petab-lynx") {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A result is used again only if the files of the problem and the limit are the same.
+func TestReuse(t *testing.T) {
+	collection, out := t.TempDir(), t.TempDir()
+	folder, stored := filepath.Join(collection, "broken"), filepath.Join(out, "broken.json")
+	write := func(name, text string) {
+		t.Helper()
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(filepath.Join(folder, "broken.yaml"), "format_version: 7\n")
+	limit := "60s"
+	for _, c := range []struct {
+		what   string
+		change func()
+		again  bool
+	}{
+		{"nothing", func() {}, true},
+		{"the model", func() { write(filepath.Join(folder, "broken.yaml"), "format_version: 8\n") }, false},
+		{"a new table", func() { write(filepath.Join(folder, "tables", "data.tsv"), "1\t2\n") }, false},
+		{"the data", func() { write(filepath.Join(folder, "tables", "data.tsv"), "1\t3\n") }, false},
+		{"a name", func() {
+			if err := os.Rename(filepath.Join(folder, "tables", "data.tsv"), filepath.Join(folder, "data.tsv")); err != nil {
+				t.Fatal(err)
+			}
+		}, false},
+		{"the limit", func() { limit = "61s" }, false},
+		{"the result", func() { write(stored, "{") }, false},
+	} {
+		judged := func() *result {
+			t.Helper()
+			if err := run(t.Context(), []string{"-petab", collection, "-out", out, "-limit", limit}); err != nil {
+				t.Fatal(err)
+			}
+			r, err := read(stored)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r
+		}
+		r := judged()
+		r.Problem = "stored"
+		text, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(stored, string(text))
+		c.change()
+		if got := judged().Problem == "stored"; got != c.again {
+			t.Errorf("after a change of %s the result was used again: %v", c.what, got)
 		}
 	}
 }

@@ -7,16 +7,20 @@
 //
 // The command writes the results for each problem to OUT/NAME.json, and the results for
 // all problems to OUT/judged.csv. The file OUT/judged.md contains a table, and
-// OUT/judged.html is a page that needs no other files. A problem that already has a JSON
-// file is skipped, so that an interrupted run can be continued.
+// OUT/judged.html is a page that needs no other files. A problem is skipped if its JSON
+// file says that the result was computed from the same files and with the same limit, so
+// that an interrupted run can be continued. The command does not notice changes of its own
+// source code.
 package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -67,6 +71,29 @@ func run(ctx context.Context, args []string) error {
 	return nil
 }
 
+// The function inputs() describes what a result depends on: the time limit, and all files
+// in the folder of the problem.
+func inputs(file string, limit time.Duration) (string, error) {
+	h := sha256.New()
+	root := os.DirFS(filepath.Dir(file))
+	err := fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := fs.ReadFile(root, name)
+		fmt.Fprintf(h, "%q %d\n%s", name, len(text), text)
+		return err
+	})
+	return fmt.Sprintf("limit %v, files %x", limit, h.Sum(nil)[:8]), err
+}
+
+// The function known() reports whether a file contains a result that was computed from the
+// given inputs.
+func known(file, inputs string) bool {
+	r, err := read(file)
+	return err == nil && r.Inputs == inputs
+}
+
 // judgeAll examines those problems in a folder for which there is no result yet.
 func judgeAll(ctx context.Context, petab, out, only string, limit time.Duration) error {
 	if petab == "" {
@@ -90,11 +117,16 @@ func judgeAll(ctx context.Context, petab, out, only string, limit time.Duration)
 	}
 	for i, file := range files {
 		to := filepath.Join(out, nameOf(file)+".json")
-		if _, err := os.Stat(to); err == nil {
+		from, err := inputs(file, limit)
+		if err != nil {
+			return err
+		}
+		if known(to, from) {
 			continue
 		}
 		fmt.Fprintf(os.Stderr, "[%d/%d] %s\n", i+1, len(files), nameOf(file))
 		r := judge(ctx, file, limit)
+		r.Inputs = from
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("interrupted; %s has the results so far", out)
 		}
@@ -116,13 +148,9 @@ func results(out string) (list []*result, err error) {
 		return nil, err
 	}
 	for _, file := range files {
-		text, err := os.ReadFile(file)
+		r, err := read(file)
 		if err != nil {
 			return nil, err
-		}
-		r := new(result)
-		if err := json.Unmarshal(text, r); err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
 		}
 		list = append(list, r)
 	}
@@ -130,4 +158,16 @@ func results(out string) (list []*result, err error) {
 		return nil, fmt.Errorf("%s: no results", out)
 	}
 	return list, nil
+}
+
+func read(file string) (*result, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	r := new(result)
+	if err := json.Unmarshal(text, r); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return r, nil
 }

@@ -41,6 +41,7 @@ type answer struct {
 	Prepare float64 `csv:"preparation_seconds"`    // time before the first draw
 	Seconds float64 `csv:"seconds_1000_effective"` // total time for 1000 effective draws
 	Work    float64 `csv:"work_1000_effective"`    // their cost, in solves at the coarsest step
+	Inputs  string  `csv:"inputs"`                 // see observatory.inputs
 }
 
 func (a *answer) key() string { return fmt.Sprintf("%s|%s|%g", a.Question, a.Remedy, a.Step) }
@@ -95,6 +96,7 @@ func (o *observatory) answer(ctx context.Context, q *question, answers *ledger[a
 			r := &o.remedies[i]
 			a := unknown[answer]()
 			a.Question, a.Remedy, a.Step, a.Status = q.name, r.name, q.step/float64(int(1)<<level), "ok"
+			a.Inputs = o.inputs()
 			if answers.find(a.key()) != nil {
 				continue
 			}

@@ -59,6 +59,7 @@ type row struct {
 	CRPS     float64    `csv:"crps"`
 	Plain    float64    `csv:"crps_without_spread"`
 	Wide     float64    `csv:"share_too_wide"`
+	Inputs   string     `csv:"inputs"` // see observatory.inputs
 }
 
 func (r *row) key() string { return strings.Join([]string{r.Problem, r.Method, r.Size, r.Rule}, "|") }
@@ -175,7 +176,7 @@ func (c *cell) compute(ctx context.Context) ([]row, error) {
 	mesh, size := c.mesh()
 	base := unknown[row]()
 	base.Problem, base.Kind, base.Dimension, base.Method, base.Size = c.t.p.Name, c.t.kind, c.t.p.Dim(), c.entrant.name, size
-	base.Rule, base.Status = "none", "ok"
+	base.Rule, base.Status, base.Inputs = "none", "ok", c.o.inputs()
 	if err := c.cost(&base, m, mesh); err != nil {
 		base.Status = "fails: " + oneLine(err)
 		return []row{base}, ctx.Err()

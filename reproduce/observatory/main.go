@@ -10,7 +10,9 @@
 // in each cell, and DIR/summary.csv has a row for each cell. The file DIR/answers.csv has
 // a row for each combination of a posterior, a remedy and a step size. The file
 // DIR/observatory.html is a page that needs no other files. The program skips results
-// that the files already contain, so an interrupted run can be continued.
+// that the files already contain, so an interrupted run can be continued. Each row contains
+// the settings of its run. If the files contain results of other settings, the program
+// stops. The program does not notice changes of its own source code.
 package main
 
 import (
@@ -21,7 +23,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 
 	"github.com/probode/probode/internal/shell"
 )
@@ -62,14 +63,20 @@ func run(ctx context.Context, args []string) error {
 
 // The method run() computes the results that are missing and writes the page.
 func (o *observatory) run(ctx context.Context, only string) error {
-	if err := o.settle(); err != nil {
+	if err := os.MkdirAll(o.out, 0o755); err != nil {
 		return err
 	}
 	cells, err := open(filepath.Join(o.out, "cells.csv"), (*row).key)
+	if err == nil {
+		err = cells.only(o.inputs(), func(r *row) string { return r.Inputs })
+	}
 	if err != nil {
 		return err
 	}
 	answers, err := open(filepath.Join(o.out, "answers.csv"), (*answer).key)
+	if err == nil {
+		err = answers.only(o.inputs(), func(a *answer) string { return a.Inputs })
+	}
 	if err != nil {
 		return err
 	}
@@ -86,18 +93,4 @@ func (o *observatory) run(ctx context.Context, only string) error {
 		return err
 	}
 	return o.writePage(cells.rows, answers.rows)
-}
-
-// The method settle() creates the folder of the results. The method returns an error if
-// the folder contains results that were computed with other settings.
-func (o *observatory) settle() error {
-	if err := os.MkdirAll(o.out, 0o755); err != nil {
-		return err
-	}
-	path := filepath.Join(o.out, "settings")
-	mine := fmt.Sprintf("seed %d, %d paths, %d other θ, %d draws", o.seed, o.paths, o.others, o.draws)
-	if text, err := os.ReadFile(path); err == nil && strings.TrimSpace(string(text)) != mine {
-		return fmt.Errorf("%s has results for %s, not for %s: choose another folder with -out", o.out, strings.TrimSpace(string(text)), mine)
-	}
-	return shell.WriteFile(path, []byte(mine+"\n"))
 }

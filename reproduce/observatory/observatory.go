@@ -1,6 +1,9 @@
 package main
 
-import "sync"
+import (
+	"fmt"
+	"sync"
+)
 
 // The type `observatory` holds the settings of one run of the program.
 type observatory struct {
@@ -17,6 +20,12 @@ type observatory struct {
 	questions []question
 	remedies  []remedy
 	draws     int // draws of each of four chains
+}
+
+// The method inputs() describes the settings on which the results depend. Each row of a
+// table contains this text.
+func (o *observatory) inputs() string {
+	return fmt.Sprintf("seed %d, %d paths, %d other θ, %d draws", o.seed, o.paths, o.others, o.draws)
 }
 
 // The method each() calls do(i) for i = 0, …, n − 1, with several calls at the same time.

@@ -84,8 +84,17 @@ func TestQuick(t *testing.T) {
 			t.Errorf("row %d: %v, completed %v", i, a, b)
 		}
 	}
-	if err := run(ctx, append(args, "-seed", "2")); err == nil || !strings.Contains(err.Error(), "choose another folder with -out") {
-		t.Errorf("another seed in the same folder: %v", err)
+	// Each table by itself refuses other settings.
+	for _, other := range [][]string{{"-seed", "2"}, {"-paths", "65"}, {"-paths", "65", "-only", "page"}} {
+		for _, gone := range []string{"", "cells.csv"} {
+			os.Remove(filepath.Join(dir, gone)) // dir itself is not empty
+			if err := run(ctx, append(args, other...)); err == nil || !strings.Contains(err.Error(), "choose another folder with -out") {
+				t.Errorf("%v in the same folder, without %q: %v", other, gone, err)
+			}
+		}
+		if err := os.WriteFile(table, second, 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -141,6 +141,17 @@ func open[T any](path string, key func(*T) string) (*ledger[T], error) {
 	return l, nil
 }
 
+// The method only() returns an error if the table has a row that was computed from other
+// inputs. The function of() returns the inputs of a row.
+func (l *ledger[T]) only(inputs string, of func(*T) string) error {
+	for i := range l.rows {
+		if its := of(&l.rows[i]); its != inputs {
+			return fmt.Errorf("%s has results for %s, not for %s: choose another folder with -out", l.path, its, inputs)
+		}
+	}
+	return nil
+}
+
 // The method find() returns the row with the given key, or nil if there is no such row.
 func (l *ledger[T]) find(key string) *T {
 	l.mu.Lock()
