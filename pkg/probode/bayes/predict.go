@@ -18,7 +18,8 @@ import (
 // Predict returns draws of the posterior predictive distribution: new data for each
 // experiment at the given times, which must be in increasing order. If `times` is nil,
 // the observation times are used, including those of missing values. For a figure, use
-// the times that FineTimes returns. The argument `chains` must come from a call to
+// the times that FineTimes returns. An experiment is predicted at those times that lie in
+// its time span; a time that lies in no time span is an error. The argument `chains` must come from a call to
 // sample.Run with p. Weighted draws are first resampled systematically in proportion to
 // their weights, so all draws of the result have equal weight.
 //

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -146,6 +147,20 @@ func (p *Posterior) FineTimes() []float64 {
 	return slices.Compact(out)
 }
 
+// spans returns the time spans of the experiments as text.
+func (p *Posterior) spans() string {
+	var all []string
+	for _, x := range p.Experiments {
+		if s := fmt.Sprintf("[%g, %g]", x.Problem.Span[0], x.Problem.Span[1]); !slices.Contains(all, s) {
+			all = append(all, s)
+		}
+	}
+	if len(all) > 4 {
+		all = append(all[:3], "…")
+	}
+	return strings.Join(all, " or ")
+}
+
 // atTimes returns a copy of e in which the data consist of missing values (NaN) at the
 // given times. If the paths of e have grids, the copy uses the same grids.
 func (e *Density) atTimes(ctx context.Context, times []float64) (*Density, error) {
@@ -169,6 +184,11 @@ func (e *Density) atTimes(ctx context.Context, times []float64) (*Density, error
 			return nil, fmt.Errorf("bayes: %s: none of the %d prediction times lies in the time span [%g, %g]", x.title(i), len(times), x.Problem.Span[0], x.Problem.Span[1])
 		}
 		x.Data = &data
+	}
+	for _, t := range times {
+		if !slices.ContainsFunc(q.Experiments, func(x Experiment) bool { return x.Problem.Span[0] <= t && t <= x.Problem.Span[1] }) {
+			return nil, fmt.Errorf("bayes: the prediction time %g is outside of the time span %s: want a time in it", t, q.spans())
+		}
 	}
 	fine, err := NewDensity(ctx, &q)
 	if err != nil {

@@ -154,6 +154,29 @@ func TestPredictOtherPaths(t *testing.T) {
 	if _, err := bayes.Predict(ctx, coarse, exact, []float64{20}, 1); err == nil || !strings.Contains(err.Error(), "none of the 1 prediction times") {
 		t.Errorf("a time after the span: error %v", err)
 	}
+	two := *coarse
+	two.Experiments = append(slices.Clone(coarse.Experiments), coarse.Experiments[0])
+	longer := *coarse.Experiments[0].Problem
+	longer.Span[1] = 12
+	two.Experiments[1].Problem = &longer
+	for _, c := range []struct {
+		p     *bayes.Posterior
+		times []float64
+		want  string // "" for no error
+	}{
+		{coarse, []float64{1, 9.5}, "the prediction time 9.5 is outside of the time span [0, 9]"},
+		{coarse, []float64{-1e-9, 1}, "the prediction time -1e-09 is outside of the time span [0, 9]"},
+		{coarse, []float64{1, math.NaN()}, "the prediction time NaN is outside of the time span [0, 9]"},
+		{coarse, []float64{0, 9}, ""},
+		{&two, []float64{1, 13}, "the prediction time 13 is outside of the time span [0, 9] or [0, 12]"},
+		{&two, []float64{1, 11}, ""}, // the first experiment is predicted at 1 only
+		{&two, two.FineTimes(), ""},
+	} {
+		_, _, _, err := bayes.PredictPrior(ctx, c.p, 1, c.times, 1)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("times %v: error %v, want %q", c.times, err, c.want)
+		}
+	}
 	stopped, stop := context.WithCancel(ctx)
 	stop()
 	if _, err := bayes.Predict(stopped, coarse.SolvedBy(accurate), exact, between, 1); err == nil {
