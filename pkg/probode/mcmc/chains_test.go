@@ -298,7 +298,7 @@ func TestWarnings(t *testing.T) {
 					}
 				}
 			}
-		}, []string{"10 % of the draws of b pile up at 4"}},
+		}, []string{"10 % of the draws of b pile up at 4, the end of their range: the posterior ends there, at the edge of the prior or where the likelihood ends"}},
 		{"a narrow mode far from the median", func(c *Chains) {
 			for _, chain := range c.Draws {
 				for k, x := range chain {

@@ -74,7 +74,7 @@ func (c *Chains) warnings(summary diag.Summary) []string {
 			break // draws of a chain in another mode pile up, too
 		}
 		if end, share := pileUp(slices.Concat(c.Parameter(i)...)); share > 0.05 {
-			warn("%.0f %% of the draws of %s pile up at %.4g, the end of their range: the data push the parameter against the edge of its prior, or cannot distinguish values near the edge from the edge itself; check whether the edge is intended, use a more informative prior, or fix the parameter", 100*share, text.Printable(name), end)
+			warn("%.0f %% of the draws of %s pile up at %.4g, the end of their range: the posterior ends there, at the edge of the prior or where the likelihood ends, or the data cannot distinguish values near the end from the end itself; check whether the end is intended, use a more informative prior, or fix the parameter", 100*share, text.Printable(name), end)
 		}
 	}
 
