@@ -321,7 +321,7 @@ func certificate(ctx context.Context, p *bayes.Posterior, name string, tolerance
 	case c.Certified(threshold):
 		return ""
 	case strings.Contains(m.Err, "is not near a mode"), // and, after a climb of five standard deviations, no better
-		m.Err == "" && !(m.Found && m.Moved < 5):
+		m.Err == "" && !(m.Found && m.Moved < 5 && slices.Equal(m.From, s.Modes[0])):
 		return notNear
 	case m.Err != "":
 		return "certificate: " + m.Err

@@ -41,7 +41,8 @@ type Mode struct {
 // Modes holds the modes that the searches found, in order of decreasing mass. Two end
 // points count as the same mode if a path without a deep valley connects them. On such a
 // path, the density stays above e^−½ times the smaller of its values at the two ends.
-// End points with a negligible mass are left out.
+// End points with a negligible mass are left out. So are end points of unfinished searches,
+// from which the density still rises, except the highest of all end points.
 type Modes struct {
 	Modes []*Mode
 

@@ -244,6 +244,36 @@ func TestCertificateDragons(t *testing.T) {
 	}
 }
 
+// A point from which the density still rises is not a mode, with neither solver. So a point
+// of this kind, however far from a mode, is only a place to begin: it is not called a phantom
+// mode, and a phantom mode that a climb from it reaches is named by its own place.
+func TestBeginnings(t *testing.T) {
+	for _, c := range []struct {
+		h       float64
+		from    []float64
+		phantom string // "" if the setup is certified
+	}{
+		{0.125, []float64{10, 1}, ""},
+		{0.125, []float64{30, 3}, ""},
+		{0.125, []float64{10, 1.3}, ""},
+		{0.125, []float64{1e-3, 30}, ""}, // here RK4 is unstable
+		{0.5, []float64{49.11, 4.911174}, "(49.11, 4.911)"},
+		{0.5, []float64{55, 4.9}, "(49.11, 4.911)"},
+		{0.5, []float64{45, 4.6}, "(49.11, 4.911)"},
+	} {
+		s := certify.Settings{Modes: [][]float64{c.from}}
+		p := dragons(c.h)
+		one, err := certify.Run(context.Background(), p, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer := one.Answer(0.1)
+		if c.phantom == "" && !one.Certified(0.1) || c.phantom != "" && !strings.Contains(answer, "has a mode at "+c.phantom) {
+			t.Errorf("h = %g from %v: %s", c.h, c.from, answer)
+		}
+	}
+}
+
 // Where nothing is linear, or nothing can be solved, nothing is certified.
 func TestCertificateRefuses(t *testing.T) {
 	ctx := context.Background()

@@ -18,6 +18,10 @@ func (c *Certifier) Compare(coarse probode.Setup, own [][]float64) (*Certificate
 	shared := c.modes
 	defer func() { c.modes = shared }()
 	c.modes = slices.Clone(shared)
+	own, err := c.verified(coarse, own)
+	if err != nil {
+		return nil, err
+	}
 	for _, theta := range own {
 		c.AddMode(theta)
 	}

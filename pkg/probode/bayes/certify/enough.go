@@ -98,6 +98,9 @@ func LargestEnough(ctx context.Context, p *bayes.Posterior, s EnoughSettings) (*
 			return nil, err
 		}
 	}
+	if known, err = c.verified(p.Setup, known); err != nil {
+		return nil, err
+	}
 	for _, m := range known {
 		c.AddMode(m)
 	}
@@ -277,6 +280,9 @@ func (t *trials) confirm(l *Level) error {
 	if err != nil {
 		l.Enough = false
 		return nil
+	}
+	if found, err = t.c.verified(Sized(t.coarse, l.Size), found); err != nil {
+		return err
 	}
 	known := len(t.c.reached())
 	for _, theta := range found {

@@ -126,6 +126,48 @@ func (c *Certifier) search(coarse probode.Setup, seed uint64) ([][]float64, erro
 	return append(from, c.found...), failed
 }
 
+// The method verified() returns the points of `from` at which climbs to modes of the
+// reference posterior may begin. If such a climb ends far away, its beginning is a phantom
+// mode, but only if it is a mode of the posterior that coarse computes. A beginning that is
+// not, such as the end of an unfinished search, is replaced by the mode to which a climb
+// with coarse leads, or by the mode of the reference if that climb reaches no mode.
+func (c *Certifier) verified(coarse probode.Setup, from [][]float64) ([][]float64, error) {
+	out := slices.Clone(from)
+	for i, theta := range out {
+		m := c.reach(theta)
+		if m.at == nil || m.Moved < vanished {
+			continue
+		}
+		x, err := newEvaluator(c.ctx, c.p, coarse)
+		if err != nil {
+			return nil, err
+		}
+		u := make([]float64, len(theta))
+		if err := c.fine.density.Unconstrain(u, theta); err != nil {
+			return nil, err
+		}
+		l, found, err := climb(x, u)
+		switch {
+		case c.ctx.Err() != nil:
+			return nil, c.ctx.Err()
+		case err != nil || !found:
+			out[i] = m.Theta
+		case !(l.apart(u) < vanished):
+			out[i] = l.theta
+		}
+	}
+	return out, nil
+}
+
+// The method apart() returns the largest difference between the coordinates of u and
+// the point of expansion, in standard deviations.
+func (l *expansion) apart(u []float64) (far float64) {
+	for k, x := range l.X {
+		far = max(far, math.Abs(u[k]-x)/l.sd[k])
+	}
+	return far
+}
+
 // AddMode climbs from a point to a mode of the reference posterior, and adds this mode to
 // c unless c already contains it.
 func (c *Certifier) AddMode(from []float64) {
@@ -138,11 +180,7 @@ func (c *Certifier) AddMode(from []float64) {
 		if known.at == nil {
 			continue
 		}
-		far := 0.0
-		for k := range m.at.X {
-			far = max(far, math.Abs(known.at.X[k]-m.at.X[k])/m.at.sd[k])
-		}
-		if far < 0.1 && m.Moved < vanished {
+		if m.at.apart(known.at.X) < 0.1 && m.Moved < vanished {
 			return // the mode is known; but a climb from far away is kept, because it begins at a phantom mode
 		}
 	}
@@ -170,10 +208,7 @@ func (c *Certifier) reach(from []float64) anchor {
 	if err != nil {
 		m.at, m.Err = nil, strings.TrimPrefix(err.Error(), "certify: ")
 	} else {
-		m.Theta, m.Moved = m.at.theta, 0
-		for k := range u {
-			m.Moved = max(m.Moved, math.Abs(u[k]-m.at.X[k])/m.at.sd[k])
-		}
+		m.Theta, m.Moved = m.at.theta, m.at.apart(u)
 	}
 	c.climbed = append(c.climbed, m)
 	return m

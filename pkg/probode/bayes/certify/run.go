@@ -17,7 +17,9 @@ type Settings struct {
 	Reference probode.Setup
 
 	// Modes holds the points at which the climbs to modes of the reference posterior
-	// begin. Each point has a value for every parameter. If Modes is nil, modes.Find
+	// begin. Each point has a value for every parameter. If a climb ends more than five
+	// standard deviations away from a point that is not a mode of the posterior computed
+	// with the compared Setup, a mode near it takes its place. If Modes is nil, modes.Find
 	// searches for the modes of both posteriors: the one computed with the compared
 	// Setup, and the one computed with the reference.
 	Modes [][]float64
@@ -82,20 +84,21 @@ func Each(ctx context.Context, p *bayes.Posterior, setups []probode.Setup, s Set
 // Certificate.Seconds does not include this search.
 func (c *Certifier) searchAndCertify(coarse probode.Setup, s Settings) (*Certificate, error) {
 	from := s.Modes
+	var err error
 	if from == nil {
-		var err error
 		if from, err = c.search(coarse, s.Seed); err != nil {
 			return nil, err
 		}
 	}
 	begin := time.Now()
-	if s.Modes == nil || c.modes == nil {
-		// A phantom mode of one setup is not always a mode of the posterior computed with
-		// another setup.
-		c.modes = slices.DeleteFunc(c.modes, func(m anchor) bool { return !(m.Moved < vanished) })
-		for _, m := range from {
-			c.AddMode(m)
-		}
+	if from, err = c.verified(coarse, from); err != nil {
+		return nil, err
+	}
+	// A phantom mode of one setup is not always a mode of the posterior computed with
+	// another setup.
+	c.modes = slices.DeleteFunc(c.modes, func(m anchor) bool { return !(m.Moved < vanished) })
+	for _, m := range from {
+		c.AddMode(m)
 	}
 	one, err := c.certify(coarse)
 	if err == nil {

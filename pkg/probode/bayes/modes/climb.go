@@ -95,9 +95,15 @@ func (c *climb) polish(e *bayes.Density) {
 	s := c.with(e)
 	s.Forward, s.Draws = false, 256
 	was := slices.Clone(c.X)
-	c.Finish(s, 5e-8)
+	for n := 0; n < 2 && (n == 0 || !c.Done); n++ {
+		c.Finish(s, 5e-8)
+	}
 	c.apart = c.apart && c.Information != nil && shape.Distance(was, c.X, c.Information) < together
 }
+
+// The method rising() reports whether the search ended before the gradient showed that it
+// had reached a maximum.
+func (c *climb) rising() bool { return c.Failed || !c.Done }
 
 // The function near() reports whether the distance between two searches is small. The
 // distance must be small in the metrics of both searches.

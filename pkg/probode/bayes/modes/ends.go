@@ -37,6 +37,10 @@ func (q *search) finish(ctx context.Context, climbs []*climb) ([]*climb, error) 
 	if err != nil {
 		return nil, err
 	}
+	// A point from which the density still rises is not a mode. If it is the highest one,
+	// it is the best estimate of a mode.
+	top = highest(climbs)
+	climbs = slices.DeleteFunc(climbs, func(c *climb) bool { return c.rising() && c.Value < top })
 	if climbs, err = q.distinct(ctx, climbs); err != nil {
 		return nil, err
 	}
