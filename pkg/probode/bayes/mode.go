@@ -49,8 +49,8 @@ type Modes struct {
 	SearchCounts
 
 	// Ends[i] is the index of the mode at which the search from modes.Settings.From[i]
-	// ended. The index is −1 if the density at the start was zero or the end point had a
-	// negligible mass.
+	// ended. The index is −1 if the density at the start was zero, the end point had a
+	// negligible mass, or the search was not finished.
 	Ends []int
 
 	// Work is the number of solver steps in the search, divided by the number of steps

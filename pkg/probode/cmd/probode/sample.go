@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -346,8 +347,7 @@ func (r *sampleRun) store(ctx context.Context) error {
 	return err
 }
 
-// The method finish() prints a summary of the run. If the command has chosen the solver,
-// finish() also compares this solver with an accurate solver.
+// The method finish() prints a summary of the run and what is wrong with the draws.
 func (r *sampleRun) finish(ctx context.Context, words string) error {
 	s := r.settings
 	n := len(s.Only)
@@ -355,10 +355,8 @@ func (r *sampleRun) finish(ctx context.Context, words string) error {
 		n = s.Chains
 	}
 	fmt.Fprintf(r.out, "%d of %d chains in %s\n%s", n, s.Chains, text.Printable(r.dir), words)
-	if r.plan != nil {
-		if err := r.check(ctx); err != nil {
-			return err
-		}
+	if err := r.caution(ctx); err != nil {
+		return err
 	}
 	if r.plan != nil || r.sampler.Target().Distribution == sample.Accurate {
 		return nil // the solver of p is accurate, or the draws come from another posterior
@@ -366,32 +364,48 @@ func (r *sampleRun) finish(ctx context.Context, words string) error {
 	return r.printModes(ctx)
 }
 
-// The method check() compares the solver that the command has chosen with an accurate
-// solver at some of the draws, and prints the result. If the result is a caution, check()
-// also writes the caution to a file. If the result is not a caution, check() deletes an
-// earlier caution. With -chain, nothing is deleted, because an earlier caution may be
-// about other chains.
-func (r *sampleRun) check(ctx context.Context) error {
+// The method caution() examines the draws. It compares the solver that the command has
+// chosen with an accurate solver at some of the draws, looks for parameters without a finite
+// variance, and prints the results. The cautions among the results replace those in the
+// file of an earlier run. With -chain, or without the comparison, nothing is deleted,
+// because an earlier caution may be about other chains or about the solver.
+func (r *sampleRun) caution(ctx context.Context) error {
 	chains, err := store.Read(r.dir, r.settings.Only...)
 	if err != nil {
 		return err
 	}
-	words, err := r.plan.Check(ctx, chains)
+	var all, cautions []string
+	if r.plan != nil {
+		words, err := r.plan.Check(ctx, chains)
+		if err != nil {
+			words = fmt.Sprintf("caution: the solver could not be checked: %v", err)
+		}
+		all = append(all, words)
+	}
+	heavy, err := bayes.HeavyTails(ctx, r.p, chains)
 	if ctx.Err() != nil {
-		return stopped("stopped during the check of the solver; the chains are complete")
+		return stopped("stopped during the check of the draws; the chains are complete")
 	}
 	if err != nil {
-		words = fmt.Sprintf("caution: the solver could not be checked: %v", err)
+		return err
 	}
-	fmt.Fprintln(r.out, words)
-	caution, is := strings.CutPrefix(words, "caution: ")
-	switch {
-	case is:
-		return writeCautions(r.dir, []string{caution})
-	case r.settings.Only == nil:
-		return writeCautions(r.dir, nil)
+	for _, k := range heavy {
+		all = append(all, "caution: "+tooHeavy(r.p.Params[k].Name)+": its prior has no finite variance, and the likelihood does not rule out large values; use its quantiles, or a prior with lighter tails")
 	}
-	return nil
+	for _, words := range all {
+		fmt.Fprintln(r.out, words)
+		if caution, is := strings.CutPrefix(words, "caution: "); is {
+			cautions = append(cautions, caution)
+		}
+	}
+	if r.plan == nil || r.settings.Only != nil {
+		old, err := readCautions(r.dir)
+		if err != nil {
+			return err
+		}
+		cautions = slices.Compact(slices.Sorted(slices.Values(append(cautions, old...))))
+	}
+	return writeCautions(r.dir, cautions)
 }
 
 // Without -draws, each chain first generates firstDraws draws. Some samplers begin with

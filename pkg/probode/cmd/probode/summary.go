@@ -57,7 +57,12 @@ func summary(_ context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	cautions = append(cautions, heavyTails(chains)...)
+	for _, w := range heavyTails(chains) {
+		known, _, _ := strings.Cut(w, "(")
+		if !slices.ContainsFunc(cautions, func(c string) bool { return strings.HasPrefix(c, strings.TrimSpace(known)) }) {
+			cautions = append(cautions, w)
+		}
+	}
 	if err := numbers.write(out, func(w io.Writer) error { return writeSummary(w, chains, cautions) }); err != nil {
 		return err
 	}
@@ -113,10 +118,16 @@ func heavyTails(chains *mcmc.Chains) (warnings []string) {
 	}
 	for i, name := range chains.Names {
 		if heavy, index := diag.HeavyTails(chains.Parameter(i)); heavy {
-			warnings = append(warnings, fmt.Sprintf("the tails of %s are so heavy that its mean and sd are poor summaries (the tail index is %.2f): use its quantiles, or a prior with lighter tails", text.Printable(name), index))
+			warnings = append(warnings, fmt.Sprintf("%s (the tail index is %.2f): use its quantiles, or a prior with lighter tails", tooHeavy(name), index))
 		}
 	}
 	return warnings
+}
+
+// The function tooHeavy() returns the beginning of each caution about a parameter with heavy
+// tails.
+func tooHeavy(name string) string {
+	return fmt.Sprintf("the tails of %s are so heavy that its mean and sd are poor summaries", text.Printable(name))
 }
 
 // cautionName is the name of the file in which the command sample explains why the draws
