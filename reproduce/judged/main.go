@@ -71,7 +71,7 @@ func run(ctx context.Context, args []string) error {
 	return nil
 }
 
-// The function inputs() describes what a result depends on: the time limit, and all files
+// inputs describes what a result depends on: the time limit, and all files
 // in the folder of the problem.
 func inputs(file string, limit time.Duration) (string, error) {
 	h := sha256.New()
@@ -87,7 +87,7 @@ func inputs(file string, limit time.Duration) (string, error) {
 	return fmt.Sprintf("limit %v, files %x", limit, h.Sum(nil)[:8]), err
 }
 
-// The function known() reports whether a file contains a result that was computed from the
+// known reports whether a file contains a result that was computed from the
 // given inputs.
 func known(file, inputs string) bool {
 	r, err := read(file)

@@ -22,7 +22,7 @@ type observatory struct {
 	draws     int // draws of each of four chains
 }
 
-// The method inputs() describes the settings on which the results depend. Each row of a
+// inputs describes the settings on which the results depend. Each row of a
 // table contains this text.
 func (o *observatory) inputs() string {
 	return fmt.Sprintf("seed %d, %d paths, %d other θ, %d draws", o.seed, o.paths, o.others, o.draws)

@@ -141,7 +141,7 @@ func open[T any](path string, key func(*T) string) (*ledger[T], error) {
 	return l, nil
 }
 
-// The method only() returns an error if the table has a row that was computed from other
+// only returns an error if the table has a row that was computed from other
 // inputs. The function of() returns the inputs of a row.
 func (l *ledger[T]) only(inputs string, of func(*T) string) error {
 	for i := range l.rows {

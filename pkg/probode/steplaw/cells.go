@@ -37,7 +37,7 @@ type mark struct {
 	width    float64
 }
 
-// The constant `reach` is the size of a mark in standard deviations of the peak.
+// reach is the size of a mark in standard deviations of the peak.
 const reach = 8
 
 const (

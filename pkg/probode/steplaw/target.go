@@ -155,7 +155,7 @@ func (g *target) phi(zeta []float64) float64 {
 	return sum
 }
 
-// The method depart() stores the state of ζ in g.z, and the vector δ in g.delta. Since
+// depart stores the state of ζ in g.z, and the vector δ in g.delta. Since
 // r(z) = Γ(z−μ) − (f(z) − f(b) − J(z−b) − r(μ)), we have u = ζ − δ, where Sδ = J⁻¹(f(z) −
 // f(b) − r(μ)) − (z−b).
 func (g *target) depart(zeta []float64) {
@@ -170,7 +170,7 @@ func (g *target) depart(zeta []float64) {
 	}
 }
 
-// The method rounding() returns an estimate of the rounding error of u at the state z,
+// rounding returns an estimate of the rounding error of u at the state z,
 // which is large if f(z) is large compared with the noise.
 func (g *target) rounding(z []float64) float64 {
 	f := make([]float64, len(z))

@@ -126,7 +126,7 @@ func (c *Certifier) search(coarse probode.Setup, seed uint64) ([][]float64, erro
 	return append(from, c.found...), failed
 }
 
-// The method verified() returns the points of `from` at which climbs to modes of the
+// verified returns the points of `from` at which climbs to modes of the
 // reference posterior may begin. If such a climb ends far away, its beginning is a phantom
 // mode, but only if it is a mode of the posterior that coarse computes. A beginning that is
 // not, such as the end of an unfinished search, is replaced by the mode to which a climb
@@ -159,7 +159,7 @@ func (c *Certifier) verified(coarse probode.Setup, from [][]float64) ([][]float6
 	return out, nil
 }
 
-// The method apart() returns the largest difference between the coordinates of u and
+// apart returns the largest difference between the coordinates of u and
 // the point of expansion, in standard deviations.
 func (l *expansion) apart(u []float64) (far float64) {
 	for k, x := range l.X {

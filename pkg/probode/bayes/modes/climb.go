@@ -101,7 +101,7 @@ func (c *climb) polish(e *bayes.Density) {
 	c.apart = c.apart && c.Information != nil && shape.Distance(was, c.X, c.Information) < together
 }
 
-// The method rising() reports whether the search ended before the gradient showed that it
+// rising reports whether the search ended before the gradient showed that it
 // had reached a maximum.
 func (c *climb) rising() bool { return c.Failed || !c.Done }
 

@@ -347,7 +347,7 @@ func (r *sampleRun) store(ctx context.Context) error {
 	return err
 }
 
-// The method finish() prints a summary of the run and what is wrong with the draws.
+// finish prints a summary of the run and what is wrong with the draws.
 func (r *sampleRun) finish(ctx context.Context, words string) error {
 	s := r.settings
 	n := len(s.Only)
@@ -364,7 +364,7 @@ func (r *sampleRun) finish(ctx context.Context, words string) error {
 	return r.printModes(ctx)
 }
 
-// The method caution() examines the draws. It compares the solver that the command has
+// caution examines the draws. It compares the solver that the command has
 // chosen with an accurate solver at some of the draws, looks for parameters without a finite
 // variance, and prints the results. The cautions among the results replace those in the
 // file of an earlier run. With -chain, or without the comparison, nothing is deleted,

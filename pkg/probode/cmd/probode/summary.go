@@ -124,7 +124,7 @@ func heavyTails(chains *mcmc.Chains) (warnings []string) {
 	return warnings
 }
 
-// The function tooHeavy() returns the beginning of each caution about a parameter with heavy
+// tooHeavy returns the beginning of each caution about a parameter with heavy
 // tails.
 func tooHeavy(name string) string {
 	return fmt.Sprintf("the tails of %s are so heavy that its mean and sd are poor summaries", text.Printable(name))
