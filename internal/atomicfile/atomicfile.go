@@ -34,7 +34,7 @@ func Write(path string, write func(io.Writer) error) error {
 		path = to
 	}
 	if err == nil && !info.Mode().IsRegular() && !info.IsDir() {
-		f, err := os.OpenFile(path, os.O_WRONLY|nonBlocking, 0)
+		f, err := os.OpenFile(path, os.O_WRONLY|NonBlocking, 0)
 		if err != nil && info.Mode().Type() == os.ModeNamedPipe {
 			return fmt.Errorf("no process reads from the pipe %s: %w", path, err)
 		}

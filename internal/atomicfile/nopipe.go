@@ -2,6 +2,6 @@
 
 package atomicfile
 
-// nonBlocking is zero, since the file systems of Windows and WebAssembly have no named
+// NonBlocking is zero, since the file systems of Windows and WebAssembly have no named
 // pipes.
-const nonBlocking = 0
+const NonBlocking = 0

@@ -4,5 +4,5 @@ package atomicfile
 
 import "syscall"
 
-// With the flag nonBlocking, opening a pipe fails if no process reads from it.
-const nonBlocking = syscall.O_NONBLOCK
+// With the flag NonBlocking, opening a pipe fails if no process reads from it.
+const NonBlocking = syscall.O_NONBLOCK

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/probode/probode/internal/plainfile"
 )
 
 // Data holds the observations of an experiment, ordered by time.
@@ -147,10 +149,7 @@ const maxFile = 256 << 20 // bytes
 // ReadFile reads the named file with [ReadCSV]. Error messages do not contain the name of
 // the file.
 func ReadFile(path, time string, columns ...string) (*Data, error) {
-	if info, err := os.Lstat(path); err == nil && info.Mode().Type() == os.ModeNamedPipe {
-		return nil, errors.New("the file is a pipe, which may never end: want a regular file") // <(…) in a shell gives a link to a pipe
-	}
-	f, err := os.Open(path)
+	f, err := plainfile.Open(path)
 	var d *Data
 	if err == nil {
 		defer f.Close()

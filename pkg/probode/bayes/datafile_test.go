@@ -27,8 +27,8 @@ func TestReadFile(t *testing.T) {
 		"link":  "",
 		"empty": "data: the file is empty: want a header row",
 		"none":  "no such file or directory",
-		"":      "is a directory",
-		"pipe":  "the file is a pipe, which may never end: want a regular file",
+		"":      "it is a directory: want a regular file",
+		"pipe":  "it is a pipe: want a regular file",
 		"loop":  "too many levels of symbolic links",
 		"long":  "the file contains NUL bytes: want text in UTF-8",
 	} {

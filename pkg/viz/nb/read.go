@@ -3,10 +3,10 @@ package nb
 import (
 	"encoding/csv"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 
+	"github.com/probode/probode/internal/plainfile"
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/reference"
 )
@@ -27,7 +27,7 @@ type CSV struct {
 
 // OpenCSV reads a table. An error ends the cell.
 func OpenCSV(file string) CSV {
-	f := Must(os.Open(file))
+	f := Must(plainfile.Open(file))
 	defer f.Close()
 	rows := Must(csv.NewReader(f).ReadAll())
 	if len(rows) == 0 {

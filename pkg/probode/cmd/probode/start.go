@@ -1,20 +1,24 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 
+	"github.com/probode/probode/internal/plainfile"
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode/bayes"
 	modelfile "github.com/probode/probode/pkg/probode/model"
 )
+
+// maxEnds is the largest size of a file written by fit -json, in bytes.
+const maxEnds = 256 << 20
 
 // mostEnds is the largest number of points that the search for modes takes from a fit.
 const mostEnds = 8
@@ -63,7 +67,7 @@ func undetermined(start string) string {
 			UpperOpen bool   `json:"upper_open"`
 		} `json:"profiles"`
 	}
-	data, err := os.ReadFile(start)
+	data, err := plainfile.Read(start, maxEnds)
 	if err != nil || json.Unmarshal(data, &fit) != nil {
 		return ""
 	}
@@ -156,12 +160,11 @@ func equal(a, b float64) bool { return math.Abs(a-b) <= 1e-3*max(math.Abs(a), ma
 // searches of the fit ended. If several searches ended at the same optimum, readEnds
 // returns this optimum only once.
 func readEnds(name string) ([]modelfile.End, error) {
-	file, err := os.Open(name)
+	data, err := plainfile.Read(name, maxEnds)
 	if err != nil {
 		return nil, reason(err)
 	}
-	defer file.Close()
-	all, err := modelfile.ReadEnds(file)
+	all, err := modelfile.ReadEnds(bytes.NewReader(data))
 	var ends []modelfile.End
 	for _, e := range all {
 		known := func(other modelfile.End) bool { return maps.EqualFunc(e.Parameters, other.Parameters, equal) }

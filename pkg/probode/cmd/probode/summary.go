@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/probode/probode/internal/atomicfile"
+	"github.com/probode/probode/internal/plainfile"
 	"github.com/probode/probode/pkg/internal/jsonfile"
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode/mcmc"
@@ -144,7 +145,7 @@ func writeCautions(dir string, cautions []string) error {
 		}
 		return nil
 	}
-	return atomicfile.Write(path, func(w io.Writer) error {
+	return atomicfile.Replace(path, func(w io.Writer) error {
 		_, err := fmt.Fprintln(w, strings.Join(cautions, "\n"))
 		return err
 	})
@@ -154,7 +155,7 @@ func writeCautions(dir string, cautions []string) error {
 // directories, in alphabetical order. A directory without this file is skipped.
 func readCautions(dirs ...string) (cautions []string, err error) {
 	for _, dir := range dirs {
-		content, err := os.ReadFile(filepath.Join(dir, cautionName))
+		content, err := plainfile.ReadUnlinked(filepath.Join(dir, cautionName), 1<<20)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/probode/probode/internal/atomicfile"
+	"github.com/probode/probode/internal/plainfile"
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
@@ -160,7 +161,8 @@ func (f *file) load(size int64) error {
 			return fmt.Errorf("store: %w", err)
 		}
 	}
-	data, err := readAll(f.statePath())
+	var err error
+	f.state, err = readState(f.statePath())
 	if errors.Is(err, fs.ErrNotExist) {
 		if f.whole != nil {
 			return nil // see ready
@@ -171,10 +173,7 @@ func (f *file) load(size int64) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("store: %w", err)
-	}
-	if f.state, err = decodeState(data); err != nil {
-		return fmt.Errorf("store: %s cannot be used: %w", f.statePath(), err)
+		return err
 	}
 	if f.whole != nil {
 		// An earlier call may have been interrupted after it had copied all the draws to
@@ -184,7 +183,7 @@ func (f *file) load(size int64) error {
 			f.old, f.whole = t, nil
 			return nil
 		}
-		csv, err := openForReading(f.path)
+		csv, err := plainfile.OpenUnlinked(f.path)
 		if err != nil {
 			return fmt.Errorf("store: %w", err)
 		}
@@ -198,15 +197,6 @@ func (f *file) load(size int64) error {
 		return fmt.Errorf("store: %s cannot be used: %w", f.partPath(), err)
 	}
 	return nil
-}
-
-func readAll(path string) ([]byte, error) {
-	in, err := openForReading(path)
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
-	return io.ReadAll(in)
 }
 
 // The method known() reads the draws that were made before the state was saved, and
@@ -365,7 +355,7 @@ func (f *file) lengthen() error {
 	if f.whole != nil {
 		from = f.path
 	}
-	in, err := openForReading(from)
+	in, err := plainfile.OpenUnlinked(from)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,8 @@ import (
 	"runtime"
 
 	"github.com/gofrs/flock"
+
+	"github.com/probode/probode/internal/plainfile"
 )
 
 var errLocked = errors.New("another process is already working on this chain")
@@ -16,7 +18,7 @@ var errLocked = errors.New("another process is already working on this chain")
 // process ends, even if the process is killed. If the process is killed, the file
 // remains, and the next process locks the same file.
 func lock(path string) (*flock.Flock, error) {
-	switch info, err := plain(path, os.Lstat); {
+	switch info, err := plainfile.Stat(path); {
 	case err != nil && !errors.Is(err, os.ErrNotExist):
 		return nil, err
 	case err == nil && info.Size() > 0:

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/probode/probode/internal/atomicfile"
+	"github.com/probode/probode/internal/plainfile"
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
@@ -252,6 +253,11 @@ func Merge(dst string, src ...string) error {
 	if err := s.complete(); err != nil {
 		return err
 	}
+	for _, path := range s.paths {
+		if _, err := readState(statePath(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
 	if err := atomicfile.MkdirAll(dst); err != nil {
 		return fmt.Errorf("store: %w", err)
 	}
@@ -273,7 +279,7 @@ func Merge(dst string, src ...string) error {
 }
 
 func copyFile(dst, src string) error {
-	in, err := openForReading(src)
+	in, err := plainfile.OpenUnlinked(src)
 	if err != nil {
 		return err
 	}

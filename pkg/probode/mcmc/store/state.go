@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"hash/crc64"
 	"math"
+
+	"github.com/probode/probode/internal/plainfile"
 )
 
 // A state contains everything that is needed to resume a chain, except its draws.
@@ -44,6 +46,8 @@ const (
 	stateVersion = 2
 	stateHead    = 24
 	stateFoot    = 8
+
+	maxState = 1 << 30 // bytes of a state file, far more than any sampler needs
 )
 
 // The method encode() returns the contents of the state file.
@@ -71,6 +75,18 @@ func (s *state) encode() []byte {
 	binary.LittleEndian.PutUint64(out[8:], stateVersion)
 	binary.LittleEndian.PutUint64(out[16:], uint64(len(out)-stateHead))
 	return binary.LittleEndian.AppendUint64(out, crc64.Checksum(out, crcTable))
+}
+
+func readState(path string) (*state, error) {
+	data, err := plainfile.ReadUnlinked(path, maxState)
+	if err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	s, err := decodeState(data)
+	if err != nil {
+		return nil, fmt.Errorf("store: %s cannot be used: %w", path, err)
+	}
+	return s, nil
 }
 
 // decodeState is the inverse of encode.

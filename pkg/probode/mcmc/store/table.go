@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/probode/probode/internal/plainfile"
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
@@ -80,6 +81,9 @@ func scan(in io.Reader, body int64, row func(t *table, line []byte) error) (*tab
 			if t.columns == nil && len(t.header) == 0 && len(line) > maxFirst {
 				return t, fmt.Errorf("the first line of the file begins with %q: want “format = %s%d”", text.Clip(string(line[:maxFirst])), formatPrefix, formatVersion)
 			}
+			if len(line) > maxLine {
+				return t, fmt.Errorf("line %d of the file is longer than %d MiB", len(t.header)+t.rows+1, maxLine>>20)
+			}
 		}
 		if err != nil && err != io.EOF {
 			return t, err
@@ -93,6 +97,9 @@ func scan(in io.Reader, body int64, row func(t *table, line []byte) error) (*tab
 
 // maxFirst is larger than the number of bytes in the first line of any file of draws.
 const maxFirst = 200
+
+// maxLine is larger than the number of bytes of a draw with ten million numbers.
+const maxLine = 256 << 20
 
 // The method line() processes one line of the file.
 func (t *table) line(line []byte, whole bool, row func(t *table, line []byte) error) (err error) {
@@ -256,7 +263,7 @@ func (t *table) parse(dst []float64, line []byte) ([]float64, error) {
 
 // readWhole reads the file of a finished chain and checks it.
 func readWhole(path string, row func(t *table, line []byte) error) (*table, error) {
-	f, err := openForReading(path)
+	f, err := plainfile.OpenUnlinked(path)
 	if err != nil {
 		return nil, fmt.Errorf("store: %w", err)
 	}
@@ -273,7 +280,7 @@ func readWhole(path string, row func(t *table, line []byte) error) (*table, erro
 
 // readHeader reads the lines of a file that precede the first draw.
 func readHeader(path string) (*table, error) {
-	f, err := openForReading(path)
+	f, err := plainfile.OpenUnlinked(path)
 	if err != nil {
 		return nil, err
 	}

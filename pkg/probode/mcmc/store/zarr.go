@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/probode/probode/internal/atomicfile"
+	"github.com/probode/probode/internal/plainfile"
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
@@ -103,7 +104,7 @@ func ownZarr(dir string) (bool, error) {
 	}
 	if err == nil && info.IsDir() {
 		var attributes map[string]any
-		data, err := os.ReadFile(filepath.Join(dir, ".zattrs"))
+		data, err := plainfile.ReadUnlinked(filepath.Join(dir, ".zattrs"), 1<<20)
 		if err == nil && json.Unmarshal(data, &attributes) == nil && maps.Equal(attributes, madeBy) {
 			return true, nil
 		}

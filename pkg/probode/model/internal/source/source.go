@@ -12,10 +12,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"unicode/utf8"
+
+	"github.com/probode/probode/internal/plainfile"
 )
 
 // An Error describes a mistake in a model file and says where it is.
@@ -71,22 +72,15 @@ func Dir(dir string, outside bool) *Files {
 		if filepath.IsAbs(local) {
 			full = local
 		}
-		// The file must be a regular file, because reading a pipe or a device might block
-		// or never end.
-		info, err := os.Stat(full)
 		if len(f.Opened) > 0 && !inside(dir, local) {
 			if quiet = true; !outside {
 				return nil, quiet, errOutside
 			}
 		}
-		switch {
-		case err != nil:
-			return nil, quiet, err
-		case !info.Mode().IsRegular():
-			return nil, quiet, errors.New("it is not a regular file")
+		file, err := plainfile.Open(full)
+		if err == nil {
+			f.Opened = append(f.Opened, full)
 		}
-		f.Opened = append(f.Opened, full)
-		file, err := os.Open(full)
 		return file, quiet, err
 	}
 	return f
