@@ -42,6 +42,7 @@ type file struct {
 	chain *mcmc.Chain
 	lock  *flock.Flock
 	f     *os.File // the .part file
+	size  int64    // of the .part file
 	made  bool     // this call made the .part file
 	done  bool     // the .csv file exists and has all the draws
 
@@ -124,7 +125,7 @@ func exists(path string) bool {
 func (f *file) finished(draws int) error {
 	t, err := readWhole(f.path, f.recorder())
 	if err != nil {
-		return err
+		return fmt.Errorf("store: %w", err)
 	}
 	f.old = t
 	if t.draws >= draws {
@@ -334,7 +335,7 @@ func (f *file) begin() error {
 func (f *file) cut(size int64) error {
 	err := f.f.Truncate(size)
 	if err == nil {
-		_, err = f.f.Seek(size, io.SeekStart)
+		f.size, err = f.f.Seek(size, io.SeekStart)
 	}
 	return err
 }
@@ -360,17 +361,23 @@ func (f *file) lengthen() error {
 		return err
 	}
 	defer in.Close()
-	f.crc = crc64.Checksum(head, crcTable)
-	sum := crcWriter{&f.crc}
-	err = atomicfile.WriteVia(f.partPath()+tmpSuffix, f.partPath(), func(w io.Writer) error {
-		if _, err := w.Write(head); err != nil {
-			return err
-		}
-		if _, err := io.Copy(io.MultiWriter(w, sum), io.NewSectionReader(in, f.old.headSize, f.body)); err != nil {
+	sum := crc64.New(crcTable)
+	err = f.rewrite(io.TeeReader(io.MultiReader(bytes.NewReader(head), io.NewSectionReader(in, f.old.headSize, f.body)), sum), in)
+	f.crc = sum.Sum64()
+	return err
+}
+
+// The method rewrite() writes a new .part file and opens it in place of the old one. The
+// content is read from another file or from the old .part file, `in`.
+func (f *file) rewrite(content io.Reader, in *os.File) error {
+	err := atomicfile.WriteVia(f.partPath()+tmpSuffix, f.partPath(), func(w io.Writer) error {
+		if _, err := io.Copy(w, content); err != nil {
 			return err
 		}
 		// On Windows, a rename cannot replace an open file.
-		return cmp.Or(in.Close(), f.f.Close())
+		in.Close()
+		f.f.Close()
+		return nil
 	})
 	if err != nil {
 		return err
@@ -378,16 +385,25 @@ func (f *file) lengthen() error {
 	if f.f, err = openForWriting(f.partPath()); err != nil {
 		return err
 	}
-	_, err = f.f.Seek(0, io.SeekEnd)
+	f.size, err = f.f.Seek(0, io.SeekEnd)
 	return err
 }
 
-// A crcWriter computes the checksum of the bytes that are written to it.
-type crcWriter struct{ crc *uint64 }
-
-func (w crcWriter) Write(p []byte) (int, error) {
-	*w.crc = crc64.Update(*w.crc, crcTable, p)
-	return len(p), nil
+// The method intact() returns an error if another program, such as one that synchronises
+// folders, has changed the length of the .part file. If another program has removed or
+// replaced the file, intact() writes it again: the open file still has all the draws.
+func (f *file) intact() error {
+	info, err := f.f.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Size() != f.size {
+		return fmt.Errorf("another program has changed %s: it has %d bytes, but %d were written: remove it and %s to start the chain again", f.partPath(), info.Size(), f.size, f.statePath())
+	}
+	if there, err := os.Lstat(f.partPath()); err == nil && os.SameFile(info, there) {
+		return nil
+	}
+	return f.rewrite(io.NewSectionReader(f.f, 0, f.size), f.f)
 }
 
 // Keep writes a draw.
@@ -403,7 +419,11 @@ func (f *file) Keep(x, generated []float64) {
 
 func (f *file) flush() {
 	if f.err == nil {
+		f.err = f.intact()
+	}
+	if f.err == nil {
 		_, f.err = f.f.Write(f.buf)
+		f.size += int64(len(f.buf))
 		f.crc = crc64.Update(f.crc, crcTable, f.buf)
 	}
 	f.buf = f.buf[:0]
@@ -478,6 +498,9 @@ func (f *file) finish() {
 	if f.err == nil {
 		f.err = f.f.Close() // before the rename, for Windows
 		f.f = nil
+	}
+	if f.err == nil {
+		_, f.err = readWhole(f.partPath(), nil) // whatever other programs have done to it
 	}
 	if f.err == nil {
 		f.err = atomicfile.Rename(f.partPath(), f.path)

@@ -45,10 +45,10 @@ func (s *set) addAll(dir string, row func(t *table, line []byte) error) error {
 			continue
 		}
 		t, err := readWhole(path, row)
-		if err == nil {
-			err = s.add(path, t)
-		}
 		if err != nil {
+			return fmt.Errorf("store: %w", err)
+		}
+		if err := s.add(path, t); err != nil {
 			return err
 		}
 	}

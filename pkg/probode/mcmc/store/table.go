@@ -261,11 +261,11 @@ func (t *table) parse(dst []float64, line []byte) ([]float64, error) {
 	return dst, nil
 }
 
-// readWhole reads the file of a finished chain and checks it.
+// readWhole reads the file of a complete chain and checks it.
 func readWhole(path string, row func(t *table, line []byte) error) (*table, error) {
 	f, err := plainfile.OpenUnlinked(path)
 	if err != nil {
-		return nil, fmt.Errorf("store: %w", err)
+		return nil, err
 	}
 	defer f.Close()
 	t, err := scan(f, everything, row)
@@ -273,7 +273,7 @@ func readWhole(path string, row func(t *table, line []byte) error) (*table, erro
 		err = t.check()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("store: %s cannot be used: %w", path, err)
+		return nil, fmt.Errorf("%s cannot be used: %w", path, err)
 	}
 	return t, nil
 }
