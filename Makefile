@@ -22,7 +22,7 @@ observatory: ## measure methods, noise rules and remedies into reproduce/out/obs
 
 judged: ## judge a collection of PEtab problems: make judged PETAB=DIR; continues where it was stopped
 	@$(COMPILING)
-	go run ./reproduce/judged -petab "$(PETAB)" $(ARGS)
+	go run ./reproduce/judged $(if $(PETAB),-petab "$(PETAB)") $(ARGS)
 
 # The parts of make test, in order; make test PARTS="lint go" runs these two.
 ALL = lint go race release slurm kubernetes draws notebooks

@@ -67,10 +67,28 @@ func Parse(flags *flag.FlagSet, args []string) error {
 		return err
 	case err != nil:
 		return fmt.Errorf("%w: want %s", err, names(flags))
-	case flags.NArg() > 0:
-		return fmt.Errorf("unexpected argument %q: want %s", flags.Arg(0), names(flags))
 	}
-	return nil
+	err = NoBlanks(flags)
+	if err == nil && flags.NArg() > 0 {
+		err = fmt.Errorf("unexpected argument %q: want %s", flags.Arg(0), names(flags))
+	}
+	return err
+}
+
+// NoBlanks returns an error if an argument, or the value of a flag, is empty or consists of
+// spaces, for example because a shell variable is empty.
+func NoBlanks(flags *flag.FlagSet) (err error) {
+	for _, arg := range flags.Args() {
+		if strings.TrimSpace(arg) == "" {
+			err = errors.New("an argument is empty: leave it out, or give a name")
+		}
+	}
+	flags.Visit(func(f *flag.Flag) {
+		if strings.TrimSpace(f.Value.String()) == "" {
+			err = fmt.Errorf("the value of -%s is empty: leave the flag out, or give a value", f.Name)
+		}
+	})
+	return err
 }
 
 // names lists the flags.

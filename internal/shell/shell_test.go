@@ -22,6 +22,7 @@ func TestParse(t *testing.T) {
 		"flag provided but not defined: -paht: want -paths, -quick":           {"-paht", "3"},
 		`unexpected argument "3": want -paths, -quick`:                        {"-quick", "3"},
 		`invalid value "x" for flag -paths: parse error: want -paths, -quick`: {"-paths", "x"},
+		"an argument is empty: leave it out, or give a name":                  {"-quick", "--", " "},
 	} {
 		fs, _ := fresh()
 		err := Parse(fs, args)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/probode/probode/internal/shell"
 	"github.com/probode/probode/pkg/internal/text"
 )
 
@@ -30,6 +31,9 @@ func parse(flags *flag.FlagSet, args []string, help string, out io.Writer) error
 		fmt.Fprint(out, fill(help))
 		listFlags(flags, out)
 		return err
+	}
+	if err == nil {
+		err = shell.NoBlanks(flags)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: see probode %s -help", err, flags.Name())
@@ -289,15 +293,6 @@ func assignments(flag, values string, names []string, known string, set func(i i
 		}
 		seen[i] = true
 		set(i, v)
-	}
-	return nil
-}
-
-// The function folders() returns an error if the name of a directory is empty, for
-// example because a shell variable is empty.
-func folders(flags *flag.FlagSet) error {
-	if slices.Contains(flags.Args(), "") {
-		return fmt.Errorf("%s: the name of a directory is empty", flags.Name())
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"regexp"
 	"runtime"
 	"strings"
 	"syscall"
@@ -228,6 +229,30 @@ func TestFlagValues(t *testing.T) {
 		if run(context.Background(), []string{c.name, "-help"}, &b); a.String() != b.String() {
 			t.Errorf("help %s is not %[1]s -help", c.name)
 		}
+	}
+}
+
+// No flag takes an empty value, and no command an empty name, as of a shell variable that
+// is not set.
+func TestEmptyValues(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, c := range commands {
+		var help strings.Builder
+		run(context.Background(), []string{c.name, "-help"}, &help)
+		for _, m := range regexp.MustCompile(`(?m)^  -([a-z-]+)`).FindAllStringSubmatch(help.String(), -1) {
+			for _, value := range []string{"", "  "} {
+				err := run(context.Background(), []string{c.name, "-" + m[1] + "=" + value}, io.Discard)
+				if err == nil || !strings.Contains(err.Error(), "-"+m[1]) || !strings.Contains(err.Error(), "want") && !strings.Contains(err.Error(), "is empty") {
+					t.Errorf("%s -%s=%q: error %v", c.name, m[1], value, err)
+				}
+			}
+		}
+		if err := run(context.Background(), []string{c.name, ""}, io.Discard); err == nil || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s with an empty argument: error %v", c.name, err)
+		}
+	}
+	if files := left(t); files != "" {
+		t.Errorf("%s was made", files)
 	}
 }
 

@@ -36,9 +36,6 @@ func merge(_ context.Context, args []string, out io.Writer) error {
 	if err := parse(flags, args, mergeHelp, out); err != nil {
 		return err
 	}
-	if err := folders(flags); err != nil {
-		return err
-	}
 	if flags.NArg() < 2 {
 		return errors.New("merge: give the new directory first, and then the directories with the chains")
 	}

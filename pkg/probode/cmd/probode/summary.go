@@ -40,9 +40,6 @@ func summary(_ context.Context, args []string, out io.Writer) error {
 	if err := parse(flags, args, summaryHelp, out); err != nil {
 		return err
 	}
-	if err := folders(flags); err != nil {
-		return err
-	}
 	if flags.NArg() != 1 {
 		return errors.New("summary: want one directory")
 	}
