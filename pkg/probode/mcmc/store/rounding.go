@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
@@ -22,7 +21,7 @@ type maker [4]mcmc.Field
 func thisMaker(version string) maker {
 	version = cmp.Or(version, "unknown")
 	return maker{
-		{Key: "probode", Value: strings.Join(strings.Fields(text.Printable(version)), "_")},
+		{Key: "probode", Value: strings.Join(strings.Fields(version), "_")},
 		{Key: "go", Value: strings.ReplaceAll(runtime.Version(), " ", "_")},
 		{Key: "arch", Value: runtime.GOARCH},
 		{Key: "rounding", Value: rounding()},

@@ -29,8 +29,8 @@ type Options struct {
 	// A chain is resumed only if Meta has not changed.
 	Meta []mcmc.Field
 
-	// Version is the version of the program that calls Run, such as v1.4.0. The files
-	// record it.
+	// Version is the version of the program that calls Run, such as v1.4.0: one line
+	// without control characters. The files record it.
 	Version string
 
 	// Checkpoint is the time between two saves of the state of a chain. Zero means 5 s.
@@ -102,6 +102,9 @@ func Run(ctx context.Context, kernel func(chain int) mcmc.Kernel, dir string, se
 	}
 	if err := checkMeta(s.meta); err != nil {
 		return err
+	}
+	if err := checkValue(o.Version); err != nil {
+		return fmt.Errorf("store: Options.Version is %w", err)
 	}
 	s.start = beginning(s.Settings)
 	if err := atomicfile.MkdirAll(dir); err != nil {

@@ -837,6 +837,14 @@ func TestRunMeta(t *testing.T) {
 		}
 	}
 	s.Meta = nil
+	for _, version := range []string{"v1\n2", "v1\n", " v1", "v1\r", "\x1b[2J", "v\xff", "a\u2028b"} {
+		s.Version = version
+		dir := filepath.Join(t.TempDir(), "new")
+		if err := run(context.Background(), walkers(0), dir, s); err == nil || !strings.Contains(err.Error(), "Options.Version is ") || exists(dir) {
+			t.Errorf("error %v for the version %q", err, version)
+		}
+	}
+	s.Version = ""
 	s.MinESS = 100
 	mustPanic(t, "MinESS", func() { run(context.Background(), walkers(0), t.TempDir(), s) })
 }

@@ -70,11 +70,21 @@ func checkMeta(meta []mcmc.Field) error {
 			return fmt.Errorf("store: key %q in Options.Meta is reserved: use another key", f.Key)
 		case f.Key != "note" && slices.ContainsFunc(meta[:i], func(g mcmc.Field) bool { return g.Key == f.Key }):
 			return fmt.Errorf("store: key %q occurs twice in Options.Meta", f.Key)
-		case !utf8.ValidString(f.Value):
-			return fmt.Errorf("store: Options.Meta has the value %q for the key %s: want valid UTF-8", text.Clip(f.Value), text.Clip(f.Key))
-		case f.Value != strings.TrimSpace(f.Value) || !printable(f.Value):
-			return fmt.Errorf("store: Options.Meta has the value %q for the key %s: want one line without control characters or surrounding spaces", text.Clip(f.Value), f.Key)
 		}
+		if err := checkValue(f.Value); err != nil {
+			return fmt.Errorf("store: the value of %s in Options.Meta is %w", text.Clip(f.Key), err)
+		}
+	}
+	return nil
+}
+
+// checkValue returns an error if a value cannot stand in one line of a header.
+func checkValue(value string) error {
+	switch {
+	case !utf8.ValidString(value):
+		return fmt.Errorf("%q: want valid UTF-8", text.Clip(value))
+	case value != strings.TrimSpace(value) || !printable(value):
+		return fmt.Errorf("%q: want one line without control characters or surrounding spaces", text.Clip(value))
 	}
 	return nil
 }
