@@ -159,7 +159,7 @@ func (r *sampleRun) parse(args []string) error {
 	case r.options.Checkpoint <= 0:
 		return fmt.Errorf("-checkpoint %v: want a time > 0", r.options.Checkpoint)
 	}
-	if err := first(inRange("workers", s.Workers, 0, maxWorkers), r.model.checkCounts(s.BurnIn, s.Thin), checkFolder(r.dir)); err != nil {
+	if err := first(inRange("workers", s.Workers, 0, maxWorkers), r.model.checkCounts(s.BurnIn, s.Thin)); err != nil {
 		return err
 	}
 	alpha := r.model.set("alpha")
@@ -177,8 +177,13 @@ func (r *sampleRun) parse(args []string) error {
 	}
 	warnIdle(flags, *name, r.sampler)
 	s.Seed, s.Chains, s.Draws = r.model.seed, r.model.chains, r.model.draws
-	s.Only, err = chainList(*only, s.Chains)
-	return err
+	if s.Only, err = chainList(*only, s.Chains); err != nil {
+		return err
+	}
+	if n := store.Length(r.dir); n > 0 && n >= s.Draws && !unfinished(r.dir, *s) {
+		return nil // perhaps a complete study, which is only read
+	}
+	return checkFolder(r.dir)
 }
 
 // The method prepare() constructs the posterior, and finds the modes around which the

@@ -132,18 +132,26 @@ func tooHeavy(name string) string {
 // may be wrong. The command writes the file when the chains are complete.
 const cautionName = "caution.txt"
 
+const maxCautions = 1 << 20 // bytes
+
 // writeCautions writes the file cautionName with one caution per line. If there are no
-// cautions, writeCautions removes the file.
+// cautions, writeCautions removes the file. If the file is right already, the folder may be
+// on a file system that is only for reading.
 func writeCautions(dir string, cautions []string) error {
 	path := filepath.Join(dir, cautionName)
+	old, err := plainfile.ReadUnlinked(path, maxCautions)
 	if len(cautions) == 0 {
-		if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
-			return err
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
 		}
+		return os.Remove(path)
+	}
+	content := strings.Join(cautions, "\n") + "\n"
+	if err == nil && string(old) == content {
 		return nil
 	}
 	return atomicfile.Replace(path, func(w io.Writer) error {
-		_, err := fmt.Fprintln(w, strings.Join(cautions, "\n"))
+		_, err := io.WriteString(w, content)
 		return err
 	})
 }
@@ -152,7 +160,7 @@ func writeCautions(dir string, cautions []string) error {
 // directories, in alphabetical order. A directory without this file is skipped.
 func readCautions(dirs ...string) (cautions []string, err error) {
 	for _, dir := range dirs {
-		content, err := plainfile.ReadUnlinked(filepath.Join(dir, cautionName), 1<<20)
+		content, err := plainfile.ReadUnlinked(filepath.Join(dir, cautionName), maxCautions)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}

@@ -2,11 +2,13 @@ package main
 
 import (
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/probode/probode/pkg/probode/mcmc/store"
 )
@@ -185,6 +187,52 @@ func TestSummaryRepeatsTheCaution(t *testing.T) {
 	}
 	runCommand(t, sampleVerb, "-model", file, "-scheme", "deterministic", "-draws", "20", "-quiet", "-dir", run)
 	repeats(false)
+}
+
+// The command that made a study can be repeated where nothing can be written: it makes,
+// replaces and removes no file.
+func TestRerunWritesNothing(t *testing.T) {
+	dir := t.TempDir()
+	file := textFile(t, dir, "m.yaml", decay)
+	stamps := func(study string) string {
+		var b strings.Builder
+		if err := filepath.WalkDir(study, func(path string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			info, err := d.Info()
+			if err == nil {
+				fmt.Fprintln(&b, path, info.ModTime().UnixNano())
+			}
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	for what, flags := range map[string][]string{
+		"a given scheme": {"-scheme", "deterministic"},
+		"a chosen one":   nil,
+		"one chain":      {"-scheme", "deterministic", "-chain", "2"},
+	} {
+		study := filepath.Join(dir, what)
+		args := append([]string{"-model", file, "-draws", "20", "-chains", "2", "-quiet", "-dir", study}, flags...)
+		runCommand(t, sampleVerb, args...)
+		before := stamps(study)
+		time.Sleep(20 * time.Millisecond) // longer than a tick of the file system's clock
+		runCommand(t, sampleVerb, args...)
+		if after := stamps(study); after != before {
+			t.Errorf("%s: before\n%safter\n%s", what, before, after)
+		}
+	}
+	if err := writeCautions(dir, []string{"a", "b"}); err != nil {
+		t.Fatal(err)
+	}
+	before := stamps(dir)
+	time.Sleep(20 * time.Millisecond)
+	if err := writeCautions(dir, []string{"a", "b"}); err != nil || stamps(dir) != before {
+		t.Errorf("the same cautions are written again, %v", err)
+	}
 }
 
 // Each process of a study that is split with -chain checks the solver at the draws of its
