@@ -63,7 +63,7 @@ func (c *Chains) Pooled() [][]float64 { return slices.Concat(c.Draws...) }
 // Summary returns means, standard deviations, quantiles and diagnostics of every
 // parameter. If the draws have weights, the summary describes the weighted draws: see
 // [diag.Summarize].
-func (c *Chains) Summary() diag.Summary { return diag.Summarize(c.Names, c.Draws, c.LogWeights) }
+func (c *Chains) Summary() diag.Summary { return diag.Summarize(c.Names, c.Draws, c.LogWeights, nil) }
 
 // The method length() returns the number of draws of a chain.
 func (c *Chains) length() int {

@@ -54,7 +54,7 @@ func TestSummary(t *testing.T) {
 		{"97.5 %", m.Q975, 1 + 9*0.975},
 		{"mcse", m.MCSE, diag.MCSEMean(c.Parameter(0))},
 		{"bulk", m.BulkESS, diag.BulkESS(c.Parameter(0))},
-		{"tail", m.TailESS, diag.Summarize(c.Names, c.Draws, nil)[0].TailESS},
+		{"tail", m.TailESS, diag.Summarize(c.Names, c.Draws, nil, nil)[0].TailESS},
 		{"rhat", m.RHat, diag.RHat(c.Parameter(0))},
 	} {
 		if !(math.Abs(v.got-v.want) <= 1e-14*math.Abs(v.want)) { // some roundings

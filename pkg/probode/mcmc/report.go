@@ -5,15 +5,43 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
+// A Report says what chains have drawn, and what speaks against their draws.
+type Report struct {
+	Summary  diag.Summary
+	Warnings []string // see Chains.Warnings
+
+	chains *Chains
+}
+
+// Report computes the summary of the chains and their warnings. If progress is not nil,
+// Report calls it with the number of parameters that are done.
+func (c *Chains) Report(progress func(done, total int)) *Report {
+	var done atomic.Int64
+	summary := diag.Summarize(c.Names, c.Draws, c.LogWeights, func() {
+		if n := int(done.Add(1)); progress != nil {
+			progress(n, len(c.Names)+1)
+		}
+	})
+	r := &Report{summary, c.warnings(summary), c}
+	if progress != nil {
+		progress(1, 1)
+	}
+	return r
+}
+
+// String returns the report of the chains as text.
+func (c *Chains) String() string { return c.Report(nil).String() }
+
 // String returns the summary as a table, followed by the counts, the notes and the
-// Warnings, if there are any.
-func (c *Chains) String() string {
+// warnings, if there are any.
+func (r *Report) String() string {
+	c, summary := r.chains, r.Summary
 	var b strings.Builder
-	summary := c.Summary()
 	b.WriteString(summary.String())
 
 	fmt.Fprintf(&b, "%d chains of %d draws", len(c.Draws), c.length())
@@ -45,7 +73,7 @@ func (c *Chains) String() string {
 	for _, n := range c.Notes {
 		fmt.Fprintf(&b, "note: %s\n", n)
 	}
-	for _, w := range c.warnings(summary) {
+	for _, w := range r.Warnings {
 		fmt.Fprintf(&b, "caution: %s\n", w)
 	}
 	return b.String()

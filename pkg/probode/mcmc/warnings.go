@@ -33,7 +33,7 @@ import (
 //   - R̂ above 1.01, or effective sample sizes below 100 per chain (Vehtari et al.
 //     2021), below which the diagnostics themselves cannot be trusted;
 //   - weights that cannot be trusted, or a run that ended before it reached MinESS.
-func (c *Chains) Warnings() []string { return c.warnings(c.Summary()) }
+func (c *Chains) Warnings() []string { return c.Report(nil).Warnings }
 
 func (c *Chains) warnings(summary diag.Summary) []string {
 	var out []string
@@ -58,7 +58,7 @@ func (c *Chains) warnings(summary diag.Summary) []string {
 	}
 
 	elsewhere := c.warnModes(warn)
-	c.warnApart(warn, stuck, elsewhere)
+	c.warnApart(warn, summary, stuck, elsewhere)
 
 	var sum Stats
 	for _, s := range c.Stats {
@@ -163,7 +163,7 @@ func (c *Chains) warnModes(warn func(string, ...any)) []bool {
 // in the argument `warned` are omitted. A few draws far out in a tail can move the mean
 // of a chain by many standard deviations. A warning therefore also requires a large R̂,
 // which depends only on the ranks of the draws.
-func (c *Chains) warnApart(warn func(string, ...any), warned ...[]bool) {
+func (c *Chains) warnApart(warn func(string, ...any), summary diag.Summary, warned ...[]bool) {
 	const mixed = 1.05 // R̂ below which chains agree
 	if len(c.Draws) < 3 {
 		return
@@ -175,9 +175,12 @@ func (c *Chains) warnApart(warn func(string, ...any), warned ...[]bool) {
 		var names []string
 		var farthest, here, there float64
 		for i, name := range c.Names {
+			if !(summary[i].RHat >= mixed) {
+				continue
+			}
 			x := c.Parameter(i)
 			others := slices.Delete(slices.Clone(x), j, j+1)
-			if !(diag.RHat(x) >= mixed) || !(diag.RHat(others) < mixed) {
+			if !(diag.RHat(others) < mixed) {
 				continue
 			}
 			m, sd := stat.MeanStdDev(slices.Concat(others...), nil)

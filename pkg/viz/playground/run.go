@@ -159,7 +159,7 @@ func (r *run) summarise() {
 				one[c] = append(one[c], draws[k][i:i+1])
 			}
 		}
-		summary = append(summary, diag.Summarize([]string{name}, one, nil)...)
+		summary = append(summary, diag.Summarize([]string{name}, one, nil, nil)...)
 		r.pause()
 	}
 	r.summary, r.judged = summary, n

@@ -23,6 +23,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/modes"
 	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/mcmc/diag"
 	"github.com/probode/probode/pkg/probode/mcmc/store"
 	"github.com/probode/probode/pkg/probode/reference"
 )
@@ -321,14 +322,15 @@ func (r *sampleRun) draw(ctx, limited context.Context) (words string, err error)
 		if err != nil {
 			return "", err
 		}
-		chains, err := store.Read(r.dir)
+		chains, err := store.ReadParameters(r.dir, nil)
 		if err != nil {
 			return "", err
 		}
-		enough, hopeless, words := sufficient(chains)
+		report := chains.Report(nil)
+		enough, hopeless, words := sufficient(chains, report.Summary)
 		switch {
 		case enough:
-			for _, warning := range chains.Warnings() {
+			for _, warning := range report.Warnings {
 				words += "caution: " + text.Printable(warning) + "\n"
 			}
 			return words, nil
@@ -460,12 +462,12 @@ func (r *sampleRun) profile(ctx context.Context) {
 // effective sample sizes would probably be too small even with lastDraws draws from each
 // chain. The result `words` describes the draws, and names the parameters for which there
 // are not enough draws.
-func sufficient(c *mcmc.Chains) (enough, hopeless bool, words string) {
+func sufficient(c *mcmc.Chains, summary diag.Summary) (enough, hopeless bool, words string) {
 	const listed = 6
 	wanted := float64(max(400, 100*len(c.Draws)))
 	least, most, few, apart := math.Inf(1), 0., "", ""
 	var names []string
-	for _, m := range c.Summary() {
+	for _, m := range summary {
 		ess := min(m.BulkESS, m.TailESS)
 		if !(ess >= least) && !math.IsNaN(least) {
 			least, few = ess, m.Name

@@ -520,11 +520,11 @@ func TestSufficient(t *testing.T) {
 		}
 		c.Draws = append(c.Draws, chain)
 	}
-	if enough, hopeless, words := sufficient(c); enough || hopeless || !strings.Contains(words, "R̂ at most NaN (largest for still)") || !strings.Contains(words, "caution: the draws of still are not sufficient: want 400") {
+	if enough, hopeless, words := sufficient(c, c.Summary()); enough || hopeless || !strings.Contains(words, "R̂ at most NaN (largest for still)") || !strings.Contains(words, "caution: the draws of still are not sufficient: want 400") {
 		t.Errorf("%v, %v, %q", enough, hopeless, words)
 	}
 	c.Names = c.Names[:1]
-	if enough, _, words := sufficient(c); !enough || !strings.HasPrefix(words, "500 draws from each chain: at least ") || strings.Count(words, "\n") != 1 {
+	if enough, _, words := sufficient(c, c.Summary()); !enough || !strings.HasPrefix(words, "500 draws from each chain: at least ") || strings.Count(words, "\n") != 1 {
 		t.Errorf("%v, %q", enough, words)
 	}
 	// Chains that never meet have about one effective draw each, however long they are.
@@ -533,7 +533,7 @@ func TestSufficient(t *testing.T) {
 			x[0] += 100 * float64(i)
 		}
 	}
-	if enough, hopeless, words := sufficient(c); enough || !hopeless || !strings.Contains(words, "the draws of a are not sufficient: ") {
+	if enough, hopeless, words := sufficient(c, c.Summary()); enough || !hopeless || !strings.Contains(words, "the draws of a are not sufficient: ") {
 		t.Errorf("%v, %v, %q", enough, hopeless, words)
 	}
 }

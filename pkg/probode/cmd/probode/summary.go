@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"github.com/probode/probode/internal/atomicfile"
 	"github.com/probode/probode/internal/plainfile"
 	"github.com/probode/probode/pkg/internal/jsonfile"
+	"github.com/probode/probode/pkg/internal/progress"
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
@@ -47,21 +49,25 @@ func summary(_ context.Context, args []string, out io.Writer) error {
 	if err := checkOutputs(numbers); err != nil {
 		return err
 	}
-	chains, err := store.ReadSoFar(flags.Arg(0))
-	if err != nil {
-		return err
-	}
 	cautions, err := readCautions(flags.Arg(0))
 	if err != nil {
 		return err
 	}
-	for _, w := range heavyTails(chains) {
+	counts := func(show progress.Hook) func(done, total int) {
+		return func(done, total int) { show(done, total, "") }
+	}
+	chains, err := store.ReadSoFar(flags.Arg(0), counts(display("reading")))
+	if err != nil {
+		return err
+	}
+	report := chains.Report(counts(display("diagnostics")))
+	for _, w := range heavyTails(report.Summary) {
 		known, _, _ := strings.Cut(w, "(")
 		if !slices.ContainsFunc(cautions, func(c string) bool { return strings.HasPrefix(c, strings.TrimSpace(known)) }) {
 			cautions = append(cautions, w)
 		}
 	}
-	if err := numbers.write(out, func(w io.Writer) error { return writeSummary(w, chains, cautions) }); err != nil {
+	if err := numbers.write(out, func(w io.Writer) error { return writeSummary(w, chains, report, cautions) }); err != nil {
 		return err
 	}
 	out = numbers.beside(out)
@@ -75,7 +81,7 @@ func summary(_ context.Context, args []string, out io.Writer) error {
 				fmt.Fprintf(out, "%s: %s\n", f.Key, f.Value)
 			}
 		}
-		_, err := fmt.Fprint(out, "\n", chains)
+		_, err := fmt.Fprint(out, "\n", report)
 		for _, w := range cautions {
 			fmt.Fprintf(out, "caution: %s\n", w)
 		}
@@ -83,7 +89,7 @@ func summary(_ context.Context, args []string, out io.Writer) error {
 	}
 	w := csv.NewWriter(out)
 	w.Write([]string{"parameter", "mean", "sd", "q2.5", "q50", "q97.5", "mcse_mean", "ess_bulk", "ess_tail", "r_hat"})
-	for _, m := range chains.Summary() {
+	for _, m := range report.Summary {
 		row := []string{text.Printable(m.Name)}
 		for _, v := range []float64{m.Mean, m.SD, m.Q025, m.Median, m.Q975, m.MCSE, m.BulkESS, m.TailESS, m.RHat} {
 			row = append(row, strconv.FormatFloat(v, 'g', -1, 64))
@@ -107,16 +113,11 @@ func identifies(key string) bool {
 
 // heavyTails returns a warning for each parameter whose mean and standard deviation may
 // not exist. The warning recommends quantiles, because the quantiles of a parameter
-// always exist. For weighted draws, heavyTails returns no warnings, because the test
-// ignores the weights. Without the weights, the draws have other tails than the
-// posterior.
-func heavyTails(chains *mcmc.Chains) (warnings []string) {
-	if chains.LogWeights != nil {
-		return nil
-	}
-	for i, name := range chains.Names {
-		if heavy, index := diag.HeavyTails(chains.Parameter(i)); heavy {
-			warnings = append(warnings, fmt.Sprintf("%s (the tail index is %.2f): use its quantiles, or a prior with lighter tails", tooHeavy(name), index))
+// always exist.
+func heavyTails(summary diag.Summary) (warnings []string) {
+	for _, m := range summary {
+		if !math.IsNaN(m.TailIndex) {
+			warnings = append(warnings, fmt.Sprintf("%s (the tail index is %.2f): use its quantiles, or a prior with lighter tails", tooHeavy(m.Name), m.TailIndex))
 		}
 	}
 	return warnings
@@ -174,18 +175,16 @@ func readCautions(dirs ...string) (cautions []string, err error) {
 
 // writeSummary writes the summary in the machine-readable form that docs/json.md
 // describes.
-func writeSummary(w io.Writer, chains *mcmc.Chains, cautions []string) error {
-	all := chains.Summary()
+func writeSummary(w io.Writer, chains *mcmc.Chains, report *mcmc.Report, cautions []string) error {
+	all := report.Summary
 	return jsonfile.Object{
 		"format", "probode summary", "version", 1, "chains", len(chains.Draws), "draws", len(chains.Draws[0]),
 		"parameters", jsonfile.List(len(all), func(i int) jsonfile.Object {
 			m := all[i]
-			x := slices.Concat(chains.Parameter(i)...)
-			slices.Sort(x)
 			return jsonfile.Object{"name", m.Name, "mean", m.Mean, "sd", m.SD,
-				"q05", diag.Quantile(x, 0.05), "q50", diag.Quantile(x, 0.5), "q95", diag.Quantile(x, 0.95),
+				"q05", m.Q05, "q50", m.Median, "q95", m.Q95,
 				"mcse_mean", m.MCSE, "rhat", m.RHat, "ess_bulk", m.BulkESS, "ess_tail", m.TailESS}
 		}),
-		"warnings", append(chains.Warnings(), cautions...),
+		"warnings", append(report.Warnings, cautions...),
 	}.Write(w)
 }

@@ -25,7 +25,7 @@ func BulkESS(x [][]float64) float64 {
 	if !usable(x) {
 		return math.NaN()
 	}
-	return ess(rank(x).scores)
+	return ess(rank(x, nil).scores)
 }
 
 // tailESS returns the smaller of the effective sample sizes for the quantiles at 0.05 and
@@ -40,6 +40,10 @@ func tailESS(x [][]float64) float64 {
 	}
 	sorted := slices.Concat(x...)
 	slices.Sort(sorted)
+	return tailsESS(x, sorted)
+}
+
+func tailsESS(x [][]float64, sorted []float64) float64 {
 	return math.Min(quantileESS(x, Quantile(sorted, 0.05)), quantileESS(x, Quantile(sorted, 0.95)))
 }
 
@@ -63,7 +67,7 @@ func ess(x [][]float64) float64 {
 	// sequence j at lag t, with divisor n. W is the variance within the sequences, with
 	// divisor n − 1. The total variance V is the sum of meanⱼ γⱼ₀ and the variance of the
 	// means of the sequences.
-	acov := autocovariance(x)
+	acov := autocovariance(x, min(n, block))
 	means := make([]float64, m)
 	for j, c := range x {
 		means[j] = mean(c)
@@ -76,6 +80,9 @@ func ess(x [][]float64) float64 {
 	rho := func(t int) float64 {
 		if t == 0 {
 			return 1
+		}
+		for t >= len(acov) {
+			acov = autocovariance(x, min(n, 4*len(acov)))
 		}
 		return 1 - (within-acov[t])/whole
 	}
@@ -104,33 +111,49 @@ func ess(x [][]float64) float64 {
 	return s / math.Max(tau, 1/math.Log10(s))
 }
 
-// autocovariance returns the autocovariances at lags 0, 1, …, n−1, averaged over the
-// sequences. At every lag, the sum of the products is divided by n, not by the number of
-// products. The computation uses the fast Fourier transform and the Wiener–Khinchin
-// theorem. Padding each sequence with at least n zeros prevents wrap-around.
-func autocovariance(x [][]float64) []float64 {
+// block is the smallest number of draws that are transformed at a time, if there are more.
+const block = 1 << 16
+
+// autocovariance returns the autocovariances at lags 0, 1, …, lags−1, averaged over the
+// sequences. At every lag, the sum of the products is divided by the number of draws n, not
+// by the number of products. The computation uses the fast Fourier transform and the
+// Wiener–Khinchin theorem. Each sequence is cut into blocks; the products of the draws of a
+// block with the draws up to `lags` later are sums of the same kind. Padding with zeros
+// prevents wrap-around.
+func autocovariance(x [][]float64, lags int) []float64 {
 	n := len(x[0])
+	b := min(n, max(lags, block))
 	size := 4
-	for size < 2*n {
+	for size < b+lags {
 		size *= 2
 	}
 	fft := fourier.NewFFT(size)
 	seq := make([]float64, size)
-	coeff := make([]complex128, size/2+1)
+	coeff, later := make([]complex128, size/2+1), make([]complex128, size/2+1)
 	power := make([]complex128, size/2+1)
 	for _, c := range x {
-		clear(seq)
 		m := mean(c)
-		for k, v := range c {
-			seq[k] = v - m
+		transform := func(dst []complex128, from, to int) []complex128 {
+			clear(seq)
+			for k, v := range c[from:to] {
+				seq[k] = v - m
+			}
+			return fft.Coefficients(dst, seq)
 		}
-		fft.Coefficients(coeff, seq)
-		for i, z := range coeff {
-			power[i] += z * cmplx.Conj(z)
+		for from := 0; from < n; from += b {
+			to := min(from+b, n)
+			draws := transform(coeff, from, to)
+			with := draws // those that follow
+			if to < n {
+				with = transform(later, from, min(to+lags, n))
+			}
+			for i, z := range with {
+				power[i] += z * cmplx.Conj(draws[i])
+			}
 		}
 	}
 	fft.Sequence(seq, power)
-	acov := seq[:n]
+	acov := seq[:lags]
 	for t := range acov {
 		acov[t] /= float64(size) * float64(n) * float64(len(x))
 	}

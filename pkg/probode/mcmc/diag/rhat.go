@@ -3,6 +3,7 @@ package diag
 import (
 	"math"
 	"slices"
+	"sort"
 
 	"gonum.org/v1/gonum/stat"
 )
@@ -23,7 +24,7 @@ func RHat(x [][]float64) float64 {
 	if !usable(x) {
 		return math.NaN()
 	}
-	return rank(x).rHat()
+	return rank(x, nil).rHat()
 }
 
 // A rankedDraws holds draws and the results of computations that several diagnostics
@@ -33,11 +34,15 @@ type rankedDraws struct {
 	sorted         []float64   // draws of the half-chains
 }
 
-func rank(x [][]float64) rankedDraws {
-	r := rankedDraws{halves: split(x)}
-	r.sorted = slices.Concat(r.halves...)
-	slices.Sort(r.sorted)
-	r.scores = normalScores(r.halves, r.sorted)
+// rank computes the normal scores of the draws x. The slice `sorted` holds the draws in
+// increasing order, or is nil.
+func rank(x [][]float64, sorted []float64) rankedDraws {
+	r := rankedDraws{halves: split(x), sorted: sorted}
+	if sorted == nil || len(x[0])%2 > 0 { // the half-chains lack the middle draws
+		r.sorted = slices.Concat(r.halves...)
+		slices.Sort(r.sorted)
+	}
+	r.scores = transform(r.halves, normalScore(r.sorted))
 	return r
 }
 
@@ -48,10 +53,19 @@ func (r rankedDraws) rHat() float64 {
 	// the same distance from the median. The code computes twice the distance of a draw v
 	// as |(v − lo) + (v − hi)|. Rounding then cannot give lo and hi different ranks.
 	lo, hi := r.sorted[len(r.sorted)/2-1], r.sorted[len(r.sorted)/2]
-	distances := transform(r.halves, func(v float64) float64 { return math.Abs((v - lo) + (v - hi)) })
-	sorted := slices.Concat(distances...)
-	slices.Sort(sorted)
-	folded := rHat(normalScores(distances, sorted))
+	distance := func(v float64) float64 { return math.Abs((v - lo) + (v - hi)) }
+	sorted := make([]float64, len(r.sorted))
+	first, last := 0, len(sorted)-1
+	for k := range slices.Backward(sorted) { // the largest distance is at one of the ends
+		a, b := distance(r.sorted[first]), distance(r.sorted[last])
+		if sorted[k] = max(a, b); a > b {
+			first++
+		} else {
+			last--
+		}
+	}
+	score := normalScore(sorted)
+	folded := rHat(transform(r.halves, func(v float64) float64 { return score(distance(v)) }))
 	if folded > plain { // false if all distances are equal and folded is NaN
 		return folded
 	}
@@ -73,23 +87,18 @@ func rHat(x [][]float64) float64 {
 	return math.Sqrt((n-1)/n + stat.Variance(means, nil)/within)
 }
 
-// normalScores replaces each number by Φ⁻¹((r − 3/8)/(S + 1/4)), where r is its rank
-// among all S numbers. The slice `sorted` holds all elements of x in increasing order.
-// Equal numbers all get the mean of the ranks that they occupy.
-func normalScores(x [][]float64, sorted []float64) [][]float64 {
+// normalScore returns the function that maps a number to Φ⁻¹((r − 3/8)/(S + 1/4)), where r
+// is its rank among S numbers. Equal numbers all get the mean of the ranks that they
+// occupy.
+func normalScore(sorted []float64) func(v float64) float64 {
 	size := float64(len(sorted))
-	scores := make([]float64, len(sorted)) // in order
-	for first := 0; first < len(sorted); {
+	return func(v float64) float64 {
+		first, _ := slices.BinarySearch(sorted, v)
 		next := first + 1
-		for next < len(sorted) && sorted[next] == sorted[first] {
-			next++
+		if next < len(sorted) && sorted[next] == v {
+			next += sort.Search(len(sorted)-next, func(k int) bool { return sorted[next+k] > v })
 		}
 		rank := float64(first+1+next) / 2 // the mean of first+1, …, next
-		scores[first] = math.Sqrt2 * math.Erfinv(2*(rank-0.375)/(size+0.25)-1)
-		first = next
+		return math.Sqrt2 * math.Erfinv(2*(rank-0.375)/(size+0.25)-1)
 	}
-	return transform(x, func(v float64) float64 {
-		first, _ := slices.BinarySearch(sorted, v)
-		return scores[first]
-	})
 }

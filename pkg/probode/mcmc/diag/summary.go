@@ -23,6 +23,10 @@ type Marginal struct {
 	MCSE, MCSESD       float64 // standard errors of Mean and SD, as estimates for the target
 	BulkESS, TailESS   float64
 	RHat               float64
+
+	// Q05 and Q95 are the 5 and 95 % quantiles of draws without weights, and TailIndex is
+	// the tail index k̂ if [HeavyTails] is true of them. Otherwise they are NaN.
+	Q05, Q95, TailIndex float64
 }
 
 // A Summary describes the draws of all parameters.
@@ -42,7 +46,10 @@ type Summary []Marginal
 // autocorrelation of the draws. Each effective sample size is the effective sample size
 // of the unweighted draws times Kish's factor. R̂ ignores the weights, because it measures
 // only how well the chains have mixed.
-func Summarize(names []string, draws [][][]float64, logWeights [][]float64) Summary {
+//
+// If progress is not nil, Summarize calls it from several goroutines, once for each
+// parameter that is done.
+func Summarize(names []string, draws [][][]float64, logWeights [][]float64, progress func()) Summary {
 	weights, kish := weights(logWeights)
 	out := make(Summary, len(names))
 	for _, c := range draws {
@@ -56,6 +63,9 @@ func Summarize(names []string, draws [][][]float64, logWeights [][]float64) Summ
 		all.Go(func() {
 			for i := int(next.Add(1)) - 1; i < len(names); i = int(next.Add(1)) - 1 {
 				out[i] = summarize(names[i], Column(draws, i), weights, kish)
+				if progress != nil {
+					progress()
+				}
 			}
 		})
 	}
@@ -67,19 +77,30 @@ func Summarize(names []string, draws [][][]float64, logWeights [][]float64) Summ
 func summarize(name string, x, weights [][]float64, kish float64) Marginal {
 	nan := math.NaN()
 	m := Marginal{Name: name, Mean: nan, SD: nan, Q025: nan, Median: nan, Q975: nan, MCSE: nan, MCSESD: nan,
-		BulkESS: nan, TailESS: kish * tailESS(x), RHat: nan}
-	if usable(x) {
-		r := rank(x)
-		m.BulkESS, m.RHat = kish*ess(r.scores), r.rHat()
-	}
+		BulkESS: nan, TailESS: nan, RHat: nan, Q05: nan, Q95: nan, TailIndex: nan}
 	all := slices.Concat(x...)
+	if len(all) == 0 || !vector.Finite(all) {
+		return m
+	}
+	if weights == nil {
+		m.Mean, m.SD = stat.MeanStdDev(all, nil)
+	}
+	slices.Sort(all) // once for everything that needs it
+	if usable(x) {
+		r := rank(x, all)
+		m.BulkESS, m.RHat = kish*ess(r.scores), r.rHat()
+		m.TailESS = kish * tailsESS(x, all)
+	}
 	switch {
-	case len(all) == 0 || !vector.Finite(all):
 	case weights == nil:
 		m.MCSE, m.MCSESD = MCSEMean(x), MCSESD(x)
-		m.Mean, m.SD = stat.MeanStdDev(all, nil)
-		slices.Sort(all)
 		m.Q025, m.Median, m.Q975 = Quantile(all, 0.025), Quantile(all, 0.5), Quantile(all, 0.975)
+		m.Q05, m.Q95 = Quantile(all, 0.05), Quantile(all, 0.95)
+		if usable(x) && dominated(all) {
+			if k := tailsIndex(all, m.BulkESS); tooHeavy(k, len(all)) {
+				m.TailIndex = k
+			}
+		}
 	case kish > 0:
 		m.weigh(x, weights)
 	}

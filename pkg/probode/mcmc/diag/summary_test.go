@@ -28,9 +28,9 @@ func TestSummarizeInParallel(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	for _, w := range [][][]float64{nil, logWeights} {
 		runtime.GOMAXPROCS(1)
-		one := fmt.Sprint(Summarize(names, draws, w))
+		one := fmt.Sprint(Summarize(names, draws, w, nil))
 		runtime.GOMAXPROCS(4)
-		if four := fmt.Sprint(Summarize(names, draws, w)); four != one {
+		if four := fmt.Sprint(Summarize(names, draws, w, nil)); four != one {
 			t.Errorf("with four goroutines\n%s\nand with one\n%s", four, one)
 		}
 	}
@@ -46,7 +46,7 @@ func TestSummaryOfHeavyTailsShowsQuantiles(t *testing.T) {
 		}
 	}
 	x[0][100][0] = 1e4
-	text := Summarize([]string{"a"}, x, nil).String()
+	text := Summarize([]string{"a"}, x, nil, nil).String()
 	if !strings.Contains(text, "0.498") || !strings.Contains(text, "0.024") {
 		t.Errorf("no quantiles in\n%s", text)
 	}

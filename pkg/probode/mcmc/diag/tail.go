@@ -19,20 +19,29 @@ import (
 // The result is NaN if the chains have fewer than four draws each or fewer than 25 draws
 // in total, if any draw is not finite, or if all draws are equal.
 func tailIndex(x [][]float64) float64 {
-	all := slices.Concat(x...)
-	if !usable(x) || len(all) < 25 {
+	if !usable(x) {
 		return math.NaN()
 	}
-	slices.Sort(all)
-	size := float64(len(all))
-	share := math.Min(1, BulkESS(x)/size)
-	m := int(math.Ceil(math.Min(size/5, 3*math.Sqrt(size/share))))
-	upper := excess(all, m)
-	for i := range all {
-		all[i] = -all[i]
+	sorted := slices.Concat(x...)
+	slices.Sort(sorted)
+	return tailsIndex(sorted, BulkESS(x))
+}
+
+// tailsIndex returns the tail index of sorted draws with the given effective sample size.
+func tailsIndex(sorted []float64, ess float64) float64 {
+	if len(sorted) < 25 {
+		return math.NaN()
 	}
-	slices.Reverse(all)
-	lower := excess(all, m)
+	size := float64(len(sorted))
+	share := math.Min(1, ess/size)
+	m := int(math.Ceil(math.Min(size/5, 3*math.Sqrt(size/share))))
+	upper := excess(sorted, m)
+	least := slices.Clone(sorted[:min(m+1, len(sorted))])
+	for i := range least {
+		least[i] = -least[i]
+	}
+	slices.Reverse(least)
+	lower := excess(least, m)
 	worst := math.Inf(-1)
 	for _, e := range [][]float64{upper, lower} {
 		if len(e) < 5 {
@@ -96,7 +105,18 @@ func HeavyTails(x [][]float64) (heavyTailed bool, khat float64) {
 		return false, khat
 	}
 	all := slices.Concat(x...)
-	n, mean := float64(len(all)), stat.Mean(all, nil)
+	return dominated(all) && tooHeavy(khat, len(all)), khat
+}
+
+func tooHeavy(khat float64, draws int) bool {
+	n := float64(draws)
+	m := math.Min(n/5, 3*math.Sqrt(n))
+	return khat > heavy+distuv.UnitNormal.Quantile(0.95)*(1+heavy)/math.Sqrt(m)
+}
+
+// dominated reports whether a single draw contributes a large share of the variance.
+func dominated(all []float64) bool {
+	mean := stat.Mean(all, nil)
 	farthest := 0.0
 	for _, v := range all {
 		farthest = math.Max(farthest, math.Abs(v-mean))
@@ -105,8 +125,7 @@ func HeavyTails(x [][]float64) (heavyTailed bool, khat float64) {
 	for _, v := range all {
 		squares += (v - mean) / farthest * (v - mean) / farthest
 	}
-	m := math.Min(n/5, 3*math.Sqrt(n))
-	return 1/squares >= dominant && khat > heavy+distuv.UnitNormal.Quantile(0.95)*(1+heavy)/math.Sqrt(m), khat
+	return 1/squares >= dominant
 }
 
 // KHatLimit returns an upper limit for k̂, the tail index of importance weights. If k̂ is

@@ -143,7 +143,7 @@ func (f *file) recorder() func(t *table, line []byte) error {
 	var x []float64
 	return func(t *table, line []byte) error {
 		return f.chain.Recall(func() (_ []float64, err error) {
-			if x, err = t.parse(x[:0], line); err != nil {
+			if x, err = t.parse(x[:0], line, t.stats+t.params); err != nil {
 				return nil, err
 			}
 			return x[t.stats : t.stats+t.params], nil

@@ -57,7 +57,7 @@ func TestAnyNamesComeBack(t *testing.T) {
 		file := l.appendRow(l.appendHeader(nil, s.fields(0)), x, generated)
 		got := map[string]float64{}
 		if _, err := scan(bytes.NewReader(file), everything, func(t *table, line []byte) error {
-			row, err := t.parse(nil, line)
+			row, err := t.parse(nil, line, len(t.columns))
 			for i, v := range row {
 				kind := "quantity "
 				if i >= t.stats && i < t.stats+t.params {

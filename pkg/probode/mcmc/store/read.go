@@ -20,11 +20,16 @@ import (
 type set struct {
 	where      string // the directories, for errors
 	only       []int  // the indices of the chains to collect; empty: all chains
+	brief      bool   // leave out the quantities whose names do not end in __
+	progress   func(done, total int)
 	first      *table // the first file, with which the others are compared
 	firstPath  string
 	chains     []*table
 	paths      []string
 	unfinished []string // the paths of the files of chains that are not finished
+
+	read  int64 // bytes of the chains that have been read
+	total int   // bytes of all chains
 }
 
 // The method addAll() adds the finished chains in a directory to the set. If s.only is
@@ -41,6 +46,11 @@ func (s *set) addAll(dir string, row func(t *table, line []byte) error) error {
 	}
 	s.unfinished = append(s.unfinished, unfinished...)
 	for _, path := range paths {
+		if info, err := os.Stat(path); err == nil {
+			s.total += int(info.Size())
+		}
+	}
+	for _, path := range paths {
 		if len(s.only) > 0 && !slices.ContainsFunc(s.only, func(k int) bool { return path == chainPath(dir, k) }) {
 			continue
 		}
@@ -48,6 +58,7 @@ func (s *set) addAll(dir string, row func(t *table, line []byte) error) error {
 		if err != nil {
 			return fmt.Errorf("store: %w", err)
 		}
+		s.read += t.size
 		if err := s.add(path, t); err != nil {
 			return err
 		}
@@ -73,6 +84,32 @@ func (s *set) add(path string, t *table) error {
 	}
 	if s.chains[k] == nil {
 		s.chains[k], s.paths[k] = t, path
+	}
+	return nil
+}
+
+// The method keep() stores the draw in a line of a file.
+func (s *set) keep(t *table, line []byte) error {
+	most := len(t.columns)
+	if s.brief {
+		most = t.stats + t.params
+	}
+	var err error
+	if t.cells, err = t.parse(t.cells[:0], line, most); err != nil {
+		return err
+	}
+	from, to := t.stats, t.stats+t.params
+	if len(t.space) < most {
+		t.space = make([]float64, max(1, 1<<16/most)*most) // for many draws, so that none is copied when their number grows
+		if s.progress != nil {
+			s.progress(int(s.read+t.size), s.total)
+		}
+	}
+	row := append(append(append(t.space[:0:most], t.cells[from:to]...), t.cells[:from]...), t.cells[to:]...)
+	t.space = t.space[most:]
+	t.drawn = append(t.drawn, row[:t.params:t.params])
+	if most > t.params {
+		t.generated = append(t.generated, row[t.params:])
 	}
 	return nil
 }
@@ -154,11 +191,22 @@ func (s *set) makers() string {
 // without its notes. The field Notes holds these notes and the notes of the kernels (see
 // [Noter]).
 func Read(dir string, only ...int) (*mcmc.Chains, error) {
-	s := set{where: dir, only: only}
-	err := s.addAll(dir, func(t *table, line []byte) (err error) {
-		t.numbers, err = t.parse(t.numbers, line)
-		return err
-	})
+	return (&set{where: dir, only: only}).chainsIn(dir)
+}
+
+// ReadParameters is like Read, but leaves out the quantities whose names do not end in __,
+// of which there may be hundreds for each parameter. If progress is not nil, it is called
+// with the number of bytes read so far and with the size of all files.
+func ReadParameters(dir string, progress func(done, total int)) (*mcmc.Chains, error) {
+	return (&set{where: dir, brief: true, progress: progress}).chainsIn(dir)
+}
+
+// The method chainsIn() reads the chains in a directory.
+func (s *set) chainsIn(dir string) (*mcmc.Chains, error) {
+	err := s.addAll(dir, s.keep)
+	if s.progress != nil {
+		s.progress(1, 1)
+	}
 	if err == nil {
 		err = s.complete()
 	}
@@ -175,20 +223,17 @@ func (s *set) draws() *mcmc.Chains {
 	t := s.first
 	from, to := t.stats, t.stats+t.params
 	out := &mcmc.Chains{Names: t.names[from:to:to]}
-	if quantities := slices.Concat(t.names[:from], t.names[to:]); len(quantities) > 0 {
+	quantities := slices.Clone(t.names[:from])
+	if !s.brief {
+		quantities = append(quantities, t.names[to:]...)
+	}
+	if len(quantities) > 0 {
 		out.Quantities = quantities
 	}
 	for _, c := range s.chains {
-		var draws, generated [][]float64
-		for row := range slices.Chunk(c.numbers, len(t.columns)) {
-			if out.Quantities != nil {
-				generated = append(generated, slices.Concat(row[:from], row[to:]))
-			}
-			draws = append(draws, row[from:to:to])
-		}
-		out.Draws = append(out.Draws, draws)
+		out.Draws = append(out.Draws, c.drawn)
 		if out.Quantities != nil {
-			out.Generated = append(out.Generated, generated)
+			out.Generated = append(out.Generated, c.generated)
 		}
 		out.BurnIn = append(out.BurnIn, c.burnIn)
 		out.Stats = append(out.Stats, c.after)

@@ -860,7 +860,7 @@ func TestRowsAreExact(t *testing.T) {
 	for i := range 10000 {
 		x := []float64{math.Float64frombits(rng.Uint64()), []float64{math.Inf(1), math.Inf(-1), math.Copysign(0, -1), math.MaxFloat64, 5e-324}[i%5]}
 		line := l.appendRow(nil, x, nil)
-		got, err := tab.parse(nil, bytes.TrimSuffix(line, []byte("\n")))
+		got, err := tab.parse(nil, bytes.TrimSuffix(line, []byte("\n")), 2)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -871,7 +871,7 @@ func TestRowsAreExact(t *testing.T) {
 		}
 	}
 	for _, line := range []string{"1", "1,2,3", "1,x", "1,"} {
-		if _, err := tab.parse(nil, []byte(line)); err == nil {
+		if _, err := tab.parse(nil, []byte(line), 2); err == nil {
 			t.Errorf("%q is taken for a draw of two numbers", line)
 		}
 	}

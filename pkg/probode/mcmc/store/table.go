@@ -37,8 +37,12 @@ type table struct {
 	samples                             int64 // iterations after burn-in
 	chain, chains, draws, stats, params int
 	burnIn, after                       mcmc.Stats
-	names                               []string  // of the columns, as the caller gave them
-	numbers                             []float64 // the draws, if Read reads the file
+	names                               []string // of the columns, as the caller gave them
+
+	// If Read reads the file, these are the draws, the quantities, the numbers of a line,
+	// and space for further draws.
+	drawn, generated [][]float64
+	cells, space     []float64
 }
 
 // The method body() returns the number of bytes after the line of column names.
@@ -243,20 +247,20 @@ func (t *table) check() error {
 	return nil
 }
 
-// The method parse() reads the numbers in the line of a draw and appends them to dst.
-func (t *table) parse(dst []float64, line []byte) ([]float64, error) {
-	n := 0
-	for rest, more := line, true; more; n++ {
+// The method parse() reads the first `most` numbers in the line of a draw and appends them
+// to dst. The line must have as many numbers as there are columns.
+func (t *table) parse(dst []float64, line []byte, most int) ([]float64, error) {
+	if n := bytes.Count(line, []byte(",")) + 1; n != len(t.columns) {
+		return nil, fmt.Errorf("the line of a draw has %d numbers: want %d", n, len(t.columns))
+	}
+	for range most {
 		var cell []byte
-		cell, rest, more = bytes.Cut(rest, []byte(","))
+		cell, line, _ = bytes.Cut(line, []byte(","))
 		v, err := strconv.ParseFloat(string(cell), 64)
 		if err != nil {
 			return nil, fmt.Errorf("%q is not a number", text.Clip(string(cell)))
 		}
 		dst = append(dst, v)
-	}
-	if n != len(t.columns) {
-		return nil, fmt.Errorf("the line of a draw has %d numbers: want %d", n, len(t.columns))
 	}
 	return dst, nil
 }

@@ -19,7 +19,7 @@ func TestReadSoFar(t *testing.T) {
 	s.Draws, s.Workers = 300, 1
 	calm := t.TempDir()
 	mustStream(t, calm, s)
-	want, err := ReadSoFar(calm)
+	want, err := ReadSoFar(calm, nil)
 	if err != nil || len(want.Draws[0]) != 300 {
 		t.Fatalf("a finished run: %v, notes %q", err, want.Notes)
 	}
@@ -44,14 +44,14 @@ func TestReadSoFar(t *testing.T) {
 	mustStream(t, extended, short)
 	begun := t.TempDir()
 	interrupt(begun, s.Chains*s.BurnIn/2)
-	if _, err := ReadSoFar(begun); err == nil || !strings.Contains(err.Error(), "no draws yet") {
+	if _, err := ReadSoFar(begun, nil); err == nil || !strings.Contains(err.Error(), "no draws yet") {
 		t.Errorf("during the burn-in: %v", err)
 	}
 	fresh := t.TempDir()
 	interrupt(fresh, s.Chains*(s.BurnIn+s.Draws*s.Thin/2))
 	interrupt(extended, s.Chains*s.Draws*s.Thin/2)
 	for _, dir := range []string{fresh, extended} {
-		got, err := ReadSoFar(dir)
+		got, err := ReadSoFar(dir, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,7 +73,7 @@ func TestReadSoFar(t *testing.T) {
 	if err := os.WriteFile(part, []byte(strings.Replace(string(data), "1", "2", 1)), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ReadSoFar(fresh); err == nil || !strings.Contains(err.Error(), "cannot be used") {
+	if _, err := ReadSoFar(fresh, nil); err == nil || !strings.Contains(err.Error(), "cannot be used") {
 		t.Errorf("a damaged file: %v", err)
 	}
 }
