@@ -28,6 +28,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/probode/probode/pkg/viz"
 	"github.com/probode/probode/pkg/viz/playground"
 )
 
@@ -67,7 +68,7 @@ func build(out string) error {
 	for _, name := range playground.Names() {
 		fmt.Fprintf(&boxes, "<h2 id=\"%[1]s\">%[1]s</h2>\n<div data-play=\"%[1]s\"><p>This figure needs JavaScript and WebAssembly.</p></div>\n", name)
 	}
-	page := strings.Replace(texts["page.html"], "{{figures}}", boxes.String(), 1)
+	page := viz.Guard(strings.Replace(texts["page.html"], "{{figures}}", boxes.String(), 1))
 	files := map[string]string{"playground.js": script, "index.html": page}
 	for from, to := range map[string]string{"echarts.min.js": "echarts.min.js", "LICENSE": "echarts-LICENSE", "NOTICE": "echarts-NOTICE"} {
 		if text, err := os.ReadFile("environment/echarts/" + from); err == nil {

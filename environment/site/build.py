@@ -17,7 +17,6 @@ notebooks/README.md; the kinds of documents and the line of each from docs/READM
 
 import base64
 import dataclasses
-import hashlib
 import html
 import json
 import pathlib
@@ -81,6 +80,7 @@ def main():
         write(folder / page.file, fill(template, page, beside, before, after))
     index = Page("index.html", "probode: the course", "", body=contents(pages))
     write(folder / index.file, fill(template, index, course, None, None))
+    subprocess.run(["go", "run", "./environment/site/guard", folder.resolve()], cwd=ROOT, check=True)
     write(assets / "search.js", "window.probodeSearch = " + searchable(pages) + ";\n")
     shutil.copytree(NOTEBOOKS / "data", folder / "data")
     for name in ["site.css", "site.js"]:
@@ -256,17 +256,7 @@ def fill(template, page, beside, before, after):
         "beside": "<ul>" + "".join(map(entry, beside)) + "</ul>",
         "scripts": '<script src="assets/playground.js" defer></script>\n' if "data-play=" in page.body else "",
     }
-    filled = re.sub(r"\{\{(\w+)\}\}", lambda m: values.get(m[1], m[0]), template)
-    return filled.replace("{{policy}}", policy(filled), 1)
-
-
-def policy(page):
-    """Returns the content security policy of a page: it may run the scripts of the site and
-    its own inline ones, which are known by their hashes, and WebAssembly."""
-    hashes = {base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in re.findall(r"<script>(.*?)</script>", page, re.S)}
-    scripts = " ".join(["'self'", "'wasm-unsafe-eval'"] + [f"'sha256-{h}'" for h in sorted(hashes)])
-    return (f"default-src 'none'; script-src {scripts}; worker-src blob:; style-src 'self' 'unsafe-inline'; "
-            "img-src 'self' data: blob:; base-uri 'none'; form-action 'none'")
+    return re.sub(r"\{\{(\w+)\}\}", lambda m: values.get(m[1], m[0]), template)
 
 
 def searchable(pages):

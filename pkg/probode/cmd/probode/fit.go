@@ -50,7 +50,8 @@ stops by itself, and keeps a fifth of the time for accurate log-likelihoods.
 The figure (.png, .svg or .html) shows the fit against the data, and how far the
 log-likelihood of each search ended below the best one. With -profiles it also shows the
 profiles, and a band around the fit, which contains the curves for all points of the
-profiles within the confidence intervals.
+profiles within the confidence intervals. An .html page loads nothing from elsewhere; its
+figure is interactive if a copy of echarts.min.js (ECharts 5) is beside it.
 
 The flags:
 

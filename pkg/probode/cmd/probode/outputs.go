@@ -187,9 +187,9 @@ func draw(w io.Writer, file string, f viz.Figure) error {
 }
 
 // The function page() returns an HTML page that also works on phones. The title is plain
-// text.
+// text. Figures are interactive if the file echarts.min.js is beside the page.
 func page(title, body string) string {
-	return `<!DOCTYPE html>
+	return viz.Guard(`<!DOCTYPE html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -200,5 +200,6 @@ h1 { line-height: 1.2; font-size: 1.6rem; } p, li { max-width: 50rem; }
 .answer { font-weight: 600; font-size: 1.1rem; }
 pre { font-size: 12px; line-height: 1.35; overflow-x: auto; background: #f7f7f7; padding: .8rem; }
 </style>
-` + body + "\n</html>\n"
+<script>window.probodeECharts = "./echarts.min.js";</script>
+` + body + "\n</html>\n")
 }

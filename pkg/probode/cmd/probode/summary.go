@@ -11,6 +11,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,6 +57,7 @@ func summary(_ context.Context, args []string, out io.Writer) error {
 	counts := func(show progress.Hook) func(done, total int) {
 		return func(done, total int) { show(done, total, "") }
 	}
+	defer debug.SetGCPercent(debug.SetGCPercent(25)) // there may be many millions of draws
 	chains, err := store.ReadSoFar(flags.Arg(0), counts(display("reading")))
 	if err != nil {
 		return err

@@ -46,6 +46,7 @@ func rank(x [][]float64, sorted []float64) rankedDraws {
 	return r
 }
 
+// The method rHat() returns R̂, and changes r.scores.
 func (r rankedDraws) rHat() float64 {
 	plain := rHat(r.scores)
 
@@ -65,7 +66,12 @@ func (r rankedDraws) rHat() float64 {
 		}
 	}
 	score := normalScore(sorted)
-	folded := rHat(transform(r.halves, func(v float64) float64 { return score(distance(v)) }))
+	for j, c := range r.halves { // in the memory of scores that are no longer needed
+		for k, v := range c {
+			r.scores[j][k] = score(distance(v))
+		}
+	}
+	folded := rHat(r.scores)
 	if folded > plain { // false if all distances are equal and folded is NaN
 		return folded
 	}

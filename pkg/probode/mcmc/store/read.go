@@ -99,6 +99,13 @@ func (s *set) keep(t *table, line []byte) error {
 		return err
 	}
 	from, to := t.stats, t.stats+t.params
+	if t.drawn == nil {
+		n := min(t.draws, int(s.total)/(2*len(t.columns))) // a number takes two bytes or more
+		t.drawn = make([][]float64, 0, n)
+		if most > t.params {
+			t.generated = make([][]float64, 0, n)
+		}
+	}
 	if len(t.space) < most {
 		t.space = make([]float64, max(1, 1<<16/most)*most) // for many draws, so that none is copied when their number grows
 		if s.progress != nil {
