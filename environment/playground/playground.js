@@ -615,13 +615,28 @@
     remembering = setTimeout(async () => history.replaceState(null, "", await link(figure)), 400);
   }
 
+  // A short link could be inflated to gigabytes.
+  async function limited(stream) {
+    const most = 1 << 22, reader = stream.getReader(), decoder = new TextDecoder();
+    let text = "", size = 0;
+    for (;;) {
+      const {done, value} = await reader.read();
+      if (done) return text + decoder.decode();
+      if ((size += value.length) > most) {
+        reader.cancel().catch(() => {});
+        throw new Error("its values are longer than " + most + " bytes");
+      }
+      text += decoder.decode(value, {stream: true});
+    }
+  }
+
   async function recall() {
     const m = /^#play=([\w-]+)$/.exec(location.hash);
     if (!m || inJupyter) return;
     try {
       const packed = bytes(m[1].replace(/-/g, "+").replace(/_/g, "/"));
       const plain = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
-      const {figure: name, values} = JSON.parse(await new Response(plain).text());
+      const {figure: name, values} = JSON.parse(await limited(plain));
       const figure = figures.find((f) => f.name === name);
       if (!figure) return;
       figure.values = {...figure.values, ...values};

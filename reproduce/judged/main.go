@@ -169,5 +169,8 @@ func read(file string) (*result, error) {
 	if err := json.Unmarshal(text, r); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
+	if slices.Contains(r.Methods, nil) {
+		return nil, fmt.Errorf("%s: a method is null: remove the file to begin again", file)
+	}
 	return r, nil
 }

@@ -100,14 +100,18 @@ func decode[T any](data []byte) ([]T, error) {
 				v.SetString(cell)
 				continue
 			}
-			number, err := strconv.ParseFloat(cell, 64)
-			if err != nil {
-				return nil, fmt.Errorf("line %d, column %s: %q is not a number", i+2, names[k], cell)
-			}
+			var err error
 			if v.Kind() == reflect.Int {
-				v.SetInt(int64(number))
+				var n int64
+				n, err = strconv.ParseInt(cell, 10, 64)
+				v.SetInt(n)
 			} else {
-				v.SetFloat(number)
+				var x float64
+				x, err = strconv.ParseFloat(cell, 64)
+				v.SetFloat(x)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("line %d, column %s: %.80q is not a number", i+2, names[k], cell)
 			}
 		}
 	}

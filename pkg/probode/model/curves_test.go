@@ -96,8 +96,12 @@ func TestReadEnds(t *testing.T) {
 		{`{"format": "probode certify", "ends": [{}]}`, `the format of the file is "probode certify": want a file written by fit -json`},
 		{`{}`, `the format of the file is "": want a file written by fit -json`},
 		{`time,y`, "the file was not written by fit -json: "},
-		{``, "the file was not written by fit -json: EOF"},
+		{``, "the file was not written by fit -json: unexpected end of JSON input"},
 		{`[1]`, "the file was not written by fit -json: "},
+		{`{"format": "probode fit", "ends": [{"log_likelihood": -4}, {"log_likelihood": -3, "parameters": {"s": 2}, "optimum": true, "slope": 0.001}]}`, ""}, // put in order
+		{`{"format": "probode fit", "ends": [{"log_likelihood": -3}]} x`, "the file was not written by fit -json: invalid character"},
+		{`{"format": "probode fit", "ends": [{"log_likelihood": -3}, {"log_likelihood": null}]}`, "end 2 in the file has no log-likelihood: want a number"},
+		{`{"format": "probode fit", "ends": [{"log_likelihood": -3, "parameters": {"s": null}}]}`, "end 1 in the file has no value for s: want a number"},
 	} {
 		ends, err := ReadEnds(strings.NewReader(c.text))
 		switch {

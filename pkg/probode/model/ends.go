@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,10 +26,18 @@ type End struct {
 func ReadEnds(r io.Reader) ([]End, error) {
 	var file struct {
 		Format string `json:"format"`
-		Ends   []End  `json:"ends"`
+		Ends   []struct {
+			End
+			LogLikelihood *float64            `json:"log_likelihood"` // nil for null, which must not be read as 0
+			Parameters    map[string]*float64 `json:"parameters"`
+		} `json:"ends"`
 	}
-	if err := json.NewDecoder(r).Decode(&file); err != nil {
-		return nil, fmt.Errorf("the file was not written by fit -json: %w", err)
+	data, err := io.ReadAll(r)
+	if err == nil {
+		err = json.Unmarshal(data, &file)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the file was not written by fit -json: %s", text.Clip(err.Error()))
 	}
 	if file.Format != "probode fit" {
 		return nil, fmt.Errorf("the format of the file is %q: want a file written by fit -json", text.Clip(file.Format))
@@ -36,7 +45,22 @@ func ReadEnds(r io.Reader) ([]End, error) {
 	if len(file.Ends) == 0 {
 		return nil, errors.New("the file contains no result of a search: want the file of a fit in which at least one search succeeded")
 	}
-	return file.Ends, nil
+	ends := make([]End, len(file.Ends))
+	for i, e := range file.Ends {
+		if e.LogLikelihood == nil {
+			return nil, fmt.Errorf("end %d in the file has no log-likelihood: want a number", i+1)
+		}
+		ends[i] = e.End
+		ends[i].LogLikelihood, ends[i].Parameters = *e.LogLikelihood, map[string]float64{}
+		for name, v := range e.Parameters {
+			if v == nil {
+				return nil, fmt.Errorf("end %d in the file has no value for %s: want a number", i+1, text.Clip(name))
+			}
+			ends[i].Parameters[name] = *v
+		}
+	}
+	slices.SortStableFunc(ends, func(a, b End) int { return cmp.Compare(b.LogLikelihood, a.LogLikelihood) })
+	return ends, nil
 }
 
 // Theta returns the values of all parameters on the linear scale, in the form that

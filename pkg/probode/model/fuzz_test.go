@@ -2,6 +2,7 @@ package model
 
 import (
 	"errors"
+	"math"
 	"os"
 	"strings"
 	"testing"
@@ -95,5 +96,62 @@ func FuzzPEtabFile(f *testing.F) {
 	xml := withMath(f, tiny["m.xml"])
 	f.Fuzz(func(t *testing.T, text string) {
 		loads(t, map[string]string{"p.yaml": text, "m.xml": xml, "p.tsv": tiny["p.tsv"], "o.tsv": tiny["o.tsv"], "c.tsv": tiny["c.tsv"], "d.tsv": tiny["d.tsv"]}, "p.yaml")
+	})
+}
+
+// checkLine fails if a message is long, or would not be one line in a terminal.
+func checkLine(t *testing.T, err error) {
+	t.Helper()
+	if m := err.Error(); len(m) > 1000 || strings.ContainsAny(m, "\n\r\x1b\a") {
+		t.Errorf("%q", m)
+	}
+}
+
+// The ends of a fit are read in order, as finite numbers, or not at all.
+func FuzzReadEnds(f *testing.F) {
+	for _, ends := range []string{
+		`{"log_likelihood": -1, "parameters": {"k": 2}, "optimum": true, "slope": 0}`,
+		`{"log_likelihood": -1, "parameters": {"k": 2}}, {"log_likelihood": 1, "parameters": {"k": null}}`,
+		`{"log_likelihood": null}`, `{}`, `null`, `{"parameters": {"\u001b": 1e999}}`, ``,
+	} {
+		f.Add(`{"format": "probode fit", "ends": [` + ends + `]}`)
+	}
+	f.Add(`{"format": "probode fit\n", "ends": 1}`)
+	f.Add(`{"format": "probode fit", "ends": [{"log_likelihood": 1}]} x`)
+	f.Fuzz(func(t *testing.T, text string) {
+		ends, err := ReadEnds(strings.NewReader(text))
+		if err != nil {
+			checkLine(t, err)
+			return
+		}
+		for i, e := range ends {
+			if i > 0 && e.LogLikelihood > ends[i-1].LogLikelihood {
+				t.Errorf("%q: end %d is better than the one before", text, i)
+			}
+			for name, v := range e.Parameters {
+				if v-v != 0 {
+					t.Errorf("%q: %s is %g", text, name, v)
+				}
+			}
+		}
+	})
+}
+
+// A prior that is read has a median between its ends, where its density is positive.
+func FuzzParsePrior(f *testing.F) {
+	for _, seed := range []string{"normal(0, 1)", "lognormal(0; 1)", "uniform(1, 2)", "loguniform(1e-3, 1e3)", "halfcauchy(1)", "gamma(2, 3)", "beta(1, 1)", "exponential(1)",
+		"normal 0 1", "uniform(2, 1)", "normal(0, 1e999)", "normal(nan, 1)", "normal(\x1b, \n)", "laplace(0, 1e-300)", "", "("} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, written string) {
+		d, err := ParsePrior(written)
+		if err != nil {
+			checkLine(t, err)
+			return
+		}
+		low, median, high := d.Quantile(0), d.Quantile(0.5), d.Quantile(1)
+		if !(low <= median && median <= high) || math.IsNaN(d.LogProb(median)) {
+			t.Errorf("%q: from %g over %g to %g, log density %g", written, low, median, high, d.LogProb(median))
+		}
 	})
 }
