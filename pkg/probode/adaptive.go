@@ -30,7 +30,8 @@ type Adaptive struct {
 	Tolerance
 	// Max bounds the length of a step; zero means no bound.
 	Max float64
-	// MaxSteps bounds the number of steps of a run. Zero means 10⁴. The number of steps
+	// MaxSteps bounds the number of steps of a run, in addition to the number of times at
+	// which a step must end, such as those of data. Zero means 10⁴. The number of steps
 	// always has a bound, because a sampler may propose a θ at which a run would take a
 	// very long time.
 	MaxSteps int

@@ -94,6 +94,17 @@ func TestAdaptiveStops(t *testing.T) {
 	if _, err := s.Bind(context.Background(), p, nil, []float64{20}); err == nil {
 		t.Error("no error after 10 steps")
 	}
+	// The times of data do not count, which may be many.
+	var times []float64
+	for i := range 1000 {
+		times = append(times, 20*float64(i+1)/1000)
+	}
+	s.Mesh = probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-3}, MaxSteps: 200}
+	for _, times := range [][]float64{{20}, times} {
+		if _, err := s.Bind(context.Background(), p, nil, times); err != nil {
+			t.Errorf("%d times: %v", len(times), err)
+		}
+	}
 	for _, a := range []probode.Adaptive{{}, {Tolerance: probode.Tolerance{Relative: 1e-3}, MaxSteps: -1}} {
 		if _, err := (probode.Setup{Method: probode.RungeKutta{}, Mesh: a}).Bind(context.Background(), p, nil, nil); err == nil {
 			t.Errorf("%+v: no error", a)

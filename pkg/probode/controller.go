@@ -400,7 +400,8 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 		if ctx.Err() != nil {
 			return 0, 0, context.Cause(ctx)
 		}
-		if i >= c.set.MaxSteps || c.tried >= 4*c.set.MaxSteps { // or too many rejected steps
+		// Times at which a step must end do not count: there may be a million data.
+		if most := c.set.MaxSteps + max(0, len(c.fixed.t)-2); i >= most || c.tried >= 4*most { // or too many rejected steps
 			return 0, 0, fmt.Errorf("more than %d steps are needed (the last was at t = %.6g): use larger tolerances, or another method", c.set.MaxSteps, t)
 		}
 		if n := i / crossing; c.given.jumps && i == n*crossing && n > 0 {
