@@ -34,6 +34,13 @@ type ProfileLikelihood struct {
 	// which the computation of the profile stopped.
 	Lower, Upper         float64
 	LowerOpen, UpperOpen bool
+	// LowerAt and UpperAt list bounds of other parameters that determine a closed end, so
+	// that the data alone do not. Where the profile crosses the threshold, the other
+	// parameter lies on its bound. If the bound were one unit of the search coordinate
+	// farther away, the profile there would be higher by more than a tenth of the
+	// threshold, so the end would move by more than about 5 % of its distance from the
+	// optimum.
+	LowerAt, UpperAt []Bound
 	// Elsewhere lists points outside the interval at which the log-likelihood exceeds the
 	// threshold. The points are sorted by the value of the parameter. If Elsewhere is not
 	// empty, the interval covers only the part of the confidence region around the
@@ -43,9 +50,16 @@ type ProfileLikelihood struct {
 }
 
 // Identified reports whether the data identify the parameter. The result is true if Err
-// is nil, both ends of the interval are closed, and Elsewhere is empty.
+// is nil, both ends of the interval are closed, neither end is determined by a bound of
+// another parameter, and Elsewhere is empty.
 func (p *ProfileLikelihood) Identified() bool {
-	return p.Err == nil && !p.LowerOpen && !p.UpperOpen && len(p.Elsewhere) == 0
+	return p.Err == nil && !p.LowerOpen && !p.UpperOpen && len(p.LowerAt)+len(p.UpperAt)+len(p.Elsewhere) == 0
+}
+
+// A Bound is a bound of a parameter, or an end of the support of its prior.
+type Bound struct {
+	Parameter string
+	Value     float64 // linear
 }
 
 // A ProfilePoint is a point of the profile of a parameter.
@@ -239,7 +253,7 @@ func (s *side) join(t side, k int, sign float64) {
 			s.x, s.drop = append(s.x, p), append(s.drop, t.drop[i])
 		}
 	}
-	s.end, s.open, s.err = t.end, t.open, t.err
+	s.end, s.open, s.at, s.err = t.end, t.open, t.at, t.err
 }
 
 // A higherError reports that a point of a profile has a higher log-likelihood than the
@@ -264,6 +278,7 @@ type side struct {
 	drop []float64
 	end  float64 // of the interval, a coordinate
 	open bool
+	at   []Bound // as in ProfileLikelihood
 	err  error
 	// The field `begun` lists the points from which extend() computed a profile on this
 	// side.
@@ -334,7 +349,7 @@ func (f *search) side(from []float64, k int, sign, threshold, below float64) sid
 		}
 		s.add(next.X, k, drop)
 		if drop > threshold {
-			s.end = f.crossing(&s, last, next, k, base, goal, tolerance)
+			f.crossing(&s, last, next, k, base, goal, tolerance)
 			return s
 		}
 		r = math.Sqrt(max(0, drop))
@@ -346,16 +361,16 @@ func (f *search) side(from []float64, k int, sign, threshold, below float64) sid
 	return s
 }
 
-// The method crossing() returns the value of coordinate k at which the drop is equal to
-// the threshold goal². The drop at a point is the difference between the maximum
-// log-likelihood and the log-likelihood at this point. The result lies between the values
-// of the coordinate at the points `inside` and `outside`. The method adds the points that
-// it computes to the side s. The square root of the drop is interpolated, because it is
-// linear for a Gaussian likelihood. If the likelihood is not Gaussian, a single
-// interpolation can be inaccurate. The method reduces the bracket until the
-// log-likelihood at a point is close to the threshold. The method also stops if the
-// log-likelihood cannot be maximised over the other coordinates.
-func (f *search) crossing(s *side, inside, outside *shape.Ascent, k int, base, goal, tolerance float64) float64 {
+// crossing sets the end of the side s to the value of coordinate k at which the drop is
+// equal to the threshold goal². The drop at a point is the difference between the maximum
+// log-likelihood and the log-likelihood at this point. The end lies between the values of
+// the coordinate at the points `inside` and `outside`. The points that are computed are
+// added to s. The square root of the drop is interpolated, because it is linear for a
+// Gaussian likelihood. If the likelihood is not Gaussian, a single interpolation can be
+// inaccurate, so the bracket is reduced until the log-likelihood at a point is close to
+// the threshold. This stops if the log-likelihood cannot be maximised over the other
+// coordinates.
+func (f *search) crossing(s *side, inside, outside *shape.Ascent, k int, base, goal, tolerance float64) {
 	const (
 		most = 20  // points
 		ends = 0.1 // of the bracket: the smallest distance of a point from its ends, except for the first point
@@ -380,7 +395,40 @@ func (f *search) crossing(s *side, inside, outside *shape.Ascent, k int, base, g
 			break
 		}
 	}
-	return inside.X[k] + between(0)
+	s.end = inside.X[k] + between(0)
+	nearest := inside
+	if root(outside)-goal < goal-root(inside) {
+		nearest = outside
+	}
+	s.at = f.bounds(nearest, k, goal*goal/10)
+}
+
+// bounds returns those bounds of other coordinates than k that limit the log-likelihood at
+// the point a: if the bound were one unit farther away, the log-likelihood could rise by
+// more than the argument `least`, according to the expansion at a. A rate at a lower bound
+// of 10⁻⁵ that might as well be zero is not such a bound.
+func (f *search) bounds(a *shape.Ascent, k int, least float64) (list []Bound) {
+	const near = 1e-9
+	if !a.Known && !f.Expand(&a.Point) {
+		return nil
+	}
+	defer func(low, high float64) { a.Low[k], a.High[k] = low, high }(a.Low[k], a.High[k])
+	a.Low[k], a.High[k] = a.X[k], a.X[k]
+	left, _ := a.Left(1)
+	for j := range f.boxes {
+		for side, ends := range [][]float64{a.Low, a.High} {
+			bound := ends[j]
+			if j == k || !(math.Abs(a.X[j]-bound) <= near) {
+				continue
+			}
+			ends[j] += float64(2*side - 1)
+			if rise, _ := a.Left(1); rise > left+least {
+				list = append(list, Bound{f.p.Params[f.free[j]].ID, f.boxes[j].linear(bound)})
+			}
+			ends[j] = bound
+		}
+	}
+	return list
 }
 
 // The method add() adds a point, unless it is close to the last point. The argument k is
@@ -441,7 +489,7 @@ func (f *search) constrained(last *shape.Ascent, k int, h, tolerance float64) (a
 // The method profile() joins the two halves of a profile.
 func (f *fitting) profile(name string, k int, from []float64, below, above side) ProfileLikelihood {
 	linear := f.boxes[k].linear
-	p := ProfileLikelihood{Parameter: name, Lower: linear(below.end), Upper: linear(above.end), LowerOpen: below.open, UpperOpen: above.open, Err: below.err}
+	p := ProfileLikelihood{Parameter: name, Lower: linear(below.end), Upper: linear(above.end), LowerOpen: below.open, UpperOpen: above.open, LowerAt: below.at, UpperAt: above.at, Err: below.err}
 	if p.Err == nil {
 		p.Err = above.err
 	}

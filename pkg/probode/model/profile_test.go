@@ -105,6 +105,102 @@ func TestProfilesOfSum(t *testing.T) {
 	}
 }
 
+// If the data determine only V/K, a product or a sum, an interval ends where another
+// parameter meets its bound: the bound divided or multiplied by, or added to, the interval
+// of what is determined. Where K is large, x′ = −Vx/(K + x) is x′ = −(V/K)x, so V/K ends
+// where the likelihood of exp(−kt) is 1.92 below the best one. A parameter that might as
+// well be zero closes nothing at a small lower bound: the rate of the last model grows at
+// most slightly with time, so g is at its bound.
+func TestProfileClosedByABound(t *testing.T) {
+	y, data := []float64{0.79, 0.61, 0.48, 0.36}, "data: |\n  time,y\n  0.5,0.79\n  1,0.61\n  1.5,0.48\n  2,0.36\n"
+	// rates returns the rates k at which the log-likelihood of exp(−kt) is above `least`.
+	rates := func(least float64) (low, high float64) {
+		for k := 0.3; k < 0.8; k += 1e-5 {
+			ll := 0.0
+			for i, v := range y {
+				ll += distuv.Normal{Mu: math.Exp(-k * float64(i+1) / 2), Sigma: 0.03}.LogProb(v)
+			}
+			if ll > least && low == 0 {
+				low = k
+			}
+			if ll > least {
+				high = k
+			}
+		}
+		return low, high
+	}
+	parameter := func(id, bounds string) string { return "  - {parameterId: " + id + ", " + bounds + "}\n" }
+	log := func(low, high string) string {
+		return "lowerBound: " + low + ", upperBound: " + high + ", parameterScale: log10"
+	}
+	decay := func(rate string) string {
+		return "odes:\n  - {stateId: x, rightHandSide: -(" + rate + ") * x, initialValue: 1}\n"
+	}
+	line := "odes:\n  - {stateId: x, rightHandSide: -0.3, initialValue: a + c}\n"
+	normal := "observables:\n  - {observableId: y, observableFormula: x, noiseFormula: 0.03}\n"
+	laplace := "observables:\n  - {observableId: y, observableFormula: x, noiseFormula: 0.03, noiseDistribution: laplace}\n"
+	// The intercept of the line with slope −0.3 is the mean 0.935 of 0.94, 0.91, 0.93 and
+	// 0.96, ±1.96·0.03/√4. With Laplace errors, the sum of the distances is 0.05 at best and
+	// larger by 0.03·1.9207 = 0.05762 at the ends: (3.74 − 0.10762)/4 and (3.74 +
+	// 0.10762)/4.
+	half := 1.959963985 * 0.03 / 2
+	for _, c := range []struct {
+		name, parameters, equations string
+		set                         FitSettings
+		want                        func(best float64) (low, high float64) // NaN: not compared
+		lower, upper                string                                 // bounds of the other parameter; none if empty
+	}{
+		{"V/K", parameter("V", log("1e-3", "1e4")) + parameter("K", log("1e-3", "1e4")), decay("V / (K + x)") + normal, FitSettings{Starts: 3, Seed: 1}, func(best float64) (float64, float64) {
+			_, high := rates(best - 1.920729)
+			return math.NaN(), high * 1e4
+		}, "", "K = 10000"},
+		{"V/K, a larger bound", parameter("V", log("1e-3", "1e6")) + parameter("K", log("1e-3", "1e6")), decay("V / (K + x)") + normal, FitSettings{Starts: 3, Seed: 1}, func(best float64) (float64, float64) {
+			_, high := rates(best - 1.920729)
+			return math.NaN(), high * 1e6
+		}, "", "K = 1e+06"},
+		{"product", parameter("a", log("1e-6", "1e6")) + parameter("b", log("0.1", "10")), decay("a * b") + normal, FitSettings{Starts: 3, Seed: 1}, func(best float64) (float64, float64) {
+			low, high := rates(best - 1.920729)
+			return low / 10, high / 0.1
+		}, "b = 10", "b = 0.1"},
+		{"sum", parameter("a", "lowerBound: -100, upperBound: 100") + parameter("c", "lowerBound: -5, upperBound: 7"), line + normal, FitSettings{Starts: 3, Seed: 1},
+			func(float64) (float64, float64) { return 0.935 - half - 7, 0.935 + half + 5 }, "c = 7", "c = -5"},
+		{"sum with Laplace errors", parameter("a", "lowerBound: -100, upperBound: 100") + parameter("c", "lowerBound: -5, upperBound: 7"), line + laplace, FitSettings{Starts: 3, Seed: 1},
+			func(float64) (float64, float64) { return (3.74-0.10762)/4 - 7, (3.74+0.10762)/4 + 5 }, "c = 7", "c = -5"},
+		{"end of a prior", parameter("a", "lowerBound: -100, upperBound: 100") + parameter("c", "nominalValue: 1, objectivePriorType: uniform, objectivePriorParameters: -5;7"), line + normal, FitSettings{Starts: 3, Seed: 1},
+			func(float64) (float64, float64) { return 0.935 - half - 7, 0.935 + half + 5 }, "c = 7", "c = -5"},
+		{"negligible", parameter("k", log("1e-3", "1e3")) + parameter("g", log("1e-6", "1")), decay("k + g * time^4") + normal, FitSettings{Starts: 3, Seed: 1},
+			func(float64) (float64, float64) { return math.NaN(), math.NaN() }, "", ""},
+	} {
+		p, err := Parse("closed.yaml", []byte("name: closed\nparameters:\n"+c.parameters+c.equations+data))
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		ends, err := p.Fit(context.Background(), c.set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := p.Profiles(context.Background(), ends, 0.95, c.set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := all.ByName[0]
+		said := func(list []Bound) (out string) {
+			for _, b := range list {
+				out += fmt.Sprintf("%s = %.6g", b.Parameter, b.Value)
+			}
+			return out
+		}
+		if lower, upper := said(q.LowerAt), said(q.UpperAt); lower != c.lower || upper != c.upper || q.LowerOpen || q.UpperOpen || q.Err != nil || q.Identified() != (lower+upper == "") {
+			t.Errorf("%s: %s is from %g (open: %t, %s) to %g (open: %t, %s), %v: want the bounds %q and %q", c.name, q.Parameter, q.Lower, q.LowerOpen, lower, q.Upper, q.UpperOpen, upper, q.Err, c.lower, c.upper)
+		}
+		// An end is accurate to 0.002 of the threshold, thus to 0.1 % of the half-width.
+		low, high := c.want(all.Best.LogLikelihood)
+		if math.Abs(q.Lower-low) > 1e-3*math.Abs(low) || math.Abs(q.Upper-high) > 1e-3*math.Abs(high) {
+			t.Errorf("%s: %s is from %g to %g: want %g to %g", c.name, q.Parameter, q.Lower, q.Upper, low, high)
+		}
+	}
+}
+
 // If the line has the intercept a², a and −a are equally likely. The interval of a is then
 // that of the line, on one side of 0, and searches that ended on the other side make the
 // other part of the confidence region known. This is so as well if a bound on a excludes

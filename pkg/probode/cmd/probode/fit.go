@@ -240,9 +240,15 @@ func fitJSON(p *modelfile.File, priors bool, optima []modelfile.Optimum, profile
 				return jsonfile.Object{"value", list[k].Value, "drop", list[k].Drop, "parameters", jsonfile.Named(names, list[k].Theta)}
 			})
 		}
+		bounds := func(list []modelfile.Bound) []jsonfile.Object {
+			return jsonfile.List(len(list), func(k int) jsonfile.Object {
+				return jsonfile.Object{"parameter", list[k].Parameter, "bound", list[k].Value}
+			})
+		}
 		list = jsonfile.List(len(profiles.ByName), func(i int) jsonfile.Object {
 			q := profiles.ByName[i]
-			return jsonfile.Object{"parameter", q.Parameter, "lower", q.Lower, "upper", q.Upper, "lower_open", q.LowerOpen, "upper_open", q.UpperOpen, "identified", q.Identified(),
+			return jsonfile.Object{"parameter", q.Parameter, "lower", q.Lower, "upper", q.Upper, "lower_open", q.LowerOpen, "upper_open", q.UpperOpen,
+				"lower_at", bounds(q.LowerAt), "upper_at", bounds(q.UpperAt), "identified", q.Identified(),
 				"points", points(q.Points), "elsewhere", points(q.Elsewhere)}
 		})
 	}
@@ -377,7 +383,7 @@ func atBound(v, bound, other float64) bool {
 // do not determine.
 func writeProfiles(out io.Writer, file *modelfile.File, p *modelfile.ProfileLikelihoods, searches int) {
 	rows := [][]string{{fmt.Sprintf("%g %% confidence", 100*p.Level), "from", "to", "open"}}
-	var open, elsewhere, unknown []string
+	var open, limited, elsewhere, unknown []string
 	unbounded := false // an open side has no bound
 	for _, q := range p.ByName {
 		what := ""
@@ -388,6 +394,16 @@ func writeProfiles(out io.Writer, file *modelfile.File, p *modelfile.ProfileLike
 			what = "downwards"
 		case q.UpperOpen:
 			what = "upwards"
+		}
+		var limits []string
+		for i, list := range [][]modelfile.Bound{q.LowerAt, q.UpperAt} {
+			for _, b := range list {
+				limits = append(limits, fmt.Sprintf("%s end: %s at its bound %.6g", []string{"lower", "upper"}[i], text.Clip(b.Parameter), b.Value))
+			}
+		}
+		if limits != nil {
+			limited = append(limited, fmt.Sprintf("%s (%s)", text.Clip(q.Parameter), atMost(limits, 4, ", ")))
+			what = strings.TrimPrefix(what+"; "+atMost(limits, 4, ", "), "; ")
 		}
 		if q.Err != nil {
 			what = strings.TrimPrefix(what+"; incomplete: "+text.Printable(q.Err.Error()), "; ")
@@ -417,6 +433,9 @@ func writeProfiles(out io.Writer, file *modelfile.File, p *modelfile.ProfileLike
 	if len(unknown) > 0 {
 		fmt.Fprintf(out, "The profiles of %s are incomplete, so it is not known whether the data determine these parameters.\n", strings.Join(unknown, ", "))
 	}
+	if len(limited) > 0 {
+		fmt.Fprintf(out, "The data alone do not determine %s. An interval ends there because another parameter has met its bound: another bound would give another interval.\n", strings.Join(limited, ", "))
+	}
 	switch {
 	case len(open) > 0:
 		far := "all the way to a bound"
@@ -424,7 +443,7 @@ func writeProfiles(out io.Writer, file *modelfile.File, p *modelfile.ProfileLike
 			far += " (or, for a parameter without a bound, as far as the profile was computed)"
 		}
 		fmt.Fprintf(out, "The data do not determine %s: %s, the profile stays within %.3g of its maximum.\n", strings.Join(open, ", "), far, p.Drop)
-	case len(elsewhere)+len(unknown) > 0: // it has been said
+	case len(limited)+len(elsewhere)+len(unknown) > 0: // it has been said
 	case searches == 1:
 		fmt.Fprintln(out, "As far as a single search shows, the data determine all parameters within their bounds. There may be other optima, which a single search cannot find.")
 	default:

@@ -85,14 +85,32 @@ func TestFitJSON(t *testing.T) {
 	if err != nil || !bytes.Contains(picture, []byte("elsewhere")) {
 		t.Errorf("the figure shows one part of the confidence region: %v", err)
 	}
-	if content, err = os.ReadFile(filepath.Join(dir, "signs.json")); err != nil {
+	// Of a and b, the data determine only the product.
+	product := "parameters:\n  - {parameterId: a, lowerBound: 1e-6, upperBound: 1e6, parameterScale: log10}\n  - {parameterId: b, lowerBound: 0.1, upperBound: 10, parameterScale: log10}\n" +
+		"odes:\n  - {stateId: x, rightHandSide: -a * b * x, initialValue: 2}\nobservables:\n  - {observableId: y, observableFormula: x, noiseFormula: 0.05}\ndata: signs.csv\n"
+	if err := os.WriteFile(filepath.Join(dir, "product.yaml"), []byte(product), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	var w map[string]any
-	if err := json.Unmarshal(content, &w); err != nil {
-		t.Fatal(err)
+	closed := output(t, "fit", "-model", filepath.Join(dir, "product.yaml"), "-starts", "2", "-profiles", "-json", filepath.Join(dir, "product.json"))
+	limits := "lower end: b at its bound 10, upper end: b at its bound 0.1"
+	for _, want := range []string{limits + "\n", "The data alone do not determine a (" + limits + ").", "The data do not determine b: "} {
+		if !strings.Contains(closed, want) {
+			t.Errorf("no %q in\n%s", want, closed)
+		}
 	}
-	walk("", w)
+	if said := undetermined(filepath.Join(dir, "product.json")); !strings.Contains(said, "do not determine a, b.") {
+		t.Errorf("what a sampler hears of the profiles: %q", said)
+	}
+	for _, name := range []string{"signs.json", "product.json"} {
+		if content, err = os.ReadFile(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+		var w map[string]any
+		if err := json.Unmarshal(content, &w); err != nil {
+			t.Fatal(err)
+		}
+		walk("", w)
+	}
 	if a, b := slices.Sorted(maps.Keys(written)), slices.Sorted(maps.Keys(documented)); !slices.Equal(a, b) {
 		t.Errorf("written %v\ndocumented %v", a, b)
 	}

@@ -57,14 +57,16 @@ func (m *model) inside(all [][]float64) (points [][]float64, err error) {
 
 // The function undetermined() reads the profiles in a file written by fit -json. The
 // result is a sentence with the names of the parameters that the data do not determine.
-// The result is empty if the file cannot be read, or if every profile in the file has a
-// closed interval.
+// The result is empty if the file cannot be read, or if the data alone close the interval
+// of every profile in the file.
 func undetermined(start string) string {
 	var fit struct {
 		Profiles []struct {
 			Parameter string `json:"parameter"`
 			LowerOpen bool   `json:"lower_open"`
 			UpperOpen bool   `json:"upper_open"`
+			LowerAt   []any  `json:"lower_at"`
+			UpperAt   []any  `json:"upper_at"`
 		} `json:"profiles"`
 	}
 	data, err := plainfile.Read(start, maxEnds)
@@ -73,7 +75,7 @@ func undetermined(start string) string {
 	}
 	var names []string
 	for _, q := range fit.Profiles {
-		if q.LowerOpen || q.UpperOpen {
+		if q.LowerOpen || q.UpperOpen || len(q.LowerAt)+len(q.UpperAt) > 0 {
 			names = append(names, text.Clip(q.Parameter))
 		}
 	}
