@@ -67,6 +67,10 @@ type Param struct {
 	// the prior is nearer to the middle of the range. The choice of scale does not change
 	// the distribution of the draws.
 	Natural bool
+
+	// If MayBeUnused is true, it is no error if nothing depends on the parameter. The
+	// posterior of such a parameter is its prior.
+	MayBeUnused bool
 }
 
 // An Experiment is a data set with the differential equation that models it.
@@ -178,21 +182,22 @@ func (x *Experiment) pick() ([]int, error) {
 	return nil, fmt.Errorf("the column %q of the data is none of the states %s: use the name of a state in Data.Names, or set Observe to a function that computes the observed quantities", stranger, strings.Join(x.Problem.States, ", "))
 }
 
-// The method named() reports whether the parameter with the given name is an element of θ
-// in some problem, a parameter of a likelihood, or α.
-func (p *Posterior) named(name string) bool {
-	if p.AlphaParam == name || slices.Contains(p.problemParams(), name) {
-		return true
+// named returns the names of all elements of θ in the problems and of all parameters of
+// the likelihoods, and the name of α.
+func (p *Posterior) named() map[string]bool {
+	names := map[string]bool{p.AlphaParam: true}
+	for _, name := range p.problemParams() {
+		names[name] = true
 	}
 	for i := range p.Experiments {
 		x := &p.Experiments[i]
 		for k := range x.Data.columns() {
-			if slices.ContainsFunc(x.errors(k).Own(), func(v Value) bool { return v.Name == name }) {
-				return true
+			for _, v := range x.errors(k).Own() {
+				names[v.Name] = true
 			}
 		}
 	}
-	return false
+	return names
 }
 
 // Held lists the elements of θ that are not parameters of the model, with their values.
@@ -236,11 +241,12 @@ func (p *Posterior) Names() []string {
 
 func (p *Posterior) problemParams() []string {
 	var names []string
+	known := map[string]bool{}
 	for i := range p.Experiments {
 		x := &p.Experiments[i]
 		for k := range x.Problem.Theta {
-			if n := x.param(k); !slices.Contains(names, n) {
-				names = append(names, n)
+			if n := x.param(k); !known[n] {
+				known[n], names = true, append(names, n)
 			}
 		}
 	}

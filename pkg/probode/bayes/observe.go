@@ -37,8 +37,8 @@ func (r *Part) watch(dst []float64, t float64, x, theta []float64) (ok bool) {
 // whether the function Observe uses a parameter.
 const probes = 100
 
-// checkObserve returns an error if a parameter is not used, or if the function Observe
-// does not write all columns. A parameter counts as used if changing it changes a value
+// checkObserve returns an error if a parameter is not used although Param.MayBeUnused is
+// false, or if the function Observe does not write all columns. A parameter counts as used if changing it changes a value
 // that the function Observe writes, either at the initial state or at a later state of
 // the path. While one parameter is changed, the others are set to the medians of their
 // priors or to draws from the priors. If the parameters are draws from the priors, the
@@ -49,8 +49,9 @@ const probes = 100
 func (e *Density) checkObserve() error {
 	p := e.p
 	var unused []int
+	named := p.named()
 	for k, q := range p.Params {
-		if !p.named(q.Name) {
+		if !q.MayBeUnused && !named[q.Name] {
 			unused = append(unused, k)
 		}
 	}

@@ -158,3 +158,51 @@ func TestFitRefuses(t *testing.T) {
 		t.Errorf("%v, %v", list, err)
 	}
 }
+
+// A parameter that has no effect on the likelihood is fitted like the others: the rate k of
+// x′ = −k + …, x(0) = 1, is (1·0.6 + 2·1.3)/(1 + 4) = 0.64 by least squares,
+// and the profile of b reaches both bounds. With Map, b goes to the mean of its prior.
+func TestFitOfIdleParameter(t *testing.T) {
+
+	for _, c := range []struct {
+		name, rate, formula, conditions, data string
+		idle                                  bool
+	}{
+		{"switched off in the rate", "-k + s * b * x", "x", "  - {conditionId: one, s: 0}\n  - {conditionId: two, s: 1}\n", "time,conditionId,y\n  1,one,0.4\n  2,one,-0.3\n", true},
+		{"switched off in the formula", "-k", "x + s * b", "  - {conditionId: one, s: 0}\n  - {conditionId: two, s: 1}\n", "time,conditionId,y\n  1,one,0.4\n  2,one,-0.3\n", true},
+		{"replaced", "-k + s * b * x", "x", "  - {conditionId: one, s: 1, b: 0}\n  - {conditionId: two, s: 1}\n", "time,conditionId,y\n  1,one,0.4\n  2,one,-0.3\n", true},
+		{"factor of what is not measured", "-k", "x", "", "time,y\n  1,0.4\n  2,-0.3\n", true},
+		{"branch that no measurement reaches", "-k", "piecewise(x, time >= 0, b)", "", "time,y\n  1,0.4\n  2,-0.3\n", false},
+	} {
+		if c.conditions != "" {
+			c.conditions = "conditions:\n" + c.conditions
+		}
+		p, err := Parse("idle.yaml", []byte("name: idle\nparameters:\n  - {parameterId: k, lowerBound: 0, upperBound: 5}\n"+
+			"  - {parameterId: b, lowerBound: 0, upperBound: 4, objectivePriorType: normal, objectivePriorParameters: 1;0.2}\n  - {parameterId: s, nominalValue: 1, estimate: 0}\n"+
+			"odes:\n  - {stateId: x, rightHandSide: "+c.rate+", initialValue: 1}\n"+
+			"observables:\n  - {observableId: y, observableFormula: \""+c.formula+"\", noiseFormula: 0.1}\n  - {observableId: z, observableFormula: b * x, noiseFormula: 0.1}\n"+
+			c.conditions+"data: |\n  "+c.data))
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		l, err := p.LogLikelihood(LikelihoodSettings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := len(l.Idle()) == 1 && l.Idle()[0] == "b"; got != c.idle {
+			t.Errorf("%s: %v have no effect", c.name, l.Idle())
+		}
+		for _, s := range []FitSettings{{Starts: 2, Seed: 1}, {Starts: 2, Seed: 1, Map: true}} {
+			list, err := p.Fit(context.Background(), s)
+			if err != nil || !list[0].Converged || math.Abs(list[0].Theta[0]-0.64) > 1e-6 || s.Map && math.Abs(list[0].Theta[1]-1) > 1e-4 {
+				t.Errorf("%s: %+v, %v: want k = 0.64", c.name, list, err)
+				continue
+			}
+			all, err := p.Profiles(context.Background(), list, 0.95, s)
+			if err != nil || !all.ByName[0].Identified() || all.ByName[1].LowerOpen != !s.Map || all.ByName[1].UpperOpen != !s.Map {
+				t.Errorf("%s: %+v, %v", c.name, all, err)
+			}
+		}
+	}
+}

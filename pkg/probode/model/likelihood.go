@@ -12,7 +12,6 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/internal/pieces"
 	"github.com/probode/probode/pkg/probode/methods"
-	"github.com/probode/probode/pkg/probode/model/internal/expr"
 )
 
 // LikelihoodSettings are the settings with which a LogLikelihood solves its models. By
@@ -198,10 +197,12 @@ func (p *File) LogLikelihood(s LikelihoodSettings) (*LogLikelihood, error) {
 			return nil, fmt.Errorf("%s has %d states and a dense Jacobian, but the default method allows at most %d: use an explicit method such as dp5", c.title, d, maxDense)
 		}
 		q := &part{compiledInstance: c}
+		seen := map[string]bool{}
+		for i := range e.rows {
+			addSymbols(seen, e.rows[i].formulas()...)
+		}
 		for _, i := range l.free {
-			if slices.Contains(c.moves, i) || slices.ContainsFunc(e.rows, func(r row) bool {
-				return slices.ContainsFunc(r.formulas(), func(n *expr.Node) bool { return slices.Contains(n.Symbols(), c.params[i]) })
-			}) {
+			if slices.Contains(c.moves, i) || seen[c.params[i]] {
 				q.free = append(q.free, i)
 			}
 		}
@@ -222,6 +223,23 @@ func (l *LogLikelihood) Estimated() []Parameter {
 		list[i] = l.p.Params[j]
 	}
 	return list
+}
+
+// Idle returns the names of the estimated parameters on which the likelihood does not
+// depend, for example because each condition with data multiplies the parameter by zero.
+func (l *LogLikelihood) Idle() (names []string) {
+	used := map[int]bool{}
+	for _, q := range l.parts {
+		for _, i := range q.free {
+			used[i] = true
+		}
+	}
+	for _, i := range l.free {
+		if !used[i] {
+			names = append(names, l.p.Params[i].ID)
+		}
+	}
+	return names
 }
 
 // Nominal does the same as [File.Nominal].
@@ -289,7 +307,7 @@ func (l *LogLikelihood) fix(theta []float64) {
 		x, places := l.p.observed(q.compiledInstance, theta, q.free, true)
 		params := []bayes.Param{}
 		for _, j := range q.free {
-			params = append(params, bayes.Param{Name: l.p.Params[j].ID, Prior: flat{at: theta[j]}})
+			params = append(params, bayes.Param{Name: l.p.Params[j].ID, Prior: flat{at: theta[j]}, MayBeUnused: true})
 		}
 		q.model, q.places, q.densities = bayes.Model{Params: params, Experiments: x}, places, map[float64]*bayes.Density{}
 	}

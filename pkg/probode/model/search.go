@@ -64,7 +64,7 @@ func (f *fitting) search(ctx context.Context) (*search, error) {
 		if b.prior != nil {
 			at = b.prior.Quantile(0.5)
 		}
-		to := bayes.Param{Name: f.p.Params[j].ID, Prior: fitPrior{flat{at: at}, b}, Natural: true}
+		to := bayes.Param{Name: f.p.Params[j].ID, Prior: fitPrior{flat{at: at}, b}, Natural: true, MayBeUnused: true}
 		if b.scale != Lin {
 			to.Prior, to.Natural = fitPrior{flat{at: at, on: Log}, b}, false
 		}

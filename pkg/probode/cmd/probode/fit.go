@@ -166,14 +166,19 @@ func (f *fitFlags) run(ctx context.Context, p *modelfile.File, out io.Writer) er
 		}
 	}
 	f.set.Progress = nil
+	l, err := p.LogLikelihood(modelfile.LikelihoodSettings{})
+	if err != nil {
+		return err
+	}
+	idle := l.Idle()
 	if err := f.draw(ctx, p, optima, profiles, out); err != nil {
 		return err
 	}
-	if err := f.table.write(out, fitJSON(p, f.set.Map, optima, profiles).Write); err != nil {
+	if err := f.table.write(out, fitJSON(p, f.set.Map, optima, profiles, idle).Write); err != nil {
 		return err
 	}
 	out = f.table.beside(out)
-	writeOptima(out, p, f.set.Map, optima)
+	writeOptima(out, p, f.set.Map, optima, idle)
 	if profiles != nil {
 		writeProfiles(out, p, profiles, len(optima))
 	}
@@ -213,7 +218,7 @@ func (f *fitFlags) draw(ctx context.Context, p *modelfile.File, optima []modelfi
 }
 
 // fitJSON returns the results in the form that docs/json.md describes.
-func fitJSON(p *modelfile.File, priors bool, optima []modelfile.Optimum, profiles *modelfile.ProfileLikelihoods) jsonfile.Object {
+func fitJSON(p *modelfile.File, priors bool, optima []modelfile.Optimum, profiles *modelfile.ProfileLikelihoods, idle []string) jsonfile.Object {
 	var names []string
 	for _, q := range p.Params {
 		names = append(names, q.ID)
@@ -257,7 +262,7 @@ func fitJSON(p *modelfile.File, priors bool, optima []modelfile.Optimum, profile
 		aic, bic = criteria(optima[0].LogLikelihood, free, data)
 	}
 	return jsonfile.Object{"format", "probode fit", "version", 1, "model", p.Name, "searches", len(optima), "failed", len(optima) - n,
-		"aic", aic, "bic", bic, "ends", ends, "level", level, "profiles", list}
+		"aic", aic, "bic", bic, "no_effect", append([]string{}, idle...), "ends", ends, "level", level, "profiles", list}
 }
 
 // The function criteria() computes AIC and BIC from the log-likelihood at an optimum, the
@@ -274,8 +279,9 @@ func criteria(ll float64, parameters, measurements int) (aic, bic float64) {
 const same = 0.01
 
 // writeOptima writes the table of optima, and the parameters at the best optimum. If the
-// argument `priors` is true, the optima are maxima of the posterior density.
-func writeOptima(out io.Writer, p *modelfile.File, priors bool, optima []modelfile.Optimum) {
+// argument `priors` is true, the optima are maxima of the posterior density. The argument
+// `idle` names the parameters on which the likelihood does not depend.
+func writeOptima(out io.Writer, p *modelfile.File, priors bool, optima []modelfile.Optimum, idle []string) {
 	const most = 20
 	rows := [][]string{{"log-likelihood", "below the best", "searches", "slope", "ended by"}}
 	failed, stopped, hidden := 0, 0, 0
@@ -331,11 +337,14 @@ func writeOptima(out io.Writer, p *modelfile.File, priors bool, optima []modelfi
 			if atBound(v, q.Lower, q.Upper) || atBound(v, q.Upper, q.Lower) {
 				bounds += ", at the bound"
 			}
+			if slices.Contains(idle, q.ID) {
+				bounds += ", no effect on the likelihood"
+			}
 			rows = append(rows, []string{text.Clip(q.ID), fmt.Sprintf("%.8g", v), bounds})
 		}
 	}
 	fmt.Fprintf(out, "\n%s", text.Table(rows, func(c int) bool { return c != 1 }))
-	if list := otherwise(p, optima); list != nil {
+	if list := otherwise(p, optima, idle); list != nil {
 		fmt.Fprintf(out, "\nSeveral points are equally good. The best searches ended at different values of these parameters: %s.\n", atMost(list, 4, "; "))
 	}
 }
@@ -343,8 +352,12 @@ func writeOptima(out io.Writer, p *modelfile.File, priors bool, optima []modelfi
 // The function otherwise() compares the optima whose objective is at most the constant
 // `same` below its best value. If a parameter has different values at these optima, the
 // list contains a string with the smallest and the largest value of this parameter.
-func otherwise(p *modelfile.File, optima []modelfile.Optimum) (list []string) {
+// Parameters in the argument `idle` are left out.
+func otherwise(p *modelfile.File, optima []modelfile.Optimum, idle []string) (list []string) {
 	for i, q := range p.Params {
+		if slices.Contains(idle, q.ID) {
+			continue
+		}
 		low, high := math.Inf(1), math.Inf(-1)
 		for _, o := range optima {
 			if o.Converged && optima[0].LogLikelihood+optima[0].LogPrior-o.LogLikelihood-o.LogPrior <= same {

@@ -101,7 +101,18 @@ func TestFitJSON(t *testing.T) {
 	if said := undetermined(filepath.Join(dir, "product.json")); !strings.Contains(said, "do not determine a, b.") {
 		t.Errorf("what a sampler hears of the profiles: %q", said)
 	}
-	for _, name := range []string{"signs.json", "product.json"} {
+	// In the only condition with data, c is multiplied by zero.
+	off := "parameters:\n  - {parameterId: a, lowerBound: 0, upperBound: 5}\n  - {parameterId: c, lowerBound: 0, upperBound: 1}\n  - {parameterId: s, nominalValue: 1, estimate: 0}\n" +
+		"odes:\n  - {stateId: x, rightHandSide: -(a + s * c) * x, initialValue: 2}\nobservables:\n  - {observableId: y, observableFormula: x, noiseFormula: 0.05}\n" +
+		"conditions:\n  - {conditionId: one, s: 0}\n  - {conditionId: two, s: 1}\ndata: |\n  time,conditionId,y\n  0.5,one,1.6\n  1,one,1.25\n"
+	if err := os.WriteFile(filepath.Join(dir, "off.yaml"), []byte(off), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	idle := output(t, "fit", "-model", filepath.Join(dir, "off.yaml"), "-starts", "3", "-json", filepath.Join(dir, "off.json"))
+	if strings.Count(idle, "no effect") != 1 || !regexp.MustCompile(`(?m)^c .* 0 to 1, no effect on the likelihood$`).MatchString(idle) || strings.Contains(idle, "equally good") {
+		t.Errorf("a parameter without effect:\n%s", idle)
+	}
+	for _, name := range []string{"signs.json", "product.json", "off.json"} {
 		if content, err = os.ReadFile(filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}
