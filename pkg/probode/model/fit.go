@@ -83,7 +83,8 @@ func (o *Optimum) value() float64 { return o.LogLikelihood + o.LogPrior }
 // start, ordered from the best to the worst, with failed searches at the end.
 //
 // Each search uses Fisher scoring in a trust region, with exact derivatives: see
-// shape.Ascent. A search changes each parameter on the scale of this parameter, and stays
+// shape.Ascent. Where a step does not rise as predicted, the search bends it along the
+// curved ridge. A search changes each parameter on the scale of this parameter, and stays
 // within the bounds. All searches begin with the solver tolerance in the settings. If the
 // objective of a search is less than 20 below the highest objective of all searches, the
 // search continues with tighter tolerances, so that the optimum is accurate. The
@@ -101,7 +102,8 @@ func (o *Optimum) value() float64 { return o.LogLikelihood + o.LogPrior }
 // deadline, the searches at the tolerance in the settings end when a fifth of the time is
 // left. The rest of the time is for tighter tolerances, at the highest points first.
 //
-// Source for Fisher scoring: Osborne (1992), International Statistical Review 60, 99.
+// Sources: for Fisher scoring, Osborne (1992), International Statistical Review 60, 99;
+// for curved ridges, Transtrum & Sethna (2012), arXiv:1201.5885.
 func (p *File) Fit(ctx context.Context, s FitSettings) ([]Optimum, error) {
 	total := s.Starts + len(s.From)
 	switch {

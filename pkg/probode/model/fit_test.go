@@ -206,3 +206,24 @@ func TestFitOfIdleParameter(t *testing.T) {
 		}
 	}
 }
+
+// With the intercept c(b − a²) and the slope a, the likelihood has a curved ridge along b =
+// a² whose width is 0.2/c. A search that begins at its far end follows it to the optimum,
+// the intercept and the slope of least squares.
+func TestFitFollowsACurvedRidge(t *testing.T) {
+	p := straight([]float64{0.9, 1.7, 2.2, 2.7, 3.8, 4.1})
+	square := expr.Call("times", expr.Sym("a"), expr.Sym("a"))
+	p.Params[1].Upper = 400
+	p.Models[0].States[0].Rate = expr.Sym("a")
+	for _, c := range []float64{10, 100, 1e3} {
+		p.Models[0].States[0].Init = expr.Call("times", expr.Num(c), expr.Call("plus", expr.Sym("b"), expr.Call("times", expr.Num(-1), square)))
+		list, err := p.Fit(context.Background(), FitSettings{From: [][]float64{{-15, 225}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		const slope, intercept = 11.4 / 17.5, 15.4/6 - 2.5*11.4/17.5
+		if o := list[0]; o.Iterations > 150 || math.Abs(o.Theta[0]-slope) > 1e-4 || math.Abs(c*(o.Theta[1]-o.Theta[0]*o.Theta[0])-intercept) > 1e-3 {
+			t.Errorf("factor %g: %+v: want the slope %g", c, o, slope)
+		}
+	}
+}

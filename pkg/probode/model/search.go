@@ -166,12 +166,8 @@ func (f *search) coordinates(x []float64) []float64 {
 // alone.
 func (f *search) Follow(*shape.Point, []float64) bool { return false }
 
-// Bend implements shape.Bender. Bend is used only for profiles, whose points lie along
-// narrow, curved ridges.
+// Bend implements shape.Bender.
 func (f *search) Bend(p *shape.Point, d []float64) []float64 {
-	if f.held < 0 {
-		return nil
-	}
 	f.evaluations++
 	v := f.surface.Nonlinear(f.coordinates(p.X), f.coordinates(d))
 	for i := range v {
