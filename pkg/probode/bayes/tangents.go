@@ -5,8 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/floats"
-
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
@@ -107,12 +105,21 @@ func (e *Density) tangents(dst, theta, dtheta []float64, m int) {
 		if e.err = e.note(err); e.err != nil {
 			return
 		}
-		still, slopes := make([]float64, d), make([]float64, c*(d+p))
+		still, slopes, used := make([]float64, d), make([]float64, c*(d+p)), make([][]int, c)
 		for row := range r.x.Data.T {
 			x, moves := r.state[row*d:(row+1)*d], moved
 			if r.x.ObserveSlopes != nil {
 				clear(slopes)
 				r.x.ObserveSlopes(slopes, r.x.Data.T[row], x, theta)
+				// An observable usually depends on few states and parameters.
+				for k := range used {
+					used[k] = used[k][:0]
+					for i, v := range slopes[k*(d+p):][:d+p] {
+						if v != 0 {
+							used[k] = append(used[k], i)
+						}
+					}
+				}
 			}
 			for n := range m {
 				dx := still
@@ -126,8 +133,15 @@ func (e *Density) tangents(dst, theta, dtheta []float64, m int) {
 					continue
 				}
 				for k := range c {
-					from := slopes[k*(d+p):][:d+p]
-					to[k*m] = floats.Dot(from[:d], dx) + floats.Dot(from[d:], dtheta[n*p:(n+1)*p])
+					var sum float64
+					for _, i := range used[k] {
+						if v := slopes[k*(d+p)+i]; i < d {
+							sum += v * dx[i]
+						} else {
+							sum += v * dtheta[n*p+i-d]
+						}
+					}
+					to[k*m] = sum
 				}
 			}
 		}
