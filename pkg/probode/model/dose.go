@@ -102,11 +102,23 @@ func (r *modelReader) dose(n *source.Node, m *Model) {
 		r.Failf(n.LineOf("duration"), "the time in the key “duration” is %v: want a positive number or a formula that contains only parameters", v)
 	}
 	r.fixed = append(r.fixed, fixed{id, "duration", duration, r.At(n.LineOf("duration"))}, fixed{id, "time", times[len(times)-1], r.At(n.LineOf("time"))})
-	rate := expr.Call("divide", amount, duration)
-	terms := []*expr.Node{m.States[i].Rate}
-	for _, t := range times {
-		during := expr.Call("and", expr.Call("geq", now, t), expr.Call("lt", now, expr.Call("plus", t, duration)))
-		terms = append(terms, expr.Call("piecewise", rate, during, expr.Num(0)))
+	// Rounding of the times changes the length of an infusion. The rate is the amount
+	// divided by the rounded length, so that the whole amount is given; max keeps t + d − t
+	// from being simplified to d. If rounding is a large part of the length, the dose is
+	// given at once.
+	const short = 0x1p-32 // of the time
+	terms, none := []*expr.Node{m.States[i].Rate}, expr.Num(0)
+	for k, t := range times {
+		end := expr.Call("plus", t, duration)
+		during := expr.Call("and", expr.Call("geq", now, t), expr.Call("lt", now, end))
+		atOnce := expr.Call("leq", duration, expr.Call("times", expr.Num(short), expr.Call("abs", t)))
+		rate := expr.Call("piecewise", none, atOnce, expr.Call("divide", amount, expr.Call("minus", expr.Call("max", end, t), t))).Simplify()
+		terms = append(terms, expr.Call("piecewise", rate, during, none))
+		given := expr.Call("piecewise", amount, atOnce, none).Simplify()
+		if v, ok := given.Const(); !ok || v != 0 {
+			sum := expr.Call("plus", expr.Sym(state), given)
+			m.Events = append(m.Events, r.numbered(n, id+"_"+strconv.Itoa(k+1), []*expr.Node{t}, equations.Jump{State: state, Value: sum})...)
+		}
 	}
 	m.States[i].Rate = expr.Call("plus", terms...)
 }

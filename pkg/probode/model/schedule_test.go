@@ -173,3 +173,39 @@ func TestRandomSchedules(t *testing.T) {
 		t.Errorf("only %d things happen when another one does: want at least 20", together)
 	}
 }
+
+// An infusion is given whole, however short it is: x(1) = e⁻¹ (1 + d/2) up to d², if it
+// lasts d and ends the time 1 before the measurement.
+func TestShortInfusions(t *testing.T) {
+	const short = `name: short
+parameters:
+  - {parameterId: d, lowerBound: 1e-20, upperBound: 1, nominalValue: LENGTH, estimate: ESTIMATED}
+odes: [{stateId: A, rightHandSide: -A, initialValue: 0}]
+observables: [{observableId: y, observableFormula: A, noiseFormula: 1}]
+doses: [{doseId: dose, state: A, amount: 2, duration: DURATION, time: START}]
+data: d.csv
+`
+	for _, start := range []float64{1, 1000, 0} {
+		for _, length := range []float64{1e-17, 1e-16, 3e-16, 5e-14, 1e-12, 1e-9, 1e-6} {
+			for _, estimated := range []string{"0", "1"} {
+				duration := fmt.Sprint(length)
+				if estimated == "1" {
+					duration = "d"
+				}
+				p, err := loadMap(t, map[string]string{"m.yaml": short, "d.csv": fmt.Sprintf("time,y\n%g,0\n", start+1)}, "m.yaml",
+					"LENGTH", fmt.Sprint(length), "ESTIMATED", estimated, "DURATION", duration, "START", fmt.Sprint(start))
+				if err != nil {
+					t.Fatal(err)
+				}
+				v := evaluate(t, p)
+				if v == nil {
+					continue
+				}
+				want := 2 * math.Exp(-1) * (1 + length/2)
+				if got := v.Instances[0].Simulated[0]; math.Abs(got-want) > 1e-8 {
+					t.Errorf("an infusion of length %g from t = %g, estimated %s: the state is %.10g, want %.10g", length, start, estimated, got, want)
+				}
+			}
+		}
+	}
+}
