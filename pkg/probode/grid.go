@@ -72,7 +72,8 @@ func NewGrid(p *Problem, theta, times []float64) (*Grid, error) {
 
 // UniformGrid returns a grid in which each segment between events is divided into the
 // smallest number of equal steps of length at most h. UniformGrid returns an error if h
-// is longer than the span.
+// is longer than the span, or shorter than 64 times the distance between floating-point
+// numbers near the ends of the span.
 func UniformGrid(p *Problem, theta []float64, h float64) (*Grid, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
