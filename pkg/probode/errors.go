@@ -46,6 +46,6 @@ func stack() []byte { return debug.Stack() }
 // argument t is a pointer because the time may change before the panic.
 func (p *Problem) recovered(err *error, t *float64, x, theta []float64) {
 	if v := recover(); v != nil {
-		*err = fmt.Errorf("%s: at t = %g, x = %s, theta = %s: %w", p.Title(), *t, text.Vector(x), text.Vector(theta), &PanicError{v, stack()})
+		*err = fmt.Errorf("%s: at t = %g, x = %s, theta = %s: %w%s", p.Title(), *t, text.Vector(x), text.Vector(theta), &PanicError{v, stack()}, text.Lacking(v, p.Dim(), len(theta)))
 	}
 }

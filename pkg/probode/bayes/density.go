@@ -7,6 +7,7 @@ import (
 	"math"
 	"runtime/debug"
 
+	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode"
 )
 
@@ -184,7 +185,7 @@ func (e *Density) evaluate(parts []*Part, theta, xi []float64, solve bool) {
 // The method recovered() records a panic in a likelihood or in the function Observe.
 func (e *Density) recovered(theta []float64) {
 	if v := recover(); v != nil {
-		e.fault = fmt.Errorf("bayes: %s: %w", e.at.describe(theta), &probode.PanicError{Value: v, Stack: debug.Stack()})
+		e.fault = fmt.Errorf("bayes: %s: %w%s", e.at.describe(theta), &probode.PanicError{Value: v, Stack: debug.Stack()}, text.Lacking(v, e.at.x.Problem.Dim(), len(theta)))
 		e.err = e.fault
 	}
 }

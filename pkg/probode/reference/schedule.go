@@ -78,7 +78,7 @@ func newIntegration(p *probode.Problem, s Settings, run int, stop *progress.Stop
 func (e *integration) run(c *schedule, out []float64) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = fmt.Errorf("at t = %.6g, x = %s, theta = %.4g: %w", e.t, text.Vector(e.x), e.theta, &probode.PanicError{Value: v, Stack: debug.Stack()})
+			err = fmt.Errorf("at t = %.6g, x = %s, theta = %.4g: %w%s", e.t, text.Vector(e.x), e.theta, &probode.PanicError{Value: v, Stack: debug.Stack()}, text.Lacking(v, len(e.x), len(e.theta)))
 		}
 	}()
 	return e.follow(c, out)

@@ -19,10 +19,14 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"reflect"
+	"strings"
 	"sync"
 
 	"github.com/probode/probode/pkg/internal/progress"
+	"github.com/probode/probode/pkg/internal/text"
+	"github.com/probode/probode/pkg/probode"
 )
 
 // The script environment/lab fetches a copy of ECharts. The constant `echarts` is the
@@ -54,7 +58,17 @@ func Check(err error) {
 		noteInterrupt()
 		return
 	}
-	fail(err.Error())
+	message := err.Error()
+	var p *probode.PanicError
+	if errors.As(err, &p) {
+		// GoNB replaces the place in the program by the line of the cell. The place has a
+		// line of its own: GoNB 0.11.4 dies of one with two colons before the place.
+		if file, line, ok := text.Place(p.Stack, "main."); ok {
+			message = strings.Replace(message, fmt.Sprintf(" (%s line %s)", filepath.Base(file), line), "", 1)
+			message += "\n\tat " + file + ":" + line
+		}
+	}
+	fail(message)
 }
 
 var noteInterrupt = sync.OnceFunc(func() {
