@@ -23,6 +23,16 @@ type Figure struct {
 	Width, Height int
 }
 
+// Only returns the figure with some of its panels, which are numbered from 0.
+func (f Figure) Only(panels ...int) Figure {
+	all := f.Panels
+	f.Panels = nil
+	for _, i := range panels {
+		f.Panels = append(f.Panels, all[i])
+	}
+	return f
+}
+
 // Panel is one pair of axes with layers. The layers are drawn in the order of the slice
 // Layers.
 type Panel struct {

@@ -5,7 +5,7 @@
 //	fhn := problems.FitzHughNagumo()
 //	ens := nb.Must(probode.Integrate(nb.Context(), fhn, adams.Moulton{}, 500,
 //		probode.Settings{StepSize: 0.1, Alpha: 0.2, Seed: 1}))
-//	nb.Show(plots.Bands(ens, nil))
+//	nb.Show(plots.Bands(ens))
 //
 // Each cell runs as a separate process, so its variables are not available in the next
 // cell. [Memo] stores the results of long computations for later cells. Outputs contain

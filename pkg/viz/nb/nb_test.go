@@ -24,6 +24,8 @@ import (
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 
 	"github.com/probode/probode/pkg/internal/progress"
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
 	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/mcmc"
@@ -99,7 +101,18 @@ var cells = map[string]func(){
 		}())
 	},
 	"error": func() { Must(0, errors.New("calibrate: α at the edge")) },
-	"memo":  func() { square(3) },
+	"ensemble": func() {
+		Show(&probode.Ensemble{
+			Problem: &probode.Problem{X0: []float64{1}, States: []string{"V"}}, T: []float64{0, 1},
+			Mean: [][]float64{{1, 2}}, SD: [][]float64{{0, 1}}, Deterministic: [][]float64{{1, 2}}, N: 8, Failed: 2, Failure: errors.New("diverged"),
+		})
+	},
+	"panic": func() {
+		p := &probode.Problem{Name: "mine", X0: []float64{1}, Span: [2]float64{0, 1},
+			F: func(dx []float64, _ float64, _, theta []float64) { dx[0] = theta[0] }}
+		Must(probode.Integrate(Context(), p, adams.Bashforth{}, 10, probode.Settings{StepSize: 0.1}))
+	},
+	"memo": func() { square(3) },
 	"memo changed": func() {
 		zero := 0.0
 		v := Memo("changed", nil, func() (pointing, error) { return pointing{P: &zero, X: []float64{1}}, nil })
@@ -269,6 +282,20 @@ func TestChains(t *testing.T) {
 	}
 	if r := run(t, "nothing to show", 0); !r.failed || !strings.Contains(r.stderr, "nb: a int cannot be shown") {
 		t.Errorf("an int is shown: %+v", r)
+	}
+}
+
+// An ensemble is its figure, and a line about the paths that failed.
+func TestEnsemble(t *testing.T) {
+	equal(t, plain(t, run(t, "ensemble", 0)), "Figure: V against t", "2 of 10 paths failed. The first: diverged")
+}
+
+// A panic in a function of the model says what is missing. GoNB 0.11.4 dies of a line in
+// which two colons stand before "main.go:7".
+func TestPanic(t *testing.T) {
+	r := run(t, "panic", 0)
+	if !r.failed || !strings.Contains(r.stderr, "mine: at t = 0, x = [1], theta = []: ") || !strings.Contains(r.stderr, ": theta has no element 0: did you forget Theta?\n\tat ") {
+		t.Errorf("%+v", r)
 	}
 }
 

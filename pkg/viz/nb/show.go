@@ -6,11 +6,13 @@ import (
 
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 
+	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
 	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	modelfile "github.com/probode/probode/pkg/probode/model"
 	"github.com/probode/probode/pkg/viz"
+	"github.com/probode/probode/pkg/viz/plots"
 )
 
 // Show shows each value in a form that suits its type.
@@ -34,6 +36,9 @@ import (
 // reference posterior. The third table describes the reference posterior, and gives the
 // largest step that is small enough for each parameter.
 //
+// An ensemble is shown as the figure of [plots.Bands]. If some of its paths failed, a line
+// says how many, and why the first of them failed.
+//
 // A problem of package model is shown as its equations, with tables of its parameters and
 // measurements.
 //
@@ -46,6 +51,8 @@ func Show(values ...any) {
 		switch v := v.(type) {
 		case viz.Graphic:
 			graphic(v)
+		case *probode.Ensemble:
+			ensemble(v)
 		case *mcmc.Chains:
 			chains(v)
 		case sample.Comparison:
@@ -55,8 +62,15 @@ func Show(values ...any) {
 		case *modelfile.File:
 			showModel(v)
 		default:
-			panic(fmt.Sprintf("nb: a %T cannot be shown: want a figure, chains, a comparison, a report of package assess or a problem of package model", v))
+			panic(fmt.Sprintf("nb: a %T cannot be shown: want a figure, an ensemble, chains, a comparison, a report of package assess or a problem of package model", v))
 		}
+	}
+}
+
+func ensemble(e *probode.Ensemble) {
+	graphic(plots.Bands(e))
+	if e.Failed > 0 {
+		note(fmt.Sprintf("%d of %d paths failed. The first: %v", e.Failed, e.N+e.Failed, e.Failure))
 	}
 }
 

@@ -11,12 +11,11 @@ import (
 )
 
 // Paths draws the stored paths of an ensemble as thin translucent lines (see
-// probode.Settings.KeepPaths). Paths also draws the classical solution and the reference
-// solution; the argument `ref` may be nil. There is a panel for each of the given
-// components. Components are numbered from 0. If no component is given, all components are
-// shown.
-func Paths(e *probode.Ensemble, ref *reference.Solution, components ...int) viz.Figure {
-	return panels(e, ref, components, func(k int) []viz.Layer {
+// probode.Settings.KeepPaths). Paths also draws the classical solution and, if there are
+// any, reference solutions. There is a panel for each component. To see only some of the
+// components, use Only: Paths(e).Only(0, 2).
+func Paths(e *probode.Ensemble, refs ...*reference.Solution) viz.Figure {
+	return panels(e, refs, func(k int) []viz.Layer {
 		d, n := e.Problem.Dim(), 0
 		l := viz.Line{Color: viz.Blue, Width: 0.8}
 		for _, path := range e.Paths {
@@ -40,10 +39,10 @@ func Paths(e *probode.Ensemble, ref *reference.Solution, components ...int) viz.
 var shades = [3]color.NRGBA{{0x7f, 0xb4, 0xdb, 0xff}, {0xb0, 0xd2, 0xea, 0xff}, {0xdb, 0xea, 0xf6, 0xff}}
 
 // Bands draws the mean of an ensemble, with bands of one, two and three standard
-// deviations. Bands also draws the classical solution and the reference solution. As in
-// Paths, there is a panel for each of the given components.
-func Bands(e *probode.Ensemble, ref *reference.Solution, components ...int) viz.Figure {
-	return panels(e, ref, components, func(k int) []viz.Layer {
+// deviations. As in [Paths], Bands also draws the classical solution and the reference
+// solutions, and there is a panel for each component.
+func Bands(e *probode.Ensemble, refs ...*reference.Solution) viz.Figure {
+	return panels(e, refs, func(k int) []viz.Layer {
 		mean, sd := e.Mean[k], e.SD[k]
 		var ls []viz.Layer
 		// The widest band is drawn first, so that the narrower bands are visible on top
@@ -59,10 +58,10 @@ func Bands(e *probode.Ensemble, ref *reference.Solution, components ...int) viz.
 	})
 }
 
-// The function panels() makes a panel for each component. A panel contains the layers
-// that the function body() returns, and layers for the classical solution and the
-// reference.
-func panels(e *probode.Ensemble, ref *reference.Solution, components []int, body func(k int) []viz.Layer) viz.Figure {
+// panels makes a panel for each component. A panel contains the layers that the function
+// body returns, and layers for the classical solution and for each reference that is not
+// nil.
+func panels(e *probode.Ensemble, refs []*reference.Solution, body func(k int) []viz.Layer) viz.Figure {
 	d := e.Problem.Dim()
 	x := viz.Axis{Label: "t"}
 	if u := e.Problem.TimeUnit; u != "" {
@@ -71,19 +70,13 @@ func panels(e *probode.Ensemble, ref *reference.Solution, components []int, body
 	if n := len(e.T); n > 1 {
 		x.Min, x.Max = e.T[0], e.T[n-1]
 	}
-	if components == nil {
-		for k := range d {
-			components = append(components, k)
-		}
-	}
 	var f viz.Figure
-	for _, k := range components {
-		if k < 0 || k >= d {
-			panic(fmt.Sprintf("plots: the index of a component is %d: want an index from 0 to %d", k, d-1))
-		}
+	for k := range d {
 		p := viz.Panel{X: x, Y: viz.Axis{Label: e.Problem.StateName(k)}, Layers: body(k)}
-		if ref != nil {
-			p.Layers = append(p.Layers, viz.Line{Name: "reference", X: ref.Times, Y: column(ref.X, k, d), Color: viz.Black, Width: 1.4})
+		for _, ref := range refs {
+			if ref != nil {
+				p.Layers = append(p.Layers, viz.Line{Name: "reference", X: ref.Times, Y: column(ref.X, k, d), Color: viz.Black, Width: 1.4})
+			}
 		}
 		p.Layers = append(p.Layers, viz.Line{Name: "deterministic", X: e.T, Y: e.Deterministic[k], Color: viz.Vermillion, Width: 1.8, Dash: viz.DashDotted})
 		f.Panels = append(f.Panels, p)
