@@ -6,6 +6,7 @@ too.
     python3 environment/test_lab.py
 """
 
+import json
 import os
 import pathlib
 import re
@@ -22,6 +23,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 GO = """#!/bin/sh
 case $* in
 "env GOVERSION") echo go1.99 ;;
+"list -f {{.Module.Dir}} "*) echo "$HOME/gonb" ;;
+"mod edit "*) ;;
 *gopls*) sleep 2; touch "$4"; chmod +x "$4"; echo gopls >>"$CALLS" ;;
 *gonb*) echo some/package; sleep "$SECONDS_OF_KERNEL"; echo kernel >>"$CALLS" ;;
 esac
@@ -41,14 +44,14 @@ class Lab(unittest.TestCase):
         self.folder = pathlib.Path(tempfile.mkdtemp(suffix=" a folder"))
         self.addCleanup(shutil.rmtree, self.folder)
         self.root, self.calls = self.folder / "checkout", self.folder / "calls"
-        for d in ["bin", "checkout/environment", "checkout/notebooks", "checkout/pkg/viz"]:
+        for d in ["bin", "gonb", "checkout/environment/kernels/gonb", "checkout/notebooks", "checkout/pkg/viz"]:
             (self.folder / d).mkdir(parents=True)
         for name, text in [("go", GO), ("python3", PYTHON), ("npm", "#!/bin/sh\nexit 1\n")]:
             (self.folder / "bin" / name).write_text(text)
             (self.folder / "bin" / name).chmod(0o755)
         shutil.copy(HERE / "lab", self.root / "environment")
         shutil.copy(HERE.parent / "pkg/viz/loader.js", self.root / "pkg/viz")
-        for path, text in [("go.mod", "go 1.26\n"), ("go.sum", ""), ("environment/requirements.txt", "")]:
+        for path, text in [("go.mod", "go 1.26\n"), ("go.sum", ""), ("environment/requirements.txt", ""), ("environment/kernels/gonb/mend.py", "")]:
             (self.root / path).write_text(text)
         self.env = dict(os.environ, PATH=f"{self.folder / 'bin'}:{os.environ['PATH']}", CALLS=str(self.calls), HOME=str(self.folder), SECONDS_OF_KERNEL="0")
 
@@ -94,6 +97,65 @@ class Lab(unittest.TestCase):
         said, calls = self.lab()
         self.assertNotIn("trust 00_kept.ipynb", calls)
         self.assertIn("not a git checkout", said)
+
+
+class Course(unittest.TestCase):
+    """environment/course.py: readers work on copies, so that git pull can replace the notebooks."""
+
+    def setUp(self):
+        folder = pathlib.Path(tempfile.mkdtemp(suffix=" a folder"))
+        self.addCleanup(shutil.rmtree, folder)
+        self.origin, self.mine = folder / "origin", folder / "mine"
+        for d in ["environment", "notebooks/data"]:
+            (self.origin / d).mkdir(parents=True)
+        shutil.copy(HERE / "course.py", self.origin / "environment")
+        shutil.copy(HERE.parent / ".gitignore", self.origin)
+        for name in ["00", "01", "02"]:
+            self.write(self.origin / f"notebooks/{name}.ipynb", "x := 1")
+        (self.origin / "notebooks/data/a.csv").write_text("1")
+        self.git(self.origin, "init", "-q")
+        self.commit()
+        self.git(folder, "clone", "-q", "origin", "mine")
+
+    def git(self, folder, *args):
+        done = subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@example.org", *args], cwd=folder, check=True, stdout=subprocess.PIPE, text=True)
+        return done.stdout
+
+    def commit(self):
+        self.git(self.origin, "add", "-A")
+        self.git(self.origin, "commit", "-qm", "a course")
+
+    def write(self, path, source, outputs=()):
+        path.write_text(json.dumps({"cells": [{"cell_type": "code", "source": [source], "outputs": list(outputs)}]}))
+
+    def start(self):
+        done = subprocess.run([sys.executable, self.mine / "environment/course.py"], check=True, stdout=subprocess.PIPE, text=True)
+        return done.stdout
+
+    def source(self, name):
+        return json.loads((self.mine / "course" / name).read_text())["cells"][0]["source"][0]
+
+    def test_pull(self):
+        self.assertEqual(self.start(), "")
+        self.assertEqual((self.mine / "course/data/a.csv").read_text(), "1")
+        # The reader runs 00, changes 01, does not open 02, and adds a notebook.
+        self.write(self.mine / "course/00.ipynb", "x := 1", ["an output"])
+        self.write(self.mine / "course/01.ipynb", "x := 2", ["an output"])
+        self.write(self.mine / "course/own.ipynb", "mine")
+        ran = (self.mine / "course/00.ipynb").read_text()
+        self.assertEqual(self.start(), "")
+        self.assertEqual((self.mine / "course/00.ipynb").read_text(), ran)
+        self.assertEqual(self.git(self.mine, "status", "--porcelain"), "")
+        for name in ["00", "01", "02", "03"]:
+            self.write(self.origin / f"notebooks/{name}.ipynb", "x := 3")
+        self.commit()
+        self.git(self.mine, "pull", "-q")
+        self.assertEqual(self.start(), "lab: course/01.ipynb contains your changes, and remains; notebooks/01.ipynb is newer\n")
+        self.assertEqual([self.source(f"{n}.ipynb") for n in ["00", "01", "02", "03", "own"]], ["x := 3", "x := 2", "x := 3", "x := 3", "mine"])
+        # Who removes the copy gets the notebook.
+        (self.mine / "course/01.ipynb").unlink()
+        self.assertEqual(self.start(), "")
+        self.assertEqual(self.source("01.ipynb"), "x := 3")
 
 
 class Limit(unittest.TestCase):

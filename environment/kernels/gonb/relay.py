@@ -1,13 +1,19 @@
-"""Passes messages between Jupyter and GoNB, and adds hints to common errors.
+"""Passes messages between Jupyter and GoNB, adds hints to common errors, and helps to complete names.
 
     python relay.py CONNECTION_FILE KERNELS_FILE
 
 Jupyter connects to the relay through CONNECTION_FILE. The kernel, which is the parent of
 the relay, connects through KERNELS_FILE, which the relay writes. The relay passes messages
-on until the kernel ends, and does three more things:
+on until the kernel ends, and does some more things:
 
 - If a cell does not compile and HINTS has a hint for the error, it adds the hint. The
   message of Go is right, but does not mention cells.
+- If a name shall be completed or explained, it adds the brackets that are still missing,
+  because gopls says little about a file that it cannot parse. It removes names that gopls
+  finds several times, for example in a package and in the tests of this package.
+- If a cell prints without end, it drops what would fill the memory and the page.
+- When the kernel is idle for the first time, it asks for a completion, because gopls needs
+  seconds for the first answer.
 - It passes nothing on before the first broadcast of the kernel arrives, because messages
   that are sent before both sides listen are lost.
 - When the kernel has ended, it ends a cell that is still running. A kernel that was
@@ -35,8 +41,28 @@ HINTS = [
     (re.compile(r"\bundefined: (\w+)(?![\w.])"),
      "Hint: each cell is a program of its own, and values from below its %% end with it. "
      "Declare {0} above the %% of a cell, for example as a function, and run that cell first."),
+    (re.compile(r"assignment mismatch: 1 variable but (\S+) returns 2 values|multiple-value (\S+?)\(.* \(value of type \(.*error\)\)"),
+     "Hint: {0} returns two values. If the second is an error, nb.Must({0}(…)) is the first alone, and shows the error if there is one."),
 ]
 CHANNELS = ["shell", "control", "stdin"]
+
+MOST = 1_000_000  # characters that are shown of what a cell prints to stdout, and of stderr
+
+# Strings, characters, comments and brackets of Go.
+TOKEN = re.compile(r"""//[^\n]*|/\*.*?(?:\*/|\Z)|"(?:\\.|[^"\\\n])*"?|`[^`]*`?|'(?:\\.|[^'\\\n])*'?|[(){}\[\]]""", re.S)
+CLOSING = {"(": ")", "[": "]", "{": "}"}
+
+# What most cells of the course import.
+FIRST = """import (
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
+	"github.com/probode/probode/pkg/probode/problems"
+	"github.com/probode/probode/pkg/viz/nb"
+	"github.com/probode/probode/pkg/viz/plots"
+)
+%%
+nb.Show(plots.Bands(nb.Must(probode.Integrate(nb.Context(), problems.Logistic(), adams.Moulton{}, 1, probode.Settings{}))))
+nb."""
 MARK, SELF = b"<IDS|MSG>", b"relay"
 
 
@@ -44,8 +70,33 @@ def hint(message):
     """Returns the hint for a message of the compiler, or None."""
     for pattern, line in HINTS:
         if m := pattern.search(message):
-            return line.format(*m.groups())
+            return line.format(*filter(None, m.groups()))
     return None
+
+
+def closed(code, cursor):
+    """Returns the code with the brackets that are missing, those that are open at the cursor
+    behind the cursor, and the place of the call or the value in which the cursor is."""
+    before, behind, late = [], [], []
+    for m in TOKEN.finditer(code):
+        stack = before if m.start() < cursor else behind
+        if m[0] in CLOSING:
+            stack.append(m)
+        elif m[0] in CLOSING.values():
+            if stack:
+                stack.pop()
+            else:
+                late.append(m[0])
+    missing, around = "", cursor
+    for m in before:
+        if re.match(r"\w", code[m.start() - 1:m.start()]):
+            around = m.start()
+    for m in reversed(before):
+        if late and late[0] == CLOSING[m[0]]:
+            late.pop(0)
+        else:
+            missing += CLOSING[m[0]]
+    return code[:cursor] + missing + code[cursor:] + "".join(CLOSING[m[0]] for m in reversed(behind)), around
 
 
 def main():
@@ -116,11 +167,15 @@ def signed(key, parts):
 def awaken(key, shell, heard, kernel):
     """Asks the kernel for its state until it broadcasts an answer."""
     while os.getppid() == kernel:
-        header = {"msg_id": uuid.uuid4().hex, "msg_type": "kernel_info_request", "session": SELF.decode(),
-                  "username": "", "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "version": "5.3"}
-        shell.send_multipart([SELF, *signed(key, [json.dumps(header).encode(), b"{}", b"{}", b"{}"])])
+        ask(key, shell, "kernel_info_request", {})
         if heard.poll(200):
             return
+
+
+def ask(key, shell, kind, content):
+    header = {"msg_id": uuid.uuid4().hex, "msg_type": kind, "session": SELF.decode(),
+              "username": "", "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "version": "5.3"}
+    shell.send_multipart([SELF, *signed(key, [json.dumps(header).encode(), b"{}", b"{}", json.dumps(content).encode()])])
 
 
 def relay(key, towards, kernels, broadcast, heard, kernel):
@@ -128,27 +183,68 @@ def relay(key, towards, kernels, broadcast, heard, kernel):
     for s in [*towards.values(), *kernels.values(), heard]:
         poller.register(s, zmq.POLLIN)
     to = {towards[c]: kernels[c] for c in CHANNELS} | {kernels[c]: towards[c] for c in CHANNELS}
+    idle = False  # for the first time
+    printed = {}
     while os.getppid() == kernel:
-        for s, _ in poller.poll(1000):
+        ready = poller.poll(1000)
+        if not ready and not idle:
+            idle = True
+            ask(key, kernels["shell"], "complete_request", {"code": FIRST, "cursor_pos": len(FIRST)})
+        for s, _ in ready:
             parts = s.recv_multipart()
-            if s is heard:
-                broadcast.send_multipart(hinted(key, parts))
-            elif parts[0] != SELF:  # the answers to awaken
-                to[s].send_multipart(parts)
+            # The kernel answers the relay's own questions, too.
+            if (s is heard or parts[0] != SELF) and (parts := changed(key, parts, printed)):
+                (broadcast if s is heard else to[s]).send_multipart(parts)
 
 
-def hinted(key, parts):
-    """Returns the broadcast message, with a hint if it is an error for which there is one."""
+def changed(key, parts, printed):
+    """Returns the message with the changes that CHANGES has for its kind, or None if it is not passed on."""
     at = parts.index(MARK) if MARK in parts else len(parts)
-    if len(parts) < at + 6 or json.loads(parts[at + 2]).get("msg_type") != "error":
+    change = CHANGES.get(json.loads(parts[at + 2]).get("msg_type")) if len(parts) >= at + 6 else None
+    if change is None:
         return parts
     content = json.loads(parts[at + 5])
-    line = hint(content.get("evalue", ""))
-    if line is None:
-        return parts
-    content["evalue"] = content["evalue"].rstrip("\n") + "\n" + line
-    content["traceback"] = [*content["traceback"], line]
-    return [*parts[:at], *signed(key, [*parts[at + 2:at + 5], json.dumps(content).encode()]), *parts[at + 6:]]
+    if change is shown:
+        content = shown(content, json.loads(parts[at + 3]).get("msg_id"), printed)
+    else:
+        change(content)
+    return content and [*parts[:at], *signed(key, [*parts[at + 2:at + 5], json.dumps(content).encode()]), *parts[at + 6:]]
+
+
+def hinted(content):
+    if line := hint(content.get("evalue", "")):
+        content["evalue"] = content["evalue"].rstrip("\n") + "\n" + line
+        content["traceback"].append(line)
+
+
+def completed(content):
+    content["code"], _ = closed(content["code"], content["cursor_pos"])
+
+
+def explained(content):
+    code, cursor = content["code"], content["cursor_pos"]
+    content["code"], around = closed(code, cursor)
+    if not re.search(r"\w", code[max(cursor - 1, 0):cursor + 1]):
+        content["cursor_pos"] = around
+
+
+def distinct(content):
+    content["matches"] = list(dict.fromkeys(content["matches"]))
+
+
+def shown(content, cell, printed):
+    """Returns the part of the text that is shown; printed has the cell and the length so far of each stream."""
+    was, length = printed.get(content["name"], (cell, 0))
+    length = length if was == cell else 0
+    printed[content["name"]] = cell, length + len(content["text"])
+    if length > MOST:
+        return None
+    if length + len(content["text"]) > MOST:
+        content["text"] = content["text"][:MOST - length] + f"\nThe cell prints more than {MOST} characters: the rest is not shown.\n"
+    return content
+
+
+CHANGES = {"error": hinted, "complete_request": completed, "inspect_request": explained, "complete_reply": distinct, "stream": shown}
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ import (
 const echarts = "environment/echarts/echarts.min.js"
 
 // Context returns the context of the cell. The context ends when the user interrupts the
-// cell. The kernel kills a cell that is still running five seconds later. A function of
+// cell. A second interrupt ends the cell itself, without results. A function of
 // this library that is called with this context shows a progress bar after one second. A
 // Progress hook in the settings of the function replaces the bar.
 func Context() context.Context { return cell() }
