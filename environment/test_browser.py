@@ -148,6 +148,7 @@ def main():
 
 def in_lab(browser, notebooks):
     with Server() as server:
+        first_page(browser, server)
         sliders = 0
         for p in notebooks:
             sliders += interactive(browser, server, p)
@@ -192,6 +193,48 @@ class Server:
         except subprocess.TimeoutExpired:
             self.process.kill()
         self.log.close()
+
+
+def first_page(browser, server):
+    """JupyterLab opens the course at its first page. While the program of the live figures is
+    being built, they say so, and then turn live by themselves. Tab shows each name once, and
+    Shift-Tab an explanation, before a cell has run."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    context.route("**/program.js", lambda route: route.fulfill(status=404))
+    page = context.new_page()
+    page.set_default_timeout(60_000)
+    page.goto(f"{server.url}?token={server.token}")
+    page.wait_for_function("() => window.jupyterapp?.shell.currentWidget?.context?.path === 'course/00_quickstart.ipynb'")
+    wait_for_kernel(page, "idle")
+    page.evaluate("() => window.jupyterapp.commands.execute('notebook:insert-cell-above')")
+    page.keyboard.press("Enter")
+    page.keyboard.type("%%\nfigure := problems.")
+    page.keyboard.press("Tab")
+    page.locator(".jp-Completer-item").first.wait_for()
+    names = page.locator(".jp-Completer-item").all_inner_texts()
+    assert "LotkaVolterra" in [n.strip().split()[0] for n in names] and len(names) == len(set(names)), f"Tab shows {names}"
+    page.screenshot(path=OUT / "tab.png")
+    page.keyboard.press("Escape")
+    page.keyboard.type("SIR(")
+    page.keyboard.press("Shift+Tab")
+    page.locator(".jp-Tooltip").wait_for()
+    said = page.locator(".jp-Tooltip").inner_text()
+    assert "func problems.SIR()" in said, f"Shift-Tab shows {said}"
+    page.screenshot(path=OUT / "shift-tab.png")
+    page.keyboard.press("Escape")
+    page.evaluate("() => window.jupyterapp.commands.execute('notebook:delete-cell')")
+    execute(page, pathlib.Path("course/00_quickstart.ipynb"))
+    figure = page.locator("[data-play]").first
+    figure.scroll_into_view_if_needed()
+    coming = figure.locator(".coming")
+    coming.wait_for()
+    assert figure.locator(LIVE).count() == 0 and figure.locator(CHART.split(":")[0]).is_visible(), "there is no recording while the figure is coming"
+    page.screenshot(path=OUT / "coming.png")
+    context.unroute("**/program.js")
+    figure.locator(f"{LIVE} canvas").first.wait_for()
+    assert coming.count() == 0, "a live figure says that it is coming"
+    context.close()
+    print("the first page: completed, explained, and its live figure came", flush=True)
 
 
 def opened(context, server, path, wait=True):

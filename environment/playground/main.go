@@ -23,11 +23,13 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 
+	"github.com/probode/probode/internal/atomicfile"
 	"github.com/probode/probode/pkg/viz"
 	"github.com/probode/probode/pkg/viz/playground"
 )
@@ -76,7 +78,7 @@ func build(out string) error {
 		}
 	}
 	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(out, name), []byte(text), 0o644); err != nil {
+		if err := write(filepath.Join(out, name), text); err != nil {
 			return err
 		}
 	}
@@ -123,7 +125,15 @@ func program(path, worker string) error {
 	digits = bytes.ReplaceAll(bytes.ReplaceAll(digits, []byte(`"`), []byte("v")), []byte(`\`), []byte("w"))
 	content := fmt.Sprintf("%swindow.probodeProgram = {worker: %s, packed: \"%s\", size: %d};\n", first, text, digits, packed.Len())
 	fmt.Printf("playground: the size of the program is %.1f MB, %.1f MB after compression, and %.1f MB as text in a JavaScript file\n", float64(len(wasm))/1e6, float64(packed.Len())/1e6, float64(len(content))/1e6)
-	return os.WriteFile(path, []byte(content), 0o644)
+	return write(path, content)
+}
+
+// write replaces a file in one step, because a page may be reading it.
+func write(path, text string) error {
+	return atomicfile.Write(path, func(w io.Writer) error {
+		_, err := io.WriteString(w, text)
+		return err
+	})
 }
 
 // Functions are inlined only in the packages that the variable `hot` lists. In all other

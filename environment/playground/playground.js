@@ -25,15 +25,34 @@
       const s = document.createElement("script");
       s.src = src;
       s.onload = done;
-      s.onerror = () => fail(new Error("there is no " + src));
+      s.onerror = () => {
+        s.remove();
+        fail(new Error("there is no " + src));
+      };
       document.head.appendChild(s);
     });
+  }
+
+  // JupyterLab may be open before environment/lab has built the program.
+  let missing;
+  const absent = new Promise((done) => { missing = done; });
+  async function program() {
+    for (;;) {
+      try {
+        await script(base + "program.js");
+        return compile();
+      } catch (e) {
+        if (!inJupyter) throw e;
+        missing();
+        await new Promise((done) => setTimeout(done, 2000));
+      }
+    }
   }
 
   let loading;
   function load() {
     if (!loading) {
-      loading = Promise.all([viz.load(), script(base + "program.js").then(compile)]).then(([echarts, program]) => ({echarts, ...program}));
+      loading = Promise.all([viz.load(), program()]).then(([echarts, program]) => ({echarts, ...program}));
     }
     return loading;
   }
@@ -415,11 +434,15 @@
     }
 
     async open() {
+      const coming = element("p", {class: "coming", text: "The live figure is being built. It will appear here by itself; until then this is a recording."});
+      absent.then(() => { if (!this.program) this.box.prepend(coming); });
       try {
         this.program = await load();
       } catch (e) {
         console.info("figure stays as recorded:", e);
         return;
+      } finally {
+        coming.remove();
       }
       if (!this.root) this.build();
       if (!desk.worker) desk.start(this.program);
