@@ -114,8 +114,8 @@ nb.Table([]string{"kept"}, []any{"yes"})""")
         self.addCleanup(manager.shutdown_kernel, now=True)
         self.addCleanup(client.stop_channels)
 
-        def run(code, interrupt=""):
-            """If the text interrupt is shown, run interrupts the cell."""
+        def run(code, interrupt=None, times=1):
+            """When the text interrupt is shown, run interrupts the cell; and again after a second, if times is 2."""
             asked, text, over = client.execute(code), "", False
             until = time.monotonic() + 120
             while not over:
@@ -124,14 +124,17 @@ nb.Table([]string{"kept"}, []any{"yes"})""")
                 try:
                     message = client.get_iopub_msg(timeout=1)
                 except queue.Empty:
+                    if interrupt is None and times > 1:
+                        times -= 1
+                        manager.interrupt_kernel()
                     continue
                 if message["parent_header"].get("msg_id") != asked:
                     continue
                 content = message["content"]
                 text += content.get("text", "") + content.get("evalue", "") + content.get("data", {}).get("text/plain", "")
                 over = content.get("execution_state") == "idle"
-                if interrupt and interrupt in text:
-                    interrupt = ""
+                if interrupt is not None and interrupt in text:
+                    interrupt = None
                     manager.interrupt_kernel()
             return text
 
@@ -189,6 +192,10 @@ func deep(n int) int { return deep(n+1) + 1 }"""), "")
         ]:
             with self.subTest(code):
                 self.assertIn("signal: interrupt", run("%%\n" + code, interrupt=begun))
+        # The first interrupt is for the computation, a second ends the cell.
+        self.assertIn("signal: interrupt", run('%%\nnb.Context()\nfmt.Println("begun")\nfor {\n}', interrupt="begun", times=2))
+        # An interrupt while the cell is compiled, or when it has just begun.
+        self.assertRegex(run("%%\nfor {\n}", interrupt=""), "interrupted before the cell ran|signal: interrupt")
         self.assertEqual(run("%%\nfmt.Println(kept())"), "7\n")
 
     def test_completion(self):

@@ -10,10 +10,10 @@ on until the kernel ends, and does some more things:
   message of Go is right, but does not mention cells.
 - If a name shall be completed or explained, it adds the brackets that are still missing,
   because gopls says little about a file that it cannot parse. It removes names that gopls
-  finds several times, for example in a package and in the tests of this package.
+  finds several times, in a package and with its tests, and those of tests.
 - If a cell prints without end, it drops what would fill the memory and the page.
-- When the kernel is idle for the first time, it asks for a completion, because gopls needs
-  seconds for the first answer.
+- When the kernel is idle for the first time, for three seconds, it asks for a completion,
+  because gopls needs seconds for the first answer, and cells wait for it.
 - It passes nothing on before the first broadcast of the kernel arrives, because messages
   that are sent before both sides listen are lost.
 - When the kernel has ended, it ends a cell that is still running. A kernel that was
@@ -47,6 +47,9 @@ HINTS = [
 CHANNELS = ["shell", "control", "stdin"]
 
 MOST = 1_000_000  # characters that are shown of what a cell prints to stdout, and of stderr
+
+# What only the tests of a package can use.
+TESTS = re.compile("(Test|Benchmark|Fuzz|Example)[A-Z_]")
 
 # Strings, characters, comments and brackets of Go.
 TOKEN = re.compile(r"""//[^\n]*|/\*.*?(?:\*/|\Z)|"(?:\\.|[^"\\\n])*"?|`[^`]*`?|'(?:\\.|[^'\\\n])*'?|[(){}\[\]]""", re.S)
@@ -183,60 +186,60 @@ def relay(key, towards, kernels, broadcast, heard, kernel):
     for s in [*towards.values(), *kernels.values(), heard]:
         poller.register(s, zmq.POLLIN)
     to = {towards[c]: kernels[c] for c in CHANNELS} | {kernels[c]: towards[c] for c in CHANNELS}
-    idle = False  # for the first time
-    printed = {}
+    seen, warm = {"state": "idle"}, False
     while os.getppid() == kernel:
-        ready = poller.poll(1000)
-        if not ready and not idle:
-            idle = True
+        ready = poller.poll(1000 if warm else 3000)
+        if not ready and not warm and seen["state"] == "idle":
+            warm = True
             ask(key, kernels["shell"], "complete_request", {"code": FIRST, "cursor_pos": len(FIRST)})
         for s, _ in ready:
             parts = s.recv_multipart()
             # The kernel answers the relay's own questions, too.
-            if (s is heard or parts[0] != SELF) and (parts := changed(key, parts, printed)):
+            if (s is heard or parts[0] != SELF) and (parts := changed(key, parts, seen)):
                 (broadcast if s is heard else to[s]).send_multipart(parts)
 
 
-def changed(key, parts, printed):
+def changed(key, parts, seen):
     """Returns the message with the changes that CHANGES has for its kind, or None if it is not passed on."""
     at = parts.index(MARK) if MARK in parts else len(parts)
     change = CHANGES.get(json.loads(parts[at + 2]).get("msg_type")) if len(parts) >= at + 6 else None
     if change is None:
         return parts
-    content = json.loads(parts[at + 5])
-    if change is shown:
-        content = shown(content, json.loads(parts[at + 3]).get("msg_id"), printed)
-    else:
-        change(content)
+    content = change(json.loads(parts[at + 5]), json.loads(parts[at + 3]).get("msg_id"), seen)
     return content and [*parts[:at], *signed(key, [*parts[at + 2:at + 5], json.dumps(content).encode()]), *parts[at + 6:]]
 
 
-def hinted(content):
+def hinted(content, *_):
     if line := hint(content.get("evalue", "")):
         content["evalue"] = content["evalue"].rstrip("\n") + "\n" + line
         content["traceback"].append(line)
+    return content
 
 
-def completed(content):
-    content["code"], _ = closed(content["code"], content["cursor_pos"])
+def completed(content, *_):
+    return dict(content, code=closed(content["code"], content["cursor_pos"])[0])
 
 
-def explained(content):
+def explained(content, *_):
     code, cursor = content["code"], content["cursor_pos"]
-    content["code"], around = closed(code, cursor)
-    if not re.search(r"\w", code[max(cursor - 1, 0):cursor + 1]):
-        content["cursor_pos"] = around
+    whole, around = closed(code, cursor)
+    return dict(content, code=whole, cursor_pos=cursor if re.search(r"\w", code[max(cursor - 1, 0):cursor + 1]) else around)
 
 
-def distinct(content):
-    content["matches"] = list(dict.fromkeys(content["matches"]))
+def distinct(content, *_):
+    return dict(content, matches=[name for name in dict.fromkeys(content["matches"]) if not TESTS.match(name)])
 
 
-def shown(content, cell, printed):
-    """Returns the part of the text that is shown; printed has the cell and the length so far of each stream."""
-    was, length = printed.get(content["name"], (cell, 0))
+def noted(content, _, seen):
+    seen["state"] = content["execution_state"]
+    return content
+
+
+def shown(content, cell, seen):
+    """Returns the part of the text that is shown; seen has the cell and the length so far of each stream."""
+    was, length = seen.get(content["name"], (cell, 0))
     length = length if was == cell else 0
-    printed[content["name"]] = cell, length + len(content["text"])
+    seen[content["name"]] = cell, length + len(content["text"])
     if length > MOST:
         return None
     if length + len(content["text"]) > MOST:
@@ -244,7 +247,7 @@ def shown(content, cell, printed):
     return content
 
 
-CHANGES = {"error": hinted, "complete_request": completed, "inspect_request": explained, "complete_reply": distinct, "stream": shown}
+CHANGES = {"error": hinted, "complete_request": completed, "inspect_request": explained, "complete_reply": distinct, "stream": shown, "status": noted}
 
 
 if __name__ == "__main__":
