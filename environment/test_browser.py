@@ -210,7 +210,7 @@ def first_page(browser, server):
     page.keyboard.press("Enter")
     page.keyboard.type("%%\nfigure := problems.")
     page.keyboard.press("Tab")
-    page.locator(".jp-Completer-item").first.wait_for()
+    page.locator(".jp-Completer-item").first.wait_for(timeout=SECONDS * 1000)
     names = page.locator(".jp-Completer-item").all_inner_texts()
     assert "LotkaVolterra" in [n.strip().split()[0] for n in names] and len(names) == len(set(names)), f"Tab shows {names}"
     page.screenshot(path=OUT / "tab.png")
