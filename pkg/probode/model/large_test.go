@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -53,5 +54,31 @@ func TestLargeModels(t *testing.T) {
 		if took := time.Since(begin); took > time.Minute {
 			t.Errorf("%s took %v", name, took)
 		}
+	}
+}
+
+// The time to read min or max of many terms, and a chain of kinks, grows linearly with
+// their number: these two took more than a minute when it grew with its cube.
+func TestManyKinks(t *testing.T) {
+	var terms, chain strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&terms, ", A*%d", i+2)
+		fmt.Fprintf(&chain, "  - {assignmentId: a%d, formula: abs(a%d - 0.001)}\n", i+1, i)
+	}
+	text := "parameters:\n  - {parameterId: k, nominalValue: 1, lowerBound: 0.1, upperBound: 3}\nassignments:\n  - {assignmentId: a0, formula: A + 2}\n" + chain.String() +
+		"odes:\n  - {stateId: A, rightHandSide: \"-k * min(A" + terms.String() + ") + 0 * a1000 - k * (a1000 - A - 1)\", initialValue: 1}\n" +
+		"observables:\n  - {observableId: y, observableFormula: A, noiseFormula: 1}\ndata: |\n  time,y\n  1,0\n"
+	m, err := Parse("m", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := m.LogLikelihood(LikelihoodSettings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := l.At(t.Context(), []float64{1}, true)
+	// A′ = −k A, so the slope of −e^{−2k}/2 is e^{−2k}.
+	if want := math.Exp(-2); err != nil || math.Abs(v.Gradient[0]-want) > 1e-6 {
+		t.Errorf("gradient %v, %v: want %v", v, err, want)
 	}
 }

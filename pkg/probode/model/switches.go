@@ -23,12 +23,45 @@ func (l *lowering) findSwitches() {
 			conditions = append(conditions, expr.Conditions(e.Trigger)...)
 		}
 	}
+	degree := l.degrees(conditions...)
 	for _, c := range conditions {
-		at, _, ok := l.crossing(c)
-		if ok && at != nil && !slices.ContainsFunc(l.switches, at.Equal) {
+		_, sides := c.Operator()
+		if at, _, ok := l.crossing(degree[c], sides...); ok && at != nil {
 			l.switches = append(l.switches, at)
 		}
 	}
+	l.switches = expr.Distinct(l.switches...)
+}
+
+// The method degrees() returns, for all parts of the expressions, 0 if the part depends
+// neither on the time nor on a state, 1 if it is linear in the time, and 2 otherwise. The
+// degree of a comparison is the larger one of its sides.
+func (l *lowering) degrees(list ...*expr.Node) map[*expr.Node]int {
+	degree := map[*expr.Node]int{}
+	for _, m := range expr.PartsOf(list...) {
+		op, args := m.Operator()
+		most, sum, moving := 0, 0, 0
+		for i, a := range args {
+			d := degree[a]
+			most, sum = max(most, d), min(sum+d, 2)
+			if op == "divide" && i == 1 || a.Boolean() {
+				moving = max(moving, d)
+			}
+		}
+		switch name, _ := m.Symbol(); {
+		case name == expr.Time:
+			most = 1
+		case name != "" && l.index.states[name] != nil:
+			most = 2
+		case op == "times":
+			most = sum
+		case op == "plus", op == "minus", m.Boolean(), most == 0, (op == "divide" || op == "piecewise") && moving == 0:
+		default:
+			most = 2
+		}
+		degree[m] = most
+	}
+	return degree
 }
 
 // timeConditions writes the comparisons in the right-hand sides that change at a known
@@ -36,17 +69,18 @@ func (l *lowering) findSwitches() {
 // g₀ + g₁ t zero, or give it the wrong sign.
 func (l *lowering) timeConditions() {
 	rates, parts := expr.Jumps(l.rates...)
+	degree := l.degrees(parts...)
 	by := map[*expr.Node]*expr.Node{}
 	for _, part := range parts {
 		zero := expr.Num(0)
 		switch op, args := part.Operator(); op {
 		case "floor":
 		case "sign":
-			if above := l.atTime("gt", args[0], zero); above != nil {
-				by[part] = expr.Call("piecewise", expr.Num(1), above, expr.Num(-1), l.atTime("lt", args[0], zero), zero)
+			if above := l.atTime(degree[args[0]], "gt", args[0], zero); above != nil {
+				by[part] = expr.Call("piecewise", expr.Num(1), above, expr.Num(-1), l.atTime(degree[args[0]], "lt", args[0], zero), zero)
 			}
 		default:
-			if c := l.atTime(op, args...); c != nil {
+			if c := l.atTime(degree[part], op, args...); c != nil {
 				by[part] = c
 			}
 		}
@@ -56,11 +90,10 @@ func (l *lowering) timeConditions() {
 
 // The method atTime() returns a condition that equals a comparison, but compares the time
 // with the time at which the comparison changes. The result is nil if this time is not
-// known.
-func (l *lowering) atTime(op string, sides ...*expr.Node) *expr.Node {
+// known. The argument `degree` is that of the comparison.
+func (l *lowering) atTime(degree int, op string, sides ...*expr.Node) *expr.Node {
 	opposite := map[string]string{"lt": "gt", "gt": "lt", "leq": "geq", "geq": "leq"}
-	c := expr.Call(op, sides...)
-	at, slope, ok := l.crossing(c)
+	at, slope, ok := l.crossing(degree, sides...)
 	if !ok || at == nil || opposite[op] == "" {
 		return nil
 	}
@@ -68,25 +101,24 @@ func (l *lowering) atTime(op string, sides ...*expr.Node) *expr.Node {
 	return expr.Call("or",
 		expr.Call("and", expr.Call("gt", slope, zero), expr.Call(op, now, at)),
 		expr.Call("and", expr.Call("lt", slope, zero), expr.Call(opposite[op], now, at)),
-		expr.Call("and", expr.Call("eq", slope, zero), c))
+		expr.Call("and", expr.Call("eq", slope, zero), expr.Call(op, sides...)))
 }
 
 // The method crossing() returns a formula for the time at which the two sides of a
 // comparison are equal, and the derivative of their difference with respect to time. The
 // formulas contain only parameters. They are nil if the difference of the sides depends
 // neither on time nor on states. The last result is false if the method cannot derive the
-// formulas, for example because one side depends on a state.
-func (l *lowering) crossing(comparison *expr.Node) (at, slope *expr.Node, ok bool) {
-	_, sides := comparison.Operator()
+// formulas, for example because one side depends on a state. The argument `degree` is
+// that of the comparison.
+func (l *lowering) crossing(degree int, sides ...*expr.Node) (at, slope *expr.Node, ok bool) {
+	if degree != 1 {
+		return nil, nil, degree == 0
+	}
 	if name, _ := sides[0].Symbol(); name == expr.Time && l.fixed(sides[1]) {
 		return sides[1], expr.Num(1), true
 	}
-	g := expr.Call("minus", sides...)
-	if l.fixed(g) {
-		return nil, nil, true
-	}
-	at0, slope, ok := g.Linear(expr.Time)
-	if !ok || !l.fixed(slope) || !l.fixed(at0) {
+	at0, slope, ok := expr.Call("minus", sides...).Linear(expr.Time)
+	if !ok {
 		return nil, nil, false
 	}
 	return expr.Call("divide", expr.Call("minus", at0), slope).Simplify(), slope, true
@@ -116,6 +148,7 @@ func (e *Instance) branches(l *lowering) *system {
 	h, by := e.system, map[*expr.Node]*expr.Node{}
 	h.events = slices.Clone(h.events)
 	rates, parts := expr.Jumps(e.rates...)
+	degree := l.degrees(parts...)
 	for _, part := range parts {
 		name := fmt.Sprintf("branch %d", len(by)+1) // no other name contains a space
 		state, one := expr.Sym(name), expr.Num(1)
@@ -130,7 +163,7 @@ func (e *Instance) branches(l *lowering) *system {
 		op, args := now.Operator()
 		switch {
 		case part.Boolean():
-			if _, _, known := l.crossing(part); known {
+			if degree[part] < 2 {
 				continue
 			}
 			if _, ok := now.Margin(); !ok {
@@ -140,7 +173,7 @@ func (e *Instance) branches(l *lowering) *system {
 			first = expr.Call("piecewise", one, now, expr.Num(0))
 			become(expr.Num(0), expr.Call("and", expr.Call("not", now), is("gt", 0.5)))
 			become(one, expr.Call("and", now, is("lt", 0.5)))
-		case l.fixed(part):
+		case degree[part] == 0:
 			by[part] = state
 		case op == "sign":
 			by[part] = state

@@ -48,7 +48,7 @@ func Jacobian(fs []*Node, names []string) [][]*Node {
 // Gradient panics in the same cases as [Node.Diff].
 func Gradient(fs []*Node, weights, names []string) []*Node {
 	p := newPool()
-	simple := p.simplify(fs...)
+	simple := p.simplify(paired(fs)...)
 	moves := map[*Node]bool{} // whether a part depends on names
 	index := map[string]int{}
 	for i, name := range names {
@@ -103,6 +103,21 @@ func Gradient(fs []*Node, weights, names []string) []*Node {
 		}
 	}
 	return out
+}
+
+// The function paired() writes min(a, b, c) as min(min(a, b), c), and max likewise. The
+// derivatives with respect to n arguments then take n operations, not n².
+func paired(list []*Node) []*Node {
+	return rebuildAll(list, func(m *Node, args []*Node) *Node {
+		if m.op != opMin && m.op != opMax {
+			return m.with(args)
+		}
+		best := args[0]
+		for _, a := range args[1:] {
+			best = node(m.op, best, a)
+		}
+		return best
+	})
 }
 
 // The method diff() returns the derivative of n, and adds the derivatives of all parts of

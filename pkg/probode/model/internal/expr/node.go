@@ -65,6 +65,22 @@ func (n *Node) Symbols() []string {
 // expressions that use them.
 func (n *Node) Parts() []*Node { return postorder(n) }
 
+// PartsOf lists the parts of several expressions, as Parts does.
+func PartsOf(list ...*Node) []*Node { return postorder(list...) }
+
+// Distinct returns the expressions without those that equal an earlier one.
+func Distinct(list ...*Node) []*Node {
+	seen := map[*Node]bool{}
+	var out []*Node
+	for _, n := range newPool().adopt(list...) {
+		if !seen[n] {
+			seen[n] = true
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
 // SymbolsOf returns a sorted list of the names that occur in the expressions, without
 // repetitions. SymbolsOf visits a shared part only once.
 func SymbolsOf(list ...*Node) []string {
