@@ -82,12 +82,21 @@ func (m steps) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at
 	switch {
 	case math.IsInf(m.max, 1):
 		a.Max = 0
-	case m.max == 0 && !p.Autonomous:
-		// Without a limit on its length, a step could miss a smooth pulse in f(t), such
-		// as a Gaussian, because no switch marks the time of the pulse.
-		a.Max = (p.Span[1] - p.Span[0]) / 128
+	case m.max == 0:
+		a.Max = LongestStep(p)
 	}
 	return a.Bind(ctx, s, p, at, times)
+}
+
+// LongestStep returns the bound on the length of a step that LikelihoodSettings.MaxStep =
+// 0 stands for. If f depends on time, the bound is 1/128 of the span: a longer step could
+// miss a smooth pulse in f(t), such as a Gaussian, because no switch marks the time of the
+// pulse. Otherwise there is no bound, and the result is 0.
+func LongestStep(p *probode.Problem) float64 {
+	if p.Autonomous {
+		return 0
+	}
+	return (p.Span[1] - p.Span[0]) / 128
 }
 
 // A LogLikelihood computes the log-likelihood of the data of a File, and its gradient.

@@ -21,6 +21,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/methods"
+	modelfile "github.com/probode/probode/pkg/probode/model"
 	"github.com/probode/probode/pkg/probode/problems"
 	"github.com/probode/probode/pkg/probode/reference"
 )
@@ -39,7 +40,8 @@ last columns of the table are then the observables of the classical solution, an
 the default method is radau5 with -rtol 1e-6.
 
 The grid has equal steps (-step), or comes from a run with error control (-rtol,
--atol). Times that are not on a grid of equal steps are added to it. -method
+-atol). If a model depends on time, no step of such a run is longer than 1/128 of
+the time span, as for the command likelihood. Times that are not on a grid of equal steps are added to it. -method
 reference gives an accurate solution, whose global error is at most
 atol + rtol·|x|.
 
@@ -320,6 +322,10 @@ func (s *solution) setup(p *probode.Problem, times []float64) (setup probode.Set
 		return setup, err
 	}
 	setup = all[0]
+	if f, ok := setup.Mesh.(probode.Frozen); ok && s.model != "" {
+		f.Max = modelfile.LongestStep(p)
+		setup.Mesh = f
+	}
 	h, equal := setup.Mesh.(probode.Uniform)
 	if !equal {
 		return setup, nil

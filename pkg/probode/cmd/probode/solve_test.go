@@ -310,6 +310,21 @@ events: [{eventId: e, trigger: A < 1, assignments: {A: 3}}]`), 0o666); err != ni
 
 // A span of a model begins where the model starts: x' = x with x(3) = 2 has the solution
 // 2 exp(t − 3). Another beginning is refused, because there the state is not known.
+// A pulse that likelihood finds is found by solve too: its integral is 0.5 √π, up to
+// e⁻³⁰⁰.
+func TestSolvePulse(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "m.yaml")
+	if err := os.WriteFile(name, []byte(`odes: [{stateId: x, rightHandSide: "exp(-((time - 50.3) / 0.5)^2)", initialValue: 1}]`), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, method := range []string{"radau5", "bdf", "dp5", "reference"} {
+		_, rows := table(t, "-model", name, "-span", "0,100", "-times", "100", "-method", method, "-rtol", "1e-4")
+		if got, want := rows[0][1], 1+0.5*math.Sqrt(math.Pi); math.Abs(got-want) > 0.01 { // a hundred local errors
+			t.Errorf("%s: %.6g: want %.6g", method, got, want)
+		}
+	}
+}
+
 // Every method under error control solves a model whose rate jumps at a threshold as
 // accurately as likelihood does, and no method crosses the jump with wrong values from
 // earlier steps. The closed forms: x reaches 1 at t = 1/k, z falls to 0.5 at ln(2)/k, and
