@@ -17,7 +17,7 @@ type Tolerance struct {
 	// Absolute has either a single element for all components, or one element for each
 	// component. If Absolute is nil, the absolute tolerance of a component is at most
 	// Relative/1000 times the largest magnitude that this component has in the run. For a
-	// component that begins with a small value, only the values so far count. If a
+	// component that does not begin at zero, only the values so far count. If a
 	// component begins at zero and stays small, the run is repeated with the size that the
 	// component has reached. Rounding errors of f are always permitted.
 	Absolute []float64
@@ -82,14 +82,13 @@ func newYardstick(t *Tolerance, p *Problem) yardstick {
 	return y
 }
 
-// begin starts a run in the state x. A component that begins with a small value is not
-// compared with larger ones even in the first run.
+// begin starts a run in the state x. A component that does not begin at zero is not
+// compared with others even in the first run.
 func (y *yardstick) begin(x []float64) {
 	clear(y.peak)
 	y.notice(x)
-	top := vector.MaxAbs(y.peak)
 	for k, v := range y.peak {
-		if y.scale[k] == 0 && v < share*top {
+		if y.scale[k] == 0 && len(y.Absolute) == 0 {
 			y.scale[k] = v
 		}
 	}
@@ -118,7 +117,7 @@ func (y *yardstick) learn() (again bool) {
 	top := vector.MaxAbs(y.peak)
 	for k, v := range y.peak {
 		if v > 0 && v < cmp.Or(y.scale[k], share*top) {
-			y.scale[k], again = v, true
+			y.scale[k], again = v/2, true // the next run may find a slightly smaller value
 		}
 	}
 	return again
@@ -177,7 +176,7 @@ func (y *yardstick) worst(local, x, next []float64, t, h, part float64, theta []
 				return math.Inf(1)
 			}
 		}
-		doubtful = doubtful || y.scale[k] > 0 && r > 0.1
+		doubtful = doubtful || r > 0.1 && y.scale[k] > 0 && y.peak[k] < share*top
 	}
 	if doubtful {
 		return y.careful(local, x, next, t, h, top, theta)
