@@ -95,6 +95,7 @@ func (e *integration) follow(c *schedule, out []float64) error {
 		e.peak[k] = math.Abs(v)
 	}
 	e.learn() // a component that begins with a small value
+	clear(e.peak)
 	e.t, e.tLow = c.t[0], 0
 	if e.triggers != nil {
 		if err := e.jump("the start", e.t, func(x []float64) error { return e.triggers.Begin(e.t, x, e.theta) }); err != nil {
