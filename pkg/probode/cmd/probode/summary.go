@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -118,7 +117,7 @@ func identifies(key string) bool {
 // always exist.
 func heavyTails(summary diag.Summary) (warnings []string) {
 	for _, m := range summary {
-		if !math.IsNaN(m.TailIndex) {
+		if m.TailIndex > 0 {
 			warnings = append(warnings, fmt.Sprintf("%s (the tail index is %.2f): use its quantiles, or a prior with lighter tails", tooHeavy(m.Name), m.TailIndex))
 		}
 	}
