@@ -480,8 +480,8 @@ func TestFunctionsThatEndTheirGoroutine(t *testing.T) {
 	}{
 		"one path":      {func(x []float64) { exitIf(x[0] > 1.0005) }, nil, "runtime.Goexit"},
 		"most paths":    {func(x []float64) { exitIf(x[0] < 0.499) }, nil, "runtime.Goexit"},
-		"hook":          {func([]float64) {}, func(int, int) { panic("a\nhook") }, "robust_test.go:"},
-		"hook, the end": {func([]float64) {}, func(done, total int) { panicIf(done == total) }, "robust_test.go:"},
+		"hook":          {func([]float64) {}, func(int, int) { panic("a\nhook") }, "robust_test.go line "},
+		"hook, the end": {func([]float64) {}, func(done, total int) { panicIf(done == total) }, "robust_test.go line "},
 	} {
 		p := riccati()
 		f := p.F
