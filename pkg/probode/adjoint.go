@@ -130,7 +130,7 @@ func (s *Solver) forwardGradient(g *Gradient, w, times, z, theta, xi []float64) 
 		}
 		for i, v := range w {
 			if v != 0 {
-				addScaled(g.Theta[first:first+n], v, dz[i*n:])
+				vector.AddScaled(g.Theta[first:first+n], v, dz[i*n:])
 			}
 		}
 	}
@@ -216,7 +216,7 @@ func (r *reverseRun) run(g *Gradient, w, times, z, theta, xi []float64) (err err
 				continue
 			}
 			if s.g.t[i] == s.g.t[i+1] {
-				addScaled(r.X, 1, r.Next)
+				vector.AddScaled(r.X, 1, r.Next)
 				continue
 			}
 			if !started {
@@ -242,7 +242,7 @@ func (r *reverseRun) run(g *Gradient, w, times, z, theta, xi []float64) (err err
 		}
 		if i = seg.from - 1; i >= 0 { // the event before the segment
 			r.jump(j-1, row(z, i, d), theta)
-			addScaled(r.X, 1, row(w, i, d))
+			vector.AddScaled(r.X, 1, row(w, i, d))
 			active = active || !zero(r.X)
 		}
 	}
@@ -399,7 +399,7 @@ func (r *reverseRun) start(theta []float64) {
 		clear(r.exact)
 		p.StartTheta(r.exact, theta)
 		for k, v := range r.X {
-			addScaled(r.Theta, v, r.exact[k*n:(k+1)*n])
+			vector.AddScaled(r.Theta, v, r.exact[k*n:(k+1)*n])
 		}
 		return
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/probode/probode/pkg/probode/internal/vector"
+	"github.com/probode/probode/pkg/probode/linalg"
 )
 
 // A Differentiator computes directional derivatives of f at a point (t, x, θ). Problem.FJ
@@ -14,7 +15,7 @@ import (
 type Differentiator struct {
 	p      *Problem
 	lin    *Linearizer // nil if differences of F include x
-	jac    *Matrix
+	jac    *linalg.Matrix
 	ftheta []float64
 
 	t           float64
@@ -23,7 +24,7 @@ type Differentiator struct {
 	x1, theta1  []float64 // a point nearby
 	f1, f2, u   []float64
 	ft          []float64 // ∂f/∂t; empty if it is not known
-	jac1        *Matrix
+	jac1        *linalg.Matrix
 }
 
 // NewDifferentiator returns a Differentiator for the problem p. If p.FJ is nil and
@@ -83,7 +84,7 @@ func (p *Problem) timeSlope(dst, f []float64, t float64, x, theta []float64) {
 	clear(dst)
 	p.timeDifference(cbrtEps, t, func(c, t float64) {
 		p.F(f, t, x, theta)
-		addScaled(dst, c, f)
+		vector.AddScaled(dst, c, f)
 	})
 }
 
@@ -118,7 +119,7 @@ func (e *Differentiator) F() []float64 { return e.f }
 
 // Jacobian returns ∂f/∂x at the point that was set by At, or nil if the Differentiator
 // does not compute the Jacobian.
-func (e *Differentiator) Jacobian() *Matrix { return e.jac }
+func (e *Differentiator) Jacobian() *linalg.Matrix { return e.jac }
 
 // Along sets dst to the derivative of f at (t, x, θ) in the direction (dt, dx, dtheta).
 func (e *Differentiator) Along(dst, dx, dtheta []float64, dt float64) {
@@ -152,7 +153,7 @@ func (e *Differentiator) Along(dst, dx, dtheta []float64, dt float64) {
 			e.ft = append(e.ft, e.f1...)
 			e.p.timeSlope(e.ft, e.f1, e.t, e.x, e.theta)
 		}
-		addScaled(dst, dt, e.ft)
+		vector.AddScaled(dst, dt, e.ft)
 		return
 	}
 	eps *= e.reach(dx, dtheta, dt)
@@ -264,7 +265,7 @@ func (e *Differentiator) move(eps float64, dx, dtheta []float64) moved {
 		e.theta1[k] += eps * v
 	}
 	if copy(e.x1, e.x); dx != nil {
-		addScaled(e.x1, eps, dx)
+		vector.AddScaled(e.x1, eps, dx)
 	}
 	w := e.p.window
 	if w == nil {

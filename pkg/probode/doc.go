@@ -65,6 +65,11 @@
 // and its order is s+1. The command reproduce repeats every experiment of [T18], and
 // writes a report that compares the results with those of the paper.
 //
+// # Imports
+//
+// The package imports the standard library, internal packages of this module, and package
+// linalg, which holds matrices and their factors. All other packages import this one.
+//
 // # References
 //
 //   - [T18] Teymur, Lie, Sullivan & Calderhead (2018), Implicit probabilistic

@@ -1,7 +1,11 @@
 package probode_test
 
 import (
+	"go/parser"
+	"go/token"
 	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -27,5 +31,33 @@ func TestPageShowsTheExample(t *testing.T) {
 			t.Errorf("docs/adding-a-method.md does not show the code of example_method_test.go before %q", begin)
 		}
 		at = next
+	}
+}
+
+// The rule on imports in the package documentation.
+func TestImports(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil || len(files) < 10 {
+		t.Fatal(files, err)
+	}
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, i := range f.Imports {
+			path, _ := strconv.Unquote(i.Path.Value)
+			first, _, _ := strings.Cut(path, "/")
+			rest, ours := strings.CutPrefix(path, "github.com/probode/probode/pkg/")
+			switch {
+			case !strings.Contains(first, "."): // the standard library
+			case ours && (rest == "probode/linalg" || strings.HasPrefix(rest, "internal/") || strings.HasPrefix(rest, "probode/internal/")):
+			default:
+				t.Errorf("%s imports %s", name, path)
+			}
+		}
 	}
 }

@@ -174,7 +174,7 @@ func (p *Interpolator) still(ddst, z, dt []float64) {
 		p.each(n, func(i int, w float64) {
 			if dt[i] != 0 {
 				p.rate(rate, z, n, i)
-				addScaled(row(ddst, n, p.d), -w*dt[i], rate)
+				vector.AddScaled(row(ddst, n, p.d), -w*dt[i], rate)
 			}
 		})
 	}
@@ -207,7 +207,7 @@ func (p *Interpolator) scatter(dz, dt, w, z []float64) {
 			continue
 		}
 		p.each(n, func(i int, c float64) {
-			addScaled(row(dz, i, p.d), c, from)
+			vector.AddScaled(row(dz, i, p.d), c, from)
 			if dt != nil {
 				p.rate(p.slope, z, n, i)
 				dt[i] -= c * vector.Dot(from, p.slope)

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/probode/probode/pkg/probode/internal/vector"
+	"github.com/probode/probode/pkg/probode/linalg"
 )
 
 // A Linearizer computes f and its Jacobian at a point, with Problem.FJ or by finite
@@ -25,7 +26,7 @@ func NewLinearizer(p *Problem) *Linearizer {
 
 // FJ writes f(t, x; θ) to f, and ∂f/∂x to m. The matrix m must have the shape of the
 // matrix that Problem.NewJacobian returns.
-func (e *Linearizer) FJ(f []float64, m *Matrix, t float64, x, theta []float64) {
+func (e *Linearizer) FJ(f []float64, m *linalg.Matrix, t float64, x, theta []float64) {
 	if e.diff == nil {
 		clear(m.A)
 		e.p.FJ(f, m.A, t, x, theta)
@@ -39,6 +40,15 @@ func (e *Linearizer) FJ(f []float64, m *Matrix, t float64, x, theta []float64) {
 // Exact reports whether f and J come from Problem.FJ. If Problem.FJ is set, J has no
 // finite-difference error, but f may differ from the result of F by rounding errors.
 func (e *Linearizer) Exact() bool { return e.diff == nil }
+
+// NewJacobian returns a matrix of zeros for the Jacobian of p. The matrix is banded if
+// p.Band is set.
+func (p *Problem) NewJacobian() *linalg.Matrix {
+	if p.Band != nil {
+		return linalg.NewBanded(p.Dim(), p.Band.Lower, p.Band.Upper)
+	}
+	return linalg.NewDense(p.Dim())
+}
 
 // A differencer computes Jacobians by finite differences of F without allocating memory.
 // If the Jacobian is banded, the differencer increments several components of x at once.
@@ -67,7 +77,7 @@ func newDifferencer(p *Problem) *differencer {
 // differences. The increment balances the truncation error and the rounding error. For
 // forward differences, the increment of x_j is |x_j| ε^{1/2}; for central differences,
 // the increment is |x_j| ε^{1/3}.
-func (q *differencer) jacobian(m *Matrix, t float64, x, theta []float64, central bool) {
+func (q *differencer) jacobian(m *linalg.Matrix, t float64, x, theta []float64, central bool) {
 	eps := sqrtEps
 	if central {
 		eps = cbrtEps

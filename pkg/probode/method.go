@@ -1,6 +1,10 @@
 package probode
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/probode/probode/pkg/probode/linalg"
+)
 
 // This file defines the interface that every method implements. Ensembles, calibration,
 // samplers and assessments of the solver's error work with every Method, whether it
@@ -149,7 +153,7 @@ type ImplicitStep struct {
 	// equation linearised at Center.
 	Solved                       bool
 	Center, FCenter, Known, Mean []float64
-	J                            *Matrix
+	J                            *linalg.Matrix
 	Forecast                     []float64 // the result of an explicit method
 }
 

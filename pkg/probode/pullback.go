@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/probode/probode/pkg/probode/internal/vector"
+	"github.com/probode/probode/pkg/probode/linalg"
 )
 
 // An Adjoint holds the gradient of a function of a path with respect to everything that a
@@ -69,7 +70,7 @@ func (a *Adjoint) Field(dx, lambda []float64, t, c float64, x, theta []float64) 
 	}
 	if dx != nil {
 		e.jacobian(t, x, theta)
-		e.jac.addMulTransposed(dx, lambda)
+		e.jac.AddMulTransposed(dx, lambda)
 	}
 	e.parameters(a.Theta, lambda, t, x, theta)
 	if a.Moves {
@@ -142,7 +143,7 @@ func (e *fieldAdjoint) secondSlope(mu, u []float64, eps, t float64, x, theta []f
 // A fieldAdjoint computes gradients of f.
 type fieldAdjoint struct {
 	p         *Problem
-	jac       *Matrix
+	jac       *linalg.Matrix
 	diff      *differencer // nil if the problem has FJ
 	ftheta    []float64
 	increment float64 // of central differences
@@ -201,7 +202,7 @@ func (e *fieldAdjoint) parameters(dtheta, lambda []float64, t float64, x, theta 
 		e.p.replaceTheta(e.ftheta, t, x, theta)
 		for i, v := range lambda {
 			if v != 0 {
-				addScaled(dtheta, v, e.ftheta[i*n:(i+1)*n])
+				vector.AddScaled(dtheta, v, e.ftheta[i*n:(i+1)*n])
 			}
 		}
 		return
@@ -266,41 +267,4 @@ func (e *fieldAdjoint) slope(lambda []float64, t float64, x, theta []float64) fl
 	}
 	e.p.timeSlope(e.ft, e.f1, t, x, theta)
 	return vector.Dot(lambda, e.ft)
-}
-
-// addMulTransposed adds Mᵀx to dst.
-func (m *Matrix) addMulTransposed(dst, x []float64) {
-	for i, v := range x {
-		if v == 0 {
-			continue
-		}
-		if lo, hi := m.Columns(i); m.Banded {
-			addScaled(dst[lo:hi], v, m.A[i*m.Stride+lo-i+m.Lower:])
-		} else {
-			addScaled(dst, v, m.A[i*m.D:])
-		}
-	}
-}
-
-// Transpose returns the transpose of m. If dst is nil, the result is a new matrix;
-// otherwise dst must be the result of an earlier call for a matrix of the same shape.
-func (m *Matrix) Transpose(dst *Matrix) *Matrix {
-	if dst == nil {
-		if m.Banded {
-			dst = NewBanded(m.D, m.Upper, m.Lower)
-		} else {
-			dst = NewDense(m.D)
-		}
-	}
-	for i := range m.D {
-		lo, hi := m.Columns(i)
-		for j := lo; j < hi; j++ {
-			if m.Banded {
-				dst.Set(j, i, m.At(i, j))
-			} else {
-				dst.A[j*m.D+i] = m.A[i*m.D+j]
-			}
-		}
-	}
-	return dst
 }

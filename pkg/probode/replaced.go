@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/probode/probode/pkg/probode/internal/vector"
+	"github.com/probode/probode/pkg/probode/linalg"
 )
 
 // A derivative of f can be infinite at a point, as that of x^½ is at x = 0, and the
@@ -36,7 +37,7 @@ func (p *Problem) distance(t float64) float64 {
 
 // replaceX replaces the elements of the Jacobian m that are not finite, unless f is not
 // finite either.
-func (p *Problem) replaceX(m *Matrix, f []float64, t float64, x, theta []float64) {
+func (p *Problem) replaceX(m *linalg.Matrix, f []float64, t float64, x, theta []float64) {
 	if vector.Finite(m.A) || !vector.Finite(f) {
 		return
 	}

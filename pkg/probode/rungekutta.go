@@ -143,13 +143,13 @@ func (r *rungeKutta) Step(dst []float64, i int, x, theta, xi, scale []float64) e
 	for l, a := range r.tab.A {
 		copy(r.stage, x)
 		for m, c := range a {
-			addScaled(r.stage, h*c, r.k[m])
+			vector.AddScaled(r.stage, h*c, r.k[m])
 		}
 		r.p.F(r.k[l], t+r.tab.C[l]*h, r.stage, theta)
 	}
 	copy(dst, x)
 	for l, b := range r.tab.B {
-		addScaled(dst, h*b, r.k[l])
+		vector.AddScaled(dst, h*b, r.k[l])
 	}
 	for k, v := range xi {
 		dst[k] += scale[k] * v
@@ -176,7 +176,7 @@ func (e *embedded) LocalError(dst []float64, i int, _, next, theta []float64) er
 		} else {
 			e.p.F(k, e.g.t[i+1], next, theta)
 		}
-		addScaled(dst, h*c, k)
+		vector.AddScaled(dst, h*c, k)
 	}
 	return nil
 }
@@ -196,15 +196,15 @@ func (r *rungeKutta) Differentiate(dnext []float64, i int, x, _, theta, xi, _ []
 	for l, a := range r.tab.A {
 		copy(r.stage, x)
 		for j, c := range a {
-			addScaled(r.stage, h*c, r.k[j])
+			vector.AddScaled(r.stage, h*c, r.k[j])
 		}
 		r.diff.At(r.g.t[i]+r.tab.C[l]*h, r.stage, theta, r.k[l])
 		for m := range tg.M {
 			dtheta, dx, dt, dh := tg.Direction(m)
 			copy(r.dstage, dx)
 			for j, c := range a {
-				addScaled(r.dstage, h*c, row(r.dk[j], m, d))
-				addScaled(r.dstage, dh*c, r.k[j])
+				vector.AddScaled(r.dstage, h*c, row(r.dk[j], m, d))
+				vector.AddScaled(r.dstage, dh*c, r.k[j])
 			}
 			r.diff.Along(row(r.dk[l], m, d), r.dstage, dtheta, dt+r.tab.C[l]*dh)
 		}
@@ -214,8 +214,8 @@ func (r *rungeKutta) Differentiate(dnext []float64, i int, x, _, theta, xi, _ []
 		to := row(dnext, m, d)
 		copy(to, dx)
 		for l, b := range r.tab.B {
-			addScaled(to, h*b, row(r.dk[l], m, d))
-			addScaled(to, dh*b, r.k[l])
+			vector.AddScaled(to, h*b, row(r.dk[l], m, d))
+			vector.AddScaled(to, dh*b, r.k[l])
 		}
 		tg.AddNoise(to, m, xi)
 	}
@@ -245,17 +245,17 @@ func (r *rungeKutta) Reverse(a *Adjoint, i int, x, _, theta, xi, scale []float64
 		stage := row(b.stages, l, d)
 		copy(stage, x)
 		for m, c := range c {
-			addScaled(stage, h*c, r.k[m])
+			vector.AddScaled(stage, h*c, r.k[m])
 		}
 		if l < last || a.Moves {
 			r.p.F(r.k[l], t+r.tab.C[l]*h, stage, theta)
 		}
 	}
-	addScaled(a.X, 1, a.Next)
+	vector.AddScaled(a.X, 1, a.Next)
 	for l, c := range r.tab.B {
 		slope := row(b.slopes, l, d)
 		clear(slope)
-		addScaled(slope, h*c, a.Next)
+		vector.AddScaled(slope, h*c, a.Next)
 		if a.Moves {
 			a.Length += c * vector.Dot(a.Next, r.k[l])
 		}
@@ -263,9 +263,9 @@ func (r *rungeKutta) Reverse(a *Adjoint, i int, x, _, theta, xi, scale []float64
 	for l := last; l >= 0; l-- {
 		clear(b.stage)
 		a.Field(b.stage, row(b.slopes, l, d), t+r.tab.C[l]*h, r.tab.C[l], row(b.stages, l, d), theta)
-		addScaled(a.X, 1, b.stage)
+		vector.AddScaled(a.X, 1, b.stage)
 		for m, c := range r.tab.A[l] {
-			addScaled(row(b.slopes, m, d), h*c, b.stage)
+			vector.AddScaled(row(b.slopes, m, d), h*c, b.stage)
 			if a.Moves {
 				a.Length += c * vector.Dot(b.stage, r.k[m])
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/probode/probode/pkg/internal/progress"
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode/internal/vector"
+	"github.com/probode/probode/pkg/probode/linalg"
 )
 
 // A Solver computes paths Z of one problem with one method on one grid. The path is a
@@ -40,7 +41,7 @@ type Solver struct {
 	fixed   bool      // scale is the same for all steps
 
 	f       []float64 // f at the state of a failure
-	jac     *Matrix
+	jac     *linalg.Matrix
 	now     *segment       // the segment for which F may be called
 	stop    *progress.Stop // of the context of Bind; shared by clones
 	cause   func() error

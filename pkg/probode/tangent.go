@@ -140,7 +140,7 @@ func Differences(dst, ddst, theta, dtheta []float64, states func(dst, theta []fl
 		}
 		for side, to := range [2][]float64{dst, left} {
 			copy(at, theta)
-			addScaled(at, eps*float64(1-2*side), along)
+			vector.AddScaled(at, eps*float64(1-2*side), along)
 			if err := states(to, at); err != nil {
 				return err
 			}
@@ -215,10 +215,10 @@ func (w *tangentRun) start(theta []float64) {
 		}
 		for _, side := range [2]float64{eps, -eps} {
 			copy(w.theta, theta)
-			addScaled(w.theta, side, along)
+			vector.AddScaled(w.theta, side, along)
 			if w.s.p.Start != nil && exact == nil {
 				w.s.p.Initial(w.x, w.theta)
-				addScaled(dx, 0.5/side, w.x)
+				vector.AddScaled(dx, 0.5/side, w.x)
 			}
 			for j, e := range w.s.g.events {
 				if e.event.When != nil && e.inside {
@@ -346,9 +346,9 @@ func (w *tangentRun) jump(j, i int, x, theta []float64, t float64) {
 				to = w.left
 			}
 			copy(to, x)
-			addScaled(to, side, dx)
+			vector.AddScaled(to, side, dx)
 			copy(w.theta, theta)
-			addScaled(w.theta, side, along)
+			vector.AddScaled(w.theta, side, along)
 			e.event.Jump(to, t+side*dt, w.theta)
 		}
 		for k := range dx {

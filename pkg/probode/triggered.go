@@ -221,9 +221,9 @@ func (l *locatedPath) slope(n int, x, dx, along []float64) (sum float64) {
 	}
 	for _, eps := range [2]float64{cbrtEps / most, -cbrtEps / most} {
 		copy(at, x)
-		addScaled(at, eps, dx)
+		vector.AddScaled(at, eps, dx)
 		copy(theta, l.at)
-		addScaled(theta, eps, along[:p])
+		vector.AddScaled(theta, eps, along[:p])
 		sum += 0.5 / eps * l.trigger(n)(l.at[p+n]+eps*along[p+n], at, theta)
 	}
 	return sum
@@ -422,7 +422,7 @@ func (l *locatedPath) moves(dtheta, lambda []float64) error {
 	if err := l.path.solver.Gradient(&all, weights, l.path.z, l.at, nil); err != nil {
 		return err
 	}
-	addScaled(dtheta, -1, all.Theta[:len(dtheta)])
+	vector.AddScaled(dtheta, -1, all.Theta[:len(dtheta)])
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/internal/discrepancy"
 	"github.com/probode/probode/pkg/probode/internal/vector"
+	"github.com/probode/probode/pkg/probode/linalg"
 )
 
 // Moulton is the implicit s-step Adams method, of order s+1, with a Gaussian residual in
@@ -118,7 +119,7 @@ func (m Moulton) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, 
 	a := &moulton{history: past, lin: m.Linearize, tolerance: tolerance, steps: m.Steps,
 		beta: newTable(g, m.Steps, true), explicit: newTable(g, max(1, m.Steps), false),
 		eval: probode.NewLinearizer(p), jac: p.NewJacobian(), currentIsOld: p.Autonomous}
-	a.lu = probode.NewLU(a.jac)
+	a.lu = linalg.NewLU(a.jac)
 	for _, v := range []*[]float64{&a.fc, &a.known, &a.c, &a.u, &a.v} {
 		*v = make([]float64, a.d)
 	}
@@ -156,8 +157,8 @@ type moulton struct {
 
 	eval         *probode.Linearizer
 	fc           []float64 // f(t_{i+1}, c)
-	jac          *probode.Matrix
-	lu           *probode.LU
+	jac          *linalg.Matrix
+	lu           *linalg.LU
 	known        []float64 // (h β₋₁)⁻¹ Zᵢ + β₋₁⁻¹ Σ_j β_j F_{i−j}, the part of r that does not depend on z
 	c, u, v      []float64 // centre and updates
 	noise        *discrepancy.Noise

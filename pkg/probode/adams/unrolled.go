@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/linalg"
 )
 
 // current1 computes the steps `from`, …, `to` − 1 of the path. In each step, f is
@@ -495,7 +496,7 @@ func (a *moulton) current3(r *fusedRun, z []float64, from, to int, theta, xi []f
 			e0, e1, e2 = j0*e0+j1*e1+j2*e2, j3*e0+j4*e1+j5*e2, j6*e0+j7*e1+j8*e2
 			u0, u1, u2 = u0+e0, u1+e1, u2+e2
 		}
-		a0, a1, a2, a3, a4, a5, a6, a7, a8, ok = probode.Inverse3(inv, jac[0], jac[1], jac[2], jac[3], jac[4], jac[5], jac[6], jac[7], jac[8])
+		a0, a1, a2, a3, a4, a5, a6, a7, a8, ok = linalg.Inverse3(inv, jac[0], jac[1], jac[2], jac[3], jac[4], jac[5], jac[6], jac[7], jac[8])
 		if !ok {
 			if err := a.alone(r, z, i, theta, xi); err != nil {
 				return i, err
@@ -542,7 +543,7 @@ step:
 				k0, k1, k2 = k0+b*old[0], k1+b*old[1], k2+b*old[2]
 			}
 		}
-		a0, a1, a2, a3, a4, a5, a6, a7, a8, ok = probode.Inverse3(inv, jac[0], jac[1], jac[2], jac[3], jac[4], jac[5], jac[6], jac[7], jac[8])
+		a0, a1, a2, a3, a4, a5, a6, a7, a8, ok = linalg.Inverse3(inv, jac[0], jac[1], jac[2], jac[3], jac[4], jac[5], jac[6], jac[7], jac[8])
 		if !ok {
 			if err := a.alone(r, z, i, theta, xi); err != nil {
 				return i, err
@@ -595,7 +596,7 @@ step:
 				break
 			}
 			y0, y1, y2 = t0, t1, t2
-			a0, a1, a2, a3, a4, a5, a6, a7, a8, ok = probode.Inverse3(inv, jac[0], jac[1], jac[2], jac[3], jac[4], jac[5], jac[6], jac[7], jac[8])
+			a0, a1, a2, a3, a4, a5, a6, a7, a8, ok = linalg.Inverse3(inv, jac[0], jac[1], jac[2], jac[3], jac[4], jac[5], jac[6], jac[7], jac[8])
 			if !ok {
 				if err := a.alone(r, z, i, theta, xi); err != nil {
 					return i, err
@@ -622,7 +623,7 @@ func (a *moulton) reverse3(to *probode.Adjoint, i int, x, next, theta, xi, scale
 	a.p.FJ(f[:], jac[:], t, x, theta)
 	var a0, a1, a2, a3, a4, a5, a6, a7, a8 float64
 	var ok bool
-	a0, a1, a2, a3, a4, a5, a6, a7, a8, ok = probode.Inverse3(inv, jac[0], jac[1], jac[2], jac[3], jac[4], jac[5], jac[6], jac[7], jac[8])
+	a0, a1, a2, a3, a4, a5, a6, a7, a8, ok = linalg.Inverse3(inv, jac[0], jac[1], jac[2], jac[3], jac[4], jac[5], jac[6], jac[7], jac[8])
 	if !ok {
 		return false
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/internal/vector"
+	"github.com/probode/probode/pkg/probode/linalg"
 )
 
 // Jacobian determines how a filter linearises f at the prediction.
@@ -129,7 +130,7 @@ type engine struct {
 	blocks []*block
 	parts  [][]int             // components of the state of each block; those that are Noiseless are in none
 	lin    *probode.Linearizer // nil if the Jacobian is not used
-	matrix *probode.Matrix
+	matrix *linalg.Matrix
 	jac    []float64
 	x, f   []float64 // the predicted state, and f there
 	fa     []float64 // the right-hand sides of the equations of all blocks

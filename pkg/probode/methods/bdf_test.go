@@ -12,6 +12,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/adams"
+	"github.com/probode/probode/pkg/probode/linalg"
 	"github.com/probode/probode/pkg/probode/problems"
 	"github.com/probode/probode/pkg/probode/steplaw"
 )
@@ -273,7 +274,7 @@ func TestBDFNoise(t *testing.T) {
 		if err := step.(probode.Implicit).Implicit(&eq, i, x, p.Theta); err != nil {
 			t.Fatal(err)
 		}
-		f, lu := make([]float64, 2), probode.NewLU(eq.J)
+		f, lu := make([]float64, 2), linalg.NewLU(eq.J)
 		p.F(f, eq.T, eq.Mean, p.Theta)
 		for c := range f {
 			if r := eq.Inv*eq.Mean[c] - eq.Known[c] - f[c]; math.Abs(r) > 1e-11*eq.Inv {

@@ -6,6 +6,7 @@ import (
 	"github.com/probode/probode/pkg/internal/memory"
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/internal/vector"
+	"github.com/probode/probode/pkg/probode/linalg"
 )
 
 // A fullNewton solves the stage equations by damped Newton iteration with a Jacobian for
@@ -13,9 +14,9 @@ import (
 // for example across a fast transient, only iteration with a Jacobian for each stage
 // converges.
 type fullNewton struct {
-	jac  []*probode.Matrix
-	all  *probode.Matrix // hA⊗J, ordered by component and then by stage, so that a banded J gives a banded matrix
-	lu   *probode.LU
+	jac  []*linalg.Matrix
+	all  *linalg.Matrix // hA⊗J, ordered by component and then by stage, so that a banded J gives a banded matrix
+	lu   *linalg.LU
 	sort []float64
 }
 
@@ -31,11 +32,11 @@ func (s *implicit) newton() *fullNewton {
 		e.jac = append(e.jac, s.p.NewJacobian())
 	}
 	if s.jac.Banded {
-		e.all = probode.NewBanded(n*d, (s.jac.Lower+1)*n-1, (s.jac.Upper+1)*n-1)
+		e.all = linalg.NewBanded(n*d, (s.jac.Lower+1)*n-1, (s.jac.Upper+1)*n-1)
 	} else {
-		e.all = probode.NewDense(n * d)
+		e.all = linalg.NewDense(n * d)
 	}
-	e.lu = probode.NewLU(e.all)
+	e.lu = linalg.NewLU(e.all)
 	s.full = e
 	return e
 }
@@ -49,7 +50,7 @@ func (e *fullNewton) factorize(s *implicit, z []float64) bool {
 }
 
 // The method eliminate() factorises I − hA⊗J with the given Jacobians of the stages.
-func (e *fullNewton) eliminate(s *implicit, jac []*probode.Matrix) bool {
+func (e *fullNewton) eliminate(s *implicit, jac []*linalg.Matrix) bool {
 	n := s.table.stages
 	clear(e.all.A)
 	for i, row := range s.table.a {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/internal/vector"
+	"github.com/probode/probode/pkg/probode/linalg"
 )
 
 // Radau is the Radau IIA method, of order q = 2 × Stages − 1, with the noise of
@@ -65,7 +66,7 @@ func (m Radau) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, er
 // The type `filtered` is an implicit stepper that estimates its own error.
 type filtered struct {
 	*implicit
-	own *probode.LU // factors of (γ/h) I − J if no mode has them
+	own *linalg.LU // factors of (γ/h) I − J if no mode has them
 }
 
 // LocalError is ((γ/h) I − J)⁻¹ (f(t, x) − Σᵢ ℓᵢ(0) f(t + cᵢh, x + zᵢ)) [HW96, equation
@@ -88,7 +89,7 @@ func (s *filtered) LocalError(dst []float64, i int, x, _, theta []float64) error
 		}
 	}
 	if s.own == nil {
-		s.own = probode.NewLU(s.jac)
+		s.own = linalg.NewLU(s.jac)
 	}
 	if !s.own.Factorize(s.table.gamma/h, s.jac) {
 		return probode.ErrSingular

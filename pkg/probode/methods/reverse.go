@@ -6,6 +6,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/internal/vector"
+	"github.com/probode/probode/pkg/probode/linalg"
 )
 
 // This file implements the propagation of gradients back through steps: see
@@ -19,7 +20,7 @@ import (
 // where gⱼ is the gradient with respect to fⱼ. The method solve() computes μ and g by
 // simplified Newton iteration with the Jacobian of the middle stage.
 type reverseStages struct {
-	jac []*probode.Matrix // transposed, at the stages
+	jac []*linalg.Matrix // transposed, at the stages
 	factors
 	mu, g []float64 // s×d
 	next  []float64
@@ -130,7 +131,7 @@ func (e *reverseStages) direct(s *implicit, lambda []float64) error {
 		return probode.ErrSingular
 	}
 	if e.full == nil {
-		e.full = &fullNewton{sort: all.sort, lu: probode.NewLU(all.all.Transpose(nil))}
+		e.full = &fullNewton{sort: all.sort, lu: linalg.NewLU(all.all.Transpose(nil))}
 	}
 	if e.full.all = all.all.Transpose(e.full.all); !e.full.lu.Factorize(1, e.full.all) {
 		return probode.ErrSingular

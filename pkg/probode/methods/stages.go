@@ -5,22 +5,23 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/internal/vector"
+	"github.com/probode/probode/pkg/probode/linalg"
 )
 
 // The type `factors` holds the LU factors of the matrix (λ/h) I − J of each mode, for one
 // Jacobian J: see the type `collocation`.
 type factors struct {
-	real []*probode.LU // nil for a mode with a complex eigenvalue
-	pair []*probode.ComplexLU
+	real []*linalg.LU // nil for a mode with a complex eigenvalue
+	pair []*linalg.ComplexLU
 }
 
-func newFactors(table *collocation, jac *probode.Matrix) (f factors) {
-	f.real, f.pair = make([]*probode.LU, len(table.modes)), make([]*probode.ComplexLU, len(table.modes))
+func newFactors(table *collocation, jac *linalg.Matrix) (f factors) {
+	f.real, f.pair = make([]*linalg.LU, len(table.modes)), make([]*linalg.ComplexLU, len(table.modes))
 	for k, m := range table.modes {
 		if m.im == 0 {
-			f.real[k] = probode.NewLU(jac)
+			f.real[k] = linalg.NewLU(jac)
 		} else {
-			f.pair[k] = probode.NewComplexLU(jac)
+			f.pair[k] = linalg.NewComplexLU(jac)
 		}
 	}
 	return f
@@ -28,7 +29,7 @@ func newFactors(table *collocation, jac *probode.Matrix) (f factors) {
 
 // The method factorize() factorises the matrices for a step of length h, and reports
 // whether all of them are nonsingular.
-func (f *factors) factorize(table *collocation, h float64, jac *probode.Matrix) bool {
+func (f *factors) factorize(table *collocation, h float64, jac *linalg.Matrix) bool {
 	for k, m := range table.modes {
 		if m.im == 0 && !f.real[k].Factorize(m.re/h, jac) {
 			return false
@@ -55,9 +56,9 @@ type implicit struct {
 	d     int
 
 	eval  *probode.Linearizer
-	f0    []float64       // f(t, x)
-	jac   *probode.Matrix // the Jacobian that was factorised
-	moved bool            // jac was evaluated elsewhere than at the beginning of the step
+	f0    []float64      // f(t, x)
+	jac   *linalg.Matrix // the Jacobian that was factorised
+	moved bool           // jac was evaluated elsewhere than at the beginning of the step
 	factors
 
 	t, h    float64 // of the current step

@@ -3,6 +3,7 @@ package methods
 import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/internal/vector"
+	"github.com/probode/probode/pkg/probode/linalg"
 )
 
 // This file implements the directional derivatives of steps: see probode.Differentiable.
@@ -64,7 +65,7 @@ func (s *implicit) direct(m int) bool {
 	if s.newton() == nil {
 		return false
 	}
-	jac := make([]*probode.Matrix, 0, 8)
+	jac := make([]*linalg.Matrix, 0, 8)
 	for _, at := range s.tangent.at {
 		jac = append(jac, at.Jacobian())
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/internal/vector"
+	"github.com/probode/probode/pkg/probode/linalg"
 )
 
 // The elements of implicitSubsteps are odd multiples of 2, so that the result for an
@@ -23,7 +24,7 @@ func (e *integration) newImplicit(run int) *rule {
 	e.implicitWork(r.work, r.n)
 	r.fj = probode.NewLinearizer(e.p)
 	r.jac = e.p.NewJacobian()
-	r.lu = probode.NewLU(r.jac)
+	r.lu = linalg.NewLU(r.jac)
 	r.delta = make([]float64, d)
 	if !e.p.Autonomous {
 		r.ft = make([]float64, d)

@@ -8,6 +8,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/internal/trigger"
 	"github.com/probode/probode/pkg/probode/internal/vector"
+	"github.com/probode/probode/pkg/probode/linalg"
 )
 
 // The problem is integrated twice, and the results are compared. The type `integration`
@@ -84,8 +85,8 @@ func newRule(f family, n []int, run int) *rule {
 // The type `linear` holds the workspace of the linearly implicit rule.
 type linear struct {
 	fj    *probode.Linearizer
-	jac   *probode.Matrix
-	lu    *probode.LU
+	jac   *linalg.Matrix
+	lu    *linalg.LU
 	ft    []float64 // ∂f/∂t, if f depends on t
 	delta []float64
 }

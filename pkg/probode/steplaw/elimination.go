@@ -3,11 +3,11 @@ package steplaw
 import (
 	"math"
 
-	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/linalg"
 )
 
 // An elimination brings G = cI − J to triangular form, to compute its determinant and to
-// find out whether the determinant can be trusted. The type probode.LU is faster, but
+// find out whether the determinant can be trusted. The type linalg.LU is faster, but
 // gives no access to the pivots. An LU may hold an inverse instead of the factors, or may
 // eliminate the unknowns in another order.
 type elimination struct {
@@ -27,7 +27,7 @@ type elimination struct {
 }
 
 // newElimination prepares Gaussian elimination for matrices with the shape of j.
-func newElimination(j *probode.Matrix) *elimination {
+func newElimination(j *linalg.Matrix) *elimination {
 	s := &elimination{d: j.D, low: j.Lower, up: j.Lower + j.Upper}
 	s.stride = s.low + s.up + 1
 	s.a, s.terms = make([]float64, s.d*s.stride), make([]float64, s.d*s.stride)
@@ -38,7 +38,7 @@ func newElimination(j *probode.Matrix) *elimination {
 // finite. The method uses Gaussian elimination with partial pivoting in band storage,
 // where element (i, j) is at i*stride + j−i+low. For a dense matrix, the band is the
 // whole matrix.
-func (s *elimination) eliminate(c float64, j *probode.Matrix) bool {
+func (s *elimination) eliminate(c float64, j *linalg.Matrix) bool {
 	d, a, terms := s.d, s.a, s.terms
 	clear(a)
 	clear(terms)

@@ -5,19 +5,18 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/probode/probode/pkg/probode/linalg"
 	"gonum.org/v1/gonum/mat"
-
-	"github.com/probode/probode/pkg/probode"
 )
 
 // The determinant is that of gonum, and the ratio is that of a matrix far
 // from singular.
 func TestEliminationLogDet(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	for _, make := range []func() *probode.Matrix{
-		func() *probode.Matrix { return probode.NewDense(1) }, func() *probode.Matrix { return probode.NewDense(2) }, func() *probode.Matrix { return probode.NewDense(3) },
-		func() *probode.Matrix { return probode.NewDense(7) }, func() *probode.Matrix { return probode.NewBanded(2, 1, 1) }, func() *probode.Matrix { return probode.NewBanded(6, 2, 0) },
-		func() *probode.Matrix { return probode.NewBanded(6, 0, 3) }, func() *probode.Matrix { return probode.NewBanded(30, 3, 2) },
+	for _, make := range []func() *linalg.Matrix{
+		func() *linalg.Matrix { return linalg.NewDense(1) }, func() *linalg.Matrix { return linalg.NewDense(2) }, func() *linalg.Matrix { return linalg.NewDense(3) },
+		func() *linalg.Matrix { return linalg.NewDense(7) }, func() *linalg.Matrix { return linalg.NewBanded(2, 1, 1) }, func() *linalg.Matrix { return linalg.NewBanded(6, 2, 0) },
+		func() *linalg.Matrix { return linalg.NewBanded(6, 0, 3) }, func() *linalg.Matrix { return linalg.NewBanded(30, 3, 2) },
 	} {
 		j := make()
 		s := newElimination(j)
@@ -58,9 +57,9 @@ func TestEliminationCancellation(t *testing.T) {
 	for _, band := range []bool{false, true} {
 		for _, d := range []int{2, 3, 6} {
 			for _, singular := range []bool{true, false} {
-				j := probode.NewDense(d)
+				j := linalg.NewDense(d)
 				if band {
-					j = probode.NewBanded(d, d-1, 1)
+					j = linalg.NewBanded(d, d-1, 1)
 				}
 				for k := range d { // column k
 					var sum float64
@@ -93,7 +92,7 @@ func TestEliminationCancellation(t *testing.T) {
 			}
 		}
 	}
-	zero := probode.NewDense(3)
+	zero := linalg.NewDense(3)
 	if s := newElimination(zero); s.eliminate(0, zero) || s.least != 0 {
 		t.Error("a matrix of zeros has pivots")
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/internal/vector"
+	"github.com/probode/probode/pkg/probode/linalg"
 )
 
 // A Law gives two densities of the state Z_{i+1} after one step of an implicit method,
@@ -37,8 +38,8 @@ type Law struct {
 	singular error // ErrSingularH, wrapped, or nil
 	logDet   float64
 	eval     *probode.Linearizer
-	scratch  *probode.LU
-	moving   *probode.Matrix
+	scratch  *linalg.LU
+	moving   *linalg.Matrix
 	w        []float64
 
 	roots [][]float64
@@ -116,7 +117,7 @@ func newLaw(from probode.Implicit, p *probode.Problem, g *probode.Grid, i int, x
 	s := &Law{problem: p, T: g.Times()[i], Z: slices.Clone(x),
 		Cov: mat.NewSymDense(d, nil), d: d, inv: m.Inv, known: m.Known, forecast: m.Forecast,
 		target: newTarget(p), eval: probode.NewLinearizer(p), moving: p.NewJacobian(), w: make([]float64, d)}
-	s.scratch = probode.NewLU(s.moving)
+	s.scratch = linalg.NewLU(s.moving)
 	if err := s.target.set(&m, slices.Clone(theta), scale); err == ErrSingularH {
 		s.singular = err
 	} else if err != nil {

@@ -34,6 +34,7 @@ import (
 	"math"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/linalg"
 )
 
 var (
@@ -52,10 +53,10 @@ type target struct {
 	scale []float64 // the diagonal of S
 
 	mu     []float64
-	jac    *probode.Matrix // J of the noise
-	gamma  *probode.LU     // Γ
-	negJ   *probode.LU     // factors of −J = 0 × I − J
-	pivots *elimination    // of −J
+	jac    *linalg.Matrix // J of the noise
+	gamma  *linalg.LU     // Γ
+	negJ   *linalg.LU     // factors of −J = 0 × I − J
+	pivots *elimination   // of −J
 
 	// Φ is not computed from r, because r is a small difference between large terms of
 	// size z/h. The rounding errors of r could be larger than the noise of a high-order
@@ -70,7 +71,7 @@ type target struct {
 
 func newTarget(p *probode.Problem) *target {
 	g := &target{p: p, jac: p.NewJacobian()}
-	g.gamma, g.negJ, g.pivots = probode.NewLU(g.jac), probode.NewLU(g.jac), newElimination(g.jac)
+	g.gamma, g.negJ, g.pivots = linalg.NewLU(g.jac), linalg.NewLU(g.jac), newElimination(g.jac)
 	for _, v := range []*[]float64{&g.scale, &g.mu, &g.base, &g.fbase, &g.z, &g.delta, &g.v} {
 		*v = make([]float64, p.Dim())
 	}

@@ -12,6 +12,7 @@ package discrepancy
 import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/internal/vector"
+	"github.com/probode/probode/pkg/probode/linalg"
 )
 
 // A Noise computes u and its derivatives for the steps of one Stepper. The Noise and the
@@ -22,19 +23,19 @@ type Noise struct {
 
 	eval *probode.Linearizer
 	f    []float64
-	jac  *probode.Matrix // J
-	lu   *probode.LU     // of Γ
+	jac  *linalg.Matrix // J
+	lu   *linalg.LU     // of Γ
 
 	v, w, x []float64 // v or v + u, and workspace
 	none    []float64 // zeros
 
-	transpose *probode.Matrix // Jᵀ
-	back      *probode.LU     // of Γᵀ; nil before the first gradient
+	transpose *linalg.Matrix // Jᵀ
+	back      *linalg.LU     // of Γᵀ; nil before the first gradient
 }
 
 // New returns the Noise of a Stepper. The Stepper uses the Linearizer `eval`, and stores
 // the value of f, J and the factors of Γ in the other arguments.
-func New(eval *probode.Linearizer, f []float64, jac *probode.Matrix, lu *probode.LU) *Noise {
+func New(eval *probode.Linearizer, f []float64, jac *linalg.Matrix, lu *linalg.LU) *Noise {
 	n := &Noise{eval: eval, f: f, jac: jac, lu: lu}
 	for _, v := range []*[]float64{&n.U, &n.Mu, &n.v, &n.w, &n.x, &n.none} {
 		*v = make([]float64, jac.D)
@@ -89,7 +90,7 @@ func (n *Noise) Transposed(inv, t float64, x, theta, lambda []float64) error {
 	n.eval.FJ(n.f, n.jac, t, x, theta)
 	n.transpose = n.jac.Transpose(n.transpose)
 	if n.back == nil {
-		n.back = probode.NewLU(n.transpose)
+		n.back = linalg.NewLU(n.transpose)
 	}
 	if !n.back.Factorize(inv, n.transpose) {
 		return probode.ErrSingular

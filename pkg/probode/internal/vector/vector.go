@@ -40,6 +40,9 @@ func Dot(x, y []float64) float64 {
 
 // AddScaled adds c times x to dst; x must be at least as long as dst.
 func AddScaled(dst []float64, c float64, x []float64) {
+	if c == 0 {
+		return
+	}
 	for k, v := range x[:len(dst)] {
 		dst[k] += c * v
 	}

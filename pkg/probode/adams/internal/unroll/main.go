@@ -108,7 +108,7 @@ func inverse(d int) string {
 			over := 1 / det
 			a0, a1, a2, a3 = g3*over, jac[1]*over, jac[2]*over, g0*over`
 	}
-	return fmt.Sprintf("%s, ok = probode.Inverse3(inv, %s)", matrix(d, "a#"), matrix(d, "jac[#]"))
+	return fmt.Sprintf("%s, ok = linalg.Inverse3(inv, %s)", matrix(d, "a#"), matrix(d, "jac[#]"))
 }
 
 // The function singular() returns the condition under which inv × I − jac has no inverse,

@@ -1,4 +1,4 @@
-package probode
+package linalg
 
 import "math"
 

@@ -1,17 +1,10 @@
-package probode
+package linalg
 
-import "fmt"
+import (
+	"fmt"
 
-// This file contains the type Matrix, which stores the Jacobian J in dense or band form.
-// Implicit steps need the LU factorisation of Γ = cI − J with partial pivoting. The
-// factorisation is in lu.go for real c, and in complexlu.go for complex c.
-//
-// gonum has no LU factorisation of banded matrices, and its dense LU factorisation
-// allocates memory and is slow for small matrices. Most models have only two or three
-// dimensions. In this implementation, only the functions NewDense, NewBanded, NewLU and
-// NewComplexLU allocate memory. For small dense matrices and real c, formulas usually
-// replace elimination: see small.go. If a dense matrix is mostly zeros, its factorisation
-// skips operations on the zeros.
+	"github.com/probode/probode/pkg/probode/internal/vector"
+)
 
 // A Matrix is a d×d matrix in row-major order. In a dense matrix, element (i, j) is
 // A[i*D+j]. A banded matrix stores only the elements with −Lower ≤ j−i ≤ Upper: element
@@ -28,7 +21,7 @@ type Matrix struct {
 // NewDense returns a dense d×d matrix of zeros, with d ≥ 1.
 func NewDense(d int) *Matrix {
 	if d < 1 {
-		panic(fmt.Sprintf("probode: the dimension is %d: want at least 1", d))
+		panic(fmt.Sprintf("linalg: the dimension is %d: want at least 1", d))
 	}
 	return &Matrix{D: d, Lower: d - 1, Upper: d - 1, Stride: d, A: make([]float64, d*d)}
 }
@@ -37,19 +30,10 @@ func NewDense(d int) *Matrix {
 // numbers of subdiagonals and superdiagonals, each in [0, d).
 func NewBanded(d, lower, upper int) *Matrix {
 	if d < 1 || lower < 0 || upper < 0 || lower >= d || upper >= d {
-		panic(fmt.Sprintf("probode: the dimension of a matrix is %d and the bandwidths are %d and %d: want bandwidths in [0, dimension)", d, lower, upper))
+		panic(fmt.Sprintf("linalg: the dimension of a matrix is %d and the bandwidths are %d and %d: want bandwidths in [0, dimension)", d, lower, upper))
 	}
 	w := lower + upper + 1
 	return &Matrix{D: d, Lower: lower, Upper: upper, Banded: true, Stride: w, A: make([]float64, d*w)}
-}
-
-// NewJacobian returns a matrix of zeros for the Jacobian of p. The matrix is banded if
-// p.Band is set.
-func (p *Problem) NewJacobian() *Matrix {
-	if p.Band != nil {
-		return NewBanded(p.Dim(), p.Band.Lower, p.Band.Upper)
-	}
-	return NewDense(p.Dim())
 }
 
 // At returns element (i, j), which is zero outside the band.
@@ -70,7 +54,7 @@ func (m *Matrix) Set(i, j int, v float64) {
 		return
 	}
 	if j-i > m.Upper || i-j > m.Lower {
-		panic(fmt.Sprintf("probode: element (%d, %d) is outside the band (%d, %d)", i, j, m.Lower, m.Upper))
+		panic(fmt.Sprintf("linalg: element (%d, %d) is outside the band (%d, %d)", i, j, m.Lower, m.Upper))
 	}
 	m.A[i*m.Stride+j-i+m.Lower] = v
 }
@@ -166,14 +150,42 @@ func (m *Matrix) addMulEnds(dst []float64, c float64, x []float64, from, to int)
 	}
 }
 
-// addScaled adds c times x to dst.
-func addScaled(dst []float64, c float64, x []float64) {
-	if c == 0 {
-		return
+// AddMulTransposed adds Mᵀx to dst. The vectors x and dst have length D and must not
+// overlap.
+func (m *Matrix) AddMulTransposed(dst, x []float64) {
+	for i, v := range x {
+		if v == 0 {
+			continue
+		}
+		if lo, hi := m.Columns(i); m.Banded {
+			vector.AddScaled(dst[lo:hi], v, m.A[i*m.Stride+lo-i+m.Lower:])
+		} else {
+			vector.AddScaled(dst, v, m.A[i*m.D:])
+		}
 	}
-	for k, v := range x[:len(dst)] {
-		dst[k] += c * v
+}
+
+// Transpose returns the transpose of m. If dst is nil, the result is a new matrix;
+// otherwise dst must be the result of an earlier call for a matrix of the same shape.
+func (m *Matrix) Transpose(dst *Matrix) *Matrix {
+	if dst == nil {
+		if m.Banded {
+			dst = NewBanded(m.D, m.Upper, m.Lower)
+		} else {
+			dst = NewDense(m.D)
+		}
 	}
+	for i := range m.D {
+		lo, hi := m.Columns(i)
+		for j := lo; j < hi; j++ {
+			if m.Banded {
+				dst.Set(j, i, m.At(i, j))
+			} else {
+				dst.A[j*m.D+i] = m.A[i*m.D+j]
+			}
+		}
+	}
+	return dst
 }
 
 // The function subtract() subtracts l times the vector `top` from the vector `row`. The

@@ -1,4 +1,4 @@
-package probode
+package linalg
 
 import (
 	"fmt"
@@ -35,7 +35,7 @@ func NewComplexLU(j *Matrix) *ComplexLU {
 // finite.
 func (f *ComplexLU) Factorize(re, im float64, j *Matrix) bool {
 	if j.D != f.d || j.Banded != f.banded || j.Lower != f.low {
-		panic(fmt.Sprintf("probode: the dimension is %d and the lower bandwidth is %d: want %d and %d, the values of the matrix passed to NewComplexLU", j.D, j.Lower, f.d, f.low))
+		panic(fmt.Sprintf("linalg: the dimension is %d and the lower bandwidth is %d: want %d and %d, the values of the matrix passed to NewComplexLU", j.D, j.Lower, f.d, f.low))
 	}
 	// In dense and in band storage, element (i, j) has the index i*step + j + at. Row
 	// exchanges leave the multipliers of earlier columns in place, because band storage

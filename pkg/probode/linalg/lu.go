@@ -1,4 +1,4 @@
-package probode
+package linalg
 
 import (
 	"fmt"
@@ -42,7 +42,7 @@ func NewLU(j *Matrix) *LU {
 // The result is false if a pivot is zero or an element is not finite.
 func (f *LU) Factorize(c float64, j *Matrix) bool {
 	if j.D != f.d || j.Banded != f.banded || j.Lower != f.low {
-		panic(fmt.Sprintf("probode: the dimension is %d and the lower bandwidth is %d: want %d and %d, the values of the matrix passed to NewLU", j.D, j.Lower, f.d, f.low))
+		panic(fmt.Sprintf("linalg: the dimension is %d and the lower bandwidth is %d: want %d and %d, the values of the matrix passed to NewLU", j.D, j.Lower, f.d, f.low))
 	}
 	if f.banded {
 		if f.narrow() {
