@@ -16,7 +16,7 @@ import (
 func TestAdaptiveIsFrozenAtEveryTheta(t *testing.T) {
 	p := problems.FitzHughNagumo()
 	times := []float64{0, 0.3, 5, 12.5, 20}
-	m := probode.RungeKutta{Tableau: probode.DormandPrince}
+	m := methods.RungeKutta{Tableau: methods.DormandPrince}
 	tol := probode.Tolerance{Relative: 1e-3}
 	s, err := probode.Setup{Method: m, Mesh: probode.Adaptive{Tolerance: tol}}.Bind(context.Background(), p, nil, times)
 	if err != nil {
@@ -66,7 +66,7 @@ func TestAdaptiveAtEvents(t *testing.T) {
 		Events: []probode.Event{{When: func(theta []float64) float64 { return theta[0] }, Jump: func(x []float64, _ float64, _ []float64) { x[0]++ }}},
 	}
 	times := []float64{0, 0.5, 1, 2}
-	s, err := probode.Setup{Method: probode.RungeKutta{Tableau: probode.DormandPrince}, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-8}}}.Bind(context.Background(), p, nil, times)
+	s, err := probode.Setup{Method: methods.RungeKutta{Tableau: methods.DormandPrince}, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-8}}}.Bind(context.Background(), p, nil, times)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestAdaptiveAtEvents(t *testing.T) {
 // What cannot be solved in the steps that are allowed is an error that says so.
 func TestAdaptiveStops(t *testing.T) {
 	p := problems.FitzHughNagumo()
-	s := probode.Setup{Method: probode.RungeKutta{Tableau: probode.DormandPrince}, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-6}, MaxSteps: 10}}
+	s := probode.Setup{Method: methods.RungeKutta{Tableau: methods.DormandPrince}, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-6}, MaxSteps: 10}}
 	if _, err := s.Bind(context.Background(), p, nil, []float64{20}); err == nil {
 		t.Error("no error after 10 steps")
 	}
@@ -106,7 +106,7 @@ func TestAdaptiveStops(t *testing.T) {
 		}
 	}
 	for _, a := range []probode.Adaptive{{}, {Tolerance: probode.Tolerance{Relative: 1e-3}, MaxSteps: -1}} {
-		if _, err := (probode.Setup{Method: probode.RungeKutta{}, Mesh: a}).Bind(context.Background(), p, nil, nil); err == nil {
+		if _, err := (probode.Setup{Method: methods.RungeKutta{}, Mesh: a}).Bind(context.Background(), p, nil, nil); err == nil {
 			t.Errorf("%+v: no error", a)
 		}
 	}
@@ -125,7 +125,7 @@ func TestAdaptiveSeesPulseAtTheStart(t *testing.T) {
 		}}
 		decay := func(rate float64) float64 { return (math.Exp(-rate*3) - math.Exp(-3)) / (1 - rate) }
 		want := c.start*math.Exp(-3) + 2/width*(decay(1/width)-decay(2/width))
-		for _, m := range []probode.Method{probode.RungeKutta{Tableau: probode.DormandPrince}, adams.Bashforth{Steps: 2}, adams.Moulton{Steps: 2}, methods.BDF{}, methods.Radau{}} {
+		for _, m := range []probode.Method{methods.RungeKutta{Tableau: methods.DormandPrince}, adams.Bashforth{Steps: 2}, adams.Moulton{Steps: 2}, methods.BDF{}, methods.Radau{}} {
 			s, err := probode.Setup{Method: m, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-6}}}.Bind(context.Background(), p, nil, []float64{3})
 			if err != nil {
 				t.Fatal(err)

@@ -31,11 +31,10 @@
 // adams.Moulton{} is the backward Euler method, for problems that may be stiff.
 // adams.Moulton{Steps: 1} is the trapezoidal rule, which has order 2 and is still
 // A-stable. A larger value of Steps gives a higher order but a smaller region of
-// stability. A step of adams.Bashforth or RungeKutta costs less than a step of
-// adams.Moulton, but adams.Bashforth and RungeKutta are suitable only for problems that
-// are not stiff. Package methods contains Radau and BDF for stiff problems, Gauss for
-// mechanical systems, and methods with random time steps. Package filter contains
-// Gaussian filters. The page docs/choosing-a-method.md compares all these methods, and
+// stability. A step of adams.Bashforth or methods.RungeKutta costs less than a step of
+// adams.Moulton, but both are suitable only for problems that are not stiff. Package
+// methods contains Radau and BDF for stiff problems, Gauss for mechanical systems, and
+// methods with random time steps. Package filter contains Gaussian filters. The page docs/choosing-a-method.md compares all these methods, and
 // docs/adding-a-method.md shows how to write a method of your own.
 //
 // A Mesh determines the steps: steps of equal size (Uniform), steps that end at the

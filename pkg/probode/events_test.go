@@ -81,7 +81,7 @@ func TestOrderAcrossEvents(t *testing.T) {
 		h := 1. / 128
 		if m.Order() <= 2 {
 			h = 1. / 512
-		} else if m == Method(RungeKutta{Tableau: DormandPrince}) {
+		} else if m == Method(methods.RungeKutta{Tableau: methods.DormandPrince}) {
 			h = 1. / 16 // soon down to rounding
 		}
 		coarse := mustUniform(t, broken(), h)
@@ -109,7 +109,7 @@ func TestOrderAcrossEvents(t *testing.T) {
 // everywhere returns the methods of the package methods besides those of every.
 func everywhere() []Method {
 	return append(every(), methods.Gauss{Stages: 1}, methods.Gauss{Stages: 2}, methods.Radau{Stages: 2}, methods.Radau{Stages: 3},
-		methods.RandomStep{Method: RungeKutta{}}, methods.RandomStep{Method: adams.Moulton{Steps: 1}, Power: 1})
+		methods.RandomStep{Method: methods.RungeKutta{}}, methods.RandomStep{Method: adams.Moulton{Steps: 1}, Power: 1})
 }
 
 // No function of a problem is ever called with the time of an event, by any
@@ -188,7 +188,7 @@ func TestInputs(t *testing.T) {
 			}
 			return y
 		}
-		for _, m := range []Method{adams.Bashforth{Steps: 3}, adams.Moulton{}, adams.Moulton{Steps: 3}, RungeKutta{}, RungeKutta{Tableau: DormandPrince}} {
+		for _, m := range []Method{adams.Bashforth{Steps: 3}, adams.Moulton{}, adams.Moulton{Steps: 3}, methods.RungeKutta{}, methods.RungeKutta{Tableau: methods.DormandPrince}} {
 			h := 1. / 8
 			if m.Order() == 1 {
 				h = 1. / 256
@@ -267,7 +267,7 @@ func TestDosesAgainstMatrixExponential(t *testing.T) {
 		}
 		return e
 	}
-	for _, m := range []Method{adams.Bashforth{Steps: 2}, adams.Moulton{Steps: 1}, adams.Moulton{Steps: 4}, adams.Moulton{Steps: 2, Linearize: adams.Predictor}, RungeKutta{}, RungeKutta{Tableau: DormandPrince}} {
+	for _, m := range []Method{adams.Bashforth{Steps: 2}, adams.Moulton{Steps: 1}, adams.Moulton{Steps: 4}, adams.Moulton{Steps: 2, Linearize: adams.Predictor}, methods.RungeKutta{}, methods.RungeKutta{Tableau: methods.DormandPrince}} {
 		g := mustUniform(t, p, 0.1)
 		e := [2]float64{worst(mustSolverOn(t, p, m, g, 0)), worst(mustSolverOn(t, p, m, g.Refine(), 0))}
 		if got := math.Log2(e[0] / e[1]); math.Abs(got-float64(m.Order())) > 0.4 {

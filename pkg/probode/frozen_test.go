@@ -10,6 +10,7 @@ import (
 
 	. "github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/adams"
+	"github.com/probode/probode/pkg/probode/methods"
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
@@ -37,7 +38,7 @@ func TestOrderOnRandomGrids(t *testing.T) {
 		n := 128
 		if m.Order() <= 2 {
 			n = 512
-		} else if m == Method(RungeKutta{Tableau: DormandPrince}) {
+		} else if m == Method(methods.RungeKutta{Tableau: methods.DormandPrince}) {
 			n = 24 // soon down to rounding
 		}
 		at, times := 0.0, []float64{}
@@ -105,7 +106,7 @@ func TestFewRejections(t *testing.T) {
 		var calls atomic.Int64
 		f := p.F
 		p.F = func(dst []float64, t float64, x, theta []float64) { calls.Add(1); f(dst, t, x, theta) }
-		g := mustFrozen(t, p, RungeKutta{Tableau: DormandPrince}, 1e-6)
+		g := mustFrozen(t, p, methods.RungeKutta{Tableau: methods.DormandPrince}, 1e-6)
 		if tried := float64(calls.Load()-12*int64(g.Steps())) / 7; tried > 1.2*float64(g.Steps()) {
 			t.Errorf("%s: %.0f steps were tried for %d", p.Name, tried, g.Steps())
 		}
@@ -119,7 +120,7 @@ func TestFrozenGridIsSmoothInTheta(t *testing.T) {
 	p := problems.FitzHughNagumo()
 	p.Span[1] = 6
 	const dt = 1e-3
-	for _, m := range []Method{adams.Bashforth{Steps: 3}, adams.Moulton{Steps: 2}, RungeKutta{Tableau: DormandPrince}} {
+	for _, m := range []Method{adams.Bashforth{Steps: 3}, adams.Moulton{Steps: 2}, methods.RungeKutta{Tableau: methods.DormandPrince}} {
 		for _, noise := range []bool{false, true} {
 			frozen := mustSolverOn(t, p, m, mustFrozen(t, p, m, 1e-4), 1e-4)
 			var xi []float64
@@ -170,7 +171,7 @@ func TestFrozenGridIsSmoothInTheta(t *testing.T) {
 // not made to a tolerance.
 func TestStrain(t *testing.T) {
 	p := problems.VanDerPol(1)
-	for _, m := range []Method{adams.Bashforth{Steps: 2}, adams.Moulton{Steps: 1}, RungeKutta{}, RungeKutta{Tableau: DormandPrince}} {
+	for _, m := range []Method{adams.Bashforth{Steps: 2}, adams.Moulton{Steps: 1}, methods.RungeKutta{}, methods.RungeKutta{Tableau: methods.DormandPrince}} {
 		s := mustSolverOn(t, p, m, mustFrozen(t, p, m, 1e-6), 0)
 		theta := slices.Clone(p.Theta)
 		theta[0] *= 3
@@ -180,7 +181,7 @@ func TestStrain(t *testing.T) {
 			t.Errorf("%v: strain %.3g at home, %.3g far away; %v, %v", m, here, there, err, err2)
 		}
 	}
-	if _, err := mustSolver(t, riccati(), RungeKutta{}, 0.25, 0).Strain(nil); err == nil || !strings.Contains(err.Error(), "were not chosen to meet a tolerance") {
+	if _, err := mustSolver(t, riccati(), methods.RungeKutta{}, 0.25, 0).Strain(nil); err == nil || !strings.Contains(err.Error(), "were not chosen to meet a tolerance") {
 		t.Errorf("a uniform grid: error %v", err)
 	}
 }
@@ -216,7 +217,7 @@ func TestFrozenStiff(t *testing.T) {
 		for k := range p.Events {
 			p.Events[k].Jump = plus(100 * unit)
 		}
-		g := mustGrid(t)(Setup{Method: RungeKutta{}, Mesh: Frozen{Tolerance: Tolerance{Relative: 1e-4}}}.Grid(ctx(), p, nil, nil))
+		g := mustGrid(t)(Setup{Method: methods.RungeKutta{}, Mesh: Frozen{Tolerance: Tolerance{Relative: 1e-4}}}.Grid(ctx(), p, nil, nil))
 		if first == nil {
 			first = g
 		} else if !slices.Equal(g.Times(), first.Times()) {
@@ -229,7 +230,7 @@ func TestFrozenStiff(t *testing.T) {
 			f[0] = 1
 			copy(f[1:], x[:4])
 		}}
-	for _, m := range []Method{adams.Bashforth{}, adams.Moulton{Steps: 1}, adams.Bashforth{Steps: 4}, RungeKutta{Tableau: DormandPrince}} {
+	for _, m := range []Method{adams.Bashforth{}, adams.Moulton{Steps: 1}, adams.Bashforth{Steps: 4}, methods.RungeKutta{Tableau: methods.DormandPrince}} {
 		g, err := Setup{Method: m, Mesh: Frozen{Tolerance: Tolerance{Relative: 1e-3}}}.Grid(ctx(), chain, nil, nil)
 		if err != nil {
 			t.Errorf("%v: %v", m, err)

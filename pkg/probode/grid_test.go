@@ -10,6 +10,7 @@ import (
 
 	. "github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/adams"
+	"github.com/probode/probode/pkg/probode/methods"
 )
 
 // drift is x′ = 1 on [0, 10] with the given events, so that a state is the
@@ -50,7 +51,7 @@ func TestGridTimesAreExact(t *testing.T) {
 		}
 		for name, g := range map[string]*Grid{
 			"given": mustGrid(t)(NewGrid(p, nil, times)), "through": mustGrid(t)(Setup{Mesh: Through(0.3)}.Grid(ctx(), p, nil, times)),
-			"frozen": mustGrid(t)(Setup{Method: RungeKutta{}, Mesh: Frozen{Tolerance: Tolerance{Relative: 1e-3}}}.Grid(ctx(), p, nil, times))} {
+			"frozen": mustGrid(t)(Setup{Method: methods.RungeKutta{}, Mesh: Frozen{Tolerance: Tolerance{Relative: 1e-3}}}.Grid(ctx(), p, nil, times))} {
 			for _, want := range append(slices.Clone(times), p.Span[0], p.Span[1], p.Events[0].Time, p.Events[1].Time) {
 				if !slices.Contains(g.Times(), want) {
 					t.Fatalf("%s: no grid point at %v", name, want)
@@ -111,9 +112,9 @@ func TestEventsInGrid(t *testing.T) {
 			}
 			for name, g := range map[string]*Grid{
 				"uniform": mustUniform(t, p, 0.5), "given": mustGrid(t)(NewGrid(p, nil, []float64{5})), "through": mustGrid(t)(Setup{Mesh: Through(2)}.Grid(ctx(), p, nil, []float64{5})),
-				"frozen": mustGrid(t)(Setup{Method: RungeKutta{}, Mesh: Frozen{Tolerance: Tolerance{Relative: 1e-6}}}.Grid(ctx(), p, nil, []float64{5})),
+				"frozen": mustGrid(t)(Setup{Method: methods.RungeKutta{}, Mesh: Frozen{Tolerance: Tolerance{Relative: 1e-6}}}.Grid(ctx(), p, nil, []float64{5})),
 				"halved": mustUniform(t, p, 1).Refine()} {
-				s := mustSolverOn(t, p, RungeKutta{}, g, 0)
+				s := mustSolverOn(t, p, methods.RungeKutta{}, g, 0)
 				z := solve(t, s, nil)
 				index, err := g.Index([]float64{c.at})
 				if err != nil {
@@ -168,7 +169,7 @@ func TestMovingEvents(t *testing.T) {
 	p := drift(Event{Name: "a", When: lag(0), Jump: plus(100)}, Event{Name: "b", Time: 5, Jump: plus(0.5)}, Event{Name: "c", When: lag(1), Jump: plus(1000)})
 	p.Theta = []float64{3, 7}
 	rng := rand.New(rand.NewPCG(3, 4))
-	for _, m := range []Method{RungeKutta{}, adams.Moulton{Steps: 3}, adams.Bashforth{Steps: 4}} {
+	for _, m := range []Method{methods.RungeKutta{}, adams.Moulton{Steps: 3}, adams.Bashforth{Steps: 4}} {
 		given := make([]float64, 40)
 		for i := range given {
 			given[i] = 10 * rng.Float64()
@@ -240,7 +241,7 @@ func TestStretched(t *testing.T) {
 			}
 		}
 	}
-	s := mustSolver(t, p, RungeKutta{}, 0.5, 0)
+	s := mustSolver(t, p, methods.RungeKutta{}, 0.5, 0)
 	z := make([]float64, s.PathLen())
 	if err := s.Solve(z, []float64{5, 5.4}, nil); err != nil {
 		t.Errorf("opened by less than a step: %v", err)
@@ -283,12 +284,12 @@ func TestGridRefuses(t *testing.T) {
 		{"the problem is nil", second(UniformGrid(nil, nil, 1))},
 		{"the problem is nil", second(NewGrid(nil, nil, nil))},
 		{"the problem is nil", second(Setup{Mesh: Through(1)}.Grid(ctx(), nil, nil, nil))},
-		{"the problem is nil", frozen(Frozen{}, nil, RungeKutta{})},
+		{"the problem is nil", frozen(Frozen{}, nil, methods.RungeKutta{})},
 		{"the method is nil", frozen(Frozen{Tolerance: Tolerance{Relative: 1e-3}}, p, nil)},
-		{"the tolerances are zero", frozen(Frozen{}, p, RungeKutta{})},
-		{"relative tolerance is -1", frozen(Frozen{Tolerance: Tolerance{Relative: -1}}, p, RungeKutta{})},
-		{"2 absolute tolerances: want one", frozen(Frozen{Tolerance: Tolerance{Absolute: []float64{1, 1}}}, p, RungeKutta{})},
-		{"more than 7 steps", frozen(Frozen{Tolerance: Tolerance{Relative: 1e-3}, Max: 0.1, MaxSteps: 7}, p, RungeKutta{})},
+		{"the tolerances are zero", frozen(Frozen{}, p, methods.RungeKutta{})},
+		{"relative tolerance is -1", frozen(Frozen{Tolerance: Tolerance{Relative: -1}}, p, methods.RungeKutta{})},
+		{"2 absolute tolerances: want one", frozen(Frozen{Tolerance: Tolerance{Absolute: []float64{1, 1}}}, p, methods.RungeKutta{})},
+		{"more than 7 steps", frozen(Frozen{Tolerance: Tolerance{Relative: 1e-3}, Max: 0.1, MaxSteps: 7}, p, methods.RungeKutta{})},
 	} {
 		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {
 			t.Errorf("error %v, want %q", c.err, c.want)
@@ -303,6 +304,6 @@ func TestGridRefuses(t *testing.T) {
 }
 
 func frozenTimes(p *Problem, times ...float64) error {
-	_, err := Setup{Method: RungeKutta{}, Mesh: Frozen{Tolerance: Tolerance{Relative: 1e-3}}}.Grid(ctx(), p, nil, times)
+	_, err := Setup{Method: methods.RungeKutta{}, Mesh: Frozen{Tolerance: Tolerance{Relative: 1e-3}}}.Grid(ctx(), p, nil, times)
 	return err
 }

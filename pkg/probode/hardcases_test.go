@@ -18,8 +18,8 @@ import (
 
 // manyMethods has one method of each kind that can be run under error control.
 func manyMethods() []Method {
-	return []Method{RungeKutta{}, adams.Bashforth{Steps: 3}, adams.Moulton{Steps: 2}, adams.Moulton{Steps: 1, Linearize: adams.Current},
-		methods.Gauss{Stages: 2}, methods.Radau{Stages: 3}, methods.RandomStep{Method: RungeKutta{}}}
+	return []Method{methods.RungeKutta{}, adams.Bashforth{Steps: 3}, adams.Moulton{Steps: 2}, adams.Moulton{Steps: 1, Linearize: adams.Current},
+		methods.Gauss{Stages: 2}, methods.Radau{Stages: 3}, methods.RandomStep{Method: methods.RungeKutta{}}}
 }
 
 // x′ = 6t⁵ from zero: x, f and four more derivatives vanish at the start, and
@@ -220,7 +220,7 @@ func TestNormalsOfScaling(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := NewSolver(p, methods.RandomStep{Method: RungeKutta{}}, g, 1)
+	s, err := NewSolver(p, methods.RandomStep{Method: methods.RungeKutta{}}, g, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +238,7 @@ func TestBindWithin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := NewSolver(p, RungeKutta{}, g, 1)
+	s, err := NewSolver(p, methods.RungeKutta{}, g, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,7 +283,7 @@ func TestUnknownStartIsACopy(t *testing.T) {
 	if q.Initial(x, q.Theta); x[0] != 1 || x[1] != 2 {
 		t.Errorf("starts at %g, want 1 and 2", x)
 	}
-	e, err := Integrate(context.Background(), q, RungeKutta{}, 1, Settings{Mesh: Through(0.25), Times: []float64{1}})
+	e, err := Integrate(context.Background(), q, methods.RungeKutta{}, 1, Settings{Mesh: Through(0.25), Times: []float64{1}})
 	if err != nil || e.Deterministic[0][0] != 2 || e.Deterministic[1][0] != 2 {
 		t.Errorf("%v, %v: want both components at 2", e, err)
 	}
@@ -294,12 +294,12 @@ func TestIdleWorkersAndEndedContext(t *testing.T) {
 	p := forced(1, 0, [2]float64{1, 1})
 	s := Settings{StepSize: 0.125, Alpha: 1, Quantiles: []float64{0.5}}
 	s.Workers = 1
-	one, err := Integrate(context.Background(), p, RungeKutta{}, 3, s)
+	one, err := Integrate(context.Background(), p, methods.RungeKutta{}, 3, s)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.Workers = 64
-	many, err := Integrate(context.Background(), p, RungeKutta{}, 3, s)
+	many, err := Integrate(context.Background(), p, methods.RungeKutta{}, 3, s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -311,7 +311,7 @@ func TestIdleWorkersAndEndedContext(t *testing.T) {
 	ended, end := context.WithCancel(context.Background())
 	end()
 	for name, mesh := range map[string]Mesh{"uniform": Uniform(0.125), "frozen": Frozen{Tolerance: Tolerance{Relative: 1e-6}}} {
-		if _, err := Integrate(ended, p, RungeKutta{}, 3, Settings{Mesh: mesh, Alpha: 1}); !errors.Is(err, context.Canceled) {
+		if _, err := Integrate(ended, p, methods.RungeKutta{}, 3, Settings{Mesh: mesh, Alpha: 1}); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: a context that has ended: %v", name, err)
 		}
 	}
@@ -329,7 +329,7 @@ func TestTimesAtEvents(t *testing.T) {
 			want = 2
 		}
 		for _, mesh := range []Mesh{Through(0.3), Frozen{Tolerance: Tolerance{Relative: 1e-6}}} {
-			e, err := Integrate(context.Background(), p, RungeKutta{}, 2, Settings{Mesh: mesh, Times: []float64{0.5, 1, 1.5}})
+			e, err := Integrate(context.Background(), p, methods.RungeKutta{}, 2, Settings{Mesh: mesh, Times: []float64{0.5, 1, 1.5}})
 			if err != nil {
 				t.Fatalf("%v: %v", mesh, err)
 			}
@@ -337,7 +337,7 @@ func TestTimesAtEvents(t *testing.T) {
 				t.Errorf("%v, seen after %v: %g, want 1, %g and 2", mesh, after, x, want)
 			}
 			for _, outside := range []float64{-1, 3, math.Inf(1), math.NaN()} {
-				if _, err := Integrate(context.Background(), p, RungeKutta{}, 2, Settings{Mesh: mesh, Times: []float64{outside}}); err == nil {
+				if _, err := Integrate(context.Background(), p, methods.RungeKutta{}, 2, Settings{Mesh: mesh, Times: []float64{outside}}); err == nil {
 					t.Errorf("%v: time %g is accepted", mesh, outside)
 				}
 			}
@@ -347,9 +347,9 @@ func TestTimesAtEvents(t *testing.T) {
 
 // A tableau whose embedded weights belong to no stage is refused.
 func TestEmbeddedWeights(t *testing.T) {
-	tab := *RK4
+	tab := *methods.RK4
 	tab.Embedded = []float64{1}
-	_, err := Integrate(context.Background(), riccati(), RungeKutta{Tableau: &tab}, 1, Settings{StepSize: 0.1})
+	_, err := Integrate(context.Background(), riccati(), methods.RungeKutta{Tableau: &tab}, 1, Settings{StepSize: 0.1})
 	if err == nil || !strings.Contains(err.Error(), "the length of Embedded is 1") {
 		t.Errorf("four stages and one embedded weight: error %v", err)
 	}

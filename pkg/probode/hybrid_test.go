@@ -70,7 +70,7 @@ func TestHybrid(t *testing.T) {
 		{Mesh: reference.Accurate{}},
 		{Mesh: reference.Accurate{Tolerance: probode.Tolerance{Relative: 1e-9, Absolute: []float64{1e-9, 1e-9}}}},
 		{Method: methods.Radau{}, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-9}}},
-		{Method: probode.RungeKutta{Tableau: probode.DormandPrince}, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-9, Absolute: []float64{1e-9, 1e-9}}}},
+		{Method: methods.RungeKutta{Tableau: methods.DormandPrince}, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-9, Absolute: []float64{1e-9, 1e-9}}}},
 	} {
 		path, err := s.Bind(t.Context(), p, nil, times)
 		if err != nil {
@@ -114,7 +114,7 @@ func TestHybrid(t *testing.T) {
 	}
 
 	// Equal steps have no events: they cross the jump.
-	path, err := probode.Setup{Method: probode.RungeKutta{Tableau: probode.DormandPrince}, Mesh: probode.Uniform(0.01)}.Bind(t.Context(), p, nil, times)
+	path, err := probode.Setup{Method: methods.RungeKutta{Tableau: methods.DormandPrince}, Mesh: probode.Uniform(0.01)}.Bind(t.Context(), p, nil, times)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func TestHybridWithoutEnd(t *testing.T) {
 	}
 	p.Hybrid = &h
 	mesh := probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-4}, MaxSteps: 1e5}
-	path, err := probode.Setup{Method: probode.RungeKutta{Tableau: probode.DormandPrince}, Mesh: mesh}.Bind(t.Context(), p, nil, []float64{1, 5})
+	path, err := probode.Setup{Method: methods.RungeKutta{Tableau: methods.DormandPrince}, Mesh: mesh}.Bind(t.Context(), p, nil, []float64{1, 5})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func TestHybridWithoutEnd(t *testing.T) {
 	}
 	// If the problem itself cannot be solved either, the error says why.
 	mesh.MaxSteps = 50
-	few, err := probode.Setup{Method: probode.RungeKutta{Tableau: probode.DormandPrince}, Mesh: mesh}.Bind(t.Context(), p, nil, []float64{1, 5})
+	few, err := probode.Setup{Method: methods.RungeKutta{Tableau: methods.DormandPrince}, Mesh: mesh}.Bind(t.Context(), p, nil, []float64{1, 5})
 	if err == nil {
 		err = few.States(t.Context(), make([]float64, 2), nil, nil)
 	}

@@ -9,6 +9,7 @@ import (
 
 	. "github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/adams"
+	"github.com/probode/probode/pkg/probode/methods"
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
@@ -45,7 +46,7 @@ func TestInterpolationOrder(t *testing.T) {
 		}
 		return e
 	}
-	dp5 := Method(RungeKutta{Tableau: DormandPrince})
+	dp5 := Method(methods.RungeKutta{Tableau: methods.DormandPrince})
 	for _, m := range every() {
 		h, ratio := 1./256, 2.
 		switch {
@@ -171,10 +172,10 @@ func TestInterpolationLast(t *testing.T) {
 		{adams.Bashforth{}, 0.125, 0.37, 4},
 		{adams.Bashforth{}, 0.125, 0.25, 2},
 		{adams.Bashforth{Steps: 2}, 0.125, 0.3, 4},
-		{RungeKutta{}, 0.125, 0.01, 5},
-		{RungeKutta{}, 0.125, 0.99, 8},
-		{RungeKutta{}, 0.125, 0.5001, 7},
-		{RungeKutta{}, 0.5, 0.1, 2},
+		{methods.RungeKutta{}, 0.125, 0.01, 5},
+		{methods.RungeKutta{}, 0.125, 0.99, 8},
+		{methods.RungeKutta{}, 0.125, 0.5001, 7},
+		{methods.RungeKutta{}, 0.5, 0.1, 2},
 	} {
 		s := mustSolver(t, riccati(), test.m, test.step, 0)
 		p := mustInterpolator(t, s, []float64{0, test.time})
@@ -194,7 +195,7 @@ func TestInterpolationLast(t *testing.T) {
 }
 
 func TestInterpolatorErrors(t *testing.T) {
-	s := mustSolver(t, riccati(), RungeKutta{}, 0.1, 0)
+	s := mustSolver(t, riccati(), methods.RungeKutta{}, 0.1, 0)
 	for _, test := range []struct {
 		times []float64
 		want  string
@@ -229,7 +230,7 @@ func ExampleSolver_Interpolator() {
 	if err != nil {
 		panic(err)
 	}
-	s, err := NewSolver(p, RungeKutta{}, g, 0)
+	s, err := NewSolver(p, methods.RungeKutta{}, g, 0)
 	if err != nil {
 		panic(err)
 	}

@@ -52,7 +52,7 @@ func decayPosterior(mesh Mesh) *bayes.Posterior {
 			Experiments: []bayes.Experiment{{Problem: p,
 				Data:   &bayes.Data{T: []float64{0.5, 1, 1.5, 2}, Y: [][]float64{{1.45}, {1.02}, {0.8}, {0.73}}},
 				Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.1)}}}}},
-		Setup: Setup{Method: RungeKutta{}, Mesh: mesh, Alpha: 0.1},
+		Setup: Setup{Method: methods.RungeKutta{}, Mesh: mesh, Alpha: 0.1},
 	}
 }
 
@@ -109,7 +109,7 @@ func computations(t *testing.T) (list []computation) {
 	}
 
 	add("Integrate", func(ctx context.Context) (fmt.Stringer, error) {
-		e, err := Integrate(ctx, problem, RungeKutta{}, 100, Settings{StepSize: 0.5, Alpha: 0.1, Seed: 1})
+		e, err := Integrate(ctx, problem, methods.RungeKutta{}, 100, Settings{StepSize: 0.5, Alpha: 0.1, Seed: 1})
 		if err != nil {
 			return nil, err
 		}
@@ -137,14 +137,14 @@ func computations(t *testing.T) (list []computation) {
 		return say(s.Mean), nil
 	})
 	add("calibrate.Run", func(ctx context.Context) (fmt.Stringer, error) {
-		s, err := calibrate.Run(ctx, problem, RungeKutta{}, calibrate.Settings{Mesh: Uniform(0.5), Paths: 40, Seed: 1})
+		s, err := calibrate.Run(ctx, problem, methods.RungeKutta{}, calibrate.Settings{Mesh: Uniform(0.5), Paths: 40, Seed: 1})
 		if err != nil {
 			return nil, err
 		}
 		return say(s.Alpha), nil
 	})
 	add("calibrate.Score", func(ctx context.Context) (fmt.Stringer, error) {
-		s, err := calibrate.Score(ctx, problem, RungeKutta{}, []float64{0.1, 1}, calibrate.Settings{Mesh: Uniform(0.5), Paths: 40, Seed: 1})
+		s, err := calibrate.Score(ctx, problem, methods.RungeKutta{}, []float64{0.1, 1}, calibrate.Settings{Mesh: Uniform(0.5), Paths: 40, Seed: 1})
 		if err != nil {
 			return nil, err
 		}
@@ -308,7 +308,7 @@ func computations(t *testing.T) (list []computation) {
 		"auto":       {Steps: []float64{0.5}, Auto: true, MaxDraws: 200},
 	} {
 		set.Chains, set.Weighed, set.Calibrate.Paths = mcmc.Settings{Chains: 2, Draws: 100, BurnIn: 100, Seed: 1}, 50, 20
-		set.Accurate = Setup{Method: RungeKutta{}, Mesh: Uniform(0.05)}
+		set.Accurate = Setup{Method: methods.RungeKutta{}, Mesh: Uniform(0.05)}
 		q := *p
 		q.Alpha = 0
 		add("assess.Run, "+name, func(ctx context.Context) (fmt.Stringer, error) {

@@ -9,6 +9,7 @@ import (
 	. "github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/calibrate"
+	"github.com/probode/probode/pkg/probode/methods"
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
@@ -50,7 +51,7 @@ func TestLocalErrors(t *testing.T) {
 			p.X0 = z[4*i : 4*i+4]
 			p.Span = [2]float64{s.Times()[i], s.Times()[i+1]}
 			g := mustGrid(t)(Setup{Mesh: Through(1. / n / 8)}.Grid(ctx(), p, nil, nil))
-			y := solve(t, mustSolverOn(t, p, RungeKutta{Tableau: DormandPrince}, g, 0), nil)
+			y := solve(t, mustSolverOn(t, p, methods.RungeKutta{Tableau: methods.DormandPrince}, g, 0), nil)
 			for k := range 4 {
 				truth[4*i+k] = math.Abs(y[len(y)-4+k] - z[4*i+4+k])
 				largest[k] = max(largest[k], truth[4*i+k])
@@ -74,7 +75,7 @@ func TestLocalErrors(t *testing.T) {
 		}
 		// DormandPrince's estimate is the error of its method of order 4, which is
 		// larger.
-		if dp := m == Method(RungeKutta{Tableau: DormandPrince}); !dp && (bad > count/share || count < 20) {
+		if dp := m == Method(methods.RungeKutta{Tableau: methods.DormandPrince}); !dp && (bad > count/share || count < 20) {
 			t.Errorf("%v: %d of %d local errors are off by more than a third", m, bad, count)
 		} else if dp {
 			for i := range l {
@@ -89,7 +90,7 @@ func TestLocalErrors(t *testing.T) {
 // Richardson's error is the true one to leading order, across events that have
 // moved and segments that are closed.
 func TestRichardsonWithEvents(t *testing.T) {
-	for _, m := range []Method{adams.Bashforth{}, adams.Bashforth{Steps: 3}, adams.Moulton{Steps: 1}, RungeKutta{Tableau: Heun}} {
+	for _, m := range []Method{adams.Bashforth{}, adams.Bashforth{Steps: 3}, adams.Moulton{Steps: 1}, methods.RungeKutta{Tableau: methods.Heun}} {
 		p := broken()
 		p.Events = append(p.Events, Event{When: func(theta []float64) float64 { return theta[0] }}, Event{When: func([]float64) float64 { return 2 }})
 		s := mustSolver(t, p, m, 1./128, 0)
@@ -144,7 +145,7 @@ func (m memorious) Stepper(p *Problem, g *Grid) (Stepper, error) {
 // A one-step method from outside without abilities has error control by step
 // doubling; one that remembers and estimates nothing is refused in words.
 func TestMethodsWithoutAbilities(t *testing.T) {
-	m := plain{RungeKutta{Tableau: DormandPrince}}
+	m := plain{methods.RungeKutta{Tableau: methods.DormandPrince}}
 	g := mustFrozen(t, coupled(), m, 1e-6)
 	s := mustSolverOn(t, coupled(), m, g, 1)
 	if e := coupledError(s, solve(t, s, nil)); e > 1e-3 || s.MemoryLen() != 0 {
@@ -170,7 +171,7 @@ func TestMethodsWithoutAbilities(t *testing.T) {
 // Doubled gives any one-step method the estimate that a method without one has,
 // and leaves its paths and derivatives as they are; a method with a past is refused.
 func TestDoubled(t *testing.T) {
-	p, inner := problems.FitzHughNagumo(), RungeKutta{Tableau: DormandPrince}
+	p, inner := problems.FitzHughNagumo(), methods.RungeKutta{Tableau: methods.DormandPrince}
 	p.Span[1] = 2
 	g, want := mustFrozen(t, p, Doubled{inner}, 1e-6), mustFrozen(t, p, plain{inner}, 1e-6)
 	if !slices.Equal(g.Times(), want.Times()) || !slices.Equal(g.Local(), want.Local()) {

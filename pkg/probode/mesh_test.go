@@ -12,6 +12,7 @@ import (
 	. "github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/internal/vector"
+	"github.com/probode/probode/pkg/probode/methods"
 )
 
 // decay falls by e in the time 1/θ and is driven, so that steps differ.
@@ -49,7 +50,7 @@ func solved(t *testing.T, p *Problem, m Method, g *Grid, theta []float64) []floa
 }
 
 var controlled = []Method{
-	RungeKutta{Tableau: DormandPrince}, RungeKutta{}, RungeKutta{Tableau: Midpoint},
+	methods.RungeKutta{Tableau: methods.DormandPrince}, methods.RungeKutta{}, methods.RungeKutta{Tableau: methods.Midpoint},
 	adams.Bashforth{Steps: 2}, adams.Bashforth{Steps: 4}, adams.Moulton{}, adams.Moulton{Steps: 1}, adams.Moulton{Steps: 3},
 	adams.Moulton{Steps: 1, Linearize: adams.Current}, adams.Moulton{Steps: 2, Linearize: adams.Predictor},
 }
@@ -121,7 +122,7 @@ func TestStrainOfAMesh(t *testing.T) {
 			t.Errorf("%v: strain %g at a faster decay, %g at the grid's own", m, far, own)
 		}
 	}
-	s, err := NewSolver(p, RungeKutta{}, freezeUniform(t, p, 0.01), 0)
+	s, err := NewSolver(p, methods.RungeKutta{}, freezeUniform(t, p, 0.01), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +143,7 @@ func freezeUniform(t *testing.T, p *Problem, h float64) *Grid {
 // Grids frozen at two distant θ give the same answer at a third.
 func TestFrozenElsewhere(t *testing.T) {
 	p := decay()
-	m := RungeKutta{Tableau: DormandPrince}
+	m := methods.RungeKutta{Tableau: methods.DormandPrince}
 	var at [2][]float64
 	for k, theta := range []float64{20, 40} {
 		g, err := Setup{Method: m, Mesh: Frozen{Tolerance: Tolerance{Relative: 1e-7}}}.Grid(context.Background(), p, []float64{theta}, []float64{5})
@@ -186,7 +187,7 @@ func TestFrozenEvents(t *testing.T) {
 
 func TestFrozenFailures(t *testing.T) {
 	p := decay()
-	m := RungeKutta{Tableau: DormandPrince}
+	m := methods.RungeKutta{Tableau: methods.DormandPrince}
 	blow := &Problem{F: func(dst []float64, _ float64, x, _ []float64) { dst[0] = x[0] * x[0] }, X0: []float64{1}, Span: [2]float64{0, 2}}
 	bad := &Problem{F: func(dst []float64, tt float64, x, _ []float64) { dst[0] = math.Sqrt(1 - tt) }, X0: []float64{1}, Span: [2]float64{0, 2}}
 	for _, c := range []struct {

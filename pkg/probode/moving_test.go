@@ -9,6 +9,7 @@ import (
 	. "github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/internal/vector"
+	"github.com/probode/probode/pkg/probode/methods"
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
@@ -59,7 +60,7 @@ func TestInterpolationBetweenEvents(t *testing.T) {
 	p := drift(Event{When: lag(0), Jump: plus(100)}, Event{Time: 5, Jump: plus(1000)}, Event{Time: 9.9, Jump: plus(-2)})
 	p.Theta = []float64{3}
 	rng := rand.New(rand.NewPCG(9, 9))
-	for _, m := range []Method{adams.Bashforth{}, RungeKutta{}, RungeKutta{Tableau: DormandPrince}} {
+	for _, m := range []Method{adams.Bashforth{}, methods.RungeKutta{}, methods.RungeKutta{Tableau: methods.DormandPrince}} {
 		for _, mesh := range []Mesh{Uniform(0.5), Through(0.7), Frozen{Tolerance: Tolerance{Relative: 1e-3}, Max: 1}} {
 			g, err := Setup{Method: m, Mesh: mesh}.Grid(ctx(), p, nil, nil)
 			if err != nil {
@@ -149,7 +150,7 @@ func TestTangentsWithMovingEvents(t *testing.T) {
 	tol := Tolerance{Relative: 1e-9}
 	for _, q := range []*Problem{p, &exact} {
 		for _, mesh := range []Mesh{Uniform(0.01), Frozen{Tolerance: tol}, Adaptive{Tolerance: tol, Max: 0.1}} {
-			path, err := Setup{Method: RungeKutta{Tableau: DormandPrince}, Mesh: mesh}.Bind(t.Context(), q, nil, times)
+			path, err := Setup{Method: methods.RungeKutta{Tableau: methods.DormandPrince}, Mesh: mesh}.Bind(t.Context(), q, nil, times)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -200,7 +201,7 @@ func TestDerivativesBetweenMovingPoints(t *testing.T) {
 	given := *p
 	given.StartTheta = func(dst, th []float64) { dst[1] = 2 * th[1] }
 	for k, mesh := range []Mesh{Uniform(0.1), Frozen{Tolerance: Tolerance{Relative: 1e-3}}} {
-		path, err := Setup{Method: RungeKutta{}, Mesh: mesh, Alpha: 0.01}.Bind(t.Context(), []*Problem{p, &given}[k], nil, times)
+		path, err := Setup{Method: methods.RungeKutta{}, Mesh: mesh, Alpha: 0.01}.Bind(t.Context(), []*Problem{p, &given}[k], nil, times)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -237,7 +238,7 @@ func TestDerivativesBetweenMovingPoints(t *testing.T) {
 		if err := path.(Reversible).Gradient(t.Context(), still, w, theta, nil); err != nil {
 			t.Fatal(err)
 		}
-		other, err := Setup{Method: plain{RungeKutta{}}, Mesh: path.(Gridded).Solver().Grid(), Scaling: ScaleStep}.Bind(t.Context(), p, nil, times)
+		other, err := Setup{Method: plain{methods.RungeKutta{}}, Mesh: path.(Gridded).Solver().Grid(), Scaling: ScaleStep}.Bind(t.Context(), p, nil, times)
 		if err != nil {
 			t.Fatal(err)
 		}

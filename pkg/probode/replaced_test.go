@@ -7,7 +7,7 @@ import (
 
 	. "github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/adams"
-	"github.com/probode/probode/pkg/probode/methods"
+	"github.com/probode/probode/pkg/probode/catalog"
 )
 
 // In the problem x′ = θ₀ √(y/θ₁), y′ = 1, the derivative of x′ with respect to y is infinite
@@ -36,7 +36,7 @@ func TestInfiniteDerivative(t *testing.T) {
 		{"dp5", true, 1e-3}, {"rk4", true, 1e-3}, {"radau5", false, 1e-3}, {"radau3", false, 1e-3}, {"gauss2", false, 1e-3},
 		{"bdf2", false, 1e-2}, {"am0,newton", false, 2e-2}, {"am2,newton", true, 1e-2},
 	} {
-		m, err := methods.Parse(c.name)
+		m, err := catalog.Parse(c.name)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,6 +15,7 @@ import (
 	. "github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/calibrate"
+	"github.com/probode/probode/pkg/probode/methods"
 	"github.com/probode/probode/pkg/probode/problems"
 	"github.com/probode/probode/pkg/probode/reference"
 )
@@ -102,7 +103,7 @@ func TestRefusedAtOnce(t *testing.T) {
 		{"alpha is NaN", func() error {
 			return integrate(ctx(), fhn(), adams.Moulton{}, 1, with(func(s *Settings) { s.Alpha = math.NaN() }))
 		}},
-		{"the grid covers [0, 20], but the span is [0, 1]", func() error { return solver(riccati(), RungeKutta{}, mustUniform(t, fhn(), 1)) }},
+		{"the grid covers [0, 20], but the span is [0, 1]", func() error { return solver(riccati(), methods.RungeKutta{}, mustUniform(t, fhn(), 1)) }},
 	} {
 		start := time.Now()
 		if err := c.err(); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
@@ -140,14 +141,14 @@ func TestManyStates(t *testing.T) {
 		p := ring(10000, &calls)
 		p.Band = band
 		calls = 0
-		if _, err := Integrate(context.Background(), p, RungeKutta{}, 1, Settings{StepSize: 0.25}); err != nil || calls > 400 { // the check of the band needs 246
+		if _, err := Integrate(context.Background(), p, methods.RungeKutta{}, 1, Settings{StepSize: 0.25}); err != nil || calls > 400 { // the check of the band needs 246
 			t.Errorf("RK4: %v after %d evaluations", err, calls)
 		}
 		if _, err := Integrate(context.Background(), p, adams.Moulton{}, 1, Settings{StepSize: 0.25}); err == nil || !strings.Contains(err.Error(), "10000 × 10000 elements is too large") {
 			t.Errorf("AM0: %v", err)
 		}
 	}
-	if _, err := Integrate(context.Background(), ring(500, &calls), RungeKutta{}, 1, Settings{StepSize: 0.25}); err == nil || !strings.Contains(err.Error(), "FJ gives") {
+	if _, err := Integrate(context.Background(), ring(500, &calls), methods.RungeKutta{}, 1, Settings{StepSize: 0.25}); err == nil || !strings.Contains(err.Error(), "FJ gives") {
 		t.Errorf("FJ writes nothing: %v", err)
 	}
 }
@@ -250,7 +251,7 @@ func TestContextEndsWithinAPath(t *testing.T) {
 		}
 		f(dst, t, x, theta)
 	}
-	for _, m := range []Method{adams.Bashforth{Steps: 2}, adams.Moulton{}, RungeKutta{}} {
+	for _, m := range []Method{adams.Bashforth{Steps: 2}, adams.Moulton{}, methods.RungeKutta{}} {
 		for _, late := range []int64{0, 500, 3000} {
 			for name, do := range map[string]func(c context.Context) error{
 				"ensemble": func(c context.Context) error {
@@ -290,7 +291,7 @@ func TestContextEndsWithinAPath(t *testing.T) {
 		}
 	}
 	// A Solver that was bound to a context that ended serves again when released.
-	s := mustSolver(t, riccati(), RungeKutta{}, 0.25, 0)
+	s := mustSolver(t, riccati(), methods.RungeKutta{}, 0.25, 0)
 	c, cancel := context.WithCancel(ctx())
 	release := s.Bind(c)
 	clone := s.Clone()
@@ -393,12 +394,12 @@ func TestNaNIsCalledThat(t *testing.T) {
 	}
 	p := field(2)
 	p.X0 = []float64{1e152}
-	if _, err := Integrate(ctx(), p, RungeKutta{}, 1, Settings{StepSize: 0.25}); !errors.Is(err, ErrStart) {
+	if _, err := Integrate(ctx(), p, methods.RungeKutta{}, 1, Settings{StepSize: 0.25}); !errors.Is(err, ErrStart) {
 		t.Errorf("a start at 1e152: %v", err)
 	}
 	p = field(2)
 	p.Events = []Event{{Name: "dose", Time: 0.5, Jump: func(x []float64, _ float64, _ []float64) { x[0] = nan }}}
-	if _, err := Integrate(ctx(), p, RungeKutta{}, 1, Settings{StepSize: 0.25}); !errors.Is(err, ErrDiverged) || !strings.Contains(err.Error(), "dose") {
+	if _, err := Integrate(ctx(), p, methods.RungeKutta{}, 1, Settings{StepSize: 0.25}); !errors.Is(err, ErrDiverged) || !strings.Contains(err.Error(), "dose") {
 		t.Errorf("NaN after a dose: %v", err)
 	}
 }
@@ -547,7 +548,7 @@ func TestStepsNearRounding(t *testing.T) {
 		rate := 2 / (end - c.start)
 		for _, events := range [][]Event{nil, {{Time: c.start + c.length/2}}} {
 			p := &Problem{X0: []float64{1}, Span: [2]float64{c.start, end}, Events: events, F: func(dst []float64, _ float64, x, _ []float64) { dst[0] = -rate * x[0] }}
-			dp5 := RungeKutta{Tableau: DormandPrince}
+			dp5 := methods.RungeKutta{Tableau: methods.DormandPrince}
 			for _, m := range []Mesh{Uniform(c.h), Through(c.h), Frozen{Tolerance: Tolerance{Relative: 1e-6}}, Adaptive{Tolerance: Tolerance{Relative: 1e-6}}, reference.Accurate{}} {
 				path, err := Setup{Method: dp5, Mesh: m}.Bind(ctx, p, nil, []float64{end})
 				x := []float64{0}
@@ -575,14 +576,14 @@ func TestRefusedNonsense(t *testing.T) {
 	if _, err := reference.Solve(ctx, silent, []float64{1}, reference.Settings{}); err == nil || !strings.Contains(err.Error(), "F does not set dst[1]") {
 		t.Errorf("reference.Solve: %v", err)
 	}
-	setup := Setup{Method: RungeKutta{Tableau: DormandPrince}, Mesh: Adaptive{Tolerance: Tolerance{Relative: 1e-3}}}
+	setup := Setup{Method: methods.RungeKutta{Tableau: methods.DormandPrince}, Mesh: Adaptive{Tolerance: Tolerance{Relative: 1e-3}}}
 	if _, err := setup.Bind(ctx, silent, nil, []float64{1}); err == nil || !strings.Contains(err.Error(), "F does not set dst[1]") {
 		t.Errorf("Adaptive: %v", err)
 	}
 	for _, span := range [][2]float64{{-1e308, 1e308}, {0, 1e308}, {1e200, 2e200}, {0, math.Inf(1)}} {
 		p := &Problem{X0: []float64{1}, Span: span, F: func(dst []float64, _ float64, _, _ []float64) { dst[0] = 0 }}
 		_, err := reference.Solve(ctx, p, span[1:], reference.Settings{})
-		_, other := Integrate(ctx, p, RungeKutta{}, 1, Settings{StepSize: 1e307})
+		_, other := Integrate(ctx, p, methods.RungeKutta{}, 1, Settings{StepSize: 1e307})
 		if err == nil || other == nil || !strings.Contains(err.Error(), "Span is") || !strings.Contains(other.Error(), "Span is") {
 			t.Errorf("the span %v: %v, %v", span, err, other)
 		}

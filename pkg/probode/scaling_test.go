@@ -8,6 +8,7 @@ import (
 	. "github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/calibrate"
+	"github.com/probode/probode/pkg/probode/methods"
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
@@ -120,7 +121,7 @@ func TestSetAlpha(t *testing.T) {
 			}
 		}
 	}
-	s := mustSolver(t, p, RungeKutta{}, 0.25, 1)
+	s := mustSolver(t, p, methods.RungeKutta{}, 0.25, 1)
 	for _, bad := range []float64{-1, math.NaN()} {
 		func() {
 			defer func() {

@@ -10,6 +10,7 @@ import (
 
 	. "github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/adams"
+	"github.com/probode/probode/pkg/probode/methods"
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
@@ -187,7 +188,7 @@ func TestStartDependsOnTheta(t *testing.T) {
 	p := &Problem{Name: "decay", X0: []float64{0}, Theta: []float64{2, 5}, Span: [2]float64{0, 1},
 		F:     func(f []float64, _ float64, x, th []float64) { f[0] = -th[0] * x[0] },
 		Start: func(x0, th []float64) { x0[0] = th[1] }}
-	s := mustSolver(t, p, RungeKutta{}, 0.01, 0)
+	s := mustSolver(t, p, methods.RungeKutta{}, 0.01, 0)
 	z := make([]float64, s.PathLen())
 	if err := s.Solve(z, []float64{1, 3}, nil); err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 
 	. "github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/adams"
+	"github.com/probode/probode/pkg/probode/methods"
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
@@ -24,8 +25,8 @@ func every() []Method {
 			ms = append(ms, adams.Moulton{Steps: s, Linearize: l})
 		}
 	}
-	for _, t := range []*Tableau{RK4, Heun, Midpoint, DormandPrince} {
-		ms = append(ms, RungeKutta{Tableau: t})
+	for _, t := range []*methods.Tableau{methods.RK4, methods.Heun, methods.Midpoint, methods.DormandPrince} {
+		ms = append(ms, methods.RungeKutta{Tableau: t})
 	}
 	return ms
 }
@@ -97,7 +98,7 @@ func TestOrders(t *testing.T) {
 		switch {
 		case m.Order() <= 2:
 			h = 1. / 1024
-		case m == Method(RungeKutta{Tableau: DormandPrince}):
+		case m == Method(methods.RungeKutta{Tableau: methods.DormandPrince}):
 			// Two error terms of opposite sign make its curve uneven; over a
 			// long stretch that averages out.
 			h, ratio = 1./16, 16

@@ -7,6 +7,7 @@ import (
 
 	. "github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/adams"
+	"github.com/probode/probode/pkg/probode/methods"
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
@@ -34,7 +35,7 @@ func TestStepperHasPast(t *testing.T) {
 	p.FJ = nil // f beside J would differ from F by rounding
 	p.Span[1] = 2
 	p.Events = Doses(0, 0.5, 1)
-	methods := []Method{RungeKutta{}, forgetful{adams.Moulton{Steps: 3}}}
+	methods := []Method{methods.RungeKutta{}, forgetful{adams.Moulton{Steps: 3}}}
 	for s := range 5 {
 		methods = append(methods, adams.Bashforth{Steps: s + 1})
 		for _, l := range []adams.Linearization{adams.Newton, adams.Current, adams.Predictor} {
@@ -117,7 +118,7 @@ func TestWrongPullback(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = NewSolver(p, RungeKutta{}, g, 0)
+		_, err = NewSolver(p, methods.RungeKutta{}, g, 0)
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), "with respect to "+want) {
 			t.Errorf("%q: %v", want, err)
 		}

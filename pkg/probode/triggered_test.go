@@ -61,7 +61,7 @@ func dosed(t float64, theta []float64) float64 {
 }
 
 var locating = map[string]probode.Method{
-	"dp5":   probode.RungeKutta{Tableau: probode.DormandPrince},
+	"dp5":   methods.RungeKutta{Tableau: methods.DormandPrince},
 	"radau": methods.Radau{},
 	"bdf":   methods.BDF{},
 
@@ -478,7 +478,7 @@ func TestTriggerThatEndsWithAStep(t *testing.T) {
 			Jump:    func(x []float64, _ float64, _ []float64) { x[0] += 4 }}},
 	}
 	for _, mesh := range []probode.Mesh{probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-6}}, reference.Accurate{}} {
-		setup := probode.Setup{Method: probode.RungeKutta{Tableau: probode.DormandPrince}, Mesh: mesh}
+		setup := probode.Setup{Method: methods.RungeKutta{Tableau: methods.DormandPrince}, Mesh: mesh}
 		path, err := setup.Bind(context.Background(), p, nil, []float64{2})
 		if err != nil {
 			t.Fatal(err)
@@ -502,7 +502,7 @@ func TestDipsWithinSteps(t *testing.T) {
 	for _, s := range []probode.Setup{
 		{Mesh: reference.Accurate{}},
 		{Mesh: reference.Accurate{Tolerance: probode.Tolerance{Relative: 1e-6}}},
-		{Method: probode.RungeKutta{Tableau: probode.DormandPrince}, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-6}}},
+		{Method: methods.RungeKutta{Tableau: methods.DormandPrince}, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-6}}},
 		{Method: methods.Radau{}, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-5}}},
 		{Method: methods.BDF{}, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-7}}},
 	} {

@@ -14,7 +14,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/certify"
-	"github.com/probode/probode/pkg/probode/methods"
+	"github.com/probode/probode/pkg/probode/catalog"
 	"github.com/probode/probode/pkg/probode/model"
 )
 
@@ -199,7 +199,7 @@ func (r *result) search(p *model.File, theta []float64, clock *budget) [][]float
 // The function settings() returns the settings of a method with a relative tolerance. As
 // in most ODE solvers, the tolerance alone limits the length of the steps.
 func settings(name string, tolerance float64) model.LikelihoodSettings {
-	method, err := methods.Parse(name)
+	method, err := catalog.Parse(name)
 	if err != nil {
 		panic("judged: " + err.Error())
 	}

@@ -35,6 +35,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/marginal"
 	"github.com/probode/probode/pkg/probode/bayes/shape"
 	"github.com/probode/probode/pkg/probode/filter"
+	"github.com/probode/probode/pkg/probode/methods"
 	"github.com/probode/probode/pkg/probode/problems"
 	"github.com/probode/probode/pkg/probode/reference"
 )
@@ -148,7 +149,7 @@ func model(p *probode.Problem, data *bayes.Data) bayes.Model {
 // computed there.
 func (w search) estimate(ctx context.Context, m bayes.Model, from []float64) ([]float64, error) {
 	if w.diffusions == nil {
-		return climb(ctx, &bayes.Posterior{Model: m, Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Through(0.025)}}, from)
+		return climb(ctx, &bayes.Posterior{Model: m, Setup: probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Through(0.025)}}, from)
 	}
 	settings := marginal.Settings{EK: filter.EK{Q: 3}, Mesh: probode.Through(0.05), DALTON: w.dalton}
 	last := len(w.diffusions) - 1

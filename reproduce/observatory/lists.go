@@ -5,7 +5,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/calibrate"
-	"github.com/probode/probode/pkg/probode/methods"
+	"github.com/probode/probode/pkg/probode/catalog"
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
@@ -14,7 +14,7 @@ import (
 
 // An entrant is a method, together with the kind of grid on which the method is tested.
 type entrant struct {
-	name  string // a name for methods.Parse
+	name  string // a name for catalog.Parse
 	tols  []float64
 	blind bool // the method does not estimate local errors, so no rule can use them
 }
@@ -34,7 +34,7 @@ var entrants = []entrant{
 }
 
 func (e *entrant) method() probode.Method {
-	m, err := methods.Parse(e.name)
+	m, err := catalog.Parse(e.name)
 	if err != nil {
 		panic("observatory: " + err.Error())
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/cases"
 	"github.com/probode/probode/pkg/probode/bayes/marginal"
 	"github.com/probode/probode/pkg/probode/bayes/sample"
+	"github.com/probode/probode/pkg/probode/methods"
 	"github.com/probode/probode/pkg/probode/problems"
 	"github.com/probode/probode/pkg/probode/reference"
 )
@@ -159,7 +160,7 @@ func (q *question) model(ctx context.Context, seed uint64) (*bayes.Posterior, er
 		data.Y = append(data.Y, q.observe(x.X[i*p.Dim():(i+1)*p.Dim()], rng))
 	}
 	m := q.make(data)
-	m.Method, m.Mesh, m.Alpha = probode.RungeKutta{}, probode.Uniform(q.step/fineness), 0
+	m.Method, m.Mesh, m.Alpha = methods.RungeKutta{}, probode.Uniform(q.step/fineness), 0
 	return m, nil
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/internal/vector"
+	"github.com/probode/probode/pkg/probode/methods"
 )
 
 // Bashforth is the explicit s-step Adams method, of order s,
@@ -72,7 +73,7 @@ func (a *bashforth) Step(dst []float64, i int, x, theta, xi, scale []float64) er
 // the next higher order.
 func (a *bashforth) LocalError(dst []float64, i int, x, next, theta []float64) error {
 	if a.starting(i) {
-		return a.doubled(probode.RungeKutta{}, dst, i, x, next, theta)
+		return a.doubled(methods.RungeKutta{}, dst, i, x, next, theta)
 	}
 	if a.higher == nil {
 		a.higher = newTable(a.g, len(a.beta.uniform), true)

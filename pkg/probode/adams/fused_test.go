@@ -8,6 +8,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/internal/vector"
+	"github.com/probode/probode/pkg/probode/methods"
 )
 
 // runProblems are of one to four dimensions, with and without a t in f, and
@@ -96,7 +97,7 @@ func runMethods() (all []probode.Method) {
 	for s := range 5 {
 		all = append(all, Bashforth{Steps: s + 1}, Moulton{Steps: s, Linearize: Current}, Moulton{Steps: s})
 	}
-	return append(all, probode.RungeKutta{}, probode.RungeKutta{Tableau: probode.DormandPrince})
+	return append(all, methods.RungeKutta{}, methods.RungeKutta{Tableau: methods.DormandPrince})
 }
 
 // stepwise solves path z by single steps.
@@ -268,7 +269,7 @@ func BenchmarkRun(b *testing.B) {
 		for k := range scale {
 			scale[k] = 1e-4
 		}
-		for _, m := range []probode.Method{Moulton{Linearize: Current}, Moulton{Steps: 2, Linearize: Current}, Moulton{}, Moulton{Steps: 2}, Bashforth{Steps: 2}, probode.RungeKutta{}} {
+		for _, m := range []probode.Method{Moulton{Linearize: Current}, Moulton{Steps: 2, Linearize: Current}, Moulton{}, Moulton{Steps: 2}, Bashforth{Steps: 2}, methods.RungeKutta{}} {
 			s, err := m.Stepper(p, g)
 			if err != nil {
 				b.Fatal(err)

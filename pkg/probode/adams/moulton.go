@@ -8,6 +8,7 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/discrepancy"
 	"github.com/probode/probode/pkg/probode/internal/vector"
 	"github.com/probode/probode/pkg/probode/linalg"
+	"github.com/probode/probode/pkg/probode/methods"
 )
 
 // Moulton is the implicit s-step Adams method, of order s+1, with a Gaussian residual in
@@ -351,7 +352,7 @@ func (a *moulton) LocalError(dst []float64, i int, x, next, theta []float64) err
 		if a.steps <= 1 {
 			return a.doubled(Moulton{Steps: a.steps, Linearize: a.lin}, dst, i, x, next, theta)
 		}
-		return a.doubled(probode.RungeKutta{}, dst, i, x, next, theta)
+		return a.doubled(methods.RungeKutta{}, dst, i, x, next, theta)
 	}
 	if a.steps == 0 {
 		a.p.F(a.row(i), a.g.Times()[i], x, theta) // backward Euler does not compute it

@@ -5,6 +5,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/internal/vector"
+	"github.com/probode/probode/pkg/probode/methods"
 )
 
 // A history holds the data common to the steppers of all multistep methods. A history
@@ -34,7 +35,7 @@ func newHistory(p *probode.Problem, g *probode.Grid, s int) (history, error) {
 		return m, fmt.Errorf("a %d-step method needs %d starting steps, but the grid has only %d steps: use a smaller step", s, m.first, n)
 	}
 	var err error
-	m.start, err = probode.RungeKutta{}.Stepper(p, g)
+	m.start, err = methods.RungeKutta{}.Stepper(p, g)
 	return m, err
 }
 

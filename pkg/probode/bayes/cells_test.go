@@ -9,6 +9,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/methods"
 )
 
 // cellOf returns the cell of one datum y whose expected value is the parameter m.
@@ -21,7 +22,7 @@ func cellOf(t *testing.T, of bayes.Likelihood, y, m float64) bayes.Cell {
 			Params:      []bayes.Param{{Name: "m0", Prior: distuv.Normal{Mu: 1, Sigma: 10}}},
 			Experiments: []bayes.Experiment{{Problem: p.UnknownStart(), Data: &bayes.Data{T: []float64{1}, Y: [][]float64{{y}}}, Errors: []bayes.Likelihood{of}}},
 		},
-		Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.5)},
+		Setup: probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(0.5)},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -174,7 +174,7 @@ func TestDensityGradient(t *testing.T) {
 // Without derivatives of f, the gradient comes from derivatives along the parameters, or
 // goes backwards with differences if the normals are asked for.
 func TestDensityGradientWithoutDerivatives(t *testing.T) {
-	p := twoExperiments(probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.1), Alpha: 0.1})
+	p := twoExperiments(probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(0.1), Alpha: 0.1})
 	for i := range p.Experiments {
 		q := p.Experiments[i].Problem
 		q.FJ, q.FTheta = nil, nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/methods"
 )
 
 // virus is the model of influenza with 4·10⁸ target cells, few of which are infected at first
@@ -42,7 +43,7 @@ func virus(slopes bool) *bayes.Posterior {
 			Params:      []bayes.Param{{Name: "beta", Prior: distuv.LogNormal{Mu: -10.5, Sigma: 0.5}}, {Name: "p", Prior: distuv.LogNormal{Mu: -4.4, Sigma: 0.5}}},
 			Experiments: []bayes.Experiment{x},
 		},
-		Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.01)},
+		Setup: probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(0.01)},
 	}
 }
 
@@ -103,7 +104,7 @@ func TestObserveDifferences(t *testing.T) {
 					Observe: func(dst []float64, _ float64, x, _ []float64) { dst[0] = c.m(x[0], x[1]) },
 					Errors:  []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(1)}}}},
 			},
-			Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.5)},
+			Setup: probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(0.5)},
 		}
 		e, err := bayes.NewDensity(context.Background(), post)
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/methods"
 )
 
 // logistic is a Cumulative that describes nothing about itself: the logistic distribution
@@ -71,7 +72,7 @@ func TestCensoredLawFromOutside(t *testing.T) {
 				Experiments: []bayes.Experiment{{Problem: sloped(1), Data: &bayes.Data{T: []float64{0.1, 0.6, 1}, Y: [][]float64{{1}, {4}, {2}}},
 					Observe: func(dst []float64, _ float64, x, th []float64) { dst[0] = x[0] + 0.01*th[1] }, Errors: []bayes.Likelihood{of}}},
 			},
-			Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.25)},
+			Setup: probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(0.25)},
 		}
 		e, err := bayes.NewDensity(context.Background(), p)
 		if err != nil {
@@ -114,7 +115,7 @@ func TestImpossibleParts(t *testing.T) {
 				Params:      []bayes.Param{{Name: "slope", Prior: c.prior}, {Name: "s", Prior: distuv.LogNormal{Mu: 0, Sigma: 1}}},
 				Experiments: []bayes.Experiment{{Problem: sloped(1), Data: &bayes.Data{T: []float64{0.5, 1}, Y: [][]float64{{3}, {2}}}, Errors: []bayes.Likelihood{c.of}}},
 			},
-			Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.25)},
+			Setup: probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(0.25)},
 		}
 		_, err := bayes.NewDensity(context.Background(), p)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n")) {

@@ -10,6 +10,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/modes"
+	"github.com/probode/probode/pkg/probode/methods"
 )
 
 // formula is a mesh for problems whose solution is known in closed form.
@@ -60,7 +61,7 @@ func Example_mesh() {
 	}
 	fmt.Printf("by %v: rate = %.3f\n", p.Mesh, found.Highest().Theta[0])
 
-	p.Setup = probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.1)}
+	p.Setup = probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(0.1)}
 	if found, err = modes.Find(context.Background(), p, modes.Settings{Seed: 1}); err != nil {
 		panic(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/methods"
 	"github.com/probode/probode/pkg/probode/model"
 )
 
@@ -56,7 +57,7 @@ func patient(name string, weight float64) *probode.Problem {
 // population returns the model of notebooks/data/population.yaml. All patients share the
 // first seven parameters, and each one has three scores with the prior N(0, 1).
 func population(weights map[string]float64, data map[string]*bayes.Data, names []string) *bayes.Posterior {
-	p := &bayes.Posterior{Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Through(0.5)}}
+	p := &bayes.Posterior{Setup: probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Through(0.5)}}
 	add := func(name string, prior bayes.Distribution) {
 		p.Params = append(p.Params, bayes.Param{Name: name, Prior: prior})
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
+	"github.com/probode/probode/pkg/probode/methods"
 )
 
 // fromAbove is the distribution of 2 − x for exponential x, to have a support that ends
@@ -444,7 +445,7 @@ func TestExperimentsShareParameters(t *testing.T) {
 					Errors:  []bayes.Likelihood{bayes.Gaussian{bayes.Unknown("tau")}, bayes.Poisson{}}},
 			},
 		},
-		Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.7)},
+		Setup: probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(0.7)},
 	}
 	v, x0, gain, sigma, tau := 1.5, 0.8, 2.5, 0.6, 1.1
 	ll, e := logLikelihoodAt(t, p, v, x0, gain, sigma, tau)
@@ -541,7 +542,7 @@ func town(rate, share string) *bayes.Posterior {
 				Observe: func(dst []float64, _ float64, x, theta []float64) { dst[0] = theta[1] * x[1] },
 				Errors:  []bayes.Likelihood{bayes.Gaussian{bayes.Known(1)}}}},
 		},
-		Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.5), Alpha: 1},
+		Setup: probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(0.5), Alpha: 1},
 	}
 }
 

@@ -120,9 +120,9 @@ func TestMovingEventsOnOtherGrids(t *testing.T) {
 	fine := probode.Tolerance{Relative: 1e-8}
 	for name, setup := range map[string]probode.Setup{
 		"adaptive Radau":      {Method: methods.Radau{}, Mesh: probode.Adaptive{Tolerance: fine}},
-		"adaptive RK":         {Method: probode.RungeKutta{Tableau: probode.DormandPrince}, Mesh: probode.Adaptive{Tolerance: fine}},
-		"frozen RK":           {Method: probode.RungeKutta{Tableau: probode.DormandPrince}, Mesh: probode.Frozen{Tolerance: fine}},
-		"through, RK":         {Method: probode.RungeKutta{Tableau: probode.DormandPrince}, Mesh: probode.Through(0.05)},
+		"adaptive RK":         {Method: methods.RungeKutta{Tableau: methods.DormandPrince}, Mesh: probode.Adaptive{Tolerance: fine}},
+		"frozen RK":           {Method: methods.RungeKutta{Tableau: methods.DormandPrince}, Mesh: probode.Frozen{Tolerance: fine}},
+		"through, RK":         {Method: methods.RungeKutta{Tableau: methods.DormandPrince}, Mesh: probode.Through(0.05)},
 		"frozen BDF":          {Method: methods.BDF{}, Mesh: probode.Frozen{Tolerance: fine}},
 		"frozen at another θ": {Method: methods.Radau{}, Mesh: probode.Frozen{Tolerance: fine}},
 	} {

@@ -11,6 +11,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/methods"
 )
 
 // densityAt returns the density of p and the unconstrained parameters at theta.
@@ -43,7 +44,7 @@ func TestOneParameterInManyRoles(t *testing.T) {
 					Observe: func(dst []float64, _ float64, x, th []float64) { dst[0], dst[1] = x[0]*th[0], x[1]+th[0]*th[1] },
 					Errors:  []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Unknown("a")}, bayes.LogNormal{Sigma: bayes.Unknown("b")}}}},
 			},
-			Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.1)},
+			Setup: probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(0.1)},
 		}
 		e, u := densityAt(t, p, 0.8, 0.55)
 		checkGradient(t, e, u, nil, 1e-6)
@@ -77,7 +78,7 @@ func TestColumnInManyRoles(t *testing.T) {
 				},
 				Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Unknown("size")}, bayes.Gaussian{Sigma: bayes.Known(0.1)}, bayes.StudentT{Nu: bayes.Known(4), Sigma: bayes.Unknown("size")}}}},
 		},
-		Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.1)},
+		Setup: probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(0.1)},
 	}
 	theta := []float64{0.8, 0.9}
 	e, u := densityAt(t, p, theta...)

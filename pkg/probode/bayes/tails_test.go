@@ -10,6 +10,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/methods"
 )
 
 // The posterior of k is known up to a constant, and its draws are its quantiles, which are
@@ -42,7 +43,7 @@ func TestHeavyTails(t *testing.T) {
 				Data:    &bayes.Data{T: []float64{1}, Y: [][]float64{{c.data}}},
 				Errors:  []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(sigma)}},
 			}}},
-			Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.5)}}
+			Setup: probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(0.5)}}
 		// Midpoints of equal parts of the prior, weighted by the likelihood.
 		const n, draws = 5000, 400
 		quantiles, weights, total := make([]float64, n), make([]float64, n), 0.0

@@ -51,7 +51,7 @@ func uptake(setup probode.Setup, unit, time float64) *bayes.Posterior {
 func TestUnits(t *testing.T) {
 	for name, setup := range map[string]func(time float64) probode.Setup{
 		"RK4": func(time float64) probode.Setup {
-			return probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.05 * time)}
+			return probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(0.05 * time)}
 		},
 		"AM1": func(time float64) probode.Setup {
 			return probode.Setup{Method: adams.Moulton{Steps: 1}, Mesh: probode.Uniform(0.05 * time)}

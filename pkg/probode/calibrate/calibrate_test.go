@@ -13,6 +13,7 @@ import (
 	. "github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/calibrate"
+	"github.com/probode/probode/pkg/probode/methods"
 	"github.com/probode/probode/pkg/probode/problems"
 	"github.com/probode/probode/pkg/probode/reference"
 )
@@ -125,7 +126,7 @@ func TestCalibrateFitzHughNagumo(t *testing.T) {
 // differs by roundings only: 1e-16 of the path, of which the error is 1e-6 and
 // more, amplified near the flat maximum, of which Brent's method wants 4e-4.
 func TestCalibrateUnits(t *testing.T) {
-	for _, m := range []Method{adams.Bashforth{}, RungeKutta{}} {
+	for _, m := range []Method{adams.Bashforth{}, methods.RungeKutta{}} {
 		calibrated := func(state, time float64) *calibrate.NoiseScale {
 			p := &Problem{Name: "decay", X0: []float64{state}, Span: [2]float64{0, 2 * time}, Autonomous: true,
 				F: func(f []float64, _ float64, x, _ []float64) { f[0] = -x[0] / time }}

@@ -9,6 +9,7 @@ import (
 	. "github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/calibrate"
+	"github.com/probode/probode/pkg/probode/methods"
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
@@ -94,7 +95,7 @@ func TestAlphaOfATransient(t *testing.T) {
 func TestCalibratedSettings(t *testing.T) {
 	p := problems.LotkaVolterra20()
 	p.Span[1] = p.Span[0] + 2
-	m := RungeKutta{}
+	m := methods.RungeKutta{}
 	set := calibrate.Settings{StepSize: 1. / 8, Paths: 100, Seed: 1, Scaling: ScaleLocal}
 	c, err := calibrate.Run(ctx(), p, m, set)
 	if err != nil || c.Scaling != ScaleLocal {

@@ -8,6 +8,7 @@ import (
 	. "github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/calibrate"
+	"github.com/probode/probode/pkg/probode/methods"
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
@@ -49,19 +50,19 @@ func TestWarningsOfTheError(t *testing.T) {
 		h       float64
 		warning string // none if empty
 	}{
-		{pulse, RungeKutta{}, 0.1, lost},
-		{pulse, RungeKutta{}, 0.05, order},
+		{pulse, methods.RungeKutta{}, 0.1, lost},
+		{pulse, methods.RungeKutta{}, 0.05, order},
 		{pulse, adams.Bashforth{Steps: 3}, 0.05, order},
 		{jump, adams.Moulton{Steps: 3}, 0.05, order},
-		{saw, RungeKutta{}, 0.05, order},
+		{saw, methods.RungeKutta{}, 0.05, order},
 		{doublePendulum(math.Pi/2, 15), adams.Moulton{}, 0.0375, lost},
 		{doublePendulum(math.Pi/2, 15), adams.Bashforth{}, 0.01, lost},
-		{driven(math.Sin), RungeKutta{}, 0.1, ""},
+		{driven(math.Sin), methods.RungeKutta{}, 0.1, ""},
 		{driven(math.Sin), adams.Moulton{}, 0.05, ""},
 		{doublePendulum(0.5, 2), adams.Moulton{Steps: 1}, 0.0125, ""},
 		{problems.FitzHughNagumo(), adams.Moulton{}, 0.05, ""},
 		{problems.FitzHughNagumo(), adams.Moulton{Steps: 2, Linearize: adams.Current}, 0.05, ""},
-		{problems.LotkaVolterra(), RungeKutta{}, 0.05, ""},
+		{problems.LotkaVolterra(), methods.RungeKutta{}, 0.05, ""},
 	} {
 		cal, err := calibrate.Run(t.Context(), c.p, c.m, calibrate.Settings{StepSize: c.h, Scaling: ScaleLocal, Paths: 100})
 		if err != nil {

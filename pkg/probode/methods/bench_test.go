@@ -1,4 +1,4 @@
-package methods
+package methods_test
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/catalog"
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
@@ -27,7 +28,7 @@ func BenchmarkTangents(b *testing.B) {
 }
 
 func bench(b *testing.B, p *probode.Problem, name string, tangents bool) {
-	m, err := Parse(name)
+	m, err := catalog.Parse(name)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -137,7 +138,7 @@ func BenchmarkGradient(b *testing.B) {
 }
 
 func benchGradient(b *testing.B, p *probode.Problem, name string) {
-	m, err := Parse(name)
+	m, err := catalog.Parse(name)
 	if err != nil {
 		b.Fatal(err)
 	}

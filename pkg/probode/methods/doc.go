@@ -1,9 +1,8 @@
-// Package methods provides further integrators, in addition to the explicit Runge–Kutta
-// methods of package probode and the Adams methods of package adams. The package contains
-// implicit Runge–Kutta methods, backward differentiation formulas of fixed and variable
-// order, and random time steps for any one-step method. The Runge–Kutta methods are those
-// of Gauss, for problems with conserved quantities, and those of Radau, for stiff
-// problems. Parse returns the method with the given short name.
+// Package methods provides integrators beside the Adams methods of package adams: explicit
+// Runge–Kutta methods, implicit ones, backward differentiation formulas of fixed and
+// variable order, and random time steps for any one-step method. The implicit Runge–Kutta
+// methods are those of Gauss, for problems with conserved quantities, and those of Radau,
+// for stiff problems.
 //
 // These integrators use only the exported identifiers of package probode, so you can
 // write further integrators in a package of your own. The following table shows which

@@ -1,4 +1,4 @@
-package methods
+package methods_test
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	. "github.com/probode/probode/pkg/probode/methods"
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/adams"
@@ -152,7 +154,7 @@ func TestRandomStepOrders(t *testing.T) {
 func TestRandomStepClassical(t *testing.T) {
 	p := problems.FitzHughNagumo()
 	g := uniform(t, p, 0.1)
-	for _, m := range []probode.Method{Gauss{}, Gauss{Stages: 2}, Radau{}, probode.RungeKutta{},
+	for _, m := range []probode.Method{Gauss{}, Gauss{Stages: 2}, Radau{}, RungeKutta{},
 		adams.Bashforth{Steps: 1}, adams.Moulton{Steps: 1}} {
 		s, err := probode.NewSolver(p, RandomStep{Method: m}, g, 0.1)
 		if err != nil {
@@ -171,7 +173,7 @@ func TestRandomStepClassical(t *testing.T) {
 func TestRandomStepTooLarge(t *testing.T) {
 	p := problems.FitzHughNagumo()
 	h := 0.1
-	m := RandomStep{Method: probode.RungeKutta{Tableau: probode.Midpoint}}
+	m := RandomStep{Method: RungeKutta{Tableau: Midpoint}}
 	limit := math.Pow(h, 1-2*2) / 3
 	for _, scale := range []float64{0.999, 1.001} {
 		s, err := probode.NewSolver(p, m, uniform(t, p, h), scale*limit)
@@ -179,7 +181,7 @@ func TestRandomStepTooLarge(t *testing.T) {
 			t.Fatal(err)
 		}
 		z, xi := make([]float64, s.PathLen()), make([]float64, s.NoiseLen())
-		if err := s.Solve(z, p.Theta, xi); errors.Is(err, errStepSize) != (scale > 1) {
+		if err := s.Solve(z, p.Theta, xi); errors.Is(err, ErrStepSize) != (scale > 1) {
 			t.Errorf("α = %g of the largest: %v", scale, err)
 		}
 	}

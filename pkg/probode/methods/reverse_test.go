@@ -1,4 +1,4 @@
-package methods
+package methods_test
 
 import (
 	"errors"
@@ -7,10 +7,12 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/probode/probode/pkg/probode/catalog"
+	. "github.com/probode/probode/pkg/probode/methods"
+
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/filter"
 	"github.com/probode/probode/pkg/probode/gp"
-	"github.com/probode/probode/pkg/probode/internal/vector"
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
@@ -152,7 +154,7 @@ func TestGradient(t *testing.T) {
 func TestGradientOnFrozenGrids(t *testing.T) {
 	p := withFJ(dosing(), true)
 	for _, name := range []string{"radau5", "dp5", "ab3", "am2", "gauss2", "bdf", "bdf1", "bdf4", "random:radau5"} {
-		m, err := Parse(name)
+		m, err := catalog.Parse(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -257,7 +259,7 @@ func TestGradientEvaluations(t *testing.T) {
 				pull++
 				return inner.Pullback(dx, dth, l, t, x, th)
 			}
-			m, err := Parse(c.name)
+			m, err := catalog.Parse(c.name)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -283,35 +285,3 @@ func TestGradientEvaluations(t *testing.T) {
 		}
 	}
 }
-
-// The transposed equations of the stages have the same solution with one Jacobian for all
-// stages and with one for each, also with a band.
-func TestReverseStagesDirectly(t *testing.T) {
-	for _, p := range []*probode.Problem{problems.VanDerPol(5), problems.Brusselator(5), problems.HIRES()} {
-		for _, m := range []probode.Method{Radau{}, Radau{Stages: 2}, Gauss{Stages: 2}} {
-			g := uniform(t, p, (p.Span[1]-p.Span[0])/2000)
-			step, err := m.Stepper(p, g)
-			if err != nil {
-				t.Fatal(err)
-			}
-			s, x := step.(interface{ inner() *implicit }).inner(), make([]float64, p.Dim())
-			p.Initial(x, p.Theta)
-			a := probode.NewAdjoint(p)
-			a.Next, a.X, a.Theta = make([]float64, len(x)), make([]float64, len(x)), make([]float64, len(p.Theta))
-			probode.DrawNoise(a.Next, 1, 1)
-			if err := s.Reverse(a, 0, x, nil, p.Theta, nil, nil); err != nil {
-				t.Fatal(err)
-			}
-			want := slices.Clone(s.reverse.mu)
-			s.eq.x, s.eq.theta = x, p.Theta
-			if err := s.reverse.direct(s, a.Next); err != nil {
-				t.Fatal(err)
-			}
-			if d := distance(want, s.reverse.mu); !(d <= 1e-10*vector.MaxAbs(want)) {
-				t.Errorf("%s, %v: %v directly: want %v", p.Name, m, s.reverse.mu, want)
-			}
-		}
-	}
-}
-
-func (s *implicit) inner() *implicit { return s }

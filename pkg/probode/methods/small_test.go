@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/probode/probode/pkg/probode"
-	"github.com/probode/probode/pkg/probode/methods"
+	"github.com/probode/probode/pkg/probode/catalog"
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
@@ -41,7 +41,7 @@ func TestSmallComponents(t *testing.T) {
 				c = 0
 				setup.Mesh = reference.Accurate{Tolerance: probode.Tolerance{Relative: tol}}
 			} else {
-				m, err := methods.Parse(name)
+				m, err := catalog.Parse(name)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -1,7 +1,9 @@
-package methods
+package methods_test
 
 import (
 	"context"
+
+	. "github.com/probode/probode/pkg/probode/methods"
 
 	"math"
 	"testing"

@@ -1,4 +1,4 @@
-package methods
+package methods_test
 
 import (
 	"errors"
@@ -6,6 +6,9 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/probode/probode/pkg/probode/catalog"
+	. "github.com/probode/probode/pkg/probode/methods"
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/problems"
@@ -80,9 +83,9 @@ func withFJ(p *probode.Problem, ftheta bool) *probode.Problem {
 
 func everyMethod() []probode.Method {
 	list := []probode.Method{}
-	for _, name := range append(Names(), "am0,current", "am1,current", "am2,current", "am1,predictor", "am3,predictor",
+	for _, name := range append(catalog.Names(), "am0,current", "am1,current", "am2,current", "am1,predictor", "am3,predictor",
 		"random:rk4", "random:gauss1", "random:radau5", "random:am1,predictor", "random:ab1") {
-		m, err := Parse(name)
+		m, err := catalog.Parse(name)
 		if err != nil {
 			panic(err)
 		}
@@ -165,7 +168,7 @@ func compareTangents(t *testing.T, s *probode.Solver, theta []float64, tol float
 func TestTangentsOnFrozenGrids(t *testing.T) {
 	p := withFJ(dosing(), true)
 	for _, name := range []string{"radau5", "dp5", "ab3", "am2", "gauss2", "bdf", "bdf1", "bdf4"} {
-		m, err := Parse(name)
+		m, err := catalog.Parse(name)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package methods
+package methods_test
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	. "github.com/probode/probode/pkg/probode/methods"
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/problems"

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/probode/probode/pkg/probode"
-	"github.com/probode/probode/pkg/probode/methods"
+	"github.com/probode/probode/pkg/probode/catalog"
 )
 
 // The rate has an infinite derivative at the start, as a Hill function with an exponent
@@ -39,7 +39,7 @@ func TestInfiniteDerivatives(t *testing.T) {
 		for _, method := range []string{"", "radau3", "bdf", "dp5"} {
 			var set LikelihoodSettings
 			if method != "" {
-				if set.Method, err = methods.Parse(method); err != nil {
+				if set.Method, err = catalog.Parse(method); err != nil {
 					t.Fatal(err)
 				}
 				set.Tolerance = probode.Tolerance{Relative: 1e-8}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/methods"
 )
 
 // In this model A = 4·exp(−k·t), and each event adds 1 + t to N.
@@ -154,7 +155,7 @@ data: |
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range []LikelihoodSettings{{}, {Tolerance: probode.Tolerance{Relative: 1e-2}}, {Tolerance: probode.Tolerance{Relative: 1e-6}, Method: probode.RungeKutta{Tableau: probode.DormandPrince}}} {
+	for _, s := range []LikelihoodSettings{{}, {Tolerance: probode.Tolerance{Relative: 1e-2}}, {Tolerance: probode.Tolerance{Relative: 1e-6}, Method: methods.RungeKutta{Tableau: methods.DormandPrince}}} {
 		l, err := p.LogLikelihood(s)
 		if err != nil {
 			t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/internal/vector"
+	"github.com/probode/probode/pkg/probode/methods"
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
@@ -96,7 +97,7 @@ func TestTrueError(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := probode.NewSolver(p, probode.RungeKutta{}, g, 0)
+		s, err := probode.NewSolver(p, methods.RungeKutta{}, g, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

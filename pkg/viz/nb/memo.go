@@ -23,8 +23,8 @@ import (
 
 	"github.com/probode/probode/internal/atomicfile"
 	"github.com/probode/probode/pkg/internal/literal"
-	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/adams"
+	"github.com/probode/probode/pkg/probode/methods"
 	"github.com/probode/probode/pkg/viz"
 )
 
@@ -33,7 +33,7 @@ func init() {
 	// values these fields may contain.
 	for _, v := range []any{viz.Line{}, viz.Band{}, viz.Points{}, viz.Guide{}, viz.Figure{}, viz.Frames{},
 		color.NRGBA{}, color.RGBA{}, color.Gray{},
-		adams.Bashforth{}, adams.Moulton{}, probode.RungeKutta{}} {
+		adams.Bashforth{}, adams.Moulton{}, methods.RungeKutta{}} {
 		gob.Register(v)
 	}
 }

@@ -326,7 +326,7 @@ func TestMemoFigure(t *testing.T) {
 
 // assessment is one of a parameter at a step, without a probabilistic run.
 // An outside is a method that no package knows.
-type outside struct{ probode.RungeKutta }
+type outside struct{ methods.RungeKutta }
 
 func (outside) String() string { return "outside" }
 

@@ -139,7 +139,7 @@ func button(name, label string) Control {
 }
 
 // The map `solvers` holds the methods that figures offer, with the labels that the reader
-// sees. Each key is the name of the method in package methods. The function methods.Parse
+// sees. Each key is the name of the method in package methods. The function catalog.Parse
 // is not used here, because it would make the program larger.
 var solvers = map[string]struct {
 	label  string
@@ -152,8 +152,8 @@ var solvers = map[string]struct {
 	"am0,current": {"backward Euler", adams.Moulton{Linearize: adams.Current}},
 	"am1":         {"trapezoidal rule", adams.Moulton{Steps: 1}},
 	"am2":         {"Adams–Moulton, order 3", adams.Moulton{Steps: 2}},
-	"rk4":         {"Runge–Kutta, order 4", probode.RungeKutta{}},
-	"dp5":         {"dp5", probode.RungeKutta{Tableau: probode.DormandPrince}},
+	"rk4":         {"Runge–Kutta, order 4", methods.RungeKutta{}},
+	"dp5":         {"dp5", methods.RungeKutta{Tableau: methods.DormandPrince}},
 	"radau3":      {"radau3", methods.Radau{Stages: 2}},
 	"radau5":      {"radau5", methods.Radau{Stages: 3}},
 	"bdf":         {"bdf", methods.BDF{}},

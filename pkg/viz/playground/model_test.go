@@ -13,6 +13,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes/certify"
+	"github.com/probode/probode/pkg/probode/catalog"
 	"github.com/probode/probode/pkg/probode/methods"
 	"github.com/probode/probode/pkg/probode/model"
 )
@@ -120,7 +121,7 @@ func TestModelCertificate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Setup, p.GridAt = probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.5)}, nil
+	p.Setup, p.GridAt = probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(0.5)}, nil
 	c, err := certify.Run(context.Background(), p, certify.Settings{Seed: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -291,7 +292,7 @@ func TestModelFiles(t *testing.T) {
 // The names of methods mean what they mean to the command.
 func TestMethodNames(t *testing.T) {
 	for name, s := range solvers {
-		m, err := methods.Parse(name)
+		m, err := catalog.Parse(name)
 		if err != nil || m != s.method {
 			t.Errorf("%s is %v, want %v, %v", name, s.method, m, err)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/cases"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
+	"github.com/probode/probode/pkg/probode/methods"
 )
 
 // The type `sampled` describes a case whose posterior is sampled.
@@ -51,7 +52,7 @@ func accurately(problem string) accurate {
 	if !ok {
 		q := problems[problem]
 		p := posed(problem)
-		p.Setup = probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(q.exact)}
+		p.Setup = probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(q.exact)}
 		r := newRun(p, mcmc.Settings{Draws: 1200, BurnIn: 400, Thin: q.thin, Seed: 1})
 		a = accurate{r, newTask(r.draw)}
 		accurates[problem] = a

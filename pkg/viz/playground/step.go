@@ -10,6 +10,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/adams"
+	"github.com/probode/probode/pkg/probode/methods"
 	builtin "github.com/probode/probode/pkg/probode/problems"
 	"github.com/probode/probode/pkg/probode/steplaw"
 	"github.com/probode/probode/pkg/viz/internal/kde"
@@ -61,7 +62,7 @@ func (f *step) compute(ctx context.Context) error {
 		// The error of the Runge–Kutta solution is below 1e-6 with this step size.
 		at := f.number("t")
 		p.Span = [2]float64{0, at + h}
-		path, err := probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.005)}.Bind(ctx, p, p.Theta, []float64{at, at + h})
+		path, err := probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(0.005)}.Bind(ctx, p, p.Theta, []float64{at, at + h})
 		if err != nil {
 			return err
 		}

@@ -23,6 +23,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/methods"
 	"github.com/probode/probode/pkg/probode/problems"
 	"github.com/probode/probode/pkg/probode/reference"
 )
@@ -433,7 +434,7 @@ func TestAssessUnits(t *testing.T) {
 		}, assess.Settings{
 			Steps: []float64{0.5, 0.25}, Weighed: 400, Chains: mcmc.Settings{Draws: 1000, BurnIn: 500, Seed: 1},
 			Calibrate: calibrate.Settings{Paths: 100},
-			Accurate:  probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.05)},
+			Accurate:  probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(0.05)},
 		})
 	}
 	a, b := of(1), of(persons)
@@ -552,7 +553,7 @@ func TestAssessAccurateErrors(t *testing.T) {
 		}, assess.Settings{
 			Steps: []float64{0.5}, Weighed: 400 + 400*int(seed%2), Chains: mcmc.Settings{Draws: 200, BurnIn: 200, Seed: seed},
 			Calibrate: calibrate.Settings{Paths: 40},
-			Accurate:  probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.5)}, // Simpson's rule, exact for t²
+			Accurate:  probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(0.5)}, // Simpson's rule, exact for t²
 			Progress: func(_, _ int, doing string) {
 				if strings.HasPrefix(doing, "hamiltonian") {
 					cancel() // the rest is not needed

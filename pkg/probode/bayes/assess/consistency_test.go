@@ -16,6 +16,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/methods"
 )
 
 // contradictions returns the pairs of claims in a report that exclude each other.
@@ -168,7 +169,7 @@ func (m decayModel) truth() float64 {
 // randomDecay draws a model of one of four families: well determined, with a phantom mode,
 // cut off by the stability of the method, and with heavy tails.
 func randomDecay(rng *rand.Rand) decayModel {
-	m := decayModel{name: "smooth", method: probode.RungeKutta{}, growth: rk4, times: []float64{1, 2, 3, 4}, sigma: 0.02 + 0.1*rng.Float64(), h: []float64{1, 0.5, 0.25}[rng.IntN(3)]}
+	m := decayModel{name: "smooth", method: methods.RungeKutta{}, growth: rk4, times: []float64{1, 2, 3, 4}, sigma: 0.02 + 0.1*rng.Float64(), h: []float64{1, 0.5, 0.25}[rng.IntN(3)]}
 	k := 0.3 + rng.Float64()
 	m.prior = distuv.LogNormal{Mu: math.Log(k), Sigma: 0.3 + 0.3*rng.Float64()}
 	switch rng.IntN(4) {
@@ -184,7 +185,7 @@ func randomDecay(rng *rand.Rand) decayModel {
 		m.name, m.prior, m.sigma = "heavy tails", halfCauchy, 0.3+rng.Float64()
 	}
 	if rng.IntN(3) == 0 {
-		m.method, m.growth = probode.RungeKutta{Tableau: probode.Heun}, heun3
+		m.method, m.growth = methods.RungeKutta{Tableau: methods.Heun}, heun3
 	}
 	for _, t := range m.times {
 		m.y = append(m.y, math.Exp(-k*t)+m.sigma*rng.NormFloat64())
@@ -280,7 +281,7 @@ func TestNoReportContradictsItself(t *testing.T) {
 func TestSmallPhantomsGiveOneVerdict(t *testing.T) {
 	straight := func(beta0, beta1 bayes.Distribution) *bayes.Posterior {
 		p := dragons(0.125)
-		p.Method = probode.RungeKutta{Tableau: probode.Heun}
+		p.Method = methods.RungeKutta{Tableau: methods.Heun}
 		p.Params[0].Prior, p.Params[1].Prior = beta0, beta1
 		return p
 	}
@@ -325,7 +326,7 @@ func TestSmallPhantomsGiveOneVerdict(t *testing.T) {
 func TestRemediesOfAPosteriorThatIsCutOff(t *testing.T) {
 	for name, prior := range map[string]bayes.Distribution{"log-normal": distuv.LogNormal{Mu: 1, Sigma: 1}, "uniform": distuv.Uniform{Min: 0, Max: 30}} {
 		for _, h := range []float64{0.5, 0.25, 0.125} {
-			m := decayModel{method: probode.RungeKutta{}, growth: rk4, prior: prior, times: []float64{2, 4, 6}, y: []float64{0.06, -0.05, 0.03}, sigma: 0.1, h: h}
+			m := decayModel{method: methods.RungeKutta{}, growth: rk4, prior: prior, times: []float64{2, 4, 6}, y: []float64{0.06, -0.05, 0.03}, sigma: 0.1, h: h}
 			s := short
 			s.Steps, s.Weighed, s.Chains.Draws, s.Chains.Seed = []float64{h}, 400, 500, 3
 			a := assessed(t, m.posterior(), s)

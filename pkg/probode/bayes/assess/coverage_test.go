@@ -20,6 +20,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
+	"github.com/probode/probode/pkg/probode/methods"
 )
 
 var coverageStudy = flag.Bool("coverage", false, "make the table of docs/measured-limits.md: half an hour")
@@ -37,9 +38,9 @@ type reweighted struct {
 // What is accurate is a matter of definition here: the posterior of a solver that is
 // different enough, and quick.
 var reweightedModels = []reweighted{
-	{"lynx-hare", adams.Moulton{Steps: 1}, []float64{1, 0.75, 0.5, 0.25}, probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.1)}, 1000, 1500},
-	{"fitzhugh-nagumo", adams.Moulton{Steps: 1}, []float64{0.2, 0.1, 0.07, 0.05, 0.025}, probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.05)}, 1000, 1000},
-	{"pk-mm", adams.Moulton{Steps: 1}, []float64{1.75, 1, 0.5, 0.25}, probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.125)}, 1000, 1000},
+	{"lynx-hare", adams.Moulton{Steps: 1}, []float64{1, 0.75, 0.5, 0.25}, probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(0.1)}, 1000, 1500},
+	{"fitzhugh-nagumo", adams.Moulton{Steps: 1}, []float64{0.2, 0.1, 0.07, 0.05, 0.025}, probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(0.05)}, 1000, 1000},
+	{"pk-mm", adams.Moulton{Steps: 1}, []float64{1.75, 1, 0.5, 0.25}, probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(0.125)}, 1000, 1000},
 }
 
 // covered counts in how many of the seeds the interval of 95 % of the mean, and of

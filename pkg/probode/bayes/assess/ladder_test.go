@@ -21,7 +21,7 @@ import (
 // so that classical inference costs more solves than the frozen steps among the
 // remedies; a tight tolerance is negligible, by quadrature of the reference posterior.
 func TestLadderOfTolerances(t *testing.T) {
-	for _, m := range []probode.Method{probode.RungeKutta{Tableau: probode.DormandPrince}, methods.Radau{}} {
+	for _, m := range []probode.Method{methods.RungeKutta{Tableau: methods.DormandPrince}, methods.Radau{}} {
 		p := assessPosterior(0)
 		p.Method, p.Mesh = m, nil
 		tols := []probode.Tolerance{{Relative: 1e-5}, {Relative: 0.3, Absolute: []float64{0.3}}}
@@ -80,7 +80,7 @@ func TestDelayedAcceptanceBeforeTheAccurateSolver(t *testing.T) {
 	adaptive := assessPosterior(0.25)
 	adaptive.Mesh = probode.Adaptive{Tolerance: probode.Tolerance{Relative: 0.3, Absolute: []float64{0.1}}}
 	for _, p := range []*bayes.Posterior{assessPosterior(0.25), adaptive} {
-		for _, by := range []probode.Setup{{Mesh: reference.Accurate{}}, {Method: probode.RungeKutta{}, Mesh: probode.Uniform(1. / 64)}} {
+		for _, by := range []probode.Setup{{Mesh: reference.Accurate{}}, {Method: methods.RungeKutta{}, Mesh: probode.Uniform(1. / 64)}} {
 			c, err := sample.Run(context.Background(), p, sample.DelayedAcceptance{Second: by}, mcmc.Settings{Draws: 2500, BurnIn: 500, Seed: 7})
 			if err != nil {
 				t.Fatal(err)

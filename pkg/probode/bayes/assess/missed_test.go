@@ -16,6 +16,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/certify"
 	"github.com/probode/probode/pkg/probode/filter"
 	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/methods"
 )
 
 // plane returns the model of one parameter theta1 with the field f, from x0, with data
@@ -34,7 +35,7 @@ func plane(prior bayes.Distribution, f func(f []float64, t float64, x, th []floa
 				Observe: func(dst []float64, _ float64, x, _ []float64) { dst[0] = x[0] },
 			}},
 		},
-		Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.25)},
+		Setup: probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(0.25)},
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/methods"
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
@@ -46,7 +47,7 @@ func dragons(h float64) *bayes.Posterior {
 				Name: "dragons", X0: []float64{1}, Theta: []float64{10, 1}, Params: []string{"b0", "b1"}, Span: [2]float64{0, 5}, Autonomous: true,
 				F: func(f []float64, _ float64, x, th []float64) { f[0] = th[0] - th[1]*x[0] },
 			}, Data: d, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.1)}}}}},
-		Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(h)},
+		Setup: probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(h)},
 	}
 }
 
@@ -257,7 +258,7 @@ func aliases(omega, h float64) (p *bayes.Posterior, mass map[float64]float64, me
 			Problem: &probode.Problem{Name: "oscillator", X0: []float64{1, 0}, Theta: []float64{1}, Params: []string{"k"}, Span: [2]float64{0, 4}, Autonomous: true,
 				F: func(f []float64, _ float64, x, th []float64) { f[0], f[1] = x[1], -th[0]*th[0]*x[0] }},
 			Data: d, Observe: func(y []float64, _ float64, x, _ []float64) { y[0] = x[0] }, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.02)}}}}},
-		Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(h)},
+		Setup: probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(h)},
 	}
 	all := 0.
 	mass = map[float64]float64{}
@@ -313,7 +314,7 @@ func TestNoiseDoesNotHideAPhantom(t *testing.T) {
 				F: func(f []float64, _ float64, x, th []float64) { f[0] = th[0] * x[0] * (1 - x[0]) }},
 			Data:   &bayes.Data{T: []float64{1, 2, 3, 4}, Y: [][]float64{{0.541}, {0.607}, {0.582}, {0.107}}},
 			Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.344)}}}}},
-		Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.5)},
+		Setup: probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(0.5)},
 	}
 	a, err := assess.Run(context.Background(), p, assess.Settings{Steps: []float64{1, 0.5}, Sampler: sample.PCNWithinGibbs{}})
 	if err != nil {

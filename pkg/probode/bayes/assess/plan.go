@@ -15,6 +15,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/certify"
 	"github.com/probode/probode/pkg/probode/bayes/modes"
 	"github.com/probode/probode/pkg/probode/bayes/sample"
+	"github.com/probode/probode/pkg/probode/methods"
 )
 
 // The type `plan` holds the posterior, the settings and the ladder of an assessment.
@@ -200,7 +201,7 @@ func (pl *plan) finer(mode []float64) (out []*bayes.Posterior) {
 	f := pl.finest()
 	l := &pl.ladder[f]
 	if h := l.StepSize; h > 0 {
-		dp := probode.Method(probode.RungeKutta{Tableau: probode.DormandPrince})
+		dp := probode.Method(methods.RungeKutta{Tableau: methods.DormandPrince})
 		for _, by := range []struct {
 			m probode.Method
 			h float64

@@ -12,6 +12,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/certify"
 	"github.com/probode/probode/pkg/probode/bayes/modes"
 	"github.com/probode/probode/pkg/probode/bayes/sample"
+	"github.com/probode/probode/pkg/probode/methods"
 )
 
 // The method try() measures three kinds of remedies in short runs: delayed acceptance,
@@ -86,10 +87,10 @@ func (a *assessment) tryOthers() {
 	// For 1000 effective draws, every sufficiently accurate solver needs about the same
 	// number of solves.
 	solves := fine.cost() / c.Seconds(a.ladder[a.finest()].setup)
-	dp, equal := probode.RungeKutta{Tableau: probode.DormandPrince}, a.p.WithStepSize(1).Mesh
+	dp, equal := methods.RungeKutta{Tableau: methods.DormandPrince}, a.p.WithStepSize(1).Mesh
 	var others []probode.Setup
 	var seeds []uint64
-	for n, s := range []probode.Setup{{Method: probode.RungeKutta{}, Mesh: equal}, {Method: dp, Mesh: equal}, {Method: adams.Moulton{Steps: 1}, Mesh: equal},
+	for n, s := range []probode.Setup{{Method: methods.RungeKutta{}, Mesh: equal}, {Method: dp, Mesh: equal}, {Method: adams.Moulton{Steps: 1}, Mesh: equal},
 		{Method: dp, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1}}}} {
 		if s.Method.String() != a.out.Method || (s.StepSize() == 0) != a.out.controlled() {
 			others, seeds = append(others, s), append(seeds, a.seed(3000, uint64(n)))

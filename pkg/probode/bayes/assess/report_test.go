@@ -12,6 +12,7 @@ import (
 	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
+	"github.com/probode/probode/pkg/probode/methods"
 )
 
 // run returns the draws of a run that has mixed, of the parameters a and b with standard
@@ -52,7 +53,7 @@ func concluded(change func(*assessment)) *Report {
 	a.y = &standard{draws: run("deterministic", 0, 0), by: "draws", usable: true, worth: 1e5, heavy: make([]bool, 2), tails: make([]float64, 2)}
 	a.y.accurate = a.y.estimates
 	a.y.khat, a.y.limit = 0, 0.7
-	a.y.p = &bayes.Posterior{Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.1)}}
+	a.y.p = &bayes.Posterior{Setup: probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(0.1)}}
 	if change != nil {
 		change(a)
 	}

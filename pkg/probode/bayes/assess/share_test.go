@@ -14,6 +14,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
 	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/methods"
 	"github.com/probode/probode/pkg/viz/plots"
 )
 
@@ -51,7 +52,7 @@ func decays(step float64) *bayes.Posterior {
 // errors, false alarms 2e-4. The first 500 draws of a chain are too few for a verdict. The step 1/4 is too far off for weights. It is sampled by
 // itself, and matters.
 func TestSharedDraws(t *testing.T) {
-	a := quick(t, decays(1./64), assess.Settings{Steps: []float64{0.25, 1. / 64}, Auto: true, MaxDraws: 2000, Weighed: 1000, Accurate: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(1. / 64)},
+	a := quick(t, decays(1./64), assess.Settings{Steps: []float64{0.25, 1. / 64}, Auto: true, MaxDraws: 2000, Weighed: 1000, Accurate: probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(1. / 64)},
 		Chains: mcmc.Settings{Draws: 500, BurnIn: 500, Seed: 2}})
 	coarse, fine := a.Steps[0].Deterministic, a.Steps[1].Deterministic
 	if !strings.HasSuffix(fine.Sampler, "weighted") || fine.Verdict != assess.Negligible || fine.Draws <= 500 {
@@ -75,7 +76,7 @@ func TestSharedDraws(t *testing.T) {
 // but the reason and D.
 func TestSharedDrawsTakeTooLong(t *testing.T) {
 	p := decays(1. / 64)
-	a, err := assess.Run(t.Context(), p, assess.Settings{Auto: true, MaxTime: time.Nanosecond, Accurate: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(1. / 64)}, Steps: []float64{1. / 64}})
+	a, err := assess.Run(t.Context(), p, assess.Settings{Auto: true, MaxTime: time.Nanosecond, Accurate: probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(1. / 64)}, Steps: []float64{1. / 64}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +90,7 @@ func TestSharedDrawsTakeTooLong(t *testing.T) {
 // and the true ratios of the standard deviations, known by quadrature, respect the bounds. One
 // of the 80 draws repeats the draw before it, so there are 79 points.
 func TestBound(t *testing.T) {
-	a := quick(t, decays(1./1024), assess.Settings{Steps: []float64{1. / 64, 1. / 1024}, Weighed: 80, Accurate: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(1. / 64)},
+	a := quick(t, decays(1./1024), assess.Settings{Steps: []float64{1. / 64, 1. / 1024}, Weighed: 80, Accurate: probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(1. / 64)},
 		Chains: mcmc.Settings{Draws: 20, BurnIn: 200, Seed: 2}})
 	coarse, fine := a.Steps[0].Bound, a.Steps[1].Bound
 	if coarse == nil || fine == nil || coarse.Verdict != assess.Undecided || fine.Verdict != assess.Negligible || a.Largest != 1./1024 {
@@ -99,7 +100,7 @@ func TestBound(t *testing.T) {
 		t.Error(s)
 	}
 	// At 48 points the differences vary as little, but so few points prove nothing.
-	few := quick(t, decays(1./512), assess.Settings{Steps: []float64{1. / 512}, Weighed: 80, Accurate: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(1. / 64)},
+	few := quick(t, decays(1./512), assess.Settings{Steps: []float64{1. / 512}, Weighed: 80, Accurate: probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(1. / 64)},
 		Chains: mcmc.Settings{Draws: 12, BurnIn: 200, Seed: 2}})
 	if b := few.Steps[0].Bound; b == nil || b.Points > 48 || b.Ratio() > 1.1 || b.Verdict != assess.Undecided || strings.Contains(few.Answer(), "In the region that the chains have visited") {
 		t.Errorf("%+v, %v", b, few)

@@ -21,6 +21,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/methods"
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
@@ -45,7 +46,7 @@ func shifted(prior bayes.Distribution, y, sigma float64) *bayes.Posterior {
 var halfCauchy = bayes.Truncated{Of: distuv.StudentsT{Mu: 0, Sigma: 1, Nu: 1}, Min: 0, Max: math.Inf(1)}
 
 // simpson solves shifted exactly, and quickly.
-var simpson = probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.5)}
+var simpson = probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(0.5)}
 
 // A half-Cauchy prior and a datum that says nothing: the posterior is the prior, has
 // no mean, and median 1 and central 68 % from tan(π/2 · .1587) = .2544 to
@@ -224,7 +225,7 @@ func TestBolusesThatAreSteppedOver(t *testing.T) {
 // are those of an explicit method that is at the edge of its stability at the mode.
 func TestReferenceIsLookedAtOverTheDraws(t *testing.T) {
 	p := assessPosterior(1. / 64)
-	a := quick(t, p, assess.Settings{Steps: []float64{1. / 64}, Weighed: 100, Accurate: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.5)}, Chains: mcmc.Settings{Draws: 500, Seed: 1}})
+	a := quick(t, p, assess.Settings{Steps: []float64{1. / 64}, Weighed: 100, Accurate: probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(0.5)}, Chains: mcmc.Settings{Draws: 500, Seed: 1}})
 	if v := a.Steps[0].Deterministic.Verdict; v != assess.Undecided || !(a.Claim("reference error", "", "").Value > 0.01) || a.Claim("reference points", "", "").Value < 50 {
 		t.Errorf("%v, answer %q", v, a.Answer())
 	}
@@ -238,7 +239,7 @@ func TestReferenceIsLookedAtOverTheDraws(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a = quick(t, p, assess.Settings{Steps: []float64{1. / 64}, Weighed: 100, Accurate: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(step)}, Chains: mcmc.Settings{Draws: 500, Seed: 1}})
+	a = quick(t, p, assess.Settings{Steps: []float64{1. / 64}, Weighed: 100, Accurate: probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(step)}, Chains: mcmc.Settings{Draws: 500, Seed: 1}})
 	if !(a.Claim("reference error", "", "").Value <= 0.01) {
 		t.Errorf("the sufficient step has D = %g", a.Claim("reference error", "", "").Value)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/methods"
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
@@ -60,7 +61,7 @@ func lynxHare(data *bayes.Data) *bayes.Posterior {
 				},
 			}},
 		},
-		Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.1)},
+		Setup: probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(0.1)},
 	}
 }
 
@@ -91,7 +92,7 @@ func influenza(data *bayes.Data) *bayes.Posterior {
 				Errors:  []bayes.Likelihood{bayes.NegativeBinomial{Phi: bayes.Unknown("phi")}},
 			}},
 		},
-		Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.1)},
+		Setup: probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(0.1)},
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/methods"
 )
 
 // The cases in this file are hard for solvers or for samplers. The data are values of the
@@ -45,7 +46,7 @@ func dragons(data *bayes.Data, beta0, beta1 bayes.Distribution) *bayes.Posterior
 				Data: data, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.1)}},
 			}},
 		},
-		Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.5)},
+		Setup: probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(0.5)},
 	}
 }
 
@@ -69,7 +70,7 @@ func alias(data *bayes.Data) *bayes.Posterior {
 				Data: data, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.1)}},
 			}},
 		},
-		Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.05)},
+		Setup: probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(0.05)},
 	}
 }
 
@@ -115,6 +116,6 @@ func boluses(data *bayes.Data) *bayes.Posterior {
 			Params:      []bayes.Param{{Name: "k", Prior: distuv.LogNormal{Mu: -1, Sigma: 1}}},
 			Experiments: []bayes.Experiment{{Problem: p, Data: data, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.1)}}}},
 		},
-		Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Through(0.25)},
+		Setup: probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Through(0.25)},
 	}
 }

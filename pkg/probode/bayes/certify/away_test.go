@@ -14,6 +14,7 @@ import (
 	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/certify"
+	"github.com/probode/probode/pkg/probode/methods"
 )
 
 // washed are data that bound a rate of decay from below only.
@@ -23,7 +24,7 @@ var washed = []float64{0.06, -0.05, 0.03}
 // k = 2.785/h, where the posterior still has mass.
 func washout(prior bayes.Distribution, h float64) *bayes.Posterior {
 	return plane(prior, func(f []float64, _ float64, x, th []float64) { f[0] = -th[0] * x[0] },
-		[]float64{1}, []float64{2, 4, 6}, washed, bayes.Gaussian{Sigma: bayes.Known(0.1)}, probode.RungeKutta{}, h)
+		[]float64{1}, []float64{2, 4, 6}, washed, bayes.Gaussian{Sigma: bayes.Known(0.1)}, methods.RungeKutta{}, h)
 }
 
 // pair returns the model of two parameters with the field f.
@@ -85,25 +86,25 @@ func TestPartsOfThePosteriorThatAreCutOff(t *testing.T) {
 func TestPartsThatAreCutOffElsewhere(t *testing.T) {
 	steady := func(h float64) *bayes.Posterior {
 		return pair(distuv.LogNormal{Mu: 1.5, Sigma: 1}, distuv.LogNormal{Mu: 1, Sigma: 1}, func(f []float64, _ float64, x, th []float64) { f[0] = th[0] - th[1]*x[0] },
-			[]float64{0}, []float64{5, 6, 8, 10}, []float64{2.03, 1.95, 2.06, 1.98}, 0.1, probode.RungeKutta{}, h)
+			[]float64{0}, []float64{5, 6, 8, 10}, []float64{2.03, 1.95, 2.06, 1.98}, 0.1, methods.RungeKutta{}, h)
 	}
 	ridge := func(h float64) *bayes.Posterior {
 		return pair(distuv.LogNormal{Mu: 0.5, Sigma: 1}, distuv.LogNormal{Mu: 0.5, Sigma: 1}, func(f []float64, _ float64, x, th []float64) { f[0] = -(th[0] + th[1]) * x[0] },
-			[]float64{1}, []float64{2, 4, 6}, washed, 0.1, probode.RungeKutta{}, h)
+			[]float64{1}, []float64{2, 4, 6}, washed, 0.1, methods.RungeKutta{}, h)
 	}
 	following := func(h float64) *bayes.Posterior {
 		p := plane(distuv.LogNormal{Mu: 2, Sigma: 1}, func(f []float64, t float64, x, th []float64) { f[0] = -th[0] * (x[0] - math.Cos(t)) },
-			[]float64{1}, []float64{1, 2, 3, 4}, []float64{0.59, -0.51, -0.92, -0.63}, bayes.Gaussian{Sigma: bayes.Known(0.1)}, probode.RungeKutta{}, h)
+			[]float64{1}, []float64{1, 2, 3, 4}, []float64{0.59, -0.51, -0.92, -0.63}, bayes.Gaussian{Sigma: bayes.Known(0.1)}, methods.RungeKutta{}, h)
 		p.Experiments[0].Problem.Autonomous = false
 		return p
 	}
 	otherSide := func(h float64) *bayes.Posterior { // the parameter is −k
 		return plane(distuv.Normal{Mu: -3, Sigma: 4}, func(f []float64, _ float64, x, th []float64) { f[0] = th[0] * x[0] },
-			[]float64{1}, []float64{2, 4, 6}, washed, bayes.Gaussian{Sigma: bayes.Known(0.1)}, probode.RungeKutta{}, h)
+			[]float64{1}, []float64{2, 4, 6}, washed, bayes.Gaussian{Sigma: bayes.Known(0.1)}, methods.RungeKutta{}, h)
 	}
 	saturated := func(h float64) *bayes.Posterior { // logistic growth that is over before the first datum
 		return plane(distuv.LogNormal{Mu: 1, Sigma: 1}, func(f []float64, _ float64, x, th []float64) { f[0] = th[0] * x[0] * (1 - x[0]) },
-			[]float64{0.05}, []float64{3, 5, 7}, []float64{1.02, 0.97, 1.01}, bayes.Gaussian{Sigma: bayes.Known(0.05)}, probode.RungeKutta{}, h)
+			[]float64{0.05}, []float64{3, 5, 7}, []float64{1.02, 0.97, 1.01}, bayes.Gaussian{Sigma: bayes.Known(0.05)}, methods.RungeKutta{}, h)
 	}
 	for _, c := range []struct {
 		name  string
@@ -141,7 +142,7 @@ func TestModeAtTheEdgeOfAPrior(t *testing.T) {
 		certified bool
 	}{{4, true}, {4.6, false}, {4.75, false}} {
 		p := plane(distuv.Uniform{Min: 0.1, Max: c.edge}, func(f []float64, _ float64, x, th []float64) { f[0] = -th[0] * x[0] },
-			[]float64{1}, decayTimes, decayY, bayes.Gaussian{Sigma: bayes.Known(decaySigma)}, probode.RungeKutta{}, 0.5)
+			[]float64{1}, decayTimes, decayY, bayes.Gaussian{Sigma: bayes.Known(decaySigma)}, methods.RungeKutta{}, 0.5)
 		bias, one := biases(t, p, 500, everywhere(p))[0], certificate(t, p)
 		if (math.Abs(bias) < 0.1) != c.certified || one.Certified(0.1) != c.certified {
 			t.Errorf("edge %g: bias %.3f, %s", c.edge, bias, one.Answer(0.1))
@@ -195,7 +196,7 @@ func TestCertificatesOfSmoothProblems(t *testing.T) {
 // smooth returns a smooth problem with data that its true parameters predict.
 func smooth(i int) (name string, p *bayes.Posterior) {
 	r := rand.New(rand.NewPCG(uint64(i), 1))
-	m := []probode.Method{adams.Bashforth{}, probode.RungeKutta{}, adams.Moulton{Steps: 1}}[i%3]
+	m := []probode.Method{adams.Bashforth{}, methods.RungeKutta{}, adams.Moulton{Steps: 1}}[i%3]
 	h := []float64{1. / 64, 0.125, 0.125}[i%3]
 	sigma, k := 0.02+0.08*r.Float64(), 0.5+r.Float64()
 	times := []float64{0.5, 1, 1.5, 2, 3, 4}

@@ -16,6 +16,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/certify"
 	"github.com/probode/probode/pkg/probode/bayes/modes"
 	"github.com/probode/probode/pkg/probode/bayes/shape"
+	"github.com/probode/probode/pkg/probode/methods"
 )
 
 // The linear model is x′ = a + cos 3t, with the initial value b unknown, too: what
@@ -118,7 +119,7 @@ func TestCertificateNoiseScale(t *testing.T) {
 		t.Fatal(err)
 	}
 	fine := *p
-	fine.Method, fine.Mesh = probode.RungeKutta{}, probode.Uniform(0.02)
+	fine.Method, fine.Mesh = methods.RungeKutta{}, probode.Uniform(0.02)
 	found, err := modes.Find(context.Background(), &fine, modes.Settings{Seed: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -216,7 +217,7 @@ func dragons(h float64) *bayes.Posterior {
 				F: func(f []float64, _ float64, x, th []float64) { f[0] = th[0] - th[1]*x[0] },
 			}, Data: d, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.1)}}}},
 		},
-		Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(h)},
+		Setup: probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(h)},
 	}
 }
 

@@ -50,7 +50,7 @@ func TestCertify(t *testing.T) {
 // method under error control none: the certificate must not charge one with the
 // other's.
 func TestPhantomsAreTheSolversOwn(t *testing.T) {
-	dp := probode.RungeKutta{Tableau: probode.DormandPrince}
+	dp := methods.RungeKutta{Tableau: methods.DormandPrince}
 	all, err := certify.Each(context.Background(), dragons(0.5), []probode.Setup{
 		{Method: dp, Mesh: probode.Uniform(0.5)}, controlled(dp, probode.Tolerance{Relative: 1e-3})}, certify.Settings{})
 	if err != nil {
@@ -158,7 +158,7 @@ func strictly(t *testing.T, text []byte, into any) {
 func TestCertificatesAreStored(t *testing.T) {
 	p := linearModel(bayes.Known(0.2))
 	s := certify.Settings{Modes: [][]float64{{0.5, 1}}}
-	for _, m := range []probode.Method{methods.Radau{}, outside{probode.RungeKutta{}}} {
+	for _, m := range []probode.Method{methods.Radau{}, outside{methods.RungeKutta{}}} {
 		p.Method = m
 		c, err := certify.Run(context.Background(), p, s)
 		if err != nil {
@@ -187,6 +187,6 @@ func TestCertificatesAreStored(t *testing.T) {
 }
 
 // outside is a method that no package here knows.
-type outside struct{ probode.RungeKutta }
+type outside struct{ methods.RungeKutta }
 
 func (outside) String() string { return "my own" }

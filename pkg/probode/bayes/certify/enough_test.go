@@ -50,7 +50,7 @@ func TestLargestEnoughStep(t *testing.T) {
 // Tolerances of an explicit and of a stiff driver, whose grids change with θ.
 func TestLargestEnoughTolerance(t *testing.T) {
 	p := linearModel(bayes.Known(0.2))
-	for _, m := range []probode.Method{probode.RungeKutta{Tableau: probode.DormandPrince}, methods.Radau{}} {
+	for _, m := range []probode.Method{methods.RungeKutta{Tableau: methods.DormandPrince}, methods.Radau{}} {
 		e, err := certify.LargestEnough(context.Background(), p.SolvedBy(controlled(m, probode.Tolerance{Relative: 1e-3, Absolute: []float64{1e-4}})), certify.EnoughSettings{
 			Settings:  certify.Settings{Modes: [][]float64{{0.5, 1}}},
 			Threshold: 1e-3, Strict: true, Number: 10})
@@ -90,7 +90,7 @@ func TestLargestEnoughAwayFromTheMode(t *testing.T) {
 func TestLargestEnoughHasNoPhantom(t *testing.T) {
 	times := []float64{1.6, 3.2, 4.8, 6.4, 8}
 	p := plane(distuv.Uniform{Min: 0.01, Max: 5}, func(f []float64, _ float64, x, th []float64) { f[0] = -th[0] * x[0] },
-		[]float64{10}, times, []float64{6.1, 3.9, 2.2, 1.5, 0.7}, bayes.Gaussian{Sigma: bayes.Known(0.2)}, probode.RungeKutta{}, 1)
+		[]float64{10}, times, []float64{6.1, 3.9, 2.2, 1.5, 0.7}, bayes.Gaussian{Sigma: bayes.Known(0.2)}, methods.RungeKutta{}, 1)
 	e, err := certify.LargestEnough(context.Background(), p, certify.EnoughSettings{Settings: certify.Settings{Seed: 1}})
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/methods"
 )
 
 // The look away from a mode takes at most 50 + 20 d solves by both setups together.
@@ -24,7 +25,7 @@ func TestLookIsCheap(t *testing.T) {
 			Model: bayes.Model{Experiments: []bayes.Experiment{{Problem: problem,
 				Data:   &bayes.Data{T: []float64{2, 4}, Y: [][]float64{make([]float64, d), make([]float64, d)}},
 				Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.2)}}}}},
-			Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.5)},
+			Setup: probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(0.5)},
 		}
 		for k := range d {
 			problem.X0[k], problem.Theta[k] = 1, 1

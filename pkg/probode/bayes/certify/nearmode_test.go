@@ -11,6 +11,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/certify"
+	"github.com/probode/probode/pkg/probode/methods"
 )
 
 // On the linear model the shift is the same wherever the posterior is expanded; a
@@ -72,7 +73,7 @@ func TestStayAtMinimum(t *testing.T) {
 			Experiments: []bayes.Experiment{{Problem: wave, Data: d, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.5)}},
 				Observe: func(dst []float64, _ float64, x, _ []float64) { dst[0] = x[0] }}},
 		},
-		Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.1)},
+		Setup: probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(0.1)},
 	}
 	for w, mode := range map[float64]bool{2: true, 1.3103666596: false} {
 		c, err := certify.Run(context.Background(), p, certify.Settings{Modes: [][]float64{{w}}, NoClimb: true})
@@ -112,7 +113,7 @@ func TestStayAtEdge(t *testing.T) {
 				Params:      []bayes.Param{{Name: "k", Prior: distuv.Uniform{Min: c.from, Max: c.to}}},
 				Experiments: []bayes.Experiment{{Problem: decay, Data: d, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.05)}}}},
 			},
-			Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.1)},
+			Setup: probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(0.1)},
 		}
 		got, err := certify.Run(context.Background(), p, certify.Settings{Modes: [][]float64{{c.at}}, NoClimb: true})
 		if err != nil {

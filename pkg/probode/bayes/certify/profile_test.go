@@ -7,13 +7,14 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes/certify"
+	"github.com/probode/probode/pkg/probode/methods"
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
 // The log likelihood by an adaptive solver is jagged, the more the looser the
 // tolerance; by the reference, and with equal steps, it is smooth.
 func TestProfile(t *testing.T) {
-	dp := probode.RungeKutta{Tableau: probode.DormandPrince}
+	dp := methods.RungeKutta{Tableau: methods.DormandPrince}
 	setups := []probode.Setup{
 		controlled(dp, probode.Tolerance{Relative: 1e-4}), controlled(dp, probode.Tolerance{Relative: 1e-7}),
 		{Mesh: probode.Uniform(0.25)}, {Mesh: reference.Accurate{}},

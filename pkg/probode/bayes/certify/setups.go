@@ -9,6 +9,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/methods"
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
@@ -100,7 +101,7 @@ func finer(s probode.Setup) probode.Setup {
 // method with n equal steps over the longest time span.
 func equalSteps(p *bayes.Posterior, n float64) probode.Setup {
 	_, longest := spans(p)
-	return probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(longest / n)}
+	return probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(longest / n)}
 }
 
 // The function spans() returns the lengths of the shortest and the longest time spans of

@@ -11,6 +11,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/modes"
+	"github.com/probode/probode/pkg/probode/methods"
 )
 
 // doubleExponential is Laplace's distribution with the scale s, of which the information
@@ -59,7 +60,7 @@ func TestModeOfLeastAbsoluteDeviations(t *testing.T) {
 				Experiments: []bayes.Experiment{{Problem: line, Data: d, Errors: []bayes.Likelihood{doubleExponential{scale}},
 					Observe: func(dst []float64, _ float64, x, th []float64) { dst[0] = x[0] + th[0] - 1 }}},
 			},
-			Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.5)},
+			Setup: probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(0.5)},
 		}
 		e, err := bayes.NewDensity(context.Background(), p)
 		if err != nil {

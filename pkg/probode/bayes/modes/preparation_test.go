@@ -15,6 +15,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/modes"
 	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/methods"
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
@@ -78,7 +79,7 @@ func until(end float64, n int) []float64 {
 func fitzHughNagumo8() *bayes.Posterior {
 	p := problems.FitzHughNagumo()
 	q := p.UnknownStart()
-	post := &bayes.Posterior{Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.1)}}
+	post := &bayes.Posterior{Setup: probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(0.1)}}
 	var theta []float64
 	for k, v := range q.Theta {
 		prior := bayes.Distribution(distuv.Normal{Mu: 0, Sigma: 2})
@@ -112,7 +113,7 @@ func chain(d int) *bayes.Posterior {
 			}
 		}}
 	p.X0[0] = 10
-	post := &bayes.Posterior{Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.1)}}
+	post := &bayes.Posterior{Setup: probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(0.1)}}
 	theta := make([]float64, d)
 	for k := range theta {
 		name := fmt.Sprintf("on%d", k/2)
@@ -132,7 +133,7 @@ func chain(d int) *bayes.Posterior {
 // groups is one experiment for each of d−2 groups, a logistic growth with a rate of its
 // own, and a capacity and a size of the errors that they share.
 func groups(d int) *bayes.Posterior {
-	post := &bayes.Posterior{Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.1)}}
+	post := &bayes.Posterior{Setup: probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(0.1)}}
 	var theta []float64
 	for k := range d - 2 {
 		name := fmt.Sprintf("rate%d", k+1)
@@ -155,7 +156,7 @@ func exponentials(n int) *bayes.Posterior {
 			}
 		},
 		Start: func(x0, th []float64) { copy(x0, th[n:]) }}
-	post := &bayes.Posterior{Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.1)}}
+	post := &bayes.Posterior{Setup: probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(0.1)}}
 	for k := range 2 * n {
 		name, prior := fmt.Sprintf("rate%d", k+1), distuv.LogNormal{Mu: 0, Sigma: 1.2}
 		p.Theta[k] = 0.25 * math.Pow(5, float64(k))

@@ -99,7 +99,7 @@ func candidates() (all []candidate) {
 	for _, tolerance := range []float64{1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7} {
 		mesh := probode.Frozen{Tolerance: probode.Tolerance{Relative: tolerance}, MaxSteps: 20_000}
 		all = append(all,
-			candidate{probode.Setup{Method: probode.RungeKutta{Tableau: probode.DormandPrince}, Mesh: mesh}, 1},
+			candidate{probode.Setup{Method: methods.RungeKutta{Tableau: methods.DormandPrince}, Mesh: mesh}, 1},
 			candidate{probode.Setup{Method: methods.Radau{}, Mesh: mesh}, 4})
 	}
 	return all

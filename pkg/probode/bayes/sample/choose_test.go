@@ -19,6 +19,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
+	"github.com/probode/probode/pkg/probode/methods"
 )
 
 // decays are d independent decays x′ = −kx from 1, each with its own rate and two data.
@@ -204,7 +205,7 @@ func TestChooseTempering(t *testing.T) {
 // accurate solver, and starting points do not change it.
 func TestChooseFew(t *testing.T) {
 	p := decays(3)
-	accurate := p.SolvedBy(probode.Setup{Method: probode.RungeKutta{Tableau: probode.DormandPrince}, Mesh: probode.Uniform(0.01)})
+	accurate := p.SolvedBy(probode.Setup{Method: methods.RungeKutta{Tableau: methods.DormandPrince}, Mesh: probode.Uniform(0.01)})
 	want, err := modes.Find(context.Background(), accurate, modes.Settings{Seed: 1})
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/methods"
 )
 
 // The distribution is that of the fine step, whatever the coarse one: 8 checks of 7e-6
@@ -29,7 +30,7 @@ func TestDelayedAcceptance(t *testing.T) {
 	}{
 		{"four times", sample.DelayedAcceptance{First: probode.Setup{Mesh: probode.Uniform(0.5)}, Proposal: walk}, fine, fineSD},
 		{"default rule", sample.DelayedAcceptance{First: probode.Setup{Mesh: probode.Uniform(0.25)}}, fine, fineSD},
-		{"another method", sample.DelayedAcceptance{First: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.5)}, Proposal: walk}, fine, fineSD},
+		{"another method", sample.DelayedAcceptance{First: probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(0.5)}, Proposal: walk}, fine, fineSD},
 		{"noise", sample.DelayedAcceptance{First: probode.Setup{Mesh: probode.Uniform(0.25)}, Noise: true, Proposal: walk}, noisy, noisySD},
 	} {
 		chains := run(t, p, c.s, 12000)
@@ -123,7 +124,7 @@ func TestDelayedAcceptanceTestsItsFirstStage(t *testing.T) {
 					Data: data, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.1)}},
 				}},
 			},
-			Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(c.h)},
+			Setup: probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(c.h)},
 		}
 		var w, w1, w2 float64
 		for i := range 100000 {
@@ -138,7 +139,7 @@ func TestDelayedAcceptanceTestsItsFirstStage(t *testing.T) {
 		mean := w1 / w
 		sd := math.Sqrt(w2/w - mean*mean)
 		for seed := range uint64(4) {
-			accurate := probode.Setup{Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-6, Absolute: []float64{1e-8}}}, Method: probode.RungeKutta{Tableau: probode.DormandPrince}}
+			accurate := probode.Setup{Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-6, Absolute: []float64{1e-8}}}, Method: methods.RungeKutta{Tableau: methods.DormandPrince}}
 			chains, err := sample.Run(context.Background(), p, sample.DelayedAcceptance{Second: accurate}, mcmc.Settings{Draws: 2000, BurnIn: 1000, Seed: seed})
 			if err != nil {
 				t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/sample"
+	"github.com/probode/probode/pkg/probode/catalog"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/methods"
 )
@@ -20,7 +21,7 @@ import (
 // given rate.
 func frozen(at, tolerance float64) *bayes.Posterior {
 	p := decayPosterior(0, decayY)
-	p.Method = probode.RungeKutta{Tableau: probode.DormandPrince}
+	p.Method = methods.RungeKutta{Tableau: methods.DormandPrince}
 	p.Mesh = probode.Frozen{Tolerance: probode.Tolerance{Relative: tolerance}}
 	p.GridAt = []float64{at}
 	return p
@@ -74,7 +75,7 @@ func TestFrozenGridThatDoesNotServe(t *testing.T) {
 // comparisons within four standard errors, a false alarm in 1.3e-4.
 func TestRandomStepsUnderJointMoves(t *testing.T) {
 	p := decayPosterior(0.3, decayY)
-	m, err := methods.Parse("random:ab1")
+	m, err := catalog.Parse("random:ab1")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/sample"
+	"github.com/probode/probode/pkg/probode/methods"
 )
 
 // infusion is one compartment that loses the share θ of its content per unit of time, and
@@ -37,7 +38,7 @@ func infusion(mesh probode.Mesh) *bayes.Posterior {
 				Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.02)}},
 			}},
 		},
-		Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: mesh},
+		Setup: probode.Setup{Method: methods.RungeKutta{}, Mesh: mesh},
 	}
 }
 
@@ -61,7 +62,7 @@ func TestPredictBetween(t *testing.T) {
 	} {
 		p := infusion(mesh)
 		if name == "adaptive" {
-			p.Method = probode.RungeKutta{Tableau: probode.DormandPrince}
+			p.Method = methods.RungeKutta{Tableau: methods.DormandPrince}
 		}
 		chains := run(t, p, sample.Deterministic{Proposal: walk}, draws)
 		times := p.FineTimes()

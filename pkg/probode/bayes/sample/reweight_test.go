@@ -17,6 +17,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
+	"github.com/probode/probode/pkg/probode/methods"
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
@@ -72,7 +73,7 @@ func TestReweight(t *testing.T) {
 		{"rough reference", sample.Reweighted{Sampler: sample.Deterministic{Proposal: walk}, Accurate: probode.Setup{Mesh: reference.Accurate{Tolerance: probode.Tolerance{Relative: 1e-6}}}}, exact, exactSD},
 		{"finer step", sample.Reweighted{Sampler: sample.Deterministic{Proposal: walk}, Accurate: probode.Setup{Mesh: probode.Uniform(0.03125)}}, fine, fineSD},
 		// The error 4e-5 of RK4 at h = 1/4 is 1e-3 posterior standard deviations.
-		{"another method", sample.Reweighted{Sampler: sample.Deterministic{Proposal: walk}, Accurate: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.25)}}, exact, exactSD},
+		{"another method", sample.Reweighted{Sampler: sample.Deterministic{Proposal: walk}, Accurate: probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(0.25)}}, exact, exactSD},
 	} {
 		chains := run(t, decayPosterior(0, decayY), c.s, 4000)
 		if !(chains.KHat < 0.7) {

@@ -15,6 +15,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/methods"
 )
 
 // scaled is logistic growth with noise of the given scaling.
@@ -31,7 +32,7 @@ func scaled(scaling probode.Scaling) *bayes.Posterior {
 			Params:      []bayes.Param{{Name: "r", Prior: distuv.LogNormal{Sigma: 0.5}}},
 			Experiments: []bayes.Experiment{{Problem: p, Data: data, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.05)}}}},
 		},
-		Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(1), Scaling: scaling},
+		Setup: probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(1), Scaling: scaling},
 	}
 }
 
@@ -99,7 +100,7 @@ func TestScaling(t *testing.T) {
 	// The method's own noise on a grid that has local errors.
 	q := scaled(probode.ScaleStep)
 	q.Mesh = probode.Frozen{Tolerance: probode.Tolerance{Relative: 1e-3}}
-	q.Method, err = probode.RungeKutta{}, nil
+	q.Method, err = methods.RungeKutta{}, nil
 	if e, err = bayes.NewDensity(context.Background(), q); err != nil || e.Part(0).Grid().Solver().Scaling() != probode.ScaleStep {
 		t.Errorf("ScaleStep on a frozen grid: %v", err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/modes"
 	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/methods"
 )
 
 // x′ = −k x + a exp(−((t − s)/0.05)²) with unknown k, a and s. If the steps of
@@ -40,14 +41,14 @@ func TestPilotFindsMissedPulses(t *testing.T) {
 	}
 	ctx := context.Background()
 	var err error
-	p.Setup = probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.02)}
+	p.Setup = probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(0.02)}
 	if p.Modes, err = modes.Find(ctx, p, modes.Settings{Seed: 1}); err != nil {
 		t.Fatal(err)
 	}
 	if why, err := pilot(ctx, p, Tempering{}, mcmc.Settings{Seed: 1}); why != "" || err != nil {
 		t.Errorf("steps of 0.02: %q, %v", why, err)
 	}
-	coarse := p.SolvedBy(probode.Setup{Method: probode.RungeKutta{Tableau: probode.DormandPrince}, Mesh: probode.Frozen{Tolerance: probode.Tolerance{Relative: 1e-4}}})
+	coarse := p.SolvedBy(probode.Setup{Method: methods.RungeKutta{Tableau: methods.DormandPrince}, Mesh: probode.Frozen{Tolerance: probode.Tolerance{Relative: 1e-4}}})
 	coarse.Modes, coarse.GridAt = p.Modes, p.Modes.Highest().Theta
 	if why, err := pilot(ctx, coarse, Tempering{}, mcmc.Settings{Seed: 1}); !strings.Contains(why, "short run") || err != nil {
 		t.Errorf("steps chosen at the mode: %q, %v", why, err)
@@ -71,7 +72,7 @@ func TestMassWhereTheSolverFails(t *testing.T) {
 				Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.1)}},
 			}},
 		},
-		Setup: probode.Setup{Method: probode.RungeKutta{Tableau: probode.DormandPrince}, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-6}}},
+		Setup: probode.Setup{Method: methods.RungeKutta{Tableau: methods.DormandPrince}, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-6}}},
 	}
 	ctx := context.Background()
 	var err error
@@ -108,7 +109,7 @@ func TestLargestLocalErrorsAreCompared(t *testing.T) {
 				Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(sd)}},
 			}},
 		},
-		Setup:  probode.Setup{Method: probode.RungeKutta{Tableau: probode.DormandPrince}, Mesh: probode.Frozen{Tolerance: probode.Tolerance{Relative: 0.1}}},
+		Setup:  probode.Setup{Method: methods.RungeKutta{Tableau: methods.DormandPrince}, Mesh: probode.Frozen{Tolerance: probode.Tolerance{Relative: 0.1}}},
 		GridAt: []float64{0.7},
 	}
 	draws := make([][]float64, 1000)
@@ -141,7 +142,7 @@ func TestDrawsWithoutAnAccurateSolution(t *testing.T) {
 				Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(1e6)}},
 			}},
 		},
-		Setup:  probode.Setup{Method: probode.RungeKutta{Tableau: probode.DormandPrince}, Mesh: probode.Frozen{Tolerance: probode.Tolerance{Relative: 0.1}}},
+		Setup:  probode.Setup{Method: methods.RungeKutta{Tableau: methods.DormandPrince}, Mesh: probode.Frozen{Tolerance: probode.Tolerance{Relative: 0.1}}},
 		GridAt: []float64{0.3},
 	}
 	ctx := context.Background()

@@ -10,6 +10,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/shape"
+	"github.com/probode/probode/pkg/probode/methods"
 )
 
 // The derivatives of a posterior by ObserveSlopes are those by differences of Observe, with
@@ -33,7 +34,7 @@ func TestObserveSlopes(t *testing.T) {
 				Errors:  []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Unknown("sd")}, bayes.Gaussian{Sigma: bayes.Known(1)}},
 			}},
 		},
-		Setup: probode.Setup{Method: probode.RungeKutta{Tableau: probode.DormandPrince}, Mesh: probode.Frozen{Tolerance: probode.Tolerance{Relative: 1e-8}}},
+		Setup: probode.Setup{Method: methods.RungeKutta{Tableau: methods.DormandPrince}, Mesh: probode.Frozen{Tolerance: probode.Tolerance{Relative: 1e-8}}},
 	}
 	gradient := func() []float64 {
 		d, err := bayes.NewDensity(context.Background(), p)

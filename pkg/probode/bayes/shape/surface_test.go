@@ -13,6 +13,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/shape"
+	"github.com/probode/probode/pkg/probode/methods"
 )
 
 // grown is a model with every kind of location: expected values, standard deviations that
@@ -41,7 +42,7 @@ func grown(exact bool) *bayes.Posterior {
 				Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Unknown("sigma")}, bayes.Gaussian{Sigma: bayes.Known(1)}, bayes.Gaussian{Sigma: bayes.Unknown("spread")},
 					bayes.StudentT{Nu: bayes.Unknown("nu"), Sigma: bayes.Unknown("sigma")}, bayes.Poisson{}}}},
 		},
-		Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.05)},
+		Setup: probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(0.05)},
 	}
 }
 
@@ -213,7 +214,7 @@ func TestDiscrepancyOfCertainData(t *testing.T) {
 				Errors:  []bayes.Likelihood{bayes.Poisson{}, bayes.NegativeBinomial{Phi: bayes.Known(3)}, bayes.Binomial{Trials: bayes.Known(7)}},
 			}},
 		},
-		Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.5)},
+		Setup: probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(0.5)},
 	}
 	_, s, _ := surfaceOf(t, p, 1)
 	finer := []float64{0, 0, 7}
@@ -251,7 +252,7 @@ func TestNonlinear(t *testing.T) {
 				Errors:  []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.5)}},
 			}},
 		},
-		Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.5)},
+		Setup: probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(0.5)},
 	}
 	for _, name := range []string{"u", "v", "w"} {
 		p.Params = append(p.Params, bayes.Param{Name: name, Prior: distuv.Normal{Sigma: 2}})

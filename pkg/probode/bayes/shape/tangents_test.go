@@ -12,6 +12,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/cases"
 	"github.com/probode/probode/pkg/probode/bayes/shape"
+	"github.com/probode/probode/pkg/probode/methods"
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
@@ -23,7 +24,7 @@ import (
 // What is lent has the tolerance 1e-6 in the states, and its derivatives grow with them: a
 // hundredth is what a D of .01 between the two would be.
 func TestDerivativesAlongThePath(t *testing.T) {
-	dp := probode.RungeKutta{Tableau: probode.DormandPrince}
+	dp := methods.RungeKutta{Tableau: methods.DormandPrince}
 	for _, name := range []string{"lynx-hare", "influenza", "fitzhugh-nagumo", "pk-mm", "boluses"} {
 		c, err := cases.Named(name)
 		if err != nil {

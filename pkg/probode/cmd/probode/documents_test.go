@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/probode/probode/pkg/probode/bayes/cases"
-	"github.com/probode/probode/pkg/probode/methods"
+	"github.com/probode/probode/pkg/probode/catalog"
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
@@ -51,7 +51,7 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 	check := map[string]func(value string) error{
 		"problem": func(v string) error { _, err := problems.Named(v); return err },
 		"case":    func(v string) error { _, err := cases.Named(v); return err },
-		"method":  func(v string) error { _, err := methods.Parse(v); return err },
+		"method":  func(v string) error { _, err := catalog.Parse(v); return err },
 		"scheme":  func(v string) error { _, err := samplerNamed(v); return err },
 	}
 	line := regexp.MustCompile("(?:^|[`\n]|&& |  )probode ([a-z]+)((?: [^`\n]*)?)")

@@ -15,7 +15,7 @@ import (
 	"github.com/probode/probode/pkg/internal/jsonfile"
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode"
-	"github.com/probode/probode/pkg/probode/methods"
+	"github.com/probode/probode/pkg/probode/catalog"
 	modelfile "github.com/probode/probode/pkg/probode/model"
 )
 
@@ -50,7 +50,7 @@ func likelihood(ctx context.Context, args []string, out io.Writer) error {
 	flags.StringVar(&how.atol, "atol", "", "absolute `tolerance`; default: see probode solve -help")
 	flags.Float64Var(&how.longest, "max-step", 0, "largest step `size`; inf means no limit; 0 means 1/128 of the time span if the equations depend on time, and otherwise no limit")
 	flags.Float64Var(&how.step, "step", 0, "take equal steps of at most this `size` between observation times; without -step, error control chooses the steps")
-	flags.StringVar(&how.method, "method", "radau5", "`method`: "+methods.Help)
+	flags.StringVar(&how.method, "method", "radau5", "`method`: "+catalog.Help)
 	gradient := flags.Bool("gradient", false, "print the gradient, too")
 	file := flags.String("json", "", "`file` for the results as JSON (\"-\" for standard output); see docs/json.md")
 	folder := flags.String("petab", "", "write the model as a PEtab problem, with a table of simulations, to this new `folder`")

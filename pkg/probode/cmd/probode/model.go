@@ -16,8 +16,8 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/cases"
 	"github.com/probode/probode/pkg/probode/bayes/modes"
 	"github.com/probode/probode/pkg/probode/calibrate"
+	"github.com/probode/probode/pkg/probode/catalog"
 	"github.com/probode/probode/pkg/probode/mcmc"
-	"github.com/probode/probode/pkg/probode/methods"
 	modelfile "github.com/probode/probode/pkg/probode/model"
 )
 
@@ -83,7 +83,7 @@ func newExact(flags *flag.FlagSet) *model {
 	flags.BoolVar(&m.outside, "outside", false, outsideHelp)
 	flags.StringVar(&m.data, "data", "", "`file` that contains the data as a table with a header row; default: the data given by the case or the model file")
 	flags.StringVar(&m.time, "time", "", "`column` of the times in -data; default: the name given by the case or the model file")
-	flags.StringVar(&m.method, "method", "", "`method`: "+methods.Help+"; default: the method of the case, or radau5 for a model file")
+	flags.StringVar(&m.method, "method", "", "`method`: "+catalog.Help+"; default: the method of the case, or radau5 for a model file")
 	flags.Float64Var(&m.step, "step", 0, "step `size` of the solver; default: the step size of the case")
 	flags.Uint64Var(&m.seed, "seed", 1, "seed of all random numbers")
 	return m

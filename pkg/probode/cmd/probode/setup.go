@@ -11,7 +11,7 @@ import (
 
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode"
-	"github.com/probode/probode/pkg/probode/methods"
+	"github.com/probode/probode/pkg/probode/catalog"
 )
 
 // The type `solving` holds those flags of a command that say how the equations are
@@ -51,7 +51,7 @@ func (s *solving) by(base probode.Setup) (_ probode.Setup, err error) {
 		name += "," + s.linearize
 	}
 	if name != "" {
-		if base.Method, err = methods.Parse(name); err != nil {
+		if base.Method, err = catalog.Parse(name); err != nil {
 			return base, fmt.Errorf("-method: %w", err)
 		}
 	}

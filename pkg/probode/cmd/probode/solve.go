@@ -20,7 +20,7 @@ import (
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/calibrate"
-	"github.com/probode/probode/pkg/probode/methods"
+	"github.com/probode/probode/pkg/probode/catalog"
 	modelfile "github.com/probode/probode/pkg/probode/model"
 	"github.com/probode/probode/pkg/probode/problems"
 	"github.com/probode/probode/pkg/probode/reference"
@@ -45,7 +45,7 @@ the time span, as for the command likelihood. Times that are not on a grid of eq
 reference gives an accurate solution, whose global error is at most
 atol + rtol·|x|.
 
-Methods: ` + methods.Help + `, or reference.
+Methods: ` + catalog.Help + `, or reference.
 
 The flags:
 

@@ -19,6 +19,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/internal/normal"
+	"github.com/probode/probode/pkg/probode/methods"
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
@@ -92,7 +93,7 @@ func comparisons(tb testing.TB) []comparison {
 		nerve("AM0 newton to current", "am0", am(0, adams.Newton)),
 		nerve("AM2 newton to current", "am2", am(2, adams.Newton)),
 		nerve("AB2", "ab2", adams.Bashforth{Steps: 2}),
-		nerve("RK4", "rk4", probode.RungeKutta{}),
+		nerve("RK4", "rk4", methods.RungeKutta{}),
 		solve(tb, "dense d=40", "dense", problems.Lorenz96(40), am(0, adams.Current), 1./128, 64, 10),
 		solve(tb, "banded d=200", "banded", problems.Brusselator(100), am(0, adams.Current), 1./1024, 64, 10),
 		{"normal", "normal", 200, len(x), func() error { source.Fill(x); return nil }},

@@ -15,7 +15,7 @@ import (
 
 	"github.com/probode/probode/internal/shell"
 	"github.com/probode/probode/pkg/probode"
-	"github.com/probode/probode/pkg/probode/methods"
+	"github.com/probode/probode/pkg/probode/catalog"
 	"github.com/probode/probode/pkg/probode/model"
 )
 
@@ -24,7 +24,7 @@ type request struct {
 	What string // see newTask
 
 	Model    string  // YAML file of a PEtab problem
-	Method   string  // a name that methods.Parse knows
+	Method   string  // a name that catalog.Parse knows
 	Relative float64 // tolerance; zero stands for the default of model.LikelihoodSettings
 	Absolute float64 // tolerance; zero stands for the default of probode.Tolerance
 
@@ -80,7 +80,7 @@ func newTask(ctx context.Context, r request) (task, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := methods.Parse(r.Method)
+	m, err := catalog.Parse(r.Method)
 	if err != nil {
 		return nil, err
 	}

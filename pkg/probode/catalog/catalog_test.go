@@ -1,4 +1,4 @@
-package methods
+package catalog
 
 import (
 	"strings"
@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/problems"
 )
 
 func TestParse(t *testing.T) {
@@ -26,8 +27,9 @@ func TestParse(t *testing.T) {
 			t.Errorf("%q: %v", name, err)
 			continue
 		}
-		p := pendulum()
-		path(t, p, m, uniform(t, p, 0.125), 0, nil)
+		if _, err := probode.Integrate(t.Context(), problems.Logistic(), m, 1, probode.Settings{StepSize: 0.0625}); err != nil {
+			t.Error(err)
+		}
 	}
 	for _, name := range []string{"", "ab0", "ab6", "am5", "ab1,current", "am1,", "am1,exact", "gauss3", "random:", "random:ab2", "random:random:rk4", "random:block", "random:interrogation", "radau", "rk4,x"} {
 		if m, err := Parse(name); err == nil {
@@ -53,7 +55,7 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		p := pendulum()
+		p := problems.FitzHughNagumo()
 		g, err := probode.UniformGrid(p, nil, 0.125)
 		if err != nil {
 			t.Fatal(err)

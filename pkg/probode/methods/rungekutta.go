@@ -1,10 +1,11 @@
-package probode
+package methods
 
 import (
 	"cmp"
 	"fmt"
 	"math"
 
+	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
@@ -98,11 +99,11 @@ func (t *Tableau) check() error {
 func (m RungeKutta) String() string { return m.tableau().Name }
 func (m RungeKutta) Order() int     { return m.tableau().Order }
 
-func (m RungeKutta) Noise(d int) Noise {
-	return Noise{Normals: d, Exponent: float64(m.tableau().Order) + 0.5}
+func (m RungeKutta) Noise(d int) probode.Noise {
+	return probode.Noise{Normals: d, Exponent: float64(m.tableau().Order) + 0.5}
 }
 
-func (m RungeKutta) Stepper(p *Problem, g *Grid) (Stepper, error) {
+func (m RungeKutta) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, error) {
 	if err := m.tableau().check(); err != nil {
 		return nil, err
 	}
@@ -115,20 +116,20 @@ func (m RungeKutta) Stepper(p *Problem, g *Grid) (Stepper, error) {
 
 // A rungeKutta computes the steps of the method RungeKutta.
 type rungeKutta struct {
-	p     *Problem
-	g     *Grid
+	p     *probode.Problem
+	g     *probode.Grid
 	tab   *Tableau
 	k     [][]float64
 	stage []float64
 	terms [][]term // for Run
 
-	diff   *Differentiator // for the derivative of a step
-	dk     [][]float64     // M×d
+	diff   *probode.Differentiator // for the derivative of a step
+	dk     [][]float64             // M×d
 	dstage []float64
 	back   *reverseRungeKutta
 }
 
-func newRungeKutta(p *Problem, g *Grid, tab *Tableau) *rungeKutta {
+func newRungeKutta(p *probode.Problem, g *probode.Grid, tab *Tableau) *rungeKutta {
 	r := &rungeKutta{p: p, g: g, tab: tab, stage: make([]float64, p.Dim())}
 	for range tab.B {
 		r.k = append(r.k, make([]float64, p.Dim()))
@@ -139,7 +140,7 @@ func newRungeKutta(p *Problem, g *Grid, tab *Tableau) *rungeKutta {
 func (r *rungeKutta) Start(int, []float64, []float64) error { return nil }
 
 func (r *rungeKutta) Step(dst []float64, i int, x, theta, xi, scale []float64) error {
-	t, h := r.g.t[i], r.g.H(i)
+	t, h := r.g.Times()[i], r.g.H(i)
 	for l, a := range r.tab.A {
 		copy(r.stage, x)
 		for m, c := range a {
@@ -174,7 +175,7 @@ func (e *embedded) LocalError(dst []float64, i int, _, next, theta []float64) er
 		if l < len(e.k) {
 			k = e.k[l]
 		} else {
-			e.p.F(k, e.g.t[i+1], next, theta)
+			e.p.F(k, e.g.Times()[i+1], next, theta)
 		}
 		vector.AddScaled(dst, h*c, k)
 	}
@@ -182,10 +183,10 @@ func (e *embedded) LocalError(dst []float64, i int, _, next, theta []float64) er
 }
 
 // Differentiate computes the derivatives of the stages.
-func (r *rungeKutta) Differentiate(dnext []float64, i int, x, _, theta, xi, _ []float64, tg *Tangents) error {
+func (r *rungeKutta) Differentiate(dnext []float64, i int, x, _, theta, xi, _ []float64, tg *probode.Tangents) error {
 	d, h := r.p.Dim(), r.g.H(i)
 	if r.diff == nil {
-		r.diff, r.dstage = NewDifferentiator(r.p, false), make([]float64, d)
+		r.diff, r.dstage = probode.NewDifferentiator(r.p, false), make([]float64, d)
 	}
 	if r.dk == nil || len(r.dk[0]) != tg.M*d {
 		r.dk = make([][]float64, len(r.k))
@@ -198,7 +199,7 @@ func (r *rungeKutta) Differentiate(dnext []float64, i int, x, _, theta, xi, _ []
 		for j, c := range a {
 			vector.AddScaled(r.stage, h*c, r.k[j])
 		}
-		r.diff.At(r.g.t[i]+r.tab.C[l]*h, r.stage, theta, r.k[l])
+		r.diff.At(r.g.Times()[i]+r.tab.C[l]*h, r.stage, theta, r.k[l])
 		for m := range tg.M {
 			dtheta, dx, dt, dh := tg.Direction(m)
 			copy(r.dstage, dx)
@@ -234,8 +235,8 @@ type reverseRungeKutta struct {
 // §II.6]. If λ is the gradient with respect to the next state, then
 //
 //	gradient of kₗ = h bₗ λ + h Σ_{m>l} a_{ml} (∂f/∂x)ᵀ (gradient of k_m).
-func (r *rungeKutta) Reverse(a *Adjoint, i int, x, _, theta, xi, scale []float64) error {
-	d, h, t := r.p.Dim(), r.g.H(i), r.g.t[i]
+func (r *rungeKutta) Reverse(a *probode.Adjoint, i int, x, _, theta, xi, scale []float64) error {
+	d, h, t := r.p.Dim(), r.g.H(i), r.g.Times()[i]
 	if r.back == nil {
 		n := len(r.k) * d
 		r.back = &reverseRungeKutta{make([]float64, n), make([]float64, n), make([]float64, d)}
@@ -292,11 +293,15 @@ func terms(a []float64, h float64) (list []term) {
 }
 
 // Runs reports whether Run can be used: the grid must be uniform.
-func (r *rungeKutta) Runs() bool { return r.g.h > 0 }
+func (r *rungeKutta) Runs() bool {
+	_, uniform := r.g.Uniform()
+	return uniform
+}
 
 // Run takes several steps that lie within one segment.
 func (r *rungeKutta) Run(z []float64, from, to int, theta, xi, scale []float64) (int, error) {
-	d, f, h := len(r.stage), r.p.F, r.g.h
+	d, f, t := len(r.stage), r.p.F, r.g.Times()
+	h, _ := r.g.Uniform()
 	if r.terms == nil {
 		for _, a := range r.tab.A {
 			r.terms = append(r.terms, terms(a, h))
@@ -306,10 +311,10 @@ func (r *rungeKutta) Run(z []float64, from, to int, theta, xi, scale []float64) 
 	stages := r.terms[:len(r.k)]
 	stage := r.stage
 	for i := from; i < to; i++ {
-		x, next, t := row(z, i, d), row(z, i+1, d), r.g.t[i]
+		x, next := row(z, i, d), row(z, i+1, d)
 		for l, list := range stages {
 			r.sum(stage, x, list)
-			f(r.k[l], t+r.tab.C[l]*h, stage, theta)
+			f(r.k[l], t[i]+r.tab.C[l]*h, stage, theta)
 		}
 		r.sum(next, x, r.terms[len(stages)])
 		if xi != nil {
@@ -318,8 +323,8 @@ func (r *rungeKutta) Run(z []float64, from, to int, theta, xi, scale []float64) 
 			}
 		}
 		for _, v := range next {
-			if !(math.Abs(v) < TooLarge) {
-				return i, ErrDiverged
+			if !(math.Abs(v) < probode.TooLarge) {
+				return i, probode.ErrDiverged
 			}
 		}
 	}
@@ -346,3 +351,6 @@ func (r *rungeKutta) sum(dst, x []float64, list []term) {
 		dst[k] = v
 	}
 }
+
+// row returns row i of a matrix with d columns.
+func row(z []float64, i, d int) []float64 { return z[i*d : (i+1)*d : (i+1)*d] }

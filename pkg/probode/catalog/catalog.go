@@ -1,4 +1,5 @@
-package methods
+// Package catalog names the methods of this module, as the command line does.
+package catalog
 
 import (
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/filter"
 	"github.com/probode/probode/pkg/probode/gp"
+	"github.com/probode/probode/pkg/probode/methods"
 )
 
 // A namedMethod is a method with its short name.
@@ -30,20 +32,20 @@ func plain() []namedMethod {
 		{"am2", adams.Moulton{Steps: 2}},
 		{"am3", adams.Moulton{Steps: 3}},
 		{"am4", adams.Moulton{Steps: 4}},
-		{"midpoint", probode.RungeKutta{Tableau: probode.Midpoint}},
-		{"heun3", probode.RungeKutta{Tableau: probode.Heun}},
-		{"rk4", probode.RungeKutta{}},
-		{"dp5", probode.RungeKutta{Tableau: probode.DormandPrince}},
-		{"gauss1", Gauss{Stages: 1}},
-		{"gauss2", Gauss{Stages: 2}},
-		{"radau3", Radau{Stages: 2}},
-		{"radau5", Radau{Stages: 3}},
-		{"bdf", BDF{}},
-		{"bdf1", BDF{Steps: 1}},
-		{"bdf2", BDF{Steps: 2}},
-		{"bdf3", BDF{Steps: 3}},
-		{"bdf4", BDF{Steps: 4}},
-		{"bdf5", BDF{Steps: 5}},
+		{"midpoint", methods.RungeKutta{Tableau: methods.Midpoint}},
+		{"heun3", methods.RungeKutta{Tableau: methods.Heun}},
+		{"rk4", methods.RungeKutta{}},
+		{"dp5", methods.RungeKutta{Tableau: methods.DormandPrince}},
+		{"gauss1", methods.Gauss{Stages: 1}},
+		{"gauss2", methods.Gauss{Stages: 2}},
+		{"radau3", methods.Radau{Stages: 2}},
+		{"radau5", methods.Radau{Stages: 3}},
+		{"bdf", methods.BDF{}},
+		{"bdf1", methods.BDF{Steps: 1}},
+		{"bdf2", methods.BDF{Steps: 2}},
+		{"bdf3", methods.BDF{Steps: 3}},
+		{"bdf4", methods.BDF{Steps: 4}},
+		{"bdf5", methods.BDF{Steps: 5}},
 		{"ek0", filter.EK{Q: 3, Jacobian: filter.Zero}},
 		{"ek1", filter.EK{Q: 3}},
 		{"ckf", filter.EK{Q: 3, Jacobian: filter.Cubature}},
@@ -95,7 +97,7 @@ func Parse(name string) (probode.Method, error) {
 		if err != nil {
 			return nil, err
 		}
-		if r := (RandomStep{Method: m}); oneStep(m) {
+		if r := (methods.RandomStep{Method: m}); oneStep(m) {
 			return r, nil
 		}
 		return nil, fmt.Errorf("method %s: %v uses earlier steps, but random steps need a one-step method", quote(name), m)
@@ -124,13 +126,13 @@ func parsePlain(text, whole string) (probode.Method, error) {
 }
 
 // oneStep reports whether m is a one-step method, which uses no earlier steps. The
-// function calls RandomStep{Method: m}.Stepper for a small problem. Stepper returns an
+// function calls methods.RandomStep{Method: m}.Stepper for a small problem. Stepper returns an
 // error if m uses earlier steps.
 func oneStep(m probode.Method) bool {
 	p := &probode.Problem{F: func(dst []float64, _ float64, _, _ []float64) { clear(dst) }, X0: []float64{0}, Span: [2]float64{0, 1}}
 	g, err := probode.UniformGrid(p, nil, 1./16)
 	if err == nil {
-		_, err = RandomStep{Method: m}.Stepper(p, g)
+		_, err = methods.RandomStep{Method: m}.Stepper(p, g)
 	}
 	return err == nil
 }
