@@ -24,24 +24,6 @@ import (
 // Griewank & Walther 2008, §3]. The adjoint method gives the exact gradient of the
 // numerical solution.
 
-// A Reverser is a Stepper that computes gradients. Without a Reverser, the gradient with
-// respect to θ is computed from the derivatives of the path with respect to each
-// parameter. The gradient with respect to ξ is available only with a Reverser.
-type Reverser interface {
-	Stepper
-	// Reverse propagates gradients back through step i, which leads from the state x to
-	// the state `next`. The arguments `theta`, `xi` and `scale` must be those with which
-	// the step was computed. The field a.Next holds the gradient with respect to the next
-	// state. Reverse adds the contributions of the step to the gradients in the other
-	// fields of `a`. Reverse is called for the steps of a segment in reverse order, from
-	// the last to the first. Before Reverse is called for any step of a segment, Start is
-	// called for the first grid point of the segment. A multistep method keeps the
-	// gradients with respect to earlier states, or to earlier values of f, until Reverse
-	// reaches the steps that computed these states or values. If a Reverser wraps a
-	// Stepper that is not a Reverser, Reverse returns errors.ErrUnsupported.
-	Reverse(a *Adjoint, i int, x, next, theta, xi, scale []float64) error
-}
-
 // A Gradient is the gradient of a function of a path.
 type Gradient struct {
 	Theta []float64 // with respect to θ
@@ -67,9 +49,9 @@ type Gradient struct {
 // evaluation of f in a step requires 2p further evaluations of F. The intermediate
 // results of the steps are not stored, so memory is needed only for z and w.
 //
-// If the method is not a Reverser, Gradient computes the derivatives of the path with
-// respect to each parameter, as SolveTangents does. If the method is not a Reverser and
-// g.Xi is not nil, Gradient returns errors.ErrUnsupported.
+// If the Stepper of the method has no Reverse, Gradient computes the derivatives of the
+// path with respect to each parameter, as SolveTangents does; if g.Xi is not nil, Gradient
+// returns errors.ErrUnsupported.
 func (s *Solver) Gradient(g *Gradient, w, z, theta, xi []float64) error {
 	return s.gradient(g, w, nil, z, theta, xi)
 }
@@ -89,21 +71,17 @@ func (s *Solver) gradient(g *Gradient, w, times, z, theta, xi []float64) error {
 		clear(g.Xi)
 		g.Alpha = 0
 	}
-	if _, ok := s.step.(Reverser); !ok {
+	if s.step.Reverse == nil {
 		clean()
 		return s.forwardGradient(g, w, times, z, theta, xi)
 	}
 	if s.reverse == nil {
 		s.reverse = newReverseRun(s)
 	}
-	err := s.exists(func() error {
+	return s.exists(func() error {
 		clean()
 		return s.reverse.run(g, w, times, z, theta, xi)
 	}, g.Theta, g.Xi)
-	if errors.Is(err, errors.ErrUnsupported) {
-		return s.forwardGradient(g, w, times, z, theta, xi)
-	}
-	return err
 }
 
 // forwardGradient computes the gradient from the derivatives of the path with respect to
@@ -154,12 +132,11 @@ func (s *Solver) eventGradient(dtheta, times, theta []float64) error {
 // A reverseRun goes backwards through the steps of a Solver.
 type reverseRun struct {
 	Adjoint
-	s       *Solver
-	stepper Reverser  // nil if the method has none
-	xi      []float64 // gradient of the normal variates of a step, if nobody asks for them
-	scale   []float64
-	clean   []float64 // a state without noise
-	marks   []float64 // gradients with respect to the times of events, in order of time
+	s     *Solver
+	xi    []float64 // gradient of the normal variates of a step, if nobody asks for them
+	scale []float64
+	clean []float64 // a state without noise
+	marks []float64 // gradients with respect to the times of events, in order of time
 
 	x, theta, left, right []float64
 	exact                 []float64 // ∂x₀/∂θ
@@ -172,7 +149,6 @@ func newReverseRun(s *Solver) *reverseRun {
 		*v = make([]float64, d)
 	}
 	r.xi, r.scale = make([]float64, n), make([]float64, n)
-	r.stepper, _ = s.step.(Reverser)
 	return r
 }
 
@@ -195,7 +171,7 @@ func (r *reverseRun) run(g *Gradient, w, times, z, theta, xi []float64) (err err
 	}
 	clear(r.marks)
 	clear(r.scale)
-	r.Theta, r.Path, r.Moves = g.Theta, z, s.g.moving
+	r.Theta, r.Moves = g.Theta, s.g.moving
 	copy(r.X, row(w, i, d))
 	active := !zero(r.X) // before the last point at which w is not zero, all gradients are zero
 	for j := len(s.g.seg) - 1; j >= 0; j-- {
@@ -221,14 +197,15 @@ func (r *reverseRun) run(g *Gradient, w, times, z, theta, xi []float64) (err err
 			}
 			if !started {
 				started = true
-				if err := s.step.Start(seg.from, row(z, seg.from, d), theta); err != nil {
+				r.Times, r.Path = s.g.t[seg.from:seg.to+1], z[seg.from*d:(seg.to+1)*d]
+				if err := s.begin(seg.from, row(z, seg.from, d), theta); err != nil {
 					return s.Fail(i, theta, row(z, i, d), err)
 				}
 			}
+			r.Before = i - seg.from
 			r.Xi, r.Scale = nil, nil
-			var normals []float64
-			if xi != nil {
-				normals = xi[i*n : (i+1)*n]
+			normals := s.normalsOf(xi, i, n)
+			if normals != nil {
 				r.Xi, r.Scale = r.xi, r.scale
 				if g.Xi != nil {
 					r.Xi = g.Xi[i*n : (i+1)*n]
@@ -260,30 +237,30 @@ func (r *reverseRun) step(g *Gradient, i, j int, z, theta, xi []float64) error {
 	if xi != nil {
 		s.scaleAt(i)
 	}
-	scale := s.scale
+	one := s.at(i, x, next, theta)
 	if s.scaling == ScaleLocal {
 		// With ScaleLocal, the noise is added to the result of the step. The derivatives
 		// of the step are evaluated at the state that the step reaches before the noise
 		// is added.
 		if xi != nil {
-			r.Noise(xi, scale)
+			r.Noise(xi, s.scale)
 			copy(r.clean, next)
 			for k, v := range xi {
-				r.clean[k] -= scale[k] * v
+				r.clean[k] -= s.scale[k] * v
 			}
-			next = r.clean
+			one.Next = r.clean
 		}
 		normals, scales := r.Xi, r.Scale
 		r.Xi, r.Scale = nil, nil
-		if err := r.stepper.Reverse(&r.Adjoint, i, x, next, theta, nil, nil); err != nil {
+		if err := s.step.Reverse(&r.Adjoint, one); err != nil {
 			return err
 		}
 		r.Xi, r.Scale = normals, scales
 	} else {
-		if xi == nil {
-			scale = nil
+		if xi != nil {
+			one.Xi, one.Scale = xi, s.scale
 		}
-		if err := r.stepper.Reverse(&r.Adjoint, i, x, next, theta, xi, scale); err != nil {
+		if err := s.step.Reverse(&r.Adjoint, one); err != nil {
 			return err
 		}
 	}

@@ -32,16 +32,15 @@ type controller struct {
 	theta []float64
 	now   *segment
 
-	g    *Grid // of the steps made so far; it has no segments of its own
-	step Stepper
-	errs localizer
-	made localizer // estimates the error that is kept, if that is another one
+	step *Stepper
+	one  Step // the current step
+	errs func(dst []float64, s *Step) error
+	made func(dst []float64, s *Step) error // estimates the error that is kept, if that is another one
 
-	chooser Chooser // chooses the steps; nil for a method that does not
-	goal    float64 // the length that chooser has chosen, if the step was cut much shorter
-	units   func(local []float64) float64
-	yard    yardstick
-	q       float64 // order of the local error
+	goal  float64 // the length that step.Choose has chosen, if the step was cut much shorter
+	units func(local []float64) float64
+	yard  yardstick
+	q     float64 // order of the local error
 
 	at                   float64 // where the current step begins
 	x, next, err, memory []float64
@@ -57,7 +56,7 @@ type controller struct {
 	seen     []float64      // the times at which the solution has the states in hit
 	meetings []meeting      // so far
 
-	times  []float64 // times that were reached
+	times  []float64 // times that were reached, twice at an event
 	local  []float64 // |local error|, one row for each step and event
 	orders []uint8   // one for each step and event
 	hit    []float64 // states at the points of fixed
@@ -68,8 +67,7 @@ type controller struct {
 
 func newController(p *Problem, m Method, f Frozen, theta []float64, fixed *Grid) (*controller, error) {
 	d := p.Dim()
-	c := &controller{given: p, p: p, fixed: fixed, set: f, theta: theta, now: new(segment), q: float64(m.Order()) + 1, most: 5,
-		g: &Grid{span: p.Span, rule: f.String()}, watch: p.triggers()}
+	c := &controller{given: p, p: p, fixed: fixed, set: f, theta: theta, now: new(segment), q: float64(m.Order()) + 1, most: 5, watch: p.triggers()}
 	if len(fixed.events) > 0 {
 		c.p = p.segmented(c.now)
 	}
@@ -80,23 +78,21 @@ func newController(p *Problem, m Method, f Frozen, theta []float64, fixed *Grid)
 	}
 	c.yard = newYardstick(&c.set.Tolerance, c.p)
 	var err error
-	if c.step, err = m.Stepper(c.p, c.g); err != nil {
+	if c.step, err = m.Stepper(c.p, nil); err != nil {
 		return nil, err
 	}
-	if _, chooses := c.step.(Chooser); p.jumps && remembers(c.step) && !chooses { // a Chooser lowers its order at a jump
+	if p.jumps && c.step.Memory > 0 && c.step.Choose == nil { // Choose lowers the order at a jump
 		return nil, fmt.Errorf("%v uses values from earlier steps, which mean nothing after a jump of f", m)
 	}
-	if r, ok := c.step.(Rememberer); ok {
-		c.memory, c.most = make([]float64, r.Memory()), 2
+	if c.step.Memory > 0 {
+		c.memory, c.most = make([]float64, c.step.Memory), 2
 	}
-	if c.errs, err = newLocalizer(c.p, m, c.g, c.step); err != nil {
+	if c.errs, err = localError(c.p, m, c.step); err != nil {
 		return nil, err
 	}
-	if c.chooser, _ = c.step.(Chooser); c.chooser != nil {
-		c.units = c.worst
-	}
-	if _, ok := c.step.(Estimator); ok && !remembers(c.step) {
-		c.made, err = newDoubling(c.p, m, c.g)
+	c.units = c.worst
+	if c.step.LocalError != nil && c.step.Memory == 0 {
+		c.made, err = doubling(c.p, m)
 	}
 	return c, err
 }
@@ -128,7 +124,7 @@ type meeting struct {
 }
 
 func (c *controller) once(ctx context.Context) (err error) {
-	c.g.t, c.local, c.orders = c.g.t[:0], c.local[:0], c.orders[:0]
+	c.times, c.local, c.orders = c.times[:0], c.local[:0], c.orders[:0]
 	c.at, c.tried, c.pause = c.p.Span[0], 0, progress.Pause(ctx)
 	d := c.p.Dim()
 	if n := len(c.fixed.t) * d; len(c.hit) != n {
@@ -141,7 +137,7 @@ func (c *controller) once(ctx context.Context) (err error) {
 		return fmt.Errorf("%w: x0 is %s", ErrStart, text.Vector(c.x))
 	}
 	c.yard.begin(c.x)
-	c.g.t = append(c.g.t, c.p.Span[0])
+	c.times = append(c.times, c.p.Span[0])
 	if c.watch != nil {
 		if err := c.watch.Begin(c.at, c.x, c.theta); err != nil {
 			return err
@@ -175,12 +171,10 @@ func (c *controller) once(ctx context.Context) (err error) {
 				c.passed = n
 			}
 		} else if seg.from < seg.to { // closed at this θ
-			c.g.t = append(c.g.t, c.g.t[len(c.g.t)-1])
 			c.skip()
 			copy(row(c.hit, seg.to, d), c.x)
 		}
 		if j < len(c.fixed.events) {
-			c.g.t = append(c.g.t, c.g.t[len(c.g.t)-1])
 			c.skip()
 			if e := c.fixed.events[j]; e.inside {
 				if e.event.Jump != nil {
@@ -193,7 +187,6 @@ func (c *controller) once(ctx context.Context) (err error) {
 			c.yard.notice(c.x)
 		}
 	}
-	c.times = c.g.t
 	return nil
 }
 
@@ -212,15 +205,20 @@ func (c *controller) happen(cause int) error {
 	return nil
 }
 
-// The method start() starts the stepper at the last grid point, and returns the length of
-// the first step.
+// start starts the stepper at the last grid point, and returns the length of the first
+// step.
 func (c *controller) start() (h float64, err error) {
-	c.origin, c.goal = len(c.g.t)-1, 0
-	if err := c.step.Start(c.origin, c.x, c.theta); err != nil || c.g.t[c.origin] == c.end {
+	c.origin, c.goal = len(c.times)-1, 0
+	t := c.times[c.origin]
+	c.one = Step{T: t, Index: c.origin, X: c.x, Theta: c.theta}
+	if c.step.Start != nil {
+		err = c.step.Start(&c.one)
+	}
+	if err != nil || t == c.end {
 		return 0, err
 	}
-	if k := vector.Unset(c.next, func(dst []float64) { c.p.F(dst, c.g.t[c.origin], c.x, c.theta) }); k >= 0 {
-		return 0, fmt.Errorf("F does not set dst[%d] at t = %g: want every element set", k, c.g.t[c.origin])
+	if k := vector.Unset(c.next, func(dst []float64) { c.p.F(dst, t, c.x, c.theta) }); k >= 0 {
+		return 0, fmt.Errorf("F does not set dst[%d] at t = %g: want every element set", k, t)
 	}
 	return c.first(c.end), nil
 }
@@ -229,7 +227,7 @@ func (c *controller) start() (h float64, err error) {
 // last grid point, and returns the length of the next step. The result `ok` is false if no
 // trigger has become true.
 func (c *controller) jump() (h float64, ok bool, err error) {
-	c.at = c.g.t[len(c.g.t)-1]
+	c.at = c.times[len(c.times)-1]
 	fired, before := len(c.watch.Fired), slices.Clone(c.x)
 	if err := c.happen(trigger.Crossing); err != nil || len(c.watch.Fired) == fired {
 		return 0, false, err
@@ -246,11 +244,9 @@ func (c *controller) jump() (h float64, ok bool, err error) {
 			c.seen[n] = c.at
 		}
 	}
-	c.g.t = append(c.g.t, c.at)
 	c.skip()
 	c.yard.notice(c.x)
 	if c.at == c.end { // the grid has a place for a segment after the event
-		c.g.t = append(c.g.t, c.at)
 		c.skip()
 	}
 	h, err = c.start()
@@ -313,25 +309,30 @@ func (c *controller) permitted() []float64 {
 	return unit
 }
 
-// The method locate() reports whether a trigger becomes true in step i, which has just
-// been taken. If a trigger becomes true, locate() repeats the step so that it ends at the
-// time at which the first trigger becomes true.
-func (c *controller) locate(i int) (bool, error) {
-	restore := func() {
-		if r, ok := c.step.(Rememberer); ok {
-			r.Restore(i, c.memory)
-		}
+// restore undoes the last step.
+func (c *controller) restore() {
+	if c.step.Memory > 0 {
+		c.step.Restore(c.memory)
 	}
-	_, ok, err := c.watch.Find(trigger.Step{A: c.g.t[i], B: c.g.t[i+1], X: c.x, Y: c.next, Theta: c.theta, F: c.p.F, To: func(t float64) ([]float64, error) {
-		c.g.t[i+1] = t
-		restore()
-		return c.next, c.step.Step(c.next, i, c.x, c.theta, nil, nil)
+}
+
+// locate reports whether a trigger becomes true in the step that has just been taken. If
+// a trigger becomes true, locate repeats the step so that it ends at the time at which the
+// first trigger becomes true.
+func (c *controller) locate() (bool, error) {
+	_, ok, err := c.watch.Find(trigger.Step{A: c.one.T, B: c.one.End, X: c.x, Y: c.next, Theta: c.theta, F: c.p.F, To: func(t float64) ([]float64, error) {
+		c.to(t)
+		c.restore()
+		return c.next, c.step.Step(&c.one)
 	}})
 	if ok {
-		restore()
+		c.restore()
 	}
 	return ok, err
 }
+
+// to sets the end of the current step.
+func (c *controller) to(t float64) { c.one.End, c.one.H = t, t-c.one.T }
 
 // The method grid() returns the grid of the last run. The argument p is the problem that
 // was solved or, if this problem has triggers, the result of its method located(). With
@@ -351,8 +352,9 @@ func (c *controller) grid(p *Problem, theta []float64) (*Grid, error) {
 	return g, nil
 }
 
-// The method skip() records that a step of length zero has no local error.
+// skip records a step of length zero, which has no local error.
 func (c *controller) skip() {
+	c.times = append(c.times, c.times[len(c.times)-1])
 	c.local = append(c.local, make([]float64, len(c.x))...)
 	c.orders = append(c.orders, 0)
 }
@@ -363,7 +365,7 @@ func (c *controller) skip() {
 // changes suddenly during the first step, first shortens the step. There must be no event
 // between the current time and the time in the argument `end`. On entry c.next must be f.
 func (c *controller) first(end float64) float64 {
-	span, t := c.p.Span[1]-c.p.Span[0], c.g.t[len(c.g.t)-1]
+	span, t := c.p.Span[1]-c.p.Span[0], c.times[len(c.times)-1]
 	size, slope, top := 0., 0., vector.MaxAbs(c.yard.peak)
 	unit := c.permitted()
 	for k, x := range c.x {
@@ -389,8 +391,8 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 	const crossing, most = 500, 1e5
 	rejected := 0
 	for {
-		i := len(c.g.t) - 1
-		t := c.g.t[i]
+		i := len(c.times) - 1
+		t := c.times[i]
 		if c.at = t; t == end {
 			return h, before, nil
 		}
@@ -406,8 +408,8 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 		}
 		if n := i / crossing; c.given.jumps && i == n*crossing && n > 0 {
 			// Steps across infinitely many jumps of f soon become long, or never.
-			if rest := c.p.Span[1] - t; rest/(t-c.g.t[i-crossing])*crossing > most {
-				return 0, 0, fmt.Errorf("the last %d steps advanced from t = %.6g only to t = %.6g", crossing, c.g.t[i-crossing], t)
+			if rest := c.p.Span[1] - t; rest/(t-c.times[i-crossing])*crossing > most {
+				return 0, 0, fmt.Errorf("the last %d steps advanced from t = %.6g only to t = %.6g", crossing, c.times[i-crossing], t)
 			}
 		}
 		h = min(h, c.set.Max)
@@ -420,27 +422,28 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 		if !(to > t+8*epsilon*math.Abs(t)) && to != end {
 			return 0, 0, fmt.Errorf("at t = %.6g: %w", t, c.reason(nil, t, to))
 		}
-		if r, ok := c.step.(Rememberer); ok {
-			r.Save(c.memory)
+		if c.step.Memory > 0 {
+			c.step.Save(c.memory)
 		}
-		c.g.t = append(c.g.t, to)
-		size, err := c.try(i)
+		c.one = Step{T: t, Order: c.one.Order, Index: i, X: c.x, Next: c.next, Theta: c.theta}
+		c.to(to)
+		size, err := c.try()
 		if errors.Is(err, ErrField) {
 			return 0, 0, err
 		}
 		located := false
 		if c.watch != nil && err == nil && size <= 1 {
 			c.ahead = append(c.ahead[:0], c.next...)
-			if located, err = c.locate(i); err != nil {
+			if located, err = c.locate(); err != nil {
 				return 0, 0, fmt.Errorf("at t = %.6g: %w", t, err)
 			}
 			if located {
-				at := c.g.t[i+1]
+				at := c.one.End
 				switch {
 				case to == end && c.rounding().Includes(at, c.next, end, c.ahead):
 					located = !c.meets // it happens at the end
 				case i > c.origin && c.moment().Includes(t, c.x, at, c.next):
-					c.g.t = append(c.g.t[:i], at) // it happens at t
+					c.times[i] = at // it happens at t
 					copy(c.x, c.next)
 					if h, _, err = c.jump(); err != nil {
 						return 0, 0, err
@@ -450,25 +453,23 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 				default:
 					to = at
 				}
-				c.g.t[i+1] = to
-				size, err = c.try(i)
+				c.to(to)
+				size, err = c.try()
 			}
 		}
 		h = to - t
 		if err != nil || !(size <= 1) {
-			c.g.t, c.goal = c.g.t[:i+1], 0
-			if r, ok := c.step.(Rememberer); ok {
-				r.Restore(i, c.memory)
-			}
+			c.goal = 0
+			c.restore()
 			if rejected++; err != nil || !(size < math.Inf(1)) {
 				h /= 8
-				if c.chooser != nil {
-					c.chooser.Choose(i, math.Inf(1), c.next, c.units)
+				if c.step.Choose != nil {
+					_, c.one.Order = c.step.Choose(&c.one, math.Inf(1), c.units)
 				}
-			} else if c.chooser != nil {
-				c.g.t = append(c.g.t, to) // Choose may use it to estimate other errors
-				h *= min(0.8, max(0.1, c.chooser.Choose(i, size, c.next, c.units)))
-				c.g.t = c.g.t[:i+1]
+			} else if c.step.Choose != nil {
+				var factor float64
+				factor, c.one.Order = c.step.Choose(&c.one, size, c.units)
+				h *= min(0.8, max(0.1, factor))
 			} else {
 				h *= min(0.8, max(0.1, 0.9*math.Pow(size, -1/c.q)))
 			}
@@ -478,7 +479,7 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 			continue
 		}
 		if c.made != nil {
-			if err := c.made.LocalError(c.err, i, c.x, c.next, c.theta); err != nil {
+			if err := c.made(c.err, &c.one); err != nil {
 				return 0, 0, fmt.Errorf("at t = %.6g: the local error of the step could not be computed: %w", t, err)
 			}
 		}
@@ -487,16 +488,16 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 		}
 		var grow float64
 		most := c.most
-		if c.chooser == nil {
-			c.orders = append(c.orders, 0)
+		c.times, c.orders = append(c.times, to), append(c.orders, uint8(c.one.Order))
+		if c.step.Choose == nil {
 			grow = 0.9 * math.Pow(max(size, 1e-10), -0.7/c.q) * math.Pow(before, 0.4/c.q)
 		} else {
-			c.orders = append(c.orders, uint8(c.chooser.Chosen()))
 			if h < full/2 { // a step that was cut says little: return to the chosen length
 				c.goal = max(c.goal, full)
 			}
 			if grow, most = min(2, c.goal/h), 10; !(grow > 1+1e-10) { // h may be smaller than the goal by rounding
-				c.goal, grow = 0, c.chooser.Choose(i, size, c.next, c.units)
+				c.goal = 0
+				grow, c.one.Order = c.step.Choose(&c.one, size, c.units)
 			}
 		}
 		copy(c.x, c.next)
@@ -539,19 +540,19 @@ func (c *controller) reason(err error, t, to float64) error {
 	return errTooShort
 }
 
-// The method try() takes step i and returns its error in units of the tolerance.
-func (c *controller) try(i int) (float64, error) {
+// try takes the current step and returns its error in units of the tolerance.
+func (c *controller) try() (float64, error) {
 	c.tried++
-	if err := c.step.Step(c.next, i, c.x, c.theta, nil, nil); err != nil {
+	if err := c.step.Step(&c.one); err != nil {
 		return 0, err
 	}
 	if !sane(c.next) {
-		if c.p.F(c.err, c.g.t[i], c.x, c.theta); !vector.Finite(c.err) { // no step is short enough
-			return 0, fmt.Errorf("%w: F is %s, at t = %.6g, x = %s, theta = %s", ErrField, text.Vector(c.err), c.g.t[i], text.Vector(c.x), text.Vector(c.theta))
+		if c.p.F(c.err, c.one.T, c.x, c.theta); !vector.Finite(c.err) { // no step is short enough
+			return 0, fmt.Errorf("%w: F is %s, at t = %.6g, x = %s, theta = %s", ErrField, text.Vector(c.err), c.one.T, text.Vector(c.x), text.Vector(c.theta))
 		}
 		return math.Inf(1), nil
 	}
-	if err := c.errs.LocalError(c.err, i, c.x, c.next, c.theta); err != nil {
+	if err := c.errs(c.err, &c.one); err != nil {
 		return 0, err
 	}
 	return c.worst(c.err), nil
@@ -559,7 +560,6 @@ func (c *controller) try(i int) (float64, error) {
 
 // worst returns the largest local error of the current step, in units of the tolerance.
 func (c *controller) worst(local []float64) float64 {
-	n := len(c.g.t) - 1
-	t, h := c.g.t[n-1], c.g.t[n]-c.g.t[n-1]
-	return c.yard.worst(local, c.x, c.next, t, h, h/(c.p.Span[1]-c.p.Span[0]), c.theta)
+	h := c.one.H
+	return c.yard.worst(local, c.x, c.next, c.one.T, h, h/(c.p.Span[1]-c.p.Span[0]), c.theta)
 }

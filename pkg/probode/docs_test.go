@@ -22,7 +22,7 @@ func TestPageShowsTheExample(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := -1
-	for _, begin := range []string{"type Verlet struct{}", "// Reverse goes", "// oscillator is"} {
+	for _, begin := range []string{"type Verlet struct{}", "// reverse goes", "// oscillator is"} {
 		next := strings.Index(string(code), begin)
 		if next < at || next < 0 {
 			t.Fatal("the example has changed its form")

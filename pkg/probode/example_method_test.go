@@ -26,69 +26,67 @@ func (Verlet) Noise(d int) probode.Noise {
 	return probode.Noise{Normals: d, Exponent: 2.5}
 }
 
-func (Verlet) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, error) {
+func (Verlet) Stepper(p *probode.Problem, _ *probode.Grid) (*probode.Stepper, error) {
 	if p.Dim()%2 != 0 {
 		return nil, fmt.Errorf("%d components: want positions and as many velocities", p.Dim())
 	}
 	d := p.Dim()
-	return &verlet{p, g, make([]float64, d), make([]float64, d), make([]float64, d), make([]float64, d)}, nil
+	v := &verlet{p, make([]float64, d), make([]float64, d), make([]float64, d), make([]float64, d)}
+	return &probode.Stepper{Step: v.step, Reverse: v.reverse}, nil
 }
 
 type verlet struct {
 	p               *probode.Problem
-	g               *probode.Grid
 	f               []float64
-	half, grad, lam []float64 // of Reverse
+	half, grad, lam []float64 // of reverse
 }
 
-func (*verlet) Start(int, []float64, []float64) error { return nil } // it has no past
-
-func (s *verlet) Step(dst []float64, i int, x, theta, xi, scale []float64) error {
-	t, h, n := s.g.Times()[i], s.g.H(i), len(x)/2
-	copy(dst, x)
-	s.p.F(s.f, t, dst, theta)
+func (v *verlet) step(s *probode.Step) error {
+	x, h, n := s.Next, s.H, len(s.X)/2
+	copy(x, s.X)
+	v.p.F(v.f, s.T, x, s.Theta)
 	for k := range n {
-		dst[n+k] += h / 2 * s.f[n+k]
-		dst[k] += h * dst[n+k]
+		x[n+k] += h / 2 * v.f[n+k]
+		x[k] += h * x[n+k]
 	}
-	s.p.F(s.f, t+h, dst, theta)
+	v.p.F(v.f, s.End, x, s.Theta)
 	for k := range n {
-		dst[n+k] += h / 2 * s.f[n+k]
+		x[n+k] += h / 2 * v.f[n+k]
 	}
-	for k, v := range xi {
-		dst[k] += scale[k] * v
+	for k, xi := range s.Xi {
+		x[k] += s.Scale[k] * xi
 	}
 	return nil
 }
 
-// Reverse goes back through the second half of the velocity, the positions and the first
+// reverse goes back through the second half of the velocity, the positions and the first
 // half of the velocity.
-func (s *verlet) Reverse(a *probode.Adjoint, i int, x, _, theta, xi, scale []float64) error {
-	t, h, n := s.g.Times()[i], s.g.H(i), len(x)/2
-	a.Noise(xi, scale)
-	copy(s.half, x)
-	s.p.F(s.f, t, x, theta)
+func (v *verlet) reverse(a *probode.Adjoint, s *probode.Step) error {
+	h, n := s.H, len(s.X)/2
+	a.Noise(s.Xi, s.Scale)
+	copy(v.half, s.X)
+	v.p.F(v.f, s.T, s.X, s.Theta)
 	for k := range n {
-		s.half[n+k] += h / 2 * s.f[n+k]
-		s.half[k] += h * s.half[n+k]
+		v.half[n+k] += h / 2 * v.f[n+k]
+		v.half[k] += h * v.half[n+k]
 	}
-	copy(s.grad, a.Next) // the gradient with respect to half
+	copy(v.grad, a.Next) // the gradient with respect to half
 	for k := range n {
-		s.lam[n+k] = h / 2 * a.Next[n+k]
+		v.lam[n+k] = h / 2 * a.Next[n+k]
 	}
-	a.Field(s.grad, s.lam, t+h, 1, s.half, theta)
+	a.Field(v.grad, v.lam, s.End, 1, v.half, s.Theta)
 	for k := range n {
-		s.grad[n+k] += h * s.grad[k]
-		s.lam[n+k] = h / 2 * s.grad[n+k]
-		a.X[k] += s.grad[k]
-		a.X[n+k] += s.grad[n+k]
-		a.Length += s.half[n+k]*s.grad[k] + s.f[n+k]*s.grad[n+k]/2
+		v.grad[n+k] += h * v.grad[k]
+		v.lam[n+k] = h / 2 * v.grad[n+k]
+		a.X[k] += v.grad[k]
+		a.X[n+k] += v.grad[n+k]
+		a.Length += v.half[n+k]*v.grad[k] + v.f[n+k]*v.grad[n+k]/2
 	}
-	a.Field(a.X, s.lam, t, 0, x, theta)
+	a.Field(a.X, v.lam, s.T, 0, s.X, s.Theta)
 	if a.Moves {
-		s.p.F(s.f, t+h, s.half, theta)
+		v.p.F(v.f, s.End, v.half, s.Theta)
 		for k := range n {
-			a.Length += s.f[n+k] * a.Next[n+k] / 2
+			a.Length += v.f[n+k] * a.Next[n+k] / 2
 		}
 	}
 	return nil

@@ -35,7 +35,7 @@ type Grid struct {
 	// the classical path, as an N×d array. This field is set for an error-controlled run,
 	// and for a Setup with ScaleLocal. The fields `tol` and `orders` are set only on
 	// grids of error-controlled runs. The field `tol` is the tolerance of the run. The
-	// field `orders` holds the orders that a Chooser has chosen for the steps; it is nil
+	// field `orders` holds the orders that Stepper.Choose has chosen for the steps; it is nil
 	// if no orders were chosen.
 	local  []float64
 	tol    *Tolerance
@@ -328,7 +328,7 @@ func (g *Grid) String() string { return g.rule }
 func (g *Grid) Local() []float64 { return g.local }
 
 // Order returns the order of step i, as chosen in the error-controlled run that made the
-// grid: see Chooser. In a grid that Refine has returned, both halves of a step have the
+// grid: see Stepper.Choose. In a grid that Refine has returned, both halves of a step have the
 // order of the original step. Order returns 0 for an event, for a method of fixed order,
 // and for a grid that was not made by an error-controlled run.
 func (g *Grid) Order(i int) int {
@@ -415,11 +415,6 @@ func (g *Grid) Segment(i int) (from, to int) {
 	return g.seg[j].from, g.seg[j].to
 }
 
-// Grows reports whether g is the unfinished grid of an error-controlled run. The times of
-// an unfinished grid can still change, so nothing that depends on step lengths can be
-// computed in advance.
-func (g *Grid) Grows() bool { return len(g.seg) == 0 }
-
 // Place returns the position of grid point i. If no event time depends on θ, the position
 // of a grid point is its time. If an event time depends on θ, positions run from 0 at the
 // beginning of a segment to 1 at its end. Within a segment, step lengths that are
@@ -436,9 +431,6 @@ func (g *Grid) Place(i int) float64 {
 // result is t[i+1] or, if an event takes place at t[i+1], the floating-point number just
 // before t[i+1].
 func (g *Grid) End(i int) float64 {
-	if g.Grows() {
-		return g.t[i+1]
-	}
 	now := g.seg[g.segment(i+1)].now
 	return min(max(g.t[i+1], now.from), now.to)
 }

@@ -125,21 +125,15 @@ func TestRichardsonWithEvents(t *testing.T) {
 // plain is a method that shows a Solver nothing but its steps, and memorious one
 // that remembers and estimates nothing.
 type plain struct{ Method }
-type plainStepper struct{ step Stepper }
 type memorious struct{ Method }
-type memoriousStepper struct{ Rememberer }
 
-func (m plain) Stepper(p *Problem, g *Grid) (Stepper, error) {
+func (m plain) Stepper(p *Problem, g *Grid) (*Stepper, error) {
 	s, err := m.Method.Stepper(p, g)
-	return plainStepper{s}, err
+	return &Stepper{Start: s.Start, Step: s.Step}, err
 }
-func (s plainStepper) Start(i int, x, theta []float64) error { return s.step.Start(i, x, theta) }
-func (s plainStepper) Step(dst []float64, i int, x, theta, xi, scale []float64) error {
-	return s.step.Step(dst, i, x, theta, xi, scale)
-}
-func (m memorious) Stepper(p *Problem, g *Grid) (Stepper, error) {
+func (m memorious) Stepper(p *Problem, g *Grid) (*Stepper, error) {
 	s, err := m.Method.Stepper(p, g)
-	return memoriousStepper{s.(Rememberer)}, err
+	return &Stepper{Start: s.Start, Step: s.Step, Memory: s.Memory, Save: s.Save, Restore: s.Restore}, err
 }
 
 // A one-step method from outside without abilities has error control by step

@@ -117,15 +117,17 @@ func TestStepperIsThatOfThePath(t *testing.T) {
 				if s.Grid().H(i) == 0 {
 					continue // the event
 				}
-				step, scale, err := s.Stepper(i, z, theta)
+				step, one, err := s.Stepper(i, z, theta)
 				if err != nil {
 					t.Fatal(err)
 				}
-				dst := make([]float64, 2)
-				if err := step.Step(dst, i, z[2*i:2*i+2], theta, xi[2*i:2*i+2], scale); err != nil {
+				if i >= s.Startup() {
+					one.Xi = xi[2*i : 2*i+2]
+				}
+				if err := step.Step(one); err != nil {
 					t.Fatal(err)
 				}
-				if !slices.Equal(dst, z[2*i+2:2*i+4]) {
+				if dst := one.Next; !slices.Equal(dst, z[2*i+2:2*i+4]) {
 					t.Errorf("%v, %v: step %d gives %v, the path has %v", m, mesh, i, dst, z[2*i+2:2*i+4])
 				}
 			}

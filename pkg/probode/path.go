@@ -112,7 +112,7 @@ func (g *gridPath) States(ctx context.Context, dst, theta, xi []float64) error {
 func (g *gridPath) Tangents(ctx context.Context, dst, ddst, theta, dtheta, xi []float64) error {
 	g.work = 0
 	moving := g.solver.g.moving
-	if _, ok := g.solver.step.(Differentiable); moving && !ok {
+	if moving && g.solver.step.Differentiate == nil {
 		// The differences would be those of moving points.
 		return fmt.Errorf("%s: %v has no derivatives if the time of an event depends on θ: use a method such as Radau5 (%w)", g.solver.p.Title(), g.solver.m, errors.ErrUnsupported)
 	}

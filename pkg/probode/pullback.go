@@ -10,15 +10,15 @@ import (
 
 // An Adjoint holds the gradient of a function of a path with respect to everything that a
 // step depends on. The field `Next` holds the gradient with respect to the state at the
-// end of the step. A Reverser reads `Next`, and adds the contributions of the step to the
-// gradients in the other fields.
+// end of the step. Stepper.Reverse reads `Next`, and adds the contributions of the step to
+// the gradients in the other fields.
 type Adjoint struct {
 	Next []float64 // with respect to the state at the end of the step
 
 	X, Theta  []float64 // with respect to the state at the beginning and to θ
 	Xi, Scale []float64 // with respect to the normal variates and their scales; nil if there are none
 
-	// Time is the derivative of the function with respect to t[i], and Length is the
+	// Time is the derivative of the function with respect to Step.T, and Length is the
 	// derivative with respect to the length of the step. Time and Length are used only if
 	// Moves is true.
 	Time, Length float64
@@ -26,8 +26,11 @@ type Adjoint struct {
 	// Moves is true if event times, and therefore the grid, depend on θ.
 	Moves bool
 
-	// Path holds the states of the path, row by row, for methods that need earlier states.
-	Path []float64
+	// For methods that need earlier states, Times and Path hold the times and, row by row,
+	// the states of the segment. Before is the number of steps of the segment before the
+	// step: the step begins at Times[Before].
+	Times, Path []float64
+	Before      int
 
 	field *fieldAdjoint
 }
@@ -46,7 +49,7 @@ func (a *Adjoint) Noise(xi, scale []float64) {
 	}
 }
 
-// Field differentiates the scalar λᵀf(t, x; θ), where t = t[i] + c h. The gradient with
+// Field differentiates the scalar λᵀf(t, x; θ), where t = Step.T + c h. The gradient with
 // respect to x is added to dx, unless dx is nil. The other derivatives of λᵀf are added
 // to Theta, Time and Length.
 //

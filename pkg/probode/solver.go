@@ -31,7 +31,10 @@ type Solver struct {
 	d         int
 	noise     Noise
 	alpha     float64
-	step      Stepper
+	step      *Stepper
+	one       Step // the current step
+	part      Run  // the current steps
+	quiet     int  // the number of steps without noise at the beginning
 
 	scaling Scaling
 	local   []float64 // l, N×d, once it is known
@@ -82,7 +85,7 @@ func NewSolver(p *Problem, m Method, g *Grid, alpha float64) (*Solver, error) {
 	if err := s.on(g); err != nil {
 		return nil, err
 	}
-	if err := p.foreseen(); err != nil && remembers(s.step) { // a one-step method may step across a jump of f
+	if err := p.foreseen(); err != nil && s.step.Memory > 0 { // a one-step method may step across a jump of f
 		return nil, fmt.Errorf("%w; %v uses values from earlier steps", err, m)
 	}
 	if s.byDefault() == ScaleLocal {
@@ -103,6 +106,7 @@ func (s *Solver) on(g *Grid) (err error) {
 		s.inside = s.p.segmented(s.now)
 	}
 	s.inside.replaced = new(replacement)
+	s.quiet = min(s.noise.Quiet, s.g.seg[0].to)
 	s.step, err = s.m.Stepper(s.inside, s.g)
 	if err != nil {
 		return fmt.Errorf("%s: %v: %w", s.p.Title(), s.m, err)
@@ -153,7 +157,7 @@ func (s *Solver) Normals() int { return s.normals() }
 func (s *Solver) Startup() int {
 	n := 0
 	if s.scaling != ScaleLocal {
-		n = min(s.noise.Quiet, s.g.seg[0].to)
+		n = s.quiet
 	}
 	for n < s.Steps() && s.g.t[n] == s.g.t[n+1] {
 		n++
@@ -164,10 +168,7 @@ func (s *Solver) Startup() int {
 // MemoryLen returns the length of the memory that SolveFrom needs: zero for a one-step
 // method.
 func (s *Solver) MemoryLen() int {
-	if r, ok := s.step.(Rememberer); ok {
-		return r.Memory()
-	}
-	return 0
+	return s.step.Memory
 }
 
 // Bind binds s to ctx. Once ctx is done, any computation by s stops soon and returns the
@@ -230,11 +231,11 @@ func (s *Solver) SolvePath(z, theta, xi []float64, seed, path uint64) error {
 	return s.Solve(z, theta, xi)
 }
 
-// Stepper returns the Stepper of s, ready to take step i of the path z. The result
-// `scale` holds the scales of the normal variates of the step. Stepper reads the rows of
-// z only up to row i. The Stepper is useful for the study of single steps. Stepper panics
-// if step i is the jump at an event.
-func (s *Solver) Stepper(i int, z, theta []float64) (step Stepper, scale []float64, err error) {
+// Stepper returns the Stepper of s, ready to take step i of the path z, and this step,
+// without normal variates but with their scales. Stepper takes the steps of the segment
+// before step i again, and reads the rows of z only up to row i. The Stepper is useful for
+// the study of single steps. Stepper panics if step i is the jump at an event.
+func (s *Solver) Stepper(i int, z, theta []float64) (*Stepper, *Step, error) {
 	if i < 0 || i >= s.Steps() {
 		panic(fmt.Sprintf("probode: the index of the step is %d: want an index in [0, %d)", i, s.Steps()))
 	}
@@ -246,21 +247,33 @@ func (s *Solver) Stepper(i int, z, theta []float64) (step Stepper, scale []float
 		panic(fmt.Sprintf("probode: step %d is an event", i))
 	}
 	*s.now = s.g.seg[s.g.segment(i+1)].now
-	if err := s.step.Start(from, row(z, from, s.d), theta); err != nil {
+	next := make([]float64, s.d)
+	if err := s.begin(from, row(z, from, s.d), theta); err != nil {
 		return nil, nil, s.Fail(from, theta, row(z, from, s.d), err)
 	}
-	if r, ok := s.step.(Recaller); ok {
-		r.Recall(from, i, z, theta)
-	} else {
-		next := make([]float64, s.d)
-		for j := from; j < i; j++ {
-			if err := s.step.Step(next, j, row(z, j, s.d), theta, nil, nil); err != nil {
-				return nil, nil, s.Fail(j, theta, row(z, j, s.d), err)
-			}
+	for j := from; j < i; j++ {
+		if err := s.step.Step(s.at(j, row(z, j, s.d), next, theta)); err != nil {
+			return nil, nil, s.Fail(j, theta, row(z, j, s.d), err)
 		}
 	}
 	s.scaleAt(i)
-	return s.step, s.scale, nil
+	step := s.at(i, row(z, i, s.d), next, theta)
+	step.Scale = s.scale
+	return s.step, step, nil
+}
+
+// at returns step i, without noise.
+func (s *Solver) at(i int, x, next, theta []float64) *Step {
+	s.one = Step{T: s.g.t[i], End: s.g.t[i+1], H: s.g.H(i), Order: s.g.Order(i), Index: i, X: x, Next: next, Theta: theta}
+	return &s.one
+}
+
+// begin starts the segment whose first step is step i, in the state x.
+func (s *Solver) begin(i int, x, theta []float64) error {
+	if s.step.Start == nil {
+		return nil
+	}
+	return s.step.Start(s.at(i, x, nil, theta))
 }
 
 // MoveTo adapts the grid to θ if event times depend on θ. Solve adapts the grid
@@ -308,7 +321,7 @@ func (s *Solver) run(z, memory, theta, xi []float64, from, to int) (err error) {
 			return s.Fail(0, theta, z[:d], ErrStart)
 		}
 	} else if len(memory) > 0 {
-		s.step.(Rememberer).Restore(from, memory)
+		s.step.Restore(memory)
 	}
 	n := s.normals()
 	tangents := s.tangents
@@ -322,7 +335,7 @@ func (s *Solver) run(z, memory, theta, xi []float64, from, to int) (err error) {
 		seg := &s.g.seg[j]
 		*s.now = seg.now
 		if i == seg.from && i < seg.to {
-			if err := s.step.Start(i, row(z, i, d), theta); err != nil {
+			if err := s.begin(i, row(z, i, d), theta); err != nil {
 				return s.Fail(i, theta, row(z, i, d), err)
 			}
 		}
@@ -357,7 +370,7 @@ func (s *Solver) run(z, memory, theta, xi []float64, from, to int) (err error) {
 		}
 	}
 	if len(memory) > 0 {
-		s.step.(Rememberer).Save(memory)
+		s.step.Save(memory)
 	}
 	if !s.checked && from == 0 && to == s.Steps() {
 		s.checked = true
@@ -366,14 +379,19 @@ func (s *Solver) run(z, memory, theta, xi []float64, from, to int) (err error) {
 	return nil
 }
 
-// The method advance() takes one step or, if the Stepper is a Runner, several steps. The
-// method takes only steps with an index below the argument `end`. The result is the index
-// of the next step, or of the step that failed.
+// advance takes one step or, if the Stepper can take several steps in one call, several
+// steps with an index below the argument `end`. The result is the index of the next step,
+// or of the step that failed.
 func (s *Solver) advance(z []float64, i, end, n int, theta, xi []float64) (int, error) {
-	if r, ok := s.step.(Runner); ok && (s.fixed || xi == nil) && r.Runs() {
+	if s.step.Run != nil && s.g.h > 0 && (xi == nil || s.fixed && i >= s.quiet) {
 		const most = 32 // steps between two checks of the context
 		to := min(end, i+most)
-		return r.Run(z, i, to, theta, xi, s.scale)
+		s.part = Run{T: s.g.t[i : to+1], H: s.g.h, Z: z[i*s.d : (to+1)*s.d], Theta: theta}
+		if xi != nil {
+			s.part.Xi, s.part.Scale = xi[i*n:to*n], s.scale
+		}
+		taken, err := s.step.Run(&s.part)
+		return i + taken, err
 	}
 	if err := s.single(z, i, n, theta, xi); err != nil {
 		return i, err
@@ -387,33 +405,37 @@ func (s *Solver) advanceTangents(z []float64, i, seg, n int, theta, xi []float64
 	if err := s.single(z, i, n, theta, xi); err != nil {
 		return err
 	}
-	var normals []float64
-	if xi != nil {
-		normals = xi[i*n : (i+1)*n]
-	}
-	return s.tangents.step(i, seg, row(z, i, s.d), row(z, i+1, s.d), theta, normals)
+	return s.tangents.step(i, seg, row(z, i, s.d), row(z, i+1, s.d), theta, s.normalsOf(xi, i, n))
 }
 
-// The method single() takes step i.
+// normalsOf returns the normal variates of step i, or nil if the step has no noise. The
+// noise that is scaled by local errors begins with the first step.
+func (s *Solver) normalsOf(xi []float64, i, n int) []float64 {
+	if xi == nil || i < s.quiet && s.scaling != ScaleLocal {
+		return nil
+	}
+	return xi[i*n : (i+1)*n]
+}
+
+// single takes step i.
 func (s *Solver) single(z []float64, i, n int, theta, xi []float64) error {
 	x, next := row(z, i, s.d), row(z, i+1, s.d)
 	if s.g.t[i] == s.g.t[i+1] { // the segment has length zero at this θ
 		copy(next, x)
 		return nil
 	}
-	var normals []float64
-	if xi != nil {
-		normals = xi[i*n : (i+1)*n]
+	one, normals := s.at(i, x, next, theta), s.normalsOf(xi, i, n)
+	if normals != nil {
 		s.scaleAt(i)
+		if s.scaling != ScaleLocal {
+			one.Xi, one.Scale = normals, s.scale
+		}
 	}
-	var err error
+	err := s.step.Step(one)
 	if s.scaling == ScaleLocal {
-		err = s.step.Step(next, i, x, theta, nil, nil)
 		for k, v := range normals {
 			next[k] += s.scale[k] * v
 		}
-	} else {
-		err = s.step.Step(next, i, x, theta, normals, s.scale)
 	}
 	if err == nil && !sane(next) {
 		err = ErrDiverged
@@ -494,7 +516,7 @@ func (s *Solver) Fail(i int, theta, x []float64, err error) error {
 }
 
 // TooLarge is the limit for the absolute value of a component. A path that reaches this
-// limit is regarded as diverged, and a Runner returns ErrDiverged.
+// limit is regarded as diverged, and Stepper.Run returns ErrDiverged.
 const TooLarge = 1e100
 
 // A SolveError says at which step a path failed.

@@ -11,31 +11,14 @@ import (
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
-// A forgetful is an adams.Moulton that cannot recall a past, so that its steps
-// must be made again.
-type forgetful struct{ adams.Moulton }
-
-func (m forgetful) Stepper(p *Problem, g *Grid) (Stepper, error) {
-	s, err := m.Moulton.Stepper(p, g)
-	if err != nil {
-		return nil, err
-	}
-	type able interface {
-		Rememberer
-		Estimator
-	}
-	return struct{ able }{s.(able)}, nil
-}
-
 // Solver.Stepper has the past of a path: its step is the next row of the path,
-// bit for bit, before and behind an event, and so is its estimate of the error
-// whether it recalls the past or makes it again.
+// bit for bit, before and behind an event, and so is its estimate of the error.
 func TestStepperHasPast(t *testing.T) {
 	p := problems.FitzHughNagumo()
 	p.FJ = nil // f beside J would differ from F by rounding
 	p.Span[1] = 2
 	p.Events = Doses(0, 0.5, 1)
-	methods := []Method{methods.RungeKutta{}, forgetful{adams.Moulton{Steps: 3}}}
+	methods := []Method{methods.RungeKutta{}}
 	for s := range 5 {
 		methods = append(methods, adams.Bashforth{Steps: s + 1})
 		for _, l := range []adams.Linearization{adams.Newton, adams.Current, adams.Predictor} {
@@ -53,18 +36,20 @@ func TestStepperHasPast(t *testing.T) {
 		for _, i := range []int{0, 1, 4, 30, 49, 51, 52, 55, 90} {
 			from, _ := s.Grid().Segment(i)
 			x, n := z[2*i:2*i+2], s.Normals()
-			step, scale, err := s.Stepper(i, z[:2*i+2], p.Theta)
+			step, one, err := s.Stepper(i, z[:2*i+2], p.Theta)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := step.Step(next, i, x, p.Theta, xi[i*n:(i+1)*n], scale); err != nil {
+			if one.Next = next; i >= s.Startup() {
+				one.Xi = xi[i*n : (i+1)*n]
+			}
+			if err := step.Step(one); err != nil {
 				t.Fatal(err)
 			}
 			if !slices.Equal(next, z[2*i+2:2*i+4]) {
 				t.Errorf("%v: step %d gives %v: want %v", m, i, next, z[2*i+2:2*i+4])
 			}
-			a, ok := step.(Estimator)
-			if !ok {
+			if step.LocalError == nil {
 				continue
 			}
 			// The same estimate behind all steps of the segment.
@@ -72,15 +57,18 @@ func TestStepperHasPast(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			var last Step
 			for j := from; j <= i; j++ {
-				if err := b.Step(next, j, z[2*j:2*j+2], p.Theta, nil, nil); err != nil {
+				last = Step{T: s.Times()[j], End: s.Times()[j+1], H: s.Grid().H(j), Index: j, X: z[2*j : 2*j+2], Next: next, Theta: p.Theta}
+				if err := b.Step(&last); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if err := a.LocalError(local, i, x, next, p.Theta); err != nil {
+			one.X, one.Xi = x, nil
+			if err := step.LocalError(local, one); err != nil {
 				t.Fatal(err)
 			}
-			if err := b.(Estimator).LocalError(again, i, x, next, p.Theta); err != nil {
+			if err := b.LocalError(again, &last); err != nil {
 				t.Fatal(err)
 			}
 			if !slices.Equal(local, again) {

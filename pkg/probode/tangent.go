@@ -2,7 +2,6 @@ package probode
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 
@@ -14,26 +13,13 @@ import (
 // such as a likelihood, follows from the derivative of the path. The derivative of the
 // path is computed along with the path, step by step.
 
-// A Differentiable is a Stepper that computes the derivative of its steps. If a Stepper
-// is not Differentiable, derivatives are computed by central differences of whole paths.
-type Differentiable interface {
-	Stepper
-	// Differentiate computes the derivative of `next` along the directions in t, and
-	// writes it to dnext as a row-major M×d matrix. The argument `next` holds the result
-	// of Step for the same x, θ and noise. When derivatives are computed, every call of
-	// Step is followed by a call of Differentiate. If a Stepper wraps another Stepper,
-	// and the wrapped Stepper is not Differentiable, Differentiate returns
-	// errors.ErrUnsupported.
-	Differentiate(dnext []float64, i int, x, next, theta, xi, scale []float64, t *Tangents) error
-}
-
 // Tangents are M directions in which a step is differentiated.
 type Tangents struct {
 	M     int
 	Theta []float64 // derivative of θ, M×p row-major
 	X     []float64 // derivative of the state at the beginning of the step, M×d
 
-	// Time holds the M derivatives of t[i], and Length holds the M derivatives of the
+	// Time holds the M derivatives of Step.T, and Length holds the M derivatives of the
 	// length of the step. Time and Length are nil if event times do not depend on θ.
 	Time, Length []float64
 	// Scale is an M×n matrix of the derivatives of the scales of the n normal variates.
@@ -41,8 +27,8 @@ type Tangents struct {
 	Scale []float64
 }
 
-// Direction returns direction m: the derivatives of θ, of the state, of t[i] and of the
-// length of the step.
+// Direction returns direction m: the derivatives of θ, of the state, of Step.T and of
+// the length of the step.
 func (t *Tangents) Direction(m int) (theta, x []float64, time, length float64) {
 	if t.Time != nil {
 		time, length = t.Time[m], t.Length[m]
@@ -73,8 +59,8 @@ func (t *Tangents) AddNoise(dst []float64, m int, xi []float64) {
 //
 // With Problem.FJ and Problem.FTheta the derivative is exact up to rounding. If FJ or
 // FTheta is missing, finite differences of F are used instead, and the relative error is
-// about 10⁻⁷. If the method is not Differentiable, the derivative in each direction is a
-// central difference of two solutions.
+// about 10⁻⁷. If the Stepper of the method has no Differentiate, the derivative in each
+// direction is a central difference of two solutions.
 //
 // If F takes little time, each direction costs as much as three to six solves with an
 // explicit method, and about as much as one solve with most implicit methods. For d ≤ 3,
@@ -91,17 +77,13 @@ func (s *Solver) SolveTangents(z, dz, theta, dtheta, xi []float64) error {
 	if m == 0 {
 		return s.Solve(z, theta, xi)
 	}
-	if _, ok := s.step.(Differentiable); !ok {
+	if s.step.Differentiate == nil {
 		return s.differences(z, dz, theta, dtheta, xi, m)
 	}
 	if s.tangents == nil || s.tangents.M != m {
 		s.tangents = newTangentRun(s, m)
 	}
-	err := s.exists(func() error { return s.runTangents(z, dz, theta, dtheta, xi) }, dz)
-	if errors.Is(err, errors.ErrUnsupported) {
-		return s.differences(z, dz, theta, dtheta, xi, m)
-	}
-	return err
+	return s.exists(func() error { return s.runTangents(z, dz, theta, dtheta, xi) }, dz)
 }
 
 // runTangents does the same as run(), and also computes derivatives.
@@ -112,8 +94,7 @@ func (s *Solver) runTangents(z, dz, theta, dtheta, xi []float64) error {
 	return s.run(z, nil, theta, xi, 0, s.Steps())
 }
 
-// The method differences() does the same as SolveTangents for a method that is not
-// Differentiable.
+// differences does the same as SolveTangents for a Stepper without Differentiate.
 func (s *Solver) differences(z, dz, theta, dtheta, xi []float64, m int) error {
 	rows := make([]float64, len(dz))
 	err := Differences(z, rows, theta, dtheta, func(z, theta []float64) error { return s.Solve(z, theta, xi) })
@@ -268,23 +249,21 @@ func (w *tangentRun) step(i, seg int, x, next, theta, xi []float64) error {
 			}
 		}
 	}
-	var scale []float64
+	one := s.at(i, x, next, theta)
 	if s.scaling == ScaleLocal {
-		// The method Differentiate needs the state without noise, so the noise is
+		// Differentiate needs the state without noise, so the noise is
 		// subtracted from `next`.
 		if xi != nil {
 			copy(w.x, next)
 			for k, v := range xi {
 				w.x[k] -= s.scale[k] * v
 			}
-			next = w.x
+			one.Next = w.x
 		}
-		xi = nil
+	} else if xi != nil {
+		one.Xi, one.Scale = xi, s.scale
 	}
-	if xi != nil {
-		scale = s.scale
-	}
-	if err := s.step.(Differentiable).Differentiate(w.next, i, x, next, theta, xi, scale, &w.Tangents); err != nil {
+	if err := s.step.Differentiate(w.next, one, &w.Tangents); err != nil {
 		return err
 	}
 	w.X, w.next = w.next, w.X

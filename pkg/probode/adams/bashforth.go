@@ -34,7 +34,7 @@ func (m Bashforth) Noise(d int) probode.Noise {
 	return probode.Noise{Normals: d, Exponent: float64(m.steps()) + 0.5, Quiet: m.steps() - 1}
 }
 
-func (m Bashforth) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, error) {
+func (m Bashforth) Stepper(p *probode.Problem, g *probode.Grid) (*probode.Stepper, error) {
 	if m.Steps < 0 || m.Steps > 5 {
 		return nil, fmt.Errorf("the number of steps is %d: want 1 to 5", m.Steps)
 	}
@@ -42,70 +42,68 @@ func (m Bashforth) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper
 	if err != nil {
 		return nil, err
 	}
-	return &bashforth{history: past, beta: newTable(g, m.steps(), false)}, nil
+	a := &bashforth{history: past, beta: newTable(g, m.steps(), false)}
+	s := a.stepper()
+	s.Step, s.LocalError, s.Run, s.Differentiate, s.Reverse = a.take, a.localError, a.run, a.differentiate, a.reverse
+	return s, nil
 }
 
-// The type `bashforth` is the Stepper of the explicit methods.
+// The type `bashforth` takes the steps of the explicit methods.
 type bashforth struct {
 	history
 	beta   *table
 	higher *table // for the error estimate
 }
 
-func (a *bashforth) Step(dst []float64, i int, x, theta, xi, scale []float64) error {
-	a.last = i
+func (a *bashforth) take(s *probode.Step) error {
+	i, dst := a.step(s.T), s.Next
 	if a.starting(i) {
-		if err := a.startStep(dst, i, x, theta); err != nil || a.quiet() {
+		if err := a.startStep(i, s); err != nil {
 			return err
 		}
 	} else {
-		a.p.F(a.row(i), a.g.Times()[i], x, theta)
-		copy(dst, x)
-		a.add(dst, a.g.H(i), a.beta.at(i), i)
+		a.p.F(a.row(i), s.T, s.X, s.Theta)
+		copy(dst, s.X)
+		a.add(dst, s.H, a.beta.at(&a.history, i, s.End), i)
 	}
-	for k, v := range xi {
-		dst[k] += scale[k] * v
+	for k, v := range s.Xi {
+		dst[k] += s.Scale[k] * v
 	}
 	return nil
 }
 
-// LocalError compares the result of the step with that of the implicit Adams method of
+// localError compares the result of the step with that of the implicit Adams method of
 // the next higher order.
-func (a *bashforth) LocalError(dst []float64, i int, x, next, theta []float64) error {
+func (a *bashforth) localError(dst []float64, s *probode.Step) error {
+	i := a.last()
 	if a.starting(i) {
-		return a.doubled(methods.RungeKutta{}, dst, i, x, next, theta)
+		return a.doubled(methods.RungeKutta{}, dst, s)
 	}
 	if a.higher == nil {
-		a.higher = newTable(a.g, len(a.beta.uniform), true)
+		a.higher = newTable(nil, len(a.beta.uniform), true)
 	}
-	return a.versus(a.higher, dst, i, x, next, theta)
+	return a.versus(a.higher, dst, i, s)
 }
 
-// Runs reports whether the grid is uniform. Run requires a uniform grid.
-func (a *bashforth) Runs() bool {
-	_, uniform := a.g.Uniform()
-	return uniform
-}
-
-// Run takes the steps of one segment.
-func (a *bashforth) Run(z []float64, from, to int, theta, xi, scale []float64) (int, error) {
-	d, f, t := a.d, a.p.F, a.g.Times()
-	h, _ := a.g.Uniform()
+// run takes steps of equal length.
+func (a *bashforth) run(r *probode.Run) (int, error) {
+	d, f, h, theta := a.d, a.p.F, r.H, r.Theta
 	var b [5]float64
-	beta := a.beta.at(from)
+	beta := a.beta.uniform
 	for j, v := range beta {
 		b[j] = v * h
 	}
-	for i := from; i < to; i++ {
-		x, next := row(z, i, d), row(z, i+1, d)
-		normals := part(xi, i, d)
+	for n := range len(r.T) - 1 {
+		x, next := row(r.Z, n, d), row(r.Z, n+1, d)
+		i := a.step(r.T[n])
 		if a.starting(i) {
-			if err := a.Step(next, i, x, theta, normals, scale); err != nil {
-				return i, err
+			a.one = probode.Step{T: r.T[n], End: r.T[n+1], H: h, X: x, Next: next, Theta: theta}
+			if err := a.startStep(i, &a.one); err != nil {
+				return n, err
 			}
 		} else {
 			now := a.row(i)
-			f(now, t[i], x, theta)
+			f(now, r.T[n], x, theta)
 			for k, v := range now[:len(next)] {
 				next[k] = x[k] + b[0]*v
 			}
@@ -115,68 +113,64 @@ func (a *bashforth) Run(z []float64, from, to int, theta, xi, scale []float64) (
 					next[k] += c * v
 				}
 			}
-			for k, v := range normals {
-				next[k] += scale[k] * v
-			}
 		}
-		a.last = i
+		for k, v := range part(r.Xi, n, d) {
+			next[k] += r.Scale[k] * v
+		}
 		if err := diverged(next); err != nil {
-			return i, err
+			return n, err
 		}
 	}
-	return to, nil
+	return len(r.T) - 1, nil
 }
 
-func (a *bashforth) Differentiate(dnext []float64, i int, x, next, theta, xi, _ []float64, tg *probode.Tangents) error {
+func (a *bashforth) differentiate(dnext []float64, s *probode.Step, tg *probode.Tangents) error {
 	a.differentiator(tg.M, false)
+	i := a.last()
 	if a.starting(i) {
-		if err := a.differentiateStart(dnext, i, x, next, theta, tg); err != nil {
+		if err := a.differentiateStart(dnext, i, s, tg); err != nil {
 			return err
 		}
-		if a.quiet() {
-			return nil
-		}
 	} else {
-		a.differentiateSlope(i, x, theta, tg)
-		h, beta := a.g.H(i), a.beta.at(i)
+		a.differentiateSlope(i, s, tg)
+		beta := a.beta.at(&a.history, i, s.End)
 		for m := range tg.M {
 			_, dx, _, dh := tg.Direction(m)
 			to := row(dnext, m, a.d)
 			copy(to, dx)
-			a.addSlopes(to, h, beta, i, m)
+			a.addSlopes(to, s.H, beta, i, m)
 			a.add(to, dh, beta, i)
 		}
 	}
 	for m := range tg.M {
-		tg.AddNoise(row(dnext, m, a.d), m, xi)
+		tg.AddNoise(row(dnext, m, a.d), m, s.Xi)
 	}
 	return nil
 }
 
-// Reverse propagates gradients back through step i. The last step is reversed first, so
-// the gradient with respect to F_i is complete when step i is reversed. Reverse propagates
-// the gradient with respect to F_i to the state and to θ.
-func (a *bashforth) Reverse(to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) error {
-	a.reverse()
+// reverse propagates gradients back through a step. The last step is reversed first, so
+// the gradient with respect to F_i is complete when step i is reversed. It is propagated
+// to the state and to θ.
+func (a *bashforth) reverse(to *probode.Adjoint, s *probode.Step) error {
+	i := a.history.reverse(to)
 	if a.starting(i) {
-		if err := a.reverseStart(to, i, x, next, theta); err != nil || a.quiet() {
+		if err := a.reverseStart(to, i, s); err != nil {
 			return err
 		}
 	} else {
-		h, beta := a.g.H(i), a.beta.at(i)
 		vector.AddScaled(to.X, 1, to.Next)
-		a.reverseSum(h, beta, i, to.Next)
-		if to.Moves { // next is x + h Σ_j β_j F_{i−j} plus the noise
+		a.reverseSum(s.H, a.beta.at(&a.history, i, s.End), i, to.Next)
+		if to.Moves { // s.Next is s.X + h Σ_j β_j F_{i−j} plus the noise
 			for k, v := range to.Next {
-				move := next[k] - x[k]
-				if xi != nil {
-					move -= scale[k] * xi[k]
+				move := s.Next[k] - s.X[k]
+				if s.Xi != nil {
+					move -= s.Scale[k] * s.Xi[k]
 				}
-				to.Length += v * move / h
+				to.Length += v * move / s.H
 			}
 		}
-		a.reverseSlope(to, i, x, theta)
+		a.reverseSlope(to, i, s)
 	}
-	to.Noise(xi, scale)
+	to.Noise(s.Xi, s.Scale)
 	return nil
 }

@@ -16,72 +16,79 @@ import (
 // call of FJ to the next. The loops and the code in moulton.go perform the same operations
 // in the same order, so their results are bitwise identical.
 
-// Runs reports whether Run can be used. Run requires a uniform grid, a problem in few
-// dimensions, and a dense Jacobian matrix from FJ. Run does not support the linearisation
-// Predictor.
-func (a *moulton) Runs() bool {
-	small := a.d <= 3 || a.d == 4 && a.lin == Current
-	_, uniform := a.g.Uniform()
-	return small && a.lin != Predictor && uniform && a.eval.Exact() && !a.jac.Banded
+// small reports whether run can be used. It requires a problem in few dimensions, and a
+// dense Jacobian matrix from FJ. It does not support the linearisation Predictor.
+func (a *moulton) small() bool {
+	few := a.d <= 3 || a.d == 4 && a.lin == Current
+	return few && a.lin != Predictor && a.eval.Exact() && !a.jac.Banded
 }
 
-// Run takes the steps of one segment.
-func (a *moulton) Run(z []float64, from, to int, theta, xi, scale []float64) (int, error) {
-	i, d := from, a.d
-	for ; i < to && a.starting(i); i++ {
-		next := row(z, i+1, d)
-		err := a.Step(next, i, row(z, i, d), theta, part(xi, i, d), scale)
+// run takes steps of equal length.
+func (a *moulton) run(r *probode.Run) (int, error) {
+	n, d, steps := 0, a.d, len(r.T)-1
+	for ; n < steps && a.starting(a.n); n++ {
+		a.one = probode.Step{T: r.T[n], End: r.T[n+1], H: r.H, X: row(r.Z, n, d), Next: row(r.Z, n+1, d), Theta: r.Theta}
+		err := a.take(&a.one)
 		if err == nil {
-			err = diverged(next)
+			err = diverged(a.one.Next)
 		}
 		if err != nil {
-			return i, err
+			return n, err
 		}
 	}
-	if i == to {
-		return to, nil
+	if n == steps {
+		return n, nil
 	}
-	a.set(i)
-	var r fusedRun
+	a.one = probode.Step{T: r.T[n], End: r.T[n+1], H: r.H}
+	a.set(a.n, &a.one)
+	f := &a.fused
+	*f = fusedRun{Run: r, past: a.n - n}
 	for k := range a.d {
-		if xi != nil {
-			r.scale[k] = scale[k]
+		if r.Xi != nil {
+			f.scale[k] = r.Scale[k]
 		}
 	}
 	for j, b := range a.betaPast {
-		r.b[j] = b * a.invNext
+		f.b[j] = b * a.invNext
 	}
 	var err error
 	switch newton := a.lin == Newton; {
 	case d == 1 && newton:
-		i, err = a.newton1(&r, z, i, to, theta, xi)
+		n, err = a.newton1(f, n, steps)
 	case d == 1:
-		i, err = a.current1(&r, z, i, to, theta, xi)
+		n, err = a.current1(f, n, steps)
 	case d == 2 && newton:
-		i, err = a.newton2(&r, z, i, to, theta, xi)
+		n, err = a.newton2(f, n, steps)
 	case d == 2:
-		i, err = a.current2(&r, z, i, to, theta, xi)
+		n, err = a.current2(f, n, steps)
 	case d == 3 && newton:
-		i, err = a.newton3(&r, z, i, to, theta, xi)
+		n, err = a.newton3(f, n, steps)
 	case d == 3:
-		i, err = a.current3(&r, z, i, to, theta, xi)
+		n, err = a.current3(f, n, steps)
 	default:
-		i, err = a.currentFew(&r, z, i, to, theta, xi)
+		n, err = a.currentFew(f, n, steps)
 	}
-	a.last = i - 1
-	return i, err
+	a.n = f.past + n
+	for i := max(0, a.n-8); i < a.n; i++ {
+		if k := i - f.past; k >= 0 {
+			a.t[i&7] = r.T[k]
+		}
+	}
+	return n, err
 }
 
-// A fusedRun holds the constants of a run: β_j/β₋₁, padded with zeros, and the scale of each
-// normal variate.
+// A fusedRun holds the constants of a run: β_j/β₋₁, padded with zeros, the scale of each
+// normal variate, and the number of the first step in the history.
 type fusedRun struct {
+	*probode.Run
 	b, scale [4]float64
+	past     int
 }
 
 // currentFew is like current2, but works in up to four dimensions. currentFew keeps
 // vectors and LU factors in slices, not in local variables.
-func (a *moulton) currentFew(r *fusedRun, z []float64, from, to int, theta, xi []float64) (int, error) {
-	d, fj, f, t, m := a.d, a.p.FJ, a.fc, a.g.Times(), a.jac
+func (a *moulton) currentFew(r *fusedRun, from, to int) (int, error) {
+	d, fj, f, t, m, z, theta, xi := a.d, a.p.FJ, a.fc, r.T, a.jac, r.Z, r.Theta, r.Xi
 	steps := len(a.betaPast)
 	u, e := a.u[:d], a.v[:d]
 	for i := from; i < to; i++ {
@@ -94,7 +101,7 @@ func (a *moulton) currentFew(r *fusedRun, z []float64, from, to int, theta, xi [
 			u[k] = v
 		}
 		if steps > 0 {
-			now := a.row(i)
+			now := a.row(r.past + i)
 			if a.currentIsOld {
 				for k, v := range f[:len(now)] {
 					now[k] = v
@@ -104,7 +111,7 @@ func (a *moulton) currentFew(r *fusedRun, z []float64, from, to int, theta, xi [
 			}
 			for j := range steps {
 				b := r.b[j]
-				for k, v := range a.row(i - j)[:len(u)] {
+				for k, v := range a.row(r.past + i - j)[:len(u)] {
 					u[k] += b * v
 				}
 			}
@@ -116,7 +123,7 @@ func (a *moulton) currentFew(r *fusedRun, z []float64, from, to int, theta, xi [
 			m.AddMul(u, 1, e)
 		}
 		if !a.lu.Factorize(a.inv, m) {
-			if err := a.alone(r, z, i, theta, xi); err != nil {
+			if err := a.alone(r, i); err != nil {
 				return i, err
 			}
 			continue
@@ -135,15 +142,22 @@ func (a *moulton) currentFew(r *fusedRun, z []float64, from, to int, theta, xi [
 	return to, nil
 }
 
-// The method alone() takes step i with the general code, which works in any number of
-// dimensions. The loops call alone() if the inverse of Γ may be inaccurate,
-// or if J is not finite.
-func (a *moulton) alone(r *fusedRun, z []float64, i int, theta, xi []float64) error {
-	next := row(z, i+1, a.d)
-	if err := a.Step(next, i, row(z, i, a.d), theta, part(xi, i, a.d), r.scale[:a.d]); err != nil {
+// alone takes step i with the general code, which works in any number of dimensions. The
+// loops call alone if the inverse of Γ may be inaccurate, or if J is not finite.
+func (a *moulton) alone(r *fusedRun, i int) error {
+	a.one = probode.Step{T: r.T[i], End: r.T[i+1], H: r.H, X: row(r.Z, i, a.d), Next: row(r.Z, i+1, a.d), Theta: r.Theta}
+	if r.Xi != nil {
+		a.one.Xi, a.one.Scale = row(r.Xi, i, a.d), r.scale[:a.d]
+	}
+	a.t1 = r.T[i+1]
+	err := a.prepare(r.past+i, &a.one)
+	if err == nil {
+		err = a.advance(r.past+i, &a.one)
+	}
+	if err != nil {
 		return err
 	}
-	return diverged(next)
+	return diverged(a.one.Next)
 }
 
 // The function diverged() returns ErrDiverged if a component of the state x is NaN or too

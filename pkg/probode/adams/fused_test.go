@@ -92,7 +92,7 @@ func runProblems() []*probode.Problem {
 	return []*probode.Problem{logistic, forced, nerve, duffing, lorenz, &timed, robertson, pair}
 }
 
-// runMethods are those whose steppers are Runners.
+// runMethods are those whose steppers have Run.
 func runMethods() (all []probode.Method) {
 	for s := range 5 {
 		all = append(all, Bashforth{Steps: s + 1}, Moulton{Steps: s, Linearize: Current}, Moulton{Steps: s})
@@ -100,25 +100,37 @@ func runMethods() (all []probode.Method) {
 	return append(all, methods.RungeKutta{}, methods.RungeKutta{Tableau: methods.DormandPrince})
 }
 
-// stepwise solves path z by single steps.
-func stepwise(s probode.Stepper, z, theta, xi, scale []float64, steps, d int) (int, error) {
-	if err := s.Start(0, row(z, 0, d), theta); err != nil {
-		return 0, err
-	}
-	for i := range steps {
-		var normals []float64
-		if xi != nil {
-			normals = row(xi, i, d)
+// stepwise solves path z on the grid g by single steps up to step `to`. With noise, the
+// first steps of a multistep method have none.
+func stepwise(s *probode.Stepper, m probode.Method, g *probode.Grid, z, theta, xi, scale []float64, d, to int) (int, error) {
+	for i := range to {
+		one := probode.Step{T: g.Times()[i], End: g.Times()[i+1], H: g.H(i), Index: i, X: row(z, i, d), Next: row(z, i+1, d), Theta: theta}
+		if i == 0 && s.Start != nil {
+			if err := s.Start(&one); err != nil {
+				return 0, err
+			}
 		}
-		err := s.Step(row(z, i+1, d), i, row(z, i, d), theta, normals, scale)
+		if xi != nil && i >= m.Noise(d).Quiet {
+			one.Xi, one.Scale = row(xi, i, d), scale
+		}
+		err := s.Step(&one)
 		if err == nil {
-			err = diverged(row(z, i+1, d))
+			err = diverged(one.Next)
 		}
 		if err != nil {
 			return i, err
 		}
 	}
-	return steps, nil
+	return to, nil
+}
+
+// piece is the part of a path on the grid g from step `from` to step `to`.
+func piece(g *probode.Grid, z, theta, xi, scale []float64, from, to, d int) *probode.Run {
+	r := &probode.Run{T: g.Times()[from : to+1], H: g.H(from), Z: z[from*d : (to+1)*d], Theta: theta}
+	if xi != nil {
+		r.Xi, r.Scale = xi[from*d:to*d], scale
+	}
+	return r
 }
 
 // A run has the bits of single steps, with and without noise, from any grid
@@ -145,9 +157,8 @@ func compareRun(t *testing.T, p *probode.Problem, m probode.Method, h float64, n
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, _ := m.Stepper(p, g)
-	many := again.(probode.Runner)
-	if !many.Runs() {
+	many, _ := m.Stepper(p, g)
+	if many.Run == nil {
 		if a, ok := m.(Moulton); !ok || p.Dim() <= 3 || a.Linearize == Current {
 			t.Errorf("%s: no run", name)
 		}
@@ -166,14 +177,22 @@ func compareRun(t *testing.T, p *probode.Problem, m probode.Method, h float64, n
 		xi = make([]float64, n*d)
 		probode.DrawNoise(xi, 1, 2)
 	}
-	last, errOne := stepwise(one, want, p.Theta, xi, scale, n, d)
+	last, errOne := stepwise(one, m, g, want, p.Theta, xi, scale, d, n)
 	var errMany error
 	at := 0
-	if err := many.Start(0, row(got, 0, d), p.Theta); err != nil {
-		t.Fatal(err)
+	quiet := m.Noise(d).Quiet // a run with noise begins after them
+	if xi == nil {
+		quiet = 0
+	}
+	if quiet > 0 {
+		at, errMany = stepwise(many, m, g, got, p.Theta, xi, scale, d, quiet)
+	} else if many.Start != nil {
+		many.Start(&probode.Step{})
 	}
 	for size := 1; at < n && errMany == nil; size += 3 {
-		at, errMany = many.Run(got, at, min(n, at+size), p.Theta, xi, scale)
+		to := min(n, at+size)
+		taken, err := many.Run(piece(g, got, p.Theta, xi, scale, at, to, d))
+		at, errMany = at+taken, err
 	}
 	if !errors.Is(errMany, errOne) || at != last {
 		t.Fatalf("%s: step %d, %v; single steps: step %d, %v", name, at, errMany, last, errOne)
@@ -186,14 +205,12 @@ func compareRun(t *testing.T, p *probode.Problem, m probode.Method, h float64, n
 	if errOne != nil {
 		return
 	}
-	a, ok := one.(probode.Rememberer)
-	if !ok {
+	if one.Memory == 0 {
 		return
 	}
-	b := many.(probode.Rememberer)
-	x, y := make([]float64, a.Memory()), make([]float64, a.Memory())
-	a.Save(x)
-	b.Save(y)
+	x, y := make([]float64, one.Memory), make([]float64, one.Memory)
+	one.Save(x)
+	many.Save(y)
 	for k := range x {
 		if x[k] != y[k] {
 			t.Errorf("%s: memory %v, want %v", name, y, x)
@@ -241,8 +258,8 @@ func TestRunFails(t *testing.T) {
 				n := g.Steps()
 				z := make([]float64, (n+1)*d)
 				copy(z, p.X0)
-				last, want := stepwise(one, z, p.Theta, nil, nil, n, d)
-				at, got := again.(probode.Runner).Run(z, 0, n, p.Theta, nil, nil)
+				last, want := stepwise(one, m, g, z, p.Theta, nil, nil, d, n)
+				at, got := again.Run(piece(g, z, p.Theta, nil, nil, 0, n, d))
 				if at != last || got != want {
 					t.Errorf("%s, %v, %s: step %d, %v; want %d, %v", p.Name, m, name, at, got, last, want)
 				}
@@ -277,11 +294,13 @@ func BenchmarkRun(b *testing.B) {
 			perStep := func(b *testing.B) {
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/step")
 			}
-			if s.(probode.Runner).Runs() {
+			if s.Run != nil {
 				b.Run(fmt.Sprintf("%s/%v/run", p.Name, m), func(b *testing.B) {
 					for b.Loop() {
-						s.Start(0, p.X0, p.Theta)
-						if at, err := s.(probode.Runner).Run(z, 0, n, p.Theta, xi, scale); err != nil {
+						if s.Start != nil {
+							s.Start(&probode.Step{})
+						}
+						if at, err := s.Run(piece(g, z, p.Theta, xi, scale, 0, n, d)); err != nil {
 							b.Fatal(at, err)
 						}
 					}
@@ -290,7 +309,7 @@ func BenchmarkRun(b *testing.B) {
 			}
 			b.Run(fmt.Sprintf("%s/%v/steps", p.Name, m), func(b *testing.B) {
 				for b.Loop() {
-					if at, err := stepwise(s, z, p.Theta, xi, scale, n, d); err != nil {
+					if at, err := stepwise(s, m, g, z, p.Theta, xi, scale, d, n); err != nil {
 						b.Fatal(at, err)
 					}
 				}
@@ -379,13 +398,14 @@ type reverseMethod struct {
 	fused bool
 }
 
-func (m reverseMethod) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, error) {
-	s, err := m.Moulton.Stepper(p, g)
-	if a, ok := s.(*moulton); ok {
-		a.transpose = newReverseMoulton(a)
-		if !m.fused {
-			a.transpose.small = nil
-		}
+func (m reverseMethod) Stepper(p *probode.Problem, g *probode.Grid) (*probode.Stepper, error) {
+	a, err := newMoulton(m.Moulton, p, g)
+	if err != nil {
+		return nil, err
 	}
-	return s, err
+	a.transpose = newReverseMoulton(a)
+	if !m.fused {
+		a.transpose.small = nil
+	}
+	return a.stepper(), nil
 }

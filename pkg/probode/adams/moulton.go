@@ -103,7 +103,24 @@ func (m Moulton) Noise(d int) probode.Noise {
 	return probode.Noise{Normals: d, Exponent: float64(m.Steps) + 0.5, Quiet: max(0, m.Steps-1)}
 }
 
-func (m Moulton) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, error) {
+func (m Moulton) Stepper(p *probode.Problem, g *probode.Grid) (*probode.Stepper, error) {
+	a, err := newMoulton(m, p, g)
+	if err != nil {
+		return nil, err
+	}
+	return a.stepper(), nil
+}
+
+func (a *moulton) stepper() *probode.Stepper {
+	s := a.history.stepper()
+	s.Step, s.LocalError, s.Differentiate, s.Reverse, s.Implicit = a.take, a.localError, a.differentiate, a.reverse, a.implicit
+	if a.small() {
+		s.Run = a.run
+	}
+	return s
+}
+
+func newMoulton(m Moulton, p *probode.Problem, g *probode.Grid) (*moulton, error) {
 	if m.Linearize < Newton || m.Linearize > Predictor {
 		return nil, fmt.Errorf("the linearisation (Linearize) is %d: want Newton, Current or Predictor", int(m.Linearize))
 	}
@@ -128,7 +145,7 @@ func (m Moulton) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, 
 	return a, nil
 }
 
-// The type `moulton` is the Stepper of the implicit methods. Let Γ be the Jacobian of the
+// The type `moulton` takes the steps of the implicit methods. Let Γ be the Jacobian of the
 // residual r. All three linearisations apply Newton's method to r(z) = 0:
 //
 //	z ← c − Γ(c)⁻¹ r(c),   Γ(c) = (h β₋₁)⁻¹ I − J(c).
@@ -166,50 +183,50 @@ type moulton struct {
 	currentIsOld bool // f(t_{i+1}, Zᵢ) is Fᵢ: the problem is autonomous
 
 	transpose *reverseMoulton
+	fused     fusedRun // of the current run
 }
 
-func (a *moulton) Step(dst []float64, i int, x, theta, xi, scale []float64) error {
-	a.last = i
+func (a *moulton) take(s *probode.Step) error {
+	i := a.step(s.T)
 	if a.starting(i) {
-		if err := a.startStep(dst, i, x, theta); err != nil || a.quiet() || xi == nil {
+		if err := a.startStep(i, s); err != nil || s.Xi == nil {
 			return err
 		}
-		return a.startNoise(i, dst, x, theta, xi, scale)
+		return a.startNoise(s)
 	}
-	a.set(i)
-	if err := a.prepare(i, x, theta); err != nil {
+	a.set(i, s)
+	if err := a.prepare(i, s); err != nil {
 		return err
 	}
-	return a.advance(i, dst, theta, xi, scale)
+	return a.advance(i, s)
 }
 
-// The method set() computes the coefficients of step i.
-func (a *moulton) set(i int) {
-	h := a.g.H(i)
-	if a.t1 = a.g.Times()[i+1]; a.beta.even && h == a.length {
+// set computes the coefficients of step i.
+func (a *moulton) set(i int, s *probode.Step) {
+	if a.t1 = s.End; a.beta.even && s.H == a.length {
 		return
 	}
-	beta := a.beta.at(i)
-	a.length, a.inv, a.invNext, a.betaPast = h, 1/(h*beta[0]), 1/beta[0], beta[1:]
+	beta := a.beta.at(&a.history, i, s.End)
+	a.length, a.inv, a.invNext, a.betaPast = s.H, 1/(s.H*beta[0]), 1/beta[0], beta[1:]
 }
 
 // startNoise adds the noise of a starting step after an event. The noise is computed with
 // the Jacobian J at the beginning of the step, and with the coefficient β₋₁ of a uniform
 // grid.
-func (a *moulton) startNoise(i int, dst, x, theta, xi, scale []float64) error {
-	a.eval.FJ(a.fc, a.jac, a.g.Times()[i+1], x, theta)
-	if !a.lu.Factorize(1/(a.g.H(i)*a.beta.uniform[0]), a.jac) {
+func (a *moulton) startNoise(s *probode.Step) error {
+	a.eval.FJ(a.fc, a.jac, s.End, s.X, s.Theta)
+	if !a.lu.Factorize(1/(s.H*a.beta.uniform[0]), a.jac) {
 		return probode.ErrSingular
 	}
-	a.noise.Set(xi, scale)
-	vector.AddScaled(dst, 1, a.noise.U)
+	a.noise.Set(s.Xi, s.Scale)
+	vector.AddScaled(s.Next, 1, a.noise.U)
 	return nil
 }
 
-// The method advance() takes a step that the method prepare() has set up.
-func (a *moulton) advance(i int, next, theta, xi, scale []float64) error {
+// advance takes a step that prepare has set up.
+func (a *moulton) advance(i int, s *probode.Step) error {
 	if a.lin == Newton {
-		return a.solveNewton(next, theta, xi, scale)
+		return a.solveNewton(s)
 	}
 	c, u := a.c, a.u[:len(a.c)]
 	if a.lin == Current {
@@ -223,37 +240,37 @@ func (a *moulton) advance(i int, next, theta, xi, scale []float64) error {
 			u[k] = -r
 		}
 	}
-	if xi != nil {
-		a.noise.Add(u, xi, scale)
+	if s.Xi != nil {
+		a.noise.Add(u, s.Xi, s.Scale)
 	}
 	a.lu.Solve(u)
 	for k, v := range u {
-		next[k] = c[k] + v
+		s.Next[k] = c[k] + v
 	}
 	return nil
 }
 
-// The method prepare() computes the centre c, f and J at c, and the factors of Γ. With
-// Predictor and Newton, prepare() also computes the part of r that does not depend on z.
-func (a *moulton) prepare(i int, zi, theta []float64) error {
+// prepare computes the centre c, f and J at c, and the factors of Γ. With Predictor and
+// Newton, prepare also computes the part of r that does not depend on z.
+func (a *moulton) prepare(i int, s *probode.Step) error {
 	fi := a.row(i)
-	copy(a.c, zi)
+	copy(a.c, s.X)
 	if a.lin == Predictor {
-		a.p.F(fi, a.g.Times()[i], zi, theta)
-		a.add(a.c, a.g.H(i), a.explicit.at(i), i)
-		a.eval.FJ(a.fc, a.jac, a.t1, a.c, theta)
+		a.p.F(fi, s.T, s.X, s.Theta)
+		a.predict(i, s)
+		a.eval.FJ(a.fc, a.jac, a.t1, a.c, s.Theta)
 	} else {
-		a.eval.FJ(a.fc, a.jac, a.t1, a.c, theta)
+		a.eval.FJ(a.fc, a.jac, a.t1, a.c, s.Theta)
 		if len(a.betaPast) > 0 {
 			if a.currentIsOld {
 				copy(fi, a.fc)
 			} else {
-				a.p.F(fi, a.g.Times()[i], zi, theta)
+				a.p.F(fi, s.T, s.X, s.Theta)
 			}
 		}
 	}
 	if a.lin != Current {
-		a.remember(i, zi)
+		a.remember(i, s.X)
 	}
 	if !a.lu.Factorize(a.inv, a.jac) {
 		return probode.ErrSingular
@@ -261,7 +278,12 @@ func (a *moulton) prepare(i int, zi, theta []float64) error {
 	return nil
 }
 
-// The method remember() sets the part of r that does not depend on z.
+// predict adds the increment of the explicit formula to the centre.
+func (a *moulton) predict(i int, s *probode.Step) {
+	a.add(a.c, s.H, a.explicit.at(&a.history, i, s.End), i)
+}
+
+// remember sets the part of r that does not depend on z.
 func (a *moulton) remember(i int, zi []float64) {
 	for k, v := range zi {
 		a.known[k] = a.inv * v
@@ -276,22 +298,22 @@ func (a *moulton) residual(dst, z, fz []float64) {
 	}
 }
 
-// solveNewton stores the solution of r(z) = 0, plus noise, in the argument `next`.
+// solveNewton stores the solution of r(z) = 0, plus noise, in s.Next.
 //
 // An update is halved until it brings r closer to zero. The distance of r from zero is
 // measured by the size of the next update, computed with the same Γ [Deuflhard 2004,
 // §3.3]. Halving the updates prevents the iteration from ending at a distant root. If the
 // full update is accepted, the test costs only one linear solve. Often the next update is
 // the last one, and needs no new factorisation.
-func (a *moulton) solveNewton(next, theta, xi, scale []float64) error {
-	if xi != nil {
-		a.noise.Set(xi, scale)
+func (a *moulton) solveNewton(s *probode.Step) error {
+	if s.Xi != nil {
+		a.noise.Set(s.Xi, s.Scale)
 	}
-	if err := a.iterate(next, theta); err != nil {
+	if err := a.iterate(s.Next, s.Theta); err != nil {
 		return err
 	}
-	if xi != nil {
-		vector.AddScaled(next, 1, a.noise.U)
+	if s.Xi != nil {
+		vector.AddScaled(s.Next, 1, a.noise.U)
 	}
 	return nil
 }
@@ -344,50 +366,54 @@ func (a *moulton) iterate(next, theta []float64) error {
 	}
 }
 
-// LocalError compares the result of the step with that of the implicit Adams method of
-// the next higher order. In the first few steps, LocalError compares the result with that
-// of two half steps.
-func (a *moulton) LocalError(dst []float64, i int, x, next, theta []float64) error {
-	if i-a.begin < a.steps {
+// localError compares the result of the step with that of the implicit Adams method of
+// the next higher order. In the first few steps, it compares the result with that of two
+// half steps.
+func (a *moulton) localError(dst []float64, s *probode.Step) error {
+	i := a.last()
+	if i < a.steps {
 		if a.steps <= 1 {
-			return a.doubled(Moulton{Steps: a.steps, Linearize: a.lin}, dst, i, x, next, theta)
+			return a.doubled(Moulton{Steps: a.steps, Linearize: a.lin}, dst, s)
 		}
-		return a.doubled(methods.RungeKutta{}, dst, i, x, next, theta)
+		return a.doubled(methods.RungeKutta{}, dst, s)
 	}
 	if a.steps == 0 {
-		a.p.F(a.row(i), a.g.Times()[i], x, theta) // backward Euler does not compute it
+		a.p.F(a.row(i), s.T, s.X, s.Theta) // backward Euler does not compute it
 	}
 	if a.higher == nil {
-		a.higher = newTable(a.g, a.steps+1, true)
+		a.higher = newTable(nil, a.steps+1, true)
 	}
-	return a.versus(a.higher, dst, i, x, next, theta)
+	return a.versus(a.higher, dst, i, s)
 }
 
-func (a *moulton) Implicit(s *probode.ImplicitStep, i int, x, theta []float64) error {
+func (a *moulton) implicit(e *probode.ImplicitStep, s *probode.Step) error {
+	i := a.step(s.T)
 	if a.starting(i) {
 		return probode.ErrStarting
 	}
-	a.last = i
-	a.set(i)
-	s.T, s.Inv, s.Solved = a.g.End(i), a.inv, a.lin == Newton
-	a.p.F(a.row(i), a.g.Times()[i], x, theta)
-	s.Forecast = append(s.Forecast[:0], x...)
-	a.add(s.Forecast, a.g.H(i), a.explicit.at(i), i)
-	if err := a.prepare(i, x, theta); err != nil {
+	a.set(i, s)
+	e.Inv, e.Solved = a.inv, a.lin == Newton
+	a.p.F(a.row(i), s.T, s.X, s.Theta)
+	copy(a.c, s.X)
+	a.predict(i, s)
+	e.Forecast = append(e.Forecast[:0], a.c...)
+	if err := a.prepare(i, s); err != nil {
 		return err
 	}
 	if a.lin == Current {
-		a.remember(i, x)
+		a.remember(i, s.X)
 	}
-	if s.J == nil {
-		s.J = a.p.NewJacobian()
+	if e.J == nil {
+		e.J = a.p.NewJacobian()
 	}
-	copy(s.J.A, a.jac.A)
-	s.Center = append(s.Center[:0], a.c...)
-	s.FCenter = append(s.FCenter[:0], a.fc...)
-	s.Known = append(s.Known[:0], a.known...)
-	s.Mean = append(s.Mean[:0], x...)
-	return a.advance(i, s.Mean, theta, nil, nil)
+	copy(e.J.A, a.jac.A)
+	e.Center = append(e.Center[:0], a.c...)
+	e.FCenter = append(e.FCenter[:0], a.fc...)
+	e.Known = append(e.Known[:0], a.known...)
+	e.Mean = append(e.Mean[:0], s.X...)
+	mean := *a.quiet(s)
+	mean.Next = e.Mean
+	return a.advance(i, &mean)
 }
 
 // The function subtract() sets dst to z − c u.
@@ -397,97 +423,97 @@ func subtract(dst, z []float64, c float64, u []float64) {
 	}
 }
 
-// Differentiate computes the derivatives of the step. With Current and Predictor, a step
+// differentiate computes the derivatives of the step. With Current and Predictor, a step
 // solves the linear equation Γu = w, where Γ = inv × I − J. The derivative of the
 // solution u is du = Γ⁻¹ (dw + dJ u − dinv u).
-func (a *moulton) Differentiate(dnext []float64, i int, x, next, theta, xi, scale []float64, tg *probode.Tangents) error {
-	s := a.differentiator(tg.M, true)
-	a.set(i)
+func (a *moulton) differentiate(dnext []float64, s *probode.Step, tg *probode.Tangents) error {
+	w, i := a.differentiator(tg.M, true), a.last()
+	a.set(i, s)
 	if a.starting(i) {
-		err := a.differentiateStart(dnext, i, x, next, theta, tg)
-		if err != nil || a.quiet() || xi == nil {
+		if err := a.differentiateStart(dnext, i, s, tg); err != nil || s.Xi == nil {
 			return err
 		}
-		return a.noise.Differentiate(dnext, s.diff, a.inv, a.length, a.t1, x, theta, xi, scale, tg)
+		return a.noise.Differentiate(dnext, w.diff, a.inv, a.t1, s, tg)
 	}
 	if len(a.betaPast) > 0 || a.lin == Predictor {
-		a.differentiateSlope(i, x, theta, tg)
-	}
-	copy(a.c, x)
-	if a.lin == Predictor {
-		a.add(a.c, a.g.H(i), a.explicit.at(i), i)
+		a.differentiateSlope(i, s, tg)
 	}
 	if a.lin == Newton {
-		return a.differentiateNewton(dnext, i, x, next, theta, xi, scale, tg)
+		return a.differentiateNewton(dnext, i, s, tg)
 	}
-	s.diff.At(a.t1, a.c, theta, nil)
-	if !a.lu.Factorize(a.inv, s.diff.Jacobian()) {
+	copy(a.c, s.X)
+	if a.lin == Predictor {
+		a.predict(i, s)
+	}
+	w.diff.At(a.t1, a.c, s.Theta, nil)
+	if !a.lu.Factorize(a.inv, w.diff.Jacobian()) {
 		return probode.ErrSingular
 	}
 	for k := range a.d {
-		a.v[k], a.u[k] = 0, next[k]-a.c[k]
-		if xi != nil {
-			a.v[k] = scale[k] * xi[k]
+		a.v[k], a.u[k] = 0, s.Next[k]-a.c[k]
+		if s.Xi != nil {
+			a.v[k] = s.Scale[k] * s.Xi[k]
 			a.u[k] += a.v[k]
 		}
 	}
 	for m := range tg.M {
 		dtheta, dx, dt, dh := tg.Direction(m)
 		to := row(dnext, m, a.d)
-		dinv := -a.inv * dh / a.g.H(i)
-		copy(s.v, dx) // the derivative of the centre
+		dinv := -a.inv * dh / s.H
+		copy(w.v, dx) // the derivative of the centre
 		if a.lin == Predictor {
-			a.addSlopes(s.v, a.g.H(i), a.explicit.at(i), i, m)
-			a.add(s.v, dh, a.explicit.at(i), i)
+			beta := a.explicit.at(&a.history, i, s.End)
+			a.addSlopes(w.v, s.H, beta, i, m)
+			a.add(w.v, dh, beta, i)
 		}
-		s.diff.Along(to, s.v, dtheta, dt+dh)
-		s.diff.SecondAlong(s.w, a.u, s.v, dtheta, dt+dh)
+		w.diff.Along(to, w.v, dtheta, dt+dh)
+		w.diff.SecondAlong(w.w, a.u, w.v, dtheta, dt+dh)
 		for k := range to {
-			to[k] += a.inv*(dx[k]-s.v[k]) + dinv*(x[k]-next[k]) + s.w[k]
+			to[k] += a.inv*(dx[k]-w.v[k]) + dinv*(s.X[k]-s.Next[k]) + w.w[k]
 		}
 		a.addSlopes(to, a.invNext, a.betaPast, i, m)
-		if clear(s.w); xi != nil {
-			tg.AddNoise(s.w, m, xi)
-			s.diff.Jacobian().AddMul(to, 1, s.w)
+		if clear(w.w); s.Xi != nil {
+			tg.AddNoise(w.w, m, s.Xi)
+			w.diff.Jacobian().AddMul(to, 1, w.w)
 		}
 		a.lu.Solve(to)
-		vector.AddScaled(to, 1, s.v)
+		vector.AddScaled(to, 1, w.v)
 	}
 	return nil
 }
 
 // differentiateNewton computes the derivatives of the solution of r(z) = 0, and adds the
 // derivatives of the noise.
-func (a *moulton) differentiateNewton(dnext []float64, i int, x, next, theta, xi, scale []float64, tg *probode.Tangents) error {
-	s := a.slopes
+func (a *moulton) differentiateNewton(dnext []float64, i int, s *probode.Step, tg *probode.Tangents) error {
+	w := a.slopes
 	clear(dnext[:tg.M*a.d])
-	copy(a.fc, next) // the solution is next without noise
-	if xi != nil {
-		if err := a.noise.Differentiate(dnext, s.diff, a.inv, a.length, a.t1, x, theta, xi, scale, tg); err != nil {
+	copy(a.fc, s.Next) // the solution is s.Next without noise
+	if s.Xi != nil {
+		if err := a.noise.Differentiate(dnext, w.diff, a.inv, a.t1, s, tg); err != nil {
 			return err
 		}
 		vector.AddScaled(a.fc, -1, a.noise.U)
 	}
-	s.diff.At(a.t1, a.fc, theta, nil)
-	if !a.lu.Factorize(a.inv, s.diff.Jacobian()) {
+	w.diff.At(a.t1, a.fc, s.Theta, nil)
+	if !a.lu.Factorize(a.inv, w.diff.Jacobian()) {
 		return probode.ErrSingular
 	}
-	clear(s.u)
+	clear(w.u)
 	for m := range tg.M {
 		dtheta, dx, dt, dh := tg.Direction(m)
-		dinv := -a.inv * dh / a.g.H(i)
-		s.diff.Along(s.w, s.u, dtheta, dt+dh)
-		for k := range s.w {
-			s.w[k] += dinv*(x[k]-a.fc[k]) + a.inv*dx[k]
+		dinv := -a.inv * dh / s.H
+		w.diff.Along(w.w, w.u, dtheta, dt+dh)
+		for k := range w.w {
+			w.w[k] += dinv*(s.X[k]-a.fc[k]) + a.inv*dx[k]
 		}
-		a.addSlopes(s.w, a.invNext, a.betaPast, i, m)
-		a.lu.Solve(s.w)
-		vector.AddScaled(row(dnext, m, a.d), 1, s.w)
+		a.addSlopes(w.w, a.invNext, a.betaPast, i, m)
+		a.lu.Solve(w.w)
+		vector.AddScaled(row(dnext, m, a.d), 1, w.w)
 	}
 	return nil
 }
 
-// A reverseMoulton holds the data that only Reverse needs.
+// A reverseMoulton holds the data that only reverse needs.
 type reverseMoulton struct {
 	dc    []float64 // gradient with respect to the centre
 	slope []float64 // gradient with respect to f at the centre
@@ -503,7 +529,7 @@ type reverseMoulton struct {
 // A function of the type smallReverse propagates gradients back through a step that is
 // linearised at the current state, on a grid whose points do not depend on θ. If the
 // function returns false, it has left all gradients unchanged.
-type smallReverse func(a *moulton, to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) bool
+type smallReverse func(a *moulton, to *probode.Adjoint, i int, s *probode.Step) bool
 
 func newReverseMoulton(a *moulton) *reverseMoulton {
 	b := &reverseMoulton{dc: make([]float64, a.d), slope: make([]float64, a.d), pull: a.p.Pullback}
@@ -516,91 +542,89 @@ func newReverseMoulton(a *moulton) *reverseMoulton {
 	return b
 }
 
-// Reverse propagates gradients back through a step. With Current and Predictor, a step
+// reverse propagates gradients back through a step. With Current and Predictor, a step
 // solves the linear equation Γu = w. If λ is the gradient with respect to the solution u,
 // then μ = Γ⁻ᵀλ is the gradient with respect to w. The gradient with respect to Γ is
 // −μuᵀ, which is the gradient of −μᵀΓu for constant μ and u.
-func (a *moulton) Reverse(to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) error {
-	a.reverse()
+func (a *moulton) reverse(to *probode.Adjoint, s *probode.Step) error {
+	i := a.history.reverse(to)
 	if a.transpose == nil {
 		a.transpose = newReverseMoulton(a)
 	}
-	a.set(i)
+	a.set(i, s)
 	if a.starting(i) {
-		err := a.reverseStart(to, i, x, next, theta)
-		if err != nil || a.quiet() || xi == nil {
+		if err := a.reverseStart(to, i, s); err != nil || s.Xi == nil {
 			return err
 		}
-		return a.reverseNoise(to, i, x, theta, xi, scale)
+		return a.reverseNoise(to, s)
 	}
 	var err error
 	if a.lin == Newton {
-		err = a.reverseNewton(to, i, x, next, theta, xi, scale)
-	} else if small := a.transpose.small; small == nil || to.Moves || !small(a, to, i, x, next, theta, xi, scale) {
-		err = a.reverseOnce(to, i, x, next, theta, xi, scale)
+		err = a.reverseNewton(to, i, s)
+	} else if small := a.transpose.small; small == nil || to.Moves || !small(a, to, i, s) {
+		err = a.reverseOnce(to, i, s)
 	}
 	if err == nil && (len(a.betaPast) > 0 && !(a.lin == Current && a.currentIsOld) || a.lin == Predictor) {
-		a.reverseSlope(to, i, x, theta)
+		a.reverseSlope(to, i, s)
 	}
 	return err
 }
 
 // reverseNewton propagates gradients back through the noise, and through the solution of
 // r(z) = 0.
-func (a *moulton) reverseNewton(to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) error {
+func (a *moulton) reverseNewton(to *probode.Adjoint, i int, s *probode.Step) error {
 	mu := a.noise.Mu
-	copy(a.c, next) // the solution is next without noise
-	if xi != nil {
-		if err := a.reverseNoise(to, i, x, theta, xi, scale); err != nil {
+	copy(a.c, s.Next) // the solution is s.Next without noise
+	if s.Xi != nil {
+		if err := a.reverseNoise(to, s); err != nil {
 			return err
 		}
 		vector.AddScaled(a.c, -1, a.noise.U)
 	}
-	if err := a.noise.Transposed(a.inv, a.t1, a.c, theta, to.Next); err != nil {
+	if err := a.noise.Transposed(a.inv, a.t1, a.c, s.Theta, to.Next); err != nil {
 		return err
 	}
-	to.Field(nil, mu, a.t1, 1, a.c, theta)
+	to.Field(nil, mu, a.t1, 1, a.c, s.Theta)
 	vector.AddScaled(to.X, a.inv, mu)
 	a.reverseSum(a.invNext, a.betaPast, i, mu)
 	for k, v := range mu {
-		to.Length -= a.inv / a.g.H(i) * v * (x[k] - a.c[k])
+		to.Length -= a.inv / s.H * v * (s.X[k] - a.c[k])
 	}
 	return nil
 }
 
 // reverseNoise propagates gradients back through the noise Γ⁻¹Jv, where v holds the
-// scaled normal variates and Γ and J are evaluated at x. The method also sets a.noise.U
-// and a.noise.Mu.
-func (a *moulton) reverseNoise(to *probode.Adjoint, i int, x, theta, xi, scale []float64) error {
-	if err := a.noise.Prepare(to, a.inv, a.t1, x, theta, xi, scale); err != nil {
+// scaled normal variates and Γ and J are evaluated at s.X. It also sets a.noise.U and
+// a.noise.Mu.
+func (a *moulton) reverseNoise(to *probode.Adjoint, s *probode.Step) error {
+	if err := a.noise.Reverse(to, a.inv, a.t1, s); err != nil {
 		return err
 	}
-	a.noise.Reverse(to, a.t1, x, theta, xi, scale)
 	for k, v := range a.noise.Mu {
-		to.Length += a.inv / a.g.H(i) * v * a.noise.U[k]
+		to.Length += a.inv / s.H * v * a.noise.U[k]
 	}
 	return nil
 }
 
 // reverseOnce propagates gradients back through a step that is linearised at the centre
 // c.
-func (a *moulton) reverseOnce(to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) error {
+func (a *moulton) reverseOnce(to *probode.Adjoint, i int, s *probode.Step) error {
 	b, mu := a.transpose, a.noise.Mu
-	copy(a.c, x)
+	copy(a.c, s.X)
 	if a.lin == Predictor {
-		a.recall(to, i, theta)
-		a.add(a.c, a.g.H(i), a.explicit.at(i), i)
+		a.recall(to, i, s.Theta)
+		a.predict(i, s)
 	}
-	if err := a.noise.Transposed(a.inv, a.t1, a.c, theta, to.Next); err != nil {
+	if err := a.noise.Transposed(a.inv, a.t1, a.c, s.Theta, to.Next); err != nil {
 		return err
 	}
 	for k, v := range to.Next {
-		a.u[k] = next[k] - a.c[k]
-		if xi != nil {
-			a.u[k] += scale[k] * xi[k]
+		a.u[k] = s.Next[k] - a.c[k]
+		if s.Xi != nil {
+			a.u[k] += s.Scale[k] * s.Xi[k]
 		}
 		b.dc[k] = v - a.inv*mu[k]
-		to.Length -= a.inv / a.g.H(i) * mu[k] * (x[k] - next[k])
+		to.Length -= a.inv / s.H * mu[k] * (s.X[k] - s.Next[k])
 	}
 	a.reverseSum(a.invNext, a.betaPast, i, mu)
 	copy(b.slope, mu)
@@ -608,26 +632,24 @@ func (a *moulton) reverseOnce(to *probode.Adjoint, i int, x, next, theta, xi, sc
 		vector.AddScaled(b.slope, 1, a.backRow(i))
 		clear(a.backRow(i))
 	}
-	to.SecondField(b.dc, b.slope, mu, a.u, a.t1, 1, a.c, theta)
+	to.SecondField(b.dc, b.slope, mu, a.u, a.t1, 1, a.c, s.Theta)
 	vector.AddScaled(to.X, a.inv, mu)
 	vector.AddScaled(to.X, 1, b.dc)
-	if xi != nil {
-		a.noise.ReverseNormals(to, xi, scale)
+	if s.Xi != nil {
+		a.noise.ReverseNormals(to, s.Xi, s.Scale)
 	}
 	if a.lin == Predictor {
-		h, beta := a.g.H(i), a.explicit.at(i)
-		a.reverseSum(h, beta, i, b.dc)
+		a.reverseSum(s.H, a.explicit.at(&a.history, i, s.End), i, b.dc)
 		for k, v := range b.dc {
-			to.Length += v * (a.c[k] - x[k]) / h
+			to.Length += v * (a.c[k] - s.X[k]) / s.H
 		}
 	}
 	return nil
 }
 
-// The method recall() computes the values of f that step i uses.
+// recall computes the values of f that step i uses.
 func (a *moulton) recall(to *probode.Adjoint, i int, theta []float64) {
-	from := max(a.begin, i-len(a.explicit.uniform)+1)
-	for j := from; j <= i; j++ {
-		a.p.F(a.row(j), a.g.Times()[j], row(to.Path, j, a.d), theta)
+	for j := max(0, i-len(a.explicit.uniform)+1); j <= i; j++ {
+		a.p.F(a.row(j), to.Times[j], row(to.Path, j, a.d), theta)
 	}
 }

@@ -9,19 +9,21 @@ import (
 )
 
 // A history holds the data common to the steppers of all multistep methods. A history
-// contains the values F_i, F_{i−1}, … of the current segment. A history also contains a
-// stepper of the classical Runge–Kutta method. The Runge–Kutta method takes the first
-// steps of each segment, until there are enough values of f for the multistep method.
+// contains the values F_i, F_{i−1}, … of the current segment, whose steps are counted from
+// i = 0. A history also contains a stepper of the classical Runge–Kutta method. The
+// Runge–Kutta method takes the first steps of each segment, until there are enough values
+// of f for the multistep method.
 type history struct {
 	p     *probode.Problem
-	g     *probode.Grid
 	d     int
-	first int       // number of steps that Runge–Kutta takes
-	begin int       // grid point at which the segment begins
-	last  int       // the last step that was taken
-	f     []float64 // F at grid point i, in row i mod 8
-	start probode.Stepper
-	local probode.Estimator // estimates errors if there are too few earlier steps
+	first int        // number of steps that Runge–Kutta takes
+	n     int        // number of known values of f
+	f     []float64  // F_i, in row i mod 8
+	t     [8]float64 // the time at which step i begins, in element i mod 8
+	start *probode.Stepper
+	local func(dst []float64, s *probode.Step) error // estimates errors if there are too few earlier steps
+	plain probode.Step                               // a step without noise
+	one   probode.Step                               // a step of a run
 
 	slopes *slopes   // for the derivatives of steps
 	back   []float64 // gradients with respect to F_i, as in f; nil before the first use
@@ -30,18 +32,27 @@ type history struct {
 // newHistory returns the history for a method that uses s values of f. The grid must have
 // more steps than the method has starting steps.
 func newHistory(p *probode.Problem, g *probode.Grid, s int) (history, error) {
-	m := history{p: p, g: g, d: p.Dim(), first: max(0, s-1), f: make([]float64, 8*p.Dim())}
-	if n := g.Steps(); !g.Grows() && m.first >= n {
-		return m, fmt.Errorf("a %d-step method needs %d starting steps, but the grid has only %d steps: use a smaller step", s, m.first, n)
+	m := history{p: p, d: p.Dim(), first: max(0, s-1), f: make([]float64, 8*p.Dim())}
+	if g != nil && m.first >= g.Steps() {
+		return m, fmt.Errorf("a %d-step method needs %d starting steps, but the grid has only %d steps: use a smaller step", s, m.first, g.Steps())
 	}
 	var err error
 	m.start, err = methods.RungeKutta{}.Stepper(p, g)
 	return m, err
 }
 
+// stepper returns a Stepper with the functions of the history.
+func (m *history) stepper() *probode.Stepper {
+	s := &probode.Stepper{Start: m.begin}
+	if m.first > 0 {
+		s.Memory, s.Save, s.Restore = 1+m.first*(1+m.d), m.save, m.restore
+	}
+	return s
+}
+
 func (m *history) row(i int) []float64 { return row(m.f, i&7, m.d) }
 
-// The method add() adds c Σ_j β_j F_{i−j} to dst.
+// add adds c Σ_j β_j F_{i−j} to dst.
 func (m *history) add(dst []float64, c float64, beta []float64, i int) {
 	for j, b := range beta {
 		b *= c
@@ -51,93 +62,85 @@ func (m *history) add(dst []float64, c float64, beta []float64, i int) {
 	}
 }
 
-func (m *history) Start(i int, _, _ []float64) error {
-	m.begin = i
+func (m *history) begin(*probode.Step) error {
+	m.n = 0
 	clear(m.back)
 	return nil
 }
 
-// Recall evaluates f at the states that later steps use, and at one more state for the
-// error estimate.
-func (m *history) Recall(from, i int, z, theta []float64) {
-	m.begin, m.last = from, i-1
-	for j := max(from, i-m.first-1); j < i; j++ {
-		m.p.F(m.row(j), m.g.Times()[j], row(z, j, m.d), theta)
+// step returns the number i of the step that begins at time t, for which F_i will be
+// stored. A step at an earlier time than the last one takes its place.
+func (m *history) step(t float64) (i int) {
+	for m.n > 0 && m.t[(m.n-1)&7] >= t {
+		m.n--
 	}
+	i = m.n
+	m.t[i&7] = t
+	m.n++
+	return i
 }
 
-// The method starting() reports whether step i is taken by the Runge–Kutta method. A
-// one-step method has no starting steps, so it need not store the grid point at which the
-// segment began.
-func (m *history) starting(i int) bool { return m.first > 0 && i < m.begin+m.first }
+// last returns the number of the last step.
+func (m *history) last() int { return m.n - 1 }
 
-// The method quiet() reports whether the starting steps of the current segment have no
-// noise. In the first segment, starting steps have no noise, as in the experiments of
-// [T18]. The starting steps after an event have noise. If there are many events, such as
-// doses of a drug, there are also many starting steps, and their errors must not be
-// ignored.
-func (m *history) quiet() bool { return m.begin == 0 }
+// starting reports whether step i is taken by the Runge–Kutta method.
+func (m *history) starting(i int) bool { return i < m.first }
 
 // startStep takes a starting step without noise.
-func (m *history) startStep(dst []float64, i int, x, theta []float64) error {
-	m.p.F(m.row(i), m.g.Times()[i], x, theta)
-	return m.start.Step(dst, i, x, theta, nil, nil)
+func (m *history) startStep(i int, s *probode.Step) error {
+	m.p.F(m.row(i), s.T, s.X, s.Theta)
+	return m.start.Step(m.quiet(s))
 }
 
-// Memory returns how many numbers Save stores: one for the grid point at which the
-// segment began, and the rest for the past values that the next step uses. For a one-step
-// method, the result is 0.
-func (m *history) Memory() int {
-	if m.first == 0 {
-		return 0
-	}
-	return 1 + m.first*m.d
+// quiet returns s without its noise.
+func (m *history) quiet(s *probode.Step) *probode.Step {
+	m.plain = *s
+	m.plain.Xi, m.plain.Scale = nil, nil
+	return &m.plain
 }
 
-func (m *history) Save(dst []float64) {
-	if m.first == 0 {
-		return
-	}
-	dst[0] = float64(m.begin)
-	for j := range m.first {
-		copy(dst[1+j*m.d:], m.row(m.last-j+8))
+// save stores the number of known values of f, and the values that the next step uses.
+func (m *history) save(dst []float64) {
+	dst[0] = float64(m.n)
+	for j := 1; j <= m.first; j++ {
+		own := dst[1+(j-1)*(1+m.d):]
+		own[0] = m.t[(m.n-j)&7]
+		copy(own[1:1+m.d], m.row(m.n-j))
 	}
 }
 
-func (m *history) Restore(i int, src []float64) {
-	if m.first == 0 {
-		return
-	}
-	m.begin = int(src[0])
-	m.last = i - 1
-	for j := range m.first {
-		copy(m.row(i-1-j+8), src[1+j*m.d:1+(j+1)*m.d])
+func (m *history) restore(src []float64) {
+	m.n = int(src[0])
+	for j := 1; j <= m.first; j++ {
+		own := src[1+(j-1)*(1+m.d):]
+		m.t[(m.n-j)&7] = own[0]
+		copy(m.row(m.n-j), own[1:1+m.d])
 	}
 }
 
-// The method versus() evaluates f at the state in the argument `next`, and then computes
-// a state at the end of step i by the implicit formula c. The method writes the
-// difference between `next` and the computed state to dst.
-func (m *history) versus(c *table, dst []float64, i int, x, next, theta []float64) error {
-	h, beta := m.g.H(i), c.at(i)
-	m.p.F(dst, m.g.Times()[i+1], next, theta)
+// versus evaluates f at the state s.Next, and then computes a state at the end of step i
+// by the implicit formula c. It writes the difference between s.Next and the computed
+// state to dst.
+func (m *history) versus(c *table, dst []float64, i int, s *probode.Step) error {
+	beta := c.at(m, i, s.End)
+	m.p.F(dst, s.End, s.Next, s.Theta)
 	for k, f := range dst {
-		dst[k] = next[k] - x[k] - h*beta[0]*f
+		dst[k] = s.Next[k] - s.X[k] - s.H*beta[0]*f
 	}
-	m.add(dst, -h, beta[1:], i)
+	m.add(dst, -s.H, beta[1:], i)
 	return nil
 }
 
-// The method doubled() estimates the local error of a one-step method by step doubling.
-func (m *history) doubled(of probode.Method, dst []float64, i int, x, next, theta []float64) error {
+// doubled estimates the local error of a one-step method by step doubling.
+func (m *history) doubled(of probode.Method, dst []float64, s *probode.Step) error {
 	if m.local == nil {
-		step, err := probode.Doubled{Method: of}.Stepper(m.p, m.g)
+		step, err := probode.Doubled{Method: of}.Stepper(m.p, nil)
 		if err != nil {
 			return err
 		}
-		m.local = step.(probode.Estimator)
+		m.local = step.LocalError
 	}
-	return m.local.LocalError(dst, i, x, next, theta)
+	return m.local(dst, s)
 }
 
 // The type `slopes` holds the derivatives of past values of f as M×d matrices: df[i mod
@@ -162,18 +165,18 @@ func (m *history) differentiator(count int, jacobian bool) *slopes {
 }
 
 // differentiateStart differentiates a starting step.
-func (m *history) differentiateStart(dnext []float64, i int, x, next, theta []float64, tg *probode.Tangents) error {
-	m.differentiateSlope(i, x, theta, tg)
-	return m.start.(probode.Differentiable).Differentiate(dnext, i, x, next, theta, nil, nil, tg)
+func (m *history) differentiateStart(dnext []float64, i int, s *probode.Step, tg *probode.Tangents) error {
+	m.differentiateSlope(i, s, tg)
+	return m.start.Differentiate(dnext, m.quiet(s), tg)
 }
 
 // differentiateSlope computes and stores the derivatives of F_i.
-func (m *history) differentiateSlope(i int, x, theta []float64, tg *probode.Tangents) {
-	s := m.slopes
-	s.diff.At(m.g.Times()[i], x, theta, m.row(i))
+func (m *history) differentiateSlope(i int, s *probode.Step, tg *probode.Tangents) {
+	w := m.slopes
+	w.diff.At(s.T, s.X, s.Theta, m.row(i))
 	for k := range tg.M {
 		dtheta, dx, dt, _ := tg.Direction(k)
-		s.diff.Along(row(s.df[i&7], k, m.d), dx, dtheta, dt)
+		w.diff.Along(row(w.df[i&7], k, m.d), dx, dtheta, dt)
 	}
 }
 
@@ -184,12 +187,16 @@ func (m *history) addSlopes(dst []float64, c float64, beta []float64, i, k int) 
 	}
 }
 
-// The method reverse() allocates memory for the gradients with respect to past values of
-// f.
-func (m *history) reverse() {
+// reverse prepares the history for the reverse pass through a step, and returns the number
+// of the step.
+func (m *history) reverse(a *probode.Adjoint) (i int) {
 	if m.back == nil {
 		m.back = make([]float64, 8*m.d)
 	}
+	for i = max(0, a.Before-7); i <= a.Before; i++ {
+		m.t[i&7] = a.Times[i]
+	}
+	return a.Before
 }
 
 // backRow returns the gradient with respect to F_i.
@@ -205,15 +212,15 @@ func (m *history) reverseSum(c float64, beta []float64, i int, lambda []float64)
 
 // reverseSlope propagates gradients back through F_i. Call reverseSlope after all steps
 // that use F_i have been reversed.
-func (m *history) reverseSlope(a *probode.Adjoint, i int, x, theta []float64) {
-	a.Field(a.X, m.backRow(i), m.g.Times()[i], 0, x, theta)
+func (m *history) reverseSlope(a *probode.Adjoint, i int, s *probode.Step) {
+	a.Field(a.X, m.backRow(i), s.T, 0, s.X, s.Theta)
 	clear(m.backRow(i))
 }
 
 // reverseStart propagates gradients back through a starting step.
-func (m *history) reverseStart(a *probode.Adjoint, i int, x, next, theta []float64) error {
-	m.reverseSlope(a, i, x, theta)
-	return m.start.(probode.Reverser).Reverse(a, i, x, next, theta, nil, nil)
+func (m *history) reverseStart(a *probode.Adjoint, i int, s *probode.Step) error {
+	m.reverseSlope(a, i, s)
+	return m.start.Reverse(a, m.quiet(s))
 }
 
 // The function row() returns row i of a path.

@@ -11,8 +11,9 @@ import (
 
 // current1 computes the steps `from`, …, `to` − 1 of the path. In each step, f is
 // linearised at the current state.
-func (a *moulton) current1(r *fusedRun, z []float64, from, to int, theta, xi []float64) (int, error) {
-	fj, f, jac, t := a.p.FJ, (*[1]float64)(a.fc), (*[1 * 1]float64)(a.jac.A), a.g.Times()
+func (a *moulton) current1(r *fusedRun, from, to int) (int, error) {
+	fj, f, jac, t := a.p.FJ, (*[1]float64)(a.fc), (*[1 * 1]float64)(a.jac.A), r.T
+	z, theta, xi, past := r.Z, r.Theta, r.Xi, r.past
 	inv, scale := a.inv, &r.scale
 	steps := len(a.betaPast)
 	var a0 float64
@@ -22,14 +23,14 @@ func (a *moulton) current1(r *fusedRun, z []float64, from, to int, theta, xi []f
 		fj(f[:], jac[:], t[i+1], x[:1:1], theta)
 		u0 := f[0]
 		if steps > 0 {
-			old := a.f[1*(i&7):][:1:1]
+			old := a.f[1*((past+i)&7):][:1:1]
 			if a.currentIsOld {
 				old[0] = f[0]
 			} else {
 				a.p.F(old, t[i], x[:1:1], theta)
 			}
 			for j := range steps {
-				old, b := a.f[1*((i-j)&7):][:1:1], r.b[j&3]
+				old, b := a.f[1*((past+i-j)&7):][:1:1], r.b[j&3]
 				u0 = u0 + b*old[0]
 			}
 		}
@@ -43,7 +44,7 @@ func (a *moulton) current1(r *fusedRun, z []float64, from, to int, theta, xi []f
 		det := inv - jac[0]
 		a0 = 1 / det
 		if det == 0 || det-det != 0 {
-			if err := a.alone(r, z, i, theta, xi); err != nil {
+			if err := a.alone(r, i); err != nil {
 				return i, err
 			}
 			continue
@@ -61,8 +62,9 @@ func (a *moulton) current1(r *fusedRun, z []float64, from, to int, theta, xi []f
 
 // newton1 computes the steps `from`, …, `to` − 1 of the path, and solves the equation
 // of each step by Newton's method: see solveNewton.
-func (a *moulton) newton1(r *fusedRun, z []float64, from, to int, theta, xi []float64) (int, error) {
-	fj, f, jac, t := a.p.FJ, (*[1]float64)(a.fc), (*[1 * 1]float64)(a.jac.A), a.g.Times()
+func (a *moulton) newton1(r *fusedRun, from, to int) (int, error) {
+	fj, f, jac, t := a.p.FJ, (*[1]float64)(a.fc), (*[1 * 1]float64)(a.jac.A), r.T
+	z, theta, xi, past := r.Z, r.Theta, r.Xi, r.past
 	inv, scale := a.inv, &r.scale
 	tol := a.tolerance
 	steps := len(a.betaPast)
@@ -76,21 +78,21 @@ step:
 		k0 := inv * x0
 		r0 := f[0]
 		if steps > 0 {
-			old := a.f[1*(i&7):][:1:1]
+			old := a.f[1*((past+i)&7):][:1:1]
 			if a.currentIsOld {
 				old[0] = f[0]
 			} else {
 				a.p.F(old, t[i], x[:1:1], theta)
 			}
 			for j := range steps {
-				old, b := a.f[1*((i-j)&7):][:1:1], r.b[j&3]
+				old, b := a.f[1*((past+i-j)&7):][:1:1], r.b[j&3]
 				k0 = k0 + b*old[0]
 			}
 		}
 		det := inv - jac[0]
 		a0 = 1 / det
 		if det == 0 || det-det != 0 {
-			if err := a.alone(r, z, i, theta, xi); err != nil {
+			if err := a.alone(r, i); err != nil {
 				return i, err
 			}
 			continue
@@ -144,7 +146,7 @@ step:
 			det := inv - jac[0]
 			a0 = 1 / det
 			if det == 0 || det-det != 0 {
-				if err := a.alone(r, z, i, theta, xi); err != nil {
+				if err := a.alone(r, i); err != nil {
 					return i, err
 				}
 				continue step
@@ -163,7 +165,8 @@ step:
 // reverse1 is reverseOnce with unrolled loops, for a step that is linearised at the
 // current state x. If Γ is numerically singular, the result is false, and no gradient is
 // changed.
-func (a *moulton) reverse1(to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) bool {
+func (a *moulton) reverse1(to *probode.Adjoint, i int, step *probode.Step) bool {
+	x, next, theta, xi, scale := step.X, step.Next, step.Theta, step.Xi, step.Scale
 	f, jac, t, inv := (*[1]float64)(a.fc), (*[1 * 1]float64)(a.jac.A), a.t1, a.inv
 	*jac = [1 * 1]float64{}
 	a.p.FJ(f[:], jac[:], t, x, theta)
@@ -233,8 +236,9 @@ func (a *moulton) reverse1(to *probode.Adjoint, i int, x, next, theta, xi, scale
 
 // current2 computes the steps `from`, …, `to` − 1 of the path. In each step, f is
 // linearised at the current state.
-func (a *moulton) current2(r *fusedRun, z []float64, from, to int, theta, xi []float64) (int, error) {
-	fj, f, jac, t := a.p.FJ, (*[2]float64)(a.fc), (*[2 * 2]float64)(a.jac.A), a.g.Times()
+func (a *moulton) current2(r *fusedRun, from, to int) (int, error) {
+	fj, f, jac, t := a.p.FJ, (*[2]float64)(a.fc), (*[2 * 2]float64)(a.jac.A), r.T
+	z, theta, xi, past := r.Z, r.Theta, r.Xi, r.past
 	inv, scale := a.inv, &r.scale
 	steps := len(a.betaPast)
 	var a0, a1, a2, a3 float64
@@ -244,14 +248,14 @@ func (a *moulton) current2(r *fusedRun, z []float64, from, to int, theta, xi []f
 		fj(f[:], jac[:], t[i+1], x[:2:2], theta)
 		u0, u1 := f[0], f[1]
 		if steps > 0 {
-			old := a.f[2*(i&7):][:2:2]
+			old := a.f[2*((past+i)&7):][:2:2]
 			if a.currentIsOld {
 				old[0], old[1] = f[0], f[1]
 			} else {
 				a.p.F(old, t[i], x[:2:2], theta)
 			}
 			for j := range steps {
-				old, b := a.f[2*((i-j)&7):][:2:2], r.b[j&3]
+				old, b := a.f[2*((past+i-j)&7):][:2:2], r.b[j&3]
 				u0, u1 = u0+b*old[0], u1+b*old[1]
 			}
 		}
@@ -267,7 +271,7 @@ func (a *moulton) current2(r *fusedRun, z []float64, from, to int, theta, xi []f
 		over := 1 / det
 		a0, a1, a2, a3 = g3*over, jac[1]*over, jac[2]*over, g0*over
 		if det == 0 || det-det != 0 {
-			if err := a.alone(r, z, i, theta, xi); err != nil {
+			if err := a.alone(r, i); err != nil {
 				return i, err
 			}
 			continue
@@ -285,8 +289,9 @@ func (a *moulton) current2(r *fusedRun, z []float64, from, to int, theta, xi []f
 
 // newton2 computes the steps `from`, …, `to` − 1 of the path, and solves the equation
 // of each step by Newton's method: see solveNewton.
-func (a *moulton) newton2(r *fusedRun, z []float64, from, to int, theta, xi []float64) (int, error) {
-	fj, f, jac, t := a.p.FJ, (*[2]float64)(a.fc), (*[2 * 2]float64)(a.jac.A), a.g.Times()
+func (a *moulton) newton2(r *fusedRun, from, to int) (int, error) {
+	fj, f, jac, t := a.p.FJ, (*[2]float64)(a.fc), (*[2 * 2]float64)(a.jac.A), r.T
+	z, theta, xi, past := r.Z, r.Theta, r.Xi, r.past
 	inv, scale := a.inv, &r.scale
 	tol := a.tolerance
 	steps := len(a.betaPast)
@@ -300,14 +305,14 @@ step:
 		k0, k1 := inv*x0, inv*x1
 		r0, r1 := f[0], f[1]
 		if steps > 0 {
-			old := a.f[2*(i&7):][:2:2]
+			old := a.f[2*((past+i)&7):][:2:2]
 			if a.currentIsOld {
 				old[0], old[1] = f[0], f[1]
 			} else {
 				a.p.F(old, t[i], x[:2:2], theta)
 			}
 			for j := range steps {
-				old, b := a.f[2*((i-j)&7):][:2:2], r.b[j&3]
+				old, b := a.f[2*((past+i-j)&7):][:2:2], r.b[j&3]
 				k0, k1 = k0+b*old[0], k1+b*old[1]
 			}
 		}
@@ -316,7 +321,7 @@ step:
 		over := 1 / det
 		a0, a1, a2, a3 = g3*over, jac[1]*over, jac[2]*over, g0*over
 		if det == 0 || det-det != 0 {
-			if err := a.alone(r, z, i, theta, xi); err != nil {
+			if err := a.alone(r, i); err != nil {
 				return i, err
 			}
 			continue
@@ -372,7 +377,7 @@ step:
 			over := 1 / det
 			a0, a1, a2, a3 = g3*over, jac[1]*over, jac[2]*over, g0*over
 			if det == 0 || det-det != 0 {
-				if err := a.alone(r, z, i, theta, xi); err != nil {
+				if err := a.alone(r, i); err != nil {
 					return i, err
 				}
 				continue step
@@ -391,7 +396,8 @@ step:
 // reverse2 is reverseOnce with unrolled loops, for a step that is linearised at the
 // current state x. If Γ is numerically singular, the result is false, and no gradient is
 // changed.
-func (a *moulton) reverse2(to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) bool {
+func (a *moulton) reverse2(to *probode.Adjoint, i int, step *probode.Step) bool {
+	x, next, theta, xi, scale := step.X, step.Next, step.Theta, step.Xi, step.Scale
 	f, jac, t, inv := (*[2]float64)(a.fc), (*[2 * 2]float64)(a.jac.A), a.t1, a.inv
 	*jac = [2 * 2]float64{}
 	a.p.FJ(f[:], jac[:], t, x, theta)
@@ -466,8 +472,9 @@ func (a *moulton) reverse2(to *probode.Adjoint, i int, x, next, theta, xi, scale
 
 // current3 computes the steps `from`, …, `to` − 1 of the path. In each step, f is
 // linearised at the current state.
-func (a *moulton) current3(r *fusedRun, z []float64, from, to int, theta, xi []float64) (int, error) {
-	fj, f, jac, t := a.p.FJ, (*[3]float64)(a.fc), (*[3 * 3]float64)(a.jac.A), a.g.Times()
+func (a *moulton) current3(r *fusedRun, from, to int) (int, error) {
+	fj, f, jac, t := a.p.FJ, (*[3]float64)(a.fc), (*[3 * 3]float64)(a.jac.A), r.T
+	z, theta, xi, past := r.Z, r.Theta, r.Xi, r.past
 	inv, scale := a.inv, &r.scale
 	steps := len(a.betaPast)
 	var a0, a1, a2, a3, a4, a5, a6, a7, a8 float64
@@ -478,14 +485,14 @@ func (a *moulton) current3(r *fusedRun, z []float64, from, to int, theta, xi []f
 		fj(f[:], jac[:], t[i+1], x[:3:3], theta)
 		u0, u1, u2 := f[0], f[1], f[2]
 		if steps > 0 {
-			old := a.f[3*(i&7):][:3:3]
+			old := a.f[3*((past+i)&7):][:3:3]
 			if a.currentIsOld {
 				old[0], old[1], old[2] = f[0], f[1], f[2]
 			} else {
 				a.p.F(old, t[i], x[:3:3], theta)
 			}
 			for j := range steps {
-				old, b := a.f[3*((i-j)&7):][:3:3], r.b[j&3]
+				old, b := a.f[3*((past+i-j)&7):][:3:3], r.b[j&3]
 				u0, u1, u2 = u0+b*old[0], u1+b*old[1], u2+b*old[2]
 			}
 		}
@@ -498,7 +505,7 @@ func (a *moulton) current3(r *fusedRun, z []float64, from, to int, theta, xi []f
 		}
 		a0, a1, a2, a3, a4, a5, a6, a7, a8, ok = linalg.Inverse3(inv, jac[0], jac[1], jac[2], jac[3], jac[4], jac[5], jac[6], jac[7], jac[8])
 		if !ok {
-			if err := a.alone(r, z, i, theta, xi); err != nil {
+			if err := a.alone(r, i); err != nil {
 				return i, err
 			}
 			continue
@@ -516,8 +523,9 @@ func (a *moulton) current3(r *fusedRun, z []float64, from, to int, theta, xi []f
 
 // newton3 computes the steps `from`, …, `to` − 1 of the path, and solves the equation
 // of each step by Newton's method: see solveNewton.
-func (a *moulton) newton3(r *fusedRun, z []float64, from, to int, theta, xi []float64) (int, error) {
-	fj, f, jac, t := a.p.FJ, (*[3]float64)(a.fc), (*[3 * 3]float64)(a.jac.A), a.g.Times()
+func (a *moulton) newton3(r *fusedRun, from, to int) (int, error) {
+	fj, f, jac, t := a.p.FJ, (*[3]float64)(a.fc), (*[3 * 3]float64)(a.jac.A), r.T
+	z, theta, xi, past := r.Z, r.Theta, r.Xi, r.past
 	inv, scale := a.inv, &r.scale
 	tol := a.tolerance
 	steps := len(a.betaPast)
@@ -532,20 +540,20 @@ step:
 		k0, k1, k2 := inv*x0, inv*x1, inv*x2
 		r0, r1, r2 := f[0], f[1], f[2]
 		if steps > 0 {
-			old := a.f[3*(i&7):][:3:3]
+			old := a.f[3*((past+i)&7):][:3:3]
 			if a.currentIsOld {
 				old[0], old[1], old[2] = f[0], f[1], f[2]
 			} else {
 				a.p.F(old, t[i], x[:3:3], theta)
 			}
 			for j := range steps {
-				old, b := a.f[3*((i-j)&7):][:3:3], r.b[j&3]
+				old, b := a.f[3*((past+i-j)&7):][:3:3], r.b[j&3]
 				k0, k1, k2 = k0+b*old[0], k1+b*old[1], k2+b*old[2]
 			}
 		}
 		a0, a1, a2, a3, a4, a5, a6, a7, a8, ok = linalg.Inverse3(inv, jac[0], jac[1], jac[2], jac[3], jac[4], jac[5], jac[6], jac[7], jac[8])
 		if !ok {
-			if err := a.alone(r, z, i, theta, xi); err != nil {
+			if err := a.alone(r, i); err != nil {
 				return i, err
 			}
 			continue
@@ -598,7 +606,7 @@ step:
 			y0, y1, y2 = t0, t1, t2
 			a0, a1, a2, a3, a4, a5, a6, a7, a8, ok = linalg.Inverse3(inv, jac[0], jac[1], jac[2], jac[3], jac[4], jac[5], jac[6], jac[7], jac[8])
 			if !ok {
-				if err := a.alone(r, z, i, theta, xi); err != nil {
+				if err := a.alone(r, i); err != nil {
 					return i, err
 				}
 				continue step
@@ -617,7 +625,8 @@ step:
 // reverse3 is reverseOnce with unrolled loops, for a step that is linearised at the
 // current state x. If Γ is numerically singular, the result is false, and no gradient is
 // changed.
-func (a *moulton) reverse3(to *probode.Adjoint, i int, x, next, theta, xi, scale []float64) bool {
+func (a *moulton) reverse3(to *probode.Adjoint, i int, step *probode.Step) bool {
+	x, next, theta, xi, scale := step.X, step.Next, step.Theta, step.Xi, step.Scale
 	f, jac, t, inv := (*[3]float64)(a.fc), (*[3 * 3]float64)(a.jac.A), a.t1, a.inv
 	*jac = [3 * 3]float64{}
 	a.p.FJ(f[:], jac[:], t, x, theta)

@@ -108,18 +108,17 @@ func (m EK) Noise(d int) probode.Noise {
 	return probode.Noise{Normals: (m.Q + 1) * d / m.order(), Exponent: float64(m.Q) + 0.5}
 }
 
-// Stepper returns the filter for p on the grid g.
-func (m EK) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, error) {
+// Stepper returns the filter for p.
+func (m EK) Stepper(p *probode.Problem, _ *probode.Grid) (*probode.Stepper, error) {
 	e, err := newEngine(m, p, false)
 	if err != nil {
 		return nil, err
 	}
-	n := p.Dim()
-	s := &stepper{engine: e, g: g, out: make([]float64, n), residual: make([]float64, len(e.fa))}
+	s := &stepper{engine: e, out: make([]float64, p.Dim()), residual: make([]float64, len(e.fa))}
 	for _, b := range e.blocks {
 		s.e = append(s.e, make([]float64, len(b.z)))
 	}
-	return s, nil
+	return &probode.Stepper{Start: s.start, Step: s.step, Memory: s.memory(), Save: s.save, Restore: s.restore, LocalError: s.localError}, nil
 }
 
 // The type `engine` computes the steps of a filter.
@@ -292,29 +291,29 @@ func (e *engine) condition(k int, linked bool) {
 	b.rows = first.rows
 }
 
-// The type `stepper` is the Stepper of EK.
+// The type `stepper` takes the steps of EK.
 type stepper struct {
 	*engine
-	g        *probode.Grid
 	e        [][]float64 // error of the mean of each block
 	noisy    bool        // e is not zero
 	out      []float64   // the last state
 	residual []float64   // of the last prediction
 }
 
-// Start initialises the filter at grid point i with the state x and the exact derivatives
-// of the solution through x.
-func (s *stepper) Start(i int, x, theta []float64) error {
+// start initialises the filter with the state and the exact derivatives of the solution
+// through it.
+func (s *stepper) start(step *probode.Step) error {
 	s.noisy = false
-	copy(s.out, x)
+	copy(s.out, step.X)
 	unit := (s.p.Span[1] - s.p.Span[0]) / 100 // in an error-controlled run the next step is not known
-	if i < s.g.Steps() && s.g.H(i) > 0 {
-		unit = s.g.H(i)
+	if step.H > 0 {
+		unit = step.H
 	}
-	return s.begin(unit, s.g.Times()[i], x, theta)
+	return s.begin(unit, step.T, step.X, step.Theta)
 }
 
-func (s *stepper) Step(dst []float64, i int, x, theta, xi, scale []float64) error {
+func (s *stepper) step(step *probode.Step) error {
+	x, theta, dst, xi := step.X, step.Theta, step.Next, step.Xi
 	for k, b := range s.blocks {
 		for j, c := range s.parts[k] {
 			if x[c] != s.out[c] { // noise was added to the state
@@ -323,7 +322,7 @@ func (s *stepper) Step(dst []float64, i int, x, theta, xi, scale []float64) erro
 		}
 	}
 	copy(s.x, x)
-	s.predict(s.g.H(i), s.g.Times()[i+1], theta)
+	s.predict(step.H, step.End, theta)
 	if xi != nil && !s.noisy {
 		s.noisy = true
 		for _, e := range s.e {
@@ -334,7 +333,7 @@ func (s *stepper) Step(dst []float64, i int, x, theta, xi, scale []float64) erro
 		b.disperse(1)
 	}
 	if s.Jacobian == Cubature {
-		s.cubature(s.g.Times()[i+1], theta)
+		s.cubature(step.End, theta)
 	}
 	for k, b := range s.blocks {
 		s.condition(k, false)
@@ -342,7 +341,7 @@ func (s *stepper) Step(dst []float64, i int, x, theta, xi, scale []float64) erro
 		b.update(s.fa[k*b.w:])
 		if s.noisy {
 			if n := len(b.z); xi != nil {
-				b.wander(s.e[k], xi[k*n:(k+1)*n], scale[k*n:])
+				b.wander(s.e[k], xi[k*n:(k+1)*n], step.Scale[k*n:])
 			} else {
 				b.wander(s.e[k], nil, nil)
 			}
@@ -381,10 +380,10 @@ func (b *block) wander(e, xi, scale []float64) {
 	rescale(e, b.w, 1/b.ratio)
 }
 
-// LocalError computes the standard deviation of the residual of a step, given the state
-// at the beginning of the step. LocalError estimates the diffusion κ² by maximum
+// localError computes the standard deviation of the residual of a step, given the state
+// at the beginning of the step. localError estimates the diffusion κ² by maximum
 // likelihood from the residual of the step itself [S19].
-func (s *stepper) LocalError(dst []float64, _ int, _, _, _ []float64) error {
+func (s *stepper) localError(dst []float64, _ *probode.Step) error {
 	clear(dst)
 	for k, b := range s.blocks {
 		copy(b.white, s.residual[k*b.w:])
@@ -397,10 +396,10 @@ func (s *stepper) LocalError(dst []float64, _ int, _, _, _ []float64) error {
 	return nil
 }
 
-// Memory returns the number of values that Save stores. Save stores the last state and a
-// few single numbers. For each block, Save also stores the mean, the error of the mean
+// memory returns the number of values that save stores: the last state and a few single
+// numbers. For each block, save also stores the mean, the error of the mean
 // and a factor of the covariance.
-func (s *stepper) Memory() int {
+func (s *stepper) memory() int {
 	n := 2 + len(s.blocks)
 	s.each(func(v []float64) { n += len(v) })
 	return n
@@ -417,7 +416,7 @@ func (s *stepper) each(do func(v []float64)) {
 	}
 }
 
-func (s *stepper) Save(dst []float64) {
+func (s *stepper) save(dst []float64) {
 	dst[0], dst[1] = s.blocks[0].unit, 0
 	if s.noisy {
 		dst[1] = 1
@@ -430,7 +429,7 @@ func (s *stepper) Save(dst []float64) {
 	s.each(func(v []float64) { dst = dst[copy(dst, v):] })
 }
 
-func (s *stepper) Restore(_ int, src []float64) {
+func (s *stepper) restore(src []float64) {
 	s.noisy = src[1] != 0
 	for k, b := range s.blocks {
 		b.measure(src[0])

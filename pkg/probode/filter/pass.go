@@ -36,20 +36,21 @@ func (m *pass) again() {
 	s.begun, s.steps, s.logDet, s.det = false, 0, 0, 1
 }
 
-func (m *pass) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, error) {
+func (m *pass) Stepper(p *probode.Problem, g *probode.Grid) (*probode.Stepper, error) {
 	e, err := newEngine(m.EK, p, m.joint)
 	if err != nil {
 		return nil, err
 	}
 	e.kappa = m.kappa
-	m.run = &recording{engine: e, pass: m, g: g, square: make([]float64, len(e.blocks)), sigma: make([]float64, len(e.blocks)), det: 1}
+	run := &recording{engine: e, pass: m, g: g, square: make([]float64, len(e.blocks)), sigma: make([]float64, len(e.blocks)), det: 1}
 	for _, b := range e.blocks {
-		m.run.chains = append(m.run.chains, &chain{block: b})
+		run.chains = append(run.chains, &chain{block: b})
 	}
-	return m.run, nil
+	m.run = run
+	return &probode.Stepper{Start: func(s *probode.Step) error { return run.restart(s.Index, s.H, s.X, s.Theta) }, Step: run.step}, nil
 }
 
-// The type `pass` uses a recording as its Stepper.
+// A recording takes the steps of a pass.
 type recording struct {
 	*engine
 	pass   *pass
@@ -66,13 +67,13 @@ type recording struct {
 	det    float64
 }
 
-// Start begins a pass of the filter over the grid. After an event, Start continues the
-// pass.
-func (s *recording) Start(i int, x, theta []float64) error {
+// restart begins a pass of the filter over the grid, at grid point i with a step of
+// length h. After an event, restart continues the pass.
+func (s *recording) restart(i int, h float64, x, theta []float64) error {
 	t := s.g.Times()[i]
 	var err error
 	if !s.begun {
-		err = s.begin(s.g.H(i), t, x, theta)
+		err = s.begin(h, t, x, theta)
 		s.begun = true
 		if s.pass.observe != nil || s.pass.varying && s.pass.perComponent {
 			s.equal = false
@@ -94,13 +95,13 @@ func (s *recording) Start(i int, x, theta []float64) error {
 	return s.keep(i, 0, x)
 }
 
-func (s *recording) Step(dst []float64, i int, x, theta, _, _ []float64) error {
-	h := s.g.H(i)
-	copy(s.x, x)
-	s.predict(h, s.g.Times()[i+1], theta)
+func (s *recording) step(step *probode.Step) error {
+	h, theta := step.H, step.Theta
+	copy(s.x, step.X)
+	s.predict(h, step.End, theta)
 	s.disperse()
 	if s.Jacobian == Cubature {
-		s.cubature(s.g.Times()[i+1], theta)
+		s.cubature(step.End, theta)
 		s.disperse() // a noise that varies depends on the linearisation
 	}
 	for k, b := range s.blocks {
@@ -121,9 +122,9 @@ func (s *recording) Step(dst []float64, i int, x, theta, _, _ []float64) error {
 		}
 	}
 	s.steps++
-	err := s.keep(i+1, h, s.x)
-	copy(dst, x)
-	s.state(dst)
+	err := s.keep(step.Index+1, h, s.x)
+	copy(step.Next, step.X)
+	s.state(step.Next)
 	return err
 }
 
@@ -189,7 +190,7 @@ func (s *recording) finish(path, theta []float64) error {
 	if s.last == end {
 		return nil
 	}
-	return s.Start(end, path[end*s.p.Dim():], theta)
+	return s.restart(end, 0, path[end*s.p.Dim():], theta)
 }
 
 // pastEvent restarts the filter from the state x after the events at time t. The

@@ -36,7 +36,7 @@ func (Block) Order() int { return 1 }
 
 func (Block) Noise(d int) probode.Noise { return probode.Noise{Normals: d, Exponent: 1.5} }
 
-func (m Block) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, error) {
+func (m Block) Stepper(p *probode.Problem, g *probode.Grid) (*probode.Stepper, error) {
 	s, err := newStepper(p, g, m.Length, func(r *regression) *table {
 		for range r.tau {
 			r.observe()
@@ -51,7 +51,8 @@ func (m Block) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, er
 	if err != nil {
 		return nil, err
 	}
-	return &block{stepper: s, f: make([]float64, s.d)}, nil
+	b := &block{stepper: s, f: make([]float64, s.d)}
+	return &probode.Stepper{Start: b.start, Step: b.step, Memory: b.memory(), Save: b.save, Restore: b.restore}, nil
 }
 
 // The method root() returns the rows of a Cholesky factor. The factor represents the
@@ -81,11 +82,12 @@ type block struct {
 
 var errSweeps = errors.New("the sweeps over the grid do not converge: try a smaller step or a shorter span")
 
-// Start computes the mean in the whole segment, unless the mean of the previous path can
+// start computes the mean in the whole segment, unless the mean of the previous path can
 // be reused. In the first sweep, the value of f at each grid point is approximated by the
 // value at the previous point.
-func (s *block) Start(i int, x, theta []float64) error {
+func (s *block) start(step *probode.Step) error {
 	const sweeps = 500
+	i, x, theta := step.Index, step.X, step.Theta
 	d, tab := s.d, s.begin(i, x)
 	if s.from == s.to {
 		return nil
@@ -127,30 +129,30 @@ func (s *block) Start(i int, x, theta []float64) error {
 	return errSweeps
 }
 
-func (s *block) Step(dst []float64, i int, _, _, xi, scale []float64) error {
-	n := i - s.from
-	copy(dst, s.mean[(n+1)*s.d:(n+2)*s.d])
-	for k, v := range xi {
-		s.rows[n*s.d+k] = scale[k] * v
+func (s *block) step(step *probode.Step) error {
+	n := step.Index - s.from
+	copy(step.Next, s.mean[(n+1)*s.d:(n+2)*s.d])
+	for k, v := range step.Xi {
+		s.rows[n*s.d+k] = step.Scale[k] * v
 	}
-	for j := 0; xi != nil && j <= n; j++ {
-		for k := range dst {
-			dst[k] += s.tables[s.from].root[n][j] * s.rows[j*s.d+k]
+	for j := 0; step.Xi != nil && j <= n; j++ {
+		for k := range step.Next {
+			step.Next[k] += s.tables[s.from].root[n][j] * s.rows[j*s.d+k]
 		}
 	}
 	return nil
 }
 
-// Memory, Save and Restore include the mean of the process.
-func (s *block) Memory() int { return 2*s.stepper.Memory() - 1 - s.d }
+// memory, save and restore include the mean of the process.
+func (s *block) memory() int { return 2*s.stepper.memory() - 1 - s.d }
 
-func (s *block) Save(dst []float64) {
-	s.stepper.Save(dst)
-	copy(dst[s.stepper.Memory():], s.mean)
+func (s *block) save(dst []float64) {
+	s.stepper.save(dst)
+	copy(dst[s.stepper.memory():], s.mean)
 }
 
-func (s *block) Restore(i int, src []float64) {
-	s.stepper.Restore(i, src)
+func (s *block) restore(src []float64) {
+	s.stepper.restore(src)
 	s.of = nil
-	s.mean = append(s.mean[:0], src[s.stepper.Memory():]...)
+	s.mean = append(s.mean[:0], src[s.stepper.memory():]...)
 }

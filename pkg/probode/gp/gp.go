@@ -26,6 +26,7 @@ package gp
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -51,8 +52,6 @@ type regression struct {
 func newRegression(p *probode.Problem, g *probode.Grid, from, to int, length float64) (*regression, error) {
 	n := to - from
 	switch {
-	case g.Grows():
-		return nil, fmt.Errorf("the steps are not known before the run: use a fixed grid")
 	case !(length >= 0.5 && length <= maxLength):
 		return nil, fmt.Errorf("the length scale (Length) is %g steps: want 0.5 to %g", length, maxLength)
 	case n > maxSteps:
@@ -177,6 +176,9 @@ type table struct {
 // newStepper computes the table of every segment. Successive segments whose grid points
 // have the same relative times share a table.
 func newStepper(p *probode.Problem, g *probode.Grid, length float64, make func(*regression) *table) (*stepper, error) {
+	if g == nil {
+		return nil, errors.New("the steps are not known before the run: use a fixed grid")
+	}
 	length = cmp.Or(length, 1)
 	s := &stepper{p: p, g: g, d: p.Dim(), tables: map[int]*table{}}
 	var last *regression
@@ -197,8 +199,8 @@ func newStepper(p *probode.Problem, g *probode.Grid, length float64, make func(*
 	return s, nil
 }
 
-// The method begin() stores the first state of a segment, and returns the table of the
-// segment.
+// begin stores the first state of the segment that begins at grid point i, and returns
+// the table of the segment.
 func (s *stepper) begin(i int, x []float64) *table {
 	s.from, s.to = s.g.Segment(i)
 	s.first = append(s.first[:0], x...)
@@ -226,8 +228,8 @@ func (s *stepper) mean(dst, weights []float64) {
 	}
 }
 
-// Memory, Save and Restore implement probode.Rememberer for both solvers.
-func (s *stepper) Memory() int {
+// memory returns the number of values that save stores.
+func (s *stepper) memory() int {
 	most := 0
 	for from := range s.tables {
 		_, to := s.g.Segment(from)
@@ -236,13 +238,13 @@ func (s *stepper) Memory() int {
 	return 1 + s.d*(1+most)
 }
 
-func (s *stepper) Save(dst []float64) {
+func (s *stepper) save(dst []float64) {
 	dst[0] = float64(s.from)
 	copy(dst[1:], s.first)
 	copy(dst[1+s.d:], s.rows)
 }
 
-func (s *stepper) Restore(_ int, src []float64) {
+func (s *stepper) restore(src []float64) {
 	s.begin(int(src[0]), src[1:1+s.d])
 	copy(s.rows, src[1+s.d:])
 }

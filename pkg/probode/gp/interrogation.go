@@ -36,7 +36,7 @@ func (Interrogation) Order() int { return 1 }
 
 func (Interrogation) Noise(d int) probode.Noise { return probode.Noise{Normals: d, Exponent: 1.5} }
 
-func (m Interrogation) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, error) {
+func (m Interrogation) Stepper(p *probode.Problem, g *probode.Grid) (*probode.Stepper, error) {
 	s, err := newStepper(p, g, m.Length, func(r *regression) *table {
 		t := new(table)
 		for _, next := range r.tau[1:] {
@@ -50,22 +50,23 @@ func (m Interrogation) Stepper(p *probode.Problem, g *probode.Grid) (probode.Ste
 	if err != nil {
 		return nil, err
 	}
-	return &interrogation{s}, nil
+	i := &interrogation{s}
+	return &probode.Stepper{Start: i.start, Step: i.step, Memory: s.memory(), Save: s.save, Restore: s.restore}, nil
 }
 
 type interrogation struct{ *stepper }
 
-func (s *interrogation) Start(i int, x, _ []float64) error {
-	s.begin(i, x)
+func (s *interrogation) start(step *probode.Step) error {
+	s.begin(step.Index, step.X)
 	return nil
 }
 
-func (s *interrogation) Step(dst []float64, i int, x, theta, xi, scale []float64) error {
-	n, t := i-s.from, s.tables[s.from]
-	s.p.F(s.rows[n*s.d:(n+1)*s.d], s.g.Times()[i], x, theta)
-	s.mean(dst, t.weights[n])
-	for k, v := range xi {
-		dst[k] += scale[k] * t.root[n][0] * v
+func (s *interrogation) step(step *probode.Step) error {
+	n, t := step.Index-s.from, s.tables[s.from]
+	s.p.F(s.rows[n*s.d:(n+1)*s.d], step.T, step.X, step.Theta)
+	s.mean(step.Next, t.weights[n])
+	for k, v := range step.Xi {
+		step.Next[k] += step.Scale[k] * t.root[n][0] * v
 	}
 	return nil
 }

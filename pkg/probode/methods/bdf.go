@@ -98,23 +98,32 @@ func (m BDF) start() int {
 	return m.top()
 }
 
-func (m BDF) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, error) {
-	b := &bdf{method: m, first: m.start()}
+func (m BDF) Stepper(p *probode.Problem, g *probode.Grid) (*probode.Stepper, error) {
+	b, err := newBDF(m, p, g)
+	if err != nil {
+		return nil, err
+	}
+	return &probode.Stepper{Start: b.begin, Step: b.take,
+		Memory: 1 + m.top()*(1+b.d), Save: b.save, Restore: b.restore,
+		LocalError: b.localError, Choose: b.choose, Differentiate: b.differentiate, Reverse: b.backwards, Implicit: b.equation}, nil
+}
+
+func newBDF(m BDF, p *probode.Problem, g *probode.Grid) (*bdf, error) {
+	b := &bdf{method: m, first: m.start(), choosing: m.Steps == 0 && g == nil}
 	var err error
-	if b.implicit, err = newImplicit(p, g, &collocation{stages: 1, a: [][]float64{{1}}, c: []float64{0}, b: []float64{1}, d: []float64{1},
+	if b.implicit, err = newImplicit(p, &collocation{stages: 1, a: [][]float64{{1}}, c: []float64{0}, b: []float64{1}, d: []float64{1},
 		modes: []mode{{re: 1, left: []complex128{1}, right: []complex128{1}}}}); err != nil {
 		return nil, err
 	}
-	_, b.uniform = g.Uniform()
-	b.choosing = m.Steps == 0 && len(g.Times()) == 0 // an error-controlled run begins: the grid is still empty
-	for i := 0; m.Steps == 0 && i < len(g.Times())-1 && !b.ordered; i++ {
-		b.ordered = g.Order(i) > 0
+	ordered := b.choosing
+	for i := 0; m.Steps == 0 && g != nil && i < g.Steps() && !ordered; i++ {
+		ordered = g.Order(i) > 0
 	}
-	if b.choosing || b.ordered {
+	if ordered {
 		b.first = 0
 	}
 	if b.first > 0 {
-		if b.start, err = newImplicit(p, g, radau3()); err != nil {
+		if b.start, err = newImplicit(p, radau3()); err != nil {
 			return nil, err
 		}
 	}
@@ -125,33 +134,41 @@ func (m BDF) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, erro
 		*v = make([]float64, b.d)
 	}
 	b.noise = discrepancy.New(b.eval, b.f0, b.jac, b.real[0])
-	return b, b.checkGrid()
+	if g != nil && g.Local() == nil {
+		if err := b.checkGrid(g); err != nil {
+			return nil, err
+		}
+	}
+	return b, nil
 }
 
-// The type `bdf` is the Stepper of BDF. With z = Z_{i+1} − ψ the equation of a step is
+// The type `bdf` takes the steps of BDF. With z = Z_{i+1} − ψ the equation of a step is
 // z = γ h f(t_{i+1}, ψ + z). The embedded `implicit` solves the equation as the stage
-// equation of a one-stage method that starts at ψ.
+// equation of a one-stage method that starts at ψ. The steps of a segment are counted from
+// i = 0.
 type bdf struct {
 	*implicit // solves the equation of the current step; its table contains γ
 	method    BDF
-	start     *implicit         // takes the first steps
-	first     int               // the number of steps that start takes
-	doubling  probode.Estimator // estimates the errors of the starting steps
-	uniform   bool
-	ordered   bool // the grid stores the orders
-	choosing  bool // an error-controlled run chooses the orders
+	start     *implicit                                  // takes the first steps
+	first     int                                        // the number of steps that start takes
+	doubling  func(dst []float64, s *probode.Step) error // estimates the errors of the starting steps
+	choosing  bool                                       // an error-controlled run chooses the orders
+	plain     probode.Step                               // a step without noise
 
-	begin int                  // grid point at which the segment begins
-	last  int                  // the last step that was taken
-	past  [bdfWindow][]float64 // the state at grid point i, in row i mod 8
+	n     int                  // the number of known states
+	now   int                  // the number of the current step
+	past  [bdfWindow][]float64 // the state at the beginning of step i, in row i mod 8
+	times [bdfWindow]float64   // the time at the beginning of step i, in element i mod 8
 	k     int                  // order of the current step, 0 for a starting step
-	gamma float64
+	gamma float64              // of order `of`
+	of    int
 	known [bdfWindow]float64 // weights of ψ
 	guess [bdfWindow]float64 // weights of an extrapolated value
 
 	nodes    [bdfWindow]float64            // see place
 	lagrange [bdfWindow][bdfWindow]float64 // see polynomial
 	rows     int                           // the number of rows of lagrange that are known
+	even     bool                          // the coefficients are those of equal steps
 
 	psi, other []float64
 	noise      *discrepancy.Noise
@@ -159,7 +176,7 @@ type bdf struct {
 	ahead []float64 // the extrapolated value at which the iteration starts
 	from  int       // the number of states used in the extrapolation
 
-	next, since, fails int // used by Choose
+	since, fails int // used by choose
 
 	slopes *bdfTangent
 	back   *bdfReverse
@@ -174,9 +191,11 @@ const jump = 1 + math.Sqrt2
 
 func (b *bdf) row(i int) []float64 { return b.past[i&(bdfWindow-1)] }
 
-func (b *bdf) Start(i int, _, _ []float64) error {
-	b.begin, b.last = i, i-1
-	b.next, b.since, b.fails = 1, 0, 0
+func (b *bdf) begin(s *probode.Step) error {
+	b.n, b.since, b.fails = 0, 0, 0
+	if b.choosing {
+		s.Order = 1
+	}
 	if b.back != nil {
 		for _, v := range b.back.past {
 			clear(v)
@@ -185,47 +204,68 @@ func (b *bdf) Start(i int, _, _ []float64) error {
 	return nil
 }
 
-// The method origin() returns the index of the earliest grid point whose state may be
-// used in step i.
-func (b *bdf) origin(i int) int {
-	if b.uniform || b.first == 0 {
-		return b.begin
+// step stores the state and the time at which a step begins, and returns the number i of
+// the step. A step at an earlier time than the last one takes its place.
+func (b *bdf) step(s *probode.Step) (i int) {
+	const mask = bdfWindow - 1
+	for b.n > 0 && b.times[(b.n-1)&mask] >= s.T {
+		b.n--
 	}
-	for j := i; j > b.begin && j > i-b.first; j-- {
-		if b.g.H(j) > jump*b.g.H(j-1) {
-			return j
-		}
-	}
-	return b.begin
+	i = b.n
+	b.times[i&mask] = s.T
+	copy(b.row(i), s.X)
+	b.n, b.now = b.n+1, i
+	return i
 }
 
-// The method order() returns the order of step i, or 0 for a starting step.
-func (b *bdf) order(i int) int {
-	switch seen := i - b.origin(i); {
+// origin returns the number of the earliest step whose state may be used in step i, which
+// ends at time end.
+func (b *bdf) origin(i int, end float64) int {
+	if b.first == 0 {
+		return 0
+	}
+	const mask = bdfWindow - 1
+	for j := i; j > 0 && j > i-b.first; j-- {
+		t := b.times[j&mask]
+		if end-t > jump*(t-b.times[(j-1)&mask]) {
+			return j
+		}
+		end = t
+	}
+	return 0
+}
+
+// order returns the order of step i, or 0 for a starting step.
+func (b *bdf) order(i int, s *probode.Step) int {
+	switch seen := i - b.origin(i, s.End); {
 	case seen < b.first:
 		return 0
-	case b.choosing:
-		return min(b.next, seen+1)
-	case b.ordered:
-		return min(max(b.g.Order(i), 1), seen+1)
+	case b.first == 0 && b.method.Steps == 0:
+		return min(max(s.Order, 1), seen+1)
 	default:
 		return b.method.top()
 	}
 }
 
-// The method quiet() reports whether step i is taken without noise.
-func (b *bdf) quiet(i int) bool { return b.begin == 0 && i < b.method.start() }
-
-// The method place() computes the nodes of step i: nodes[j] is (t_{i+1} − t_{i+1−j})/h,
-// for all past states that the step may use.
-func (b *bdf) place(i int) {
-	b.rows = 0
-	t := b.g.Times()
-	for j := 1; j <= bdfMost+1; j++ {
-		if b.uniform {
-			b.nodes[j] = float64(j)
-		} else if i+1-j >= b.begin {
-			b.nodes[j] = (t[i+1] - t[i+1-j]) / (t[i+1] - t[i])
+// place computes the nodes of step i: nodes[j] is (t_{i+1} − t_{i+1−j})/h, for all past
+// states that the step may use. Lengths that differ only by rounding are equal.
+func (b *bdf) place(i int, end float64) {
+	const mask = bdfWindow - 1
+	t := b.times[i&mask]
+	h := end - t
+	near, n, even := 1e-9*h+4*0x1p-52*math.Abs(end), min(i, b.method.top()), true
+	for j := 1; j <= n && even; j++ {
+		before := b.times[(i-j)&mask]
+		even = math.Abs(t-before-h) <= near
+		t = before
+	}
+	if even && b.even && n == b.method.top() {
+		return // the nodes are known
+	}
+	b.even, b.rows, b.gamma = even && n == b.method.top(), 0, 0
+	for j := 1; j <= n+1; j++ {
+		if b.nodes[j] = float64(j); !even {
+			b.nodes[j] = (end - b.times[(i+1-j)&mask]) / h
 		}
 	}
 }
@@ -291,24 +331,23 @@ func combine(dst []float64, rows *[bdfWindow][]float64, w *[bdfWindow]float64, i
 	}
 }
 
-// The method set() computes the coefficients and ψ of step i, whose formula has order k.
-func (b *bdf) set(i int) {
-	b.coefficients(i)
+// set computes the coefficients and ψ of step i, whose formula has order k.
+func (b *bdf) set(i int, s *probode.Step) {
+	b.coefficients(i, s)
 	combine(b.psi, &b.past, &b.known, i, b.k)
 }
 
-func (b *bdf) coefficients(i int) {
-	if !b.uniform || b.gamma == 0 {
-		b.place(i)
-		b.gamma = b.gammaOf(b.k)
+func (b *bdf) coefficients(i int, s *probode.Step) {
+	if b.place(i, s.End); b.gamma == 0 || b.of != b.k {
+		b.of, b.gamma = b.k, b.gammaOf(b.k)
 		b.extrapolate(&b.known, b.k, true)
 	}
-	b.form(i, b.gamma)
+	b.form(s, b.gamma)
 }
 
-// The method form() sets up the equation of step i with the given γ.
-func (b *bdf) form(i int, gamma float64) {
-	b.t, b.h = b.g.Times()[i+1], b.g.H(i)
+// form sets up the equation of the step with the given γ.
+func (b *bdf) form(s *probode.Step, gamma float64) {
+	b.t, b.h = s.End, s.H
 	b.table.a[0][0], b.table.modes[0].re = gamma, 1/gamma
 }
 
@@ -321,33 +360,32 @@ func (b *bdf) center(y, theta []float64) error {
 	return nil
 }
 
-func (b *bdf) Step(dst []float64, i int, x, theta, xi, scale []float64) error {
-	b.last = i
-	copy(b.row(i), x)
-	if b.k = b.order(i); b.k > 0 {
-		b.set(i)
-	} else if err := b.start.Step(dst, i, x, theta, nil, nil); err != nil {
+func (b *bdf) take(s *probode.Step) error {
+	i := b.step(s)
+	if b.k = b.order(i, s); b.k > 0 {
+		b.set(i, s)
+	} else if err := b.start.make(s.Next, s.T, s.H, s.X, s.Theta); err != nil {
 		return err
 	}
 	clear(b.noise.U)
-	if xi != nil && !b.quiet(i) {
+	if s.Xi != nil {
 		if b.k == 0 {
-			b.form(i, b.equal())
+			b.form(s, b.equal())
 		}
-		if err := b.center(x, theta); err != nil {
+		if err := b.center(s.X, s.Theta); err != nil {
 			return err
 		}
-		b.noise.Set(xi, scale)
+		b.noise.Set(s.Xi, s.Scale)
 	}
 	if b.k > 0 {
-		if err := b.solveEquation(i, x, theta); err != nil {
+		if err := b.solveEquation(i, s); err != nil {
 			return err
 		}
 		for k, v := range b.z {
-			dst[k] = b.psi[k] + v
+			s.Next[k] = b.psi[k] + v
 		}
 	}
-	vector.AddScaled(dst, 1, b.noise.U)
+	vector.AddScaled(s.Next, 1, b.noise.U)
 	return nil
 }
 
@@ -368,8 +406,9 @@ func (b *bdf) equal() float64 {
 // wrong sign, the iteration could converge to a second solution of the equation, such as
 // a negative concentration. In Robertson's problem the path diverges once a concentration
 // is negative.
-func (b *bdf) solveEquation(i int, x, theta []float64) error {
-	b.from = b.forecast(b.ahead, i, b.k+1)
+func (b *bdf) solveEquation(i int, s *probode.Step) error {
+	x, theta := s.X, s.Theta
+	b.from = b.forecast(b.ahead, i, b.k+1, s)
 	same := true
 	for k, v := range b.ahead {
 		same = same && v*x[k] >= 0
@@ -406,30 +445,31 @@ func (b *bdf) solveFrom(y, theta []float64) error {
 // The method forecast() sets dst to the value at t_{i+1} of the polynomial through the
 // last n states. If there are fewer than n states, the method uses all states. The result
 // is the number of states that were used.
-func (b *bdf) forecast(dst []float64, i, n int) int {
-	n = min(n, i-b.origin(i)+1)
+func (b *bdf) forecast(dst []float64, i, n int, s *probode.Step) int {
+	n = min(n, i-b.origin(i, s.End)+1)
 	b.extrapolate(&b.guess, n, false)
 	combine(dst, &b.past, &b.guess, i, n)
 	return n
 }
 
-// LocalError estimates the leading term of the local error. For a formula of order k the
+// localError estimates the leading term of the local error. For a formula of order k the
 // leading term is γ/s_{k+1} times the difference between the next state and the
 // polynomial through the last k+1 states. Here s_{k+1} is the time from the oldest of the
 // k+1 states to the end of the step, divided by the step length [HNW93, §III.5]. In the
 // first step there are no earlier states, so the polynomial is the straight line with
 // slope f through the current state.
-func (b *bdf) LocalError(dst []float64, i int, x, next, theta []float64) error {
+func (b *bdf) localError(dst []float64, s *probode.Step) error {
+	i := b.now
 	if b.k == 0 {
-		return b.doubled(dst, i, x, next, theta)
+		return b.doubled(dst, s)
 	}
-	if i > b.origin(i) {
-		b.estimate(dst, i, b.k, next)
+	if i > b.origin(i, s.End) {
+		b.estimate(dst, i, b.k, s)
 		return nil
 	}
-	b.p.F(dst, b.g.Times()[i], x, theta)
+	b.p.F(dst, s.T, s.X, s.Theta)
 	for k, f := range dst {
-		dst[k] = (next[k] - x[k] - b.g.H(i)*f) / 2
+		dst[k] = (s.Next[k] - s.X[k] - s.H*f) / 2
 	}
 	return nil
 }
@@ -438,94 +478,83 @@ func (b *bdf) LocalError(dst []float64, i int, x, next, theta []float64) error {
 // starting step is a step of Radau5, whose embedded formula has only order 3. An error
 // estimate of order 3 would be larger than the errors of all later steps, so noise in
 // proportion to the estimate would be too large.
-func (b *bdf) doubled(dst []float64, i int, x, next, theta []float64) error {
+func (b *bdf) doubled(dst []float64, s *probode.Step) error {
 	if b.doubling == nil {
-		step, err := probode.Doubled{Method: Radau{}}.Stepper(b.p, b.g)
+		step, err := probode.Doubled{Method: Radau{}}.Stepper(b.p, nil)
 		if err != nil {
 			return err
 		}
-		b.doubling = step.(probode.Estimator)
+		b.doubling = step.LocalError
 	}
-	return b.doubling.LocalError(dst, i, x, next, theta)
+	return b.doubling(dst, s)
 }
 
-// The method estimate() writes to dst the error estimate for order k in step i. If there
-// are too few past states for order k, the method uses the highest possible order.
-func (b *bdf) estimate(dst []float64, i, k int, next []float64) {
+// estimate writes to dst the error estimate for order k in step i. If there are too few
+// past states for order k, it uses the highest possible order.
+func (b *bdf) estimate(dst []float64, i, k int, s *probode.Step) {
 	n := b.from
 	if k == b.k {
 		copy(dst, b.ahead)
 	} else {
-		n = b.forecast(dst, i, k+1)
+		n = b.forecast(dst, i, k+1, s)
 	}
 	c := b.gamma
 	if n-1 != b.k {
 		c = b.gammaOf(n - 1)
 	}
 	c /= b.nodes[n]
-	for k, v := range next {
+	for k, v := range s.Next {
 		dst[k] = c * (v - dst[k])
 	}
 }
 
-// Memory returns the number of values that Save stores. Save stores the grid point at
-// which the segment began, and the states that the next step needs for the predictor and
-// for the choice of a higher order.
-func (b *bdf) Memory() int { return 1 + b.method.top()*b.d }
-
-func (b *bdf) Save(dst []float64) {
-	dst[0] = float64(b.begin)
-	for j := range b.method.top() {
-		copy(dst[1+j*b.d:], b.row(b.last-j))
+// save stores the number of known states, and the states that the next step needs for the
+// predictor and for the choice of a higher order.
+func (b *bdf) save(dst []float64) {
+	dst[0] = float64(b.n)
+	for j := 1; j <= b.method.top(); j++ {
+		own := dst[1+(j-1)*(1+b.d):]
+		own[0] = b.times[(b.n-j)&(bdfWindow-1)]
+		copy(own[1:1+b.d], b.row(b.n-j))
 	}
 }
 
-func (b *bdf) Restore(i int, src []float64) {
-	b.begin, b.last = int(src[0]), i-1
-	for j := range b.method.top() {
-		copy(b.row(i-1-j), src[1+j*b.d:1+(j+1)*b.d])
+func (b *bdf) restore(src []float64) {
+	b.n = int(src[0])
+	for j := 1; j <= b.method.top(); j++ {
+		own := src[1+(j-1)*(1+b.d):]
+		b.times[(b.n-j)&(bdfWindow-1)] = own[0]
+		copy(b.row(b.n-j), own[1:1+b.d])
 	}
 }
 
-// Recall copies the last states before grid point i from the path z.
-func (b *bdf) Recall(from, i int, z, _ []float64) {
-	b.begin, b.last = from, i-1
-	for j := max(from, i-bdfWindow+1); j < i; j++ {
-		copy(b.row(j), z[j*b.d:(j+1)*b.d])
-	}
-}
-
-// Implicit stores the equation of step i in s.
-func (b *bdf) Implicit(s *probode.ImplicitStep, i int, x, theta []float64) error {
-	b.last = i
-	copy(b.row(i), x)
-	if b.k = b.order(i); b.k == 0 {
+// equation stores the equation of the step in e.
+func (b *bdf) equation(e *probode.ImplicitStep, s *probode.Step) error {
+	i := b.step(s)
+	if b.k = b.order(i, s); b.k == 0 {
 		return probode.ErrStarting
 	}
-	b.set(i)
-	if err := b.center(x, theta); err != nil {
+	b.set(i, s)
+	if err := b.center(s.X, s.Theta); err != nil {
 		return err
 	}
-	s.T, s.Inv, s.Solved = b.t, 1/(b.gamma*b.h), true
-	if _, to := b.g.Segment(i); i+1 == to && to < b.g.Steps() {
-		s.T = math.Nextafter(s.T, math.Inf(-1))
+	e.Inv, e.Solved = 1/(b.gamma*b.h), true
+	if e.J == nil {
+		e.J = b.p.NewJacobian()
 	}
-	if s.J == nil {
-		s.J = b.p.NewJacobian()
+	copy(e.J.A, b.jac.A)
+	e.Center = append(e.Center[:0], s.X...)
+	e.FCenter = append(e.FCenter[:0], b.f0...)
+	e.Known = append(e.Known[:0], b.psi...)
+	for k := range e.Known {
+		e.Known[k] *= e.Inv
 	}
-	copy(s.J.A, b.jac.A)
-	s.Center = append(s.Center[:0], x...)
-	s.FCenter = append(s.FCenter[:0], b.f0...)
-	s.Known = append(s.Known[:0], b.psi...)
-	for k := range s.Known {
-		s.Known[k] *= s.Inv
-	}
-	if err := b.solveEquation(i, x, theta); err != nil {
+	if err := b.solveEquation(i, s); err != nil {
 		return err
 	}
-	s.Forecast = append(s.Forecast[:0], b.ahead...)
-	s.Mean = append(s.Mean[:0], b.psi...)
-	vector.AddScaled(s.Mean, 1, b.z)
+	e.Forecast = append(e.Forecast[:0], b.ahead...)
+	e.Mean = append(e.Mean[:0], b.psi...)
+	vector.AddScaled(e.Mean, 1, b.z)
 	return nil
 }
 
@@ -544,41 +573,45 @@ func (b *bdf) Implicit(s *probode.ImplicitStep, i int, x, theta []float64) error
 //	d_{i+1} = ±1 − Σ_{m=1}^{k−1} T_m d_{i+1−m}.
 //
 // With equal steps, |dᵢ| stays below 20 for all orders.
-func (b *bdf) checkGrid() error {
-	const most = 1e4
-	if b.first == 0 || b.g.Local() != nil || len(b.g.Times()) == 0 {
+func (b *bdf) checkGrid(g *probode.Grid) error {
+	const most, mask = 1e4, bdfWindow - 1
+	if b.first == 0 {
 		return nil
 	}
-	if n := b.g.Steps(); n <= b.first {
+	if n := g.Steps(); n <= b.first {
 		return fmt.Errorf("%v needs %d starting steps, but the grid has only %d steps: use a smaller step", b.method, b.first, n)
 	}
-	if b.uniform {
+	if _, uniform := g.Uniform(); uniform {
 		return nil
 	}
 	var d [bdfWindow]float64
 	signs := uint64(0x9e3779b97f4a7c15)
-	for i := range b.g.Steps() {
-		if b.begin, _ = b.g.Segment(i); b.begin > i || b.g.H(i) == 0 {
+	x := make([]float64, b.d)
+	for j := range g.Steps() {
+		s := probode.Step{T: g.Times()[j], End: g.Times()[j+1], X: x}
+		if s.T == s.End {
 			continue // an event
 		}
-		b.k = b.order(i)
+		if from, _ := g.Segment(j); from == j {
+			b.n = 0
+		}
+		i := b.step(&s)
+		b.k = b.order(i, &s)
 		v := float64(1)
 		if signs = signs<<1 | signs>>63; signs&1 == 0 {
 			v = -1
 		}
 		if b.k > 0 {
-			b.place(i)
-			b.gamma = b.gammaOf(b.k)
-			b.extrapolate(&b.known, b.k, true)
+			b.coefficients(i, &s)
 			for m := 1; m < b.k; m++ {
-				v -= b.known[m] * d[(i-m)&(bdfWindow-1)]
+				v -= b.known[m] * d[(i-m)&mask]
 			}
 		}
-		if d[i&(bdfWindow-1)] = v; math.Abs(v) > most {
-			return fmt.Errorf("with %v, errors grow by a factor of more than %g before t = %g, because the steps grow too fast: use steps that grow more slowly, an error-controlled run, or a one-step method", b.method, most, b.g.Times()[i+1])
+		if d[i&mask] = v; math.Abs(v) > most {
+			return fmt.Errorf("with %v, errors grow by a factor of more than %g before t = %g, because the steps grow too fast: use steps that grow more slowly, an error-controlled run, or a one-step method", b.method, most, s.End)
 		}
 	}
-	b.gamma = 0
+	b.n = 0
 	return nil
 }
 
@@ -590,36 +623,36 @@ type bdfTangent struct {
 	at   *probode.Differentiator // at the beginning of the step, for the noise
 }
 
-// Differentiate computes the derivatives of the next state from the equation of the step
+// differentiate computes the derivatives of the next state from the equation of the step
 // and from the noise. The coefficients do not depend on θ, because the ratios of the step
 // lengths do not depend on θ.
-func (b *bdf) Differentiate(dnext []float64, i int, x, next, theta, xi, scale []float64, tg *probode.Tangents) error {
+func (b *bdf) differentiate(dnext []float64, s *probode.Step, tg *probode.Tangents) error {
 	if b.tangent == nil {
 		b.newTangent()
 		b.slopes = &bdfTangent{at: probode.NewDifferentiator(b.p, true)}
 	}
-	s := b.slopes
-	if len(s.psi) != tg.M*b.d {
-		s.psi = make([]float64, tg.M*b.d)
-		for j := range s.past {
-			s.past[j] = make([]float64, tg.M*b.d)
+	w, i := b.slopes, b.now
+	if len(w.psi) != tg.M*b.d {
+		w.psi = make([]float64, tg.M*b.d)
+		for j := range w.past {
+			w.past[j] = make([]float64, tg.M*b.d)
 		}
 	}
-	copy(s.past[i&(bdfWindow-1)], tg.X)
+	copy(w.past[i&(bdfWindow-1)], tg.X)
 	if b.k == 0 {
-		if err := b.start.Differentiate(dnext, i, x, next, theta, nil, nil, tg); err != nil {
+		if err := b.start.differentiate(dnext, b.quiet(s), tg); err != nil {
 			return err
 		}
 	} else {
-		combine(s.psi, &s.past, &b.known, i, b.k)
+		combine(w.psi, &w.past, &b.known, i, b.k)
 		for k, v := range b.z {
 			b.at[k] = b.psi[k] + v
 		}
 		e := b.tangent
-		e.at[0].At(b.t, b.at, theta, nil)
+		e.at[0].At(b.t, b.at, s.Theta, nil)
 		for m := range tg.M {
 			dtheta, _, dt, dh := tg.Direction(m)
-			e.x, e.h = s.psi[m*b.d:(m+1)*b.d], dh
+			e.x, e.h = w.psi[m*b.d:(m+1)*b.d], dh
 			e.at[0].Along(e.g, e.x, dtheta, dt+dh)
 			if err := b.solveTangent(); err != nil {
 				return err
@@ -630,8 +663,15 @@ func (b *bdf) Differentiate(dnext []float64, i int, x, next, theta, xi, scale []
 			}
 		}
 	}
-	if xi == nil || b.quiet(i) {
+	if s.Xi == nil {
 		return nil
 	}
-	return b.noise.Differentiate(dnext, s.at, b.table.modes[0].re/b.h, b.h, b.t, x, theta, xi, scale, tg)
+	return b.noise.Differentiate(dnext, w.at, b.table.modes[0].re/b.h, b.t, s, tg)
+}
+
+// quiet returns s without its noise.
+func (b *bdf) quiet(s *probode.Step) *probode.Step {
+	b.plain = *s
+	b.plain.Xi, b.plain.Scale = nil, nil
+	return &b.plain
 }

@@ -166,11 +166,14 @@ func TestBDFLocalError(t *testing.T) {
 			}
 			const i = 20
 			next, errs := make([]float64, 1), make([]float64, 1)
-			s.(probode.Recaller).Recall(0, i, exact, nil)
-			if err := s.Step(next, i, exact[i:i+1], nil, nil, nil); err != nil {
-				t.Fatal(err)
+			var one probode.Step
+			for j := range i + 1 {
+				one = stepOf(g, j, exact, next, nil)
+				if err := s.Step(&one); err != nil {
+					t.Fatal(err)
+				}
 			}
-			if err := s.(probode.Estimator).LocalError(errs, i, exact[i:i+1], next, nil); err != nil {
+			if err := s.LocalError(errs, &one); err != nil {
 				t.Fatal(err)
 			}
 			if ratio := errs[0] / (next[0] - exact[i+1]); !(ratio > 1 && ratio < 1.75) {
@@ -193,15 +196,12 @@ func TestBDFStartIsAccurate(t *testing.T) {
 		z := path(t, p, BDF{Steps: k}, g, 0, nil)
 		errs := make([]float64, 2)
 		var first, later float64
-		if err := s.Start(0, z[:2], p.Theta); err != nil {
-			t.Fatal(err)
-		}
 		for i := range 3 * k {
-			x, next := z[2*i:2*i+2], make([]float64, 2)
-			if err := s.Step(next, i, x, p.Theta, nil, nil); err != nil {
+			one := stepOf(g, i, z, make([]float64, 2), p.Theta)
+			if err := s.Step(&one); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.(probode.Estimator).LocalError(errs, i, x, next, p.Theta); err != nil {
+			if err := s.LocalError(errs, &one); err != nil {
 				t.Fatal(err)
 			}
 			if size := math.Hypot(errs[0], errs[1]); i < k {
@@ -232,20 +232,21 @@ func TestBDFNoise(t *testing.T) {
 			t.Fatal(err)
 		}
 		const i = 50
-		x, normals := z[2*i:2*i+2], xi[2*i:2*i+2]
-		step, scale, err := s.Stepper(i, z, p.Theta)
+		normals := xi[2*i : 2*i+2]
+		step, one, err := s.Stepper(i, z, p.Theta)
 		if err != nil {
 			t.Fatal(err)
 		}
+		scale := one.Scale
 		if want := math.Sqrt(0.3) * math.Pow(0.05, float64(k)-0.5); math.Abs(scale[0]/want-1) > 1e-12 {
 			t.Errorf("%v: scale %g, want %g", m, scale[0], want)
 		}
 		var eq probode.ImplicitStep
-		if err := step.(probode.Implicit).Implicit(&eq, i, x, p.Theta); err != nil {
+		if err := step.Implicit(&eq, one); err != nil {
 			t.Fatal(err)
 		}
 		f, lu := make([]float64, 2), linalg.NewLU(eq.J)
-		p.F(f, eq.T, eq.Mean, p.Theta)
+		p.F(f, one.End, eq.Mean, p.Theta)
 		for c := range f {
 			if r := eq.Inv*eq.Mean[c] - eq.Known[c] - f[c]; math.Abs(r) > 1e-11*eq.Inv {
 				t.Errorf("%v: the mean leaves %g of its equation", m, r)
@@ -262,7 +263,10 @@ func TestBDFNoise(t *testing.T) {
 				t.Errorf("%v: a step is off by %.2g", m, off)
 			}
 		}
-		if err := step.(probode.Implicit).Implicit(&eq, min(0, k-2), x, p.Theta); k > 1 && !errors.Is(err, probode.ErrStarting) {
+		if step, one, err = s.Stepper(0, z, p.Theta); err != nil {
+			t.Fatal(err)
+		}
+		if err := step.Implicit(&eq, one); k > 1 && !errors.Is(err, probode.ErrStarting) {
 			t.Errorf("%v: the first step: %v", m, err)
 		}
 		// The sd of 400 paths is known to 3.5 %, and log2 of a ratio over two
@@ -376,7 +380,7 @@ func TestBDFStepDistribution(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		step, scale, err := s.Stepper(i, z, p.Theta)
+		step, one, err := s.Stepper(i, z, p.Theta)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -385,7 +389,8 @@ func TestBDFStepDistribution(t *testing.T) {
 		for k := range 2 {
 			xi, next := make([]float64, 2), make([]float64, 2)
 			xi[k] = 1
-			if err := step.Step(next, i, z[2*i:2*i+2], p.Theta, xi, scale); err != nil {
+			one.Xi, one.Next = xi, next
+			if err := step.Step(one); err != nil {
 				t.Fatal(err)
 			}
 			for a := range 2 {

@@ -12,9 +12,9 @@ type bdfReverse struct {
 	at   []float64
 }
 
-// Reverse propagates gradients back through the equation of the step, Γ dZ = dψ/γh + …,
+// backwards propagates gradients back through the equation of the step, Γ dZ = dψ/γh + …,
 // and through the noise.
-func (b *bdf) Reverse(a *probode.Adjoint, i int, x, next, theta, xi, scale []float64) error {
+func (b *bdf) backwards(a *probode.Adjoint, s *probode.Step) error {
 	e := b.back
 	if e == nil {
 		e = &bdfReverse{at: make([]float64, b.d)}
@@ -23,33 +23,36 @@ func (b *bdf) Reverse(a *probode.Adjoint, i int, x, next, theta, xi, scale []flo
 		}
 		b.back = e
 	}
-	b.k = b.order(i)
+	i := a.Before
+	for j := max(0, i+1-bdfWindow); j <= i; j++ {
+		b.times[j&(bdfWindow-1)] = a.Times[j]
+	}
+	b.k = b.order(i, s)
 	if b.k > 0 {
-		b.coefficients(i)
+		b.coefficients(i, s)
 	} else {
-		b.form(i, b.equal())
+		b.form(s, b.equal())
 	}
 	inv, mu := b.table.modes[0].re/b.h, b.noise.Mu
-	copy(e.at, next) // and then without noise
-	if xi != nil && !b.quiet(i) {
-		if err := b.noise.Prepare(a, inv, b.t, x, theta, xi, scale); err != nil {
+	copy(e.at, s.Next) // and then without noise
+	if s.Xi != nil {
+		if err := b.noise.Reverse(a, inv, b.t, s); err != nil {
 			return err
 		}
 		for k, v := range b.noise.U {
 			a.Length += inv / b.h * mu[k] * v
 			e.at[k] -= v
 		}
-		b.noise.Reverse(a, b.t, x, theta, xi, scale)
 	}
 	if b.k == 0 {
-		if err := b.start.Reverse(a, i, x, e.at, theta, nil, nil); err != nil {
+		if err := b.start.back(a, b.quiet(s)); err != nil {
 			return err
 		}
 	} else {
-		if err := b.noise.Transposed(inv, b.t, e.at, theta, a.Next); err != nil {
+		if err := b.noise.Transposed(inv, b.t, e.at, s.Theta, a.Next); err != nil {
 			return err
 		}
-		a.Field(nil, mu, b.t, 1, e.at, theta)
+		a.Field(nil, mu, b.t, 1, e.at, s.Theta)
 		for k, v := range mu {
 			a.Length += v * b.f0[k] / b.h
 			mu[k] *= inv

@@ -42,19 +42,21 @@ func (m Gauss) String() string            { return fmt.Sprintf("Gauss%d", m.stag
 func (m Gauss) Order() int                { return 2 * m.stages() }
 func (m Gauss) Noise(d int) probode.Noise { return additive(d, m.Order()) }
 
-func (m Gauss) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, error) {
+func (m Gauss) Stepper(p *probode.Problem, _ *probode.Grid) (*probode.Stepper, error) {
 	table, damping := gauss1(), radau2()
 	if m.stages() == 2 {
 		table, damping = gauss2(), radau3()
 	}
-	s, err := newImplicit(p, g, table)
+	s, err := newImplicit(p, table)
 	if err != nil {
 		return nil, err
 	}
-	return &undamped{implicit: s, damping: damping}, nil
+	out := s.stepper()
+	out.LocalError = (&undamped{implicit: s, damping: damping}).localError
+	return out, nil
 }
 
-// The type `undamped` is the Stepper of Gauss. A comparison with Radau estimates the
+// The type `undamped` takes the steps of Gauss. A comparison with Radau estimates the
 // error, because Radau damps fast components and Gauss does not.
 type undamped struct {
 	*implicit
@@ -62,18 +64,18 @@ type undamped struct {
 	other   *implicit // takes the steps of Radau; nil before the first use
 }
 
-// LocalError compares the step with a step that Radau takes from the same state.
-func (s *undamped) LocalError(dst []float64, i int, x, next, theta []float64) (err error) {
+// localError compares the step with a step that Radau takes from the same state.
+func (s *undamped) localError(dst []float64, step *probode.Step) (err error) {
 	if s.other == nil {
-		if s.other, err = newImplicit(s.p, s.g, s.damping); err != nil {
+		if s.other, err = newImplicit(s.p, s.damping); err != nil {
 			return err
 		}
 	}
-	if err := s.other.Step(dst, i, x, theta, nil, nil); err != nil {
+	if err := s.other.make(dst, step.T, step.H, step.X, step.Theta); err != nil {
 		return err
 	}
 	for k, v := range dst {
-		dst[k] = next[k] - v
+		dst[k] = step.Next[k] - v
 	}
 	return nil
 }

@@ -5,16 +5,20 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-func (s *implicit) Start(int, []float64, []float64) error { return nil }
-
-func (s *implicit) Step(dst []float64, i int, x, theta, xi, scale []float64) error {
-	if err := s.make(dst, s.g.Times()[i], s.g.H(i), x, theta); err != nil {
+// take takes a step.
+func (s *implicit) take(step *probode.Step) error {
+	if err := s.make(step.Next, step.T, step.H, step.X, step.Theta); err != nil {
 		return err
 	}
-	for k, v := range xi {
-		dst[k] += scale[k] * v
+	for k, v := range step.Xi {
+		step.Next[k] += step.Scale[k] * v
 	}
 	return nil
+}
+
+// stepper returns the Stepper of the method.
+func (s *implicit) stepper() *probode.Stepper {
+	return &probode.Stepper{Step: s.take, Differentiate: s.differentiate, Reverse: s.back}
 }
 
 // The method make() computes a step of length h, without noise, from the state x at time

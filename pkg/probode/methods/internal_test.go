@@ -35,13 +35,17 @@ func TestBDFCoefficients(t *testing.T) {
 	p := problems.FitzHughNagumo()
 	for k, c := range [][]float64{{1, 1}, {2, 3, 4, -1}, {6, 11, 18, -9, 2}, {12, 25, 48, -36, 16, -3}, {60, 137, 300, -300, 200, -75, 12}} {
 		k++
-		s, err := BDF{Steps: k}.Stepper(p, mustUniform(t, p, 1./16))
+		b, err := newBDF(BDF{Steps: k}, p, mustUniform(t, p, 1./16))
 		if err != nil {
 			t.Fatal(err)
 		}
-		b := s.(*bdf)
+		one := probode.Step{X: p.X0}
+		for i := range 20 {
+			one.T, one.End, one.H = float64(i)/16, float64(i+1)/16, 1./16
+			b.step(&one)
+		}
 		b.k = k
-		b.set(20)
+		b.set(19, &one)
 		weights := append([]float64{}, c[1:]...)
 		if math.Abs(b.gamma-c[0]/c[1]) > 1e-15 {
 			t.Errorf("BDF%d: γ is %.17g, want %g/%g", k, b.gamma, c[0], c[1])
@@ -66,18 +70,18 @@ func TestBDFCoefficients(t *testing.T) {
 // stages and with one for each, also with a band.
 func TestReverseStagesDirectly(t *testing.T) {
 	for _, p := range []*probode.Problem{problems.VanDerPol(5), problems.Brusselator(5), problems.HIRES()} {
-		for _, m := range []probode.Method{Radau{}, Radau{Stages: 2}, Gauss{Stages: 2}} {
-			g := mustUniform(t, p, (p.Span[1]-p.Span[0])/2000)
-			step, err := m.Stepper(p, g)
+		for m, table := range []*collocation{radau3(), radau2(), gauss2()} {
+			h := (p.Span[1] - p.Span[0]) / 2000
+			s, err := newImplicit(p, table)
 			if err != nil {
 				t.Fatal(err)
 			}
-			s, x := step.(interface{ inner() *implicit }).inner(), make([]float64, p.Dim())
+			x := make([]float64, p.Dim())
 			p.Initial(x, p.Theta)
 			a := probode.NewAdjoint(p)
 			a.Next, a.X, a.Theta = make([]float64, len(x)), make([]float64, len(x)), make([]float64, len(p.Theta))
 			probode.DrawNoise(a.Next, 1, 1)
-			if err := s.Reverse(a, 0, x, nil, p.Theta, nil, nil); err != nil {
+			if err := s.back(a, &probode.Step{T: p.Span[0], End: p.Span[0] + h, H: h, X: x, Theta: p.Theta}); err != nil {
 				t.Fatal(err)
 			}
 			want := slices.Clone(s.reverse.mu)
@@ -91,8 +95,6 @@ func TestReverseStagesDirectly(t *testing.T) {
 		}
 	}
 }
-
-func (s *implicit) inner() *implicit { return s }
 
 // furthest returns the largest difference of two elements.
 func furthest(a, b []float64) (d float64) {

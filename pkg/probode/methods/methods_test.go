@@ -161,10 +161,11 @@ func TestErrorEstimate(t *testing.T) {
 				t.Fatal(err)
 			}
 			next, errs := make([]float64, 2), make([]float64, 2)
-			if err := s.Step(next, 0, p.X0, p.Theta, nil, nil); err != nil {
+			one := probode.Step{T: g.Times()[0], End: g.Times()[1], H: g.H(0), X: p.X0, Next: next, Theta: p.Theta}
+			if err := s.Step(&one); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.(probode.Estimator).LocalError(errs, 0, p.X0, next, p.Theta); err != nil {
+			if err := s.LocalError(errs, &one); err != nil {
 				t.Fatal(err)
 			}
 			return math.Hypot(errs[0], errs[1]), distance(next, end(path(t, p, m, uniform(t, p, h/32), 0, nil), 2))
@@ -178,4 +179,10 @@ func TestErrorEstimate(t *testing.T) {
 			t.Errorf("%v: estimated error %.2g, made %.2g", m, one, made)
 		}
 	}
+}
+
+// stepOf returns step i of the path z on the grid g, without noise.
+func stepOf(g *probode.Grid, i int, z, next, theta []float64) probode.Step {
+	d := len(next)
+	return probode.Step{T: g.Times()[i], End: g.Times()[i+1], H: g.H(i), Order: g.Order(i), Index: i, X: z[i*d : (i+1)*d], Next: next, Theta: theta}
 }

@@ -50,17 +50,19 @@ func (m Radau) String() string            { return fmt.Sprintf("Radau%d", m.Orde
 func (m Radau) Order() int                { return 2*m.stages() - 1 }
 func (m Radau) Noise(d int) probode.Noise { return additive(d, m.Order()) }
 
-func (m Radau) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, error) {
+func (m Radau) Stepper(p *probode.Problem, _ *probode.Grid) (*probode.Stepper, error) {
 	table := radau3()
 	if m.stages() == 2 {
 		table = radau2()
 	}
-	s, err := newImplicit(p, g, table)
+	s, err := newImplicit(p, table)
 	if err != nil {
 		return nil, err
 	}
 	s.crosses = true
-	return &filtered{implicit: s}, nil
+	out := s.stepper()
+	out.LocalError = (&filtered{implicit: s}).localError
+	return out, nil
 }
 
 // The type `filtered` is an implicit stepper that estimates its own error.
@@ -69,14 +71,14 @@ type filtered struct {
 	own *linalg.LU // factors of (γ/h) I − J if no mode has them
 }
 
-// LocalError is ((γ/h) I − J)⁻¹ (f(t, x) − Σᵢ ℓᵢ(0) f(t + cᵢh, x + zᵢ)) [HW96, equation
+// localError is ((γ/h) I − J)⁻¹ (f(t, x) − Σᵢ ℓᵢ(0) f(t + cᵢh, x + zᵢ)) [HW96, equation
 // IV.8.19]. The second factor is the difference between f(t, x) and the value at t that
 // is extrapolated from f at the stages. The first factor damps the stiff components of
 // the difference.
-func (s *filtered) LocalError(dst []float64, i int, x, _, theta []float64) error {
-	h := s.g.H(i)
+func (s *filtered) localError(dst []float64, step *probode.Step) error {
+	h := step.H
 	if s.moved {
-		s.linearize(s.g.Times()[i], h, x, theta)
+		s.linearize(step.T, h, step.X, step.Theta)
 	}
 	copy(dst, s.f0)
 	for j, e := range s.table.e {

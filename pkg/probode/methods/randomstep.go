@@ -70,20 +70,27 @@ func (m RandomStep) Noise(int) probode.Noise {
 	return probode.Noise{Normals: 1, Exponent: m.power() + 0.5}
 }
 
-func (m RandomStep) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, error) {
+func (m RandomStep) Stepper(p *probode.Problem, g *probode.Grid) (*probode.Stepper, error) {
 	if !(m.power() >= 0.5) || math.IsInf(m.power(), 1) {
 		return nil, fmt.Errorf("the Power of RandomStep is %g: want a finite number ≥ 1/2", m.Power)
 	}
-	s := &randomStep{g: g, n: len(p.Theta), theta: make([]float64, len(p.Theta)+1), scaled: scaled(p)}
+	r := &randomStep{n: len(p.Theta), theta: make([]float64, len(p.Theta)+1), scaled: scaled(p)}
 	var err error
-	if s.inner, err = m.method().Stepper(s.scaled, g); err != nil {
+	if r.inner, err = m.method().Stepper(r.scaled, g); err != nil {
 		return nil, err
 	}
-	if r, ok := s.inner.(probode.Rememberer); ok && r.Memory() > 0 {
+	if r.inner.Memory > 0 {
 		return nil, fmt.Errorf("%v uses earlier steps, but random steps need a one-step method", m.Method)
 	}
-	if e, ok := s.inner.(probode.Estimator); ok {
-		return &randomEstimator{s, e}, nil
+	s := &probode.Stepper{Start: r.start, Step: r.step}
+	if r.inner.LocalError != nil {
+		s.LocalError = r.localError
+	}
+	if r.inner.Differentiate != nil {
+		s.Differentiate = r.differentiate
+	}
+	if r.inner.Reverse != nil {
+		s.Reverse = r.reverse
 	}
 	return s, nil
 }
@@ -148,89 +155,83 @@ func multiply(v []float64, c float64) {
 	}
 }
 
-// A randomStep is the Stepper of RandomStep: `inner` takes each step with the vector
-// field (H/h) f.
+// A randomStep takes the steps of RandomStep: `inner` takes each step with the vector field
+// (H/h) f.
 type randomStep struct {
-	g     *probode.Grid
-	inner probode.Stepper
-	n     int       // number of parameters of the problem
-	theta []float64 // θ and then H/h
+	inner *probode.Stepper
+	n     int          // number of parameters of the problem
+	theta []float64    // θ and then H/h
+	one   probode.Step // the step as inner takes it
 
 	tangents probode.Tangents // with the derivatives of H/h
 	scaled   *probode.Problem // whose field is f multiplied by c
 	adjoint  *probode.Adjoint // with the gradient with respect to H/h
 }
 
-func (s *randomStep) Start(i int, x, theta []float64) error {
-	return s.inner.Start(i, x, s.with(theta, 1))
-}
-
-// The method with() returns θ followed by the factor c.
-func (s *randomStep) with(theta []float64, c float64) []float64 {
-	copy(s.theta, theta)
-	s.theta[s.n] = c
-	return s.theta
-}
-
-// The method factor() returns H/h for step i.
-func (s *randomStep) factor(i int, xi, scale []float64) (float64, error) {
-	if xi == nil {
-		return 1, nil
+func (r *randomStep) start(s *probode.Step) error {
+	if r.inner.Start == nil {
+		return nil
 	}
-	reach := math.Sqrt(3) * scale[0] / s.g.H(i)
+	return r.inner.Start(r.with(s, 1))
+}
+
+// with returns s without noise, for the vector field c f.
+func (r *randomStep) with(s *probode.Step, c float64) *probode.Step {
+	copy(r.theta, s.Theta)
+	r.theta[r.n] = c
+	r.one = *s
+	r.one.Theta, r.one.Xi, r.one.Scale = r.theta, nil, nil
+	return &r.one
+}
+
+// scale returns s without noise, for the vector field (H/h) f.
+func (r *randomStep) scale(s *probode.Step) (*probode.Step, error) {
+	if s.Xi == nil {
+		return r.with(s, 1), nil
+	}
+	reach := math.Sqrt(3) * s.Scale[0] / s.H
 	if !(reach < 1) {
-		return 0, fmt.Errorf("%w (√(3α) h^(p−1/2) is %.3g: want a number < 1)", errStepSize, reach)
+		return nil, fmt.Errorf("%w (√(3α) h^(p−1/2) is %.3g: want a number < 1)", errStepSize, reach)
 	}
-	return 1 + reach*math.Erf(xi[0]/math.Sqrt2), nil // 2Φ(ξ) − 1 = erf(ξ/√2)
+	return r.with(s, 1+reach*math.Erf(s.Xi[0]/math.Sqrt2)), nil // 2Φ(ξ) − 1 = erf(ξ/√2)
 }
 
-func (s *randomStep) Step(dst []float64, i int, x, theta, xi, scale []float64) error {
-	c, err := s.factor(i, xi, scale)
+func (r *randomStep) step(s *probode.Step) error {
+	one, err := r.scale(s)
 	if err != nil {
 		return err
 	}
-	return s.inner.Step(dst, i, x, s.with(theta, c), nil, nil)
+	return r.inner.Step(one)
 }
 
-// A randomEstimator is a randomStep for a method that estimates its error.
-type randomEstimator struct {
-	*randomStep
-	errs probode.Estimator
+func (r *randomStep) localError(dst []float64, s *probode.Step) error {
+	return r.inner.LocalError(dst, r.with(s, 1))
 }
 
-func (s *randomEstimator) LocalError(dst []float64, i int, x, next, theta []float64) error {
-	return s.errs.LocalError(dst, i, x, next, s.with(theta, 1))
-}
-
-// Differentiate treats the factor H/h of a random step as a further parameter of the
+// differentiate treats the factor H/h of a random step as a further parameter of the
 // wrapped method.
-func (s *randomStep) Differentiate(dnext []float64, i int, x, next, theta, xi, scale []float64, tg *probode.Tangents) error {
-	inner, ok := s.inner.(probode.Differentiable)
-	if !ok {
-		return errors.ErrUnsupported
-	}
-	c, err := s.factor(i, xi, scale)
+func (r *randomStep) differentiate(dnext []float64, s *probode.Step, tg *probode.Tangents) error {
+	one, err := r.scale(s)
 	if err != nil {
 		return err
 	}
-	wide := s.n + 1
-	if len(s.tangents.Theta) != tg.M*wide {
-		s.tangents.Theta = make([]float64, tg.M*wide)
+	wide := r.n + 1
+	if len(r.tangents.Theta) != tg.M*wide {
+		r.tangents.Theta = make([]float64, tg.M*wide)
 	}
-	w := &s.tangents
+	w := &r.tangents
 	w.M, w.X, w.Time, w.Length = tg.M, tg.X, tg.Time, tg.Length
 	for m := range tg.M {
 		dtheta, _, _, dh := tg.Direction(m)
 		copy(w.Theta[m*wide:], dtheta)
 		dc := 0.
-		if xi != nil {
-			h := s.g.H(i)
-			dc = -(c - 1) / h * dh
+		if s.Xi != nil {
+			dc = -(r.theta[r.n] - 1) / s.H * dh
 			if tg.Scale != nil {
-				dc += math.Sqrt(3) * tg.Scale[m] / h * math.Erf(xi[0]/math.Sqrt2)
+				dc += math.Sqrt(3) * tg.Scale[m] / s.H * math.Erf(s.Xi[0]/math.Sqrt2)
 			}
 		}
-		w.Theta[m*wide+s.n] = dc
+		w.Theta[m*wide+r.n] = dc
 	}
-	return inner.Differentiate(dnext, i, x, next, s.with(theta, c), nil, nil, w)
+	return r.inner.Differentiate(dnext, one, w)
 }

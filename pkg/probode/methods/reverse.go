@@ -1,7 +1,6 @@
 package methods
 
 import (
-	"errors"
 	"math"
 
 	"github.com/probode/probode/pkg/probode"
@@ -10,7 +9,7 @@ import (
 )
 
 // This file implements the propagation of gradients back through steps: see
-// probode.Reverser.
+// probode.Stepper.
 
 // reverseStages holds the transposed stage equations. If λ is the gradient with respect
 // to the next state, the gradients μᵢ with respect to the stages zᵢ satisfy
@@ -37,13 +36,14 @@ func newReverseStages(s *implicit) *reverseStages {
 	return e
 }
 
-// Reverse solves the stage equations of the step and then the transposed stage equations.
-func (s *implicit) Reverse(a *probode.Adjoint, i int, x, _, theta, xi, scale []float64) error {
+// back solves the stage equations of the step and then the transposed stage equations.
+func (s *implicit) back(a *probode.Adjoint, step *probode.Step) error {
+	x, theta := step.X, step.Theta
 	if s.reverse == nil {
 		s.reverse = newReverseStages(s)
 	}
 	e := s.reverse
-	if err := s.make(e.next, s.g.Times()[i], s.g.H(i), x, theta); err != nil {
+	if err := s.make(e.next, step.T, step.H, x, theta); err != nil {
 		return err
 	}
 	for j, c := range s.table.c {
@@ -62,7 +62,7 @@ func (s *implicit) Reverse(a *probode.Adjoint, i int, x, _, theta, xi, scale []f
 			}
 		}
 	}
-	a.Noise(xi, scale)
+	a.Noise(step.Xi, step.Scale)
 	return nil
 }
 
@@ -149,37 +149,33 @@ func (e *reverseStages) direct(s *implicit, lambda []float64) error {
 	return nil
 }
 
-// Reverse treats the factor H/h of a random step as a further parameter of the wrapped
+// reverse treats the factor H/h of a random step as a further parameter of the wrapped
 // method.
-func (s *randomStep) Reverse(a *probode.Adjoint, i int, x, next, theta, xi, scale []float64) error {
-	inner, ok := s.inner.(probode.Reverser)
-	if !ok {
-		return errors.ErrUnsupported
-	}
-	c, err := s.factor(i, xi, scale)
+func (r *randomStep) reverse(a *probode.Adjoint, s *probode.Step) error {
+	one, err := r.scale(s)
 	if err != nil {
 		return err
 	}
-	if s.adjoint == nil {
-		s.adjoint = probode.NewAdjoint(s.scaled)
-		s.adjoint.Theta = make([]float64, s.n+1)
+	if r.adjoint == nil {
+		r.adjoint = probode.NewAdjoint(r.scaled)
+		r.adjoint.Theta = make([]float64, r.n+1)
 	}
-	b := s.adjoint
+	b := r.adjoint
 	clear(b.Theta)
-	b.Next, b.X, b.Path, b.Moves, b.Time, b.Length = a.Next, a.X, a.Path, a.Moves, 0, 0
-	if err := inner.Reverse(b, i, x, next, s.with(theta, c), nil, nil); err != nil {
+	b.Next, b.X, b.Times, b.Path, b.Before, b.Moves, b.Time, b.Length = a.Next, a.X, a.Times, a.Path, a.Before, a.Moves, 0, 0
+	if err := r.inner.Reverse(b, one); err != nil {
 		return err
 	}
-	for k := range theta {
+	for k := range s.Theta {
 		a.Theta[k] += b.Theta[k]
 	}
 	a.Time += b.Time
 	a.Length += b.Length
-	if dc := b.Theta[s.n]; xi != nil {
-		reach := math.Sqrt(3) / s.g.H(i)
-		a.Xi[0] += dc * reach * scale[0] * math.Sqrt(2/math.Pi) * math.Exp(-xi[0]*xi[0]/2)
-		a.Scale[0] += dc * reach * math.Erf(xi[0]/math.Sqrt2)
-		a.Length -= dc * (c - 1) / s.g.H(i)
+	if dc := b.Theta[r.n]; s.Xi != nil {
+		reach := math.Sqrt(3) / s.H
+		a.Xi[0] += dc * reach * s.Scale[0] * math.Sqrt(2/math.Pi) * math.Exp(-s.Xi[0]*s.Xi[0]/2)
+		a.Scale[0] += dc * reach * math.Erf(s.Xi[0]/math.Sqrt2)
+		a.Length -= dc * (r.theta[r.n] - 1) / s.H
 	}
 	return nil
 }

@@ -103,25 +103,28 @@ func (m RungeKutta) Noise(d int) probode.Noise {
 	return probode.Noise{Normals: d, Exponent: float64(m.tableau().Order) + 0.5}
 }
 
-func (m RungeKutta) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, error) {
+func (m RungeKutta) Stepper(p *probode.Problem, _ *probode.Grid) (*probode.Stepper, error) {
 	if err := m.tableau().check(); err != nil {
 		return nil, err
 	}
-	r := newRungeKutta(p, g, m.tableau())
+	r := newRungeKutta(p, m.tableau())
+	s := &probode.Stepper{Step: r.step, Run: r.run, Differentiate: r.differentiate, Reverse: r.reverse}
 	if r.tab.Embedded != nil {
-		return &embedded{r, make([]float64, p.Dim())}, nil
+		r.last = make([]float64, p.Dim())
+		s.LocalError = r.localError
 	}
-	return r, nil
+	return s, nil
 }
 
 // A rungeKutta computes the steps of the method RungeKutta.
 type rungeKutta struct {
-	p     *probode.Problem
-	g     *probode.Grid
-	tab   *Tableau
-	k     [][]float64
-	stage []float64
-	terms [][]term // for Run
+	p      *probode.Problem
+	tab    *Tableau
+	k      [][]float64
+	stage  []float64
+	last   []float64 // f at the end of the step, for the error estimate
+	terms  [][]term  // for run, with steps of the given length
+	length float64
 
 	diff   *probode.Differentiator // for the derivative of a step
 	dk     [][]float64             // M×d
@@ -129,62 +132,51 @@ type rungeKutta struct {
 	back   *reverseRungeKutta
 }
 
-func newRungeKutta(p *probode.Problem, g *probode.Grid, tab *Tableau) *rungeKutta {
-	r := &rungeKutta{p: p, g: g, tab: tab, stage: make([]float64, p.Dim())}
+func newRungeKutta(p *probode.Problem, tab *Tableau) *rungeKutta {
+	r := &rungeKutta{p: p, tab: tab, stage: make([]float64, p.Dim())}
 	for range tab.B {
 		r.k = append(r.k, make([]float64, p.Dim()))
 	}
 	return r
 }
 
-func (r *rungeKutta) Start(int, []float64, []float64) error { return nil }
-
-func (r *rungeKutta) Step(dst []float64, i int, x, theta, xi, scale []float64) error {
-	t, h := r.g.Times()[i], r.g.H(i)
+func (r *rungeKutta) step(s *probode.Step) error {
 	for l, a := range r.tab.A {
-		copy(r.stage, x)
+		copy(r.stage, s.X)
 		for m, c := range a {
-			vector.AddScaled(r.stage, h*c, r.k[m])
+			vector.AddScaled(r.stage, s.H*c, r.k[m])
 		}
-		r.p.F(r.k[l], t+r.tab.C[l]*h, r.stage, theta)
+		r.p.F(r.k[l], s.T+r.tab.C[l]*s.H, r.stage, s.Theta)
 	}
-	copy(dst, x)
+	copy(s.Next, s.X)
 	for l, b := range r.tab.B {
-		vector.AddScaled(dst, h*b, r.k[l])
+		vector.AddScaled(s.Next, s.H*b, r.k[l])
 	}
-	for k, v := range xi {
-		dst[k] += scale[k] * v
+	for k, v := range s.Xi {
+		s.Next[k] += s.Scale[k] * v
 	}
 	return nil
 }
 
-// The type `embedded` is a Runge–Kutta method that estimates its local errors. The
-// weights of the estimate are in Tableau.Embedded.
-type embedded struct {
-	*rungeKutta
-	last []float64 // f at the end of the step
-}
-
-// LocalError estimates the local error by the difference between the results of the
-// method and of the embedded method.
-func (e *embedded) LocalError(dst []float64, i int, _, next, theta []float64) error {
-	h := e.g.H(i)
+// localError estimates the local error by the difference between the results of the
+// method and of the embedded method. The weights are in Tableau.Embedded.
+func (r *rungeKutta) localError(dst []float64, s *probode.Step) error {
 	clear(dst)
-	for l, c := range e.tab.Embedded {
-		k := e.last
-		if l < len(e.k) {
-			k = e.k[l]
+	for l, c := range r.tab.Embedded {
+		k := r.last
+		if l < len(r.k) {
+			k = r.k[l]
 		} else {
-			e.p.F(k, e.g.Times()[i+1], next, theta)
+			r.p.F(k, s.End, s.Next, s.Theta)
 		}
-		vector.AddScaled(dst, h*c, k)
+		vector.AddScaled(dst, s.H*c, k)
 	}
 	return nil
 }
 
-// Differentiate computes the derivatives of the stages.
-func (r *rungeKutta) Differentiate(dnext []float64, i int, x, _, theta, xi, _ []float64, tg *probode.Tangents) error {
-	d, h := r.p.Dim(), r.g.H(i)
+// differentiate computes the derivatives of the stages.
+func (r *rungeKutta) differentiate(dnext []float64, s *probode.Step, tg *probode.Tangents) error {
+	d, h := r.p.Dim(), s.H
 	if r.diff == nil {
 		r.diff, r.dstage = probode.NewDifferentiator(r.p, false), make([]float64, d)
 	}
@@ -195,11 +187,11 @@ func (r *rungeKutta) Differentiate(dnext []float64, i int, x, _, theta, xi, _ []
 		}
 	}
 	for l, a := range r.tab.A {
-		copy(r.stage, x)
+		copy(r.stage, s.X)
 		for j, c := range a {
 			vector.AddScaled(r.stage, h*c, r.k[j])
 		}
-		r.diff.At(r.g.Times()[i]+r.tab.C[l]*h, r.stage, theta, r.k[l])
+		r.diff.At(s.T+r.tab.C[l]*h, r.stage, s.Theta, r.k[l])
 		for m := range tg.M {
 			dtheta, dx, dt, dh := tg.Direction(m)
 			copy(r.dstage, dx)
@@ -218,7 +210,7 @@ func (r *rungeKutta) Differentiate(dnext []float64, i int, x, _, theta, xi, _ []
 			vector.AddScaled(to, h*b, row(r.dk[l], m, d))
 			vector.AddScaled(to, dh*b, r.k[l])
 		}
-		tg.AddNoise(to, m, xi)
+		tg.AddNoise(to, m, s.Xi)
 	}
 	return nil
 }
@@ -231,12 +223,12 @@ type reverseRungeKutta struct {
 	stage          []float64
 }
 
-// Reverse computes the stages again, and propagates gradients back through them [HNW93,
+// reverse computes the stages again, and propagates gradients back through them [HNW93,
 // §II.6]. If λ is the gradient with respect to the next state, then
 //
 //	gradient of kₗ = h bₗ λ + h Σ_{m>l} a_{ml} (∂f/∂x)ᵀ (gradient of k_m).
-func (r *rungeKutta) Reverse(a *probode.Adjoint, i int, x, _, theta, xi, scale []float64) error {
-	d, h, t := r.p.Dim(), r.g.H(i), r.g.Times()[i]
+func (r *rungeKutta) reverse(a *probode.Adjoint, s *probode.Step) error {
+	d, h, t, x, theta := r.p.Dim(), s.H, s.T, s.X, s.Theta
 	if r.back == nil {
 		n := len(r.k) * d
 		r.back = &reverseRungeKutta{make([]float64, n), make([]float64, n), make([]float64, d)}
@@ -272,7 +264,7 @@ func (r *rungeKutta) Reverse(a *probode.Adjoint, i int, x, _, theta, xi, scale [
 			}
 		}
 	}
-	a.Noise(xi, scale)
+	a.Noise(s.Xi, s.Scale)
 	return nil
 }
 
@@ -292,17 +284,11 @@ func terms(a []float64, h float64) (list []term) {
 	return list
 }
 
-// Runs reports whether Run can be used: the grid must be uniform.
-func (r *rungeKutta) Runs() bool {
-	_, uniform := r.g.Uniform()
-	return uniform
-}
-
-// Run takes several steps that lie within one segment.
-func (r *rungeKutta) Run(z []float64, from, to int, theta, xi, scale []float64) (int, error) {
-	d, f, t := len(r.stage), r.p.F, r.g.Times()
-	h, _ := r.g.Uniform()
-	if r.terms == nil {
+// run takes steps of equal length.
+func (r *rungeKutta) run(run *probode.Run) (int, error) {
+	d, f, h, theta := len(r.stage), r.p.F, run.H, run.Theta
+	if r.terms == nil || r.length != h {
+		r.terms, r.length = nil, h
 		for _, a := range r.tab.A {
 			r.terms = append(r.terms, terms(a, h))
 		}
@@ -310,16 +296,16 @@ func (r *rungeKutta) Run(z []float64, from, to int, theta, xi, scale []float64) 
 	}
 	stages := r.terms[:len(r.k)]
 	stage := r.stage
-	for i := from; i < to; i++ {
-		x, next := row(z, i, d), row(z, i+1, d)
+	for i, t := range run.T[:len(run.T)-1] {
+		x, next := row(run.Z, i, d), row(run.Z, i+1, d)
 		for l, list := range stages {
 			r.sum(stage, x, list)
-			f(r.k[l], t[i]+r.tab.C[l]*h, stage, theta)
+			f(r.k[l], t+r.tab.C[l]*h, stage, theta)
 		}
 		r.sum(next, x, r.terms[len(stages)])
-		if xi != nil {
-			for k, v := range row(xi, i, d)[:len(next)] {
-				next[k] += scale[k] * v
+		if run.Xi != nil {
+			for k, v := range row(run.Xi, i, d)[:len(next)] {
+				next[k] += run.Scale[k] * v
 			}
 		}
 		for _, v := range next {
@@ -328,7 +314,7 @@ func (r *rungeKutta) Run(z []float64, from, to int, theta, xi, scale []float64) 
 			}
 		}
 	}
-	return to, nil
+	return len(run.T) - 1, nil
 }
 
 // The method sum() sets dst to x plus the terms.

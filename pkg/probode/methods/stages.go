@@ -51,7 +51,6 @@ func (f *factors) factorize(table *collocation, h float64, jac *linalg.Matrix) b
 // smooth function of (θ, ξ), and does not depend on earlier solves.
 type implicit struct {
 	p     *probode.Problem
-	g     *probode.Grid
 	table *collocation
 	d     int
 
@@ -75,9 +74,9 @@ type implicit struct {
 	reverse *reverseStages
 }
 
-func newImplicit(p *probode.Problem, g *probode.Grid, table *collocation) (*implicit, error) {
+func newImplicit(p *probode.Problem, table *collocation) (*implicit, error) {
 	d, n := p.Dim(), table.stages
-	s := &implicit{p: p, g: g, table: table, d: d}
+	s := &implicit{p: p, table: table, d: d}
 	if err := p.CheckDense(2 + 2*len(table.modes)); err != nil {
 		return nil, err
 	}

@@ -171,19 +171,15 @@ func checkOneSteps(t *testing.T, p, other *probode.Problem, m probode.Method, g 
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range []probode.Stepper{a, b} {
-		if err := s.Start(0, z[:p.Dim()], p.Theta); err != nil {
-			t.Fatal(err)
-		}
-	}
 	d := p.Dim()
 	one, two := make([]float64, d), make([]float64, d)
 	for i := range g.Steps() {
-		x := z[i*d : (i+1)*d]
-		if err := a.Step(one, i, x, p.Theta, nil, nil); err != nil {
+		s := stepOf(g, i, z, one, p.Theta)
+		if err := a.Step(&s); err != nil {
 			t.Fatal(err)
 		}
-		if err := b.Step(two, i, x, p.Theta, nil, nil); err != nil {
+		s.Next = two
+		if err := b.Step(&s); err != nil {
 			t.Fatal(err)
 		}
 		var size float64

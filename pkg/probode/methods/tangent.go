@@ -6,16 +6,16 @@ import (
 	"github.com/probode/probode/pkg/probode/linalg"
 )
 
-// This file implements the directional derivatives of steps: see probode.Differentiable.
+// This file implements the directional derivatives of steps: see probode.Stepper.
 
-// Differentiate solves the linear equations for the derivatives of the stages.
-func (s *implicit) Differentiate(dnext []float64, i int, x, _, theta, xi, _ []float64, tg *probode.Tangents) error {
+// differentiate solves the linear equations for the derivatives of the stages.
+func (s *implicit) differentiate(dnext []float64, step *probode.Step, tg *probode.Tangents) error {
 	if s.tangent == nil {
 		s.newTangent()
 	}
 	e := s.tangent
 	for j, c := range s.table.c {
-		e.at[j].At(s.t+c*s.h, s.state(x, s.z, j), theta, nil)
+		e.at[j].At(s.t+c*s.h, s.state(step.X, s.z, j), step.Theta, nil)
 	}
 	direct := s.direct(tg.M)
 	for m := range tg.M {
@@ -36,7 +36,7 @@ func (s *implicit) Differentiate(dnext []float64, i int, x, _, theta, xi, _ []fl
 		for j, d := range s.table.d {
 			vector.AddScaled(to, d, s.stage(e.z, j))
 		}
-		tg.AddNoise(to, m, xi)
+		tg.AddNoise(to, m, step.Xi)
 	}
 	return nil
 }

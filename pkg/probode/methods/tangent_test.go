@@ -235,9 +235,9 @@ func TestTangentsByDifferences(t *testing.T) {
 // A plainMethod hides what a Stepper can do beyond its steps.
 type plainMethod struct{ probode.Method }
 
-func (m plainMethod) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, error) {
+func (m plainMethod) Stepper(p *probode.Problem, g *probode.Grid) (*probode.Stepper, error) {
 	s, err := m.Method.Stepper(p, g)
-	return struct{ probode.Stepper }{s}, err
+	return &probode.Stepper{Start: s.Start, Step: s.Step}, err
 }
 
 // What a path cannot be solved for its derivative cannot either, with the same

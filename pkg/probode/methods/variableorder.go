@@ -1,6 +1,10 @@
 package methods
 
-import "math"
+import (
+	"math"
+
+	"github.com/probode/probode/pkg/probode"
+)
 
 // This file implements the error control of BDF. As in other BDF codes, the step length
 // and the order are kept for k+1 steps after either of them has changed. If the step
@@ -20,75 +24,67 @@ func longer(size, bias, q float64) float64 {
 	return 1 / (bias*math.Pow(size, 1/q) + 1e-6)
 }
 
-// Choose chooses the length and the order of the next step or, if the last step failed,
+// choose chooses the length and the order of the next step or, if the last step failed,
 // of the next attempt.
-func (b *bdf) Choose(i int, size float64, next []float64, units func([]float64) float64) float64 {
+func (b *bdf) choose(s *probode.Step, size float64, units func([]float64) float64) (factor float64, order int) {
 	if b.k == 0 { // Radau5
-		return min(2, longer(size, 1.2, 6))
+		return min(2, longer(size, 1.2, 6)), 0
 	}
 	if !(size <= 1) {
-		return b.lower(i, size, next, units)
+		return b.lower(s, size, units)
 	}
 	b.fails = 0
 	if b.since++; b.since <= b.k {
-		return 1
+		return 1, s.Order
 	}
-	k, best := b.k, longer(size, 1.2, float64(b.k+1))
+	i, k, best := b.now, b.k, longer(size, 1.2, float64(b.k+1))
 	if b.choosing {
 		if b.k > 1 {
-			if f := b.estimated(i, b.k-1, 1.3, next, units); f > best {
+			if f := b.estimated(s, b.k-1, 1.3, units); f > best {
 				k, best = b.k-1, f
 			}
 		}
-		if b.k < bdfMost && i-b.begin > b.k {
-			if f := b.estimated(i, b.k+1, 1.4, next, units); f > best {
+		if b.k < bdfMost && i > b.k {
+			if f := b.estimated(s, b.k+1, 1.4, units); f > best {
 				k, best = b.k+1, f
 			}
 		}
 	}
 	if best < 1.1 {
 		b.since = max(0, b.k-2) // the next choice is made after at most three steps
-		return 1
+		return 1, s.Order
 	}
-	b.next, b.since = k, 0
+	if b.since = 0; b.choosing {
+		order = k
+	}
 	if k == 1 { // order 1 has no condition on the steps
-		return min(10, best)
+		return min(10, best), order
 	}
-	return min(2, best)
+	return min(2, best), order
 }
 
-// After a failed step, lower() chooses the length and the order of the next attempt.
-func (b *bdf) lower(i int, size float64, next []float64, units func([]float64) float64) float64 {
+// lower chooses the length and the order of the next attempt after a failed step.
+func (b *bdf) lower(s *probode.Step, size float64, units func([]float64) float64) (factor float64, order int) {
 	b.since = 0
 	b.fails++
 	if b.choosing && b.fails > 2 {
-		b.next = 1 // the past is of no use
-		return 0.1
+		return 0.1, 1 // the past is of no use
 	}
 	if math.IsInf(size, 1) {
-		return 0.1
+		return 0.1, s.Order
 	}
 	best := longer(size, 1.2, float64(b.k+1))
 	if b.choosing && b.k > 1 {
-		if f := b.estimated(i, b.k-1, 1.3, next, units); f > best {
-			b.next, best = b.k-1, f
+		if f := b.estimated(s, b.k-1, 1.3, units); f > best {
+			return f, b.k - 1
 		}
 	}
-	return best
+	return best, s.Order
 }
 
-// The method estimated() returns the factor by which to multiply the step length. The
-// factor is computed from the error estimate for order k.
-func (b *bdf) estimated(i, k int, bias float64, next []float64, units func([]float64) float64) float64 {
-	b.estimate(b.other, i, k, next)
+// estimated returns the factor by which to multiply the step length. The factor is
+// computed from the error estimate for order k.
+func (b *bdf) estimated(s *probode.Step, k int, bias float64, units func([]float64) float64) float64 {
+	b.estimate(b.other, b.now, k, s)
 	return longer(units(b.other), bias, float64(k+1))
-}
-
-// Chosen returns the order of the last step, or 0 if error control does not choose the
-// order.
-func (b *bdf) Chosen() int {
-	if b.choosing {
-		return b.k
-	}
-	return 0
 }

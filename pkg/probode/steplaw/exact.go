@@ -88,7 +88,7 @@ type method struct {
 func (m *method) Order() int                { return m.Method.Order() }
 func (m *method) Noise(d int) probode.Noise { return m.Method.Noise(d) }
 
-func (m *method) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, error) {
+func (m *method) Stepper(p *probode.Problem, g *probode.Grid) (*probode.Stepper, error) {
 	if m.Sweeps < 0 {
 		return nil, fmt.Errorf("the number of sweeps is %d: want at least 1, or 0 for the default", m.Sweeps)
 	}
@@ -97,10 +97,10 @@ func (m *method) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, 
 		return nil, err
 	}
 	d := p.Dim()
-	x := &sampler{gaussian: inner.(gaussian), p: p, g: g, quiet: m.Noise(d).Quiet, target: newTarget(p),
+	x := &sampler{gaussian: inner, p: p, g: g, quiet: m.Noise(d).Quiet, target: newTarget(p),
 		sweeps: cmp.Or(m.Sweeps, defaultSweeps), moves: moves(d), zeta: make([]float64, d), moved: make([]float64, d)}
 	m.sampler = x
-	return x, nil
+	return &probode.Stepper{Start: inner.Start, Step: x.take, Memory: inner.Memory, Save: inner.Save, Restore: inner.Restore, LocalError: inner.LocalError, Implicit: inner.Implicit}, nil
 }
 
 // A move proposes ζ′ = keep × ζ + size × η. The move is reversible with respect to N(0,
@@ -117,17 +117,10 @@ func moves(d int) []move {
 	return []move{crankNicolson(1), {1, 1.5 * walk, true}, crankNicolson(0.5), {1, 4 * walk, true}}
 }
 
-// The type `gaussian` combines the interfaces that the stepper of adams.Moulton
-// implements.
-type gaussian interface {
-	probode.Implicit
-	probode.Rememberer
-	probode.Estimator
-}
-
 // A sampler draws the steps of a path.
 type sampler struct {
-	gaussian
+	gaussian    *probode.Stepper // of Exact.Method
+	plain       probode.Step     // a step without noise
 	p           *probode.Problem
 	g           *probode.Grid
 	quiet       int // steps at the beginning without noise
@@ -151,24 +144,26 @@ func (x *sampler) begin(seed, path uint64) {
 	x.rng, x.path = probode.Stream(seed, path, exactKey), path
 }
 
-func (x *sampler) Step(dst []float64, i int, state, theta, xi, scale []float64) error {
-	if xi == nil || vector.Dot(scale, scale) == 0 {
-		return x.gaussian.Step(dst, i, state, theta, nil, nil)
+func (x *sampler) take(s *probode.Step) error {
+	if s.Xi == nil || vector.Dot(s.Scale, s.Scale) == 0 {
+		x.plain = *s
+		x.plain.Xi, x.plain.Scale = nil, nil
+		return x.gaussian.Step(&x.plain)
 	}
-	err := x.Implicit(&x.step, i, state, theta)
+	err := x.gaussian.Implicit(&x.step, s)
 	if err == probode.ErrStarting {
-		return x.gaussian.Step(dst, i, state, theta, xi, scale)
+		return x.gaussian.Step(s)
 	}
 	if err == nil {
-		err = x.target.set(&x.step, theta, scale)
+		err = x.target.set(&x.step, x.g.End(s.Index), s.Theta, s.Scale)
 	}
-	if x.path == 0 && (err == nil || err == ErrSingularH) && x.searches(i) {
-		err = x.search(i, state, theta, scale)
+	if x.path == 0 && (err == nil || err == ErrSingularH) && x.searches(s.Index) {
+		err = x.search(s)
 	}
 	if err != nil {
 		return err
 	}
-	return x.draw(dst, i, xi)
+	return x.draw(s.Next, s.Index, s.Xi)
 }
 
 // The method draw() runs the chain of step i.
@@ -223,13 +218,13 @@ func (x *sampler) searches(i int) bool {
 // The method search() checks whether the density of step i can be normalised. The chain
 // itself would not detect that the density cannot be normalised. If the density of any
 // checked step cannot be normalised, Draw returns an error.
-func (x *sampler) search(i int, state, theta, scale []float64) error {
-	s, err := newLaw(x, x.p, x.g, i, state, theta, scale)
+func (x *sampler) search(step *probode.Step) error {
+	s, err := newLaw(x.gaussian, x.p, x.g, step)
 	if err != nil {
 		return err
 	}
 	if err := s.normalizable(); err != nil {
-		x.tally.refused = fmt.Errorf("step %d at t = %.6g: %w", i, s.T, err)
+		x.tally.refused = fmt.Errorf("step %d at t = %.6g: %w", step.Index, s.T, err)
 		return err
 	}
 	return nil

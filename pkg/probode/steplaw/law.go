@@ -51,8 +51,7 @@ type Law struct {
 // to Zᵢ, which are in rows 0, …, i of z. With an s-step method, the distribution depends
 // only on the rows i−s, …, i of z.
 //
-// The method must be adams.Moulton or another method whose Stepper implements
-// probode.Implicit. The noise of step i must be scaled by ScaleStep. The length of step i
+// The method must be adams.Moulton or another method whose Stepper has Implicit. The noise of step i must be scaled by ScaleStep. The length of step i
 // must be positive: an event is stored as a step of length zero. Step i must not be one
 // of the first steps of a multistep method. The error is a *probode.SolveError if Γ is
 // singular or Newton's method does not converge. New panics if a slice has the wrong
@@ -80,18 +79,17 @@ func New(s *probode.Solver, i int, z, theta []float64) (*Law, error) {
 	if s.Times()[i] == s.Times()[i+1] {
 		return nil, refuse(fmt.Errorf("step %d at t = %g has length 0, because it stands for an event: choose a step of positive length", i, s.Times()[i]))
 	}
-	stepper, scale, err := s.Stepper(i, z, theta)
+	stepper, one, err := s.Stepper(i, z, theta)
 	if err != nil {
 		return nil, err
 	}
-	implicit, ok := stepper.(probode.Implicit)
 	switch {
-	case !ok:
-		return nil, refuse(errors.New("the Stepper of the method does not implement probode.Implicit: use a method such as adams.Moulton"))
-	case vector.Dot(scale, scale) == 0:
+	case stepper.Implicit == nil:
+		return nil, refuse(errors.New("the Stepper of the method has no Implicit: use a method such as adams.Moulton"))
+	case vector.Dot(one.Scale, one.Scale) == 0:
 		return nil, refuse(errors.New("the noise is zero, so the step is deterministic: use alpha > 0"))
 	}
-	step, err := newLaw(implicit, p, s.Grid(), i, z[i*d:(i+1)*d], theta, scale)
+	step, err := newLaw(stepper, p, s.Grid(), one)
 	switch {
 	case errors.Is(err, probode.ErrStarting):
 		return nil, refuse(fmt.Errorf("step %d at t = %g: %w", i, s.Times()[i], err))
@@ -105,20 +103,20 @@ func New(s *probode.Solver, i int, z, theta []float64) (*Law, error) {
 	return step, nil
 }
 
-// newLaw returns the distribution of the state after step i. The step begins at the state
-// x. The argument `from` is a Stepper in which the values from earlier steps are stored.
-// If `from` returns an error, newLaw returns the same error.
-func newLaw(from probode.Implicit, p *probode.Problem, g *probode.Grid, i int, x, theta, scale []float64) (*Law, error) {
+// newLaw returns the distribution of the state after a step on the grid g. The argument
+// `from` is a Stepper in which the values from earlier steps are stored. If `from` returns
+// an error, newLaw returns the same error.
+func newLaw(from *probode.Stepper, p *probode.Problem, g *probode.Grid, one *probode.Step) (*Law, error) {
 	var m probode.ImplicitStep
-	if err := from.Implicit(&m, i, x, theta); err != nil {
+	if err := from.Implicit(&m, one); err != nil {
 		return nil, err
 	}
 	d := p.Dim()
-	s := &Law{problem: p, T: g.Times()[i], Z: slices.Clone(x),
+	s := &Law{problem: p, T: one.T, Z: slices.Clone(one.X),
 		Cov: mat.NewSymDense(d, nil), d: d, inv: m.Inv, known: m.Known, forecast: m.Forecast,
 		target: newTarget(p), eval: probode.NewLinearizer(p), moving: p.NewJacobian(), w: make([]float64, d)}
 	s.scratch = linalg.NewLU(s.moving)
-	if err := s.target.set(&m, slices.Clone(theta), scale); err == ErrSingularH {
+	if err := s.target.set(&m, g.End(one.Index), slices.Clone(one.Theta), one.Scale); err == ErrSingularH {
 		s.singular = err
 	} else if err != nil {
 		return nil, err
@@ -133,7 +131,7 @@ func newLaw(from probode.Implicit, p *probode.Problem, g *probode.Grid, i int, x
 	}
 	s.Cov.SymOuterK(1, columns.T())
 	s.logDet = s.target.pivots.logDet
-	for _, v := range scale {
+	for _, v := range one.Scale {
 		s.logDet += math.Log(v)
 	}
 	gamma := newElimination(s.moving)

@@ -80,10 +80,10 @@ func newTarget(p *probode.Problem) *target {
 
 const epsilon = 0x1p-52
 
-// The method set() prepares g for a step. If the error is ErrSingularH, the fields of the
+// set prepares g for a step that ends at time t. If the error is ErrSingularH, the fields of the
 // Gaussian approximation are still valid.
-func (g *target) set(s *probode.ImplicitStep, theta, scale []float64) error {
-	g.t, g.theta = s.T, theta
+func (g *target) set(s *probode.ImplicitStep, t float64, theta, scale []float64) error {
+	g.t, g.theta = t, theta
 	copy(g.scale, scale)
 	copy(g.jac.A, s.J.A)
 	copy(g.mu, s.Mean)

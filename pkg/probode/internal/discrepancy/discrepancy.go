@@ -58,26 +58,24 @@ func (n *Noise) Set(xi, scale []float64) {
 	n.lu.Solve(n.U)
 }
 
-// Differentiate computes u from the Jacobian J at (t, x, θ), and adds the derivatives du
-// to dnext:
+// Differentiate computes u from the Jacobian J at (t, x, θ), where x is the state at the
+// beginning of the step s, and adds the derivatives du to dnext:
 //
 //	Γ du = dJ (u + v) + J dv − dinv u
-//
-// The argument h is the length of the step.
-func (n *Noise) Differentiate(dnext []float64, diff *probode.Differentiator, inv, h, t float64, x, theta, xi, scale []float64, tg *probode.Tangents) error {
-	diff.At(t, x, theta, nil)
+func (n *Noise) Differentiate(dnext []float64, diff *probode.Differentiator, inv, t float64, s *probode.Step, tg *probode.Tangents) error {
+	diff.At(t, s.X, s.Theta, nil)
 	copy(n.jac.A, diff.Jacobian().A)
 	if !n.lu.Factorize(inv, n.jac) {
 		return probode.ErrSingular
 	}
-	n.Set(xi, scale)
+	n.Set(s.Xi, s.Scale)
 	vector.AddScaled(n.v, 1, n.U)
 	for m := range tg.M {
 		dtheta, dx, dt, dh := tg.Direction(m)
 		diff.SecondAlong(n.w, n.v, dx, dtheta, dt+dh)
-		vector.AddScaled(n.w, inv*dh/h, n.U)
+		vector.AddScaled(n.w, inv*dh/s.H, n.U)
 		clear(n.x)
-		tg.AddNoise(n.x, m, xi)
+		tg.AddNoise(n.x, m, s.Xi)
 		n.jac.AddMul(n.w, 1, n.x)
 		n.lu.Solve(n.w)
 		vector.AddScaled(dnext[m*n.jac.D:(m+1)*n.jac.D], 1, n.w)
@@ -100,26 +98,22 @@ func (n *Noise) Transposed(inv, t float64, x, theta, lambda []float64) error {
 	return nil
 }
 
-// Prepare calls Transposed with the gradient with respect to the next state, and also
-// computes u.
-func (n *Noise) Prepare(a *probode.Adjoint, inv, t float64, x, theta, xi, scale []float64) error {
-	if err := n.Transposed(inv, t, x, theta, a.Next); err != nil {
+// Reverse computes u and Γ⁻ᵀλ, where λ is the gradient with respect to the next state, and
+// propagates gradients back through the noise of the step s, whose Jacobian is evaluated
+// at (t, s.X, s.Theta). The gradient with respect to the step length does not include the
+// part that comes from `inv`: the caller must add this part.
+func (n *Noise) Reverse(a *probode.Adjoint, inv, t float64, s *probode.Step) error {
+	if err := n.Transposed(inv, t, s.X, s.Theta, a.Next); err != nil {
 		return err
 	}
 	if !n.lu.Factorize(inv, n.jac) {
 		return probode.ErrSingular
 	}
-	n.Set(xi, scale)
+	n.Set(s.Xi, s.Scale)
 	vector.AddScaled(n.v, 1, n.U)
+	a.SecondField(a.X, n.none, n.Mu, n.v, t, 1, s.X, s.Theta)
+	n.ReverseNormals(a, s.Xi, s.Scale)
 	return nil
-}
-
-// Reverse propagates gradients back through the noise. The caller must call Prepare
-// before Reverse. The gradient with respect to the step length does not include the part
-// that comes from `inv`: the caller must add this part.
-func (n *Noise) Reverse(a *probode.Adjoint, t float64, x, theta, xi, scale []float64) {
-	a.SecondField(a.X, n.none, n.Mu, n.v, t, 1, x, theta)
-	n.ReverseNormals(a, xi, scale)
 }
 
 // ReverseNormals adds the gradients of μᵀJv with respect to the normal variates and their
