@@ -169,7 +169,7 @@ func (s *adaptivePath) Hold(ctx context.Context, theta []float64) (Path, error) 
 	if err != nil {
 		return nil, err
 	}
-	return g.Bind(ctx, Setup{Method: s.m}, s.p, theta, s.times)
+	return Setup{Method: s.m, Mesh: Fixed{g}}.Bind(ctx, s.p, theta, s.times)
 }
 
 // holdLocated returns the Path at theta on the grid of the last run. The events are at
@@ -193,7 +193,7 @@ func (s *adaptivePath) holdLocated(ctx context.Context, theta []float64) (Path, 
 	if err != nil {
 		return nil, err
 	}
-	path, err := g.Bind(ctx, Setup{Method: s.m}, q, at, times)
+	path, err := Setup{Method: s.m, Mesh: Fixed{g}}.Bind(ctx, q, at, times)
 	if err != nil {
 		return nil, err
 	}

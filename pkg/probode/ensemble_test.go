@@ -99,7 +99,7 @@ func TestEnsembleWorkersWithEvents(t *testing.T) {
 			}
 			var first *Ensemble
 			for _, workers := range []int{1, 2, 7} {
-				e, err := Integrate(ctx(), p, m, 75, Settings{Mesh: g, Alpha: 1e-3, Theta: theta, Seed: 3, Workers: workers, KeepPaths: true, Quantiles: []float64{0.5}})
+				e, err := Integrate(ctx(), p, m, 75, Settings{Mesh: Fixed{Grid: g}, Alpha: 1e-3, Theta: theta, Seed: 3, Workers: workers, KeepPaths: true, Quantiles: []float64{0.5}})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -28,7 +28,8 @@ func (g Growing) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, 
 	if err != nil {
 		return nil, err
 	}
-	return grid.Bind(ctx, s, p, at, times)
+	s.Mesh = probode.Fixed{Grid: grid}
+	return s.Bind(ctx, p, at, times)
 }
 
 // A mesh of one's own solves for ensembles and densities as those of the package do.

@@ -123,14 +123,16 @@ func (f Frozen) run(ctx context.Context, p *Problem, m Method, theta, times []fl
 	return g, nil
 }
 
-// Bind returns a Path that solves p on the grid g. A Grid can therefore be used as a
-// Mesh.
-func (g *Grid) Bind(ctx context.Context, s Setup, p *Problem, at, times []float64) (Path, error) {
-	return bindGrid(ctx, g, s, p, at, times)
+// Fixed is the Mesh with the steps of a given grid.
+type Fixed struct{ *Grid }
+
+func (f Fixed) grid(context.Context, *Problem, Method, []float64, []float64) (*Grid, error) {
+	return f.Grid, nil
 }
 
-func (g *Grid) grid(context.Context, *Problem, Method, []float64, []float64) (*Grid, error) {
-	return g, nil
+// Bind returns a Path on the grid.
+func (f Fixed) Bind(ctx context.Context, s Setup, p *Problem, at, times []float64) (Path, error) {
+	return bindGrid(ctx, f, s, p, at, times)
 }
 
 // StepSize returns the step size of a Uniform or Through mesh, and 0 for any other mesh.

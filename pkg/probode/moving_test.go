@@ -240,7 +240,7 @@ func TestDerivativesBetweenMovingPoints(t *testing.T) {
 		if err := path.(Reversible).Gradient(t.Context(), still, w, theta, nil); err != nil {
 			t.Fatal(err)
 		}
-		other, err := Setup{Method: plain{methods.RungeKutta{}}, Mesh: path.(Gridded).Solver().Grid(), Scaling: ScaleStep}.Bind(t.Context(), p, nil, times)
+		other, err := Setup{Method: plain{methods.RungeKutta{}}, Mesh: Fixed{Grid: path.(Gridded).Solver().Grid()}, Scaling: ScaleStep}.Bind(t.Context(), p, nil, times)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -184,7 +184,7 @@ func (s Setup) MarshalJSON() ([]byte, error) {
 }
 
 // A Mesh says how the steps of a Setup are chosen. Uniform, Through, Frozen, Adaptive,
-// Grid and reference.Accurate are meshes. You can also define a mesh of your own.
+// Fixed and reference.Accurate are meshes. You can also define a mesh of your own.
 type Mesh interface {
 	// Bind returns a Path that solves p with s. The argument `times` holds the times at
 	// which states are needed; if the mesh has a grid, nil stands for all grid points.

@@ -268,7 +268,7 @@ func (c *cell) calibrated(ctx context.Context, m probode.Method, mesh probode.Me
 		return err
 	}
 	begin := time.Now()
-	cal, err := calibrate.Run(ctx, t.p, m, calibrate.Settings{Mesh: s.Grid(), Scaling: r.scaling, Criterion: r.rule,
+	cal, err := calibrate.Run(ctx, t.p, m, calibrate.Settings{Mesh: probode.Fixed{Grid: s.Grid()}, Scaling: r.scaling, Criterion: r.rule,
 		Paths: paths, Seed: c.o.seed, Workers: 1})
 	if err != nil {
 		return err

@@ -13,8 +13,7 @@ import (
 // linearised at the current state.
 func (a *moulton) current1(r *fusedRun, from, to int) (int, error) {
 	fj, f, jac, t := a.p.FJ, (*[1]float64)(a.fc), (*[1 * 1]float64)(a.jac.A), r.T
-	z, theta, xi, past := r.Z, r.Theta, r.Xi, r.past
-	inv, scale := a.inv, &r.scale
+	z, theta, xi, past, inv, scale := r.Z, r.Theta, r.Xi, r.past, a.inv, &r.scale
 	steps := len(a.betaPast)
 	var a0 float64
 	for i := from; i < to; i++ {
@@ -64,8 +63,7 @@ func (a *moulton) current1(r *fusedRun, from, to int) (int, error) {
 // of each step by Newton's method: see solveNewton.
 func (a *moulton) newton1(r *fusedRun, from, to int) (int, error) {
 	fj, f, jac, t := a.p.FJ, (*[1]float64)(a.fc), (*[1 * 1]float64)(a.jac.A), r.T
-	z, theta, xi, past := r.Z, r.Theta, r.Xi, r.past
-	inv, scale := a.inv, &r.scale
+	z, theta, xi, past, inv, scale := r.Z, r.Theta, r.Xi, r.past, a.inv, &r.scale
 	tol := a.tolerance
 	steps := len(a.betaPast)
 	var a0 float64
@@ -238,8 +236,7 @@ func (a *moulton) reverse1(to *probode.Adjoint, i int, step *probode.Step) bool 
 // linearised at the current state.
 func (a *moulton) current2(r *fusedRun, from, to int) (int, error) {
 	fj, f, jac, t := a.p.FJ, (*[2]float64)(a.fc), (*[2 * 2]float64)(a.jac.A), r.T
-	z, theta, xi, past := r.Z, r.Theta, r.Xi, r.past
-	inv, scale := a.inv, &r.scale
+	z, theta, xi, past, inv, scale := r.Z, r.Theta, r.Xi, r.past, a.inv, &r.scale
 	steps := len(a.betaPast)
 	var a0, a1, a2, a3 float64
 	for i := from; i < to; i++ {
@@ -291,8 +288,7 @@ func (a *moulton) current2(r *fusedRun, from, to int) (int, error) {
 // of each step by Newton's method: see solveNewton.
 func (a *moulton) newton2(r *fusedRun, from, to int) (int, error) {
 	fj, f, jac, t := a.p.FJ, (*[2]float64)(a.fc), (*[2 * 2]float64)(a.jac.A), r.T
-	z, theta, xi, past := r.Z, r.Theta, r.Xi, r.past
-	inv, scale := a.inv, &r.scale
+	z, theta, xi, past, inv, scale := r.Z, r.Theta, r.Xi, r.past, a.inv, &r.scale
 	tol := a.tolerance
 	steps := len(a.betaPast)
 	var a0, a1, a2, a3 float64
@@ -474,8 +470,7 @@ func (a *moulton) reverse2(to *probode.Adjoint, i int, step *probode.Step) bool 
 // linearised at the current state.
 func (a *moulton) current3(r *fusedRun, from, to int) (int, error) {
 	fj, f, jac, t := a.p.FJ, (*[3]float64)(a.fc), (*[3 * 3]float64)(a.jac.A), r.T
-	z, theta, xi, past := r.Z, r.Theta, r.Xi, r.past
-	inv, scale := a.inv, &r.scale
+	z, theta, xi, past, inv, scale := r.Z, r.Theta, r.Xi, r.past, a.inv, &r.scale
 	steps := len(a.betaPast)
 	var a0, a1, a2, a3, a4, a5, a6, a7, a8 float64
 	var ok bool
@@ -525,8 +520,7 @@ func (a *moulton) current3(r *fusedRun, from, to int) (int, error) {
 // of each step by Newton's method: see solveNewton.
 func (a *moulton) newton3(r *fusedRun, from, to int) (int, error) {
 	fj, f, jac, t := a.p.FJ, (*[3]float64)(a.fc), (*[3 * 3]float64)(a.jac.A), r.T
-	z, theta, xi, past := r.Z, r.Theta, r.Xi, r.past
-	inv, scale := a.inv, &r.scale
+	z, theta, xi, past, inv, scale := r.Z, r.Theta, r.Xi, r.past, a.inv, &r.scale
 	tol := a.tolerance
 	steps := len(a.betaPast)
 	var a0, a1, a2, a3, a4, a5, a6, a7, a8 float64

@@ -54,7 +54,7 @@ func CalibrateAlpha(ctx context.Context, p *Posterior, theta []float64, s calibr
 			return nil, fmt.Errorf("bayes: %s: Scaling is %v in the settings of the calibration and %v in the Setup: want the same value in both", r.x.title(i), s.Scaling, solver.Scaling())
 		}
 		set := s
-		set.Mesh, set.Theta, set.Scaling = solver.Grid(), slices.Clone(r.theta), solver.Scaling()
+		set.Mesh, set.Theta, set.Scaling = probode.Fixed{Grid: solver.Grid()}, slices.Clone(r.theta), solver.Scaling()
 		if i > 0 {
 			set.Seed = probode.Stream(seed, uint64(i)).Uint64()
 		}

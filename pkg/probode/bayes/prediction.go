@@ -10,6 +10,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/internal/vector"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
@@ -198,7 +199,7 @@ func (e *Density) atTimes(ctx context.Context, times []float64) (*Density, error
 	for i, r := range fine.parts {
 		if g := e.parts[i].grid; g != nil {
 			same := q.Setup
-			same.Mesh = g.Solver().Grid()
+			same.Mesh = probode.Fixed{Grid: g.Solver().Grid()}
 			path, err := same.Bind(ctx, r.x.Problem, q.at(r.x), r.x.Data.T)
 			if err != nil {
 				return nil, fmt.Errorf("bayes: %s: %w", r.x.title(i), err)

@@ -116,10 +116,10 @@ func TestCalibratedSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := last(Settings{Mesh: mesh, Seed: 2, Alpha: c.Alpha}); math.Abs(got/want-1) > 1e-12 {
+	if got := last(Settings{Mesh: Fixed{Grid: mesh}, Seed: 2, Alpha: c.Alpha}); math.Abs(got/want-1) > 1e-12 {
 		t.Errorf("sd %g on a measured grid, want %g", got, want)
 	}
-	set.StepSize, set.Mesh, set.Scaling = 0, mesh, ScaleDefault
+	set.StepSize, set.Mesh, set.Scaling = 0, Fixed{Grid: mesh}, ScaleDefault
 	if d, err := calibrate.Run(ctx(), p, m, set); err != nil || d.Scaling != ScaleLocal || math.Abs(d.Alpha/c.Alpha-1) > 1e-9 {
 		t.Errorf("α* on a measured grid %+v, %v: want %g", d, err, c.Alpha)
 	}

@@ -315,7 +315,7 @@ func TestRefusals(t *testing.T) {
 	for want, err := range map[string]error{
 		"want at most 2000":          refused(gp.Block{}, probode.Uniform(1e-3)),
 		"(Length) is 20 steps: want": refused(gp.Interrogation{Length: 20}, probode.Uniform(0.1)),
-		"use nearly equal steps":     refused(gp.Interrogation{}, grid),
+		"use nearly equal steps":     refused(gp.Interrogation{}, probode.Fixed{Grid: grid}),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %q: want %q in it", fmt.Sprint(err), want)

@@ -336,13 +336,13 @@ func (s *solution) setup(p *probode.Problem, times []float64) (setup probode.Set
 	g, err := probode.UniformGrid(p, nil, s.step)
 	if err == nil {
 		if _, err = g.Index(times); err == nil {
-			setup.Mesh = g
+			setup.Mesh = probode.Fixed{Grid: g}
 			return setup, nil
 		}
 	}
 	if times != nil {
 		g, err = probode.Setup{Mesh: probode.Through(s.step)}.Grid(context.Background(), p, nil, times)
-		setup.Mesh = g
+		setup.Mesh = probode.Fixed{Grid: g}
 	}
 	if err != nil {
 		return setup, fmt.Errorf("-step: %w", err)
@@ -361,7 +361,7 @@ func (s *solution) noisy(ctx context.Context, p *probode.Problem, m probode.Meth
 		return err
 	}
 	if g, err := (probode.Setup{Method: m, Mesh: to.Mesh, Scaling: probode.ScaleLocal}).Grid(ctx, p, nil, to.Times); s.noise == "" && err == nil {
-		to.Mesh = g
+		to.Mesh = probode.Fixed{Grid: g}
 	}
 	cal, err := calibrate.Run(ctx, p, m, calibrate.Settings{Mesh: to.Mesh, Scaling: to.Scaling, Seed: s.seed})
 	if err != nil {
