@@ -25,16 +25,29 @@ func NewLinearizer(p *Problem) *Linearizer {
 }
 
 // FJ writes f(t, x; θ) to f, and ∂f/∂x to m. The matrix m must have the shape of the
-// matrix that Problem.NewJacobian returns.
+// matrix that Problem.NewJacobian returns. Elements that are not finite are replaced by
+// difference quotients.
 func (e *Linearizer) FJ(f []float64, m *linalg.Matrix, t float64, x, theta []float64) {
+	e.Evaluate(f, m, t, x, theta)
+	e.Repair(f, m, t, x, theta)
+}
+
+// Evaluate is like FJ, but leaves elements that are not finite. A method that factorises
+// cI − J calls Evaluate, and Repair only if the factorisation fails.
+func (e *Linearizer) Evaluate(f []float64, m *linalg.Matrix, t float64, x, theta []float64) {
 	if e.diff == nil {
 		clear(m.A)
 		e.p.FJ(f, m.A, t, x, theta)
-		e.p.replaceX(m, f, t, x, theta)
 		return
 	}
 	e.diff.jacobian(m, t, x, theta, false)
 	copy(f, e.diff.f0)
+}
+
+// Repair replaces the elements of m that are not finite by difference quotients, and
+// reports whether there were any. The arguments are those of the last call of Evaluate.
+func (e *Linearizer) Repair(f []float64, m *linalg.Matrix, t float64, x, theta []float64) bool {
+	return e.diff == nil && e.p.replaceX(m, f, t, x, theta)
 }
 
 // Exact reports whether f and J come from Problem.FJ. If Problem.FJ is set, J has no

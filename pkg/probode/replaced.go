@@ -14,8 +14,8 @@ import (
 // formula of a derivative can be undefined there. Often the point is the initial state,
 // which the solution leaves at once. Such derivatives are replaced by difference quotients
 // over a short distance. Newton's method converges with them. They do not matter to the
-// derivative of a path if neither the state nor θ moves in their direction. The method
-// exists() finds out whether they matter by changing the distance.
+// derivative of a path if neither the state nor θ moves in their direction. Solver.exists
+// finds out whether they matter by changing the distance.
 
 // The type `replacement` tells a Solver that derivatives of f were replaced.
 type replacement struct {
@@ -23,7 +23,7 @@ type replacement struct {
 	short bool    // use a shorter distance
 }
 
-// The method distance() returns the distance for difference quotients that replace a
+// distance returns the distance for difference quotients that replace a
 // derivative at time t, relative to the size of the variable.
 func (p *Problem) distance(t float64) float64 {
 	h := cbrtEps
@@ -36,10 +36,10 @@ func (p *Problem) distance(t float64) float64 {
 }
 
 // replaceX replaces the elements of the Jacobian m that are not finite, unless f is not
-// finite either.
-func (p *Problem) replaceX(m *linalg.Matrix, f []float64, t float64, x, theta []float64) {
+// finite either. It reports whether there were any.
+func (p *Problem) replaceX(m *linalg.Matrix, f []float64, t float64, x, theta []float64) bool {
 	if vector.Finite(m.A) || !vector.Finite(f) {
-		return
+		return false
 	}
 	quotients, diff, distance := p.NewJacobian(), newDifferencer(p), p.distance(t)
 	for _, side := range [2]float64{1, -1} { // f may be undefined on one side
@@ -51,6 +51,7 @@ func (p *Problem) replaceX(m *linalg.Matrix, f []float64, t float64, x, theta []
 			}
 		}
 	}
+	return true
 }
 
 // replaceTheta does the same for ∂f/∂θ in row-major order.
@@ -76,7 +77,7 @@ func (p *Problem) replaceTheta(slopes []float64, t float64, x, theta []float64) 
 	}
 }
 
-// The method exists() computes derivatives of a path with the function compute(), and
+// exists computes derivatives of a path with the function compute, and
 // returns an error if they do not exist. The slices `to` hold the derivatives.
 func (s *Solver) exists(compute func() error, to ...[]float64) error {
 	r := s.inside.replaced

@@ -264,8 +264,10 @@ func (s *Solver) Stepper(i int, z, theta []float64) (*Stepper, *Step, error) {
 
 // at returns step i, without noise.
 func (s *Solver) at(i int, x, next, theta []float64) *Step {
-	s.one = Step{T: s.g.t[i], End: s.g.t[i+1], H: s.g.H(i), Order: s.g.Order(i), Index: i, X: x, Next: next, Theta: theta}
-	return &s.one
+	one := &s.one // assigning the fields is faster than assigning a Step
+	one.T, one.End, one.H, one.Order, one.Index = s.g.t[i], s.g.t[i+1], s.g.H(i), s.g.Order(i), i
+	one.X, one.Next, one.Theta, one.Xi, one.Scale = x, next, theta, nil, nil
+	return one
 }
 
 // begin starts the segment whose first step is step i, in the state x.

@@ -87,7 +87,7 @@ func (a *bashforth) localError(dst []float64, s *probode.Step) error {
 
 // run takes steps of equal length.
 func (a *bashforth) run(r *probode.Run) (int, error) {
-	d, f, h, theta := a.d, a.p.F, r.H, r.Theta
+	d, f, h, theta, scale := a.d, a.p.F, r.H, r.Theta, r.Scale
 	var b [5]float64
 	beta := a.beta.uniform
 	for j, v := range beta {
@@ -115,7 +115,7 @@ func (a *bashforth) run(r *probode.Run) (int, error) {
 			}
 		}
 		for k, v := range part(r.Xi, n, d) {
-			next[k] += r.Scale[k] * v
+			next[k] += scale[k] * v
 		}
 		if err := diverged(next); err != nil {
 			return n, err

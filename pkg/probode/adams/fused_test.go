@@ -103,8 +103,9 @@ func runMethods() (all []probode.Method) {
 // stepwise solves path z on the grid g by single steps up to step `to`. With noise, the
 // first steps of a multistep method have none.
 func stepwise(s *probode.Stepper, m probode.Method, g *probode.Grid, z, theta, xi, scale []float64, d, to int) (int, error) {
+	var one probode.Step
 	for i := range to {
-		one := probode.Step{T: g.Times()[i], End: g.Times()[i+1], H: g.H(i), Index: i, X: row(z, i, d), Next: row(z, i+1, d), Theta: theta}
+		one.T, one.End, one.H, one.Index, one.X, one.Next, one.Theta = g.Times()[i], g.Times()[i+1], g.H(i), i, row(z, i, d), row(z, i+1, d), theta
 		if i == 0 && s.Start != nil {
 			if err := s.Start(&one); err != nil {
 				return 0, err

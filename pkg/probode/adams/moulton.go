@@ -258,9 +258,9 @@ func (a *moulton) prepare(i int, s *probode.Step) error {
 	if a.lin == Predictor {
 		a.p.F(fi, s.T, s.X, s.Theta)
 		a.predict(i, s)
-		a.eval.FJ(a.fc, a.jac, a.t1, a.c, s.Theta)
+		a.eval.Evaluate(a.fc, a.jac, a.t1, a.c, s.Theta)
 	} else {
-		a.eval.FJ(a.fc, a.jac, a.t1, a.c, s.Theta)
+		a.eval.Evaluate(a.fc, a.jac, a.t1, a.c, s.Theta)
 		if len(a.betaPast) > 0 {
 			if a.currentIsOld {
 				copy(fi, a.fc)
@@ -272,10 +272,15 @@ func (a *moulton) prepare(i int, s *probode.Step) error {
 	if a.lin != Current {
 		a.remember(i, s.X)
 	}
-	if !a.lu.Factorize(a.inv, a.jac) {
+	if !a.factorize(a.c, s.Theta) {
 		return probode.ErrSingular
 	}
 	return nil
+}
+
+// factorize computes the factors of Γ from f and J at the state x.
+func (a *moulton) factorize(x, theta []float64) bool {
+	return a.lu.Factorize(a.inv, a.jac) || a.eval.Repair(a.fc, a.jac, a.t1, x, theta) && a.lu.Factorize(a.inv, a.jac)
 }
 
 // predict adds the increment of the explicit formula to the centre.
@@ -340,7 +345,7 @@ func (a *moulton) iterate(next, theta []float64) error {
 		var left float64
 		for lambda = min(1, 4*lambda); ; lambda /= 2 {
 			subtract(next, z, lambda, a.u)
-			a.eval.FJ(a.fc, a.jac, a.t1, next, theta)
+			a.eval.Evaluate(a.fc, a.jac, a.t1, next, theta)
 			a.residual(a.v, next, a.fc)
 			a.lu.Solve(a.v)
 			if left = vector.MaxAbs(a.v); left <= (1-lambda/4)*size {
@@ -358,7 +363,7 @@ func (a *moulton) iterate(next, theta []float64) error {
 			return nil
 		}
 		copy(z, next)
-		if !a.lu.Factorize(a.inv, a.jac) {
+		if !a.factorize(z, theta) {
 			return probode.ErrSingular
 		}
 		a.residual(a.u, z, a.fc)

@@ -193,7 +193,7 @@ func (m *history) reverse(a *probode.Adjoint) (i int) {
 	if m.back == nil {
 		m.back = make([]float64, 8*m.d)
 	}
-	for i = max(0, a.Before-7); i <= a.Before; i++ {
+	for i = max(0, a.Before-m.first); i <= a.Before; i++ { // the times that coefficients depend on
 		m.t[i&7] = a.Times[i]
 	}
 	return a.Before

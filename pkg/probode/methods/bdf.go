@@ -353,8 +353,8 @@ func (b *bdf) form(s *probode.Step, gamma float64) {
 
 // The method center() evaluates f and J at (t_{i+1}, y) and factorises Γ.
 func (b *bdf) center(y, theta []float64) error {
-	b.eval.FJ(b.f0, b.jac, b.t, y, theta)
-	if !b.factorize() {
+	b.eval.Evaluate(b.f0, b.jac, b.t, y, theta)
+	if !b.factorize() && !(b.eval.Repair(b.f0, b.jac, b.t, y, theta) && b.factorize()) {
 		return probode.ErrSingular
 	}
 	return nil

@@ -24,8 +24,7 @@ func (s *implicit) stepper() *probode.Stepper {
 // The method make() computes a step of length h, without noise, from the state x at time
 // t.
 func (s *implicit) make(dst []float64, t, h float64, x, theta []float64) error {
-	s.linearize(t, h, x, theta)
-	if !s.factorize() {
+	if !s.prepare(t, h, x, theta) {
 		return probode.ErrSingular
 	}
 	clear(s.z)
@@ -127,8 +126,7 @@ func (s *implicit) iterate(z []float64, sys system) error {
 // estimate detects the jump. Step doubling does not detect every jump: a step and its two
 // halves may make the same error.
 func (s *implicit) cross(t, h float64, x, theta []float64) error {
-	s.linearize(t, h, x, theta)
-	if !s.factorize() {
+	if !s.prepare(t, h, x, theta) {
 		return probode.ErrSingular
 	}
 	clear(s.z)

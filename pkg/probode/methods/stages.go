@@ -101,6 +101,13 @@ func (s *implicit) linearize(t, h float64, x, theta []float64) {
 	s.moved = false
 }
 
+// prepare computes f and J at the beginning of a step, and factorises the matrices.
+func (s *implicit) prepare(t, h float64, x, theta []float64) bool {
+	s.t, s.h, s.moved = t, h, false
+	s.eval.Evaluate(s.f0, s.jac, t, x, theta)
+	return s.factorize() || s.eval.Repair(s.f0, s.jac, t, x, theta) && s.factorize()
+}
+
 func (s *implicit) factorize() bool { return s.factors.factorize(s.table, s.h, s.jac) }
 
 // The method solve() sets dst to (I − hA⊗J)⁻¹ r.
