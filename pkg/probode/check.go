@@ -16,7 +16,7 @@ import (
 // initial state, and at a few points of the first path. Later paths are not checked.
 
 // The method fits() returns an error if a path does not fit in memory.
-func (p *Problem) fits(g *Grid, n Noise) error {
+func fits(p *Problem, g *Grid, n Noise) error {
 	d := p.Dim()
 	if err := memory.Check(fmt.Sprintf("a path of %d steps in %d dimensions", g.Steps(), d), g.Steps()+1, d+n.Normals); err != nil {
 		return fmt.Errorf("%s: %w", p.Title(), err)
@@ -53,7 +53,7 @@ func (p *Problem) CheckDense(matrices int) error {
 
 // checkStart checks whether the fields of the problem p are consistent at the start of
 // its span.
-func (p *Problem) checkStart() (err error) {
+func checkStart(p *Problem) (err error) {
 	x0 := make([]float64, p.Dim())
 	t := p.Span[0]
 	defer p.recovered(&err, &t, x0, p.Theta)
@@ -61,13 +61,13 @@ func (p *Problem) checkStart() (err error) {
 	if !sane(x0) {
 		return nil // a solve reports it, at the parameters in use
 	}
-	t = p.beside(t, p.Theta)
-	return p.checkAt(t, x0, p.Theta)
+	t = beside(p, t, p.Theta)
+	return checkAt(p, t, x0, p.Theta)
 }
 
 // The method beside() returns the smallest floating-point number ≥ t at which there is no
 // event.
-func (p *Problem) beside(t float64, theta []float64) float64 {
+func beside(p *Problem, t float64, theta []float64) float64 {
 	for k := 0; k < len(p.Events); k++ {
 		if p.Events[k].at(theta) == t {
 			t, k = math.Nextafter(t, math.Inf(1)), -1
@@ -77,7 +77,7 @@ func (p *Problem) beside(t float64, theta []float64) float64 {
 }
 
 // checkAt checks whether the fields of the problem p are consistent at (t, x, θ).
-func (p *Problem) checkAt(t float64, x, theta []float64) error {
+func checkAt(p *Problem, t float64, x, theta []float64) error {
 	f, again := make([]float64, p.Dim()), make([]float64, p.Dim())
 	p.F(f, t, x, theta)
 	for i := range again {
@@ -99,7 +99,7 @@ func (p *Problem) checkAt(t float64, x, theta []float64) error {
 		if later == t {
 			later = p.Span[1]
 		}
-		later = p.beside(later, theta)
+		later = beside(p, later, theta)
 		p.F(again, later, x, theta)
 		for i, v := range f {
 			if v != again[i] && v == v && again[i] == again[i] {
@@ -113,10 +113,10 @@ func (p *Problem) checkAt(t float64, x, theta []float64) error {
 	if err := p.CheckJacobian(t, x, theta); err != nil {
 		return err
 	}
-	if err := p.checkPullback(t, x, theta); err != nil {
+	if err := checkPullback(p, t, x, theta); err != nil {
 		return err
 	}
-	return p.checkBand(t, x, theta)
+	return checkBand(p, t, x, theta)
 }
 
 // CheckJacobian compares FJ at (t, x, θ) with F and with finite differences of F.
@@ -203,13 +203,13 @@ func (p *Problem) CheckJacobian(t float64, x, theta []float64) error {
 //
 // In more than 400 dimensions, the dense matrix would cost too much, so checkBand
 // increments only a few components of x and checks that f changes only within the band.
-func (p *Problem) checkBand(t float64, x, theta []float64) error {
+func checkBand(p *Problem, t float64, x, theta []float64) error {
 	if p.Band == nil {
 		return nil
 	}
 	d := p.Dim()
 	if d > 400 {
-		return p.checkWideBand(t, x, theta)
+		return checkWideBand(p, t, x, theta)
 	}
 	dense := *p
 	dense.Band = nil
@@ -227,7 +227,7 @@ func (p *Problem) checkBand(t float64, x, theta []float64) error {
 }
 
 // checkWideBand increments a few components of x, one at a time.
-func (p *Problem) checkWideBand(t float64, x, theta []float64) error {
+func checkWideBand(p *Problem, t float64, x, theta []float64) error {
 	const columns = 40
 	d := p.Dim()
 	f0, f1, at := make([]float64, d), make([]float64, d), make([]float64, d)
@@ -253,7 +253,7 @@ func (p *Problem) checkWideBand(t float64, x, theta []float64) error {
 }
 
 // checkPullback compares Pullback at (t, x, θ) with FJ and FTheta, or with differences of F.
-func (p *Problem) checkPullback(t float64, x, theta []float64) error {
+func checkPullback(p *Problem, t float64, x, theta []float64) error {
 	if p.Pullback == nil || p.CheckDense(2) != nil {
 		return nil
 	}

@@ -76,10 +76,10 @@ func NewSolver(p *Problem, m Method, g *Grid, alpha float64) (*Solver, error) {
 		return nil, fmt.Errorf("%s: alpha is %g: want a finite number ≥ 0", p.Title(), alpha)
 	}
 	s := &Solver{p: p, m: m, d: p.Dim(), noise: m.Noise(p.Dim()), alpha: alpha, stop: new(progress.Stop)}
-	if err := p.fits(g, s.noise); err != nil {
+	if err := fits(p, g, s.noise); err != nil {
 		return nil, err
 	}
-	if err := p.checkStart(); err != nil {
+	if err := checkStart(p); err != nil {
 		return nil, err
 	}
 	if err := s.on(g); err != nil {
@@ -463,7 +463,7 @@ func (s *Solver) checkPath(z, theta []float64) error {
 		if s.g.t[i] == s.g.t[i+1] || from == to {
 			continue
 		}
-		if err := s.inside.checkAt(s.g.t[i], row(z, i, s.d), theta); err != nil {
+		if err := checkAt(s.inside, s.g.t[i], row(z, i, s.d), theta); err != nil {
 			return err
 		}
 	}
@@ -510,7 +510,7 @@ func (s *Solver) Fail(i int, theta, x []float64, err error) error {
 		}
 	}
 	if vector.Finite(s.f) && !s.checked { // no path has been checked yet: the problem may break a promise
-		if broken := s.inside.checkAt(e.T, x, theta); broken != nil {
+		if broken := checkAt(s.inside, e.T, x, theta); broken != nil {
 			e.Err = broken
 		}
 	}
