@@ -218,7 +218,7 @@ func (c *controller) start() (h float64, err error) {
 		return 0, err
 	}
 	if k := vector.Unset(c.next, func(dst []float64) { c.p.F(dst, t, c.x, c.theta) }); k >= 0 {
-		return 0, fmt.Errorf("F does not set dst[%d] at t = %g: want every element set", k, t)
+		return 0, fmt.Errorf("dst[%d] is not set by F at t = %g: want every element set", k, t)
 	}
 	return c.first(c.end), nil
 }

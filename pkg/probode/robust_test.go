@@ -573,11 +573,11 @@ func TestStepsNearRounding(t *testing.T) {
 func TestRefusedNonsense(t *testing.T) {
 	ctx := context.Background()
 	silent := &Problem{X0: []float64{1, 2}, Span: [2]float64{0, 1}, F: func(dst []float64, _ float64, _, _ []float64) { dst[0] = 1 }}
-	if _, err := reference.Solve(ctx, silent, []float64{1}, reference.Settings{}); err == nil || !strings.Contains(err.Error(), "F does not set dst[1]") {
+	if _, err := reference.Solve(ctx, silent, []float64{1}, reference.Settings{}); err == nil || !strings.Contains(err.Error(), "dst[1] is not set by F") {
 		t.Errorf("reference.Solve: %v", err)
 	}
 	setup := Setup{Method: methods.RungeKutta{Tableau: methods.DormandPrince}, Mesh: Adaptive{Tolerance: Tolerance{Relative: 1e-3}}}
-	if _, err := setup.Bind(ctx, silent, nil, []float64{1}); err == nil || !strings.Contains(err.Error(), "F does not set dst[1]") {
+	if _, err := setup.Bind(ctx, silent, nil, []float64{1}); err == nil || !strings.Contains(err.Error(), "dst[1] is not set by F") {
 		t.Errorf("Adaptive: %v", err)
 	}
 	for _, span := range [][2]float64{{-1e308, 1e308}, {0, 1e308}, {1e200, 2e200}, {0, math.Inf(1)}} {

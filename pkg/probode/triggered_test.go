@@ -561,7 +561,7 @@ func TestEventsAtObservations(t *testing.T) {
 					if name == "reference" || name == "bdf" { // BDF locates the event at another time, to within the tolerance
 						continue
 					}
-					held := holdAt(t, p, s, times).(probode.Tangential)
+					held := holdAt(t, p, s, times)
 					x, dx, n := make([]float64, 2*len(times)), make([]float64, 4*len(times)), 2*len(times)
 					for _, back := range []bool{false, true} {
 						for k, along := range [][]float64{{1, 0}, {0, 1}} {

@@ -265,7 +265,7 @@ func (e *integration) differentiate(rest float64) error {
 		if e.steps == 0 {
 			k := vector.Unset(e.f0, func(dst []float64) { e.p.F(dst, e.t, e.at, e.theta) })
 			if k >= 0 && !e.stop.Ended() {
-				return fmt.Errorf("F does not set dst[%d] at t = %g: want every element set", k, e.t)
+				return fmt.Errorf("dst[%d] is not set by F at t = %g: want every element set", k, e.t)
 			}
 		} else {
 			e.p.F(e.f0, e.t, e.at, e.theta)
