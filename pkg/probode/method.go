@@ -74,8 +74,9 @@ type Stepper struct {
 	// that of the first step.
 	Start func(s *Step) error
 
-	// Step writes the state at s.End to s.Next, given the state s.X at s.T. A Step at or
-	// before the time of the last one replaces it.
+	// Step writes the state at s.End to s.Next, given the state s.X at s.T. Under error
+	// control it may be called again with the same T and an earlier End, after Restore if
+	// there is Memory.
 	Step func(s *Step) error
 
 	// Memory is the number of values from earlier steps on which later steps depend, 0 for

@@ -51,7 +51,8 @@ type Law struct {
 // to Zᵢ, which are in rows 0, …, i of z. With an s-step method, the distribution depends
 // only on the rows i−s, …, i of z.
 //
-// The method must be adams.Moulton or another method whose Stepper has Implicit. The noise of step i must be scaled by ScaleStep. The length of step i
+// The method must be adams.Moulton or another method whose Stepper has Implicit. The noise
+// of step i must be scaled by ScaleStep. The length of step i
 // must be positive: an event is stored as a step of length zero. Step i must not be one
 // of the first steps of a multistep method. The error is a *probode.SolveError if Γ is
 // singular or Newton's method does not converge. New panics if a slice has the wrong
