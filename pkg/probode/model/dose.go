@@ -82,9 +82,9 @@ func (r *modelReader) events(n *source.Node) []equations.Event {
 
 // The method dose() reads a dose. A dose without a duration is an event that adds the
 // amount to the state. A dose with a duration is given by infusion. An infusion begins at
-// each dosing time. During an infusion, amount/duration is added to the right-hand side
-// of the state's equation.
-func (r *modelReader) dose(n *source.Node, m *Model) {
+// each dosing time. Its rate is amount/duration as long as it lasts, and is appended to the
+// element of the map `infused` for the state.
+func (r *modelReader) dose(n *source.Node, m *Model, infused map[int][]*expr.Node) {
 	n.Mapping("a dose", "doseId", "state", "amount", "duration", "time", "every", "count")
 	id, state := r.name(n, "doseId"), n.Must("a dose", "state")
 	amount, times := r.formula(n, "amount"), r.times(n)
@@ -107,20 +107,19 @@ func (r *modelReader) dose(n *source.Node, m *Model) {
 	// from being simplified to d. If rounding is a large part of the length, the dose is
 	// given at once.
 	const short = 0x1p-32 // of the time
-	terms, none := []*expr.Node{m.States[i].Rate}, expr.Num(0)
+	none := expr.Num(0)
 	for k, t := range times {
 		end := expr.Call("plus", t, duration)
 		during := expr.Call("and", expr.Call("geq", now, t), expr.Call("lt", now, end))
 		atOnce := expr.Call("leq", duration, expr.Call("times", expr.Num(short), expr.Call("abs", t)))
 		rate := expr.Call("piecewise", none, atOnce, expr.Call("divide", amount, expr.Call("minus", expr.Call("max", end, t), t))).Simplify()
-		terms = append(terms, expr.Call("piecewise", rate, during, none))
+		infused[i] = append(infused[i], expr.Call("piecewise", rate, during, none))
 		given := expr.Call("piecewise", amount, atOnce, none).Simplify()
 		if v, ok := given.Const(); !ok || v != 0 {
 			sum := expr.Call("plus", expr.Sym(state), given)
 			m.Events = append(m.Events, r.numbered(n, id+"_"+strconv.Itoa(k+1), []*expr.Node{t}, equations.Jump{State: state, Value: sum})...)
 		}
 	}
-	m.States[i].Rate = expr.Call("plus", terms...)
 }
 
 // checkFixed reports an error if a formula in r.fixed depends on the time or on a state,

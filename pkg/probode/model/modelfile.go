@@ -71,8 +71,12 @@ func (f *files) modelFile(s *source.File, y *source.Node) *File {
 				m.Events = append(m.Events, r.events(n)...)
 			}
 		case "doses":
+			infused := map[int][]*expr.Node{}
 			for _, n := range y.List(key) {
-				r.dose(n, m)
+				r.dose(n, m, infused)
+			}
+			for i, rates := range infused { // a sum of their own, which stays the same until one begins or ends
+				m.States[i].Rate = expr.Call("plus", m.States[i].Rate, expr.Call("plus", rates...))
 			}
 		}
 	}

@@ -19,10 +19,23 @@ type Program struct {
 	runs []run
 	regs []float64
 
-	held  []int32 // inputs that often keep their values between two calls of Eval
-	early int     // number of runs at the beginning that depend on no other inputs
-	known bool    // they were computed for the values in regs
+	held  []int32     // inputs that often keep their values between two calls of Eval
+	until [stages]int // number of runs up to the end of each stage
+	known bool        // all but the last stage were computed for the values in regs
+
+	time       int32      // the input that is the time, or −1
+	thresholds []int32    // values with which the stage of phases compares the time
+	phase      [2]float64 // neighbouring thresholds, between which the time was
 }
+
+// Eval computes a program in stages. Each instruction is in the first stage in which it
+// can be.
+const (
+	stageHeld  = iota // depends only on held inputs
+	stagePhase        // depends also on comparisons of the time with results of stageHeld
+	stageRest
+	stages
+)
 
 // Compile makes a program that computes outputs from inputs. The inputs and outputs of
 // the program are in the same order as in the arguments of Compile. The value of a
@@ -31,7 +44,10 @@ type Program struct {
 //
 // The argument `held` lists the inputs whose values often stay the same from call to
 // call, for example the parameters, which are constant during a solve. Values that depend
-// only on inputs in `held` are recomputed only if one of these inputs changes.
+// only on inputs in `held` are recomputed only if one of these inputs changes. Values that
+// depend also on comparisons of the input [Time] with such values are recomputed only if
+// one of the comparisons changes: among thousands of infusions, none begins or ends within
+// a step.
 func Compile(inputs []string, outputs []*Node, held ...string) (*Program, error) {
 	line, err := lower(inputs, outputs)
 	if err != nil {
@@ -42,30 +58,59 @@ func Compile(inputs []string, outputs []*Node, held ...string) (*Program, error)
 	for i, name := range inputs {
 		keeps[i] = slices.Contains(held, name)
 	}
-	early, used := line.early(keeps)
-	p := &Program{line: *line, held: used}
-	p.runs, p.early = p.line.schedule(early)
+	p := &Program{line: *line, time: int32(slices.Index(inputs, Time))}
+	var stage []int
+	stage, p.held = p.line.stages(keeps, p.time)
+	p.runs, p.until = p.line.schedule(stage)
+	for _, run := range p.runs[p.until[stageHeld]:p.until[stagePhase]] {
+		for _, in := range run.instrs {
+			if v, ok := in.threshold(p.time); ok {
+				p.thresholds = append(p.thresholds, v)
+			}
+		}
+	}
+	slices.Sort(p.thresholds)
+	p.thresholds = slices.Compact(p.thresholds)
 	return p.Clone(), nil
 }
 
+// If an instruction compares the time with another value, the method threshold() returns
+// the index of this value.
+func (in *instr) threshold(time int32) (v int32, ok bool) {
+	switch {
+	case in.code != codeLt && in.code != codeLe:
+	case in.a == time:
+		return in.b, true
+	case in.b == time:
+		return in.a, true
+	}
+	return 0, false
+}
+
 // The argument `keeps` marks the inputs that often have the same value in successive
-// evaluations. The method early() finds the instructions that depend only on marked
-// inputs, and the inputs that these instructions use.
-func (s *straightLine) early(keeps []bool) (list []bool, used []int32) {
-	list = make([]bool, len(s.code))
+// evaluations. The method stages() finds the stage of each instruction, and the marked
+// inputs that instructions before the last stage use.
+func (s *straightLine) stages(keeps []bool, time int32) (list []int, used []int32) {
+	list = make([]int, len(s.code))
 	seen := make([]bool, s.inputs)
+	of := func(v int32) int {
+		switch {
+		case v >= s.first():
+			return list[v-s.first()]
+		case int(v) < s.inputs && !keeps[v]:
+			return stageRest
+		}
+		return stageHeld
+	}
 	for i := range s.code {
-		list[i] = true
 		for _, o := range s.code[i].operands() {
-			switch v := *o; {
-			case int(v) < s.inputs:
-				list[i] = list[i] && keeps[v]
-			case v >= s.first():
-				list[i] = list[i] && list[v-s.first()]
-			}
+			list[i] = max(list[i], of(*o))
+		}
+		if v, ok := s.code[i].threshold(time); ok && of(v) == stageHeld {
+			list[i] = min(list[i], stagePhase)
 		}
 		for _, o := range s.code[i].operands() {
-			if v := *o; list[i] && int(v) < s.inputs && !seen[v] {
+			if v := *o; list[i] != stageRest && int(v) < s.inputs && keeps[v] && !seen[v] {
 				seen[v] = true
 				used = append(used, v)
 			}
@@ -76,7 +121,7 @@ func (s *straightLine) early(keeps []bool) (list []bool, used []int32) {
 
 // Clone returns a copy of the program that another goroutine may use.
 func (p *Program) Clone() *Program {
-	q := &Program{line: p.line, runs: slices.Clone(p.runs), held: p.held, early: p.early}
+	q := &Program{line: p.line, runs: slices.Clone(p.runs), held: p.held, until: p.until, time: p.time, thresholds: p.thresholds}
 	q.regs = make([]float64, int(p.line.first())+len(p.line.code))
 	copy(q.regs[p.line.inputs:], p.line.consts)
 	values := q.regs[p.line.first():]
@@ -172,13 +217,18 @@ func (p *Program) Eval(dst, in []float64) {
 	}
 	r := p.regs
 	runs := p.runs
-	if p.early > 0 {
+	moved := false
+	if p.until[stagePhase] > 0 {
 		same := p.known
 		for _, i := range p.held {
 			same = same && in[i] == r[i]
 		}
-		if p.known = true; same {
-			runs = runs[p.early:]
+		moved = len(p.thresholds) > 0 && !(same && p.phase[0] < in[p.time] && in[p.time] < p.phase[1])
+		switch p.known = true; {
+		case same && moved:
+			runs = runs[p.until[stageHeld]:]
+		case same:
+			runs = runs[p.until[stagePhase]:]
 		}
 	}
 	copy(r, in)
@@ -260,6 +310,18 @@ func (p *Program) Eval(dst, in []float64) {
 			}
 		}
 	}
+	if moved {
+		t := r[p.time]
+		p.phase = [2]float64{t - math.Inf(1), t + math.Inf(1)} // NaN if t is not finite
+		for _, i := range p.thresholds {
+			if v := r[i]; v <= t {
+				p.phase[0] = max(p.phase[0], v)
+			}
+			if v := r[i]; v >= t {
+				p.phase[1] = min(p.phase[1], v)
+			}
+		}
+	}
 	dst = dst[:len(p.line.outputs)]
 	for i, o := range p.line.outputs {
 		dst[i] = r[o]
@@ -278,10 +340,10 @@ type run struct {
 // instruction is ready when its operands have been computed. For the next run, the method
 // chooses the operation code with the most ready instructions. The run contains all ready
 // instructions with this operation code. Instructions that become ready during the run
-// are added to the run if they have the same operation code. The instructions that are
-// marked in the argument `early` come first. The result `ahead` is the number of runs
-// with early instructions.
-func (s *straightLine) schedule(early []bool) (runs []run, ahead int) {
+// are added to the run if they have the same operation code. The argument
+// `stage` contains the stage of each instruction. The result `until` is the number of runs
+// up to the end of each stage.
+func (s *straightLine) schedule(stage []int) (runs []run, until [stages]int) {
 	first := s.first()
 	n := len(s.code)
 	missing := make([]int32, n) // number of operands that are not computed yet
@@ -294,12 +356,9 @@ func (s *straightLine) schedule(early []bool) (runs []run, ahead int) {
 			}
 		}
 	}
-	var phases [2][256][]int32 // of early and of other instructions
+	var all [stages][256][]int32
 	add := func(i int32) {
-		ready := &phases[1]
-		if early[i] {
-			ready = &phases[0]
-		}
+		ready := &all[stage[i]]
 		ready[s.code[i].code] = append(ready[s.code[i].code], i)
 	}
 	for i := range s.code {
@@ -308,9 +367,10 @@ func (s *straightLine) schedule(early []bool) (runs []run, ahead int) {
 		}
 	}
 	var order []int32
-	ready := &phases[0]
+	now := 0
 	var lengths []int // of the runs
-	for len(order) < n {
+	for now < stages {
+		ready := &all[now]
 		best := 0
 		for c := range ready {
 			if len(ready[c]) > len(ready[best]) {
@@ -318,7 +378,8 @@ func (s *straightLine) schedule(early []bool) (runs []run, ahead int) {
 			}
 		}
 		if len(ready[best]) == 0 {
-			ready, ahead = &phases[1], len(runs)
+			until[now] = len(runs)
+			now++
 			continue
 		}
 		begin := len(order)
@@ -339,8 +400,5 @@ func (s *straightLine) schedule(early []bool) (runs []run, ahead int) {
 	for i, n := range lengths {
 		runs[i].instrs, rest = rest[:n], rest[n:]
 	}
-	if ready == &phases[0] { // all instructions are early
-		ahead = len(runs)
-	}
-	return runs, ahead
+	return runs, until
 }

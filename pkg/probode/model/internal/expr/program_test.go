@@ -168,10 +168,16 @@ func TestProgramAllocatesNothing(t *testing.T) {
 // inputs change from one call to the next.
 func TestHeldInputs(t *testing.T) {
 	g := newGen(4)
-	inputs := []string{"x", "y", "z"}
-	skipped := 0
-	for range 200 {
-		outputs := []*Node{g.number(4), g.number(3)}
+	skipped, phases := 0, 0
+	for trial := range 400 {
+		inputs, outputs := []string{"x", "y", "z"}, []*Node{g.number(4), g.number(3)}
+		if trial%2 == 1 {
+			inputs[0] = Time
+			c := node([]op{opLt, opLe, opGt, opGe}[g.IntN(4)], Sym(Time), Call("times", Sym("y"), Num(float64(g.IntN(3)))))
+			for i, n := range outputs {
+				outputs[i] = Call("plus", Call("piecewise", Num(1), c, Sym("z")), n.Substitute(map[string]*Node{"x": Sym(Time)}))
+			}
+		}
 		plain, err := Compile(inputs, outputs)
 		if err != nil {
 			t.Fatal(err)
@@ -180,12 +186,15 @@ func TestHeldInputs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if held.early > 0 {
+		if held.until[stageHeld] > 0 {
 			skipped++
+		}
+		if len(held.thresholds) > 0 {
+			phases++
 		}
 		in, want, got := []float64{0.3, 0.4, 0.5}, make([]float64, 2), make([]float64, 2)
 		for range 20 {
-			in[g.IntN(3)] = []float64{0.3, -1, 2, math.NaN(), 0}[g.IntN(5)]
+			in[g.IntN(3)] = []float64{0.3, -1, 2, math.NaN(), 0, 4, 0.6}[g.IntN(7)]
 			plain.Eval(want, in)
 			held.Eval(got, in)
 			for k := range want {
@@ -195,7 +204,7 @@ func TestHeldInputs(t *testing.T) {
 			}
 		}
 	}
-	if skipped < 100 {
-		t.Errorf("%d of 200 programs have parts that depend on y and z only: want more", skipped)
+	if skipped < 200 || phases < 100 {
+		t.Errorf("of 400 programs, %d have parts that depend on y and z only, and %d compare the time with such parts: want more", skipped, phases)
 	}
 }
