@@ -179,17 +179,23 @@ const sqrtEps = 1.4901161193847656e-08
 func (w *tangentRun) start(theta []float64) {
 	d := w.s.d
 	clear(w.marks)
-	var exact []float64 // ∂x₀/∂θ
-	if f := w.s.p.StartTheta; f != nil {
-		exact = make([]float64, d*len(theta))
-		f(exact, theta)
+	clear(w.X)
+	exact := w.s.p.StartTheta != nil
+	if exact {
+		p := len(theta)
+		slopes := make([]float64, d*p) // ∂x₀/∂θ, mostly zeros
+		w.s.p.StartTheta(slopes, theta)
+		for k, v := range slopes {
+			if v == 0 {
+				continue
+			}
+			for m := range w.M {
+				w.X[m*d+k/p] += v * w.Theta[m*p+k%p]
+			}
+		}
 	}
 	for m := range w.M {
 		along, dx, _, _ := w.Direction(m)
-		clear(dx)
-		for k := range exact {
-			dx[k/len(theta)] += exact[k] * along[k%len(theta)]
-		}
 		eps := cbrtEps * reachOf(theta, along)
 		if math.IsInf(eps, 1) {
 			continue
@@ -197,7 +203,7 @@ func (w *tangentRun) start(theta []float64) {
 		for _, side := range [2]float64{eps, -eps} {
 			copy(w.theta, theta)
 			vector.AddScaled(w.theta, side, along)
-			if w.s.p.Start != nil && exact == nil {
+			if w.s.p.Start != nil && !exact {
 				w.s.p.Initial(w.x, w.theta)
 				vector.AddScaled(dx, 0.5/side, w.x)
 			}
