@@ -8,6 +8,7 @@ import "math"
 func (f *LU) factorizeBanded(c float64, j *Matrix) bool {
 	d, w, low, a := f.d, f.stride, f.low, f.a
 	clear(a)
+	var special uint64
 	for i := range d {
 		// In the first and the last rows of J, parts of the bands lie outside the matrix.
 		from, to := max(0, low-i), min(j.Stride, low+d-i)
@@ -15,8 +16,12 @@ func (f *LU) factorizeBanded(c float64, j *Matrix) bool {
 		dst := a[i*w+from:][:len(src)]
 		for q, v := range src {
 			dst[q] = -v
+			special |= overflow(v)
 		}
 		a[i*w+low] += c
+	}
+	if !finite(special) {
+		return false
 	}
 	for k := range d {
 		last := min(d-1, k+low)
@@ -116,6 +121,7 @@ func (f *LU) factorizeNarrow(c float64, j *Matrix) bool {
 		r = narrowRow(c, j, 1)
 		y0, y1, y2, y3 = r[1], r[2], r[3], r[4]
 	}
+	special := overflow(x0+x1+x2) | overflow(y0+y1+y2+y3) // a sum with an infinite term is not finite
 	piv := f.piv[:d]
 	for k := range piv {
 		var z0, z1, z2, z3, z4 float64 // row k+2
@@ -126,6 +132,7 @@ func (f *LU) factorizeNarrow(c float64, j *Matrix) bool {
 			r = narrowRow(c, j, i)
 			z0, z1, z2, z3, z4 = r[0], r[1], r[2], r[3], r[4]
 		}
+		special |= overflow(z0 + z1 + z2 + z3 + z4)
 		p, big := k, math.Abs(x0)
 		if v := math.Abs(y0); v > big {
 			p, big = k+1, v
@@ -157,7 +164,7 @@ func (f *LU) factorizeNarrow(c float64, j *Matrix) bool {
 		x0, x1, x2, x3 = y1, y2, y3, y4
 		y0, y1, y2, y3 = z1, z2, z3, z4
 	}
-	return true
+	return finite(special)
 }
 
 // narrowRow returns the elements of row i of cI − J in the columns i−2 … i+2.

@@ -44,6 +44,9 @@ func (f *ComplexLU) Factorize(re, im float64, j *Matrix) bool {
 	}
 	c := complex(re, im)
 	if f.sparse = !f.banded && f.read(j); f.sparse {
+		if !finite(f.special) {
+			return false
+		}
 		clear(f.a)
 		for i := range f.d {
 			for _, q := range f.row(i, 0) {
@@ -58,19 +61,26 @@ func (f *ComplexLU) Factorize(re, im float64, j *Matrix) bool {
 	// has no room to move them.
 	d, a, w := f.d, f.a, f.stride
 	step, at := w, 0
+	var special uint64
 	if f.banded {
 		step, at = w-1, f.low
 		clear(a)
 		for i := range d {
 			from, to := max(0, f.low-i), min(j.Stride, f.low+d-i)
 			for q := from; q < to; q++ {
-				a[i*w+q] = complex(-j.A[i*j.Stride+q], 0)
+				v := j.A[i*j.Stride+q]
+				a[i*w+q] = complex(-v, 0)
+				special |= overflow(v)
 			}
 		}
 	} else {
 		for i, v := range j.A[:len(a)] {
 			a[i] = complex(-v, 0)
+			special |= overflow(v)
 		}
+	}
+	if !finite(special) {
+		return false
 	}
 	for k := range d {
 		a[k*(step+1)+at] += c

@@ -70,6 +70,9 @@ func (f *LU) Factorize(c float64, j *Matrix) bool {
 	}
 	f.direct = false
 	if f.sparse = f.read(j); f.sparse {
+		if !finite(f.special) {
+			return false
+		}
 		clear(f.a)
 		for i := range f.d {
 			for _, q := range f.row(i, 0) {
@@ -113,8 +116,13 @@ func (f *LU) Solve(b []float64) {
 func (f *LU) factorizeDense(c float64, j *Matrix) bool {
 	d, a := f.d, f.a
 	src := j.A[:len(a)]
+	var special uint64
 	for i, v := range src {
 		a[i] = -v
+		special |= overflow(v)
+	}
+	if !finite(special) {
+		return false
 	}
 	for i := 0; i < len(a); i += d + 1 {
 		a[i] += c

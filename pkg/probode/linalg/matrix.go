@@ -2,6 +2,7 @@ package linalg
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
@@ -35,6 +36,16 @@ func NewBanded(d, lower, upper int) *Matrix {
 	w := lower + upper + 1
 	return &Matrix{D: d, Lower: lower, Upper: upper, Banded: true, Stride: w, A: make([]float64, d*w)}
 }
+
+// overflow returns a word whose highest bit is set if v is NaN or infinite. The bitwise or
+// of such words says whether one of many numbers is, without a branch for each.
+func overflow(v float64) uint64 {
+	const exponent, one = 0x7ff << 52, 1 << 52
+	return math.Float64bits(v)&exponent + one
+}
+
+// finite reports the same for the bitwise or of words: that no number is NaN or infinite.
+func finite(words uint64) bool { return words>>63 == 0 }
 
 // At returns element (i, j), which is zero outside the band.
 func (m *Matrix) At(i, j int) float64 {

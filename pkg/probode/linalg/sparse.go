@@ -16,14 +16,15 @@ import (
 // A pattern says which elements of a matrix may be nonzero, and which of them an
 // elimination touches. The elimination itself is done by LU and ComplexLU.
 type pattern struct {
-	d, words     int // number of rows, and of words for each row
+	d, words     int    // number of rows, and of words for each row
+	special      uint64 // of all elements: see overflow
 	rows, cols   []uint64
 	below, right []int // the elements of a column and of a row
 }
 
 func newPattern(d int) pattern {
 	w := (d + 63) / 64
-	return pattern{d, w, make([]uint64, d*w), make([]uint64, d*w), make([]int, d), make([]int, d)}
+	return pattern{d: d, words: w, rows: make([]uint64, d*w), cols: make([]uint64, d*w), below: make([]int, d), right: make([]int, d)}
 }
 
 // read sets the pattern to that of cI − J, and reports whether J has so few nonzero
@@ -34,6 +35,7 @@ func (p *pattern) read(j *Matrix) bool {
 	if d <= 4 || d <= 32 && crowded(j.A[:d*d], limit) { // in a larger matrix, the loop below finds this after a few rows
 		return false
 	}
+	var special uint64
 	clear(p.rows)
 	clear(p.cols)
 	for i := range d {
@@ -44,6 +46,7 @@ func (p *pattern) read(j *Matrix) bool {
 			if src[q] != 0 {
 				row[q>>6] |= 1 << (q & 63)
 				cols[q*p.words] |= bit
+				special |= overflow(src[q])
 				n++
 			}
 		}
@@ -66,6 +69,7 @@ func (p *pattern) read(j *Matrix) bool {
 			return false
 		}
 	}
+	p.special = special
 	return true
 }
 
