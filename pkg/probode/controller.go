@@ -388,7 +388,7 @@ func (c *controller) first(end float64) float64 {
 
 // The method reach() takes steps until t is equal to the argument `end`.
 func (c *controller) reach(ctx context.Context, end, h, before float64) (float64, float64, error) {
-	const crossing, most = 500, 1e5
+	const crossing, most = 100, 2e4
 	rejected := 0
 	for {
 		i := len(c.times) - 1
@@ -407,8 +407,9 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 			return 0, 0, fmt.Errorf("more than %d steps are needed (the last was at t = %.6g): use larger tolerances, or another method", c.set.MaxSteps, t)
 		}
 		if n := i / crossing; c.given.jumps && i == n*crossing && n > 0 {
-			// Steps across infinitely many jumps of f soon become long, or never.
-			if rest := c.p.Span[1] - t; rest/(t-c.times[i-crossing])*crossing > most {
+			// Steps across infinitely many jumps of f soon become long, or never. What remains
+			// of the span does not matter: a search for θ also looks where they begin at its end.
+			if span := c.p.Span[1] - c.p.Span[0]; span/(t-c.times[i-crossing])*crossing > most {
 				return 0, 0, fmt.Errorf("the last %d steps advanced from t = %.6g only to t = %.6g", crossing, c.times[i-crossing], t)
 			}
 		}
