@@ -229,7 +229,7 @@ func pullback(q *probode.Problem, inputs []string, rates []*expr.Node) func(dx, 
 // gradient consists of the derivatives with respect to all inputs except the weights.
 func gradientOf(inputs []string, of []*expr.Node, held ...string) func() *scatter {
 	weights := weights(len(of))
-	gradient := func() [][]*expr.Node { return [][]*expr.Node{expr.Gradient(of, weights, inputs)} }
+	gradient := func() [][]*expr.Node { return [][]*expr.Node{expr.Gradient(of, weights, inputs, held...)} }
 	return lazily(slices.Concat(inputs, weights), nil, gradient, func(_, j int) int { return j }, held...)
 }
 

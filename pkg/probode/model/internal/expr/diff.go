@@ -1,6 +1,9 @@
 package expr
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Diff returns the exact derivative of n with respect to a name, in simplified form. The
 // documentation of the package says what Diff returns at kinks. Diff panics if n is a
@@ -46,10 +49,23 @@ func Jacobian(fs []*Node, names []string) [][]*Node {
 // computation of the sum [Griewank & Walther 2008, §3.2]. In deeply nested piecewise
 // expressions, an inactive piece whose derivative is NaN may make the result NaN.
 // Gradient panics in the same cases as [Node.Diff].
-func Gradient(fs []*Node, weights, names []string) []*Node {
+//
+// The argument `held` lists names as for [Compile]. The derivatives of a long sum that
+// depends on no other names do not contain the weights, so that a Program keeps them.
+func Gradient(fs []*Node, weights, names []string, held ...string) []*Node {
 	p := newPool()
-	simple := p.simplify(paired(fs)...)
+	var seeds []*Node
+	for _, w := range weights {
+		seeds = append(seeds, p.simplify(Sym(w))...)
+	}
+	return p.gradient(p.simplify(paired(fs)...), seeds, names, held)
+}
+
+// The method gradient() returns the derivatives of the sum of the expressions in the
+// argument `simple`, each times its weight.
+func (p *pool) gradient(simple, weights []*Node, names, held []string) []*Node {
 	moves := map[*Node]bool{} // whether a part depends on names
+	loose := map[*Node]bool{} // whether it depends on names that are not held
 	index := map[string]int{}
 	for i, name := range names {
 		index[name] = i
@@ -58,13 +74,15 @@ func Gradient(fs []*Node, weights, names []string) []*Node {
 	for _, m := range parts {
 		_, moves[m] = index[m.name]
 		moves[m] = moves[m] && m.op == opSym
+		loose[m] = moves[m] && !slices.Contains(held, m.name)
 		for _, a := range m.args {
 			moves[m] = moves[m] || moves[a] && !m.Boolean()
+			loose[m] = loose[m] || loose[a] && !m.Boolean()
 		}
 	}
 	terms := map[*Node][]*Node{} // of the derivative with respect to a part
 	for i, w := range weights {
-		terms[simple[i]] = append(terms[simple[i]], p.simplify(Sym(w))...)
+		terms[simple[i]] = append(terms[simple[i]], w)
 	}
 	out := make([]*Node, len(names))
 	for k := len(parts) - 1; k >= 0; k-- {
@@ -76,6 +94,15 @@ func Gradient(fs []*Node, weights, names []string) []*Node {
 		if m.op == opSym {
 			if !isZero(slope) {
 				out[index[m.name]] = slope
+			}
+			continue
+		}
+		if one := p.num(1); m.op == opAdd && len(m.args) > flattenMost && !loose[m] && slope != one {
+			for i, t := range p.gradient([]*Node{m}, []*Node{one}, held, held) {
+				if t != nil {
+					name := p.intern(Sym(held[i]))
+					terms[name] = append(terms[name], p.mul(slope, t))
+				}
 			}
 			continue
 		}

@@ -65,9 +65,16 @@ func TestGradient(t *testing.T) {
 	names, weights := []string{"x", "y", "z"}, []string{"w 1", "w 2", "w 3"}
 	inputs := append(slices.Clone(names), weights...)
 	tested, missing := 0, 0
-	for range 300 {
-		fs := []*Node{g.number(4), g.number(3), g.number(4)}
-		gradient, jac := Gradient(fs, weights, names), Jacobian(fs, names)
+	for trial := range 400 {
+		fs, held := []*Node{g.number(4), g.number(3), g.number(4)}, []string(nil)
+		if trial%4 == 0 { // a long sum that depends on held names only
+			var sum []*Node
+			for k := range 20 {
+				sum = append(sum, Call("times", Num(float64(k+2)), g.number(1).Substitute(map[string]*Node{"x": Sym("y")})))
+			}
+			fs[2], held = Call("times", Sym("x"), Call("plus", sum...)), names[1:]
+		}
+		gradient, jac := Gradient(fs, weights, names, held...), Jacobian(fs, names)
 		var outputs []*Node
 		for _, row := range append([][]*Node{gradient}, jac...) {
 			for _, n := range row {
