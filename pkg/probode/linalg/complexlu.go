@@ -15,9 +15,6 @@ type ComplexLU struct {
 	a          []complex128
 	b          []complex128
 	piv        []int
-
-	pattern      // of a dense matrix that is mostly zeros
-	sparse  bool // pattern is in use
 }
 
 // NewComplexLU returns a ComplexLU for matrices with the same shape as j.
@@ -28,8 +25,6 @@ func NewComplexLU(j *Matrix) *ComplexLU {
 	if j.Banded {
 		f.up = j.Upper + j.Lower
 		f.stride = j.Lower + f.up + 1
-	} else {
-		f.pattern = newPattern(d)
 	}
 	f.a = make([]complex128, d*f.stride)
 	return f
@@ -41,20 +36,6 @@ func NewComplexLU(j *Matrix) *ComplexLU {
 func (f *ComplexLU) Factorize(re, im float64, j *Matrix) bool {
 	if j.D != f.d || j.Banded != f.banded || j.Lower != f.low {
 		panic(fmt.Sprintf("linalg: the dimension is %d and the lower bandwidth is %d: want %d and %d, the values of the matrix passed to NewComplexLU", j.D, j.Lower, f.d, f.low))
-	}
-	c := complex(re, im)
-	if f.sparse = !f.banded && f.read(j); f.sparse {
-		if !finite(f.special) {
-			return false
-		}
-		clear(f.a)
-		for i := range f.d {
-			for _, q := range f.row(i, 0) {
-				f.a[i*f.d+q] = complex(-j.A[i*f.d+q], 0)
-			}
-			f.a[i*f.d+i] += c
-		}
-		return factorize(&f.pattern, f.a, f.piv, magnitude)
 	}
 	// In dense and in band storage, element (i, j) has the index i*step + j + at. Row
 	// exchanges leave the multipliers of earlier columns in place, because band storage
@@ -82,6 +63,7 @@ func (f *ComplexLU) Factorize(re, im float64, j *Matrix) bool {
 	if !finite(special) {
 		return false
 	}
+	c := complex(re, im)
 	for k := range d {
 		a[k*(step+1)+at] += c
 	}
@@ -100,7 +82,10 @@ func (f *ComplexLU) Factorize(re, im float64, j *Matrix) bool {
 		}
 		top := a[diag:][:min(d-k, f.up+1)]
 		if p != k {
-			swap(top, a[diag+(p-k)*step:])
+			row := a[diag+(p-k)*step:][:len(top)]
+			for i, v := range top {
+				top[i], row[i] = row[i], v
+			}
 		}
 		inv := reciprocal(top[0])
 		top[0] = inv
@@ -134,11 +119,6 @@ func (f *ComplexLU) Solve(re, im []float64) {
 	for k := range b {
 		b[k] = complex(re[k], im[k])
 	}
-	if f.sparse {
-		solve(&f.pattern, f.a, f.piv, b)
-		f.split(re, im)
-		return
-	}
 	for k, p := range f.piv {
 		b[k], b[p] = b[p], b[k]
 		v := b[k]
@@ -159,11 +139,7 @@ func (f *ComplexLU) Solve(re, im []float64) {
 		}
 		x[0] = s * row[0]
 	}
-	f.split(re, im)
-}
-
-func (f *ComplexLU) split(re, im []float64) {
-	for k, v := range f.b {
+	for k, v := range b {
 		re[k], im[k] = real(v), imag(v)
 	}
 }

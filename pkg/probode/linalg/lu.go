@@ -15,8 +15,9 @@ type LU struct {
 	a          []float64
 	piv        []int
 
-	pattern      // of a dense matrix that is mostly zeros
-	sparse  bool // pattern is in use
+	pattern            // of a dense matrix that is mostly zeros
+	sparse       bool  // pattern is in use
+	below, right []int // the elements of a column and of a row
 }
 
 // NewLU returns an LU for matrices with the same shape as j.
@@ -31,6 +32,7 @@ func NewLU(j *Matrix) *LU {
 		}
 	} else {
 		f.pattern = newPattern(d)
+		f.below, f.right = make([]int, d), make([]int, d)
 	}
 	f.a = make([]float64, d*f.stride)
 	return f
@@ -68,19 +70,10 @@ func (f *LU) Factorize(c float64, j *Matrix) bool {
 			return true
 		}
 	}
-	f.direct = false
-	if f.sparse = f.read(j); f.sparse {
-		if !finite(f.special) {
-			return false
-		}
-		clear(f.a)
-		for i := range f.d {
-			for _, q := range f.row(i, 0) {
-				f.a[i*f.d+q] = -j.A[i*f.d+q]
-			}
-			f.a[i*f.d+i] += c
-		}
-		return factorize(&f.pattern, f.a, f.piv, math.Abs)
+	f.direct, f.sparse = false, false
+	if f.d > 4 && f.read(c, j) >= 0 {
+		f.sparse = true
+		return f.factorizeSparse()
 	}
 	return f.factorizeDense(c, j)
 }
@@ -93,7 +86,7 @@ func (f *LU) Solve(b []float64) {
 	case f.banded:
 		f.solveBanded(b)
 	case f.sparse:
-		solve(&f.pattern, f.a, f.piv, b)
+		f.solveSparse(b)
 	case !f.direct:
 		f.solveDense(b)
 	case f.d == 1:
@@ -139,7 +132,11 @@ func (f *LU) factorizeDense(c float64, j *Matrix) bool {
 			return false
 		}
 		if p != k {
-			swap(a[k*d:(k+1)*d], a[p*d:(p+1)*d])
+			rk, rp := a[k*d:(k+1)*d], a[p*d:(p+1)*d]
+			rp = rp[:len(rk)]
+			for i, v := range rk {
+				rk[i], rp[i] = rp[i], v
+			}
 		}
 		inv := 1 / a[k*d+k]
 		a[k*d+k] = inv

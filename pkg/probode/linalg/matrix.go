@@ -201,11 +201,11 @@ func (m *Matrix) Transpose(dst *Matrix) *Matrix {
 
 // The function subtract() subtracts l times the vector `top` from the vector `row`. The
 // two vectors have the same length.
-func subtract[T number](row []T, l T, top []T) {
+func subtract(row []float64, l float64, top []float64) {
 	row = row[:len(top)]
 	q := 0
 	for ; q <= len(top)-4; q += 4 {
-		r, t := (*[4]T)(row[q:]), (*[4]T)(top[q:])
+		r, t := (*[4]float64)(row[q:]), (*[4]float64)(top[q:])
 		r[0] -= l * t[0]
 		r[1] -= l * t[1]
 		r[2] -= l * t[2]
