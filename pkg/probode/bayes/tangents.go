@@ -85,7 +85,7 @@ func (e *Density) tangents(dst, theta, dtheta []float64, m int) {
 	for _, r := range e.parts {
 		e.at = r
 		e.bind(r, theta)
-		q, d, c := len(r.theta), r.x.Problem.Dim(), len(r.errors)
+		q, c := len(r.theta), len(r.errors)
 		var along []float64
 		var moved []int // the directions in which the θ of the problem moves
 		for n := range m {
@@ -105,47 +105,70 @@ func (e *Density) tangents(dst, theta, dtheta []float64, m int) {
 		if e.err = e.note(err); e.err != nil {
 			return
 		}
-		still, slopes, used := make([]float64, d), make([]float64, c*(d+p)), make([][]int, c)
-		for row := range r.x.Data.T {
-			x, moves := r.state[row*d:(row+1)*d], moved
-			if r.x.ObserveSlopes != nil {
-				clear(slopes)
-				r.x.ObserveSlopes(slopes, r.x.Data.T[row], x, theta)
-				// An observable usually depends on few states and parameters.
-				for k := range used {
-					used[k] = used[k][:0]
-					for i, v := range slopes[k*(d+p):][:d+p] {
-						if v != 0 {
-							used[k] = append(used[k], i)
-						}
+		r.expected(dst, theta, dtheta, m, moved, states)
+		dst = dst[m*c*len(r.x.Data.T):]
+	}
+}
+
+// Tangents does the same as [Density.Tangents] for one experiment, in directions that
+// leave the θ of its problem unchanged. The path is that of the last solve. The result is
+// nil if Observe is given without ObserveSlopes, or if ObserveSlopes panics.
+func (r *Part) Tangents(theta, dtheta []float64) (rows []float64) {
+	if r.x.Observe != nil && r.x.ObserveSlopes == nil {
+		return nil
+	}
+	r.e.at = r
+	defer r.e.recovered(theta)
+	m := len(dtheta) / len(theta)
+	expected := make([]float64, len(r.fit)*m)
+	r.expected(expected, theta, dtheta, m, nil, nil)
+	return r.ofLocations(expected, dtheta, m)
+}
+
+// expected writes the derivative of expected value i in direction k to dst[i*m+k]. The
+// argument `states` holds the derivatives of the states in the directions `moved`; in the
+// other directions the states do not change.
+func (r *Part) expected(dst, theta, dtheta []float64, m int, moved []int, states []float64) {
+	p, d, c := len(theta), r.x.Problem.Dim(), len(r.errors)
+	still, slopes, used := make([]float64, d), make([]float64, c*(d+p)), make([][]int, c)
+	for row := range r.x.Data.T {
+		x, moves := r.state[row*d:(row+1)*d], moved
+		if r.x.ObserveSlopes != nil {
+			clear(slopes)
+			r.x.ObserveSlopes(slopes, r.x.Data.T[row], x, theta)
+			// An observable usually depends on few states and parameters.
+			for k := range used {
+				used[k] = used[k][:0]
+				for i, v := range slopes[k*(d+p):][:d+p] {
+					if v != 0 {
+						used[k] = append(used[k], i)
 					}
-				}
-			}
-			for n := range m {
-				dx := still
-				if len(moves) > 0 && moves[0] == n {
-					k := len(moved) - len(moves)
-					dx, moves = states[k*len(r.state)+row*d:][:d], moves[1:]
-				}
-				to := dst[row*c*m+n:]
-				if r.x.ObserveSlopes == nil {
-					r.slope(to, m, row, x, dx, theta, dtheta[n*p:(n+1)*p])
-					continue
-				}
-				for k := range c {
-					var sum float64
-					for _, i := range used[k] {
-						if v := slopes[k*(d+p)+i]; i < d {
-							sum += v * dx[i]
-						} else {
-							sum += v * dtheta[n*p+i-d]
-						}
-					}
-					to[k*m] = sum
 				}
 			}
 		}
-		dst = dst[m*c*len(r.x.Data.T):]
+		for n := range m {
+			dx := still
+			if len(moves) > 0 && moves[0] == n {
+				k := len(moved) - len(moves)
+				dx, moves = states[k*len(r.state)+row*d:][:d], moves[1:]
+			}
+			to := dst[row*c*m+n:]
+			if r.x.ObserveSlopes == nil {
+				r.slope(to, m, row, x, dx, theta, dtheta[n*p:(n+1)*p])
+				continue
+			}
+			for k := range c {
+				var sum float64
+				for _, i := range used[k] {
+					if v := slopes[k*(d+p)+i]; i < d {
+						sum += v * dx[i]
+					} else {
+						sum += v * dtheta[n*p+i-d]
+					}
+				}
+				to[k*m] = sum
+			}
+		}
 	}
 }
 

@@ -349,7 +349,59 @@ func norm(v []float64) float64 { return mat.Norm(mat.NewVecDense(len(v), v), 2) 
 // over the free coordinates, and stops at the first bound that it reaches. When the
 // maximum on a face is reached, one coordinate is released from its bound. Of all
 // coordinates at a bound, the method chooses the one with the largest predicted rise.
+// Groups of coordinates that H does not couple are treated one after another: many scales
+// that belong to one observable each would otherwise cost the cube of their number.
 func boxed(h *mat.SymDense, g []float64, lambda float64, low, high []float64) (d []float64, ok bool) {
+	d = make([]float64, len(g))
+	for _, group := range groups(h) {
+		n := len(group)
+		part, v := mat.NewSymDense(n, nil), make([]float64, 3*n)
+		for i, k := range group {
+			v[i], v[n+i], v[2*n+i] = g[k], low[k], high[k]
+			for j := i; j < n; j++ {
+				part.SetSym(i, j, h.At(k, group[j]))
+			}
+		}
+		own, ok := coupled(part, v[:n], lambda, v[n:2*n], v[2*n:])
+		for i, k := range group {
+			d[k] = own[i]
+		}
+		if !ok {
+			return d, false
+		}
+	}
+	return d, true
+}
+
+// groups returns the smallest sets of coordinates between which all elements of h are
+// zero, each in ascending order.
+func groups(h *mat.SymDense) (all [][]int) {
+	left := make([]int, h.SymmetricDim())
+	for k := range left {
+		left[k] = k
+	}
+	for len(left) > 0 {
+		group := []int{left[0]}
+		left = left[1:]
+		for at := 0; at < len(group); at++ {
+			var rest []int
+			for _, k := range left {
+				if h.At(group[at], k) != 0 {
+					group = append(group, k)
+				} else {
+					rest = append(rest, k)
+				}
+			}
+			left = rest
+		}
+		slices.Sort(group)
+		all = append(all, group)
+	}
+	return all
+}
+
+// coupled does the same as boxed for one group of coordinates.
+func coupled(h *mat.SymDense, g []float64, lambda float64, low, high []float64) (d []float64, ok bool) {
 	n := len(g)
 	d = make([]float64, n)
 	free := make([]bool, n)

@@ -36,6 +36,9 @@ func (s *Surface) Expand(p *Point) bool {
 // density was last evaluated. If the argument `all` is false, differentiate() computes
 // only the derivatives with respect to coordinates that occur in no equation.
 func (s *Surface) differentiate(x []float64, all bool) bool {
+	if !all && s.observed(x) {
+		return true
+	}
 	var plus, minus []float64
 	for k, at := range x {
 		if s.Progress != nil && all {
@@ -110,6 +113,45 @@ func (s *Surface) differentiate(x []float64, all bool) bool {
 		}
 	}
 	s.place(x)
+	return true
+}
+
+// observed computes the derivatives with respect to coordinates that occur in no equation
+// by those of Observe. It reports whether they are known and finite.
+func (s *Surface) observed(x []float64) bool {
+	d := len(s.theta)
+	s.place(x)
+	slopes := make([]float64, d)
+	s.e.Slopes(slopes, x[:d])
+	for i := range s.parts {
+		p := &s.parts[i]
+		var free []int // the indices of these coordinates in p.cols
+		for m, solved := range p.solved {
+			if !solved {
+				free = append(free, m)
+			}
+		}
+		if len(free) == 0 {
+			continue
+		}
+		directions := make([]float64, len(free)*d)
+		for n, m := range free {
+			directions[n*d+p.cols[m]] = slopes[p.cols[m]]
+		}
+		rows := s.e.Part(i).Tangents(s.theta, directions)
+		if rows == nil || !finite(rows...) {
+			return false
+		}
+		w := len(p.cols)
+		if p.jac == nil {
+			p.jac = make([]float64, len(p.base)*w)
+		}
+		for j := range p.base {
+			for n, m := range free {
+				p.jac[j*w+m] = rows[j*len(free)+n]
+			}
+		}
+	}
 	return true
 }
 
