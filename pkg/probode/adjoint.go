@@ -78,7 +78,7 @@ func (s *Solver) gradient(g *Gradient, w, times, z, theta, xi []float64) error {
 	if s.reverse == nil {
 		s.reverse = newReverseRun(s)
 	}
-	return s.exists(func() error {
+	return s.exists(theta, func() error {
 		clean()
 		return s.reverse.run(g, w, times, z, theta, xi)
 	}, g.Theta, g.Xi)

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	. "github.com/probode/probode/pkg/probode"
@@ -258,6 +259,31 @@ func TestDerivativesBetweenMovingPoints(t *testing.T) {
 		for j, v := range want {
 			if forward := vector.Dot(w, dx[j*n:]); math.Abs(forward-v) > 1e-9*math.Abs(v) || math.Abs(g.Theta[j]-v) > 1e-9*math.Abs(v) {
 				t.Errorf("%v, θ%d: tangents %.12g, gradient %.12g: want %.12g", mesh, j, forward, g.Theta[j], v)
+			}
+		}
+	}
+}
+
+// Two events at the same time that θ moves apart leave no derivative: it would depend on f
+// between them. Events that move together do.
+func TestEventsThatMoveApart(t *testing.T) {
+	p := &Problem{X0: []float64{1}, Theta: []float64{1}, Params: []string{"a"}, Span: [2]float64{0, 2},
+		F: func(dst []float64, _ float64, x, _ []float64) { dst[0] = -x[0] }}
+	at := func(theta []float64) float64 { return theta[0] }
+	for _, c := range []struct {
+		second Event
+		fine   bool
+	}{{Event{Time: 1, Jump: plus(1)}, false}, {Event{When: at, Jump: plus(1)}, true}, {Event{Time: 1.5, Jump: plus(1)}, true}} {
+		p.Events = []Event{{When: at, Jump: plus(1)}, c.second}
+		for _, m := range []Method{methods.RungeKutta{}, methods.Radau{}} {
+			s := mustSolver(t, p, m, 0.1, 0)
+			z, dz := make([]float64, s.PathLen()), make([]float64, s.PathLen())
+			err := s.SolveTangents(z, dz, p.Theta, []float64{1}, nil)
+			if back := s.Gradient(&Gradient{Theta: make([]float64, 1)}, dz, z, p.Theta, nil); (back == nil) != (err == nil) {
+				t.Errorf("%v: forwards %v, backwards %v", m, err, back)
+			}
+			if (err == nil) != c.fine || err != nil && !strings.Contains(err.Error(), "happen at the same time and a moves them apart") {
+				t.Errorf("%v: %v", m, err)
 			}
 		}
 	}

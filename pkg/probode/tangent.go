@@ -83,7 +83,7 @@ func (s *Solver) SolveTangents(z, dz, theta, dtheta, xi []float64) error {
 	if s.tangents == nil || s.tangents.M != m {
 		s.tangents = newTangentRun(s, m)
 	}
-	return s.exists(func() error { return s.runTangents(z, dz, theta, dtheta, xi) }, dz)
+	return s.exists(theta, func() error { return s.runTangents(z, dz, theta, dtheta, xi) }, dz)
 }
 
 // runTangents does the same as run(), and also computes derivatives.
