@@ -78,7 +78,10 @@ func (s *Solver) gradient(g *Gradient, w, times, z, theta, xi []float64) error {
 	if s.reverse == nil {
 		s.reverse = newReverseRun(s)
 	}
-	return s.exists(theta, func() error {
+	if err := s.apart(theta); err != nil {
+		return err
+	}
+	return s.exists(func() error {
 		clean()
 		return s.reverse.run(g, w, times, z, theta, xi)
 	}, g.Theta, g.Xi)

@@ -79,10 +79,7 @@ func (p *Problem) replaceTheta(slopes []float64, t float64, x, theta []float64) 
 
 // exists computes derivatives of a path with the function compute, and
 // returns an error if they do not exist. The slices `to` hold the derivatives.
-func (s *Solver) exists(theta []float64, compute func() error, to ...[]float64) error {
-	if err := s.apart(theta); err != nil {
-		return err
-	}
+func (s *Solver) exists(compute func() error, to ...[]float64) error {
 	r := s.inside.replaced
 	r.t = math.NaN()
 	if err := compute(); err != nil {

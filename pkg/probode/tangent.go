@@ -77,13 +77,16 @@ func (s *Solver) SolveTangents(z, dz, theta, dtheta, xi []float64) error {
 	if m == 0 {
 		return s.Solve(z, theta, xi)
 	}
+	if err := s.apart(theta); err != nil {
+		return err
+	}
 	if s.step.Differentiate == nil {
 		return s.differences(z, dz, theta, dtheta, xi, m)
 	}
 	if s.tangents == nil || s.tangents.M != m {
 		s.tangents = newTangentRun(s, m)
 	}
-	return s.exists(theta, func() error { return s.runTangents(z, dz, theta, dtheta, xi) }, dz)
+	return s.exists(func() error { return s.runTangents(z, dz, theta, dtheta, xi) }, dz)
 }
 
 // runTangents does the same as run(), and also computes derivatives.
