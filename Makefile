@@ -101,6 +101,7 @@ check: ## make reproduce, then compare with reproduce/expected
 lint: ## gofmt, go vet, staticcheck and govulncheck
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go' 2>/dev/null || find . -name '*.go')); \
 		[ -z "$$unformatted" ] || { echo "not formatted (run gofmt -w): $$unformatted"; exit 1; }
+	@! grep -rnE --include='*.go' '// The (method|function) [A-Za-z_.]+\(\)' . || { echo 'a doc comment begins with the name: "run returns"'; exit 1; }
 	go vet ./...
 	go tool staticcheck ./...
 	@$(MAKE) --no-print-directory vulnerabilities

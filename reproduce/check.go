@@ -27,8 +27,8 @@ type rule struct {
 	tolerance, quick float64
 }
 
-// The method check() compares the tables of the run with the expected tables, and prints
-// the rows that differ. If any row differs, check() returns an error.
+// check compares the tables of the run with the expected tables, and prints the rows that
+// differ. If any row differs, check() returns an error.
 func (s *study) check() error {
 	spec, err := expected("tolerances")
 	if err != nil {
@@ -68,9 +68,9 @@ func (s *study) check() error {
 	return nil
 }
 
-// The method update() replaces the expected files with the results of this run, which
-// should be a full run. Only every fourth row of fig2_draws is kept, because these draws
-// are used only for figures.
+// update replaces the expected files with the results of this run, which should be a full
+// run. Only every fourth row of fig2_draws is kept, because these draws are used only for
+// figures.
 func (s *study) update() error {
 	for _, e := range s.only {
 		for _, name := range e.tables {
@@ -103,7 +103,7 @@ func (s *study) update() error {
 	return nil
 }
 
-// The method picture() writes the figure that the README shows.
+// picture writes the figure that the README shows.
 func (s *study) picture(t *table) error {
 	f, err := s.fig1Figure(t, 100)
 	if err != nil {
@@ -124,10 +124,10 @@ func expected(name string) (*table, error) {
 	return parseTable(name+".csv", b)
 }
 
-// The function compare() compares the table `got` with the table `want`. The result
-// contains a message for each row of `got` that differs from the corresponding row of
-// `want`, and for each row of `want` that is missing from `got`. If the argument `quick`
-// is true, the result contains no messages for missing rows.
+// compare compares the table `got` with the table `want`. The result contains a message
+// for each row of `got` that differs from the corresponding row of `want`, and for each
+// row of `want` that is missing from `got`. If the argument `quick` is true, the result
+// contains no messages for missing rows.
 func compare(got, want, rules *table, quick bool) []string {
 	if !slices.Equal(got.header, want.header) {
 		return []string{fmt.Sprintf("%s: header %v, expected %v", got.name, got.header, want.header)}
@@ -188,7 +188,7 @@ func compare(got, want, rules *table, quick bool) []string {
 	return lines
 }
 
-// The method unit() returns the unit in which the tolerance for a column is measured.
+// unit returns the unit in which the tolerance for a column is measured.
 func (c rule) unit(t *table, got, want []string) float64 {
 	v := func(row []string, column string) float64 { return number(row[t.column(column)]) }
 	both := func(f func(row []string) float64) float64 { return math.Hypot(f(got), f(want)) }

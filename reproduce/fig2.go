@@ -221,8 +221,8 @@ The schemes <i>deterministic</i> and <i>paper</i> have 11 000 iterations, as in 
 
 func short(v float64) string { return strconv.FormatFloat(v, 'f', 5, 64) }
 
-// The function limits() returns an axis range for the values x. The range extends from
-// the 0.1 % quantile to the 99.9 % quantile, with a margin on both sides.
+// limits returns an axis range for the values x. The range extends from the 0.1 %
+// quantile to the 99.9 % quantile, with a margin on both sides.
 func limits(x []float64) (lo, hi float64) {
 	x = slices.Sorted(slices.Values(x))
 	lo, hi = x[len(x)/1000], x[len(x)-1-len(x)/1000]
@@ -230,8 +230,8 @@ func limits(x []float64) (lo, hi float64) {
 	return lo - margin, hi + margin
 }
 
-// The function intervals() draws the posterior intervals in the table `fig2`. Each method
-// has a row of panels, and each parameter has a column of panels.
+// intervals draws the posterior intervals in the table `fig2`. Each method has a row of
+// panels, and each parameter has a column of panels.
 func intervals(t *table, titles map[string]string) viz.Figure {
 	f := viz.Figure{Title: "Posteriors against the step size", Columns: 3, Width: 1100, Height: 620}
 	truth := map[string]float64{"theta1": 0.2, "theta2": 0.2, "theta3": 3}

@@ -15,14 +15,14 @@ type section struct {
 	claims [][3]string // the statement of the paper, the result, the verdict
 }
 
-// The method folded() writes a table that is hidden until the reader opens it.
+// folded writes a table that is hidden until the reader opens it.
 func (s *section) folded(title string, header []string, rows [][]string) {
 	fmt.Fprintf(s, "<details><summary>%s</summary>\n", html.EscapeString(title))
 	s.Table("class=scroll", header, rows)
 	s.WriteString("</details>\n")
 }
 
-// The method missing() lists the rows in which a column is NaN, and states the reason.
+// missing lists the rows in which a column is NaN, and states the reason.
 func (s *section) missing(t *table, column, why string) {
 	var cells []string
 	c := t.column(column)
@@ -36,8 +36,8 @@ func (s *section) missing(t *table, column, why string) {
 	}
 }
 
-// The method claim() adds a statement from the paper, together with the result that
-// confirms or contradicts it.
+// claim adds a statement from the paper, together with the result that confirms or
+// contradicts it.
 func (s *section) claim(paper, here string, holds bool) {
 	verdict := "bad"
 	if holds {

@@ -36,9 +36,8 @@ type study struct {
 	took       map[string]time.Duration
 }
 
-// The method paths() returns the number of paths of an ensemble. The arguments are the
-// numbers of paths in a full run and in a quick run. The flag -paths sets a minimum
-// number of paths.
+// paths returns the number of paths of an ensemble. The arguments are the numbers of
+// paths in a full run and in a quick run. The flag -paths sets a minimum number of paths.
 func (s *study) paths(full, quick int) int {
 	if s.quick {
 		full = quick
@@ -53,8 +52,8 @@ func (s *study) dataName() string {
 	return html.EscapeString(s.dataFile)
 }
 
-// The method flags() returns the flags whose values differ from the defaults. The report
-// prints the flags as part of the command that reproduces the numbers.
+// flags returns the flags whose values differ from the defaults. The report prints the
+// flags as part of the command that reproduces the numbers.
 func (s *study) flags() string {
 	var b strings.Builder
 	if s.seed != 1 {

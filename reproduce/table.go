@@ -46,7 +46,7 @@ func (t *table) add(cells ...any) {
 	t.rows = append(t.rows, row)
 }
 
-// The method column() returns the index of a column.
+// column returns the index of a column.
 func (t *table) column(name string) int {
 	for i, h := range t.header {
 		if h == name {
@@ -56,8 +56,7 @@ func (t *table) column(name string) int {
 	panic(fmt.Sprintf("%s has no column %q", t.name, name))
 }
 
-// The method where() returns a table of the rows in which the first columns have the
-// given values.
+// where returns a table of the rows in which the first columns have the given values.
 func (t *table) where(key ...string) *table {
 	out := &table{name: t.name, header: t.header}
 	for _, row := range t.rows {
@@ -72,7 +71,7 @@ func (t *table) where(key ...string) *table {
 	return out
 }
 
-// The method floats() returns a column as numbers.
+// floats returns a column as numbers.
 func (t *table) floats(name string) []float64 {
 	c := t.column(name)
 	out := make([]float64, len(t.rows))
@@ -82,8 +81,7 @@ func (t *table) floats(name string) []float64 {
 	return out
 }
 
-// The method distinct() returns the different values of a column, in the order of first
-// occurrence.
+// distinct returns the different values of a column, in the order of first occurrence.
 func (t *table) distinct(name string) []string {
 	c := t.column(name)
 	var out []string
@@ -97,8 +95,8 @@ func (t *table) distinct(name string) []string {
 	return out
 }
 
-// The function number() converts the text of a cell to a number. If the text is not a
-// number, the result is NaN.
+// number converts the text of a cell to a number. If the text is not a number, the result
+// is NaN.
 func number(cell string) float64 {
 	v, err := strconv.ParseFloat(cell, 64)
 	if err != nil {
@@ -107,11 +105,11 @@ func number(cell string) float64 {
 	return v
 }
 
-// The function cell() formats a number in the same way as the method add(). The formatted
-// number can be an argument of the method where().
+// cell formats a number in the same way as add. The formatted number can be an argument
+// of where.
 func cell(v float64) string { return strconv.FormatFloat(v, 'g', 8, 64) }
 
-// The method save() writes the table to the output directory.
+// save writes the table to the output directory.
 func (s *study) save(t *table) error {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)

@@ -34,8 +34,8 @@ import (
 	"github.com/probode/probode/pkg/viz/playground"
 )
 
-// The constant `sources` is the path of the folder with the scripts, relative to the top
-// folder of the repository.
+// sources is the path of the folder with the scripts, relative to the top folder of the
+// repository.
 const sources = "environment/playground"
 
 func main() {
@@ -85,9 +85,9 @@ func build(out string) error {
 	return program(filepath.Join(out, "program.js"), texts["worker.js"])
 }
 
-// The function program() writes the script that holds the program and its worker. The
-// first line of the script contains a hash of the program and the worker. If a script
-// with this hash already exists, it is not written again.
+// program writes the script that holds the program and its worker. The first line of the
+// script contains a hash of the program and the worker. If a script with this hash
+// already exists, it is not written again.
 func program(path, worker string) error {
 	wasm, err := compiled()
 	if err != nil {
@@ -140,8 +140,8 @@ func write(path, text string) error {
 // packages inlining is turned off, which makes the compressed program a tenth smaller.
 var hot = []string{"github.com/probode/probode/pkg/probode", "github.com/probode/probode/pkg/probode/adams"}
 
-// The function compiled() compiles the program to WebAssembly. The compiled program
-// contains neither the path of the repository nor the hash of the git commit.
+// compiled compiles the program to WebAssembly. The compiled program contains neither the
+// path of the repository nor the hash of the git commit.
 func compiled() ([]byte, error) {
 	dir, err := os.MkdirTemp("", "probode-playground-")
 	if err != nil {

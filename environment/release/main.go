@@ -33,8 +33,8 @@ const (
 	command = module + "/pkg/probode/cmd/probode"
 )
 
-// The variable `everywhere` lists the platforms of a release, each as GOOS/GOARCH. The
-// archive for the last platform, js/wasm, contains the playground, which runs in browsers.
+// everywhere lists the platforms of a release, each as GOOS/GOARCH. The archive for the
+// last platform, js/wasm, contains the playground, which runs in browsers.
 var everywhere = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64", "windows/arm64", "js/wasm"}
 
 func main() {
@@ -73,7 +73,7 @@ func versionOf(changelog string) (string, error) {
 	return string(found[1]), nil
 }
 
-// The function release() builds the archives and computes their checksums.
+// release builds the archives and computes their checksums.
 func release(ctx context.Context, version, out string, targets []string) error {
 	for _, t := range targets {
 		if !slices.Contains(everywhere, t) {
@@ -118,7 +118,7 @@ func release(ctx context.Context, version, out string, targets []string) error {
 	return os.WriteFile(filepath.Join(out, "SHA256SUMS"), []byte(sums.String()), 0o644)
 }
 
-// The function program() returns the files in the archive for one system.
+// program returns the files in the archive for one system.
 func program(ctx context.Context, version, system, arch, name string) ([]file, error) {
 	data, err := build(ctx, version, system, arch)
 	if err != nil {
@@ -127,8 +127,8 @@ func program(ctx context.Context, version, system, arch, name string) ([]file, e
 	return read([]file{{name, data, 0o755}}, "LICENSE", "README.md", "CHANGELOG.md")
 }
 
-// The function playground() returns the files of the playground page. The files
-// include ECharts, which the script environment/lab must download first.
+// playground returns the files of the playground page. The files include ECharts, which
+// the script environment/lab must download first.
 func playground(ctx context.Context) ([]file, error) {
 	const folder = "environment/playground/built/"
 	if text, err := exec.CommandContext(ctx, "go", "run", "./environment/playground").CombinedOutput(); err != nil {
@@ -138,8 +138,7 @@ func playground(ctx context.Context) ([]file, error) {
 		folder+"echarts.min.js", folder+"echarts-LICENSE", folder+"echarts-NOTICE", "LICENSE")
 }
 
-// The function read() reads the files at the given paths, and appends them to the
-// argument `files`.
+// read reads the files at the given paths, and appends them to the argument `files`.
 func read(files []file, paths ...string) ([]file, error) {
 	for _, path := range paths {
 		data, err := os.ReadFile(path)
@@ -151,11 +150,11 @@ func read(files []file, paths ...string) ([]file, error) {
 	return files, nil
 }
 
-// The function build() compiles the program for an operating system and a processor
-// architecture, and returns the executable file. Every machine builds the same program,
-// because the program contains neither the path of the repository nor the hash of the git
-// commit. The program is compiled for the oldest processor that Go supports, so that every
-// build rounds floating-point numbers in the same way.
+// build compiles the program for an operating system and a processor architecture, and
+// returns the executable file. Every machine builds the same program, because the program
+// contains neither the path of the repository nor the hash of the git commit. The program
+// is compiled for the oldest processor that Go supports, so that every build rounds
+// floating-point numbers in the same way.
 func build(ctx context.Context, version, system, arch string) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "probode-release-")
 	if err != nil {
@@ -172,15 +171,15 @@ func build(ctx context.Context, version, system, arch string) ([]byte, error) {
 	return os.ReadFile(program)
 }
 
-// The type `file` describes an entry in an archive.
+// file describes an entry in an archive.
 type file struct {
 	name string
 	data []byte
 	mode int64
 }
 
-// The variable `epoch` is the modification time of every file in an archive. The zip format
-// cannot store an earlier time.
+// epoch is the modification time of every file in an archive. The zip format cannot store
+// an earlier time.
 var epoch = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func tarball(folder string, files []file) ([]byte, error) {

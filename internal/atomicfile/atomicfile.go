@@ -11,11 +11,11 @@ import (
 	"path/filepath"
 )
 
-// Write creates a file with the permissions 0644, calls the function write() to fill it,
-// and renames the file to `path` once its whole content is on the disk. If there is an
-// error, the old file is unchanged, and the new file is removed. If the process is
-// killed, the unfinished new file may remain. The name of the unfinished file is that of
-// the old file, followed by a dot, digits and .tmp.
+// Write creates a file with the permissions 0644, calls write to fill it, and renames the
+// file to `path` once its whole content is on the disk. If there is an error, the old
+// file is unchanged, and the new file is removed. If the process is killed, the
+// unfinished new file may remain. The name of the unfinished file is that of the old
+// file, followed by a dot, digits and .tmp.
 //
 // If `path` is a link, Write replaces the file to which it points. If `path` is
 // /dev/null, a terminal, or a pipe from which a process reads, the content is written

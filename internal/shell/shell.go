@@ -16,10 +16,10 @@ import (
 	"github.com/probode/probode/internal/atomicfile"
 )
 
-// Main calls the function run() with the command-line arguments and a context that is
-// cancelled by the first interrupt. If run() returns an error, Main prints the name of the
-// program and the error, and ends the program with status 1, or 130 after an interrupt. A
-// request for help is not an error.
+// Main calls run with the command-line arguments and a context that is cancelled by the
+// first interrupt. If run() returns an error, Main prints the name of the program and the
+// error, and ends the program with status 1, or 130 after an interrupt. A request for
+// help is not an error.
 func Main(name string, run func(ctx context.Context, args []string) error) {
 	ctx, stop := Interruptible()
 	defer stop()

@@ -101,7 +101,7 @@ func (s *adaptivePath) Clone() Path {
 	return &c
 }
 
-// The method place() builds the grid from the times and events.
+// place builds the grid from the times and events.
 func (s *adaptivePath) place(theta []float64) (err error) {
 	if s.fixed, err = NewGrid(s.p, theta, s.times); err != nil {
 		return err
@@ -127,8 +127,7 @@ func (s *adaptivePath) States(ctx context.Context, dst, theta, _ []float64) erro
 	return nil
 }
 
-// The method run() runs the adaptive solver at theta, unless the last run was at the same
-// theta.
+// run runs the adaptive solver at theta, unless the last run was at the same theta.
 func (s *adaptivePath) run(ctx context.Context, theta []float64) error {
 	if ctx == nil {
 		return errors.New("probode: the context is nil")

@@ -56,9 +56,9 @@ func (s *Solver) Gradient(g *Gradient, w, z, theta, xi []float64) error {
 	return s.gradient(g, w, nil, z, theta, xi)
 }
 
-// The method gradient() computes the gradient of a function of the path and of the times
-// of the grid points. The argument `times` holds the derivatives of the function with
-// respect to the times of the grid points; it may be nil.
+// gradient computes the gradient of a function of the path and of the times of the grid
+// points. The argument `times` holds the derivatives of the function with respect to the
+// times of the grid points; it may be nil.
 func (s *Solver) gradient(g *Gradient, w, times, z, theta, xi []float64) error {
 	if len(w) != s.PathLen() || len(z) != len(w) || len(g.Theta) != len(s.p.Theta) || len(theta) != len(g.Theta) {
 		panic(fmt.Sprintf("probode: w and z have lengths %d and %d: want %d for both; θ and its gradient have lengths %d and %d: want %d for both", len(w), len(z), s.PathLen(), len(theta), len(g.Theta), len(s.p.Theta)))
@@ -232,7 +232,7 @@ func (r *reverseRun) run(g *Gradient, w, times, z, theta, xi []float64) (err err
 	return nil
 }
 
-// The method step() propagates gradients back through step i of segment j.
+// step propagates gradients back through step i of segment j.
 func (r *reverseRun) step(g *Gradient, i, j int, z, theta, xi []float64) error {
 	s := r.s
 	x, next := row(z, i, s.d), row(z, i+1, s.d)
@@ -286,8 +286,8 @@ func (r *reverseRun) step(g *Gradient, i, j int, z, theta, xi []float64) error {
 	return nil
 }
 
-// The method ends() adds to r.marks the derivatives with respect to the times at which a
-// segment begins and ends.
+// ends adds to r.marks the derivatives with respect to the times at which a segment
+// begins and ends.
 func (r *reverseRun) ends(j int, from, to float64) {
 	if j > 0 {
 		r.marks[j-1] += from
@@ -297,8 +297,8 @@ func (r *reverseRun) ends(j int, from, to float64) {
 	}
 }
 
-// The method pass() converts derivatives with respect to the grid times in a segment to
-// derivatives with respect to the two ends of the segment.
+// pass converts derivatives with respect to the grid times in a segment to derivatives
+// with respect to the two ends of the segment.
 func (r *reverseRun) pass(j int, times []float64) {
 	part := &r.s.g.seg[j]
 	for i, a := range part.frac {
@@ -307,9 +307,9 @@ func (r *reverseRun) pass(j int, times []float64) {
 	}
 }
 
-// The method jump() propagates gradients back through the jump of event j. The argument x
-// is the state before the event. If the event has no JumpPullback, the method uses
-// central differences.
+// jump propagates gradients back through the jump of event j. The argument x is the state
+// before the event. If the event has no JumpPullback, the method uses central
+// differences.
 func (r *reverseRun) jump(j int, x, theta []float64) {
 	s := r.s
 	e := s.g.events[j]
@@ -365,8 +365,7 @@ func (r *reverseRun) jump(j int, x, theta []float64) {
 	}
 }
 
-// The method start() adds the contributions of the initial state to the gradient with
-// respect to θ.
+// start adds the contributions of the initial state to the gradient with respect to θ.
 func (r *reverseRun) start(theta []float64) {
 	p := r.s.p
 	if p.Start == nil || zero(r.X) {
@@ -392,8 +391,7 @@ func (r *reverseRun) start(theta []float64) {
 	})
 }
 
-// The method when() adds to the gradient dtheta the contribution of event times that
-// depend on θ.
+// when adds to the gradient dtheta the contribution of event times that depend on θ.
 func (r *reverseRun) when(dtheta, theta []float64) {
 	for j, e := range r.s.g.events {
 		if c := r.marks[j]; c != 0 && e.event.When != nil && e.inside {
@@ -402,8 +400,8 @@ func (r *reverseRun) when(dtheta, theta []float64) {
 	}
 }
 
-// The method each() computes the gradient of the function value() by central differences,
-// and adds it to dtheta. The function value() depends on r.theta.
+// each computes the gradient of value by central differences, and adds it to dtheta.
+// value depends on r.theta.
 func (r *reverseRun) each(dtheta, theta []float64, value func() float64) {
 	copy(r.theta, theta)
 	for k, v := range theta {

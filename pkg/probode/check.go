@@ -15,7 +15,7 @@ import (
 // lists, f must be 0. F must set every element of dst. A Solver checks the fields at the
 // initial state, and at a few points of the first path. Later paths are not checked.
 
-// The method fits() returns an error if a path does not fit in memory.
+// fits returns an error if a path does not fit in memory.
 func fits(p *Problem, g *Grid, n Noise) error {
 	d := p.Dim()
 	if err := memory.Check(fmt.Sprintf("a path of %d steps in %d dimensions", g.Steps(), d), g.Steps()+1, d+n.Normals); err != nil {
@@ -65,8 +65,7 @@ func checkStart(p *Problem) (err error) {
 	return checkAt(p, t, x0, p.Theta)
 }
 
-// The method beside() returns the smallest floating-point number ≥ t at which there is no
-// event.
+// beside returns the smallest floating-point number ≥ t at which there is no event.
 func beside(p *Problem, t float64, theta []float64) float64 {
 	for k := 0; k < len(p.Events); k++ {
 		if p.Events[k].at(theta) == t {
@@ -283,7 +282,7 @@ func checkPullback(p *Problem, t float64, x, theta []float64) error {
 	return nil
 }
 
-// The function sane() reports whether all elements of x are finite and not too large.
+// sane reports whether all elements of x are finite and not too large.
 func sane(x []float64) bool {
 	for _, v := range x {
 		if !(math.Abs(v) < TooLarge) {

@@ -190,8 +190,8 @@ func (c *controller) once(ctx context.Context) (err error) {
 	return nil
 }
 
-// The method happen() applies the jumps of the events whose triggers have become true at
-// the current time.
+// happen applies the jumps of the events whose triggers have become true at the current
+// time.
 func (c *controller) happen(cause int) error {
 	if c.watch == nil {
 		return nil
@@ -223,9 +223,9 @@ func (c *controller) start() (h float64, err error) {
 	return c.first(c.end), nil
 }
 
-// The method jump() applies the jumps of the events whose triggers have become true at the
-// last grid point, and returns the length of the next step. The result `ok` is false if no
-// trigger has become true.
+// jump applies the jumps of the events whose triggers have become true at the last grid
+// point, and returns the length of the next step. The result `ok` is false if no trigger
+// has become true.
 func (c *controller) jump() (h float64, ok bool, err error) {
 	c.at = c.times[len(c.times)-1]
 	fired, before := len(c.watch.Fired), slices.Clone(c.x)
@@ -253,9 +253,9 @@ func (c *controller) jump() (h float64, ok bool, err error) {
 	return h, true, err
 }
 
-// The method smooth() reports whether an event has changed neither the state nor f. The
-// argument `before` is the state before the event. The components that a Problem.Hybrid
-// adds to the state do not matter.
+// smooth reports whether an event has changed neither the state nor f. The argument
+// `before` is the state before the event. The components that a Problem.Hybrid adds to
+// the state do not matter.
 func (c *controller) smooth(before []float64) bool {
 	const small = 1e-9
 	f, g := make([]float64, len(before)), make([]float64, len(before))
@@ -269,8 +269,8 @@ func (c *controller) smooth(before []float64) bool {
 	return true
 }
 
-// The method last() applies the jumps of events that happen, up to the tolerance, at the
-// end of the span.
+// last applies the jumps of events that happen, up to the tolerance, at the end of the
+// span.
 func (c *controller) last() error {
 	if c.watch == nil {
 		return nil
@@ -283,14 +283,13 @@ func (c *controller) last() error {
 	return err
 }
 
-// The method moment() returns how far two moments may lie apart that the tolerance cannot
-// tell from one another.
+// moment returns how far two moments may lie apart that the tolerance cannot tell from
+// one another.
 func (c *controller) moment() trigger.Moment {
 	return trigger.Moment{Time: c.set.Relative * (c.p.Span[1] - c.p.Span[0]), State: c.permitted()}
 }
 
-// The method rounding() returns how far two moments may lie apart that differ only by
-// rounding errors.
+// rounding returns how far two moments may lie apart that differ only by rounding errors.
 func (c *controller) rounding() trigger.Moment {
 	const small = 0x1p-36
 	m := trigger.Moment{Time: small * (c.p.Span[1] - c.p.Span[0])}
@@ -300,7 +299,7 @@ func (c *controller) rounding() trigger.Moment {
 	return m
 }
 
-// The method permitted() returns the permitted error of each component of the state.
+// permitted returns the permitted error of each component of the state.
 func (c *controller) permitted() []float64 {
 	unit, top := make([]float64, len(c.x)), vector.MaxAbs(c.yard.peak)
 	for k, x := range c.x {
@@ -334,9 +333,9 @@ func (c *controller) locate() (bool, error) {
 // to sets the end of the current step.
 func (c *controller) to(t float64) { c.one.End, c.one.H = t, t-c.one.T }
 
-// The method grid() returns the grid of the last run. The argument p is the problem that
-// was solved or, if this problem has triggers, the result of its method located(). With
-// triggers, the argument theta also contains the times of the located events.
+// grid returns the grid of the last run. The argument p is the problem that was solved
+// or, if this problem has triggers, the result of its method located(). With triggers,
+// the argument theta also contains the times of the located events.
 func (c *controller) grid(p *Problem, theta []float64) (*Grid, error) {
 	g, err := buildGrid(p, theta, c.set.String(), c.fixed.moving, func(a, b float64) []float64 { return between(c.times, a, b) })
 	if err != nil {
@@ -386,7 +385,7 @@ func (c *controller) first(end float64) float64 {
 	return onset.Step(func(dst []float64, t float64) { c.p.F(dst, t, c.x, c.theta) }, t, min(h, end-t), unit)
 }
 
-// The method reach() takes steps until t is equal to the argument `end`.
+// reach takes steps until t is equal to the argument `end`.
 func (c *controller) reach(ctx context.Context, end, h, before float64) (float64, float64, error) {
 	const crossing, most = 100, 2e4
 	rejected := 0
@@ -526,9 +525,8 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 	}
 }
 
-// The method reason() returns an error that says why even the shortest step from t fails.
-// If the last step failed, the argument `err` is the error of that step; otherwise it is
-// nil.
+// reason returns an error that says why even the shortest step from t fails. If the last
+// step failed, the argument `err` is the error of that step; otherwise it is nil.
 func (c *controller) reason(err error, t, to float64) error {
 	for _, at := range [2]float64{t, to} {
 		if c.p.F(c.next, at, c.x, c.theta); !vector.Finite(c.next) {

@@ -88,10 +88,10 @@ func (p *Problem) timeSlope(dst, f []float64, t float64, x, theta []float64) {
 	})
 }
 
-// timeDifference calls the function at() with the coefficients and the times of a
-// second-order finite difference. The step of the difference is
-// h = increment·(|t| + span/100). The difference is central if t − h and t + h lie inside
-// the segment, and one-sided otherwise.
+// timeDifference calls at with the coefficients and the times of a second-order finite
+// difference. The step of the difference is h = increment·(|t| + span/100). The
+// difference is central if t − h and t + h lie inside the segment, and one-sided
+// otherwise.
 func (p *Problem) timeDifference(increment, t float64, at func(c, t float64)) {
 	h := increment * (math.Abs(t) + 1e-2*(p.Span[1]-p.Span[0]))
 	from, to := math.Inf(-1), math.Inf(1)
@@ -219,9 +219,9 @@ func (e *Differentiator) SecondAlong(dst, u, dx, dtheta []float64, dt float64) {
 	}
 }
 
-// The method reach() returns the factor by which the changes dt, dx and dtheta must be
-// multiplied so that the largest relative change of a component is 1. The factor is +Inf
-// if no component changes.
+// reach returns the factor by which the changes dt, dx and dtheta must be multiplied so
+// that the largest relative change of a component is 1. The factor is +Inf if no
+// component changes.
 func (e *Differentiator) reach(dx, dtheta []float64, dt float64) float64 {
 	var most, floor float64
 	if len(dx) > 0 {
@@ -240,8 +240,8 @@ func (e *Differentiator) reach(dx, dtheta []float64, dt float64) float64 {
 	return 1 / most
 }
 
-// The method field() evaluates f at the current point plus eps times (dt, dx, dtheta),
-// and writes the value to dst.
+// field evaluates f at the current point plus eps times (dt, dx, dtheta), and writes the
+// value to dst.
 func (e *Differentiator) field(dst []float64, eps float64, dx, dtheta []float64, dt float64) {
 	restore := e.move(eps, dx, dtheta)
 	x, theta := e.x1, e.theta1
@@ -255,10 +255,9 @@ func (e *Differentiator) field(dst []float64, eps float64, dx, dtheta []float64,
 	restore.back(e.p)
 }
 
-// The method move() sets x1 and theta1. F is called only inside a segment. If an end of
-// the segment depends on θ, the method move() shifts the end to its time at theta1. As a
-// result, an if statement in F that compares t with the event time takes the same branch
-// for theta and theta1.
+// move sets x1 and theta1. F is called only inside a segment. If an end of the segment
+// depends on θ, move shifts the end to its time at theta1. As a result, an if statement
+// in F that compares t with the event time takes the same branch for theta and theta1.
 func (e *Differentiator) move(eps float64, dx, dtheta []float64) moved {
 	copy(e.theta1, e.theta)
 	for k, v := range dtheta {
@@ -276,7 +275,7 @@ func (e *Differentiator) move(eps float64, dx, dtheta []float64) moved {
 	return was
 }
 
-// The method move() sets the ends of the segment to the event times for `theta`.
+// move sets the ends of the segment to the event times for `theta`.
 func (w *window) move(theta []float64) {
 	if m := w.now.left; m != nil && m.event.When != nil {
 		w.now.from = math.Nextafter(m.event.When(theta[:w.params:w.params]), math.Inf(1))
@@ -286,7 +285,7 @@ func (w *window) move(theta []float64) {
 	}
 }
 
-// The type `moved` holds the segment as it was before the method move() changed it.
+// moved holds the segment as it was before move changed it.
 type moved struct {
 	now segment
 	ok  bool

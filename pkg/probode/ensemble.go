@@ -102,8 +102,8 @@ func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*E
 	return g.finish(ctx, err)
 }
 
-// The method check() is called before any computation, and returns an error if an
-// argument is not allowed.
+// check is called before any computation, and returns an error if an argument is not
+// allowed.
 func (s *Settings) check(ctx context.Context, p *Problem, paths int) error {
 	const maxWorkers = 4096 // more than any machine can use
 	switch {
@@ -156,7 +156,7 @@ type block struct {
 	failure error       // of the first path that failed
 }
 
-// The method gather() prepares a run of n paths.
+// gather prepares a run of n paths.
 func (s Settings) gather(ctx context.Context, p *Problem, m Method, n int) (*gathering, error) {
 	g := &gathering{Settings: s, n: n, workers: make([]*worker, cmp.Or(s.Workers, runtime.GOMAXPROCS(0)))}
 	var err error
@@ -184,7 +184,7 @@ func (s Settings) gather(ctx context.Context, p *Problem, m Method, n int) (*gat
 	return g, nil
 }
 
-// The method solver() returns a Solver with the settings s, on the grid for θ.
+// solver returns a Solver with the settings s, on the grid for θ.
 func (s *Settings) solver(ctx context.Context, p *Problem, m Method) (*Solver, []float64, error) {
 	theta, err := p.Parameters(s.Theta)
 	if err != nil {
@@ -208,7 +208,7 @@ func (s *Settings) solver(ctx context.Context, p *Problem, m Method) (*Solver, [
 	return solver, theta, solver.MoveTo(theta)
 }
 
-// The method fits() returns an error if the ensemble does not fit in memory.
+// fits returns an error if the ensemble does not fit in memory.
 func (g *gathering) fits() error {
 	rows, d := 0, g.solver.d
 	if g.KeepPaths {
@@ -224,7 +224,7 @@ func (g *gathering) fits() error {
 	return memory.Check(fmt.Sprintf("the paths of %d workers", workers), workers, g.solver.PathLen()+g.solver.NoiseLen())
 }
 
-// The method classical() computes the solution without noise.
+// classical computes the solution without noise.
 func (g *gathering) classical() error {
 	z := make([]float64, g.solver.PathLen())
 	err := g.solver.Solve(z, g.theta, nil)
@@ -232,8 +232,8 @@ func (g *gathering) classical() error {
 	return err
 }
 
-// The method solve() computes the paths numbered `from` to `to`−1 in the workspace of
-// worker w. The result is nil if ctx is done.
+// solve computes the paths numbered `from` to `to`−1 in the workspace of worker w. The
+// result is nil if ctx is done.
 func (g *gathering) solve(ctx context.Context, w, from, to int) *block {
 	if g.workers[w] == nil {
 		g.workers[w] = &worker{g.solver.Clone(), make([]float64, g.solver.PathLen()), make([]float64, g.solver.NoiseLen())}
@@ -264,7 +264,7 @@ func (g *gathering) solve(ctx context.Context, w, from, to int) *block {
 	return r
 }
 
-// The method at() appends to dst the states of the path z at the times of the ensemble.
+// at appends to dst the states of the path z at the times of the ensemble.
 func (g *gathering) at(dst, z []float64) []float64 {
 	for _, i := range g.index {
 		dst = append(dst, row(z, i, g.solver.d)...)
@@ -272,8 +272,8 @@ func (g *gathering) at(dst, z []float64) []float64 {
 	return dst
 }
 
-// The method commit() adds a block to the ensemble, in the order of the paths. Blocks
-// after an unfinished block are left out.
+// commit adds a block to the ensemble, in the order of the paths. Blocks after an
+// unfinished block are left out.
 func (g *gathering) commit(r *block) {
 	if r == nil || g.stopped {
 		g.stopped = true
@@ -299,7 +299,7 @@ func (g *gathering) commit(r *block) {
 	}
 }
 
-// The method finish() returns the ensemble of the paths that were committed.
+// finish returns the ensemble of the paths that were committed.
 func (g *gathering) finish(ctx context.Context, err error) (*Ensemble, error) {
 	e, d := g.e, g.solver.d
 	e.N, e.Mean, e.SD = g.total.N, series(g.total.Mean, d), series(g.total.SD(), d)
@@ -317,8 +317,7 @@ func (g *gathering) finish(ctx context.Context, err error) (*Ensemble, error) {
 	return e, err
 }
 
-// The function series() turns rows of d components into one time series for each
-// component.
+// series turns rows of d components into one time series for each component.
 func series(rows []float64, d int) [][]float64 {
 	out := make([][]float64, d)
 	for k := range out {
@@ -332,12 +331,12 @@ func series(rows []float64, d int) [][]float64 {
 
 // Ordered calls work(w, i) for i = 0, …, n−1 on the given number of goroutines; w is the
 // index of the goroutine. If n ≤ 0, Ordered calls neither function. Ordered passes the
-// results to the function commit() one at a time, in order of increasing i. Sums of the
-// results therefore do not depend on the number of workers. At any time, only a few
-// results are waiting to be committed. If ctx is done, Ordered starts no more work,
-// commits the results of the work in progress, and returns context.Cause(ctx). If work()
-// or commit() panics, or if work() ends its goroutine, Ordered stops with an error. After
-// a panic, the error is a [*PanicError].
+// results to commit one at a time, in order of increasing i. Sums of the results
+// therefore do not depend on the number of workers. At any time, only a few results are
+// waiting to be committed. If ctx is done, Ordered starts no more work, commits the
+// results of the work in progress, and returns context.Cause(ctx). If work() or commit()
+// panics, or if work() ends its goroutine, Ordered stops with an error. After a panic,
+// the error is a [*PanicError].
 func Ordered[T any](ctx context.Context, n, workers int, work func(w, i int) T, commit func(T)) error {
 	type item struct {
 		i     int

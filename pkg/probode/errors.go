@@ -42,8 +42,8 @@ func (e *PanicError) Error() string { return text.Panic(e.Value, e.Stack) }
 
 func stack() []byte { return debug.Stack() }
 
-// The method recovered() converts a panic in a function of the problem into an error. The
-// argument t is a pointer because the time may change before the panic.
+// recovered converts a panic in a function of the problem into an error. The argument t
+// is a pointer because the time may change before the panic.
 func (p *Problem) recovered(err *error, t *float64, x, theta []float64) {
 	if v := recover(); v != nil {
 		*err = fmt.Errorf("%s: at t = %g, x = %s, theta = %s: %w%s", p.Title(), *t, text.Vector(x), text.Vector(theta), &PanicError{v, stack()}, text.Lacking(v, p.Dim(), len(theta)))

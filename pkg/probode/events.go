@@ -13,10 +13,9 @@ type Event struct {
 	// Name appears in messages; it may be empty.
 	Name string
 
-	// Time is the time of the event. If When is not nil, the time of the event is
-	// When(θ), and the field Time is ignored. For example, the time of a dose with an
-	// unknown lag depends on θ. The function When must be continuous in θ. An event
-	// outside the span is ignored.
+	// Time is the time of the event. If When is not nil, the time of the event is When(θ),
+	// and Time is ignored. For example, the time of a dose with an unknown lag depends on θ.
+	// When must be continuous in θ. An event outside the span is ignored.
 	Time float64
 	When func(theta []float64) float64
 
@@ -59,7 +58,7 @@ type Event struct {
 	SeenAfter bool
 }
 
-// The method at() returns the time of the event for θ.
+// at returns the time of the event for θ.
 func (e *Event) at(theta []float64) float64 {
 	if e.When != nil {
 		return e.When(theta)
@@ -92,7 +91,7 @@ func Doses(component int, amount float64, times ...float64) []Event {
 // times, and zero before Times[0].
 //
 // The function or its slope is discontinuous at the given times, so a Problem that uses
-// an Input must include the events that the method Events returns.
+// an Input must include the events that Events returns.
 type Input struct {
 	Times, Values []float64 // increasing times, as many values
 	Constant      bool      // Values[i] holds from Times[i] on

@@ -31,12 +31,12 @@ type Grid struct {
 	when   []*mark // the same in the order of Problem.Events
 	moving bool
 
-	// The field `local` holds the size of the local error for each step and component of
-	// the classical path, as an N×d array. This field is set for an error-controlled run,
-	// and for a Setup with ScaleLocal. The fields `tol` and `orders` are set only on
-	// grids of error-controlled runs. The field `tol` is the tolerance of the run. The
-	// field `orders` holds the orders that Stepper.Choose has chosen for the steps; it is nil
-	// if no orders were chosen.
+	// local holds the size of the local error for each step and component of the classical
+	// path, as an N×d array. This field is set for an error-controlled run, and for a Setup
+	// with ScaleLocal. The fields `tol` and `orders` are set only on grids of
+	// error-controlled runs. The field `tol` is the tolerance of the run. The field `orders`
+	// holds the orders that Stepper.Choose has chosen for the steps; it is nil if no orders
+	// were chosen.
 	local  []float64
 	tol    *Tolerance
 	scale  []float64 // of the components in this run: see yardstick
@@ -55,7 +55,7 @@ type stretch struct {
 // maxSteps is a bound on the number of steps of a grid.
 const maxSteps = 1 << 30
 
-// The constant `epsilon` is the spacing of floating-point numbers at 1.
+// epsilon is the spacing of floating-point numbers at 1.
 const epsilon = 0x1p-52
 
 // NewGrid returns a grid for p with points at the ends of the span, at the events, and at
@@ -150,8 +150,8 @@ func (p *Problem) checkSteps(h float64) error {
 	return nil
 }
 
-// The function divide() splits the interval from a to b into the smallest number of equal
-// steps that are at most h long, and appends the points between a and b to t.
+// divide splits the interval from a to b into the smallest number of equal steps that are
+// at most h long, and appends the points between a and b to t.
 func divide(t []float64, a, b, h float64) []float64 {
 	n := math.Ceil((b - a) / h * (1 - 1e-9))
 	for i := 1.0; i < n; i++ {
@@ -160,8 +160,8 @@ func divide(t []float64, a, b, h float64) []float64 {
 	return t
 }
 
-// The function between() sorts the times, and returns those that lie strictly between a
-// and b. If some times differ only by rounding errors, only one of them is returned.
+// between sorts the times, and returns those that lie strictly between a and b. If some
+// times differ only by rounding errors, only one of them is returned.
 func between(times []float64, a, b float64) []float64 {
 	times = slices.Clone(times)
 	slices.Sort(times)
@@ -176,8 +176,8 @@ func between(times []float64, a, b float64) []float64 {
 	return out
 }
 
-// The function uniform() divides the span [t₀, t₁] into the fewest equal steps of length
-// at most h, and returns the times of the grid points.
+// uniform divides the span [t₀, t₁] into the fewest equal steps of length at most h, and
+// returns the times of the grid points.
 func uniform(span [2]float64, h float64) []float64 {
 	length := span[1] - span[0]
 	n := math.Ceil(length / h * (1 - 1e-9))
@@ -188,9 +188,9 @@ func uniform(span [2]float64, h float64) []float64 {
 	return t
 }
 
-// buildGrid makes a grid. The function inner() returns the grid points inside a segment
-// (a, b). If the argument `moving` is true, the grid has places for segments that are
-// empty at this θ, even if no event time depends on θ.
+// buildGrid makes a grid. inner returns the grid points inside a segment (a, b). If the
+// argument `moving` is true, the grid has places for segments that are empty at this θ,
+// even if no event time depends on θ.
 func buildGrid(p *Problem, theta []float64, rule string, moving bool, inner func(a, b float64) []float64) (g *Grid, err error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -381,7 +381,7 @@ func (g *Grid) near(i int) float64 {
 	return 1e-9*h + 4*epsilon*math.Abs(g.t[i])
 }
 
-// The method find() returns the grid point at time t.
+// find returns the grid point at time t.
 func (g *Grid) find(t float64) (int, bool) {
 	i := sort.SearchFloat64s(g.t, t)
 	if i == len(g.t) || i > 0 && t-g.t[i-1] < g.t[i]-t {
@@ -401,8 +401,8 @@ func (g *Grid) find(t float64) (int, bool) {
 	return i, true
 }
 
-// The method segment() returns the index of the segment that contains grid point i. If an
-// event has two grid points, the first one belongs to the earlier segment.
+// segment returns the index of the segment that contains grid point i. If an event has
+// two grid points, the first one belongs to the earlier segment.
 func (g *Grid) segment(i int) int {
 	return sort.Search(len(g.seg), func(j int) bool { return g.seg[j].to >= i })
 }
@@ -435,20 +435,19 @@ func (g *Grid) End(i int) float64 {
 	return min(max(g.t[i+1], now.from), now.to)
 }
 
-// The method order() sorts the events by time.
+// order sorts the events by time.
 func (g *Grid) order() {
 	g.events = append(g.events[:0], g.when...)
 	slices.SortStableFunc(g.events, func(a, b *mark) int { return cmp.Compare(a.time, b.time) })
 }
 
-// The method place() returns the time of the event with index j or, if this time is
-// outside the span, the nearest end of the span.
+// place returns the time of the event with index j or, if this time is outside the span,
+// the nearest end of the span.
 func (g *Grid) place(j int) float64 {
 	return min(max(g.events[j].time, g.span[0]), g.span[1])
 }
 
-// For each segment, the method close() sets the first and the last time at which F may be
-// called.
+// For each segment, close sets the first and the last time at which F may be called.
 func (g *Grid) close() {
 	for j := range g.seg {
 		s := &g.seg[j]
@@ -462,8 +461,8 @@ func (g *Grid) close() {
 	}
 }
 
-// The method move() adapts the grid to θ. If a segment is stretched so far that its steps
-// become too long, move() returns an error.
+// move adapts the grid to θ. If a segment is stretched so far that its steps become too
+// long, move() returns an error.
 func (g *Grid) move(theta []float64) error {
 	if !g.moving {
 		return nil
@@ -508,8 +507,8 @@ func (g *Grid) move(theta []float64) error {
 	return nil
 }
 
-// The method clone() returns a copy of the grid. If the copy is moved to another θ, the
-// original does not change.
+// clone returns a copy of the grid. If the copy is moved to another θ, the original does
+// not change.
 func (g *Grid) clone() *Grid {
 	if !g.moving {
 		return g

@@ -38,11 +38,10 @@ func (p *Problem) branches() (plain, hybrid *Problem) {
 }
 
 // bindHybrid returns a Path that computes the solution of p by solving the problem
-// p.Hybrid. The function bind() must return a Path for the problem q and the tolerance t,
-// and this Path must be able to solve problems with Triggers. For some values of θ there
-// may be infinitely many events, as in a model of a thermostat without hysteresis. If
-// there are infinitely many events, the Path ignores p.Hybrid, and provides no
-// derivatives.
+// p.Hybrid. bind must return a Path for the problem q and the tolerance t, and this Path
+// must be able to solve problems with Triggers. For some values of θ there may be
+// infinitely many events, as in a model of a thermostat without hysteresis. If there are
+// infinitely many events, the Path ignores p.Hybrid, and provides no derivatives.
 func (p *Problem) bindHybrid(t Tolerance, bind func(q *Problem, t Tolerance) (Path, error)) (Path, error) {
 	plain, hybrid := p.branches()
 	h := &hybridPath{d: plain.Dim(), all: hybrid.Dim(), plain: func() (Path, error) { return bind(plain, t) }}
@@ -65,18 +64,16 @@ func (p *Problem) bindHybrid(t Tolerance, bind func(q *Problem, t Tolerance) (Pa
 	return h, nil
 }
 
-// The function endless() returns the EndlessError that err wraps, or nil if err wraps no
-// such error.
+// endless returns the EndlessError that err wraps, or nil if err wraps no such error.
 func endless(err error) (e *trigger.EndlessError) {
 	errors.As(err, &e)
 	return e
 }
 
-// The function because() combines the errors e and err in one message. The error e means
-// that Problem.Hybrid has infinitely many events. The original problem is then solved
-// instead of Problem.Hybrid, and err is the error from the original problem. The function
-// because() returns err unchanged if err is nil or wraps context.Canceled or
-// context.DeadlineExceeded.
+// because combines the errors e and err in one message. The error e means that
+// Problem.Hybrid has infinitely many events. The original problem is then solved instead
+// of Problem.Hybrid, and err is the error from the original problem. because returns err
+// unchanged if err is nil or wraps context.Canceled or context.DeadlineExceeded.
 func because(err error, e *trigger.EndlessError) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -114,8 +111,8 @@ func (h *hybridPath) Clone() Path {
 	return &c
 }
 
-// The method wide() returns a slice with space for all components of the states of
-// h.path; the argument dst has space for only the first d components.
+// wide returns a slice with space for all components of the states of h.path; the
+// argument dst has space for only the first d components.
 func (h *hybridPath) wide(dst []float64) []float64 {
 	if n := len(dst) / h.d * h.all; len(h.states) != n {
 		h.states = make([]float64, n)
@@ -123,8 +120,8 @@ func (h *hybridPath) wide(dst []float64) []float64 {
 	return h.states
 }
 
-// The slice `from` contains states with h.all components. The method narrow() copies the
-// first d components of each state to dst.
+// The slice `from` contains states with h.all components. narrow copies the first d
+// components of each state to dst.
 func (h *hybridPath) narrow(dst, from []float64) {
 	for n := range len(dst) / h.d {
 		copy(row(dst, n, h.d), row(from, n, h.all)[:h.d])

@@ -64,8 +64,8 @@ func (s *Solver) Interpolator(times []float64) (*Interpolator, error) {
 	}
 	p := &Interpolator{g: g, d: s.d, degree: s.m.Order() + 1, times: times, first: make([]int, len(times)), weights: make([][]float64, len(times))}
 	for n, t := range times {
-		// The variable `near` allows for two rounding errors of t and two of the grid
-		// times, in addition to 10⁻⁹ h.
+		// near allows for two rounding errors of t and two of the grid times, in addition to
+		// 10⁻⁹ h.
 		near, last := 4*epsilon*math.Abs(t), len(g.t)-1
 		if !(t >= g.t[0]-g.near(0)-near && t <= g.t[last]+g.near(last)+near) || math.IsInf(t, 0) {
 			return nil, fmt.Errorf("%s: time %g is outside the span [%g, %g]", s.p.Title(), t, g.t[0], g.t[last])
@@ -76,7 +76,7 @@ func (s *Solver) Interpolator(times []float64) (*Interpolator, error) {
 	return p, nil
 }
 
-// The method place() finds the grid points and weights for the time with index n.
+// place finds the grid points and weights for the time with index n.
 func (p *Interpolator) place(n int) {
 	t, g := p.times[n], p.g
 	i, ok := g.find(t)
@@ -119,8 +119,8 @@ func (p *Interpolator) place(n int) {
 }
 
 // At writes the interpolated states of the path z to dst in row-major order: dst[n*d+k]
-// is component k at the time with index n. The method At panics if the length of an
-// argument is wrong.
+// is component k at the time with index n. At panics if the length of an argument is
+// wrong.
 func (p *Interpolator) At(dst, z []float64) {
 	if len(dst) != len(p.first)*p.d {
 		panic(fmt.Sprintf("probode: dst has length %d: want %d·%d, one number for each time and component", len(dst), len(p.first), p.d))
@@ -163,11 +163,10 @@ func (p *Interpolator) Last(n int) int { return p.first[n] + max(0, len(p.weight
 // because the derivative is a polynomial in t that is equal to −P′(t_j) at t_j, and zero
 // at the other points.
 
-// The function still() subtracts from ddst the part that is due to the motion of the grid
-// points. Before the call, ddst holds the derivatives of the states at moving points;
-// after the call, ddst holds the derivatives at fixed times. The argument `dt` holds the
-// derivatives of the grid times. All derivatives are directional derivatives with respect
-// to θ.
+// still subtracts from ddst the part that is due to the motion of the grid points. Before
+// the call, ddst holds the derivatives of the states at moving points; after the call,
+// ddst holds the derivatives at fixed times. The argument `dt` holds the derivatives of
+// the grid times. All derivatives are directional derivatives with respect to θ.
 func (p *Interpolator) still(ddst, z, dt []float64) {
 	rate := make([]float64, p.d)
 	for n := range p.first {
@@ -180,9 +179,8 @@ func (p *Interpolator) still(ddst, z, dt []float64) {
 	}
 }
 
-// The state at the time with index n is interpolated from one or more grid points. The
-// method each() calls the function do() with the index and the weight of each of these
-// grid points.
+// The state at the time with index n is interpolated from one or more grid points. each
+// calls do with the index and the weight of each of these grid points.
 func (p *Interpolator) each(n int, do func(i int, w float64)) {
 	if len(p.weights[n]) == 0 {
 		do(p.first[n], 1)
@@ -192,11 +190,10 @@ func (p *Interpolator) each(n int, do func(i int, w float64)) {
 	}
 }
 
-// The method scatter() applies the transposes of the linear maps that are defined by At()
-// and still(). The argument w is the gradient of a function with respect to the
-// interpolated states. The method adds to dz the gradient of this function with respect
-// to the path z. If dt is not nil, the method also adds to dt the gradient with respect
-// to the grid times.
+// scatter applies the transposes of the linear maps that are defined by At() and still().
+// The argument w is the gradient of a function with respect to the interpolated states.
+// The method adds to dz the gradient of this function with respect to the path z. If dt
+// is not nil, the method also adds to dt the gradient with respect to the grid times.
 func (p *Interpolator) scatter(dz, dt, w, z []float64) {
 	if dt != nil && p.slope == nil {
 		p.slope = make([]float64, p.d)
@@ -216,9 +213,9 @@ func (p *Interpolator) scatter(dz, dt, w, z []float64) {
 	}
 }
 
-// The method rate() writes P′(tᵢ) = Σ_j (Z_j − Zᵢ) ℓ_j′(tᵢ) to dst, where P is the
-// polynomial that is used at the time with index n. If the time with index n coincides
-// with grid point i, P is the polynomial that is used near this grid point.
+// rate writes P′(tᵢ) = Σ_j (Z_j − Zᵢ) ℓ_j′(tᵢ) to dst, where P is the polynomial that is
+// used at the time with index n. If the time with index n coincides with grid point i, P
+// is the polynomial that is used near this grid point.
 func (p *Interpolator) rate(dst, z []float64, n, i int) {
 	seg := &p.g.seg[p.g.segment(i)]
 	degree := min(p.degree, seg.to-seg.from)

@@ -86,10 +86,10 @@ func newDifferencer(p *Problem) *differencer {
 	return q
 }
 
-// The method jacobian() fills m with ∂f/∂x at (t, x, θ) by forward or central
-// differences. The increment balances the truncation error and the rounding error. For
-// forward differences, the increment of x_j is |x_j| ε^{1/2}; for central differences,
-// the increment is |x_j| ε^{1/3}.
+// jacobian fills m with ∂f/∂x at (t, x, θ) by forward or central differences. The
+// increment balances the truncation error and the rounding error. For forward
+// differences, the increment of x_j is |x_j| ε^{1/2}; for central differences, the
+// increment is |x_j| ε^{1/3}.
 func (q *differencer) jacobian(m *linalg.Matrix, t float64, x, theta []float64, central bool) {
 	eps := sqrtEps
 	if central {

@@ -18,9 +18,9 @@ func localError(p *Problem, m Method, s *Stepper) (func(dst []float64, s *Step) 
 }
 
 // Doubled is a one-step method whose local errors are estimated by step doubling. This
-// estimate replaces the error estimate of the field Method, if there is one. If `next` is
-// the result of one step, and next₂ the result of two steps of half the length, the
-// estimate is
+// estimate replaces the error estimate of Method, if there is one. If `next` is the
+// result of one step, and next₂ the result of two steps of half the length, the estimate
+// is
 //
 //	(next − next₂) · 2^q / (2^q − 1),
 //
@@ -30,8 +30,8 @@ func localError(p *Problem, m Method, s *Stepper) (func(dst []float64, s *Step) 
 // embedded estimate of Radau5 is fifty times too large at a tolerance of 10⁻³, and 300
 // times too large at 10⁻⁵.
 //
-// The field Method computes the path. To use this estimate in some steps of another
-// method, make a Stepper of Doubled and call its LocalError.
+// Method computes the path. To use this estimate in some steps of another method, make a
+// Stepper of Doubled and call its LocalError.
 type Doubled struct{ Method }
 
 func (m Doubled) String() string { return m.Method.String() + ", doubled" }
@@ -124,8 +124,7 @@ func (s *Solver) Strain(theta []float64) (float64, error) {
 	return worst, err
 }
 
-// eachLocal calls the function do() with the local error of each step of the classical
-// path.
+// eachLocal calls do with the local error of each step of the classical path.
 func (s *Solver) eachLocal(errs func([]float64, *Step) error, theta []float64, do func(i int, local, x, next []float64)) (err error) {
 	z := make([]float64, s.PathLen())
 	if err := s.Solve(z, theta, nil); err != nil {

@@ -69,9 +69,9 @@ func (f Frozen) grid(ctx context.Context, p *Problem, m Method, theta, times []f
 	return f.run(ctx, p, m, theta, times, true)
 }
 
-// The method run() performs the error-controlled run at theta, and returns its grid. If
-// the argument `local` is true, the grid also contains the local errors, which scale the
-// noise. Computing local errors can take as long as the run itself.
+// run performs the error-controlled run at theta, and returns its grid. If the argument
+// `local` is true, the grid also contains the local errors, which scale the noise.
+// Computing local errors can take as long as the run itself.
 func (f Frozen) run(ctx context.Context, p *Problem, m Method, theta, times []float64, local bool) (*Grid, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -146,8 +146,8 @@ func (s Setup) StepSize() float64 {
 	return 0
 }
 
-// WithStepSize returns s with steps of size h. If s.Mesh has the type Through, the new
-// Mesh is Through(h); otherwise it is Uniform(h).
+// WithStepSize returns s with steps of size h. If s.Mesh has Through, the new Mesh is
+// Through(h); otherwise it is Uniform(h).
 func (s Setup) WithStepSize(h float64) Setup {
 	if _, ok := s.Mesh.(Through); ok {
 		s.Mesh = Through(h)

@@ -111,14 +111,13 @@ type Stepper struct {
 	// central differences of whole paths.
 	Differentiate func(dnext []float64, s *Step, t *Tangents) error
 
-	// Reverse propagates gradients back through s. The field a.Next holds the gradient with
-	// respect to s.Next; Reverse adds the contributions of the step to the gradients in the
-	// other fields. Reverse is called for the steps of a segment from the last to the
-	// first, after a call of Start for the first one. A multistep method keeps the
-	// gradients with respect to earlier states, or to earlier values of f, until Reverse
-	// reaches the steps that computed them. Without Reverse, the gradient with respect to θ
-	// is computed from derivatives along each parameter, and there is none with respect
-	// to ξ.
+	// Reverse propagates gradients back through s. a.Next holds the gradient with respect to
+	// s.Next; Reverse adds the contributions of the step to the gradients in the other
+	// fields. Reverse is called for the steps of a segment from the last to the first, after
+	// a call of Start for the first one. A multistep method keeps the gradients with respect
+	// to earlier states, or to earlier values of f, until Reverse reaches the steps that
+	// computed them. Without Reverse, the gradient with respect to θ is computed from
+	// derivatives along each parameter, and there is none with respect to ξ.
 	Reverse func(a *Adjoint, s *Step) error
 
 	// Implicit stores the equation of s in e, and allocates the slices and the matrix of e

@@ -43,7 +43,7 @@ type Tangential interface {
 }
 
 // Holdable is a Path that is discontinuous in θ, for example because its steps depend on
-// θ. The method Hold returns a smooth Path that can replace this Path near a given θ.
+// θ. Hold returns a smooth Path that can replace this Path near a given θ.
 type Holdable interface {
 	Path
 	// Hold returns a Path that is smooth in θ, and whose states at θ = theta are equal to
@@ -51,8 +51,8 @@ type Holdable interface {
 	Hold(ctx context.Context, theta []float64) (Path, error)
 }
 
-// Gridded is a Path on a grid. The method Solver gives access to the Solver of the Path.
-// A particle filter, for example, uses this Solver to compute the path in pieces.
+// Gridded is a Path on a grid. Solver gives access to the Solver of the Path. A particle
+// filter, for example, uses this Solver to compute the path in pieces.
 type Gridded interface {
 	Path
 	// Solver returns the Solver that computes the Path. If the grid of the Path moves
@@ -83,8 +83,8 @@ func newGridPath(s *Solver, times []float64) (*gridPath, error) {
 	return &gridPath{solver: s, at: at, times: times, z: make([]float64, s.PathLen())}, nil
 }
 
-// The method follow() binds the solver to ctx, so that a solve ends when ctx is done. To
-// save time, the method does nothing if ctx is the context of the last solve.
+// follow binds the solver to ctx, so that a solve ends when ctx is done. To save time,
+// the method does nothing if ctx is the context of the last solve.
 func (g *gridPath) follow(ctx context.Context) {
 	done := ctx.Done()
 	if done == g.done {

@@ -211,9 +211,9 @@ func (p *Problem) UnknownStart(components ...int) *Problem {
 	return q
 }
 
-// The method widened() returns a copy of p with additional parameters. The additional
-// parameters have the given names and nominal values, and follow the parameters of p. The
-// functions of p are still called with only the original θ.
+// widened returns a copy of p with additional parameters. The additional parameters have
+// the given names and nominal values, and follow the parameters of p. The functions of p
+// are still called with only the original θ.
 func (p *Problem) widened(names []string, values []float64) *Problem {
 	known, n, all := *p, len(p.Theta), len(p.Theta)+len(values) // a later change of p must not affect q
 	known.X0 = slices.Clone(p.X0)

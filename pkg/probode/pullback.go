@@ -9,9 +9,9 @@ import (
 )
 
 // An Adjoint holds the gradient of a function of a path with respect to everything that a
-// step depends on. The field `Next` holds the gradient with respect to the state at the
-// end of the step. Stepper.Reverse reads `Next`, and adds the contributions of the step to
-// the gradients in the other fields.
+// step depends on. Next holds the gradient with respect to the state at the end of the
+// step. Stepper.Reverse reads `Next`, and adds the contributions of the step to the
+// gradients in the other fields.
 type Adjoint struct {
 	Next []float64 // with respect to the state at the end of the step
 
@@ -169,8 +169,7 @@ func newFieldAdjoint(p *Problem) *fieldAdjoint {
 	return e
 }
 
-// The method matrices() allocates the memory for gradients that are computed without
-// Pullback.
+// matrices allocates the memory for gradients that are computed without Pullback.
 func (e *fieldAdjoint) matrices() {
 	p := e.p
 	if e.jac != nil {
@@ -185,7 +184,7 @@ func (e *fieldAdjoint) matrices() {
 	}
 }
 
-// The method jacobian() sets jac.
+// jacobian sets jac.
 func (e *fieldAdjoint) jacobian(t float64, x, theta []float64) {
 	if e.diff != nil {
 		e.diff.scale = e.increment / cbrtEps
@@ -197,7 +196,7 @@ func (e *fieldAdjoint) jacobian(t float64, x, theta []float64) {
 	e.p.replaceX(e.jac, e.f, t, x, theta)
 }
 
-// The method parameters() adds the gradient of λᵀf with respect to θ to dtheta.
+// parameters adds the gradient of λᵀf with respect to θ to dtheta.
 func (e *fieldAdjoint) parameters(dtheta, lambda []float64, t float64, x, theta []float64) {
 	if n := len(dtheta); e.ftheta != nil {
 		clear(e.ftheta)
@@ -230,11 +229,11 @@ func (e *fieldAdjoint) parameters(dtheta, lambda []float64, t float64, x, theta 
 	}
 }
 
-// The method at() evaluates λᵀf for the parameters theta1. The second result is the time
-// at which f was evaluated. If an end of the segment depends on θ, f is evaluated at a
-// shifted time. The shift preserves the relative position of the time in the segment. The
-// time t and the shifted time are on the same side of every event, so F takes the same
-// branch at both times.
+// at evaluates λᵀf for the parameters theta1. The second result is the time at which f
+// was evaluated. If an end of the segment depends on θ, f is evaluated at a shifted time.
+// The shift preserves the relative position of the time in the segment. The time t and
+// the shifted time are on the same side of every event, so F takes the same branch at
+// both times.
 func (e *fieldAdjoint) at(lambda []float64, t float64, x []float64) (v, at float64) {
 	w := e.p.window
 	if w == nil {
@@ -257,13 +256,13 @@ func (e *fieldAdjoint) at(lambda []float64, t float64, x []float64) (v, at float
 	return v, t
 }
 
-// The method value() returns λᵀf.
+// value returns λᵀf.
 func (e *fieldAdjoint) value(lambda []float64, t float64, x, theta []float64) float64 {
 	e.p.F(e.f1, t, x, theta)
 	return vector.Dot(lambda, e.f1)
 }
 
-// The method slope() returns λᵀ∂f/∂t.
+// slope returns λᵀ∂f/∂t.
 func (e *fieldAdjoint) slope(lambda []float64, t float64, x, theta []float64) float64 {
 	if e.p.Autonomous {
 		return 0

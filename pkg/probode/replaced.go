@@ -17,7 +17,7 @@ import (
 // derivative of a path if neither the state nor θ moves in their direction. Solver.exists
 // finds out whether they matter by changing the distance.
 
-// The type `replacement` tells a Solver that derivatives of f were replaced.
+// replacement tells a Solver that derivatives of f were replaced.
 type replacement struct {
 	t     float64 // where; NaN if none was replaced
 	short bool    // use a shorter distance

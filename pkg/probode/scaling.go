@@ -119,7 +119,7 @@ func (s *Solver) setUnit() {
 	}
 }
 
-// The method rescale() updates the scales after a change of α or of the scaling.
+// rescale updates the scales after a change of α or of the scaling.
 func (s *Solver) rescale() {
 	if n := s.normals(); len(s.scale) != n {
 		s.scale = make([]float64, n)
@@ -168,7 +168,7 @@ func (s *Solver) setScale(power float64) {
 	}
 }
 
-// The method normals() returns n, the number of normal variates for each step.
+// normals returns n, the number of normal variates for each step.
 func (s *Solver) normals() int {
 	if s.scaling == ScaleLocal {
 		return s.d

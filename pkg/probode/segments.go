@@ -9,9 +9,9 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/trigger"
 )
 
-// The method segmented() returns a copy of p whose functions are never called with the
-// time of an event. The argument `now` is a pointer to the segment of the current step.
-// If a step begins or ends at an event, the copy replaces the event time by the nearest
+// segmented returns a copy of p whose functions are never called with the time of an
+// event. The argument `now` is a pointer to the segment of the current step. If a step
+// begins or ends at an event, the copy replaces the event time by the nearest
 // floating-point number inside the segment. A condition in F such as t < 5 is thus
 // evaluated on the correct side of the event. Therefore the methods need no special code
 // for an F that branches on t.
@@ -34,8 +34,7 @@ func (p *Problem) segmented(now *segment) *Problem {
 	return &q
 }
 
-// The method triggers() returns the events of p that have a Trigger, or nil if there are
-// none.
+// triggers returns the events of p that have a Trigger, or nil if there are none.
 func (p *Problem) triggers() *trigger.Watch {
 	var list []trigger.Condition
 	for k := range p.Events {

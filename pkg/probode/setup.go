@@ -120,10 +120,10 @@ func bindGrid(ctx context.Context, m gridder, s Setup, p *Problem, at, times []f
 	return path, nil
 }
 
-// The function measured() returns a grid that also contains the local errors of the
-// classical path at θ. If g already contains local errors, the function returns g. If g
-// contains no local errors, the function solves p to estimate them. The function returns
-// an error if the solve fails.
+// measured returns a grid that also contains the local errors of the classical path at θ.
+// If g already contains local errors, the function returns g. If g contains no local
+// errors, the function solves p to estimate them. The function returns an error if the
+// solve fails.
 func measured(ctx context.Context, p *Problem, m Method, g *Grid, theta []float64) (*Grid, error) {
 	if g.local != nil {
 		return g, nil

@@ -96,8 +96,8 @@ func NewSolver(p *Problem, m Method, g *Grid, alpha float64) (*Solver, error) {
 	return s, nil
 }
 
-// The method on() creates the Stepper of s for the grid g, or for a copy of g if the grid
-// moves with θ.
+// on creates the Stepper of s for the grid g, or for a copy of g if the grid moves with
+// θ.
 func (s *Solver) on(g *Grid) (err error) {
 	s.g = g.clone()
 	inside := *s.p
@@ -172,9 +172,9 @@ func (s *Solver) MemoryLen() int {
 }
 
 // Bind binds s to ctx. Once ctx is done, any computation by s stops soon and returns the
-// error of ctx. Solvers that are cloned from s after Bind also obey ctx. The function
-// release() undoes the binding. If Bind is called several times, the release functions
-// must be called in reverse order.
+// error of ctx. Solvers that are cloned from s after Bind also obey ctx. release undoes
+// the binding. If Bind is called several times, the release functions must be called in
+// reverse order.
 func (s *Solver) Bind(ctx context.Context) (release func()) {
 	before, cause := s.stop, s.cause
 	stop, end := progress.NewStop(ctx)
@@ -289,10 +289,10 @@ func (s *Solver) MoveTo(theta []float64) (err error) {
 	return nil
 }
 
-// The function row() returns row i of a path.
+// row returns row i of a path.
 func row(z []float64, i, d int) []float64 { return z[i*d : (i+1)*d : (i+1)*d] }
 
-// The method run() takes the steps `from`, …, `to`−1.
+// run takes the steps `from`, …, `to`−1.
 func (s *Solver) run(z, memory, theta, xi []float64, from, to int) (err error) {
 	d := s.d
 	switch {

@@ -109,9 +109,9 @@ func (s *Solver) differences(z, dz, theta, dtheta, xi []float64, m int) error {
 	return err
 }
 
-// Differences computes states and their derivatives, like the method Path.Tangents. The
-// derivatives are central differences of the function states(), which computes the states
-// for θ and writes them to dst.
+// Differences computes states and their derivatives, like Path.Tangents. The derivatives
+// are central differences of states, which computes the states for θ and writes them to
+// dst.
 func Differences(dst, ddst, theta, dtheta []float64, states func(dst, theta []float64) error) error {
 	p := len(theta)
 	at, left := make([]float64, p), make([]float64, len(dst))
@@ -176,9 +176,9 @@ const cbrtEps = 6.055454452393343e-06
 // sqrtEps is ε^{1/2}, the same for a one-sided difference.
 const sqrtEps = 1.4901161193847656e-08
 
-// The method start() sets the derivatives of the initial state and of the event times.
-// The derivatives of the event times are central differences. If Problem.StartTheta is
-// nil, the derivative of the initial state is also a central difference.
+// start sets the derivatives of the initial state and of the event times. The derivatives
+// of the event times are central differences. If Problem.StartTheta is nil, the
+// derivative of the initial state is also a central difference.
 func (w *tangentRun) start(theta []float64) {
 	d := w.s.d
 	clear(w.marks)
@@ -224,7 +224,7 @@ func (w *tangentRun) start(theta []float64) {
 	w.store(0, d)
 }
 
-// The method store() copies the derivative of the state at grid point i from X to dz.
+// store copies the derivative of the state at grid point i from X to dz.
 func (w *tangentRun) store(i, d int) {
 	for m := range w.M {
 		for k := range d {
@@ -233,8 +233,8 @@ func (w *tangentRun) store(i, d int) {
 	}
 }
 
-// The method step() updates the derivatives after step i. The argument xi holds the
-// normal variates of the step, and is nil for a step without noise.
+// step updates the derivatives after step i. The argument xi holds the normal variates of
+// the step, and is nil for a step without noise.
 func (w *tangentRun) step(i, seg int, x, next, theta, xi []float64) error {
 	s := w.s
 	if s.g.t[i] == s.g.t[i+1] {
@@ -280,8 +280,8 @@ func (w *tangentRun) step(i, seg int, x, next, theta, xi []float64) error {
 	return nil
 }
 
-// The method ends() returns the derivatives, in direction m, of the times at which a
-// segment begins and ends.
+// ends returns the derivatives, in direction m, of the times at which a segment begins
+// and ends.
 func (w *tangentRun) ends(seg, m int) (from, to float64) {
 	if seg > 0 {
 		from = w.marks[(seg-1)*w.M+m]
@@ -292,8 +292,8 @@ func (w *tangentRun) ends(seg, m int) (from, to float64) {
 	return from, to
 }
 
-// The method times() differentiates the times of all grid points in direction m, and
-// writes the derivatives to dst.
+// times differentiates the times of all grid points in direction m, and writes the
+// derivatives to dst.
 func (w *tangentRun) times(dst []float64, m int) {
 	for seg := range w.s.g.seg {
 		part := &w.s.g.seg[seg]
@@ -304,8 +304,8 @@ func (w *tangentRun) times(dst []float64, m int) {
 	}
 }
 
-// The method jump() updates the derivatives after event j. The event changes the state x
-// at time t to the state at grid point i+1.
+// jump updates the derivatives after event j. The event changes the state x at time t to
+// the state at grid point i+1.
 func (w *tangentRun) jump(j, i int, x, theta []float64, t float64) {
 	s := w.s
 	e := s.g.events[j]

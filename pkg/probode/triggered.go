@@ -18,10 +18,10 @@ import (
 var errOtherEvents = errors.New("the events differ from those at the θ for which the steps were chosen: call Hold at this θ")
 
 // The code in this file computes the derivative of a path of a problem with triggers. A
-// run locates the times τ of the events. The method located() makes a new problem that
-// has an event at each of the times τ, and has τ as additional parameters. If the grid
-// points move with τ, the states are a smooth function of (θ, τ). For each θ, the times τ
-// solve the equations
+// run locates the times τ of the events. located makes a new problem that has an event at
+// each of the times τ, and has τ as additional parameters. If the grid points move with
+// τ, the states are a smooth function of (θ, τ). For each θ, the times τ solve the
+// equations
 //
 //	gₙ(τₙ, x(τₙ; θ, τ), θ) = 0,   n = 1, 2, …
 //
@@ -30,13 +30,13 @@ var errOtherEvents = errors.New("the events differ from those at the θ for whic
 // equations with respect to τ is a lower triangular matrix. The derivatives are those of
 // the numerical solution on the moving grid, and include the jumps at the events.
 
-// The method located() returns a copy of p in which the events with triggers happen at
-// the same times as in a run. If an event happened because its trigger crossed zero, the
-// time of the event is an additional parameter of the copy. The additional parameters
-// follow the parameters of p. The result `crossings` lists the events whose times are
-// additional parameters. The slice which[n] lists the triggers that become positive at
-// event n of the copy. The argument `met` contains the indices of the firings at the times
-// of observations; the value is true if neither the state nor f jumps.
+// located returns a copy of p in which the events with triggers happen at the same times
+// as in a run. If an event happened because its trigger crossed zero, the time of the
+// event is an additional parameter of the copy. The additional parameters follow the
+// parameters of p. The result `crossings` lists the events whose times are additional
+// parameters. The slice which[n] lists the triggers that become positive at event n of
+// the copy. The argument `met` contains the indices of the firings at the times of
+// observations; the value is true if neither the state nor f jumps.
 func (p *Problem) located(fired []trigger.Firing, met map[int]bool) (q *Problem, crossings []crossing, which map[int][]int) {
 	var names []string
 	var times []float64
@@ -99,8 +99,8 @@ type crossing struct {
 	kink   bool // the state or f jumps, and an observation is made at its time
 }
 
-// The function joined() returns two functions: `jump` applies the jumps of all events one
-// after the other, and `pullback` pulls gradients back through the same jumps.
+// joined returns two functions: `jump` applies the jumps of all events one after the
+// other, and `pullback` pulls gradients back through the same jumps.
 func joined(all []Event) (jump func(x []float64, t float64, theta []float64), pullback func(lambda, dtheta, x []float64, t float64, theta []float64) float64) {
 	all = slices.DeleteFunc(all, func(e Event) bool { return e.Jump == nil })
 	jump = func(x []float64, t float64, theta []float64) {
@@ -158,7 +158,7 @@ func (l *locatedPath) Clone() Path {
 	return newLocatedPath(l.path.Clone().(*gridPath), l.p, l.first, l.crossings, l.which)
 }
 
-// The method end() returns the grid point just before event n.
+// end returns the grid point just before event n.
 func (l *locatedPath) end(n int) int {
 	g, events := l.path.solver.g, l.path.solver.p.Events
 	for j, m := range g.events {
@@ -169,14 +169,14 @@ func (l *locatedPath) end(n int) int {
 	panic("probode: the time of an event is not a grid point")
 }
 
-// The method trigger() returns the trigger that determines the time of event n.
+// trigger returns the trigger that determines the time of event n.
 func (l *locatedPath) trigger(n int) func(t float64, x, theta []float64) float64 {
 	return l.triggers[l.crossings[n].Which[0]].Trigger
 }
 
-// The method along() returns directional derivatives of triggers. The argument
-// `directions` holds directions in (θ, τ). The trigger of each event is differentiated at
-// the grid point just before the event.
+// along returns directional derivatives of triggers. The argument `directions` holds
+// directions in (θ, τ). The trigger of each event is differentiated at the grid point
+// just before the event.
 func (l *locatedPath) along(directions []float64) ([]float64, error) {
 	s, wide, d := l.path.solver, len(l.first), l.p.Dim()
 	m := len(directions) / wide
@@ -205,9 +205,9 @@ func (l *locatedPath) along(directions []float64) ([]float64, error) {
 	return out, nil
 }
 
-// The method slope() computes a directional derivative of the trigger of event n by a
-// central difference. The arguments dx and `along` are the direction: dx is the change of
-// the state x, and `along` is the change of (θ, τ).
+// slope computes a directional derivative of the trigger of event n by a central
+// difference. The arguments dx and `along` are the direction: dx is the change of the
+// state x, and `along` is the change of (θ, τ).
 func (l *locatedPath) slope(n int, x, dx, along []float64) (sum float64) {
 	p, at, theta := len(l.p.Theta), make([]float64, len(x)), make([]float64, len(l.p.Theta))
 	least := cmp.Or(1e-3*vector.MaxAbs(l.sizes), 1) // of a component that is 0 throughout
@@ -229,7 +229,7 @@ func (l *locatedPath) slope(n int, x, dx, along []float64) (sum float64) {
 	return sum
 }
 
-// The method place() solves for the times of the events at θ by Newton's method.
+// place solves for the times of the events at θ by Newton's method.
 func (l *locatedPath) place(theta []float64) error {
 	p, count, span := len(l.p.Theta), len(l.crossings), l.p.Span
 	copy(l.at, l.first)
@@ -283,7 +283,7 @@ func (l *locatedPath) place(theta []float64) error {
 
 func (l *locatedPath) title(n int) string { return l.titles[l.crossings[n].Which[0]] }
 
-// The method solve() replaces r by the solution v of Σₘ ∂gₙ/∂τₘ vₘ = rₙ.
+// solve replaces r by the solution v of Σₘ ∂gₙ/∂τₘ vₘ = rₙ.
 func (l *locatedPath) solve(r []float64) error {
 	count := len(r)
 	for n := range r {
@@ -382,9 +382,9 @@ func (l *locatedPath) Gradient(ctx context.Context, g *Gradient, w, _, _ []float
 	return l.moves(g.Theta, slices.Clone(all.Theta[p:]))
 }
 
-// The method kink() returns an error if an observation is made at the time of event n, the
-// state or f jumps there, and the time moves. The argument `move` is the derivative of the
-// time with respect to the logarithm of a parameter.
+// kink returns an error if an observation is made at the time of event n, the state or f
+// jumps there, and the time moves. The argument `move` is the derivative of the time with
+// respect to the logarithm of a parameter.
 func (l *locatedPath) kink(n int, move float64) error {
 	if !l.crossings[n].kink || !(move > 1e-9*(l.p.Span[1]-l.p.Span[0])) {
 		return nil
@@ -392,8 +392,7 @@ func (l *locatedPath) kink(n int, move float64) error {
 	return fmt.Errorf("%s: the solution has no derivative at t = %.6g, because an observation is made exactly when %s happens", l.p.Title(), l.at[len(l.p.Theta)+n], l.title(n))
 }
 
-// The method moves() adds to dtheta the gradient of Σ λₙτₙ with respect to θ, and
-// overwrites λ.
+// moves adds to dtheta the gradient of Σ λₙτₙ with respect to θ, and overwrites λ.
 func (l *locatedPath) moves(dtheta, lambda []float64) error {
 	if len(lambda) == 0 {
 		return nil
@@ -426,8 +425,8 @@ func (l *locatedPath) moves(dtheta, lambda []float64) error {
 	return nil
 }
 
-// The method same() checks the path that was computed last. The method returns an error
-// if a trigger becomes positive without causing an event.
+// same checks the path that was computed last. The method returns an error if a trigger
+// becomes positive without causing an event.
 func (l *locatedPath) same() error {
 	g, z, d := l.path.solver.g, l.path.z, l.p.Dim()
 	theta := l.at[:len(l.p.Theta):len(l.p.Theta)]

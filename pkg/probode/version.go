@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// The variable `release` is the version of a program that was built for a release
-// archive. The linker sets the variable `release`: see environment/release. If `release`
-// is empty, the version comes from the build information.
+// release is the version of a program that was built for a release archive. The linker
+// sets the variable `release`: see environment/release. If `release` is empty, the
+// version comes from the build information.
 var release string
 
 // Version returns the version of this module in the running program, such as v1.4.0. In a

@@ -111,7 +111,7 @@ type (
 	}
 )
 
-// The type `interactive` holds options that replace those of a go-echarts chart.
+// interactive holds options that replace those of a go-echarts chart.
 type interactive struct {
 	charts.BaseConfigurationVisitor
 	titles  []opts.Title
@@ -142,9 +142,9 @@ func (v *interactive) VisitToolbox(opts.Toolbox) any {
 
 func (v *interactive) Visit(chart map[string]any) { delete(chart, "color") }
 
-// The method series() returns the series of all panels. Each series contains every kth
-// path or point, where k is the argument `every`. If paths or points are left out of a
-// series, the map `names` contains the new name of the series.
+// series returns the series of all panels. Each series contains every kth path or point,
+// where k is the argument `every`. If paths or points are left out of a series, the map
+// `names` contains the new name of the series.
 func (p *page) series(every int, names map[string]string) []series {
 	var out []series
 	grid := 0
@@ -168,7 +168,7 @@ func (p *page) series(every int, names map[string]string) []series {
 	return out
 }
 
-// The method chart() returns the ECharts option of the page p with the given series.
+// chart returns the ECharts option of the page p with the given series.
 func (p *page) chart(series []series, names map[string]string) map[string]any {
 	c := charts.NewLine()
 	c.ChartID = "figure" // otherwise it is random; HTML uses an id of its own
@@ -295,11 +295,11 @@ func (a Axis) chart(grid int, lo, hi float64, n, nameGap int) axis {
 	return x
 }
 
-// The function splits() returns the number of intervals on a linear axis for which
-// ECharts draws the same ticks as the static picture. ECharts divides the length of the
-// axis by the number of intervals, and rounds the result to 1, 2, 3, 5 or 10 times a
-// power of ten. If no number of intervals gives the ticks of the static picture, ECharts
-// chooses its own ticks.
+// splits returns the number of intervals on a linear axis for which ECharts draws the
+// same ticks as the static picture. ECharts divides the length of the axis by the number
+// of intervals, and rounds the result to 1, 2, 3, 5 or 10 times a power of ten. If no
+// number of intervals gives the ticks of the static picture, ECharts chooses its own
+// ticks.
 func splits(lo, hi float64, n int) int {
 	d := step(lo, hi, n)
 	for s := 1; s <= 2*n; s++ {
@@ -319,8 +319,7 @@ func splits(lo, hi float64, n int) int {
 	return max(2, n*2/3)
 }
 
-// To remove rounding errors, the function sig() rounds an axis limit to 15 significant
-// digits.
+// To remove rounding errors, sig rounds an axis limit to 15 significant digits.
 func sig(v float64) float64 {
 	v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'g', 15, 64), 64)
 	return v
@@ -337,7 +336,7 @@ func labelled(ts []plot.Tick, v float64) bool {
 
 func pixels(v float64) string { return strconv.Itoa(int(math.Round(v))) }
 
-// The function css() returns a colour in CSS syntax.
+// css returns a colour in CSS syntax.
 func css(c color.Color) string {
 	n := color.NRGBAModel.Convert(c).(color.NRGBA)
 	if n.A == 0xff {
@@ -465,8 +464,7 @@ func scatter(k look, data json.RawMessage, size float64) series {
 	return s
 }
 
-// The type `precision` rounds numbers to 1e-4 of the length of the axis, and formats
-// them.
+// precision rounds numbers to 1e-4 of the length of the axis, and formats them.
 type precision struct {
 	panel Panel
 	lim   box
@@ -486,9 +484,9 @@ func (q precision) triples(l Band) json.RawMessage {
 	})
 }
 
-// The method rows() formats one row of numbers for each element of x. Row i begins with
-// x[i]; the function rest() appends the other numbers of the row. The argument `size` is
-// the approximate number of bytes in a row.
+// rows formats one row of numbers for each element of x. Row i begins with x[i]; rest
+// appends the other numbers of the row. The argument `size` is the approximate number of
+// bytes in a row.
 func (q precision) rows(x []float64, size int, rest func(b []byte, i int) []byte) json.RawMessage {
 	b := make([]byte, 0, size*len(x)+2)
 	b = append(b, '[')
@@ -510,8 +508,8 @@ func (q precision) y(b []byte, v float64) []byte {
 	return appendRounded(b, v, q.panel.Y.length(q.lim.y0, q.lim.y1), q.panel.Y.Log)
 }
 
-// The method length() returns the length of an axis from lo to hi: the difference of the
-// two limits or, on a logarithmic axis, of their logarithms.
+// length returns the length of an axis from lo to hi: the difference of the two limits
+// or, on a logarithmic axis, of their logarithms.
 func (a Axis) length(lo, hi float64) float64 {
 	if a.Log {
 		return math.Log(hi) - math.Log(lo)
@@ -547,7 +545,7 @@ func appendRounded(b []byte, v, length float64, log bool) []byte {
 	return b
 }
 
-// The method icon() returns the legend symbol of a layer.
+// icon returns the legend symbol of a layer.
 func (k look) icon() string {
 	switch {
 	case k.area:

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// The variable `dashes` holds the line styles that are assigned to the curves in turn.
+// dashes holds the line styles that are assigned to the curves in turn.
 var dashes = [...]Dash{Solid, Dashed, DashDotted, Dotted}
 
 // Curves returns a panel with several curves that differ in colour, dash and marker.

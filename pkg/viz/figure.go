@@ -66,8 +66,8 @@ type Layer interface {
 	painted(color.NRGBA) Layer
 }
 
-// The type `look` holds the properties of a layer that the legend and the renderers need.
-// Its colour includes the opacity.
+// look holds the properties of a layer that the legend and the renderers need. Its colour
+// includes the opacity.
 type look struct {
 	name   string
 	color  color.Color
@@ -131,8 +131,7 @@ const (
 	DashDotted
 )
 
-// The method lengths() returns the lengths of the dashes and gaps in pixels, or nil for a
-// solid line.
+// lengths returns the lengths of the dashes and gaps in pixels, or nil for a solid line.
 func (d Dash) lengths() []float64 {
 	switch d {
 	case Dashed:
@@ -270,10 +269,10 @@ func (r Guide) visit(f func(x, y float64)) {
 	}
 }
 
-// If a logarithmic axis cannot show a value, the method keep() replaces this value by
-// NaN. The second result is the number of points that a logarithmic axis cannot show.
-// Infinite and extremely large values are also replaced by NaN. NaN is therefore the only
-// special value that the renderers have to handle.
+// If a logarithmic axis cannot show a value, keep replaces this value by NaN. The second
+// result is the number of points that a logarithmic axis cannot show. Infinite and
+// extremely large values are also replaced by NaN. NaN is therefore the only special
+// value that the renderers have to handle.
 
 func (l Line) keep(xlog, ylog bool) (Layer, int) {
 	var dropped int
@@ -338,8 +337,8 @@ func keep(x, y []float64, xlog, ylog bool) (kx, ky []float64, dropped int) {
 	return kx, ky, dropped
 }
 
-// The function pieces() calls f with the index range [i, j) of every stretch of x and y
-// that contains no NaN.
+// pieces calls f with the index range [i, j) of every stretch of x and y that contains no
+// NaN.
 func pieces(x, y []float64, f func(i, j int)) {
 	start := -1
 	for i := range x {
@@ -356,17 +355,16 @@ func pieces(x, y []float64, f func(i, j int)) {
 	}
 }
 
-// The function finite() reports whether v is small enough to be drawn. If very large
-// values were drawn, the computation of the length or the margin of an axis could
-// overflow.
+// finite reports whether v is small enough to be drawn. If very large values were drawn,
+// the computation of the length or the margin of an axis could overflow.
 func finite(v float64) bool { return math.Abs(v) <= 1e280 }
 
-// The constant `tiny` is the smallest value that is allowed on a logarithmic axis. If
-// smaller values were allowed, the computation of the margin could underflow.
+// tiny is the smallest value that is allowed on a logarithmic axis. If smaller values
+// were allowed, the computation of the margin could underflow.
 const tiny = 1e-280
 
-// The function fade() returns c with its opacity multiplied by the argument `opacity`, or
-// by the argument `usual` if `opacity` is zero. If c is nil, the result is nil.
+// fade returns c with its opacity multiplied by the argument `opacity`, or by the
+// argument `usual` if `opacity` is zero. If c is nil, the result is nil.
 func fade(c color.Color, opacity, usual float64) color.Color {
 	if c == nil {
 		return nil

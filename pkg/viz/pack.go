@@ -9,9 +9,9 @@ import (
 	"strconv"
 )
 
-// The function pack() encodes the ECharts options of a chart for the script of [HTML].
-// Each list of points is replaced by columns of differences. The resulting text is
-// compressed with deflate and written in base64.
+// pack encodes the ECharts options of a chart for the script of [HTML]. Each list of
+// points is replaced by columns of differences. The resulting text is compressed with
+// deflate and written in base64.
 //
 // If each row of a list has m elements, and each element is a multiple of 10⁻ᵏ or null,
 // the list is written in the following form:
@@ -48,7 +48,7 @@ func pack(option []byte) (string, error) {
 	return base64.StdEncoding.EncodeToString(packed.Bytes()), nil
 }
 
-// The function columns() replaces all lists of points in v by packed columns.
+// columns replaces all lists of points in v by packed columns.
 func columns(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

@@ -75,10 +75,10 @@ func typeface(size float64, bold bool) text.Style {
 	}
 }
 
-// The method limits() returns the limits of an axis for data in [lo, hi]. Limits that the
-// user has set take precedence. By default the axis extends beyond the data by 4 % of
-// their range at each end. If the data begin at zero, as counts and densities do, the axis
-// begins exactly at zero.
+// limits returns the limits of an axis for data in [lo, hi]. Limits that the user has set
+// take precedence. By default the axis extends beyond the data by 4 % of their range at
+// each end. If the data begin at zero, as counts and densities do, the axis begins
+// exactly at zero.
 func (a Axis) limits(lo, hi float64) (float64, float64) {
 	given := a.Min != 0 || a.Max != 0
 	switch {
@@ -130,8 +130,8 @@ func (p *page) onPhone() *page {
 	return &q
 }
 
-// The function wrapped() breaks a title between words into lines that are no wider than
-// the given number of pixels.
+// wrapped breaks a title between words into lines that are no wider than the given number
+// of pixels.
 func wrapped(title string, sty text.Style, width int) string {
 	var lines []string
 	for _, word := range strings.Fields(title) {
@@ -150,7 +150,7 @@ func titleHeight(title string, size float64) float64 {
 	return size * (1 + lineHeight*float64(strings.Count(title, "\n")))
 }
 
-// The method counts() returns how many ticks fit on each axis of a panel.
+// counts returns how many ticks fit on each axis of a panel.
 func (p *page) counts() (nx, ny int) {
 	w := (p.Width - 2*margin) / p.cols
 	h := (p.Height - int(p.header) - p.selector) / p.rows
@@ -161,9 +161,8 @@ func (p *page) counts() (nx, ny int) {
 // is.
 const maxTicks = 24
 
-// The function step() returns the distance between ticks on an axis from lo to hi. The
-// distance is 1, 2 or 5 times a power of ten, and it divides the axis into at most n
-// intervals.
+// step returns the distance between ticks on an axis from lo to hi. The distance is 1, 2
+// or 5 times a power of ten, and it divides the axis into at most n intervals.
 func step(lo, hi float64, n int) float64 {
 	raw := (hi - lo) / float64(max(n, 1))
 	unit := math.Pow(10, math.Floor(math.Log10(raw)))
@@ -175,9 +174,8 @@ func step(lo, hi float64, n int) float64 {
 	return 10 * unit
 }
 
-// The method ticks() returns the ticks of an axis from lo to hi. There are
-// about n labelled ticks, or fewer. A logarithmic axis may also have
-// unlabelled ticks between the labelled ones.
+// ticks returns the ticks of an axis from lo to hi. There are about n labelled ticks, or
+// fewer. A logarithmic axis may also have unlabelled ticks between the labelled ones.
 func (a Axis) ticks(lo, hi float64, n int) []plot.Tick {
 	if a.Log && math.Log10(hi)-math.Log10(lo) >= 0.7 { // linear ticks suit a range shorter than from 1 to 5
 		return logTicks(lo, hi, n)
@@ -218,8 +216,7 @@ func logTicks(lo, hi float64, n int) []plot.Tick {
 	return ts
 }
 
-// The function number() formats a label of a linear axis. The value v of the label is a
-// multiple of d.
+// number formats a label of a linear axis. The value v of the label is a multiple of d.
 func number(v, d float64) string {
 	if v == 0 || math.Abs(v) < 1e-9*d {
 		return "0"
@@ -231,7 +228,7 @@ func number(v, d float64) string {
 	return strconv.FormatFloat(v, 'f', max(0, digits), 64)
 }
 
-// The function power() formats m × 10ᵉ.
+// power formats m × 10ᵉ.
 func power(m, e int) string {
 	if e >= -3 && e <= 3 {
 		return strconv.FormatFloat(float64(m)*math.Pow(10, float64(e)), 'f', max(0, -e), 64)

@@ -54,8 +54,7 @@ func SVG(g Graphic) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// The function shown() lays out the graphic, and returns the page that the static picture
-// shows.
+// shown lays out the graphic, and returns the page that the static picture shows.
 func shown(g Graphic) (*page, error) {
 	ps, show, err := g.pages()
 	if err != nil {
@@ -91,7 +90,7 @@ func (p *page) draw(c draw.Canvas) {
 	}
 }
 
-// The method key() draws the symbol of a layer beside its name in the legend.
+// key draws the symbol of a layer beside its name in the legend.
 func (k look) key(c draw.Canvas, at vg.Point) {
 	w := vg.Length(keyWidth) * px
 	if k.area {
@@ -112,8 +111,8 @@ func (k look) key(c draw.Canvas, at vg.Point) {
 	}
 }
 
-// The method solid() returns the colour for the legend. In the legend, a translucent line
-// is drawn more opaque, because the legend shows only one line of an ensemble.
+// solid returns the colour for the legend. In the legend, a translucent line is drawn
+// more opaque, because the legend shows only one line of an ensemble.
 func (k look) solid() color.NRGBA {
 	n := color.NRGBAModel.Convert(k.color).(color.NRGBA)
 	if !k.area {
@@ -145,8 +144,8 @@ func glyph(m Marker, c color.Color, size float64) draw.GlyphStyle {
 	return s
 }
 
-// For each panel, the method tiles() returns a plot, and the area of the canvas on which
-// the panel is drawn. If the panel is blank, the plot is nil.
+// For each panel, tiles returns a plot, and the area of the canvas on which the panel is
+// drawn. If the panel is blank, the plot is nil.
 func (p *page) tiles(c draw.Canvas) (plots [][]*plot.Plot, canvases [][]draw.Canvas) {
 	t := draw.Tiles{
 		Rows: p.rows, Cols: p.cols,
@@ -185,8 +184,8 @@ func (p *page) tiles(c draw.Canvas) (plots [][]*plot.Plot, canvases [][]draw.Can
 	return plots, canvases
 }
 
-// The method plot() returns panel i as a plot. The arguments nx and ny are approximate
-// upper limits for the number of labelled ticks on each axis.
+// plot returns panel i as a plot. The arguments nx and ny are approximate upper limits
+// for the number of labelled ticks on each axis.
 func (p *page) plot(i, nx, ny int) *plot.Plot {
 	panel, lim := p.Panels[i], p.limits[i]
 	q := plot.New()
@@ -210,7 +209,7 @@ func (p *page) plot(i, nx, ny int) *plot.Plot {
 	return q
 }
 
-// The type `grid` draws faint lines at the labelled ticks, under the data.
+// grid draws faint lines at the labelled ticks, under the data.
 type grid struct{}
 
 func (grid) Plot(c draw.Canvas, p *plot.Plot) {
@@ -228,7 +227,7 @@ func (grid) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// The type `layers` holds the layers of a panel, and draws them in a plot.
+// layers holds the layers of a panel, and draws them in a plot.
 type layers struct {
 	panel Panel
 	lim   box
@@ -259,7 +258,7 @@ func (ls layers) GlyphBoxes(p *plot.Plot) []plot.GlyphBox {
 // labelRoom is the height of an axis label, including the space around it.
 const labelRoom = (labelSize + 6) * px
 
-// The method labels() draws the label of each axis, farther out than the tick labels.
+// labels draws the label of each axis, farther out than the tick labels.
 func (ls layers) labels(c draw.Canvas, p *plot.Plot) {
 	out := vg.Length(0)
 	for _, t := range p.Y.Tick.Marker.Ticks(p.Y.Min, p.Y.Max) {
@@ -273,8 +272,7 @@ func (ls layers) labels(c draw.Canvas, p *plot.Plot) {
 	c.FillText(sty, vg.Point{X: c.Center().X, Y: c.Min.Y - p.X.Tick.Length - p.X.Tick.Label.Height("0") - 5*px}, ls.panel.X.Label)
 }
 
-// The method end() returns the last point (x, y) of the line. Points with a NaN are
-// skipped.
+// end returns the last point (x, y) of the line. Points with a NaN are skipped.
 func (l Line) end() (x, y float64, ok bool) {
 	for i := len(l.X) - 1; i >= 0; i-- {
 		if !math.IsNaN(l.X[i]) && !math.IsNaN(l.Y[i]) {
@@ -378,7 +376,7 @@ func (ls layers) band(c *draw.Canvas, k look, b Band, at func(x, y float64) vg.P
 	})
 }
 
-// The method bars() returns the error bars as one line with gaps.
+// bars returns the error bars as one line with gaps.
 func (p Points) bars(ylog bool) (x, y []float64) {
 	for i := range p.X {
 		lo := p.Y[i] - p.Err[i]
@@ -391,8 +389,7 @@ func (p Points) bars(ylog bool) (x, y []float64) {
 	return x, y
 }
 
-// The method ends() returns the two end points of the guide in a panel with the given
-// limits.
+// ends returns the two end points of the guide in a panel with the given limits.
 func (r Guide) ends(b box) (x, y [2]float64) {
 	if r.Horizontal {
 		return [2]float64{b.x0, b.x1}, [2]float64{r.At, r.At}

@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// The type `scripts` draws a line of text. Superscript and subscript characters are drawn
-// as ordinary characters in a smaller size, raised or lowered. The font of the pictures,
+// scripts draws a line of text. Superscript and subscript characters are drawn as
+// ordinary characters in a smaller size, raised or lowered. The font of the pictures,
 // Liberation Sans, has only some superscripts and subscripts; others, such as ⁰, ⁹ and ⁻,
 // would be missing from the picture.
 type scripts struct{ text.Plain }

@@ -20,8 +20,8 @@ const maxRun = 2400
 // maxMarkers is the largest number of markers in one layer. ECharts is slow with more.
 const maxMarkers = 6000
 
-// If a chart has too many vertices, only every kth path and every kth point is drawn. The
-// function thinning() chooses k so that at most about maxVertices vertices remain.
+// If a chart has too many vertices, only every kth path and every kth point is drawn.
+// thinning chooses k so that at most about maxVertices vertices remain.
 func thinning(ps []*page) int {
 	total := 0
 	for _, p := range ps {
@@ -43,8 +43,7 @@ func thinning(ps []*page) int {
 	return max(1, (total+maxVertices-1)/maxVertices)
 }
 
-// The function thinned() returns a new name for each thinned layer, such as "paths (1 in
-// 3 drawn)".
+// thinned returns a new name for each thinned layer, such as "paths (1 in 3 drawn)".
 func thinned(ps []*page, every int) map[string]string {
 	names := map[string]string{}
 	for _, p := range ps {
@@ -83,9 +82,9 @@ func (p Points) every(k int) int {
 	return max(k, (len(p.X)+maxMarkers-1)/maxMarkers)
 }
 
-// The function monotone() reports whether x never decreases or never increases. If x is
-// monotone, the curve is a function of x, and a tooltip can show the value of this
-// function at the pointer.
+// monotone reports whether x never decreases or never increases. If x is monotone, the
+// curve is a function of x, and a tooltip can show the value of this function at the
+// pointer.
 func monotone(x []float64) bool {
 	up, down := true, true
 	last := math.NaN()
@@ -112,8 +111,8 @@ func nth(x []float64, k int) []float64 {
 	return y
 }
 
-// The function thin() shortens curves that have very many points. From each group of
-// neighbouring values the smallest and the largest are kept, so no spike is lost.
+// thin shortens curves that have very many points. From each group of neighbouring values
+// the smallest and the largest are kept, so no spike is lost.
 func thin(x, y []float64) (tx, ty []float64) {
 	if len(x) <= maxRun {
 		return x, y
@@ -135,8 +134,8 @@ func thin(x, y []float64) (tx, ty []float64) {
 	return tx, ty
 }
 
-// The method thin() shortens bands that have very many values. Each group of neighbouring
-// values is replaced by the range of the group.
+// thin shortens bands that have very many values. Each group of neighbouring values is
+// replaced by the range of the group.
 func (b Band) thin() Band {
 	if len(b.X) <= maxRun {
 		return b
@@ -158,9 +157,9 @@ func (b Band) thin() Band {
 	return t
 }
 
-// The function simplified() leaves out those vertices of a curve that make no visible
-// difference in a frame with the given axes. The function uses the algorithm of Ramer
-// (1972) and of Douglas and Peucker (1973). It keeps the gaps.
+// simplified leaves out those vertices of a curve that make no visible difference in a
+// frame with the given axes. The function uses the algorithm of Ramer (1972) and of
+// Douglas and Peucker (1973). It keeps the gaps.
 func simplified(x, y []float64, xs, ys scale) (sx, sy []float64) {
 	keep := make([]bool, len(x))
 	px, py := make([]float64, len(x)), make([]float64, len(x))
@@ -194,8 +193,8 @@ func simplified(x, y []float64, xs, ys scale) (sx, sy []float64) {
 	return sx, sy
 }
 
-// The function distance() returns the distance between the point (x, y) and the segment
-// that joins 0 and (u, v).
+// distance returns the distance between the point (x, y) and the segment that joins 0 and
+// (u, v).
 func distance(x, y, u, v float64) float64 {
 	n := u*u + v*v
 	f := 0.0
@@ -205,7 +204,7 @@ func distance(x, y, u, v float64) float64 {
 	return math.Hypot(x-f*u, y-f*v)
 }
 
-// The type `scale` maps the values of an axis to pixels on the screen.
+// scale maps the values of an axis to pixels on the screen.
 type scale struct {
 	lo, hi, pixels float64
 	log            bool

@@ -6,6 +6,6 @@ import "time"
 
 var began = time.Now()
 
-// The function used() returns the time since the process started, because the processor
-// time cannot be read on this operating system without further packages.
+// used returns the time since the process started, because the processor time cannot be
+// read on this operating system without further packages.
 func used() time.Duration { return time.Since(began) }

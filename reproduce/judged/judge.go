@@ -26,9 +26,9 @@ var (
 )
 
 const (
-	// The constant `threshold` is the largest shift of a parameter, in standard
-	// deviations, that is considered negligible. If D is below smallD, then to first
-	// order no parameter, including the noise scales, shifts by more than the threshold.
+	// threshold is the largest shift of a parameter, in standard deviations, that is
+	// considered negligible. If D is below smallD, then to first order no parameter,
+	// including the noise scales, shifts by more than the threshold.
 	threshold = 0.1
 	smallD    = threshold / math.Sqrt2
 	// End points of searches are also examined if their log-likelihoods are at most
@@ -57,7 +57,7 @@ type result struct {
 	Problem                                      string  `json:",omitempty"` // why there is no more
 }
 
-// The type `byMethod` contains the results of one method for a problem.
+// byMethod contains the results of one method for a problem.
 type byMethod struct {
 	Method string
 	Losses []loss // by tolerance, at the best point; those that were computed in time
@@ -94,8 +94,7 @@ type budget struct {
 // errTime.
 var errTime = errors.New("not done in time")
 
-// The method until() returns a context that ends when the given fraction of the time is
-// used up.
+// until returns a context that ends when the given fraction of the time is used up.
 func (b *budget) until(share float64) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(b.ctx)
 	check := func() {
@@ -115,9 +114,8 @@ func (b *budget) until(share float64) (context.Context, context.CancelFunc) {
 	return ctx, func() { cancel(nil) }
 }
 
-// The function judge() computes as many results for a problem as the time limit allows.
-// If one stage of the computation does not use all its time, the rest is available to the
-// next stage.
+// judge computes as many results for a problem as the time limit allows. If one stage of
+// the computation does not use all its time, the rest is available to the next stage.
 func judge(ctx context.Context, file string, limit time.Duration) *result {
 	clock := &budget{ctx, used(), limit}
 	r := &result{Name: nameOf(file)}
@@ -160,12 +158,12 @@ func judge(ctx context.Context, file string, limit time.Duration) *result {
 	return r
 }
 
-// The method search() returns a list of points that begins with the best point. Every
-// point in the list is either theta or the end point of a search. The list leaves out
-// points at which the log-likelihood is lower than the best one by the constant `near` or
-// more. The first search starts at theta, and the others start at random points. An end
-// point counts as better than theta only if its log-likelihood is higher by more than the
-// constant `same`.
+// search returns a list of points that begins with the best point. Every point in the
+// list is either theta or the end point of a search. The list leaves out points at which
+// the log-likelihood is lower than the best one by the constant `near` or more. The first
+// search starts at theta, and the others start at random points. An end point counts as
+// better than theta only if its log-likelihood is higher by more than the constant
+// `same`.
 func (r *result) search(p *model.File, theta []float64, clock *budget) [][]float64 {
 	ctx, cancel := clock.until(0.5)
 	defer cancel()
@@ -196,8 +194,8 @@ func (r *result) search(p *model.File, theta []float64, clock *budget) [][]float
 	return points
 }
 
-// The function settings() returns the settings of a method with a relative tolerance. As
-// in most ODE solvers, the tolerance alone limits the length of the steps.
+// settings returns the settings of a method with a relative tolerance. As in most ODE
+// solvers, the tolerance alone limits the length of the steps.
 func settings(name string, tolerance float64) model.LikelihoodSettings {
 	method, err := catalog.Parse(name)
 	if err != nil {
@@ -206,9 +204,9 @@ func settings(name string, tolerance float64) model.LikelihoodSettings {
 	return model.LikelihoodSettings{Method: method, Tolerance: probode.Tolerance{Relative: tolerance}, MaxStep: math.Inf(1)}
 }
 
-// The method lose() computes the losses of all methods at a point, and stops when the
-// fraction `until` of the time budget has been used. The method returns true if the
-// accurate solver has computed the log-likelihood.
+// lose computes the losses of all methods at a point, and stops when the fraction `until`
+// of the time budget has been used. The method returns true if the accurate solver has
+// computed the log-likelihood.
 func (r *result) lose(p *model.File, theta []float64, clock *budget, until float64) bool {
 	r.Methods = nil
 	var all []model.LikelihoodSettings
@@ -249,9 +247,9 @@ func (r *result) lose(p *model.File, theta []float64, clock *budget, until float
 	return true
 }
 
-// The method loosest() returns the loosest tolerance such that D is below `limit` at this
-// tolerance and at all tighter ones. The result is zero if the solver fails at the
-// tightest tolerance, or if D is not below `limit` there.
+// loosest returns the loosest tolerance such that D is below `limit` at this tolerance
+// and at all tighter ones. The result is zero if the solver fails at the tightest
+// tolerance, or if D is not below `limit` there.
 func (b *byMethod) loosest(limit float64) (tolerance float64) {
 	for _, l := range slices.Backward(b.Losses) {
 		if l.Failed != "" || !(l.D < limit) {
@@ -262,15 +260,15 @@ func (b *byMethod) loosest(limit float64) (tolerance float64) {
 	return tolerance
 }
 
-// The method unused() reports whether D is zero at every tolerance. If D is zero at every
-// tolerance, the likelihood does not depend on the solver.
+// unused reports whether D is zero at every tolerance. If D is zero at every tolerance,
+// the likelihood does not depend on the solver.
 func (b *byMethod) unused() bool {
 	return len(b.Losses) > 0 && !slices.ContainsFunc(b.Losses, func(l loss) bool { return l.Failed != "" || l.D != 0 })
 }
 
-// The method certify() searches for the loosest tolerance that can be certified. The
-// method considers only tolerances at which D is below the threshold. The search stops
-// when the fraction `until` of the time budget has been used.
+// certify searches for the loosest tolerance that can be certified. The method considers
+// only tolerances at which D is below the threshold. The search stops when the fraction
+// `until` of the time budget has been used.
 func (b *byMethod) certify(p *model.File, theta []float64, clock *budget, until float64) {
 	ctx, cancel := clock.until(until)
 	defer cancel()
@@ -303,11 +301,11 @@ func (b *byMethod) certify(p *model.File, theta []float64, clock *budget, until 
 	}
 }
 
-// The constant notNear is one of the reasons that certificate() returns.
+// notNear is one of the reasons that certificate() returns.
 const notNear = "the best point is not near a mode of the posterior"
 
-// The function certificate() returns the reason why a tolerance is not certified, or ""
-// if the tolerance is certified.
+// certificate returns the reason why a tolerance is not certified, or "" if the tolerance
+// is certified.
 func certificate(ctx context.Context, p *bayes.Posterior, name string, tolerance float64, s certify.Settings) string {
 	set := settings(name, tolerance)
 	setup := probode.Setup{Method: set.Method, Mesh: probode.Adaptive{Tolerance: set.Tolerance, MaxSteps: 1e6}} // as many steps as for the losses
@@ -333,9 +331,8 @@ func certificate(ctx context.Context, p *bayes.Posterior, name string, tolerance
 	return fmt.Sprintf("at %.0e the bound is %.2g", tolerance, m.Bound)
 }
 
-// The method elsewhere() computes D at the given points, with a tolerance that is
-// sufficient at the best point. The method counts the points at which D is below the
-// constant smallD.
+// elsewhere computes D at the given points, with a tolerance that is sufficient at the
+// best point. The method counts the points at which D is below the constant smallD.
 func (b *byMethod) elsewhere(p *model.File, points [][]float64, clock *budget) {
 	tolerance := cmp.Or(b.Enough, b.SmallD)
 	if tolerance == 0 {
@@ -354,9 +351,9 @@ func (b *byMethod) elsewhere(p *model.File, points [][]float64, clock *budget) {
 	}
 }
 
-// The function why() describes the error err in one line. If ctx has ended, the function
-// returns the cause of the cancellation. If ctx has not ended, the function returns the
-// first line of the message of err.
+// why describes the error err in one line. If ctx has ended, the function returns the
+// cause of the cancellation. If ctx has not ended, the function returns the first line of
+// the message of err.
 func why(ctx context.Context, err error) string {
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)

@@ -141,7 +141,7 @@ func judgeAll(ctx context.Context, petab, out, only string, limit time.Duration)
 	return nil
 }
 
-// The function results() reads all results in a folder, in the order of the file names.
+// results reads all results in a folder, in the order of the file names.
 func results(out string) (list []*result, err error) {
 	files, err := filepath.Glob(filepath.Join(out, "*.json"))
 	if err != nil {

@@ -79,7 +79,7 @@ func writeMarkdown(name string, list []*result) error {
 // leastD and mostD are the smallest and the largest value of D in the figure.
 const leastD, mostD = 1e-6, 1e4
 
-// The function figure() draws D against the tolerance, with a panel for each method.
+// figure draws D against the tolerance, with a panel for each method.
 func figure(list []*result) viz.Figure {
 	f := viz.Figure{Columns: len(methodNames), Height: 420}
 	for k, name := range methodNames {
@@ -110,7 +110,7 @@ func header() []string {
 	return append(h, "CPU s", "why not")
 }
 
-// The function rows() returns the rows of the table.
+// rows returns the rows of the table.
 func rows(list []*result) (out [][]string) {
 	for _, r := range list {
 		row := []string{r.Name, "", "", ""}
@@ -139,8 +139,7 @@ func logLikelihood(v float64) string {
 	return fmt.Sprintf("%.2f", v)
 }
 
-// The method cell() returns the text of a table cell. The constant `about` explains the
-// notation.
+// cell returns the text of a table cell. The constant `about` explains the notation.
 func (b *byMethod) cell() string {
 	var s string
 	switch {
@@ -157,8 +156,8 @@ func (b *byMethod) cell() string {
 	return s
 }
 
-// The method reasons() returns the reasons why results are missing. A reason that applies
-// to several methods is given only once.
+// reasons returns the reasons why results are missing. A reason that applies to several
+// methods is given only once.
 func (r *result) reasons() string {
 	var list []string
 	if r.Problem != "" {
@@ -214,8 +213,8 @@ func lossRows(list []*result) (out [][]string) {
 	return out
 }
 
-// The function short() shortens the error message of a solver: it omits the names of the
-// problem and the solver, the state, and any advice.
+// short shortens the error message of a solver: it omits the names of the problem and the
+// solver, the state, and any advice.
 func short(why string) string {
 	for _, end := range []string{": want", ", x = ["} {
 		if what, _, cut := strings.Cut(why, end); cut {

@@ -46,8 +46,8 @@ type answer struct {
 
 func (a *answer) key() string { return fmt.Sprintf("%s|%s|%g", a.Question, a.Remedy, a.Step) }
 
-// The method compare() compares the draws in the argument `got` with the draws in the
-// argument `accurate`, and stores the results in the answer.
+// compare compares the draws in the argument `got` with the draws in the argument
+// `accurate`, and stores the results in the answer.
 func (a *answer) compare(accurate, got *mcmc.Chains) {
 	as, gs := accurate.Summary(), got.Summary()
 	a.Ratio, a.Bias, a.ESS = [2]float64{math.Inf(1), 0}, 0, math.Inf(1)
@@ -86,8 +86,8 @@ func (o *observatory) answerAll(ctx context.Context, answers *ledger[answer]) er
 	})
 }
 
-// The method answer() computes the missing answers to one question. The posterior under
-// the accurate solver is sampled only if an answer is missing.
+// answer computes the missing answers to one question. The posterior under the accurate
+// solver is sampled only if an answer is missing.
 func (o *observatory) answer(ctx context.Context, q *question, answers *ledger[answer]) error {
 	var accurate *mcmc.Chains
 	var fine *bayes.Posterior
@@ -120,8 +120,8 @@ func (o *observatory) answer(ctx context.Context, q *question, answers *ledger[a
 	return nil
 }
 
-// The method accurate() samples the posterior of a question with the accurate solver. The
-// method returns the posterior and the draws.
+// accurate samples the posterior of a question with the accurate solver. The method
+// returns the posterior and the draws.
 func (o *observatory) accurate(ctx context.Context, q *question) (*bayes.Posterior, *mcmc.Chains, error) {
 	p, err := q.model(ctx, o.seed)
 	if err == nil {
@@ -134,8 +134,8 @@ func (o *observatory) accurate(ctx context.Context, q *question) (*bayes.Posteri
 	return p, chains, err
 }
 
-// The method one() computes one answer. The unit of a.Work is one numerical solution with
-// the coarsest step size.
+// one computes one answer. The unit of a.Work is one numerical solution with the coarsest
+// step size.
 func (o *observatory) one(ctx context.Context, r *remedy, coarsest float64, fine *bayes.Posterior, accurate *mcmc.Chains, a *answer) error {
 	p := *fine
 	p.Method, p.Mesh, p.Modes, p.Alpha = solver, probode.Uniform(a.Step), nil, 0

@@ -16,8 +16,8 @@ import (
 	"github.com/probode/probode/pkg/probode/calibrate"
 )
 
-// The type `solved` describes a cell and its classical solution. A cell is a combination
-// of a method, a problem, and a step size or tolerance. Missing numbers are NaN.
+// solved describes a cell and its classical solution. A cell is a combination of a
+// method, a problem, and a step size or tolerance. Missing numbers are NaN.
 type solved struct {
 	Problem     string  `csv:"problem"`
 	Kind        string  `csv:"kind"`
@@ -32,8 +32,8 @@ type solved struct {
 	Alpha       float64 `csv:"alpha"`
 }
 
-// The type `spread` describes how well the computed standard deviations match the errors,
-// at values of θ that were not used for the calibration.
+// spread describes how well the computed standard deviations match the errors, at values
+// of θ that were not used for the calibration.
 type spread struct {
 	Square   float64    `csv:"mean_square"` // of the standardised error
 	Within   [2]float64 `csv:"within_1sd within_2sd"`
@@ -64,14 +64,14 @@ type row struct {
 
 func (r *row) key() string { return strings.Join([]string{r.Problem, r.Method, r.Size, r.Rule}, "|") }
 
-// The method cell() returns a name for the cell to which the row belongs.
+// cell returns a name for the cell to which the row belongs.
 func (r *row) cell() string { return r.Problem + " " + r.Method + " " + r.Size }
 
-// The method judged() reports whether the rule of the row was assessed.
+// judged reports whether the rule of the row was assessed.
 func (r *row) judged() bool { return r.Status == "ok" && r.Rule != "none" && r.Points > 0 }
 
-// For each component, the method components() returns the mean square of the standardised
-// errors. Unknown values are omitted.
+// For each component, components returns the mean square of the standardised errors.
+// Unknown values are omitted.
 func (r *row) components() []float64 {
 	var out []float64
 	for s := range strings.SplitSeq(r.Each, ";") {
@@ -82,7 +82,7 @@ func (r *row) components() []float64 {
 	return out
 }
 
-// The method observe() computes the cells that are not yet in the table.
+// observe computes the cells that are not yet in the table.
 func (o *observatory) observe(ctx context.Context, cells *ledger[row]) error {
 	err := o.each(len(o.subjects), func(i int) error {
 		t, err := newTruth(ctx, &o.subjects[i], o.others, o.seed)
@@ -130,8 +130,8 @@ type cell struct {
 	level   int // of three
 }
 
-// The method mesh() returns the mesh of a cell, and the text that describes the mesh in
-// the column `size`.
+// mesh returns the mesh of a cell, and the text that describes the mesh in the column
+// `size`.
 func (c *cell) mesh() (probode.Mesh, string) {
 	if c.entrant.tols != nil {
 		tol := c.entrant.tols[c.level]
@@ -141,8 +141,8 @@ func (c *cell) mesh() (probode.Mesh, string) {
 	return probode.Uniform(h), fmt.Sprintf("h %.4g", h)
 }
 
-// The method known() reports whether the table has all rows of the cell. If the row for a
-// rule is missing, the whole cell is computed again.
+// known reports whether the table has all rows of the cell. If the row for a rule is
+// missing, the whole cell is computed again.
 func (c *cell) known(cells *ledger[row]) bool {
 	_, size := c.mesh()
 	r := row{solved: solved{Problem: c.t.p.Name, Method: c.entrant.name, Size: size}, Rule: "none"}
@@ -158,19 +158,18 @@ func (c *cell) known(cells *ledger[row]) bool {
 	return true
 }
 
-// The method rules() returns the rules that the method of the cell can use.
+// rules returns the rules that the method of the cell can use.
 func (c *cell) rules() []rule {
 	return slices.DeleteFunc(slices.Clone(c.o.rules), func(r rule) bool { return c.entrant.blind && r.scaling == probode.ScaleLocal })
 }
 
-// The constant `budget` limits the computation for one rule in a cell: the number of
-// evaluations of f and J, multiplied by the number of components, must not exceed this
-// constant.
+// budget limits the computation for one rule in a cell: the number of evaluations of f
+// and J, multiplied by the number of components, must not exceed this constant.
 const budget = 1.5e7
 
-// The method compute() computes the results for a cell, and returns one row for each
-// rule. If a computation fails, the status in its row says so; compute() returns an error
-// only if ctx is done.
+// compute computes the results for a cell, and returns one row for each rule. If a
+// computation fails, the status in its row says so; compute() returns an error only if
+// ctx is done.
 func (c *cell) compute(ctx context.Context) ([]row, error) {
 	m := c.entrant.method()
 	mesh, size := c.mesh()
@@ -202,7 +201,7 @@ func oneLine(err error) string {
 	return text
 }
 
-// The method cost() measures the error and the cost of the classical solution.
+// cost measures the error and the cost of the classical solution.
 func (c *cell) cost(out *row, m probode.Method, mesh probode.Mesh) error {
 	p := c.t.p
 	var f, j atomic.Int64
@@ -256,8 +255,8 @@ func (c *cell) cost(out *row, m probode.Method, mesh probode.Mesh) error {
 	return err
 }
 
-// The method calibrated() calibrates the noise at the nominal θ of the problem, and
-// assesses the calibrated noise at the other values of θ.
+// calibrated calibrates the noise at the nominal θ of the problem, and assesses the
+// calibrated noise at the other values of θ.
 func (c *cell) calibrated(ctx context.Context, m probode.Method, mesh probode.Mesh, r rule, out *row) error {
 	t, paths := c.t, c.o.paths
 	if cost := float64(out.Evaluations+out.Jacobians*t.p.Dim()) * float64(t.p.Dim()); cost*float64(paths)*20 > budget {
@@ -305,7 +304,7 @@ func (c *cell) calibrated(ctx context.Context, m probode.Method, mesh probode.Me
 	return nil
 }
 
-// The method fill() writes the verdict to a row.
+// fill writes the verdict to a row.
 func (v *verdict) fill(r *row) {
 	n := float64(v.points)
 	r.Points, r.Excluded = v.points, v.excluded

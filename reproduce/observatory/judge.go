@@ -27,10 +27,10 @@ type verdict struct {
 
 func newVerdict(d int) *verdict { return &verdict{each: make([]float64, d), n: make([]float64, d)} }
 
-// The method add() adds the ensemble e to the verdict. The argument x is the accurate
-// solution at the times of e, and the argument xerr is its error; both are in row-major
-// order. The score of a component is divided by the size of this component, which is
-// given in the argument `size`. Times with an index i < first are ignored.
+// add adds the ensemble e to the verdict. The argument x is the accurate solution at the
+// times of e, and the argument xerr is its error; both are in row-major order. The score
+// of a component is divided by the size of this component, which is given in the argument
+// `size`. Times with an index i < first are ignored.
 func (v *verdict) add(e *probode.Ensemble, x, xerr, size []float64, first int) {
 	d, nt := len(size), len(e.T)
 	paths := slices.DeleteFunc(slices.Clone(e.Paths), func(p []float64) bool { return p == nil })
@@ -87,9 +87,9 @@ func (v *verdict) add(e *probode.Ensemble, x, xerr, size []float64, first int) {
 	}
 }
 
-// The function crps() returns the continuous ranked probability score E|X − y| − ½ E|X −
-// X′| of the sorted draws X, given the true value y [Gneiting & Raftery 2007, §4.2]. The
-// score is corrected for the bias due to the finite number of draws.
+// crps returns the continuous ranked probability score E|X − y| − ½ E|X − X′| of the
+// sorted draws X, given the true value y [Gneiting & Raftery 2007, §4.2]. The score is
+// corrected for the bias due to the finite number of draws.
 func crps(sorted []float64, y float64) float64 {
 	n := float64(len(sorted))
 	var near, apart float64
@@ -120,5 +120,5 @@ func (v *verdict) meanSquare() (mean float64, band [2]float64) {
 	return mean, [2]float64{mean * math.Exp(-2*rel), mean * math.Exp(2*rel)}
 }
 
-// The variable `levels` holds the levels of the central intervals of row.Coverage.
+// levels holds the levels of the central intervals of row.Coverage.
 var levels = []float64{0.5, 0.68, 0.9, 0.95}

@@ -117,10 +117,10 @@ var rules = []rule{
 	{name: recommended, rule: calibrate.LogScore, scaling: probode.ScaleLocal},
 }
 
-// For a given method, the function shown() returns the name of the rule whose results the
-// page shows. For most methods, shown() returns the recommended rule, which uses
-// estimates of local errors. For a method that does not estimate local errors, shown()
-// returns the rule "log", in which the noise depends on the step size.
+// For a given method, shown returns the name of the rule whose results the page shows.
+// For most methods, shown() returns the recommended rule, which uses estimates of local
+// errors. For a method that does not estimate local errors, shown() returns the rule
+// "log", in which the noise depends on the step size.
 func shown(method string) string {
 	i := slices.IndexFunc(entrants, func(e entrant) bool { return e.name == method })
 	if i >= 0 && entrants[i].blind {
@@ -133,7 +133,7 @@ func ruleNamed(name string) *rule {
 	return &rules[slices.IndexFunc(rules, func(r rule) bool { return r.name == name })]
 }
 
-// The function quickly() returns only a few entries of each list, for tests.
+// quickly returns only a few entries of each list, for tests.
 func quickly() ([]subject, []entrant) {
 	var es []entrant
 	for _, e := range entrants {

@@ -61,7 +61,7 @@ func run(ctx context.Context, args []string) error {
 	return o.run(ctx, *only)
 }
 
-// The method run() computes the results that are missing and writes the page.
+// run computes the results that are missing and writes the page.
 func (o *observatory) run(ctx context.Context, only string) error {
 	if err := os.MkdirAll(o.out, 0o755); err != nil {
 		return err

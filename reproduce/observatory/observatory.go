@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// The type `observatory` holds the settings of one run of the program.
+// observatory holds the settings of one run of the program.
 type observatory struct {
 	subjects []subject
 	entrants []entrant
@@ -28,8 +28,8 @@ func (o *observatory) inputs() string {
 	return fmt.Sprintf("seed %d, %d paths, %d other θ, %d draws", o.seed, o.paths, o.others, o.draws)
 }
 
-// The method each() calls do(i) for i = 0, …, n − 1, with several calls at the same time.
-// After the first error, each() makes no further calls and returns this error.
+// each calls do(i) for i = 0, …, n − 1, with several calls at the same time. After the
+// first error, each() makes no further calls and returns this error.
 func (o *observatory) each(n int, do func(i int) error) error {
 	numbers := make(chan int, n)
 	for i := range n {

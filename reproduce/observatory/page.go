@@ -27,8 +27,7 @@ var pageText string
 //go:embed chooser.js
 var chooserScript string
 
-// The function mark() returns the text that is written before a number to mark it as good
-// or bad.
+// mark returns the text that is written before a number to mark it as good or bad.
 func mark(ok bool) string {
 	if ok {
 		return "+"
@@ -36,15 +35,14 @@ func mark(ok bool) string {
 	return "!"
 }
 
-// The function within() formats v, and marks it as good if it is in [lo, hi], and as bad
-// otherwise.
+// within formats v, and marks it as good if it is in [lo, hi], and as bad otherwise.
 func within(v, lo, hi float64, format string) string {
 	return mark(v >= lo && v <= hi) + fmt.Sprintf(format, v)
 }
 
 func percent(v float64) string { return fmt.Sprintf("%.0f %%", 100*v) }
 
-// The function short() writes a number with three significant digits.
+// short writes a number with three significant digits.
 func short(v float64) string {
 	if math.IsNaN(v) {
 		return "–"
@@ -103,9 +101,9 @@ func rulesTable(standings []standing) string {
 	return p.String()
 }
 
-// The function honesty() draws two panels with a curve for each rule. The left panel
-// shows the coverage. The right panel shows the root mean square of the standardised
-// errors in each cell, in increasing order.
+// honesty draws two panels with a curve for each rule. The left panel shows the coverage.
+// The right panel shows the root mean square of the standardised errors in each cell, in
+// increasing order.
 func honesty(standings []standing) (string, error) {
 	coverage := viz.Panel{Title: "coverage, all cells", X: viz.Axis{Label: "stated", Min: 0.4, Max: 1}, Y: viz.Axis{Label: "observed at other parameters", Min: 0.2, Max: 1}}
 	square := viz.Panel{Title: "standardised error, sorted", X: viz.Axis{Label: "share of cells", Min: 0, Max: 1}, Y: viz.Axis{Label: "root mean square (1 is honest)", Log: true, Min: 0.03, Max: 40}}
@@ -130,9 +128,9 @@ func honesty(standings []standing) (string, error) {
 	return p.String(), p.Err
 }
 
-// The function unreached() lists the cells in which results are missing or bad, and gives
-// the reasons. A cell is listed if the classical method fails, or if the rule on the page
-// has no result or a bad result.
+// unreached lists the cells in which results are missing or bad, and gives the reasons. A
+// cell is listed if the classical method fails, or if the rule on the page has no result
+// or a bad result.
 func unreached(rows []row) string {
 	var reasons []string
 	cells := map[string][]string{}
@@ -232,8 +230,8 @@ func cellsTable(rows []row) string {
 	return p.String()
 }
 
-// The page has a table with a row for each answer. The method cells() returns the
-// contents of the row for the answer a.
+// The page has a table with a row for each answer. cells returns the contents of the row
+// for the answer a.
 func (a *answer) cells() []string {
 	line := []string{a.Question, fmt.Sprintf("%.4g", a.Step), a.Remedy}
 	if a.Status != "ok" {

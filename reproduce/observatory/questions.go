@@ -25,9 +25,8 @@ import (
 // compared. The posterior can be computed accurately.
 type question struct {
 	name string
-	// The function make() returns the model for given data. The function truth() returns
-	// the problem from which the data are simulated. The function observe() simulates the
-	// measurements of a state x.
+	// make returns the model for given data. truth returns the problem from which the data
+	// are simulated. observe simulates the measurements of a state x.
 	make    func(data *bayes.Data) *bayes.Posterior
 	truth   func() *probode.Problem
 	times   []float64 // of the measurements
@@ -35,7 +34,7 @@ type question struct {
 	step    float64 // the coarsest; half and a quarter of it are used as well
 }
 
-// The variable `solver` is the default method for the coarse step sizes.
+// solver is the default method for the coarse step sizes.
 var solver = adams.Moulton{Steps: 1}
 
 // The accurate solver is RK4. The constant `fineness` is the coarsest step size divided
@@ -60,8 +59,7 @@ func every(step, end float64) []float64 {
 	return t
 }
 
-// The function seen() returns an experiment in which the given states are observed with
-// Gaussian errors.
+// seen returns an experiment in which the given states are observed with Gaussian errors.
 func seen(p *probode.Problem, sd float64, states ...int) bayes.Experiment {
 	return bayes.Experiment{Problem: p, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(sd)}},
 		Observe: func(dst []float64, _ float64, x, _ []float64) {
@@ -71,12 +69,11 @@ func seen(p *probode.Problem, sd float64, states ...int) bayes.Experiment {
 		}}
 }
 
-// The function inferred() returns a function that makes the posterior for given data. All
-// parameters of the problem are unknown. The last `normal` parameters have normal priors,
-// and the other parameters have log-normal priors. The median of each prior is the
-// nominal value of the parameter. The argument `width` is the standard deviation of a
-// normal prior. For a log-normal prior, `width` is the standard deviation of the
-// logarithm.
+// inferred returns a function that makes the posterior for given data. All parameters of
+// the problem are unknown. The last `normal` parameters have normal priors, and the other
+// parameters have log-normal priors. The median of each prior is the nominal value of the
+// parameter. The argument `width` is the standard deviation of a normal prior. For a
+// log-normal prior, `width` is the standard deviation of the logarithm.
 func inferred(x bayes.Experiment, width float64, normal int) func(*bayes.Data) *bayes.Posterior {
 	return func(data *bayes.Data) *bayes.Posterior {
 		x.Data = data
@@ -92,8 +89,8 @@ func inferred(x bayes.Experiment, width float64, normal int) func(*bayes.Data) *
 	}
 }
 
-// The function elimination() returns a problem for the concentration c of a drug after a
-// bolus. The drug is eliminated with Michaelis–Menten kinetics, c′ = −v c/(k + c).
+// elimination returns a problem for the concentration c of a drug after a bolus. The drug
+// is eliminated with Michaelis–Menten kinetics, c′ = −v c/(k + c).
 func elimination() *probode.Problem {
 	return &probode.Problem{
 		Name: "Michaelis–Menten elimination", States: []string{"c"}, Params: []string{"v_m", "k_m"}, Autonomous: true,
@@ -146,8 +143,8 @@ var questions = append([]question{
 		times: []float64{0, 1, 2, 4, 5, 7, 10, 15, 20, 30, 40, 50, 60, 80, 100}, observe: gaussian(0.01, 0, 1, 2, 3, 4), step: 2},
 }, ofRodeo...)
 
-// The method model() simulates the data of the question q, and returns the posterior. The
-// posterior is computed with RK4 at a small step size.
+// model simulates the data of the question q, and returns the posterior. The posterior is
+// computed with RK4 at a small step size.
 func (q *question) model(ctx context.Context, seed uint64) (*bayes.Posterior, error) {
 	p := q.truth()
 	x, err := reference.Solve(ctx, p, q.times, reference.Settings{Tolerance: probode.Tolerance{Relative: 1e-12}})
@@ -170,13 +167,13 @@ type remedy struct {
 	name   string
 	noise  *rule          // the rule that chooses α; nil for no noise
 	method probode.Method // of the coarse posterior; nil for solver
-	// The function sampler() returns the sampler for the model p. The argument `fine` is
-	// the same model with the accurate solver. For delayed acceptance, sampler() also
-	// changes the solver of p to the accurate solver.
+	// sampler returns the sampler for the model p. The argument `fine` is the same model
+	// with the accurate solver. For delayed acceptance, sampler() also changes the solver of
+	// p to the accurate solver.
 	sampler func(p, fine *bayes.Posterior) sample.Sampler
 }
 
-// The function always() makes a function that returns the sampler s for every model.
+// always makes a function that returns the sampler s for every model.
 func always(s sample.Sampler) func(p, fine *bayes.Posterior) sample.Sampler {
 	return func(_, _ *bayes.Posterior) sample.Sampler { return s }
 }

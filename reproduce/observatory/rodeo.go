@@ -66,8 +66,8 @@ func seirah() *probode.Problem {
 	}
 }
 
-// P and M are measured alternately. The function everySecond() removes the values of M at
-// the first, third, … times, and the values of P at the second, fourth, … times.
+// P and M are measured alternately. everySecond removes the values of M at the first,
+// third, … times, and the values of P at the second, fourth, … times.
 func everySecond(of func(*bayes.Data) *bayes.Posterior) func(*bayes.Data) *bayes.Posterior {
 	return func(data *bayes.Data) *bayes.Posterior {
 		for i, y := range data.Y {

@@ -6,16 +6,15 @@ import (
 )
 
 // A brief is the row of the summary for one cell. A brief contains the error and the cost
-// of the classical method. The field `Spread` contains the results of the rule that
-// shown() returns for the method. The field `Paper` contains the results of the rule that
-// the paper uses.
+// of the classical method. Spread contains the results of the rule that shown() returns
+// for the method. Paper contains the results of the rule that the paper uses.
 type brief struct {
 	solved
 	Spread spread `csv:""`
 	Paper  spread `csv:"paper_"`
 }
 
-// The function summary() returns one row of the summary for each cell.
+// summary returns one row of the summary for each cell.
 func summary(rows []row) []brief {
 	var out []brief
 	at := map[string]int{}
@@ -65,8 +64,8 @@ type standing struct {
 	se             float64 // median over cells of both relative standard errors of α* together
 }
 
-// The function stand() summarises the results of a rule. Methods that cannot use every
-// rule are left out, so that all rules are assessed in the same cells.
+// stand summarises the results of a rule. Methods that cannot use every rule are left
+// out, so that all rules are assessed in the same cells.
 func stand(rows []row, rule string) standing {
 	s := standing{rule: rule}
 	var components float64
@@ -125,8 +124,8 @@ func stand(rows []row, rule string) standing {
 	return s
 }
 
-// The function near() returns 1 if the square root of a mean square is between 1/3 and 3,
-// and 0 otherwise.
+// near returns 1 if the square root of a mean square is between 1/3 and 3, and 0
+// otherwise.
 func near(square float64) float64 {
 	if square > 1./9 && square < 9 {
 		return 1
@@ -142,8 +141,8 @@ func median(x []float64) float64 {
 	return x[len(x)/2]
 }
 
-// The function bounded() limits a mean square to a finite range, so that the mean over
-// cells is finite. The mean squared standardised error of a cell is infinite if a
-// computed standard deviation is zero. For example, the standard deviation is zero if the
-// estimate of a local error is zero.
+// bounded limits a mean square to a finite range, so that the mean over cells is finite.
+// The mean squared standardised error of a cell is infinite if a computed standard
+// deviation is zero. For example, the standard deviation is zero if the estimate of a
+// local error is zero.
 func bounded(square float64) float64 { return min(max(square, 1e-3), 1e3) }

@@ -62,11 +62,10 @@ func newTruth(ctx context.Context, s *subject, others int, seed uint64) (*truth,
 	return t, t.coarsest()
 }
 
-// The method coarsest() finds the coarsest uniform grid on which the trapezoidal rule
-// (AM1) is accurate enough. The number of steps is 20 times a power of two. The root mean
-// square error must be at most 10 %, relative to the size of each component. The study
-// also uses two finer grids, with two and four times the number of steps of the coarsest
-// grid.
+// coarsest finds the coarsest uniform grid on which the trapezoidal rule (AM1) is
+// accurate enough. The number of steps is 20 times a power of two. The root mean square
+// error must be at most 10 %, relative to the size of each component. The study also uses
+// two finer grids, with two and four times the number of steps of the coarsest grid.
 func (t *truth) coarsest() error {
 	const most = 20 << 9
 	for n := observed; n <= most; n *= 2 {
@@ -82,8 +81,8 @@ func (t *truth) coarsest() error {
 	return fmt.Errorf("%s: the error of AM1 is above 10 %% even with %d steps: use a shorter time span", t.p.Name, most)
 }
 
-// The method solver() returns a solver without noise, on a grid that contains the times
-// of the accurate solutions.
+// solver returns a solver without noise, on a grid that contains the times of the
+// accurate solutions.
 func (t *truth) solver(p *probode.Problem, m probode.Method, mesh probode.Mesh) (*probode.Solver, error) {
 	g, err := probode.Setup{Method: m, Mesh: mesh}.Grid(context.Background(), t.p, t.p.Theta, t.times)
 	if err != nil {
@@ -92,9 +91,9 @@ func (t *truth) solver(p *probode.Problem, m probode.Method, mesh probode.Mesh) 
 	return probode.NewSolver(p, m, g, 0)
 }
 
-// The method relative() returns the root mean square of the relative errors of a solver,
-// over all times and components. A relative error is the error of a component divided by
-// the largest absolute value of this component.
+// relative returns the root mean square of the relative errors of a solver, over all
+// times and components. A relative error is the error of a component divided by the
+// largest absolute value of this component.
 func (t *truth) relative(s *probode.Solver) (float64, error) {
 	z := make([]float64, s.PathLen())
 	if err := s.Solve(z, t.p.Theta, nil); err != nil {

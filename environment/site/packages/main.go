@@ -26,7 +26,7 @@ import (
 	"strings"
 )
 
-// The type `page` holds the documentation of one package.
+// page holds the documentation of one package.
 type page struct {
 	ImportPath string
 	Path       string // within the module
@@ -38,8 +38,7 @@ type page struct {
 	Symbols    []symbol
 }
 
-// The type `listed` holds the fields that this command needs from the output of `go
-// list`.
+// listed holds the fields that this command needs from the output of `go list`.
 type listed struct {
 	Dir, ImportPath, Name              string
 	GoFiles, TestGoFiles, XTestGoFiles []string
@@ -65,8 +64,8 @@ func main() {
 	}
 }
 
-// The function build() looks in a folder for packages whose paths match one of the
-// patterns, and returns the documentation of these packages.
+// build looks in a folder for packages whose paths match one of the patterns, and returns
+// the documentation of these packages.
 func build(folder string, patterns []string) ([]page, error) {
 	all, err := list(folder, patterns)
 	if err != nil {

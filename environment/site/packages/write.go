@@ -45,8 +45,8 @@ func newWriter(fset *token.FileSet, p *doc.Package, files map[string]string) *wr
 	return w
 }
 
-// The method url() returns the address at which a name is documented, on this site or on
-// the public site of Go packages.
+// url returns the address at which a name is documented, on this site or on the public
+// site of Go packages.
 func (w *writer) url(importPath, anchor string) string {
 	to, ours := w.files[importPath]
 	switch {
@@ -115,7 +115,7 @@ func (w *writer) export(names []string) {
 	}
 }
 
-// The method contents() lists what the package exports.
+// contents lists what the package exports.
 func (w *writer) contents() {
 	if len(w.local) == 0 {
 		return
@@ -241,8 +241,8 @@ func (w *writer) declaration(d ast.Decl) {
 	w.code(b.String())
 }
 
-// The method code() writes Go code with markup for keywords, comments and strings, and
-// with links from names to their documentation.
+// code writes Go code with markup for keywords, comments and strings, and with links from
+// names to their documentation.
 func (w *writer) code(source string) {
 	file := token.NewFileSet().AddFile("", -1, len(source))
 	var s scanner.Scanner

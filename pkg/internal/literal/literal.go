@@ -47,7 +47,7 @@ type writer struct {
 	declared bool // leave out what does not belong to a declaration
 }
 
-// isDeclared reports whether the function Declared writes fields of type t.
+// isDeclared reports whether Declared writes fields of type t.
 func isDeclared(t reflect.Type) bool {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Array {
 		t = t.Elem()
@@ -59,8 +59,8 @@ func isDeclared(t reflect.Type) bool {
 	return t.PkgPath() != "sync" && t.PkgPath() != "sync/atomic"
 }
 
-// The method write() writes v, with its type if the type is not clear from the context.
-// The last argument holds the pointers that were followed to reach v.
+// write writes v, with its type if the type is not clear from the context. The last
+// argument holds the pointers that were followed to reach v.
 func (b *writer) write(v reflect.Value, typed bool, above []uintptr) {
 	if !v.IsValid() {
 		b.WriteString("nil")

@@ -12,14 +12,14 @@ import (
 	"sync"
 )
 
-// The constant `fallback` is the amount of memory that is assumed if the machine does not
-// report how much it has. The constant `fallback` is so large that only absurd requests
-// for memory exceed it.
+// fallback is the amount of memory that is assumed if the machine does not report how
+// much it has. The constant `fallback` is so large that only absurd requests for memory
+// exceed it.
 const fallback = 64 << 30
 
-// The function limit() returns the number of bytes that this process can use. The result
-// is the smallest of three numbers: the memory of the machine, the memory limit of the
-// control group, and GOMEMLIMIT.
+// limit returns the number of bytes that this process can use. The result is the smallest
+// of three numbers: the memory of the machine, the memory limit of the control group, and
+// GOMEMLIMIT.
 var limit = sync.OnceValue(func() float64 {
 	least := float64(fallback)
 	if v, ok := field("/proc/meminfo", "MemTotal:"); ok {
@@ -35,7 +35,7 @@ var limit = sync.OnceValue(func() float64 {
 	return min(least, float64(debug.SetMemoryLimit(-1)))
 })
 
-// The function field() returns the number that follows a name at the beginning of a line.
+// field returns the number that follows a name at the beginning of a line.
 func field(file, name string) (float64, bool) {
 	f, err := os.Open(file)
 	if err != nil {

@@ -8,8 +8,8 @@ type Hook func(done, total int, doing string)
 
 type key struct{}
 
-// With returns a copy of ctx that carries the function begin(). A long computation passes
-// its name to begin(), and reports its progress with the hook that begin() returns.
+// With returns a copy of ctx that carries begin. A long computation passes its name to
+// begin(), and reports its progress with the hook that begin() returns.
 func With(ctx context.Context, begin func(label string) Hook) context.Context {
 	return context.WithValue(ctx, key{}, begin)
 }

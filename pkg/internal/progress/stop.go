@@ -7,9 +7,9 @@ import (
 
 type pauseKey struct{}
 
-// Pausing returns a copy of ctx that carries the function pause(). A long computation
-// calls pause() every few steps, from any of its goroutines. The function pause() may
-// block, so several computations can share a single thread by taking turns.
+// Pausing returns a copy of ctx that carries pause. A long computation calls pause()
+// every few steps, from any of its goroutines. pause may block, so several computations
+// can share a single thread by taking turns.
 func Pausing(ctx context.Context, pause func()) context.Context {
 	return context.WithValue(ctx, pauseKey{}, pause)
 }
@@ -29,8 +29,7 @@ type Stop struct {
 	ended atomic.Bool
 }
 
-// NewStop returns a Stop for ctx. Call the function release() once the Stop is no longer
-// needed.
+// NewStop returns a Stop for ctx. Call release once the Stop is no longer needed.
 func NewStop(ctx context.Context) (s *Stop, release func()) {
 	s = &Stop{ctx: ctx, pause: Pause(ctx)}
 	end := context.AfterFunc(ctx, func() { s.ended.Store(true) })

@@ -10,8 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// The constant `clipped` is the largest number of characters that a message quotes from a
-// user's input.
+// clipped is the largest number of characters that a message quotes from a user's input.
 const clipped = 80
 
 // Clip makes s safe for a message. Clip returns at most 80 characters of s, in printable

@@ -48,7 +48,7 @@ func (m Bashforth) Stepper(p *probode.Problem, g *probode.Grid) (*probode.Steppe
 	return s, nil
 }
 
-// The type `bashforth` takes the steps of the explicit methods.
+// bashforth takes the steps of the explicit methods.
 type bashforth struct {
 	history
 	beta   *table

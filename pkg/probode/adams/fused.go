@@ -160,8 +160,7 @@ func (a *moulton) alone(r *fusedRun, i int) error {
 	return diverged(a.one.Next)
 }
 
-// The function diverged() returns ErrDiverged if a component of the state x is NaN or too
-// large.
+// diverged returns ErrDiverged if a component of the state x is NaN or too large.
 func diverged(x []float64) error {
 	for _, v := range x {
 		if !(math.Abs(v) < probode.TooLarge) {
@@ -171,8 +170,7 @@ func diverged(x []float64) error {
 	return nil
 }
 
-// The function larger() returns the larger of the magnitudes of two numbers, or NaN if
-// either is NaN.
+// larger returns the larger of the magnitudes of two numbers, or NaN if either is NaN.
 func larger(x, y float64) float64 {
 	x, y = math.Abs(x), math.Abs(y)
 	if y > x || y != y {

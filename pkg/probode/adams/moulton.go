@@ -34,8 +34,8 @@ type Moulton struct {
 }
 
 // Nominal returns the order that the method has if its implicit equation is solved
-// exactly. With the linearisation Current, the method Order returns at most 2. Nominal
-// also returns a message that says how to reach the nominal order.
+// exactly. With the linearisation Current, Order returns at most 2. Nominal also returns
+// a message that says how to reach the nominal order.
 func (m Moulton) Nominal() (order int, remedy string) {
 	m.Linearize = Newton
 	return m.Order(), "linearisation at the current state limits the order to 2; set Linearize to Newton or Predictor"
@@ -84,7 +84,7 @@ const (
 	// times the largest component of the state. The remaining relative error is roughly
 	// the square of the last relative update, so it is smaller than a rounding error.
 	tolerance = 1e-9
-	// The constant `iterations` is the largest number of updates in a step.
+	// iterations is the largest number of updates in a step.
 	iterations = 25
 )
 
@@ -145,8 +145,8 @@ func newMoulton(m Moulton, p *probode.Problem, g *probode.Grid) (*moulton, error
 	return a, nil
 }
 
-// The type `moulton` takes the steps of the implicit methods. Let Γ be the Jacobian of the
-// residual r. All three linearisations apply Newton's method to r(z) = 0:
+// moulton takes the steps of the implicit methods. Let Γ be the Jacobian of the residual
+// r. All three linearisations apply Newton's method to r(z) = 0:
 //
 //	z ← c − Γ(c)⁻¹ r(c),   Γ(c) = (h β₋₁)⁻¹ I − J(c).
 //
@@ -296,7 +296,7 @@ func (a *moulton) remember(i int, zi []float64) {
 	a.add(a.known, a.invNext, a.betaPast, i)
 }
 
-// The method residual() sets dst to r(z) for fz = f(t_{i+1}, z). [T18, equation 9]
+// residual sets dst to r(z) for fz = f(t_{i+1}, z). [T18, equation 9]
 func (a *moulton) residual(dst, z, fz []float64) {
 	for k := range dst {
 		dst[k] = a.inv*z[k] - a.known[k] - fz[k]
@@ -323,7 +323,7 @@ func (a *moulton) solveNewton(s *probode.Step) error {
 	return nil
 }
 
-// The method iterate() stores the solution of r(z) = 0 in the argument `next`.
+// iterate stores the solution of r(z) = 0 in the argument `next`.
 func (a *moulton) iterate(next, theta []float64) error {
 	z := a.c // the iterate; next is the trial
 	start := vector.MaxAbs(z)
@@ -421,7 +421,7 @@ func (a *moulton) implicit(e *probode.ImplicitStep, s *probode.Step) error {
 	return a.advance(i, &mean)
 }
 
-// The function subtract() sets dst to z − c u.
+// subtract sets dst to z − c u.
 func subtract(dst, z []float64, c float64, u []float64) {
 	for k, v := range u[:len(dst)] {
 		dst[k] = z[k] - c*v
@@ -523,10 +523,9 @@ type reverseMoulton struct {
 	dc    []float64 // gradient with respect to the centre
 	slope []float64 // gradient with respect to f at the centre
 
-	// The field `small` is the version of reverseOnce with unrolled loops, or nil if
-	// there is none for the problem. The unrolled versions of reverseOnce call the
-	// function pull(). The function pull() is Problem.Pullback or, if Pullback is nil, a
-	// function that returns NaN.
+	// small is the version of reverseOnce with unrolled loops, or nil if there is none for
+	// the problem. The unrolled versions of reverseOnce call pull. pull is Problem.Pullback
+	// or, if Pullback is nil, a function that returns NaN.
 	small smallReverse
 	pull  func(dx, dtheta, lambda []float64, t float64, x, theta []float64) float64
 }

@@ -143,15 +143,15 @@ func (m *history) doubled(of probode.Method, dst []float64, s *probode.Step) err
 	return m.local(dst, s)
 }
 
-// The type `slopes` holds the derivatives of past values of f as M×d matrices: df[i mod
-// 8] is the derivative of F_i.
+// slopes holds the derivatives of past values of f as M×d matrices: df[i mod 8] is the
+// derivative of F_i.
 type slopes struct {
 	diff    *probode.Differentiator
 	df      [8][]float64
 	v, u, w []float64
 }
 
-// The method differentiator() allocates memory for derivatives in `count` directions.
+// differentiator allocates memory for derivatives in `count` directions.
 func (m *history) differentiator(count int, jacobian bool) *slopes {
 	if m.slopes == nil {
 		m.slopes = &slopes{diff: probode.NewDifferentiator(m.p, jacobian), v: make([]float64, m.d), u: make([]float64, m.d), w: make([]float64, m.d)}
@@ -223,10 +223,10 @@ func (m *history) reverseStart(a *probode.Adjoint, i int, s *probode.Step) error
 	return m.start.Reverse(a, m.quiet(s))
 }
 
-// The function row() returns row i of a path.
+// row returns row i of a path.
 func row(z []float64, i, d int) []float64 { return z[i*d : (i+1)*d : (i+1)*d] }
 
-// The function part() returns row i of xi, or nil if xi is nil.
+// part returns row i of xi, or nil if xi is nil.
 func part(xi []float64, i, d int) []float64 {
 	if xi == nil {
 		return nil

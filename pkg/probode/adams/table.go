@@ -25,8 +25,7 @@ type table struct {
 	scratch coefficients
 }
 
-// The type coefficients holds the coefficients for steps of the given lengths, the last
-// one first.
+// coefficients holds the coefficients for steps of the given lengths, the last one first.
 type coefficients struct {
 	lengths, values [6]float64
 }

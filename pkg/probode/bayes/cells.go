@@ -11,8 +11,8 @@ import (
 
 // A Cell holds the contribution of one data value to the derivatives of the log density.
 // The distribution of the value depends on one or more numbers, which are called its
-// locations (see Part.Locations). The field At is the index of the first location. The
-// contribution of a missing value is zero.
+// locations (see Part.Locations). At is the index of the first location. The contribution
+// of a missing value is zero.
 type Cell struct {
 	At          int
 	Columns     []int     // for each location, the column whose expected value it is; −1 for a parameter
@@ -32,8 +32,8 @@ type Cell struct {
 	closed Informer // nil if the information has to be estimated
 }
 
-// Cells returns one cell for each data value, ordered by row and column. The method Score
-// fills the cells.
+// Cells returns one cell for each data value, ordered by row and column. Score fills the
+// cells.
 func (r *Part) Cells() []Cell {
 	var out []Cell
 	at := 0
@@ -41,9 +41,8 @@ func (r *Part) Cells() []Cell {
 	columns := make([][]int, len(r.errors))
 	for k, l := range r.errors {
 		if by, ok := l.Likelihood.(Informer); ok {
-			// A likelihood that inherits the method Describe from an embedded likelihood
-			// may also inherit the method Information. The inherited Information may be
-			// wrong for the outer likelihood.
+			// A likelihood that inherits Describe from an embedded likelihood may also inherit
+			// Information. The inherited Information may be wrong for the outer likelihood.
 			if _, ok := description(l.Likelihood); ok || by.Describe().Of == nil {
 				closed[k] = by
 			}
@@ -126,10 +125,9 @@ func (r *Part) Score(cells []Cell, draws int, rng *rand.Rand) {
 	}
 }
 
-// The method estimate() computes the gradient g of the log probability of y, and an
-// estimate f of the Fisher information. The estimate is the mean, over draws, of the
-// outer product of the gradient with itself. The result reports whether all draws are
-// equal to y.
+// estimate computes the gradient g of the log probability of y, and an estimate f of the
+// Fisher information. The estimate is the mean, over draws, of the outer product of the
+// gradient with itself. The result reports whether all draws are equal to y.
 func (l *columnErrors) estimate(g, f []float64, y, m float64, draws int, rng *rand.Rand) (same bool) {
 	q := len(g)
 	ys := make([]float64, draws)
@@ -160,8 +158,8 @@ func (l *columnErrors) estimate(g, f []float64, y, m float64, draws int, rng *ra
 	return same
 }
 
-// The method inform() stores the Fisher information about the locations in c, and reports
-// whether the information has a closed form.
+// inform stores the Fisher information about the locations in c, and reports whether the
+// information has a closed form.
 func (c *Cell) inform(l *columnErrors, m float64) bool {
 	n := 1 + len(l.own)
 	full := l.scratch()
@@ -180,10 +178,9 @@ func (c *Cell) inform(l *columnErrors, m float64) bool {
 	return vector.Finite(c.Information)
 }
 
-// The method width() returns the step for finite differences with respect to m. If the
-// density is undefined for m < 0, the step is reduced near m = 0. If the density is also
-// defined for m < 0, the step is not reduced: with a very small step, rounding errors
-// would dominate.
+// width returns the step for finite differences with respect to m. If the density is
+// undefined for m < 0, the step is reduced near m = 0. If the density is also defined for
+// m < 0, the step is not reduced: with a very small step, rounding errors would dominate.
 func (l *columnErrors) width(y, m, spread float64) float64 {
 	h := 1e-5 * (math.Abs(m) + spread)
 	if m > 0 && h > m/2 {
@@ -194,8 +191,8 @@ func (l *columnErrors) width(y, m, spread float64) float64 {
 	return h
 }
 
-// The method gradient() writes the derivatives of log p(y | m, own) with respect to the
-// locations, and reports whether they are finite.
+// gradient writes the derivatives of log p(y | m, own) with respect to the locations, and
+// reports whether they are finite.
 func (l *columnErrors) gradient(dst []float64, y, m, spread float64) bool {
 	if l.exact != nil {
 		if lp := l.LogProb(y, m, l.own); math.IsNaN(lp) || math.IsInf(lp, 0) {
@@ -231,9 +228,8 @@ func (l *columnErrors) gradient(dst []float64, y, m, spread float64) bool {
 	return vector.Finite(dst)
 }
 
-// If the log density has a kink, the method bend() sets the fields that describe this
-// kink. The method bend() also replaces the score by the slope of the smooth part of the
-// log density.
+// If the log density has a kink, bend sets the fields that describe this kink. bend also
+// replaces the score by the slope of the smooth part of the log density.
 func (c *Cell) bend(l *columnErrors, y, m, spread float64) {
 	by, ok := l.Likelihood.(Kinked)
 	if !ok {

@@ -7,7 +7,7 @@ import "slices"
 // column.
 
 // columnErrors holds the likelihood of one column. The field `own` holds the current
-// values of the numbers that the method Own of the likelihood returns.
+// values of the numbers that Own of the likelihood returns.
 type columnErrors struct {
 	Likelihood
 	param  []int // index in θ of each number of Own, −1 if it is not a parameter
@@ -18,8 +18,8 @@ type columnErrors struct {
 	exact  SlopedLikelihood // the Likelihood if it has derivatives in closed form, else nil
 }
 
-// The method at() returns the current values of the numbers in Own for one row of the
-// data. The argument `row` holds the expected values of this row.
+// at returns the current values of the numbers in Own for one row of the data. The
+// argument `row` holds the expected values of this row.
 func (l *columnErrors) at(row []float64) []float64 {
 	for i, k := range l.column {
 		if k >= 0 {
@@ -29,16 +29,16 @@ func (l *columnErrors) at(row []float64) []float64 {
 	return l.own
 }
 
-// The method open() reports whether number i in Own is a parameter or the expected value
-// of a column. Otherwise the number is a constant.
+// open reports whether number i in Own is a parameter or the expected value of a column.
+// Otherwise the number is a constant.
 func (l *columnErrors) open(i int) bool { return l.param[i] >= 0 || l.column[i] >= 0 }
 
-// The method location() reports whether the number with index i is a location (see
-// Part.Locations). Index 0 stands for m, and index i > 0 stands for element i−1 of Own.
+// location reports whether the number with index i is a location (see Part.Locations).
+// Index 0 stands for m, and index i > 0 stands for element i−1 of Own.
 func (l *columnErrors) location(i int) bool { return i == 0 || l.open(i-1) }
 
-// The method scratch() returns a matrix of zeros with one row for m and one for each
-// number in Own. The next call to scratch() overwrites the matrix.
+// scratch returns a matrix of zeros with one row for m and one for each number in Own.
+// The next call to scratch() overwrites the matrix.
 func (l *columnErrors) scratch() []float64 {
 	clear(l.zeros)
 	return l.zeros

@@ -193,8 +193,8 @@ func checkText(in *bufio.Reader) error {
 	return nil
 }
 
-// The function describe() lists as many columns of a header as fit on one line. If the
-// separator does not seem to be a comma, describe() adds a remark.
+// describe lists as many columns of a header as fit on one line. If the separator does
+// not seem to be a comma, describe() adds a remark.
 func describe(header []string) string {
 	var b strings.Builder
 	for i, name := range header {
@@ -222,8 +222,7 @@ func describe(header []string) string {
 	return text
 }
 
-// The function quoted() returns the text as a quoted Go string, and cuts off the end of a
-// long text.
+// quoted returns the text as a quoted Go string, and cuts off the end of a long text.
 func quoted(text string) string {
 	const most = 40
 	if len(text) <= most {

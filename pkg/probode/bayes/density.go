@@ -64,13 +64,13 @@ type Part struct {
 	back   *backwardPass   // the workspace of gradients; nil before the first
 	differ *differ         // computes derivatives of Observe
 
-	// The field `done` is the channel Done() of the context to which the solver is bound.
-	// The method Solve stops when the solver's context is done.
+	// done is the channel Done() of the context to which the solver is bound. Solve stops
+	// when the solver's context is done.
 	done    <-chan struct{}
 	release func()
 }
 
-// The method on() sets the path that r uses in all later evaluations.
+// on sets the path that r uses in all later evaluations.
 func (r *Part) on(path probode.Path) {
 	r.path = path
 	r.grid, _ = path.(probode.Gridded)
@@ -163,9 +163,9 @@ func (e *Density) logLikelihood(parts []*Part, theta, xi []float64, solve bool) 
 	return e.ll, e.err
 }
 
-// The method evaluate() stores its results in the fields `ll` and `err`, where the
-// deferred call of recovered() can change them. Go would allocate memory for return
-// values that a deferred function changes.
+// evaluate stores its results in the fields `ll` and `err`, where the deferred call of
+// recovered() can change them. Go would allocate memory for return values that a deferred
+// function changes.
 func (e *Density) evaluate(parts []*Part, theta, xi []float64, solve bool) {
 	e.at = parts[0]
 	defer e.recovered(theta)
@@ -182,7 +182,7 @@ func (e *Density) evaluate(parts []*Part, theta, xi []float64, solve bool) {
 	e.ll = sum
 }
 
-// The method recovered() records a panic in a likelihood or in the function Observe.
+// recovered records a panic in a likelihood or in Observe.
 func (e *Density) recovered(theta []float64) {
 	if v := recover(); v != nil {
 		e.fault = fmt.Errorf("bayes: %s: %w%s", e.at.describe(theta), &probode.PanicError{Value: v, Stack: debug.Stack()}, text.Lacking(v, e.at.x.Problem.Dim(), len(theta)))
@@ -190,8 +190,8 @@ func (e *Density) recovered(theta []float64) {
 	}
 }
 
-// The method describe() returns a phrase with the time, the state and the parameters of
-// the data row that r is evaluating.
+// describe returns a phrase with the time, the state and the parameters of the data row
+// that r is evaluating.
 func (r *Part) describe(theta []float64) string {
 	d := r.x.Problem.Dim()
 	n := min(r.row0, len(r.x.Data.T)-1)
@@ -273,9 +273,9 @@ func (e *Density) LogPosterior(u, xi []float64) (float64, error) {
 	return lp + ll, err
 }
 
-// The method solve() computes the states of a part at the observation times. The first
-// elements of xi are the noise of this part. The method solve() returns the remaining
-// elements, which belong to the later parts.
+// solve computes the states of a part at the observation times. The first elements of xi
+// are the noise of this part. solve returns the remaining elements, which belong to the
+// later parts.
 func (e *Density) solve(r *Part, theta, xi []float64) (rest []float64, err error) {
 	e.bind(r, theta)
 	var noise []float64
@@ -288,7 +288,7 @@ func (e *Density) solve(r *Part, theta, xi []float64) (rest []float64, err error
 	return xi, e.note(err)
 }
 
-// The method now() returns the path with which r solves the equations.
+// now returns the path with which r solves the equations.
 func (r *Part) now() probode.Path {
 	if r.held != nil {
 		return r.held
@@ -328,8 +328,7 @@ func releaseAll(held []*Part) func() {
 	}
 }
 
-// The method note() records whether a panic or the end of the context caused err, and
-// returns err.
+// note records whether a panic or the end of the context caused err, and returns err.
 func (e *Density) note(err error) error {
 	switch {
 	case err == nil || errors.Is(err, probode.ErrDiverged): // this case is frequent, so it must not allocate
@@ -341,8 +340,7 @@ func (e *Density) note(err error) error {
 	return err
 }
 
-// The method bind() copies elements of theta to the part r, its likelihoods and its
-// solver.
+// bind copies elements of theta to the part r, its likelihoods and its solver.
 func (e *Density) bind(r *Part, theta []float64) {
 	for k, i := range r.param {
 		if i >= 0 {
@@ -374,8 +372,8 @@ func (r *Part) logLikelihood(theta []float64) float64 {
 	return sum
 }
 
-// The method row() computes the expected values of row n of the data, writes them to
-// r.fit, and returns the log probability of the row.
+// row computes the expected values of row n of the data, writes them to r.fit, and
+// returns the log probability of the row.
 func (r *Part) row(n int, theta []float64) float64 {
 	d, c := r.x.Problem.Dim(), len(r.errors)
 	state, fit := r.state[n*d:(n+1)*d], r.fit[n*c:(n+1)*c]

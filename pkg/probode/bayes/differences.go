@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// The type `differ` uses central differences to compute directional derivatives of the
-// values that the function Observe writes. The fields are working memory.
+// differ uses central differences to compute directional derivatives of the values that
+// Observe writes. The fields are working memory.
 type differ struct {
 	up, down, last, best, kept []float64
 }
@@ -21,9 +21,9 @@ func newDiffer(columns int) *differ {
 // rounding error.
 const relative = 6e-6
 
-// The method central() computes the derivatives, at h = 0, of the values that move(y, h)
-// writes to y. The derivatives are stored in dst, at intervals of `stride` elements. If h
-// changes by `size`, y changes noticeably.
+// central computes the derivatives, at h = 0, of the values that move(y, h) writes to y.
+// The derivatives are stored in dst, at intervals of `stride` elements. If h changes by
+// `size`, y changes noticeably.
 func (w *differ) central(dst []float64, stride int, size float64, move func(y []float64, h float64)) {
 	h := relative * size
 	move(w.up, h)
@@ -33,16 +33,16 @@ func (w *differ) central(dst []float64, stride int, size float64, move func(y []
 	}
 }
 
-// The method shrink() is the version of central() for small quantities, such as a state
-// component that is much smaller than the other components. The right step is not known
-// in advance. If a quantity would be zero without rounding errors, the step must be
-// larger than the quantity. If the function Observe takes the logarithm of a quantity,
-// the step must be smaller than the quantity. The method shrink() therefore calls
-// central() with smaller and smaller values of `size`. The first value is 8 times the
-// argument `size`, and each further value is an eighth of the previous one. The method
-// stops when the derivatives for two successive values of `size` agree. The relative
-// error of the result is about 1e-8. If the derivatives never agree, the method
-// returns the derivatives that changed least from one value of `size` to the next.
+// shrink is the version of central() for small quantities, such as a state component that
+// is much smaller than the other components. The right step is not known in advance. If a
+// quantity would be zero without rounding errors, the step must be larger than the
+// quantity. If Observe takes the logarithm of a quantity, the step must be smaller than
+// the quantity. shrink therefore calls central() with smaller and smaller values of
+// `size`. The first value is 8 times the argument `size`, and each further value is an
+// eighth of the previous one. The method stops when the derivatives for two successive
+// values of `size` agree. The relative error of the result is about 1e-8. If the
+// derivatives never agree, the method returns the derivatives that changed least from one
+// value of `size` to the next.
 func (w *differ) shrink(dst []float64, stride int, size float64, move func(y []float64, h float64)) {
 	const agree, most = 1e-6, 17
 	for k := range w.best { // nothing is known yet, and NaN agrees with nothing

@@ -67,7 +67,7 @@ func (e *Density) LikelihoodGradient(dtheta, dxi, theta, xi []float64) (float64,
 	return e.ll, e.err
 }
 
-// The method differentiate() does the same as evaluate(), and also computes derivatives.
+// differentiate does the same as evaluate(), and also computes derivatives.
 func (e *Density) differentiate(dtheta, dxi, theta, xi []float64) {
 	e.at = e.parts[0]
 	defer e.recovered(theta)
@@ -116,9 +116,9 @@ func newBackward(r *Part, p int) *backwardPass {
 	return b
 }
 
-// The method differentiate() differentiates the log likelihood of the part. The method
-// adds the derivatives with respect to θ to dtheta, writes the derivatives with respect
-// to ξ to back.Xi, and returns the log likelihood.
+// differentiate differentiates the log likelihood of the part. The method adds the
+// derivatives with respect to θ to dtheta, writes the derivatives with respect to ξ to
+// back.Xi, and returns the log likelihood.
 func (r *Part) differentiate(dtheta, theta, xi []float64) (ll float64, err error) {
 	e, b := r.e, r.back
 	path, ok := r.now().(probode.Reversible)
@@ -152,8 +152,8 @@ func (r *Part) differentiate(dtheta, theta, xi []float64) (ll float64, err error
 // computing the path.
 const backwardWork = 2
 
-// The method forward() reports whether forward differentiation with respect to the
-// parameters costs no more than a backward pass through the path.
+// forward reports whether forward differentiation with respect to the parameters costs no
+// more than a backward pass through the path.
 func (r *Part) forward() bool {
 	p := r.x.Problem
 	exact := p.Pullback != nil || p.FJ != nil && p.FTheta != nil
@@ -188,10 +188,10 @@ func (r *Part) differentiateForward(dtheta, theta, xi []float64) (ll float64, er
 	return ll, nil
 }
 
-// The method weigh() computes the log likelihood and its derivatives from the states in
-// r.state. The derivatives with respect to the states are written to back.weights. The
-// derivatives with respect to θ, at fixed states, are added to dtheta. The result is the
-// log likelihood, or −∞ if a derivative is not finite.
+// weigh computes the log likelihood and its derivatives from the states in r.state. The
+// derivatives with respect to the states are written to back.weights. The derivatives
+// with respect to θ, at fixed states, are added to dtheta. The result is the log
+// likelihood, or −∞ if a derivative is not finite.
 func (r *Part) weigh(dtheta, theta []float64) float64 {
 	b, d := r.back, r.x.Problem.Dim()
 	w := d + len(theta)
@@ -220,10 +220,9 @@ func (r *Part) weigh(dtheta, theta []float64) float64 {
 	return ll
 }
 
-// The method scores() writes to dst the derivatives of the log probability of row n with
-// respect to the expected values of the row. The derivatives with respect to parameters
-// of the likelihood are added to dtheta. The result is true if all derivatives are
-// finite.
+// scores writes to dst the derivatives of the log probability of row n with respect to
+// the expected values of the row. The derivatives with respect to parameters of the
+// likelihood are added to dtheta. The result is true if all derivatives are finite.
 func (r *Part) scores(dst, dtheta []float64, n int) bool {
 	c := len(r.errors)
 	clear(dst)
@@ -344,8 +343,8 @@ func logSlope(d Distribution, x float64) (slope float64, ok bool) {
 	return 0, false
 }
 
-// The function share() returns a/x. For a = 0 the result is 0, even if x was rounded to 0
-// and a/x is undefined.
+// share returns a/x. For a = 0 the result is 0, even if x was rounded to 0 and a/x is
+// undefined.
 func share(a, x float64) float64 {
 	if a == 0 {
 		return 0

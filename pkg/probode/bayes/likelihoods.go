@@ -275,10 +275,9 @@ type Describer interface {
 
 // A Description describes a Likelihood.
 type Description struct {
-	// Of is the likelihood to which the Description belongs. If a type inherits the
-	// method Describe from an embedded likelihood, Of is the embedded likelihood.
-	// Inherited descriptions are ignored, because the outer likelihood may use the
-	// numbers differently.
+	// Of is the likelihood to which the Description belongs. If a type inherits Describe
+	// from an embedded likelihood, Of is the embedded likelihood. Inherited descriptions are
+	// ignored, because the outer likelihood may use the numbers differently.
 	Of Likelihood
 	// Own describes each number that Likelihood.Own returns, in the same order. Every
 	// number that Likelihood.Own returns must be positive.
@@ -323,8 +322,8 @@ func (b Binomial) Describe() Description {
 	return Description{b, []OwnNumber{{Name: "Trials", Whole: true}}, "a count: 0, 1, 2, … up to the number of trials"}
 }
 
-// The function description() returns the description of l. The result `ok` is false if l
-// has no description of its own.
+// description returns the description of l. The result `ok` is false if l has no
+// description of its own.
 func description(l Likelihood) (d Description, ok bool) {
 	if by, is := l.(Describer); is {
 		d = by.Describe()
@@ -332,8 +331,8 @@ func description(l Likelihood) (d Description, ok bool) {
 	return d, d.Of != nil && reflect.TypeOf(d.Of) == reflect.TypeOf(l)
 }
 
-// The function located() reports whether m and scale define a distribution, that is,
-// whether m is finite and scale is a finite number > 0.
+// located reports whether m and scale define a distribution, that is, whether m is finite
+// and scale is a finite number > 0.
 func located(m, scale float64) bool {
 	return scale > 0 && scale <= math.MaxFloat64 && math.Abs(m) <= math.MaxFloat64
 }

@@ -117,8 +117,8 @@ type Experiment struct {
 	Errors []Likelihood
 }
 
-// The method title() returns the name by which messages refer to the experiment; i is its
-// number in the model.
+// title returns the name by which messages refer to the experiment; i is its number in
+// the model.
 func (x *Experiment) title(i int) string {
 	if x.Name != "" {
 		return fmt.Sprintf("experiment %q", x.Name)
@@ -142,14 +142,14 @@ func (p *Posterior) Format(theta []float64) string {
 	return strings.Join(all, ", ")
 }
 
-// The method index() returns the position of the parameter with the given name, or −1 if
-// there is none.
+// index returns the position of the parameter with the given name, or −1 if there is
+// none.
 func (p *Posterior) index(name string) int {
 	return slices.IndexFunc(p.Params, func(q Param) bool { return q.Name == name })
 }
 
-// For an experiment without a function Observe, the method pick() returns the index of
-// the state component that each column of the data contains.
+// For an experiment without a function Observe, pick returns the index of the state
+// component that each column of the data contains.
 func (x *Experiment) pick() ([]int, error) {
 	columns, d := x.Data.columns(), x.Problem.Dim()
 	if columns > d {
@@ -253,8 +253,7 @@ func (p *Posterior) problemParams() []string {
 	return names
 }
 
-// The method param() returns the name that the experiment gives to element k of
-// Problem.Theta.
+// param returns the name that the experiment gives to element k of Problem.Theta.
 func (x *Experiment) param(k int) string {
 	if x.Params != nil {
 		return x.Params[k]
@@ -305,8 +304,7 @@ func (p *Posterior) Describe() [][2]string {
 	return out
 }
 
-// The method at() returns the θ at which a mesh of the type Frozen chooses the steps for
-// the experiment x.
+// at returns the θ at which a mesh of Frozen chooses the steps for the experiment x.
 func (p *Posterior) at(x *Experiment) []float64 {
 	theta := slices.Clone(x.Problem.Theta)
 	for k := range theta {

@@ -125,11 +125,11 @@ func (r *Part) clone(e *Density) *Part {
 	return &c
 }
 
-// With changes the Setup: it returns the density of the same posterior, solved with s (see
-// Posterior.SolvedBy). The method e.Work also counts the solver steps of the new density.
-// When the context of e is done, solves with the new density stop, too. A second call
-// with an equal Setup returns the same density. If e is cloned, all densities that the
-// method With has created are cloned, too.
+// With changes the Setup: it returns the density of the same posterior, solved with s
+// (see Posterior.SolvedBy). e.Work also counts the solver steps of the new density. When
+// the context of e is done, solves with the new density stop, too. A second call with an
+// equal Setup returns the same density. If e is cloned, all densities that With has
+// created are cloned, too.
 func (e *Density) With(s probode.Setup) (*Density, error) {
 	p := e.p.SolvedBy(s)
 	for _, d := range e.others {

@@ -13,17 +13,16 @@ import (
 // an unused parameter is equal to its prior, and the equations are solved with the
 // nominal value. The results of the inference are then wrong, without any visible
 // symptom. To find unused parameters, the program compares the names of the parameters
-// with the names that the equations and the likelihoods use. The function Observe refers
-// to parameters by index, not by name. The program therefore calls Observe with several
-// values of each parameter that seems to be unused.
+// with the names that the equations and the likelihoods use. Observe refers to parameters
+// by index, not by name. The program therefore calls Observe with several values of each
+// parameter that seems to be unused.
 
-// The variable `untouched` is the value of each element of dst before the function
-// Observe is called. The value is a NaN with a bit pattern that arithmetic does not
-// produce.
+// untouched is the value of each element of dst before Observe is called. The value is a
+// NaN with a bit pattern that arithmetic does not produce.
 var untouched = math.Float64frombits(0x7ff8_7072_6f62_6f64)
 
-// The method watch() calls the function Observe, and reports whether Observe returned
-// without a panic. Observe may panic at an unusual state or parameter.
+// watch calls Observe, and reports whether Observe returned without a panic. Observe may
+// panic at an unusual state or parameter.
 func (r *Part) watch(dst []float64, t float64, x, theta []float64) (ok bool) {
 	defer func() { ok = recover() == nil }()
 	for k := range dst {
@@ -33,14 +32,14 @@ func (r *Part) watch(dst []float64, t float64, x, theta []float64) (ok bool) {
 	return
 }
 
-// The constant `probes` is the number of draws from the prior at which checkObserve tests
-// whether the function Observe uses a parameter.
+// probes is the number of draws from the prior at which checkObserve tests whether
+// Observe uses a parameter.
 const probes = 100
 
 // checkObserve returns an error if a parameter is not used although Param.MayBeUnused is
-// false, or if the function Observe does not write all columns. A parameter counts as used if changing it changes a value
-// that the function Observe writes, either at the initial state or at a later state of
-// the path. While one parameter is changed, the others are set to the medians of their
+// false, or if Observe does not write all columns. A parameter counts as used if changing
+// it changes a value that Observe writes, either at the initial state or at a later state
+// of the path. While one parameter is changed, the others are set to the medians of their
 // priors or to draws from the priors. If the parameters are draws from the priors, the
 // path is computed with solver noise. The last test sets the parameter under test to NaN.
 // Since NaN propagates through arithmetic, this test also detects parameters that matter
@@ -81,8 +80,7 @@ func (e *Density) checkObserve() error {
 			e.bind(r, theta)
 			d := r.x.Problem.Dim()
 			dst, changed := make([]float64, len(r.errors)), make([]float64, len(r.errors))
-			// The function look() calls the function Observe at the given states, which
-			// are stored one after another.
+			// look calls Observe at the given states, which are stored one after another.
 			look := func(times, states []float64) error {
 				for n, t := range times {
 					x := states[n*d : (n+1)*d]

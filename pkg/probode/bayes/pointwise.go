@@ -79,8 +79,8 @@ func (e *Density) setTerms() {
 	e.terms = make([]float64, n)
 }
 
-// The method pointwise() writes the log probability of each data value that is not
-// missing. The argument `fit` holds the expected values.
+// pointwise writes the log probability of each data value that is not missing. The
+// argument `fit` holds the expected values.
 func (e *Density) pointwise(dst, fit, theta []float64) {
 	at := 0
 	for _, r := range e.parts {
@@ -120,7 +120,7 @@ func (e *Density) Generate(dst []float64, logp float64, theta, expected []float6
 	e.pointwise(rest[len(expected):], expected, theta)
 }
 
-// The method statistics() returns the index of the first expected value, given the number
-// n of quantities that are stored for each draw. The log density and the statistics of
-// the sampler come before the expected values.
+// statistics returns the index of the first expected value, given the number n of
+// quantities that are stored for each draw. The log density and the statistics of the
+// sampler come before the expected values.
 func (e *Density) statistics(n int) int { return n - len(e.fit) - len(e.terms) }

@@ -59,8 +59,8 @@ func (e *Density) predictions() []*Prediction {
 	return out
 }
 
-// The method predict() draws new data, given θ and the expected values of the data, and
-// appends them to out.
+// predict draws new data, given θ and the expected values of the data, and appends them
+// to out.
 func (e *Density) predict(out []*Prediction, theta, fit []float64, rng *rand.Rand) {
 	for i, r := range e.parts {
 		e.bind(r, theta)
@@ -241,8 +241,8 @@ func (e *Density) predictAt(ctx context.Context, times []float64, chains *mcmc.C
 	return out, nil
 }
 
-// The function expects() returns an error if the classical solution at theta does not
-// reproduce the given expected values of the data.
+// expects returns an error if the classical solution at theta does not reproduce the
+// given expected values of the data.
 func (e *Density) expects(theta, drawn []float64) error {
 	if _, err := e.LogLikelihood(theta, nil); err != nil {
 		return fmt.Errorf("bayes: prediction at %s: %w", e.p.Format(theta), err)

@@ -31,12 +31,11 @@ var _ = []Distribution{
 	distuv.Beta{}, distuv.Uniform{}, distuv.StudentsT{}, Truncated{},
 }
 
-// Truncated is the distribution in the field Of, truncated to [Min, Max]:
+// Truncated is the distribution in Of, truncated to [Min, Max]:
 //
 //	p(x) = q(x) / (Q(Max) − Q(Min)),   Min ≤ x ≤ Max.
 //
-// Here q is the density of the distribution in the field Of, and Q is its distribution
-// function.
+// Here q is the density of the distribution in Of, and Q is its distribution function.
 type Truncated struct {
 	Of interface {
 		Distribution
@@ -54,10 +53,10 @@ func (d Truncated) LogProb(x float64) float64 {
 	return d.Of.LogProb(x) - math.Log(mass)
 }
 
-// The method mass() returns the probability Q(Max) − Q(Min) of the interval [Min, Max],
-// where Q is the distribution function before truncation. The result `exact` says whether
-// the interval begins in the lower half of the distribution, where even small tail
-// probabilities are accurate.
+// mass returns the probability Q(Max) − Q(Min) of the interval [Min, Max], where Q is the
+// distribution function before truncation. The result `exact` says whether the interval
+// begins in the lower half of the distribution, where even small tail probabilities are
+// accurate.
 func (d Truncated) mass() (mass float64, exact bool) {
 	d, _, _ = d.mirrored()
 	a := d.Of.CDF(d.Min)
@@ -69,8 +68,8 @@ func (d Truncated) mass() (mass float64, exact bool) {
 // about 1e-6. Normal distributions are exempt: see mirrored.
 const leastMass = 1e-10
 
-// The method mirrored() applies to a normal distribution that is truncated to an interval
-// above its mean mu. The result m is the mirror image of d about mu. If d is any other
+// mirrored applies to a normal distribution that is truncated to an interval above its
+// mean mu. The result m is the mirror image of d about mu. If d is any other
 // distribution, m is d, and `ok` is false. The distribution function of a normal
 // distribution is accurate even far out in the lower tail.
 func (d Truncated) mirrored() (m Truncated, mu float64, ok bool) {
@@ -106,8 +105,8 @@ func Positive(mu, sigma float64) Truncated {
 	return Truncated{Of: distuv.Normal{Mu: mu, Sigma: sigma}, Max: math.Inf(1)}
 }
 
-// The function draw() returns a draw from d. The uniform random number that draw() uses
-// is never zero, because zero would give the lower end of the support.
+// draw returns a draw from d. The uniform random number that draw() uses is never zero,
+// because zero would give the lower end of the support.
 func draw(d Distribution, rng *rand.Rand) float64 {
 	return d.Quantile((float64(rng.Uint64()>>11) + 0.5) / (1 << 53))
 }
@@ -131,7 +130,7 @@ type transform struct {
 
 var identity = transform{lo: math.Inf(-1), hi: math.Inf(1)}
 
-// The method to() returns θ and log |dθ/du|.
+// to returns θ and log |dθ/du|.
 func (t transform) to(u float64) (theta, logJacobian float64) {
 	below, above := math.IsInf(t.lo, -1), math.IsInf(t.hi, 1)
 	switch {
@@ -160,7 +159,7 @@ func (t transform) to(u float64) (theta, logJacobian float64) {
 	return t.hi - (t.hi-t.lo)*share, logJacobian
 }
 
-// The method slope() returns dθ/du.
+// slope returns dθ/du.
 func (t transform) slope(u float64) float64 {
 	_, log := t.to(u)
 	if math.IsInf(t.lo, -1) && !math.IsInf(t.hi, 1) {
@@ -169,7 +168,7 @@ func (t transform) slope(u float64) float64 {
 	return math.Exp(log)
 }
 
-// The method slopes() returns dθ/du, and the derivative of log |dθ/du| with respect to u.
+// slopes returns dθ/du, and the derivative of log |dθ/du| with respect to u.
 func (t transform) slopes(u float64) (slope, curve float64) {
 	slope = t.slope(u)
 	below, above := math.IsInf(t.lo, -1), math.IsInf(t.hi, 1)
@@ -187,8 +186,8 @@ func (t transform) slopes(u float64) (slope, curve float64) {
 	return slope, curve
 }
 
-// The method from() is the inverse of the method to(). At the ends of the support, the
-// method returns ±Inf; beyond them, it returns NaN.
+// from is the inverse of to. At the ends of the support, the method returns ±Inf; beyond
+// them, it returns NaN.
 func (t transform) from(theta float64) float64 {
 	below, above := math.IsInf(t.lo, -1), math.IsInf(t.hi, 1)
 	switch {

@@ -74,10 +74,9 @@ func (r *Part) ofLocations(expected, dtheta []float64, m int) (out []float64) {
 	return out
 }
 
-// The method tangents() writes the derivative of expected value i in direction k to
-// dst[i*m+k]. Like evaluate(), the method tangents() stores an error in the field `err`.
-// For each direction in which the θ of a problem changes, Work() counts one more solution
-// of that problem.
+// tangents writes the derivative of expected value i in direction k to dst[i*m+k]. Like
+// evaluate(), tangents stores an error in the field `err`. For each direction in which
+// the θ of a problem changes, Work() counts one more solution of that problem.
 func (e *Density) tangents(dst, theta, dtheta []float64, m int) {
 	e.at = e.parts[0]
 	defer e.recovered(theta)
@@ -172,8 +171,8 @@ func (r *Part) expected(dst, theta, dtheta []float64, m int, moved []int, states
 	}
 }
 
-// The method slope() differentiates the expected values of a row in the direction (dx,
-// dtheta). The derivatives are written to dst, `stride` elements apart.
+// slope differentiates the expected values of a row in the direction (dx, dtheta). The
+// derivatives are written to dst, `stride` elements apart.
 func (r *Part) slope(dst []float64, stride, row int, x, dx, theta, dtheta []float64) {
 	r.row0 = row
 	c := len(r.errors)

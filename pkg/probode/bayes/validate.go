@@ -9,8 +9,8 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// The method validate() returns an error that describes the first mistake in the model.
-// NewDensity performs the checks that need a solver.
+// validate returns an error that describes the first mistake in the model. NewDensity
+// performs the checks that need a solver.
 func (p *Posterior) validate() error {
 	if p.Params == nil || len(p.Experiments) == 0 || p.Mesh == nil || p.Method == nil && p.NeedsMethod() {
 		return errors.New("bayes: a Posterior needs Params, Experiments, a Method and a Mesh")
@@ -45,7 +45,7 @@ type validator struct {
 	lows []float64 // lower end of the support of each parameter
 }
 
-// The method params() checks names and priors.
+// params checks names and priors.
 func (v *validator) params() error {
 	for i, q := range v.p.Params {
 		switch {
@@ -65,8 +65,8 @@ func (v *validator) params() error {
 	return nil
 }
 
-// The method known() returns an error if the model has no parameter with the given name.
-// An empty name is allowed.
+// known returns an error if the model has no parameter with the given name. An empty name
+// is allowed.
 func (v *validator) known(name string) error {
 	if name == "" || v.p.index(name) >= 0 {
 		return nil
@@ -74,8 +74,8 @@ func (v *validator) known(name string) error {
 	return fmt.Errorf("no parameter %q: the model has %s", name, strings.Join(v.p.Names(), ", "))
 }
 
-// The method positive() returns an error if a parameter that must be positive can be
-// negative. The string `what` describes the parameter in the error message.
+// positive returns an error if a parameter that must be positive can be negative. The
+// string `what` describes the parameter in the error message.
 func (v *validator) positive(name, what string) error {
 	i := v.p.index(name)
 	if name == "" || v.lows[i] >= 0 {
@@ -102,9 +102,8 @@ func (v *validator) alpha() error {
 	return nil
 }
 
-// The method experiment() checks that the fields of an experiment are consistent with
-// each other and with the parameters. The error does not contain the name of the
-// experiment.
+// experiment checks that the fields of an experiment are consistent with each other and
+// with the parameters. The error does not contain the name of the experiment.
 func (v *validator) experiment(x *Experiment) error {
 	if x.Problem == nil || x.Data == nil || len(x.Errors) == 0 {
 		return errors.New("want Problem, Data and Errors")
@@ -141,9 +140,8 @@ func (v *validator) experiment(x *Experiment) error {
 	return nil
 }
 
-// The method column() checks the likelihood of column k, and the parameters of this
-// likelihood. The method column() also checks that the data are possible under this
-// likelihood.
+// column checks the likelihood of column k, and the parameters of this likelihood. column
+// also checks that the data are possible under this likelihood.
 func (v *validator) column(x *Experiment, k int) error {
 	of := x.errors(k)
 	if c, is := of.(Censored); of == nil || is && c.Of == nil {
@@ -195,8 +193,8 @@ func (v *validator) column(x *Experiment, k int) error {
 
 // checkMethod returns an error if a field of the method is out of range, for example if
 // the number of steps is too large. Package probode treats an invalid field as a
-// programming error and panics. The function checkMethod() turns the panic into an error,
-// because a user may have entered the method.
+// programming error and panics. checkMethod turns the panic into an error, because a user
+// may have entered the method.
 func checkMethod(m probode.Method) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -27,8 +27,8 @@ type Errors struct {
 //
 //	E = (Z_h − Z_{h/2}) 2^q / (2^q − 1),
 //
-// where q is the order of the method. The estimate is correct to leading order in h. The
-// field Accuracy of the result estimates only the rounding errors.
+// where q is the order of the method. The estimate is correct to leading order in h.
+// Accuracy of the result estimates only the rounding errors.
 func Richardson(ctx context.Context, s *probode.Solver, theta []float64) (*Errors, error) {
 	if err := s.MoveTo(theta); err != nil {
 		return nil, err
@@ -64,5 +64,5 @@ func Richardson(ctx context.Context, s *probode.Solver, theta []float64) (*Error
 	return e, nil
 }
 
-// The constant `epsilon` is the spacing of floating-point numbers at 1.
+// epsilon is the spacing of floating-point numbers at 1.
 const epsilon = 0x1p-52

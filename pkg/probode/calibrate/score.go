@@ -131,12 +131,11 @@ func (c *calibrator) solveOn(ctx context.Context, p *probode.Problem, m probode.
 	return c.solver.MoveTo(c.theta)
 }
 
-// The method choose() selects the points for the score and stores the errors at these
-// points. Points with very small errors are left out, because the score depends on ratios,
-// and a few of these points could determine α*. Errors are very small where they cross
-// zero, or where the state has decayed. Points at which the error is uncertain by 1 % or
-// more are also left out. The initial point and the start-up are left out because they
-// have no noise.
+// choose selects the points for the score and stores the errors at these points. Points
+// with very small errors are left out, because the score depends on ratios, and a few of
+// these points could determine α*. Errors are very small where they cross zero, or where
+// the state has decayed. Points at which the error is uncertain by 1 % or more are also
+// left out. The initial point and the start-up are left out because they have no noise.
 func (c *calibrator) choose(est *Errors) {
 	components := c.s.Components
 	if components == nil {
@@ -174,8 +173,8 @@ func (c *calibrator) choose(est *Errors) {
 // eight bytes each, the variates take half a gigabyte.
 const maxKept = 512 << 20 / 8
 
-// The method warn() appends the warnings about the errors of the classical solution.
-// These errors do not depend on the noise scale.
+// warn appends the warnings about the errors of the classical solution. These errors do
+// not depend on the noise scale.
 func (c *calibrator) warn(ctx context.Context, out *NoiseScale) {
 	if share := c.lost(); share > 0.5 {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("the error of the classical solution is %.0f %% of the standard deviation of the state over time, so alpha* = %.3g means little: take a smaller step", 100*share, out.Alpha))
@@ -192,8 +191,8 @@ func (c *calibrator) warn(ctx context.Context, out *NoiseScale) {
 	}
 }
 
-// For each component, the method lost() divides the root mean square error by the standard
-// deviation of the component over the grid points. The result is the largest ratio of all
+// For each component, lost divides the root mean square error by the standard deviation
+// of the component over the grid points. The result is the largest ratio of all
 // components.
 func (c *calibrator) lost() float64 {
 	all := moments.NewVector(c.d)
@@ -214,9 +213,9 @@ func (c *calibrator) lost() float64 {
 	return share
 }
 
-// The method halved() halves all steps and returns the factor by which the error decreases
-// at the points that contribute to the score. If the equations cannot be solved with the
-// smaller steps, the result is NaN.
+// halved halves all steps and returns the factor by which the error decreases at the
+// points that contribute to the score. If the equations cannot be solved with the smaller
+// steps, the result is NaN.
 func (c *calibrator) halved(ctx context.Context) float64 {
 	grid := c.solver.Grid()
 	fine, err := probode.NewSolver(c.solver.Problem(), c.solver.Method(), grid.Refine(), 0)
@@ -248,7 +247,7 @@ type evaluation struct {
 	without [][]float64
 }
 
-// The method evaluate() computes the first n paths at α.
+// evaluate computes the first n paths at α.
 func (c *calibrator) evaluate(ctx context.Context, alpha float64, n int) (evaluation, error) {
 	groups, ok, err := c.groups(ctx, alpha, n)
 	if err != nil || !ok {
@@ -293,9 +292,9 @@ func (c *calibrator) leaveOut(groups []moments.Vector, out int) []float64 {
 	return rest.M2
 }
 
-// The method thin() returns a number n. Standard errors are computed only from every n-th
-// point that enters the score. At most about four thousand points remain. Points that are
-// close together in time add little information.
+// thin returns a number n. Standard errors are computed only from every n-th point that
+// enters the score. At most about four thousand points remain. Points that are close
+// together in time add little information.
 func (c *calibrator) thin() int {
 	n := (len(c.used) + 3999) / 4000
 	if d := c.d; n > 1 && n%d == 0 { // a multiple of d would select one component only
@@ -304,9 +303,9 @@ func (c *calibrator) thin() int {
 	return n
 }
 
-// The method groups() divides the paths 0, …, n−1 into groups. For each group, the method
-// returns the moments of the states at the points that contribute to the score. The second
-// result is false if a path could not be computed.
+// groups divides the paths 0, …, n−1 into groups. For each group, the method returns the
+// moments of the states at the points that contribute to the score. The second result is
+// false if a path could not be computed.
 func (c *calibrator) groups(ctx context.Context, alpha float64, n int) ([]moments.Vector, bool, error) {
 	var out []moments.Vector
 	var failed atomic.Bool // one failure is enough
@@ -344,8 +343,8 @@ func (c *calibrator) groups(ctx context.Context, alpha float64, n int) ([]moment
 	return out, !failed.Load(), err
 }
 
-// The method solve() computes a path with noise. The normal variates of the path are kept
-// in c.noise if there is room. No path is computed by two goroutines at the same time.
+// solve computes a path with noise. The normal variates of the path are kept in c.noise
+// if there is room. No path is computed by two goroutines at the same time.
 func (c *calibrator) solve(w *worker, path int) error {
 	xi := w.xi
 	if path >= len(c.noise) {

@@ -48,7 +48,7 @@ type Settings struct {
 // The groups are also the units of parallel work.
 const jackknifeGroups = 20
 
-// The method check() returns an error if a setting is invalid.
+// check returns an error if a setting is invalid.
 func (s *Settings) check(ctx context.Context, p *probode.Problem) error {
 	const maxWorkers = 4096
 	switch {

@@ -18,8 +18,8 @@ type namedMethod struct {
 	method probode.Method
 }
 
-// The function plain() returns the methods that Names lists. If the list were a package
-// variable, the linker would keep all methods even in programs that do not call Parse.
+// plain returns the methods that Names lists. If the list were a package variable, the
+// linker would keep all methods even in programs that do not call Parse.
 func plain() []namedMethod {
 	return []namedMethod{
 		{"ab1", adams.Bashforth{Steps: 1}},
@@ -54,8 +54,8 @@ func plain() []namedMethod {
 	}
 }
 
-// The function variants() returns the methods am0 to am4 with each linearisation, and the
-// methods ek0, ek1 and ckf with each order.
+// variants returns the methods am0 to am4 with each linearisation, and the methods ek0,
+// ek1 and ckf with each order.
 func variants() (list []namedMethod) {
 	for s := range 5 {
 		for _, l := range []adams.Linearization{adams.Newton, adams.Current, adams.Predictor} {
@@ -137,8 +137,7 @@ func oneStep(m probode.Method) bool {
 	return err == nil
 }
 
-// The function quote() returns the argument `text` in quotation marks, cut to at most 80
-// characters.
+// quote returns the argument `text` in quotation marks, cut to at most 80 characters.
 func quote(text string) string {
 	const most = 80
 	if r := []rune(text); len(r) > most {

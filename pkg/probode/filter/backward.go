@@ -23,7 +23,7 @@ import (
 // step as a linear function of the three parts. The calculation requires no matrix
 // inversion.
 
-// The method link() computes the link l for the step that the block b has just taken.
+// link computes the link l for the step that the block b has just taken.
 func (b *block) link(l *link, before int) {
 	n, w := len(b.z), b.w
 	height := n - w + before
@@ -37,20 +37,20 @@ func (b *block) link(l *link, before int) {
 	}
 }
 
-// The type `belief` represents a Gaussian distribution of the normal variates u at a grid
-// point. The field `mean` holds the mean of u, multiplied by κ unit^{q+1/2}. The field
-// `factor` holds an upper triangular factor of the covariance. The stride of `factor` is
-// the length of u. The elements of `factor` below the diagonal are not used.
+// belief represents a Gaussian distribution of the normal variates u at a grid point. The
+// field `mean` holds the mean of u, multiplied by κ unit^{q+1/2}. The field `factor`
+// holds an upper triangular factor of the covariance. The stride of `factor` is the
+// length of u. The elements of `factor` below the diagonal are not used.
 type belief struct{ mean, factor []float64 }
 
-// The method resized() returns a belief about n normal variates. The slices of b are
-// reused if they are long enough.
+// resized returns a belief about n normal variates. The slices of b are reused if they
+// are long enough.
 func (b belief) resized(n int) belief {
 	return belief{resize(b.mean, n), resize(b.factor, n*n)}
 }
 
-// The function unknown() returns the distribution of n normal variates before any
-// conditioning: the standard normal distribution.
+// unknown returns the distribution of n normal variates before any conditioning: the
+// standard normal distribution.
 func unknown(n int) belief {
 	b := belief{make([]float64, n), make([]float64, n*n)}
 	for k := range n {
@@ -59,10 +59,10 @@ func unknown(n int) belief {
 	return b
 }
 
-// The method back() computes the distribution before a step or an event from the
-// distribution after it, and stores the result in dst. If after.factor is nil, back()
-// computes only the mean, and after.mean may hold the variates v, followed by the
-// variates w: see the type `link`.
+// back computes the distribution before a step or an event from the distribution after
+// it, and stores the result in dst. If after.factor is nil, back() computes only the
+// mean, and after.mean may hold the variates v, followed by the variates w: see the type
+// `link`.
 func (l *link) back(dst, after belief, work *[]float64) {
 	n, height := l.before, l.after+l.rest
 	for k := range dst.mean {
@@ -88,8 +88,8 @@ func (l *link) back(dst, after belief, work *[]float64) {
 	}
 }
 
-// The method smooth() computes the distributions of the normal variates at all points of
-// c, given that the differential equation holds at all these points.
+// smooth computes the distributions of the normal variates at all points of c, given that
+// the differential equation holds at all these points.
 func (c *chain) smooth() {
 	size := 0
 	for i := range c.points {
@@ -106,9 +106,8 @@ func (c *chain) smooth() {
 	}
 }
 
-// The method smooth() computes distributions of the normal variates, and the method
-// belief() returns the distribution at point i. The result is empty if smooth() has not
-// been called.
+// smooth computes distributions of the normal variates, and belief returns the
+// distribution at point i. The result is empty if smooth() has not been called.
 func (c *chain) belief(i int) belief {
 	if c.smoothed == nil {
 		return belief{}

@@ -6,10 +6,9 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// The type `block` is a filter for w components. The filter uses only those rows and
-// columns of the Jacobian of f that belong to the w components. The differential equation
-// is x′ = f if m = 1, and x″ = f if m = 2. The state consists of z₀ if m = 1, and of z₀
-// and z₁ if m = 2.
+// block is a filter for w components. The filter uses only those rows and columns of the
+// Jacobian of f that belong to the w components. The differential equation is x′ = f if m
+// = 1, and x″ = f if m = 2. The state consists of z₀ if m = 1, and of z₀ and z₁ if m = 2.
 //
 // The coordinates z are Nordsieck coordinates for steps of length `unit`. The error of z
 // is κ unit^{q+1/2} Rᵀu, with independent standard normal variates u, so its covariance
@@ -60,16 +59,16 @@ func newBlock(q, w, m int, noise []float64) *block {
 	return b
 }
 
-// The method errors() returns the column of R that belongs to coordinate j.
+// errors returns the column of R that belongs to coordinate j.
 func (b *block) errors(j int) []float64 { return b.r[b.columns[j]*b.rows:][:b.rows] }
 
-// The method measure() sets the unit of the coordinates.
+// measure sets the unit of the coordinates.
 func (b *block) measure(unit float64) {
 	b.unit, b.root = unit, math.Pow(unit, float64(b.q)+0.5)
 }
 
-// The method level() returns the factor by which coordinate j must be multiplied to give
-// a component of the state. The coordinates are scaled for steps of length `unit`.
+// level returns the factor by which coordinate j must be multiplied to give a component
+// of the state. The coordinates are scaled for steps of length `unit`.
 func (b *block) level(j int, unit float64) float64 {
 	if j < b.w {
 		return 1
@@ -77,7 +76,7 @@ func (b *block) level(j int, unit float64) float64 {
 	return 1 / unit
 }
 
-// The method weight() returns the ratio of the coordinate z_m to f for steps of length h.
+// weight returns the ratio of the coordinate z_m to f for steps of length h.
 func (b *block) weight(h float64) float64 {
 	if b.m == 1 {
 		return h
@@ -85,7 +84,7 @@ func (b *block) weight(h float64) float64 {
 	return h * h / 2
 }
 
-// The method predict() computes the predicted mean at the end of a step of length h.
+// predict computes the predicted mean at the end of a step of length h.
 func (b *block) predict(h float64) {
 	b.h = h
 	if ratio := h / b.unit; ratio != b.ratio {
@@ -99,9 +98,9 @@ func (b *block) predict(h float64) {
 	shift(b.pred, b.q, b.w)
 }
 
-// The method observe() writes a factor of the covariance of the residual to the field
-// `v`. The argument `factor` is a factor of the covariance of the coordinates for steps
-// of length h.
+// observe writes a factor of the covariance of the residual to the field `v`. The
+// argument `factor` is a factor of the covariance of the coordinates for steps of length
+// h.
 func (b *block) observe(factor []float64) {
 	d, n := b.m*b.w, len(b.z)
 	for k := range b.w {
@@ -115,8 +114,7 @@ func (b *block) observe(factor []float64) {
 	}
 }
 
-// The method whiten() multiplies a residual by the inverse of the factor of its
-// covariance.
+// whiten multiplies a residual by the inverse of the factor of its covariance.
 func (b *block) whiten(r []float64) {
 	n := len(b.z)
 	for k := range r {
@@ -129,9 +127,9 @@ func (b *block) whiten(r []float64) {
 	}
 }
 
-// The method likeliest() returns the maximum-likelihood estimate of κ² h^{2q+1} from the
-// residual r of a step of length h. The estimate assumes that the state at the beginning
-// of the step is known [S19]. The method likeliest() overwrites r.
+// likeliest returns the maximum-likelihood estimate of κ² h^{2q+1} from the residual r of
+// a step of length h. The estimate assumes that the state at the beginning of the step is
+// known [S19]. likeliest overwrites r.
 func (b *block) likeliest(r []float64) float64 {
 	n := len(b.z)
 	b.observe(b.fresh)
@@ -140,8 +138,8 @@ func (b *block) likeliest(r []float64) float64 {
 	return vector.Dot(r, r) / float64(b.w)
 }
 
-// The method disperse() computes the factor of the predicted covariance. The standard
-// deviation of the noise is multiplied by `sigma`.
+// disperse computes the factor of the predicted covariance. The standard deviation of the
+// noise is multiplied by `sigma`.
 func (b *block) disperse(sigma float64) {
 	n, own := len(b.z), b.w*b.rows // the columns of z_l, which follow those of z_{l+1}, have own elements
 	copy(b.top, b.fresh)
@@ -164,9 +162,8 @@ func (b *block) disperse(sigma float64) {
 	}
 }
 
-// The method reduce() makes the factor of the predicted covariance upper triangular. If
-// `linked` is true, reduce() also transforms the additional columns of the fields `top`
-// and `tail`.
+// reduce makes the factor of the predicted covariance upper triangular. If `linked` is
+// true, reduce() also transforms the additional columns of the fields `top` and `tail`.
 func (b *block) reduce(linked bool) {
 	n, rows := len(b.z), b.rows
 	if linked {
@@ -186,10 +183,10 @@ func (b *block) reduce(linked bool) {
 	}
 }
 
-// The method condition() computes the covariance after the step, given that the residual
-// is zero. After the call, the field `top` holds the factor of the joint covariance of the
-// residual and the other coordinates at the end of the step. The argument `linked` has the
-// same meaning as for the method reduce().
+// condition computes the covariance after the step, given that the residual is zero.
+// After the call, the field `top` holds the factor of the joint covariance of the
+// residual and the other coordinates at the end of the step. The argument `linked` has
+// the same meaning as for reduce.
 func (b *block) condition(linked bool) {
 	w, d, n := b.w, b.m*b.w, len(b.z)
 	columns := n
@@ -223,8 +220,7 @@ func (b *block) condition(linked bool) {
 	}
 }
 
-// The method settle() copies the rows of the predicted factor to R, beginning with the
-// row `first`.
+// settle copies the rows of the predicted factor to R, beginning with the row `first`.
 func (b *block) settle(first int) {
 	n := len(b.z)
 	b.rows = n - first
@@ -241,9 +237,9 @@ func (b *block) settle(first int) {
 	}
 }
 
-// The method correct() replaces the vector e by its conditional mean, given that the
-// residual is zero. The vector e holds coordinates for steps of length h, and the field
-// `white` must hold the residual of e.
+// correct replaces the vector e by its conditional mean, given that the residual is zero.
+// The vector e holds coordinates for steps of length h, and the field `white` must hold
+// the residual of e.
 func (b *block) correct(e []float64) {
 	w, d, n := b.w, b.m*b.w, len(b.z)
 	for k, r := range b.white {
@@ -260,22 +256,20 @@ func (b *block) correct(e []float64) {
 	}
 }
 
-// The method update() computes the mean after the step from the value of f at the
-// predicted mean.
+// update computes the mean after the step from the value of f at the predicted mean.
 func (b *block) update(f []float64) {
 	b.innovation(b.white, f)
 	b.correct(b.pred)
 	b.arrive()
 }
 
-// The method arrive() completes a step: the predicted mean becomes the current mean of
-// the block.
+// arrive completes a step: the predicted mean becomes the current mean of the block.
 func (b *block) arrive() {
 	copy(b.z, b.pred)
 	rescale(b.z, b.w, 1/b.ratio)
 }
 
-// The method innovation() writes the residual of the prediction to dst.
+// innovation writes the residual of the prediction to dst.
 func (b *block) innovation(dst, f []float64) {
 	d, weight := b.m*b.w, b.weight(b.h)
 	for k := range b.w {

@@ -7,8 +7,8 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// The method cubature() linearises f, using values of f at points around the predicted
-// mean m. The blocks must hold the factors of the predicted covariance.
+// cubature linearises f, using values of f at points around the predicted mean m. The
+// blocks must hold the factors of the predicted covariance.
 //
 // Let S be a factor of the predicted n×n covariance of the state, and let sⱼ be row j of
 // S. The mean of f over the points m ± √n sⱼ approximates the expectation of f. The
@@ -68,11 +68,11 @@ func (e *engine) cubature(t float64, theta []float64) {
 	}
 }
 
-// The method pair() computes f at two points on opposite sides of the predicted mean. The
-// points differ from the mean only in the coordinates of block k, in the direction s. The
-// method returns the distance of the two points from the mean, in units of s. If rounding
-// errors would dominate at the given distance, pair() uses a larger distance. At the
-// larger distance, f is still practically linear.
+// pair computes f at two points on opposite sides of the predicted mean. The points
+// differ from the mean only in the coordinates of block k, in the direction s. The method
+// returns the distance of the two points from the mean, in units of s. If rounding errors
+// would dominate at the given distance, pair() uses a larger distance. At the larger
+// distance, f is still practically linear.
 func (e *engine) pair(k int, s []float64, distance, t float64, theta []float64) float64 {
 	var most float64
 	b, part := e.blocks[k], e.parts[k]
@@ -96,9 +96,9 @@ func (e *engine) pair(k int, s []float64, distance, t float64, theta []float64) 
 	return distance
 }
 
-// The method local() returns the maximum-likelihood estimate of κ from the residuals of
-// the predicted means. The estimate assumes that J = 0, and that the state at the
-// beginning of the step is known.
+// local returns the maximum-likelihood estimate of κ from the residuals of the predicted
+// means. The estimate assumes that J = 0, and that the state at the beginning of the step
+// is known.
 func (e *engine) local() float64 {
 	var square float64
 	for k, b := range e.blocks {
@@ -110,8 +110,8 @@ func (e *engine) local() float64 {
 	return math.Sqrt(square/float64(len(e.fa))) / (b.growth * b.root)
 }
 
-// The function reach() returns the scale on which component c of x is varied for finite
-// differences, or 0 if x is zero.
+// reach returns the scale on which component c of x is varied for finite differences, or
+// 0 if x is zero.
 func reach(x []float64, c int) float64 {
 	return max(math.Abs(x[c]), 1e-3*vector.MaxAbs(x))
 }

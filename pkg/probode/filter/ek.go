@@ -93,7 +93,7 @@ func (m EK) String() string {
 // Order returns q.
 func (m EK) Order() int { return m.Q }
 
-// The method order() returns the order of the differential equation.
+// order returns the order of the differential equation.
 func (m EK) order() int {
 	if m.SecondOrder {
 		return 2
@@ -121,7 +121,7 @@ func (m EK) Stepper(p *probode.Problem, _ *probode.Grid) (*probode.Stepper, erro
 	return &probode.Stepper{Start: s.start, Step: s.step, Memory: s.memory(), Save: s.save, Restore: s.restore, LocalError: s.localError}, nil
 }
 
-// The type `engine` computes the steps of a filter.
+// engine computes the steps of a filter.
 type engine struct {
 	EK
 	p      *probode.Problem
@@ -186,8 +186,7 @@ func newEngine(m EK, p *probode.Problem, joint bool) (*engine, error) {
 	return e, nil
 }
 
-// The method width() returns the number of components in each block if the process has n
-// components.
+// width returns the number of components in each block if the process has n components.
 func (m EK) width(n int) int {
 	switch {
 	case m.Jacobian == Zero:
@@ -200,8 +199,8 @@ func (m EK) width(n int) int {
 
 var errSecondOrder = errors.New("with SecondOrder the state is (x, x′): want an F whose first half is x′")
 
-// The method begin() starts the filter from the exact state at time t. The argument `unit`
-// is the approximate length of the next step.
+// begin starts the filter from the exact state at time t. The argument `unit` is the
+// approximate length of the next step.
 func (e *engine) begin(unit, t float64, x, theta []float64) error {
 	if e.SecondOrder {
 		e.p.F(e.f, t, x, theta)
@@ -226,7 +225,7 @@ func (e *engine) begin(unit, t float64, x, theta []float64) error {
 	return nil
 }
 
-// The method state() writes the means of the blocks to x.
+// state writes the means of the blocks to x.
 func (e *engine) state(x []float64) {
 	for k, b := range e.blocks {
 		for j, c := range e.parts[k] {
@@ -235,9 +234,9 @@ func (e *engine) state(x []float64) {
 	}
 }
 
-// The method predict() computes the predicted mean for a step of length h that ends at
-// time t, and the value of f at that mean. If Jacobian is Full, the method predict() also
-// computes the Jacobian of f at the predicted mean.
+// predict computes the predicted mean for a step of length h that ends at time t, and the
+// value of f at that mean. If Jacobian is Full, predict also computes the Jacobian of f
+// at the predicted mean.
 func (e *engine) predict(h, t float64, theta []float64) {
 	for k, b := range e.blocks {
 		b.predict(h)
@@ -267,8 +266,8 @@ func (e *engine) predict(h, t float64, theta []float64) {
 	}
 }
 
-// The method distinct() returns the number of blocks whose covariances must be computed.
-// If the covariances of all blocks are equal, the result is one.
+// distinct returns the number of blocks whose covariances must be computed. If the
+// covariances of all blocks are equal, the result is one.
 func (e *engine) distinct() int {
 	if e.equal {
 		return 1
@@ -276,8 +275,7 @@ func (e *engine) distinct() int {
 	return len(e.blocks)
 }
 
-// The method condition() computes the covariance of block k after a step: see
-// block.condition.
+// condition computes the covariance of block k after a step: see block.condition.
 func (e *engine) condition(k int, linked bool) {
 	if k < e.distinct() {
 		e.blocks[k].condition(linked)
@@ -291,7 +289,7 @@ func (e *engine) condition(k int, linked bool) {
 	b.rows = first.rows
 }
 
-// The type `stepper` takes the steps of EK.
+// stepper takes the steps of EK.
 type stepper struct {
 	*engine
 	e        [][]float64 // error of the mean of each block
@@ -360,8 +358,8 @@ func (s *stepper) step(step *probode.Step) error {
 	return nil
 }
 
-// The method wander() propagates the error e of the mean over the step. The normal
-// variates xi may be nil.
+// wander propagates the error e of the mean over the step. The normal variates xi may be
+// nil.
 func (b *block) wander(e, xi, scale []float64) {
 	rescale(e, b.w, b.ratio)
 	shift(e, b.q, b.w)
@@ -405,8 +403,7 @@ func (s *stepper) memory() int {
 	return n
 }
 
-// The method each() calls the function do() once for each slice of numbers that the
-// Stepper keeps from step to step.
+// each calls do once for each slice of numbers that the Stepper keeps from step to step.
 func (s *stepper) each(do func(v []float64)) {
 	do(s.out)
 	for k, b := range s.blocks {

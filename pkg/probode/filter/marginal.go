@@ -86,7 +86,7 @@ func NewMarginal(p *probode.Problem, m EK, g *probode.Grid, times []float64, c i
 	return out, out.prepare(p, g)
 }
 
-// The method prepare() creates the solver.
+// prepare creates the solver.
 func (m *Marginal) prepare(p *probode.Problem, g *probode.Grid) (err error) {
 	if m.solver, err = probode.NewSolver(p, m.pass, g, 0); err != nil {
 		return err
@@ -107,19 +107,19 @@ func (m *Marginal) prepare(p *probode.Problem, g *probode.Grid) (err error) {
 var errCoupled = errors.New("an observation depends on several blocks")
 
 // Predict computes the predictive distribution of each observed value at each time, and
-// writes its mean and its standard deviation to dst. The function look() writes the
-// observations with time index n to r, and describes their distribution for states near
-// x. The log likelihood is `extra` plus the sum of the log predictive densities of all
-// values that are not missing. For Fenrir, `extra` is zero. The argument `alpha` is the
-// diffusion κ² > 0.
+// writes its mean and its standard deviation to dst. look writes the observations with
+// time index n to r, and describes their distribution for states near x. The log
+// likelihood is `extra` plus the sum of the log predictive densities of all values that
+// are not missing. For Fenrir, `extra` is zero. The argument `alpha` is the diffusion κ²
+// > 0.
 //
 // Only DALTON supports measurement errors that are not Gaussian. If the errors are not
 // Gaussian, look() describes a Gaussian approximation of their distribution. The
-// approximation is made near the posterior mode of the solution. The function settled()
-// reports whether the Gaussian approximation has converged. The argument x of settled()
-// is the mean of the solution given all the data, with one row for each time. As long as
-// settled() returns false, Predict repeats the pass over the data. If all measurement
-// errors are Gaussian, `settled` is nil.
+// approximation is made near the posterior mode of the solution. settled reports whether
+// the Gaussian approximation has converged. The argument x of settled() is the mean of
+// the solution given all the data, with one row for each time. As long as settled()
+// returns false, Predict repeats the pass over the data. If all measurement errors are
+// Gaussian, `settled` is nil.
 func (m *Marginal) Predict(ctx context.Context, dst, theta []float64, alpha float64, look func(n int, x []float64, r *Row), settled func(x []float64) bool) (extra float64, err error) {
 	c := len(m.row.Y)
 	if len(dst) != 2*len(m.rows)*c {
@@ -150,7 +150,7 @@ func (m *Marginal) Predict(ctx context.Context, dst, theta []float64, alpha floa
 	return extra, err
 }
 
-// The method both() implements Predict for DALTON.
+// both implements Predict for DALTON.
 func (m *Marginal) both(theta []float64, alpha float64, settled func(x []float64) bool) (extra float64, err error) {
 	m.pass.kept, m.pass.linked = false, false
 	if err := m.solve(theta, nil); err != nil {
@@ -192,7 +192,7 @@ func (m *Marginal) both(theta []float64, alpha float64, settled func(x []float64
 	return extra, nil
 }
 
-// The method solve() performs one pass of the filter.
+// solve performs one pass of the filter.
 func (m *Marginal) solve(theta []float64, observe func(*recording, int, []float64) error) error {
 	m.pass.again()
 	m.pass.observe = observe
@@ -216,8 +216,8 @@ func (m *Marginal) solve(theta []float64, observe func(*recording, int, []float6
 	return err
 }
 
-// The method moved() returns an error if the last solve has moved a grid point for which
-// there are data. Grid points can move if the time of an event depends on θ.
+// moved returns an error if the last solve has moved a grid point for which there are
+// data. Grid points can move if the time of an event depends on θ.
 func (m *Marginal) moved() error {
 	grid := m.solver.Times()
 	span := grid[len(grid)-1] - grid[0]
@@ -237,12 +237,11 @@ func (m *Marginal) Work() int {
 	return m.solver.Steps()
 }
 
-// The method backwards() computes the distribution of the solution at each grid point,
-// from the last point to the first. The distributions are computed from the results of
-// the preceding forward pass. The method backwards() calls the function visit() at each
-// time with data. During a call of visit(), m.x holds the mean of the state, and m.own[k]
-// holds the distribution of the normal variates of block k. The function visit() may
-// condition the distributions in m.own on the data.
+// backwards computes the distribution of the solution at each grid point, from the last
+// point to the first. The distributions are computed from the results of the preceding
+// forward pass. backwards calls visit at each time with data. During a call of visit(),
+// m.x holds the mean of the state, and m.own[k] holds the distribution of the normal
+// variates of block k. visit may condition the distributions in m.own on the data.
 func (m *Marginal) backwards(covariance bool, visit func(n int) error) error {
 	run := m.pass.run
 	last := len(run.chains[0].points) - 1
@@ -281,8 +280,8 @@ func (m *Marginal) backwards(covariance bool, visit func(n int) error) error {
 	}
 }
 
-// The method smoothed() returns the mean of the state at the observation times, given the
-// equation and all the data.
+// smoothed returns the mean of the state at the observation times, given the equation and
+// all the data.
 func (m *Marginal) smoothed() []float64 {
 	d := len(m.x)
 	x := make([]float64, len(m.rows)*d)
@@ -294,7 +293,7 @@ func (m *Marginal) smoothed() []float64 {
 	return x
 }
 
-// The method observe() conditions the filter on the data at grid point i.
+// observe conditions the filter on the data at grid point i.
 func (m *Marginal) observe(run *recording, i int, x []float64) error {
 	if n, ok := m.rows[i]; ok {
 		return m.condition(n, x)
@@ -302,10 +301,10 @@ func (m *Marginal) observe(run *recording, i int, x []float64) error {
 	return nil
 }
 
-// The method condition() conditions the distributions of the blocks on row n of the data,
-// one value after another. The function look() computes the expected value of each
-// measurement at the state x. For Fenrir the distributions of the normal variates are
-// conditioned; for DALTON the distributions of the coordinates are conditioned.
+// condition conditions the distributions of the blocks on row n of the data, one value
+// after another. look computes the expected value of each measurement at the state x. For
+// Fenrir the distributions of the normal variates are conditioned; for DALTON the
+// distributions of the coordinates are conditioned.
 func (m *Marginal) condition(n int, x []float64) error {
 	r, d, c, run := &m.row, len(x), len(m.row.Y), m.pass.run
 	m.look(n, x, r)
@@ -358,11 +357,11 @@ func (m *Marginal) condition(n int, x []float64) error {
 	return nil
 }
 
-// The method update() conditions block k on a data value. The argument `sd` is the
-// standard deviation of the measurement error, divided by the scale s of the type `link`.
-// The argument `residual` is the difference between the value and its mean. The argument
-// `seen` is the derivative of the value with respect to s u, where u is the vector of the
-// normal variates.
+// update conditions block k on a data value. The argument `sd` is the standard deviation
+// of the measurement error, divided by the scale s of the type `link`. The argument
+// `residual` is the difference between the value and its mean. The argument `seen` is the
+// derivative of the value with respect to s u, where u is the vector of the normal
+// variates.
 func (m *Marginal) update(k int, seen []float64, sd, residual float64) {
 	b, n, rows := m.pass.run.blocks[k], len(m.pass.run.blocks[k].z), len(seen)
 	own, next := &m.own[k], &m.pass.run.chains[k].next

@@ -9,9 +9,9 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// The type `pass` is an EK whose Stepper keeps the distributions at all grid points. The
-// steps are taken by a probode.Solver, so grids, events and failures are handled as for
-// any other method.
+// pass is an EK whose Stepper keeps the distributions at all grid points. The steps are
+// taken by a probode.Solver, so grids, events and failures are handled as for any other
+// method.
 type pass struct {
 	EK
 	kappa                 float64 // see engine
@@ -26,7 +26,7 @@ type pass struct {
 	run *recording // made by Stepper
 }
 
-// The method again() resets the pass before another solve.
+// again resets the pass before another solve.
 func (m *pass) again() {
 	s := m.run
 	for _, c := range s.chains {
@@ -128,12 +128,11 @@ func (s *recording) step(step *probode.Step) error {
 	return err
 }
 
-// The method volume() returns Σ log det S^{1/2}, where S is the covariance of the
-// residual of a step, and the sum is over all steps.
+// volume returns Σ log det S^{1/2}, where S is the covariance of the residual of a step,
+// and the sum is over all steps.
 func (s *recording) volume() float64 { return s.logDet + math.Log(s.det) }
 
-// The method disperse() computes the predicted covariance, which includes the noise of
-// the step.
+// disperse computes the predicted covariance, which includes the noise of the step.
 func (s *recording) disperse() {
 	s.diffuse()
 	for k, b := range s.blocks[:s.distinct()] {
@@ -141,10 +140,9 @@ func (s *recording) disperse() {
 	}
 }
 
-// The method diffuse() sets the scale of the noise in the step. If the diffusion varies
-// from step to step, diffuse() estimates the scale from the residual by maximum
-// likelihood. The estimate assumes that the state at the beginning of the step is known
-// [S19].
+// diffuse sets the scale of the noise in the step. If the diffusion varies from step to
+// step, diffuse() estimates the scale from the residual by maximum likelihood. The
+// estimate assumes that the state at the beginning of the step is known [S19].
 func (s *recording) diffuse() {
 	var mean float64
 	for k, b := range s.blocks {
@@ -165,8 +163,8 @@ func (s *recording) diffuse() {
 	}
 }
 
-// The method keep() stores the distributions at grid point i, after a step of length h or
-// after an event. The argument x is the state at which f was linearised.
+// keep stores the distributions at grid point i, after a step of length h or after an
+// event. The argument x is the state at which f was linearised.
 func (s *recording) keep(i int, h float64, x []float64) error {
 	s.last = i
 	if s.pass.observe != nil {
@@ -182,9 +180,9 @@ func (s *recording) keep(i int, h float64, x []float64) error {
 	return nil
 }
 
-// The method finish() restarts the filter after events at the end of the span. The solver
-// itself restarts the filter only if another step follows the event. The argument `path`
-// holds the states at the grid points.
+// finish restarts the filter after events at the end of the span. The solver itself
+// restarts the filter only if another step follows the event. The argument `path` holds
+// the states at the grid points.
 func (s *recording) finish(path, theta []float64) error {
 	end := len(s.g.Times()) - 1
 	if s.last == end {
@@ -194,8 +192,8 @@ func (s *recording) finish(path, theta []float64) error {
 }
 
 // pastEvent restarts the filter from the state x after the events at time t. The
-// covariance in the blocks must be that of the errors before the events. The errors are propagated
-// with derivatives of the jumps and of the Taylor series: see the method slopes().
+// covariance in the blocks must be that of the errors before the events. The errors are
+// propagated with derivatives of the jumps and of the Taylor series: see slopes.
 func (s *recording) pastEvent(t float64, x, theta []float64) error {
 	d, unit := len(x), s.blocks[0].unit
 	slopes, err := s.slopes(t, x, theta)
@@ -247,11 +245,11 @@ func (s *recording) pastEvent(t float64, x, theta []float64) error {
 	return nil
 }
 
-// The events at time t change the state. The method slopes() computes how the coordinates
-// after the events depend on the state before the events. For each component of the state
-// before the events, the result contains the derivatives of all coordinates with respect
-// to this component. The derivatives are computed by central differences. For a component
-// whose value is certain, the result contains nil. The argument x is the state after the
+// The events at time t change the state. slopes computes how the coordinates after the
+// events depend on the state before the events. For each component of the state before
+// the events, the result contains the derivatives of all coordinates with respect to this
+// component. The derivatives are computed by central differences. For a component whose
+// value is certain, the result contains nil. The argument x is the state after the
 // events.
 func (s *recording) slopes(t float64, x, theta []float64) ([][]float64, error) {
 	before := append([]float64(nil), s.x...)
@@ -284,7 +282,7 @@ func (s *recording) slopes(t float64, x, theta []float64) ([][]float64, error) {
 	return out, nil
 }
 
-// The method jump() applies the jumps of the events at time t.
+// jump applies the jumps of the events at time t.
 func (s *recording) jump(x []float64, t float64, theta []float64) {
 	for k := range s.p.Events {
 		e := &s.p.Events[k]

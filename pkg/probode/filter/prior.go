@@ -14,8 +14,8 @@ import "math"
 //
 //	Q_ij = (q choose i) (q choose j) / ((2q+1−i−j) q!²).
 
-// The function shift() replaces the coordinates z with their values after one step
-// without noise: zᵢ becomes Σ_j (j choose i) z_j.
+// shift replaces the coordinates z with their values after one step without noise: zᵢ
+// becomes Σ_j (j choose i) z_j.
 func shift(z []float64, q, w int) {
 	for i := range q {
 		for j := (q - 1) * w; j >= i*w; j -= w {
@@ -26,8 +26,7 @@ func shift(z []float64, q, w int) {
 	}
 }
 
-// The function rescale() converts the coordinates from steps of length h to steps of
-// length ratio*h.
+// rescale converts the coordinates from steps of length h to steps of length ratio*h.
 func rescale(z []float64, w int, ratio float64) {
 	c := 1.0
 	for i := 0; i < len(z) && ratio != 1; i += w {

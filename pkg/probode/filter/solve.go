@@ -114,8 +114,8 @@ func Solve(ctx context.Context, p *probode.Problem, s Settings) (*Solution, erro
 	return out, nil
 }
 
-// The method decided() returns an error if the estimate of the diffusion is dominated by
-// very short steps, or if the squares of the residuals underflow. The first steps of an
+// decided returns an error if the estimate of the diffusion is dominated by very short
+// steps, or if the squares of the residuals underflow. The first steps of an
 // error-controlled run may be so short that their residuals consist of rounding errors.
 // Rounding errors in the residuals of very short steps would lead to a huge estimate of
 // the diffusion.
@@ -153,7 +153,7 @@ func (s *recording) decided() error {
 	return nil
 }
 
-// The method calibrate() sets the diffusion and the scale of each chain.
+// calibrate sets the diffusion and the scale of each chain.
 func (s *Solution) calibrate(run *recording, set *Settings) {
 	w := run.blocks[0].w
 	s.Diffusion = make([]float64, s.Problem.Dim())
@@ -175,7 +175,7 @@ func (s *Solution) calibrate(run *recording, set *Settings) {
 	}
 }
 
-// The method describe() computes Mean and SD.
+// describe computes Mean and SD.
 func (s *Solution) describe() {
 	d, points := s.Problem.Dim(), s.run.chains[0].points
 	s.Mean, s.SD = make([][]float64, d), make([][]float64, d)
@@ -203,10 +203,10 @@ func (s *Solution) describe() {
 	}
 }
 
-// The method spread() computes the mean and the standard deviation of each state
-// component in chain n. Block n must hold the distribution at the required time. The
-// argument `of` holds the distribution of the normal variates of block n. If `of` is
-// empty, the normal variates have the standard normal distribution.
+// spread computes the mean and the standard deviation of each state component in chain n.
+// Block n must hold the distribution at the required time. The argument `of` holds the
+// distribution of the normal variates of block n. If `of` is empty, the normal variates
+// have the standard normal distribution.
 func (s *Solution) spread(mean, sd []float64, n int, of belief) {
 	b := s.run.blocks[n]
 	for j, k := range s.run.parts[n] {
@@ -299,8 +299,7 @@ func (s *Solution) Draw(dst []float64, rng *rand.Rand) {
 	}
 }
 
-// The function normals() appends n normal variates with the given standard deviation to
-// v.
+// normals appends n normal variates with the given standard deviation to v.
 func normals(v []float64, n int, sd float64, rng *rand.Rand) []float64 {
 	for range n {
 		v = append(v, sd*rng.NormFloat64())

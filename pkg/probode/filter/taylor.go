@@ -19,7 +19,7 @@ import (
 
 var errTaylor = errors.New("the function F has no Taylor series at this point: F must be smooth after the start and after each event")
 
-// The type `taylor` computes Taylor series of solutions.
+// taylor computes Taylor series of solutions.
 type taylor struct {
 	p     *probode.Problem
 	q     int
@@ -29,9 +29,9 @@ type taylor struct {
 	g     []float64 // f at the points
 }
 
-// The type `chebyshev` holds interpolation points in [−1, 1] or [0, 1]. The field
-// `weights` expresses the first few coefficients of the interpolation polynomial as
-// weighted sums of the values at the points.
+// chebyshev holds interpolation points in [−1, 1] or [0, 1]. The field `weights`
+// expresses the first few coefficients of the interpolation polynomial as weighted sums
+// of the values at the points.
 type chebyshev struct {
 	points  []float64
 	weights [][]float64
@@ -97,8 +97,8 @@ func newChebyshev(n, q int, after bool) chebyshev {
 	return c
 }
 
-// The method at() computes the Taylor series of the solution that has the value x at time
-// t. The Taylor series is stored in z as Nordsieck coordinates for steps of length h.
+// at computes the Taylor series of the solution that has the value x at time t. The
+// Taylor series is stored in z as Nordsieck coordinates for steps of length h.
 func (s *taylor) at(z []float64, h, t float64, x, theta []float64) error {
 	d := len(x)
 	best := math.Inf(1)
@@ -128,10 +128,9 @@ func (s *taylor) at(z []float64, h, t float64, x, theta []float64) error {
 	return nil
 }
 
-// The method try() computes the coordinates by interpolation on an interval of length
-// tau. The errors of the coordinates are estimated from the last two coefficients of the
-// Chebyshev expansion of f. The method try() returns an estimate of the relative error of
-// a step of length h.
+// try computes the coordinates by interpolation on an interval of length tau. The errors
+// of the coordinates are estimated from the last two coefficients of the Chebyshev
+// expansion of f. try returns an estimate of the relative error of a step of length h.
 func (s *taylor) try(c *chebyshev, tau, h, t float64, x, theta []float64) float64 {
 	d := len(x)
 	clear(s.z)

@@ -25,11 +25,11 @@ func triangularize(a []float64, stride, rows, n, columns int) {
 	}
 }
 
-// The function reflect() applies one Householder reflection to row c of the matrix `top`
-// and rows `from`, …, `to`−1 of the matrix `tail`. In column c, the reflection sets the
-// elements of `tail` to zero. In the same column, a positive element of `top` becomes
-// negative, even if the elements of `tail` are already zero. The reflection changes only
-// the columns c, …, `end`−1.
+// reflect applies one Householder reflection to row c of the matrix `top` and rows
+// `from`, …, `to`−1 of the matrix `tail`. In column c, the reflection sets the elements
+// of `tail` to zero. In the same column, a positive element of `top` becomes negative,
+// even if the elements of `tail` are already zero. The reflection changes only the
+// columns c, …, `end`−1.
 func reflect(top []float64, stride int, tail []float64, below, c, from, to, end int) {
 	v := tail[c*below+from : c*below+to]
 	head := top[c*stride+c]
@@ -63,16 +63,16 @@ func reflect(top []float64, stride int, tail []float64, below, c, from, to, end 
 	}
 }
 
-// The type `rotations` holds plane rotations of the rows `low`, …, `high` of a matrix.
-// Each rotation acts on two neighbouring rows, and the rotations are applied from the
-// bottom to the top.
+// rotations holds plane rotations of the rows `low`, …, `high` of a matrix. Each rotation
+// acts on two neighbouring rows, and the rotations are applied from the bottom to the
+// top.
 type rotations struct {
 	low, high int
 	cos, sin  []float64 // those of rows i−1 and i at index i
 }
 
-// The method collect() computes the rotations that set all elements of the column v below
-// v[low] to zero.
+// collect computes the rotations that set all elements of the column v below v[low] to
+// zero.
 func (r *rotations) collect(v []float64, low int) {
 	r.low, r.high = low, len(v)-1
 	for r.high > low && v[r.high]*v[r.high] == 0 {
@@ -91,8 +91,8 @@ func (r *rotations) collect(v []float64, low int) {
 	v[low] = below
 }
 
-// The method apply() applies the rotations to the column x. The elements of x below
-// x[last] must be zero.
+// apply applies the rotations to the column x. The elements of x below x[last] must be
+// zero.
 func (r *rotations) apply(x []float64, last int) {
 	high := min(r.high, last+1)
 	if high <= r.low {
@@ -107,8 +107,8 @@ func (r *rotations) apply(x []float64, last int) {
 	x[r.low] = below
 }
 
-// The function length() returns the Euclidean norm, even if the sum of the squares
-// underflows or overflows.
+// length returns the Euclidean norm, even if the sum of the squares underflows or
+// overflows.
 func length(x []float64) float64 {
 	if square := vector.Dot(x, x); square > 1e-280 && square < 1e280 {
 		return math.Sqrt(square)
@@ -120,8 +120,8 @@ func length(x []float64) float64 {
 	return size
 }
 
-// The function resize() returns a slice of n elements. If v has enough capacity, the
-// slice uses the memory of v.
+// resize returns a slice of n elements. If v has enough capacity, the slice uses the
+// memory of v.
 func resize(v []float64, n int) []float64 {
 	return slices.Grow(v[:0], n)[:n]
 }

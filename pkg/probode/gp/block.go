@@ -55,8 +55,8 @@ func (m Block) Stepper(p *probode.Problem, g *probode.Grid) (*probode.Stepper, e
 	return &probode.Stepper{Start: b.start, Step: b.step, Memory: b.memory(), Save: b.save, Restore: b.restore}, nil
 }
 
-// The method root() returns the rows of a Cholesky factor. The factor represents the
-// covariance matrix of all states except the first, conditional on all derivatives.
+// root returns the rows of a Cholesky factor. The factor represents the covariance matrix
+// of all states except the first, conditional on all derivatives.
 func (r *regression) root() [][]float64 {
 	var root cholesky
 	var known [][]float64

@@ -40,8 +40,8 @@ const (
 	maxLength = 1.5  // with 1.75 and more, paths of Interrogation grow without bound
 )
 
-// The type `regression` represents the process x with α = 1, conditioned on values of x′
-// at times in τ. The times τ are measured in steps from the start of the segment.
+// regression represents the process x with α = 1, conditioned on values of x′ at times in
+// τ. The times τ are measured in steps from the start of the segment.
 type regression struct {
 	length float64
 	tau    []float64
@@ -68,26 +68,26 @@ func newRegression(p *probode.Problem, g *probode.Grid, from, to int, length flo
 	return r, nil
 }
 
-// The method primitive() returns P(x), where P is a function with P″(x) = exp(−x²/2ℓ²).
+// primitive returns P(x), where P is a function with P″(x) = exp(−x²/2ℓ²).
 func (r *regression) primitive(x float64) float64 {
 	u := x / (math.Sqrt2 * r.length)
 	return r.length*math.Sqrt(math.Pi/2)*x*math.Erf(u) + r.length*r.length*math.Exp(-u*u)
 }
 
-// The method slopes() returns the covariance of the derivatives at the times t and u.
+// slopes returns the covariance of the derivatives at the times t and u.
 func (r *regression) slopes(t, u float64) float64 {
 	x := (t - u) / r.length
 	return math.Exp(-x * x / 2)
 }
 
-// The method states() returns the covariance of the states at the times t and u.
+// states returns the covariance of the states at the times t and u.
 func (r *regression) states(t, u float64) float64 {
 	return r.primitive(t) + r.primitive(u) - r.primitive(t-u) - r.primitive(0)
 }
 
-// The method observe() conditions the process on the value of the derivative at the next
-// time in τ. The method observe() ignores the covariance of derivatives at times more
-// than nine length scales apart, which is smaller than the rounding error.
+// observe conditions the process on the value of the derivative at the next time in τ.
+// observe ignores the covariance of derivatives at times more than nine length scales
+// apart, which is smaller than the rounding error.
 func (r *regression) observe() {
 	n := len(r.chol)
 	var c []float64
@@ -100,7 +100,7 @@ func (r *regression) observe() {
 }
 
 // Let c be the covariances of the state at time t with the derivatives observed so far.
-// The method state() returns L⁻¹c.
+// state returns L⁻¹c.
 func (r *regression) state(t float64) []float64 {
 	scale := math.Sqrt2 * r.length
 	c := make([]float64, len(r.chol))
@@ -112,9 +112,9 @@ func (r *regression) state(t float64) []float64 {
 	return c
 }
 
-// The method weights() returns L⁻ᵀc for a vector c that state() has returned. The
-// conditional mean of the state, minus the initial state, is the sum of the derivatives
-// multiplied by these weights.
+// weights returns L⁻ᵀc for a vector c that state() has returned. The conditional mean of
+// the state, minus the initial state, is the sum of the derivatives multiplied by these
+// weights.
 func (r *regression) weights(c []float64) []float64 {
 	w := slices.Clone(c)
 	for i := len(w) - 1; i >= 0; i-- {
@@ -132,9 +132,9 @@ func (r *regression) weights(c []float64) []float64 {
 // elements of row i of L, up to the diagonal; the earlier elements of the row are zero.
 type cholesky [][]float64
 
-// The method add() appends a row to the Cholesky factor for one more random variable. The
-// new variable has the variance v; its covariances with the last len(c) variables are c.
-// The conditional variance of the new variable is kept above the rounding error.
+// add appends a row to the Cholesky factor for one more random variable. The new variable
+// has the variance v; its covariances with the last len(c) variables are c. The
+// conditional variance of the new variable is kept above the rounding error.
 func (l cholesky) add(c []float64, v float64) cholesky {
 	first := len(l) - len(c)
 	for i := range c {
@@ -145,7 +145,7 @@ func (l cholesky) add(c []float64, v float64) cholesky {
 	return append(l, append(c, math.Sqrt(max(v-vector.Dot(c, c), 1e-14*v))))
 }
 
-// The method forward() solves L y = v for the first len(v) rows of L, and stores y in v.
+// forward solves L y = v for the first len(v) rows of L, and stores y in v.
 func (l cholesky) forward(v []float64) {
 	for i := range v {
 		m := len(l[i]) - 1
@@ -153,8 +153,8 @@ func (l cholesky) forward(v []float64) {
 	}
 }
 
-// The type `stepper` holds the data that Interrogation and Block store for a segment: the
-// initial state and one vector for each grid point.
+// stepper holds the data that Interrogation and Block store for a segment: the initial
+// state and one vector for each grid point.
 type stepper struct {
 	p      *probode.Problem
 	g      *probode.Grid
@@ -210,14 +210,14 @@ func (s *stepper) begin(i int, x []float64) *table {
 	return s.tables[s.from]
 }
 
-// The method h() returns the mean length of the steps of the segment.
+// h returns the mean length of the steps of the segment.
 func (s *stepper) h() float64 {
 	t := s.g.Times()
 	return (t[s.to] - t[s.from]) / float64(s.to-s.from)
 }
 
-// The method mean() sets dst to the first state of the segment plus h times a weighted
-// sum of values of f.
+// mean sets dst to the first state of the segment plus h times a weighted sum of values
+// of f.
 func (s *stepper) mean(dst, weights []float64) {
 	copy(dst, s.first)
 	h := s.h()

@@ -88,12 +88,12 @@ func (f *LU) solveBanded(b []float64) {
 }
 
 // Diffusion in one dimension with one or two components leads to matrices with at most
-// two diagonals on either side of the main diagonal. The method factorizeNarrow() keeps
-// the current rows of the matrix in registers. Step k uses three rows. Two rows come from
-// step k−1 and have elements in the columns k … k+3. The third row is row k+2 of cI − J,
-// which has elements in the columns k … k+4. The pivot row is divided by its pivot. The
-// critical path of the method solveNarrow() then contains only one multiplication and one
-// subtraction for each row. Row k of the storage is
+// two diagonals on either side of the main diagonal. factorizeNarrow keeps the current
+// rows of the matrix in registers. Step k uses three rows. Two rows come from step k−1
+// and have elements in the columns k … k+3. The third row is row k+2 of cI − J, which has
+// elements in the columns k … k+4. The pivot row is divided by its pivot. The critical
+// path of solveNarrow then contains only one multiplication and one subtraction for each
+// row. Row k of the storage is
 //
 //	1/pivot, the four elements to its right divided by the pivot, two multipliers.
 const narrowStride = 7

@@ -144,11 +144,11 @@ func (f *ComplexLU) Solve(re, im []float64) {
 	}
 }
 
-// The function magnitude() returns |re| + |im|, which is good enough to compare pivots.
+// magnitude returns |re| + |im|, which is good enough to compare pivots.
 func magnitude(z complex128) float64 { return math.Abs(real(z)) + math.Abs(imag(z)) }
 
-// The function reciprocal() returns 1/z by Smith's rule, which avoids squaring the real
-// and imaginary parts.
+// reciprocal returns 1/z by Smith's rule, which avoids squaring the real and imaginary
+// parts.
 func reciprocal(z complex128) complex128 {
 	x, y := real(z), imag(z)
 	if math.Abs(x) >= math.Abs(y) {

@@ -199,8 +199,8 @@ func (m *Matrix) Transpose(dst *Matrix) *Matrix {
 	return dst
 }
 
-// The function subtract() subtracts l times the vector `top` from the vector `row`. The
-// two vectors have the same length.
+// subtract subtracts l times the vector `top` from the vector `row`. The two vectors have
+// the same length.
 func subtract(row []float64, l float64, top []float64) {
 	row = row[:len(top)]
 	q := 0

@@ -8,9 +8,8 @@ import "math"
 // terms of a determinant nearly cancel. In three and four dimensions, elimination with
 // pivoting replaces the formula if the terms nearly cancel.
 
-// The constant `cancels` is the smallest allowed ratio of a determinant to the sum of the
-// magnitudes of its terms. With this limit, at most seven of the 53 bits of the
-// determinant are lost.
+// cancels is the smallest allowed ratio of a determinant to the sum of the magnitudes of
+// its terms. With this limit, at most seven of the 53 bits of the determinant are lost.
 const cancels = 1. / 128
 
 // inverse2 sets inv to (cI − J)⁻¹, and reports whether this inverse exists. The function

@@ -24,9 +24,8 @@ func newPattern(d int) pattern {
 	return pattern{w, make([]uint64, d*w), make([]uint64, d*w)}
 }
 
-// The method read() copies cI − J to f.a and sets the pattern. The method returns the
-// number of nonzero elements of J, or −1 if there are so many that the pattern does not
-// help.
+// read copies cI − J to f.a and sets the pattern. The method returns the number of
+// nonzero elements of J, or −1 if there are so many that the pattern does not help.
 func (f *LU) read(c float64, j *Matrix) int {
 	d, a, p := f.d, f.a, &f.pattern
 	n, limit, special := 0, d*d/4, uint64(0)
@@ -76,8 +75,7 @@ func (f *LU) read(c float64, j *Matrix) int {
 	return n
 }
 
-// The function crowded() reports whether the matrix a has more than `limit` nonzero
-// elements.
+// crowded reports whether the matrix a has more than `limit` nonzero elements.
 func crowded(a []float64, limit int) bool {
 	n := 0
 	for len(a) > 0 && n <= limit {
@@ -93,7 +91,7 @@ func crowded(a []float64, limit int) bool {
 }
 
 // factorizeSparse does the same as factorizeDense, for the matrix and the pattern that
-// the method read() has stored.
+// read has stored.
 func (f *LU) factorizeSparse() bool {
 	d, a, w := f.d, f.a, f.words
 	for k := range d {
@@ -169,8 +167,8 @@ func (f *LU) factorizeSparse() bool {
 	return true
 }
 
-// The method exchange() exchanges row k of a matrix with row p, where p > k. The element
-// in row p and column k must not be zero.
+// exchange exchanges row k of a matrix with row p, where p > k. The element in row p and
+// column k must not be zero.
 func (f *LU) exchange(k, p int) {
 	d, w := f.d, f.words
 	rk, rp := f.a[k*d:(k+1)*d], f.a[p*d:(p+1)*d]

@@ -19,7 +19,7 @@ type Kernel struct {
 	Mean, SD, Length float64
 }
 
-// The method at() returns cov(x(t), x(u)), cov(x′(t), x(u)) and cov(x′(t), x′(u)).
+// at returns cov(x(t), x(u)), cov(x′(t), x(u)) and cov(x′(t), x′(u)).
 func (k Kernel) at(t, u float64) (state, mixed, slope float64) {
 	r := t - u
 	a := math.Sqrt(5) * math.Abs(r) / k.Length

@@ -139,9 +139,9 @@ func GaussianProcess(m bayes.Model, s Settings) (*bayes.Posterior, error) {
 	return &bayes.Posterior{Model: m, Setup: probode.Setup{Mesh: process{s, field}, Alpha: 1}}, nil
 }
 
-// The function single() returns the only experiment of a model. If the model has several
-// experiments, or if the experiment has events or fewer than two observation times, the
-// function returns an error.
+// single returns the only experiment of a model. If the model has several experiments, or
+// if the experiment has events or fewer than two observation times, the function returns
+// an error.
 func single(m bayes.Model) (x bayes.Experiment, err error) {
 	if len(m.Experiments) != 1 {
 		return x, fmt.Errorf("matching: the model has %d experiments: want 1", len(m.Experiments))
@@ -227,9 +227,9 @@ func (m process) Bind(_ context.Context, _ probode.Setup, _ *probode.Problem, _,
 	return q.Clone(), nil
 }
 
-// The type `component` holds the matrices for one component of the state. The values of
-// the component are `mean + root ξ`, and the residuals of its equation are `scaled f −
-// slope ξ`.
+// component holds the matrices for one component of the state. The values of the
+// component are `mean + root ξ`, and the residuals of its equation are `scaled f − slope
+// ξ`.
 type component struct {
 	mean                float64
 	root, slope, scaled *mat.Dense
@@ -258,7 +258,7 @@ func (q *path) Clone() probode.Path {
 func (q *path) NoiseLen() int { return len(q.x) }
 func (q *path) Work() int     { return len(q.times) }
 
-// The method normals() returns the elements of ξ that belong to component k.
+// normals returns the elements of ξ that belong to component k.
 func (q *path) normals(xi []float64, k int) *mat.VecDense {
 	n := len(q.times)
 	return mat.NewVecDense(n, xi[k*n:(k+1)*n])

@@ -64,7 +64,7 @@ type AdaptiveMetropolis struct {
 var _ Rule = AdaptiveMetropolis{}
 
 // New returns the proposal for one chain in d dimensions. New ignores the argument
-// `burnIn`, because the field StopAfter determines when adaptation ends.
+// `burnIn`, because StopAfter determines when adaptation ends.
 //
 // New panics if d < 1, or if Every, StopAfter or Epsilon is negative. A Scale that is not
 // nil must hold d positive numbers; otherwise New panics.
@@ -104,7 +104,7 @@ func (a AdaptiveMetropolis) New(d, burnIn int) Proposal {
 	return p
 }
 
-// The type `adaptive` is the proposal of AdaptiveMetropolis. It is symmetric.
+// adaptive is the proposal of AdaptiveMetropolis. It is symmetric.
 type adaptive struct {
 	rule AdaptiveMetropolis // with the defaults filled in
 	size float64            // s
@@ -154,9 +154,9 @@ func (p *adaptive) Observe(x []float64, _ float64) {
 	p.refactor()
 }
 
-// The method refactor() factorises cov, the new covariance of the proposal. The
-// factorisation overwrites cov. If cov is singular because of rounding, or has
-// overflowed, the proposal keeps its old covariance.
+// refactor factorises cov, the new covariance of the proposal. The factorisation
+// overwrites cov. If cov is singular because of rounding, or has overflowed, the proposal
+// keeps its old covariance.
 func (p *adaptive) refactor() {
 	if math.IsInf(p.cov.Trace(), 1) {
 		return

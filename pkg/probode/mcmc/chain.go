@@ -58,9 +58,9 @@ func NewChain(index int, s Settings) *Chain {
 	return c
 }
 
-// The function stream() returns the source of the random numbers for one chain. PCG
-// streams with adjacent seeds are not independent, so the seed and the number of the
-// chain are hashed first.
+// stream returns the source of the random numbers for one chain. PCG streams with
+// adjacent seeds are not independent, so the seed and the number of the chain are hashed
+// first.
 func stream(seed uint64, chain int) *rand.PCG {
 	mix := func(z uint64) uint64 { return streams.Mix(z + streams.Gamma) }
 	hi := mix(seed)
@@ -96,7 +96,7 @@ func (c *Chain) Finished(burnIn, after Stats) {
 
 // Recall passes a draw from an earlier run to the chain, so that Progress can use this
 // draw for R̂. Progress computes the R̂ of long chains from a selection of their draws.
-// Recall calls the function draw() only for the selected draws.
+// Recall calls draw only for the selected draws.
 func (c *Chain) Recall(draw func() ([]float64, error)) error {
 	if c.record == nil {
 		return nil
@@ -158,14 +158,13 @@ func (c *Chain) Counts() (burnIn, after Stats) {
 	return c.burnIn, c.kernel.Stats().plus(-1, c.burnIn)
 }
 
-// The method stats() returns the Stats of all iterations.
+// stats returns the Stats of all iterations.
 func (c *Chain) stats() Stats {
 	burnIn, after := c.Counts()
 	return burnIn.plus(1, after)
 }
 
-// The method step() performs one iteration, and reports whether the new position counts
-// as a draw.
+// step performs one iteration, and reports whether the new position counts as a draw.
 func (c *Chain) step() bool {
 	c.kernel.Step(c.rng)
 	if c.Interrupted() {
@@ -188,8 +187,8 @@ func (c *Chain) Interrupted() bool {
 	return ok && k.Interrupted()
 }
 
-// The method advance() runs iterations until the chain has completed the given number of
-// iterations, the channel `done` is closed, or an iteration is interrupted.
+// advance runs iterations until the chain has completed the given number of iterations,
+// the channel `done` is closed, or an iteration is interrupted.
 func (c *Chain) advance(done <-chan struct{}, until int) {
 	last := c.settings.iterations(c.settings.Draws) - 1
 	for c.iteration < until && !c.Interrupted() {
@@ -207,8 +206,8 @@ func (c *Chain) advance(done <-chan struct{}, until int) {
 	}
 }
 
-// The method keep() stores the current position as a draw, together with the quantities
-// that the kernel generates at this position.
+// keep stores the current position as a draw, together with the quantities that the
+// kernel generates at this position.
 func (c *Chain) keep() {
 	x := c.kernel.Position()
 	if len(c.quantity) > 0 {
@@ -229,8 +228,8 @@ func (c *Chain) keep() {
 }
 
 // appendRow appends the slice `row` to the slice `rows`. If `rows` is full, its capacity
-// is doubled. The function append() increases the capacity of long slices by only a
-// quarter, and so copies long slices more often.
+// is doubled. append increases the capacity of long slices by only a quarter, and so
+// copies long slices more often.
 func appendRow(rows, row []float64) []float64 {
 	if len(rows)+len(row) > cap(rows) {
 		rows = slices.Grow(rows, max(len(row), len(rows)))
@@ -264,11 +263,11 @@ type record struct {
 	draws  []float64 // one after another
 }
 
-// The method wants() reports whether the record will keep the next draw.
+// wants reports whether the record will keep the next draw.
 func (r *record) wants() bool { return r.seen%r.stride == 0 } // only add changes stride
 
-// The method add() passes the next draw to the record, which keeps the draw only if
-// wants() returns true. If wants() returns false, the draw may be nil.
+// add passes the next draw to the record, which keeps the draw only if wants() returns
+// true. If wants() returns false, the draw may be nil.
 func (r *record) add(x []float64) {
 	if r.wants() {
 		r.mu.Lock()

@@ -65,7 +65,7 @@ func (c *Chains) Pooled() [][]float64 { return slices.Concat(c.Draws...) }
 // [diag.Summarize].
 func (c *Chains) Summary() diag.Summary { return diag.Summarize(c.Names, c.Draws, c.LogWeights, nil) }
 
-// The method length() returns the number of draws of a chain.
+// length returns the number of draws of a chain.
 func (c *Chains) length() int {
 	if len(c.Draws) == 0 {
 		return 0

@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// The type `hamiltonian` summarises the quantities whose names NUTSQuantities returns.
+// hamiltonian summarises the quantities whose names NUTSQuantities returns.
 type hamiltonian struct {
 	draws     int
 	divergent int
@@ -23,8 +23,8 @@ const (
 	manyDeep  = 0.05
 )
 
-// The method hamiltonian() returns the summary of all chains. The result `ok` is false if
-// the draws do not come from NUTS.
+// hamiltonian returns the summary of all chains. The result `ok` is false if the draws do
+// not come from NUTS.
 func (c *Chains) hamiltonian() (h hamiltonian, ok bool) {
 	at := map[string]int{}
 	for _, name := range NUTSQuantities() {
@@ -82,8 +82,7 @@ func (h hamiltonian) String() string {
 	return fmt.Sprintf("NUTS: %.3g leapfrog steps per draw, mean acceptance %.2f, %d divergent paths, E-BFMI at least %.2f", h.leaps, h.accept, h.divergent, h.bfmi)
 }
 
-// The method warn() calls the given function for each warning that follows from the
-// summary.
+// warn calls the given function for each warning that follows from the summary.
 func (h hamiltonian) warn(warn func(string, ...any)) {
 	if h.divergent > 0 {
 		warn("%d of %d paths were divergent: the leapfrog steps are too long for a narrow part of the posterior, and the draws may miss that part; increase Accept, use more informative priors, or reparametrise, for example with a non-centred parametrisation of a hierarchical model", h.divergent, h.draws)

@@ -77,7 +77,7 @@ type modeAtWork struct {
 	logDet, weight float64 // log det L
 }
 
-// The method whiten() sets dst to L⁻¹(x − m) and returns its squared length.
+// whiten sets dst to L⁻¹(x − m) and returns its squared length.
 func (g *modeAtWork) whiten(dst, x []float64) float64 {
 	var square float64
 	for i := range dst {
@@ -91,7 +91,7 @@ func (g *modeAtWork) whiten(dst, x []float64) float64 {
 	return square
 }
 
-// The method place() sets dst to a + s L z, where a is the argument `at`.
+// place sets dst to a + s L z, where a is the argument `at`.
 func (g *modeAtWork) place(dst, at, z []float64, s float64) {
 	for i := range dst {
 		v := 0.0
@@ -102,7 +102,7 @@ func (g *modeAtWork) place(dst, at, z []float64, s float64) {
 	}
 }
 
-// The type `jumping` is the proposal of ModeJumping.
+// jumping is the proposal of ModeJumping.
 type jumping struct {
 	modes []*modeAtWork
 	size  []float64 // log s of each mode
@@ -112,8 +112,7 @@ type jumping struct {
 	last  int // the mode of the last move, if that was a walk; else −1
 }
 
-// The method nearest() returns the index of the mode whose weighted Gaussian density is
-// largest at x.
+// nearest returns the index of the mode whose weighted Gaussian density is largest at x.
 func (p *jumping) nearest(x []float64) int {
 	best, at := math.Inf(-1), 0
 	for k, g := range p.modes {
@@ -124,8 +123,8 @@ func (p *jumping) nearest(x []float64) int {
 	return at
 }
 
-// The method density() evaluates the mixture of t distributions from which the move
-// `draw` proposes points. The result is the log density at x, up to a constant.
+// density evaluates the mixture of t distributions from which the move `draw` proposes
+// points. The result is the log density at x, up to a constant.
 func (p *jumping) density(x []float64) float64 {
 	n := float64(len(x))
 	var sum float64

@@ -89,8 +89,7 @@ type GradientDensity func(grad, x []float64) (logDensity float64, err error)
 
 var errNotFinite = errors.New("the log density or its gradient is not finite: want finite numbers")
 
-// The function checked() returns a log density, or NaN and an error if it could not be
-// evaluated.
+// checked returns a log density, or NaN and an error if it could not be evaluated.
 func checked(logp float64, err error) (float64, error) {
 	if err == nil && (math.IsNaN(logp) || math.IsInf(logp, 1)) {
 		err = errNotFinite
@@ -101,8 +100,8 @@ func checked(logp float64, err error) (float64, error) {
 	return logp, nil
 }
 
-// The method checked() calls f. If the value or the gradient could not be evaluated, the
-// results are NaN and an error.
+// checked calls f. If the value or the gradient could not be evaluated, the results are
+// NaN and an error.
 func (f GradientDensity) checked(grad, x []float64) (float64, error) {
 	logp, err := checked(f(grad, x))
 	if sum := floats.Sum(grad); math.IsInf(logp, -1) || !math.IsNaN(sum) && !math.IsInf(sum, 0) {
@@ -204,9 +203,9 @@ type Moves struct {
 // proposed.
 func (m Moves) Rate() float64 { return float64(m.Accepted) / float64(m.Proposed) }
 
-// Stats counts the moves of a kernel. The field Moves counts the moves of the parameters.
-// The field Latent counts the moves of latent variables, if the kernel updates them by a
-// separate accept/reject step.
+// Stats counts the moves of a kernel. Moves counts the moves of the parameters. Latent
+// counts the moves of latent variables, if the kernel updates them by a separate
+// accept/reject step.
 type Stats struct {
 	Moves
 	Latent Moves
@@ -216,7 +215,7 @@ func (m Moves) plus(sign int, n Moves) Moves {
 	return Moves{m.Proposed + sign*n.Proposed, m.Accepted + sign*n.Accepted, m.Failed + sign*n.Failed}
 }
 
-// The method plus() returns s + sign × t.
+// plus returns s + sign × t.
 func (s Stats) plus(sign int, t Stats) Stats {
 	return Stats{s.Moves.plus(sign, t.Moves), s.Latent.plus(sign, t.Latent)}
 }

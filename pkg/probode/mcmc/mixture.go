@@ -130,7 +130,7 @@ func (r AdaptiveMixture) New(d, burnIn int) Proposal {
 	return p
 }
 
-// The type `mixture` is the proposal of AdaptiveMixture.
+// mixture is the proposal of AdaptiveMixture.
 type mixture struct {
 	burnIn, n int  // iterations during which it learns, and those made so far
 	centred   bool // the mean is known
@@ -279,10 +279,10 @@ func (p *mixture) Observe(x []float64, probability float64) {
 	}
 }
 
-// The method learn() estimates the mean and the covariance from the last two windows. The
-// axes of the previous shape are multiplied by the step sizes that were tuned for the
-// line moves. The new covariance is a weighted mean of two matrices: the covariance with
-// the rescaled axes, and the covariance of the positions in the windows.
+// learn estimates the mean and the covariance from the last two windows. The axes of the
+// previous shape are multiplied by the step sizes that were tuned for the line moves. The
+// new covariance is a weighted mean of two matrices: the covariance with the rescaled
+// axes, and the covariance of the positions in the windows.
 func (p *mixture) learn() {
 	d := len(p.mean)
 	last, this := &p.windows[0], &p.windows[1]
@@ -324,9 +324,8 @@ func (p *mixture) learn() {
 	p.windows[1].Clear()
 }
 
-// The method choose() sets the probability of each move to leastChance plus a share of
-// the remaining probability. The share of a move is proportional to its mean squared jump
-// distance.
+// choose sets the probability of each move to leastChance plus a share of the remaining
+// probability. The share of a move is proportional to its mean squared jump distance.
 func (p *mixture) choose() {
 	var worth [moveKinds]float64
 	var sum float64

@@ -171,7 +171,7 @@ func (k *NUTS) Init(x []float64, rng *rand.Rand) error {
 	return nil
 }
 
-// The method workspace() allocates the slices that the kernel reuses in every iteration.
+// workspace allocates the slices that the kernel reuses in every iteration.
 func (k *NUTS) workspace(d int) {
 	vector := func() []float64 { return make([]float64, d) }
 	point := func() draw { return draw{z: vector(), g: vector()} }
@@ -185,8 +185,8 @@ func (k *NUTS) workspace(d int) {
 	}
 }
 
-// The method evaluate() computes the gradient of the log density at the whitened point z,
-// and stores it in g. The result is the log density, or NaN and an error.
+// evaluate computes the gradient of the log density at the whitened point z, and stores
+// it in g. The result is the log density, or NaN and an error.
 func (k *NUTS) evaluate(g, z []float64) (float64, error) {
 	k.white.from(k.place, z)
 	logp, err := k.Target.checked(g, k.place)
@@ -194,8 +194,7 @@ func (k *NUTS) evaluate(g, z []float64) (float64, error) {
 	return logp, err
 }
 
-// The method leap() takes one leapfrog step in whitened coordinates, and returns H at the
-// new point.
+// leap takes one leapfrog step in whitened coordinates, and returns H at the new point.
 func (k *NUTS) leap(s *phase, step float64) float64 {
 	floats.AddScaled(s.p, step/2, s.g)
 	floats.AddScaled(s.z, step, s.p)
@@ -208,8 +207,7 @@ func (k *NUTS) leap(s *phase, step float64) float64 {
 	return floats.Dot(s.p, s.p)/2 - s.logp
 }
 
-// The method begin() sets s to the position of the chain with a newly drawn momentum, and
-// returns H.
+// begin sets s to the position of the chain with a newly drawn momentum, and returns H.
 func (k *NUTS) begin(s *phase, rng *rand.Rand) float64 {
 	copy(s.z, k.at.z)
 	copy(s.g, k.at.g)
@@ -293,8 +291,7 @@ func (k *NUTS) Step(rng *rand.Rand) {
 	k.adapt()
 }
 
-// The method count() updates the numbers of proposed, accepted and failed moves after an
-// iteration.
+// count updates the numbers of proposed, accepted and failed moves after an iteration.
 func (k *NUTS) count(moved bool) {
 	k.stats.Proposed++
 	if moved {
@@ -305,17 +302,17 @@ func (k *NUTS) count(moved bool) {
 	}
 }
 
-// The method take() sets d to the position of s.
+// take sets d to the position of s.
 func (k *NUTS) take(d *draw, s *phase, energy float64) {
 	copy(d.z, s.z)
 	copy(d.g, s.g)
 	d.logp, d.energy = s.logp, energy
 }
 
-// The method build() extends the path at one of its end points by 2^depth leapfrog steps.
-// The method stores a description of the added steps in the argument t. The fields
-// `first` and `last` of t are the momenta after the first and the last added step. If the
-// added steps make a U-turn or are divergent, build() stops early and returns false.
+// build extends the path at one of its end points by 2^depth leapfrog steps. The method
+// stores a description of the added steps in the argument t. The fields `first` and
+// `last` of t are the momenta after the first and the last added step. If the added steps
+// make a U-turn or are divergent, build() stops early and returns false.
 func (k *NUTS) build(t *tree, end *phase, depth int, step float64) bool {
 	if depth == 0 {
 		energy := k.leap(end, step)
@@ -346,11 +343,11 @@ func (k *NUTS) build(t *tree, end *phase, depth int, step float64) bool {
 	return goes
 }
 
-// The function straight() returns false if a path makes a U-turn. The arguments `outer`
-// and `inner` are the momenta at the two end points of the first half of the path, and
-// `sum` is the sum of the momenta in this half. The argument r is the second half of the
-// path. The function applies the generalised U-turn criterion to the whole path, and to
-// each half together with the nearest point of the other half.
+// straight returns false if a path makes a U-turn. The arguments `outer` and `inner` are
+// the momenta at the two end points of the first half of the path, and `sum` is the sum
+// of the momenta in this half. The argument r is the second half of the path. The
+// function applies the generalised U-turn criterion to the whole path, and to each half
+// together with the nearest point of the other half.
 func straight(outer, inner, sum []float64, r *tree) bool {
 	along := func(end, sum, more []float64) bool { return floats.Dot(end, sum)+floats.Dot(end, more) > 0 }
 	return along(outer, sum, r.sum) && along(r.last, sum, r.sum) &&
@@ -386,16 +383,16 @@ func (k *NUTS) adapt() {
 	}
 }
 
-// The method acceptance() returns the mean probability of acceptance along the path.
+// acceptance returns the mean probability of acceptance along the path.
 func (p *path) acceptance() float64 { return p.accept / float64(max(1, p.leaps)) }
 
 // Position returns the position of the chain. The returned slice is valid until the next
 // call of Step.
 func (k *NUTS) Position() []float64 { return k.x }
 
-// Stats returns the counts of moves since Init. The field Accepted counts the iterations
-// that changed the position. The field Failed counts the iterations in which the target
-// could not be evaluated at a point of the path.
+// Stats returns the counts of moves since Init. Accepted counts the iterations that
+// changed the position. Failed counts the iterations in which the target could not be
+// evaluated at a point of the path.
 func (k *NUTS) Stats() Stats { return k.stats }
 
 // LogDensity returns the log density at the position.

@@ -20,11 +20,11 @@ type status struct {
 	elapsed, left time.Duration // since the run began or was resumed, and until total; left is 0 if not yet known
 	rate          float64       // iterations per second of all chains together; 0 if not yet known
 
-	// The field `rHat` is the largest R̂ of all parameters, and the field `worst` is the
-	// name of the parameter with this R̂. The values of `rHat` and `worst` may be a few
-	// seconds old. R̂ is computed from at most recordLength evenly spaced draws of each
-	// chain. If there are fewer than four draws per chain, or all draws are equal, `rHat`
-	// is NaN and `worst` is "".
+	// rHat is the largest R̂ of all parameters, and the field `worst` is the name of the
+	// parameter with this R̂. The values of `rHat` and `worst` may be a few seconds old. R̂
+	// is computed from at most recordLength evenly spaced draws of each chain. If there are
+	// fewer than four draws per chain, or all draws are equal, `rHat` is NaN and `worst` is
+	// "".
 	rHat  float64
 	worst string
 
@@ -113,9 +113,8 @@ func (r *reporter) add(iterations int, counts Stats) {
 	}
 }
 
-// The method last() calls the hook at the end of the run. If the run is complete, the
-// total passed to the hook is the number of iterations done. If the hook panics, last()
-// returns an error.
+// last calls the hook at the end of the run. If the run is complete, the total passed to
+// the hook is the number of iterations done. If the hook panics, last() returns an error.
 func (r *reporter) last(complete bool) (err error) {
 	if r.hook == nil {
 		return nil
@@ -135,14 +134,13 @@ func (r *reporter) last(complete bool) (err error) {
 	return nil
 }
 
-// The method update() computes the elapsed time, the remaining time and the rate at time
-// t.
+// update computes the elapsed time, the remaining time and the rate at time t.
 func (r *reporter) update(t time.Time) {
 	r.now.elapsed, r.now.rate, r.now.left = r.meter.Update(t, r.now.done, r.now.total)
 }
 
-// The method worst() computes the largest R̂ of all parameters. First, all records are
-// thinned to the largest stride and cut to the length of the shortest record.
+// worst computes the largest R̂ of all parameters. First, all records are thinned to the
+// largest stride and cut to the length of the shortest record.
 func (r *reporter) worst() {
 	stride, n := 1, math.MaxInt
 	for _, c := range r.records {

@@ -13,12 +13,11 @@ import (
 	"github.com/probode/probode/pkg/internal/progress"
 )
 
-// Run draws from the distribution that the kernels leave invariant. Run calls the
-// function kernel() once for each chain, in order, and then runs the chains in parallel.
-// Each chain draws its starting point and its moves from its own stream of random
-// numbers, keyed by (Seed, chain). The same settings always give the same draws, bit for
-// bit, with any number of workers. The draws of a chain do not depend on the other chains
-// of the run.
+// Run draws from the distribution that the kernels leave invariant. Run calls kernel once
+// for each chain, in order, and then runs the chains in parallel. Each chain draws its
+// starting point and its moves from its own stream of random numbers, keyed by (Seed,
+// chain). The same settings always give the same draws, bit for bit, with any number of
+// workers. The draws of a chain do not depend on the other chains of the run.
 //
 // If ctx is done before the run has finished, Run returns ctx.Err() and the draws so far.
 // The chains of an interrupted run are cut to the length of the shortest chain, which may
@@ -60,8 +59,7 @@ func Begin(kernel func(chain int) Kernel, settings Settings) (*Running, error) {
 	return &Running{s: s, chains: chains}, nil
 }
 
-// Run makes as many draws as the settings require. The result is the same as that of the
-// function Run.
+// Run makes as many draws as the settings require. The result is the same as that of Run.
 func (r *Running) Run(ctx context.Context) (*Chains, error) {
 	s := &r.s
 	limit := s.Draws
@@ -89,9 +87,9 @@ func (r *Running) Extend(ctx context.Context, draws int) (*Chains, error) {
 	return r.until(ctx, draws, draws)
 }
 
-// The method until() advances each chain until it has n draws. While the effective sample
-// size is below MinESS, until() adds s.Draws draws to each chain, up to a total of
-// `limit` draws per chain.
+// until advances each chain until it has n draws. While the effective sample size is
+// below MinESS, until() adds s.Draws draws to each chain, up to a total of `limit` draws
+// per chain.
 func (r *Running) until(ctx context.Context, n, limit int) (*Chains, error) {
 	s, chains := &r.s, r.chains
 	if dim := len(s.Names); len(chains) > 0 && chains[0].Sink == nil {
@@ -151,7 +149,7 @@ func CoordinateNames(given []string, chains []*Chain) []string {
 	return given
 }
 
-// The function collect() returns the draws that all chains have made so far.
+// collect returns the draws that all chains have made so far.
 func collect(chains []*Chain, s *Settings) *Chains {
 	out := &Chains{Names: s.Names, Quantities: s.Generated}
 	d, m := len(s.Names), len(s.Generated)
@@ -193,13 +191,12 @@ func Advance(ctx context.Context, chains []*Chain, names []string, s Settings) (
 	return complete, err
 }
 
-// The function advance() runs all chains up to the given number of iterations, and
-// reports whether all chains reached this number.
+// advance runs all chains up to the given number of iterations, and reports whether all
+// chains reached this number.
 //
 // The chains take turns of a few milliseconds. Therefore the chains of an interrupted run
 // have about the same length, even if there are fewer workers than chains. At the end of
-// a turn, the chain calls the method Turn of its Sink. If Turn returns false, all chains
-// stop.
+// a turn, the chain calls Turn of its Sink. If Turn returns false, all chains stop.
 func advance(ctx context.Context, chains []*Chain, until, workers int, report *reporter) (complete bool, err error) {
 	const short, long = 5 * time.Millisecond, 20 * time.Millisecond
 

@@ -140,6 +140,5 @@ func (s Settings) WithDefaults() (Settings, error) {
 // any application needs, but a list of that many chains still fits into memory.
 const MaxChains = 1_000_000
 
-// The method iterations() returns the number of iterations after which a chain has n
-// draws.
+// iterations returns the number of iterations after which a chain has n draws.
 func (s *Settings) iterations(n int) int { return s.BurnIn + n*s.Thin }

@@ -27,9 +27,9 @@ type Archive struct {
 	err     error
 }
 
-// NewArchive returns an Archive that reads the argument `data`, which must come from the
-// method Bytes of another Archive. If data is nil, NewArchive returns an empty Archive
-// for writing.
+// NewArchive returns an Archive that reads the argument `data`, which must come from
+// Bytes of another Archive. If data is nil, NewArchive returns an empty Archive for
+// writing.
 func NewArchive(data []byte) *Archive { return &Archive{buf: data, reading: data != nil} }
 
 // Bytes returns what was written.
@@ -48,7 +48,7 @@ func (a *Archive) Err() error {
 // to decide whether to recompute variables that are not stored.
 func (a *Archive) Reading() bool { return a.reading }
 
-// The method word() writes or reads 64 bits.
+// word writes or reads 64 bits.
 func (a *Archive) word(v *uint64) {
 	if !a.reading {
 		a.buf = binary.LittleEndian.AppendUint64(a.buf, *v)

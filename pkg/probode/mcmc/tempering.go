@@ -75,7 +75,7 @@ var _ Kernel = (*Tempering)(nil)
 const firstBeta = 1e-3
 
 // Init places the replicas with the larger values of β at x. The other replicas start at
-// draws from the function Draw or, if Draw is nil, at x.
+// draws from Draw or, if Draw is nil, at x.
 func (k *Tempering) Init(x []float64, rng *rand.Rand) error {
 	rule, n, d := k.Proposal, k.Temperatures, len(x)
 	if rule == nil {
@@ -112,7 +112,7 @@ func (k *Tempering) Init(x []float64, rng *rand.Rand) error {
 	return nil
 }
 
-// The method evaluate() returns the two terms of the log density at x.
+// evaluate returns the two terms of the log density at x.
 func (k *Tempering) evaluate(x []float64) (base, rest float64, err error) {
 	base, rest, err = k.Target(x)
 	_, err = checked(base+rest, err)
@@ -149,8 +149,8 @@ func (k *Tempering) Step(rng *rand.Rand) {
 	}
 }
 
-// The method move() makes one move of a replica. The results report whether the move was
-// accepted, and whether the evaluation of the target failed.
+// move makes one move of a replica. The results report whether the move was accepted, and
+// whether the evaluation of the target failed.
 func (k *Tempering) move(r *replica, rng *rand.Rand) (moved, failed bool) {
 	if r.beta == 0 && k.Draw != nil {
 		k.Draw(k.y, rng)
@@ -178,8 +178,7 @@ func (k *Tempering) move(r *replica, rng *rand.Rand) (moved, failed bool) {
 	return moved, failed
 }
 
-// The method swap() exchanges the points of replicas i and i+1, or rejects this exchange
-// at random.
+// swap exchanges the points of replicas i and i+1, or rejects this exchange at random.
 func (k *Tempering) swap(i int, rng *rand.Rand) {
 	a, b := k.replicas[i], k.replicas[i+1]
 	ratio := (a.beta - b.beta) * (b.rest - a.rest)
@@ -201,10 +200,10 @@ func (k *Tempering) swap(i int, rng *rand.Rand) {
 	}
 }
 
-// The method respace() adjusts every β except the first and the last. For an old value β,
-// S(β) is the sum of the rejection rates of all pairs of replicas between 1 and β.
-// Between the old values, S is interpolated linearly. The new values of β divide the
-// range of S into equal parts.
+// respace adjusts every β except the first and the last. For an old value β, S(β) is the
+// sum of the rejection rates of all pairs of replicas between 1 and β. Between the old
+// values, S is interpolated linearly. The new values of β divide the range of S into
+// equal parts.
 func (k *Tempering) respace() {
 	n := len(k.replicas)
 	sum, beta := make([]float64, n), make([]float64, n)

@@ -236,7 +236,7 @@ func pileUp(x []float64) (end, share float64) {
 	return end, share
 }
 
-// The function list() joins names with commas, and shortens a long list.
+// list joins names with commas, and shortens a long list.
 func list(names []string) string {
 	const most = 6
 	if len(names) > most+1 {

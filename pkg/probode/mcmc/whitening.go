@@ -48,7 +48,7 @@ func newWhitening(mean []float64, cov mat.Symmetric, full bool) *whitening {
 	return w
 }
 
-// The method from() sets x to the point with the whitened coordinates z.
+// from sets x to the point with the whitened coordinates z.
 func (w *whitening) from(x, z []float64) {
 	floats.MulTo(x, w.scale, z)
 	if w.factor != nil {
@@ -57,7 +57,7 @@ func (w *whitening) from(x, z []float64) {
 	floats.Add(x, w.mean)
 }
 
-// The method to() sets z to the whitened coordinates of x.
+// to sets z to the whitened coordinates of x.
 func (w *whitening) to(z, x []float64) {
 	floats.SubTo(z, x, w.mean)
 	if w.factor != nil {
@@ -66,7 +66,7 @@ func (w *whitening) to(z, x []float64) {
 	floats.Div(z, w.scale)
 }
 
-// The method gradient() converts a gradient in x to the gradient in z.
+// gradient converts a gradient in x to the gradient in z.
 func (w *whitening) gradient(g []float64) {
 	if w.factor != nil {
 		blas64.Trmv(blas.Trans, w.factor.RawTriangular(), vectorOf(g))
@@ -121,9 +121,8 @@ func newLearner(d, burnIn int, full, known bool) *learner {
 	return l
 }
 
-// The method next() begins a window of the current length. If too few iterations remain
-// for another window of twice the current length, the new window lasts until learning
-// ends.
+// next begins a window of the current length. If too few iterations remain for another
+// window of twice the current length, the new window lasts until learning ends.
 func (l *learner) next() {
 	l.end = max(l.end, l.from) + l.length
 	if l.end+2*l.length > l.until {
@@ -131,8 +130,8 @@ func (l *learner) next() {
 	}
 }
 
-// The method add() adds the whitened draw of iteration n to the window, and reports
-// whether the window is complete.
+// add adds the whitened draw of iteration n to the window, and reports whether the window
+// is complete.
 func (l *learner) add(n int, z []float64) bool {
 	if n <= l.from || n > l.until {
 		return false
@@ -145,10 +144,10 @@ func (l *learner) add(n int, z []float64) bool {
 	return n == l.end
 }
 
-// The method apply() computes a new covariance for the whitening, and begins the next
-// window. The new covariance lies between the old one and the covariance of the draws in
-// the window. If the function covAt() returns a covariance at the mean of the window,
-// this covariance replaces the old one.
+// apply computes a new covariance for the whitening, and begins the next window. The new
+// covariance lies between the old one and the covariance of the draws in the window. If
+// covAt returns a covariance at the mean of the window, this covariance replaces the old
+// one.
 //
 // The covariance estimated from a window of n draws is poor unless n is much larger than
 // the dimension d. The estimated covariance is therefore shrunk before it is used. The
@@ -191,9 +190,9 @@ func (l *learner) apply(w *whitening, covAt func(x []float64) mat.Symmetric) {
 	l.next()
 }
 
-// The method rebase() sets the covariance of the whitening to cov, and converts the
-// moments of the window to the new whitened coordinates. If cov is nil, not positive
-// definite or not finite, nothing changes.
+// rebase sets the covariance of the whitening to cov, and converts the moments of the
+// window to the new whitened coordinates. If cov is nil, not positive definite or not
+// finite, nothing changes.
 func (l *learner) rebase(w *whitening, cov mat.Symmetric) {
 	var chol mat.Cholesky
 	if cov == nil || !chol.Factorize(cov) || math.IsInf(chol.Cond(), 1) {
@@ -214,10 +213,10 @@ func (l *learner) rebase(w *whitening, cov mat.Symmetric) {
 	copy(l.full.Scatter, scatter.RawMatrix().Data)
 }
 
-// The method correct() multiplies a factor L by the Cholesky factor of an estimated
-// covariance of the whitened draws. The argument `scales` holds the estimated standard
-// deviations. The estimated correlations are the sample correlations of the window,
-// multiplied by the argument `weight`.
+// correct multiplies a factor L by the Cholesky factor of an estimated covariance of the
+// whitened draws. The argument `scales` holds the estimated standard deviations. The
+// estimated correlations are the sample correlations of the window, multiplied by the
+// argument `weight`.
 func (l *learner) correct(factor *mat.TriDense, scales []float64, weight float64) {
 	d := len(scales)
 	cov := mat.NewSymDense(d, nil)
@@ -267,8 +266,8 @@ func newStepSize(size float64) stepSize {
 	return stepSize{size: size, centre: math.Log(10 * size)}
 }
 
-// The method update() changes the step size after an iteration with the given mean
-// acceptance probability.
+// update changes the step size after an iteration with the given mean acceptance
+// probability.
 func (s *stepSize) update(accept, target float64) {
 	const gamma, delay, kappa = 0.05, 10, 0.75 // the numbers of Hoffman & Gelman
 	s.n++

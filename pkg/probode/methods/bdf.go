@@ -68,7 +68,7 @@ type BDF struct {
 // bdfMost is the highest order of the formulas that BDF uses.
 const bdfMost = 5
 
-// The method top() returns the order of the formula, or 5 if the order is variable.
+// top returns the order of the formula, or 5 if the order is variable.
 func (m BDF) top() int {
 	if m.Steps < 0 || m.Steps > bdfMost {
 		panic(fmt.Sprintf("methods: the number of steps of BDF is %d: want 1 to %d, or 0 for a variable order", m.Steps, bdfMost))
@@ -89,8 +89,8 @@ func (m BDF) Noise(d int) probode.Noise {
 	return probode.Noise{Normals: d, Exponent: float64(m.top()) - 0.5, Quiet: m.start()}
 }
 
-// The method start() returns the number of steps that must be taken by another method
-// before a formula of fixed order can be used.
+// start returns the number of steps that must be taken by another method before a formula
+// of fixed order can be used.
 func (m BDF) start() int {
 	if m.top() == 1 {
 		return 0
@@ -142,10 +142,9 @@ func newBDF(m BDF, p *probode.Problem, g *probode.Grid) (*bdf, error) {
 	return b, nil
 }
 
-// The type `bdf` takes the steps of BDF. With z = Z_{i+1} − ψ the equation of a step is
-// z = γ h f(t_{i+1}, ψ + z). The embedded `implicit` solves the equation as the stage
-// equation of a one-stage method that starts at ψ. The steps of a segment are counted from
-// i = 0.
+// bdf takes the steps of BDF. With z = Z_{i+1} − ψ the equation of a step is z = γ h
+// f(t_{i+1}, ψ + z). The embedded `implicit` solves the equation as the stage equation of
+// a one-stage method that starts at ψ. The steps of a segment are counted from i = 0.
 type bdf struct {
 	*implicit // solves the equation of the current step; its table contains γ
 	method    BDF
@@ -185,8 +184,8 @@ type bdf struct {
 // bdfWindow is a power of two that is larger than the number of states that a step uses.
 const bdfWindow = 8
 
-// The constant `jump` is 1 + √2. BDF2 is unstable if every step is more than 1 + √2 times
-// as long as the step before it [HNW93, §III.5].
+// jump is 1 + √2. BDF2 is unstable if every step is more than 1 + √2 times as long as the
+// step before it [HNW93, §III.5].
 const jump = 1 + math.Sqrt2
 
 func (b *bdf) row(i int) []float64 { return b.past[i&(bdfWindow-1)] }
@@ -280,10 +279,10 @@ func (b *bdf) gammaOf(k int) float64 {
 }
 
 // The value at t_{i+1} of the polynomial through the last n states is a weighted sum of
-// the n states. The method polynomial() returns the n weights. The weight of state j is
-// ∏ s_m/(s_m − s_j) over all m ≠ j, where the s_m are the nodes. The n weights are
-// computed from the weights for n − 1 states. All weights are stored, because a step uses
-// polynomials through different numbers of states.
+// the n states. polynomial returns the n weights. The weight of state j is ∏ s_m/(s_m −
+// s_j) over all m ≠ j, where the s_m are the nodes. The n weights are computed from the
+// weights for n − 1 states. All weights are stored, because a step uses polynomials
+// through different numbers of states.
 func (b *bdf) polynomial(n int) *[bdfWindow]float64 {
 	for ; b.rows < n; b.rows++ {
 		m := b.rows + 1
@@ -298,13 +297,12 @@ func (b *bdf) polynomial(n int) *[bdfWindow]float64 {
 	return &b.lagrange[n]
 }
 
-// The method extrapolate() sets w to the weights that the function combine() applies to
-// the last n states. If the argument `divided` is false, combine() computes the value at
-// t_{i+1} of the polynomial through the n states; if `divided` is true, combine()
-// computes ψ. The function combine() multiplies the differences between successive states
-// by the weights w[1], …, w[n−1], and subtracts the products from the last state. All
-// differences of a constant component are zero, so rounding errors cannot change the
-// component.
+// extrapolate sets w to the weights that combine applies to the last n states. If the
+// argument `divided` is false, combine() computes the value at t_{i+1} of the polynomial
+// through the n states; if `divided` is true, combine() computes ψ. combine multiplies
+// the differences between successive states by the weights w[1], …, w[n−1], and subtracts
+// the products from the last state. All differences of a constant component are zero, so
+// rounding errors cannot change the component.
 func (b *bdf) extrapolate(w *[bdfWindow]float64, n int, divided bool) {
 	*w = *b.polynomial(n)
 	if divided {
@@ -318,8 +316,8 @@ func (b *bdf) extrapolate(w *[bdfWindow]float64, n int, divided bool) {
 	w[0] = 1
 }
 
-// The function combine() sets dst to a linear combination of the last n rows. The weights
-// w multiply the differences between successive rows: see extrapolate.
+// combine sets dst to a linear combination of the last n rows. The weights w multiply the
+// differences between successive rows: see extrapolate.
 func combine(dst []float64, rows *[bdfWindow][]float64, w *[bdfWindow]float64, i, n int) {
 	const mask = bdfWindow - 1
 	copy(dst, rows[i&mask])
@@ -351,7 +349,7 @@ func (b *bdf) form(s *probode.Step, gamma float64) {
 	b.table.a[0][0], b.table.modes[0].re = gamma, 1/gamma
 }
 
-// The method center() evaluates f and J at (t_{i+1}, y) and factorises Γ.
+// center evaluates f and J at (t_{i+1}, y) and factorises Γ.
 func (b *bdf) center(y, theta []float64) error {
 	b.eval.Evaluate(b.f0, b.jac, b.t, y, theta)
 	if !b.factorize() && !(b.eval.Repair(b.f0, b.jac, b.t, y, theta) && b.factorize()) {
@@ -389,7 +387,7 @@ func (b *bdf) take(s *probode.Step) error {
 	return nil
 }
 
-// The method equal() returns γ for equal steps.
+// equal returns γ for equal steps.
 func (b *bdf) equal() float64 {
 	var sum float64
 	for j := b.method.top(); j > 0; j-- {
@@ -442,9 +440,9 @@ func (b *bdf) solveFrom(y, theta []float64) error {
 	return b.iterate(b.z, &b.eq)
 }
 
-// The method forecast() sets dst to the value at t_{i+1} of the polynomial through the
-// last n states. If there are fewer than n states, the method uses all states. The result
-// is the number of states that were used.
+// forecast sets dst to the value at t_{i+1} of the polynomial through the last n states.
+// If there are fewer than n states, the method uses all states. The result is the number
+// of states that were used.
 func (b *bdf) forecast(dst []float64, i, n int, s *probode.Step) int {
 	n = min(n, i-b.origin(i, s.End)+1)
 	b.extrapolate(&b.guess, n, false)
@@ -474,10 +472,10 @@ func (b *bdf) localError(dst []float64, s *probode.Step) error {
 	return nil
 }
 
-// The method doubled() uses step doubling to estimate the error of a starting step. A
-// starting step is a step of Radau5, whose embedded formula has only order 3. An error
-// estimate of order 3 would be larger than the errors of all later steps, so noise in
-// proportion to the estimate would be too large.
+// doubled uses step doubling to estimate the error of a starting step. A starting step is
+// a step of Radau5, whose embedded formula has only order 3. An error estimate of order 3
+// would be larger than the errors of all later steps, so noise in proportion to the
+// estimate would be too large.
 func (b *bdf) doubled(dst []float64, s *probode.Step) error {
 	if b.doubling == nil {
 		step, err := probode.Doubled{Method: Radau{}}.Stepper(b.p, nil)

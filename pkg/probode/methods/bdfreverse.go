@@ -65,7 +65,7 @@ func (b *bdf) backwards(a *probode.Adjoint, s *probode.Step) error {
 	return nil
 }
 
-// The method spread() applies the transpose of combine() to mu.
+// spread applies the transpose of combine() to mu.
 func (e *bdfReverse) spread(mu []float64, w *[bdfWindow]float64, i, n int) {
 	const mask = bdfWindow - 1
 	for k, v := range mu {

@@ -54,7 +54,7 @@ func newCollocation(gamma float64, modes []mode, a [][]float64, b, c []float64) 
 	for j := range n {
 		for i := range n {
 			k.d[j] += b[i] * inv.At(i, j)
-			// The variable l is the value at 0 of the Lagrange polynomial of node i.
+			// l is the value at 0 of the Lagrange polynomial of node i.
 			l := 1.
 			for m := range n {
 				if m != i {

@@ -20,8 +20,8 @@ type fullNewton struct {
 	sort []float64
 }
 
-// The method newton() returns the fullNewton of s, and creates it at the first call. The
-// result is nil if the matrix of the stage equations does not fit in memory.
+// newton returns the fullNewton of s, and creates it at the first call. The result is nil
+// if the matrix of the stage equations does not fit in memory.
 func (s *implicit) newton() *fullNewton {
 	n, d := s.table.stages, s.d
 	if s.full != nil || !s.jac.Banded && memory.Check("the matrix of all stages", n*d, n*d, 2) != nil {
@@ -41,7 +41,7 @@ func (s *implicit) newton() *fullNewton {
 	return e
 }
 
-// The method factorize() computes the Jacobian at each stage and factorises I − hA⊗J.
+// factorize computes the Jacobian at each stage and factorises I − hA⊗J.
 func (e *fullNewton) factorize(s *implicit, z []float64) bool {
 	for j, c := range s.table.c {
 		s.eval.FJ(s.w, e.jac[j], s.t+c*s.h, s.state(s.eq.x, z, j), s.eq.theta)
@@ -49,7 +49,7 @@ func (e *fullNewton) factorize(s *implicit, z []float64) bool {
 	return e.eliminate(s, e.jac)
 }
 
-// The method eliminate() factorises I − hA⊗J with the given Jacobians of the stages.
+// eliminate factorises I − hA⊗J with the given Jacobians of the stages.
 func (e *fullNewton) eliminate(s *implicit, jac []*linalg.Matrix) bool {
 	n := s.table.stages
 	clear(e.all.A)
@@ -67,7 +67,7 @@ func (e *fullNewton) eliminate(s *implicit, jac []*linalg.Matrix) bool {
 	return e.lu.Factorize(1, e.all)
 }
 
-// The method solve() sets dst to (I − hA⊗J)⁻¹ r.
+// solve sets dst to (I − hA⊗J)⁻¹ r.
 func (e *fullNewton) solve(s *implicit, dst, r []float64) {
 	n := s.table.stages
 	for j := range n {
@@ -84,8 +84,7 @@ func (e *fullNewton) solve(s *implicit, dst, r []float64) {
 	}
 }
 
-// The method iterate() solves the stage equations, starting from z [Deuflhard 2004,
-// §3.3].
+// iterate solves the stage equations, starting from z [Deuflhard 2004, §3.3].
 func (e *fullNewton) iterate(s *implicit, z []float64) error {
 	const (
 		most  = 60
@@ -129,12 +128,12 @@ func (e *fullNewton) iterate(s *implicit, z []float64) error {
 	return probode.ErrNewton
 }
 
-// The method undamped() updates z by Newton iteration without damping, and reports
-// whether the iteration converges. The argument `most` limits the number of updates. Let
-// r be the largest element of an update, divided by the size of the largest component of
-// the state. If r ≤ noise and the update is more than half as large as the previous
-// update, only rounding errors remain and undamped() reports convergence. The LU factors
-// come from the argument `full`, or from s if `full` is nil.
+// undamped updates z by Newton iteration without damping, and reports whether the
+// iteration converges. The argument `most` limits the number of updates. Let r be the
+// largest element of an update, divided by the size of the largest component of the
+// state. If r ≤ noise and the update is more than half as large as the previous update,
+// only rounding errors remain and undamped() reports convergence. The LU factors come
+// from the argument `full`, or from s if `full` is nil.
 func (s *implicit) undamped(z []float64, most int, noise float64, full *fullNewton) bool {
 	const done = 1e-16 // as in iterate
 	before := 0.       // size of the previous update
@@ -158,8 +157,8 @@ func (s *implicit) undamped(z []float64, most int, noise float64, full *fullNewt
 	return false
 }
 
-// The method tangent() solves the linear equations for the derivatives, with one step of
-// iterative refinement.
+// tangent solves the linear equations for the derivatives, with one step of iterative
+// refinement.
 func (e *fullNewton) tangent(s *implicit, sys *tangent) error {
 	if !e.factorize(s, s.z) {
 		return probode.ErrSingular
@@ -176,11 +175,11 @@ func (e *fullNewton) tangent(s *implicit, sys *tangent) error {
 	return nil
 }
 
-// The method settle() makes a few undamped updates of z, beginning with the update s.u.
-// The method settle() changes z only if its updates converge. Newton's method calls
-// settle() before it treats a tiny update as a rounding error. Close to a jump of f, even
-// a necessary update can be as small as a rounding error. Updates that consist only of
-// rounding errors do not converge, so settle() discards them.
+// settle makes a few undamped updates of z, beginning with the update s.u. settle changes
+// z only if its updates converge. Newton's method calls settle() before it treats a tiny
+// update as a rounding error. Close to a jump of f, even a necessary update can be as
+// small as a rounding error. Updates that consist only of rounding errors do not
+// converge, so settle() discards them.
 func (s *implicit) settle(z []float64, sys system, full *fullNewton) {
 	if sys != system(&s.eq) {
 		return // the equations for derivatives are linear

@@ -56,8 +56,8 @@ func (m Gauss) Stepper(p *probode.Problem, _ *probode.Grid) (*probode.Stepper, e
 	return out, nil
 }
 
-// The type `undamped` takes the steps of Gauss. A comparison with Radau estimates the
-// error, because Radau damps fast components and Gauss does not.
+// undamped takes the steps of Gauss. A comparison with Radau estimates the error, because
+// Radau damps fast components and Gauss does not.
 type undamped struct {
 	*implicit
 	damping *collocation
@@ -80,8 +80,7 @@ func (s *undamped) localError(dst []float64, step *probode.Step) (err error) {
 	return nil
 }
 
-// The function additive() returns the noise model in which √α h^{q+1/2} ξ is added to the
-// state.
+// additive returns the noise model in which √α h^{q+1/2} ξ is added to the state.
 func additive(d, order int) probode.Noise {
 	return probode.Noise{Normals: d, Exponent: float64(order) + 0.5}
 }

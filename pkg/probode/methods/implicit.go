@@ -21,8 +21,7 @@ func (s *implicit) stepper() *probode.Stepper {
 	return &probode.Stepper{Step: s.take, Differentiate: s.differentiate, Reverse: s.back}
 }
 
-// The method make() computes a step of length h, without noise, from the state x at time
-// t.
+// make computes a step of length h, without noise, from the state x at time t.
 func (s *implicit) make(dst []float64, t, h float64, x, theta []float64) error {
 	if !s.prepare(t, h, x, theta) {
 		return probode.ErrSingular
@@ -50,8 +49,7 @@ func (s *implicit) make(dst []float64, t, h float64, x, theta []float64) error {
 	return nil
 }
 
-// The method iterate() solves the equations `sys` by simplified Newton iteration,
-// starting from z.
+// iterate solves the equations `sys` by simplified Newton iteration, starting from z.
 //
 // An update is halved until the next update would be smaller [Deuflhard 2004, §3.3]. Both
 // updates are computed with the same LU factors. If the updates decrease slowly, the
@@ -117,14 +115,14 @@ func (s *implicit) iterate(z []float64, sys system) error {
 	return probode.ErrNewton
 }
 
-// The method cross() solves the stage equations of a step that begins at x. The undamped
-// iteration begins at z = 0 and accepts updates that grow. If f jumps when a component of
-// the state passes a threshold, the equations may have a solution beyond the threshold.
-// The updates grow when a stage crosses the threshold, so a damped iteration cannot
-// converge to a solution beyond the threshold. The error of a step across a jump is as
-// large as h times the jump. A method may step across a jump of f only if its error
-// estimate detects the jump. Step doubling does not detect every jump: a step and its two
-// halves may make the same error.
+// cross solves the stage equations of a step that begins at x. The undamped iteration
+// begins at z = 0 and accepts updates that grow. If f jumps when a component of the state
+// passes a threshold, the equations may have a solution beyond the threshold. The updates
+// grow when a stage crosses the threshold, so a damped iteration cannot converge to a
+// solution beyond the threshold. The error of a step across a jump is as large as h times
+// the jump. A method may step across a jump of f only if its error estimate detects the
+// jump. Step doubling does not detect every jump: a step and its two halves may make the
+// same error.
 func (s *implicit) cross(t, h float64, x, theta []float64) error {
 	if !s.prepare(t, h, x, theta) {
 		return probode.ErrSingular

@@ -65,7 +65,7 @@ func (m Radau) Stepper(p *probode.Problem, _ *probode.Grid) (*probode.Stepper, e
 	return out, nil
 }
 
-// The type `filtered` is an implicit stepper that estimates its own error.
+// filtered is an implicit stepper that estimates its own error.
 type filtered struct {
 	*implicit
 	own *linalg.LU // factors of (γ/h) I − J if no mode has them

@@ -95,8 +95,8 @@ func (m RandomStep) Stepper(p *probode.Problem, g *probode.Grid) (*probode.Stepp
 	return s, nil
 }
 
-// The function scaled() returns the problem whose vector field is f multiplied by a
-// factor c. The new parameter vector consists of the parameters of p, followed by c.
+// scaled returns the problem whose vector field is f multiplied by a factor c. The new
+// parameter vector consists of the parameters of p, followed by c.
 func scaled(p *probode.Problem) *probode.Problem {
 	q, n := *p, len(p.Theta)
 	q.Theta = append(append([]float64(nil), p.Theta...), 1)
@@ -148,7 +148,7 @@ func scaled(p *probode.Problem) *probode.Problem {
 	return &q
 }
 
-// The function multiply() multiplies v by c. If c = 1, the elements of v do not change.
+// multiply multiplies v by c. If c = 1, the elements of v do not change.
 func multiply(v []float64, c float64) {
 	for k := range v {
 		v[k] *= c

@@ -16,8 +16,8 @@ import (
 //
 //	μⱼ = dⱼ λ + Jⱼᵀ gⱼ,   gⱼ = h Σᵢ aᵢⱼ μᵢ,
 //
-// where gⱼ is the gradient with respect to fⱼ. The method solve() computes μ and g by
-// simplified Newton iteration with the Jacobian of the middle stage.
+// where gⱼ is the gradient with respect to fⱼ. solve computes μ and g by simplified
+// Newton iteration with the Jacobian of the middle stage.
 type reverseStages struct {
 	jac []*linalg.Matrix // transposed, at the stages
 	factors
@@ -66,7 +66,7 @@ func (s *implicit) back(a *probode.Adjoint, step *probode.Step) error {
 	return nil
 }
 
-// The method solve() computes the gradients mu and g.
+// solve computes the gradients mu and g.
 func (e *reverseStages) solve(s *implicit, lambda []float64) error {
 	const (
 		most  = 50
@@ -97,7 +97,7 @@ func (e *reverseStages) solve(s *implicit, lambda []float64) error {
 	return e.direct(s, lambda)
 }
 
-// The method slopes() computes gⱼ = h Σᵢ aᵢⱼ μᵢ for each stage j.
+// slopes computes gⱼ = h Σᵢ aᵢⱼ μᵢ for each stage j.
 func (e *reverseStages) slopes(s *implicit) {
 	clear(e.g)
 	for i, row := range s.table.a {
@@ -108,7 +108,7 @@ func (e *reverseStages) slopes(s *implicit) {
 	}
 }
 
-// The method residual() sets r to dⱼ λ + Jⱼᵀ gⱼ − μⱼ.
+// residual sets r to dⱼ λ + Jⱼᵀ gⱼ − μⱼ.
 func (e *reverseStages) residual(s *implicit, lambda []float64) {
 	e.slopes(s)
 	for j, d := range s.table.d {
@@ -120,8 +120,8 @@ func (e *reverseStages) residual(s *implicit, lambda []float64) {
 	}
 }
 
-// The method direct() solves the transposed stage equations by LU factorisation, with a
-// separate Jacobian for each stage. One step of iterative refinement follows.
+// direct solves the transposed stage equations by LU factorisation, with a separate
+// Jacobian for each stage. One step of iterative refinement follows.
 func (e *reverseStages) direct(s *implicit, lambda []float64) error {
 	all := s.newton()
 	if all == nil {

@@ -78,8 +78,7 @@ var DormandPrince = &Tableau{
 
 func (m RungeKutta) tableau() *Tableau { return cmp.Or(m.Tableau, RK4) }
 
-// The method check() returns an error if the coefficients do not define an explicit
-// method.
+// check returns an error if the coefficients do not define an explicit method.
 func (t *Tableau) check() error {
 	n := len(t.B)
 	if n == 0 || len(t.A) != n || len(t.C) != n || t.Order < 1 {
@@ -116,7 +115,7 @@ func (m RungeKutta) Stepper(p *probode.Problem, _ *probode.Grid) (*probode.Stepp
 	return s, nil
 }
 
-// A rungeKutta computes the steps of the method RungeKutta.
+// A rungeKutta computes the steps of RungeKutta.
 type rungeKutta struct {
 	p      *probode.Problem
 	tab    *Tableau
@@ -274,7 +273,7 @@ type term struct {
 	c     float64 // times h
 }
 
-// The function terms() multiplies the coefficients by h, and omits those that are zero.
+// terms multiplies the coefficients by h, and omits those that are zero.
 func terms(a []float64, h float64) (list []term) {
 	for m, c := range a {
 		if c != 0 {
@@ -317,7 +316,7 @@ func (r *rungeKutta) run(run *probode.Run) (int, error) {
 	return len(run.T) - 1, nil
 }
 
-// The method sum() sets dst to x plus the terms.
+// sum sets dst to x plus the terms.
 func (r *rungeKutta) sum(dst, x []float64, list []term) {
 	switch len(list) {
 	case 0:

@@ -8,8 +8,8 @@ import (
 	"github.com/probode/probode/pkg/probode/linalg"
 )
 
-// The type `factors` holds the LU factors of the matrix (λ/h) I − J of each mode, for one
-// Jacobian J: see the type `collocation`.
+// factors holds the LU factors of the matrix (λ/h) I − J of each mode, for one Jacobian
+// J: see the type `collocation`.
 type factors struct {
 	real []*linalg.LU // nil for a mode with a complex eigenvalue
 	pair []*linalg.ComplexLU
@@ -27,8 +27,8 @@ func newFactors(table *collocation, jac *linalg.Matrix) (f factors) {
 	return f
 }
 
-// The method factorize() factorises the matrices for a step of length h, and reports
-// whether all of them are nonsingular.
+// factorize factorises the matrices for a step of length h, and reports whether all of
+// them are nonsingular.
 func (f *factors) factorize(table *collocation, h float64, jac *linalg.Matrix) bool {
 	for k, m := range table.modes {
 		if m.im == 0 && !f.real[k].Factorize(m.re/h, jac) {
@@ -41,10 +41,10 @@ func (f *factors) factorize(table *collocation, h float64, jac *linalg.Matrix) b
 	return true
 }
 
-// The type `implicit` is the stepper of a collocation method. The equations of the
-// stages, h Σⱼ aᵢⱼ fⱼ − zᵢ = 0, are solved by simplified Newton iteration, with one
-// Jacobian for all stages. With a single Jacobian, the linear system splits into one real
-// or complex system of size d for each eigenvalue of A⁻¹ [HW96, §IV.8].
+// implicit is the stepper of a collocation method. The equations of the stages, h Σⱼ aᵢⱼ
+// fⱼ − zᵢ = 0, are solved by simplified Newton iteration, with one Jacobian for all
+// stages. With a single Jacobian, the linear system splits into one real or complex
+// system of size d for each eigenvalue of A⁻¹ [HW96, §IV.8].
 //
 // The iteration of each step begins at z = 0 with the Jacobian at the beginning of the
 // step, and ends when the remaining error is below rounding error. Therefore a path is a
@@ -91,10 +91,10 @@ func newImplicit(p *probode.Problem, table *collocation) (*implicit, error) {
 	return s, nil
 }
 
-// The method stage() returns the d elements of v that belong to stage j.
+// stage returns the d elements of v that belong to stage j.
 func (s *implicit) stage(v []float64, j int) []float64 { return v[j*s.d : (j+1)*s.d] }
 
-// The method linearize() computes f and J at the beginning of a step.
+// linearize computes f and J at the beginning of a step.
 func (s *implicit) linearize(t, h float64, x, theta []float64) {
 	s.t, s.h = t, h
 	s.eval.FJ(s.f0, s.jac, s.t, x, theta)
@@ -110,7 +110,7 @@ func (s *implicit) prepare(t, h float64, x, theta []float64) bool {
 
 func (s *implicit) factorize() bool { return s.factors.factorize(s.table, s.h, s.jac) }
 
-// The method solve() sets dst to (I − hA⊗J)⁻¹ r.
+// solve sets dst to (I − hA⊗J)⁻¹ r.
 func (s *implicit) solve(dst, r []float64) { s.solveBy(&s.factors, dst, r, false) }
 
 // solveBy sets dst to (I − hA⊗J)⁻¹ r, using the factors f for the Jacobian J. If the
@@ -174,15 +174,15 @@ func (s *implicit) solveBy(f *factors, dst, r []float64, transposed bool) {
 // A system is a set of equations that iterate() can solve: the equations of the stages,
 // or the equations for their derivatives.
 type system interface {
-	// The method residual() writes the residual of z into r.
+	// residual writes the residual of z into r.
 	residual(s *implicit, r, z []float64)
-	// The method jacobian() stores the Jacobian at the last stage of the step in s.jac.
+	// jacobian stores the Jacobian at the last stage of the step in s.jac.
 	jacobian(s *implicit, z []float64)
-	// The method base() returns the vector relative to which the size of z is measured.
+	// base returns the vector relative to which the size of z is measured.
 	base() []float64
 }
 
-// The type `equations` represents the stage equations of a step from x.
+// equations represents the stage equations of a step from x.
 type equations struct {
 	x, theta []float64
 	known    bool // z is 0, and f is the same at all stages
@@ -207,7 +207,7 @@ func (e *equations) jacobian(s *implicit, z []float64) {
 	s.eval.FJ(s.w, s.jac, s.t+s.table.c[last]*s.h, s.state(e.x, z, last), e.theta)
 }
 
-// The method state() returns the state x + z at stage j.
+// state returns the state x + z at stage j.
 func (s *implicit) state(x, z []float64, j int) []float64 {
 	for k, v := range s.stage(z, j) {
 		s.at[k] = x[k] + v
@@ -215,7 +215,7 @@ func (s *implicit) state(x, z []float64, j int) []float64 {
 	return s.at
 }
 
-// The method collect() sets r to h Σⱼ aᵢⱼ fⱼ − zᵢ.
+// collect sets r to h Σⱼ aᵢⱼ fⱼ − zᵢ.
 func (s *implicit) collect(r, f, z []float64) {
 	for i, row := range s.table.a {
 		to := s.stage(r, i)
@@ -228,14 +228,14 @@ func (s *implicit) collect(r, f, z []float64) {
 	}
 }
 
-// The method norms() returns two norms of the update u. The first norm is the largest
-// ratio of a component of |u| to the size of the corresponding component of the state.
-// The second norm is the largest component of |u|, divided by the size of the largest
-// component of the state.
+// norms returns two norms of the update u. The first norm is the largest ratio of a
+// component of |u| to the size of the corresponding component of the state. The second
+// norm is the largest component of |u|, divided by the size of the largest component of
+// the state.
 func (s *implicit) norms(u, z, x []float64) (each, all float64) {
 	top := 0x1p-940 // below this, rounding errors of numbers ten digits smaller underflow
-	// The function max() would be much slower than these comparisons, because max()
-	// handles NaN and −0 as special cases.
+	// max would be much slower than these comparisons, because max() handles NaN and −0 as
+	// special cases.
 	zLast, uLast := z[len(z)-len(x):], u[len(z)-len(x):]
 	for k, v := range x {
 		if a := math.Abs(v); a > top {
@@ -287,7 +287,7 @@ func (s *implicit) norms(u, z, x []float64) (each, all float64) {
 //
 // where gⱼ is the part of the derivative of fⱼ that comes from x, θ and t. The equations
 // are linear. An iteration solves them with the matrix factors from the stage equations,
-// unless a direct solution is faster: see the method direct().
+// unless a direct solution is faster: see direct.
 type tangent struct {
 	at   []*probode.Differentiator // at the stages
 	g, f []float64                 // s×d

@@ -49,9 +49,9 @@ func (s *implicit) newTangent() {
 	}
 }
 
-// The method direct() factorises the matrix of the equations for the derivatives if that
-// takes less time than m iterative solutions. The method reports whether it has
-// factorised the matrix.
+// direct factorises the matrix of the equations for the derivatives if that takes less
+// time than m iterative solutions. The method reports whether it has factorised the
+// matrix.
 //
 // In d dimensions with n stages, the factorisation takes about (2/3)(nd)³
 // multiplications. An iterative solution takes about six iterations of about 4(nd)²

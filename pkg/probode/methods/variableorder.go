@@ -15,11 +15,10 @@ import (
 // higher order. The step length is increased only if the new step is at least 10 % longer
 // (Hindmarsh 1983, ODEPACK; Petzold 1983; [HNW93, §III.7]).
 
-// The function longer() returns the factor by which to multiply the step length. The
-// argument `size` is the error of a step in units of the tolerance. The error is assumed
-// to be proportional to h^q. Therefore the error becomes 1 if the step length is
-// multiplied by size^(−1/q). The function longer() divides this factor by the argument
-// `bias`, which is a safety factor.
+// longer returns the factor by which to multiply the step length. The argument `size` is
+// the error of a step in units of the tolerance. The error is assumed to be proportional
+// to h^q. Therefore the error becomes 1 if the step length is multiplied by size^(−1/q).
+// longer divides this factor by the argument `bias`, which is a safety factor.
 func longer(size, bias, q float64) float64 {
 	return 1 / (bias*math.Pow(size, 1/q) + 1e-6)
 }

@@ -94,10 +94,10 @@ func (q *Parameter) Distinct(a, b float64) bool {
 	return math.Abs(a-b) > least
 }
 
-// The method at() returns a coordinate of a starting point: the u-quantile of the
-// distribution from which starting points are drawn. If the parameter has two finite
-// bounds, the result lies strictly between them. If the parameter does not have two
-// finite bounds, a value outside its range is reflected at the nearer end of the range.
+// at returns a coordinate of a starting point: the u-quantile of the distribution from
+// which starting points are drawn. If the parameter has two finite bounds, the result
+// lies strictly between them. If the parameter does not have two finite bounds, a value
+// outside its range is reflected at the nearer end of the range.
 func (b *box) at(u float64) float64 {
 	v := b.from + b.span*u
 	if f := familyNamed(b.start.Type); f.name != "" {
@@ -123,7 +123,7 @@ func (b *box) at(u float64) float64 {
 	return min(max(v, b.low+inside), b.high-inside)
 }
 
-// The method linear() converts a coordinate to the value on the linear scale.
+// linear converts a coordinate to the value on the linear scale.
 func (b *box) linear(x float64) float64 { return b.scale.linear(x * b.unit) }
 
 // logPrior returns the log density of the prior at a value on the linear scale.
@@ -137,10 +137,9 @@ func (b *box) logPrior(v float64) float64 {
 	return b.prior.Of.LogProb(b.prior.On.of(v))
 }
 
-// The method steep() returns the derivative of a coordinate of search.surface with
-// respect to the corresponding coordinate of the search. A coordinate of search.surface
-// is the value of a parameter on the linear scale, or the natural logarithm of this
-// value.
+// steep returns the derivative of a coordinate of search.surface with respect to the
+// corresponding coordinate of the search. A coordinate of search.surface is the value of
+// a parameter on the linear scale, or the natural logarithm of this value.
 func (b *box) steep() float64 {
 	if b.scale == Log10 {
 		return math.Ln10 * b.unit

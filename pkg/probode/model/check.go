@@ -7,9 +7,9 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// The method check() reports an error if a name is defined twice or used without a
-// definition, or if an estimated parameter is never used. The method does not look for
-// the mistakes that File.Instances finds.
+// check reports an error if a name is defined twice or used without a definition, or if
+// an estimated parameter is never used. The method does not look for the mistakes that
+// File.Instances finds.
 func (p *File) check() {
 	params := map[string]source.Where{}
 	for _, q := range p.Params {
@@ -101,7 +101,7 @@ func (m *Model) check(params map[string]source.Where) {
 	}
 }
 
-// The method sets() counts the conditions that set each name.
+// sets counts the conditions that set each name.
 func (m *Model) sets(count map[string]int) {
 	for _, c := range m.conditions {
 		for _, s := range c.set {
@@ -110,8 +110,8 @@ func (m *Model) sets(count map[string]int) {
 	}
 }
 
-// The method uses() collects the names that the model uses. The equations do not use a
-// parameter that every condition sets.
+// uses collects the names that the model uses. The equations do not use a parameter that
+// every condition sets.
 func (m *Model) uses(used map[string]bool) {
 	names := map[string]bool{}
 	add := func(list ...*expr.Node) { addSymbols(names, list...) }

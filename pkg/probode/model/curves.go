@@ -79,8 +79,8 @@ func (p *File) Curves(ctx context.Context, points [][]float64, s FitSettings) ([
 	return out, data, nil
 }
 
-// The function measured() returns the columns of the data that hold measurements. A
-// column without measurements belongs to a parameter of a noise distribution.
+// measured returns the columns of the data that hold measurements. A column without
+// measurements belongs to a parameter of a noise distribution.
 func measured(x *bayes.Experiment) *bayes.Data {
 	out := &bayes.Data{T: x.Data.T, Time: x.Data.Time}
 	out.Y = make([][]float64, len(x.Data.Y))

@@ -9,14 +9,13 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// The method counts() reports whether the measured values are counts, as for the Poisson
-// distribution.
+// counts reports whether the measured values are counts, as for the Poisson distribution.
 func (d noiseDistribution) counts() bool {
 	return d == poissonNoise || d == negativeBinomialNoise || d == binomialNoise
 }
 
-// The method likelihood() returns the likelihood of a measurement of the observable. The
-// argument `own` holds the parameters of this likelihood.
+// likelihood returns the likelihood of a measurement of the observable. The argument
+// `own` holds the parameters of this likelihood.
 func (o *observable) likelihood(own []bayes.Value) bayes.Likelihood {
 	of := o.distribution.likelihood(o.scale, own)
 	if o.limit == nil {
@@ -26,8 +25,8 @@ func (o *observable) likelihood(own []bayes.Value) bayes.Likelihood {
 	return bayes.Censored{Of: of.(bayes.Cumulative), Limit: limit}
 }
 
-// The method likelihood() returns the likelihood of a measurement that has this
-// distribution. Limits of quantification are ignored.
+// likelihood returns the likelihood of a measurement that has this distribution. Limits
+// of quantification are ignored.
 func (d noiseDistribution) likelihood(on Scale, own []bayes.Value) bayes.Likelihood {
 	var of bayes.Likelihood
 	switch d {
@@ -55,14 +54,13 @@ func (d noiseDistribution) likelihood(on Scale, own []bayes.Value) bayes.Likelih
 	return scaled{of, on}
 }
 
-// The method known() returns a likelihood to which the caller passes the values of the
-// parameters.
+// known returns a likelihood to which the caller passes the values of the parameters.
 func (o *observable) known() bayes.SlopedLikelihood {
 	return o.likelihood(make([]bayes.Value, 2)).(bayes.SlopedLikelihood)
 }
 
 // Let g be ln or log₁₀. If y has a distribution of the type `scaled`, then g(y) has the
-// distribution in the field `Of`, with the location g(m):
+// distribution in Of, with the location g(m):
 //
 //	log p(y | m) = log q(g(y) | g(m)) + log g′(y).
 type scaled struct {
@@ -141,7 +139,7 @@ func (s scaled) Describe() bayes.Description {
 	return about
 }
 
-// The method of() converts the value v from the linear scale to the scale s.
+// of converts the value v from the linear scale to the scale s.
 func (s Scale) of(v float64) float64 {
 	switch s {
 	case Log:
@@ -152,7 +150,7 @@ func (s Scale) of(v float64) float64 {
 	return v
 }
 
-// The method linear() converts a value from the scale s to the linear scale.
+// linear converts a value from the scale s to the linear scale.
 func (s Scale) linear(u float64) float64 {
 	switch s {
 	case Log:
@@ -163,9 +161,9 @@ func (s Scale) linear(u float64) float64 {
 	return u
 }
 
-// The method slope() returns the derivative of the value on the linear scale with respect
-// to the value on the scale s. The argument v is the point on the linear scale at which
-// the derivative is evaluated.
+// slope returns the derivative of the value on the linear scale with respect to the value
+// on the scale s. The argument v is the point on the linear scale at which the derivative
+// is evaluated.
 func (s Scale) slope(v float64) float64 {
 	switch s {
 	case Log:

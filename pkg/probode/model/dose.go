@@ -13,8 +13,7 @@ import (
 // maxEvents is the largest allowed number of times at which an event or a dose occurs.
 const maxEvents = 10000
 
-// The method times() reads the times of an event or a dose from the keys `time`, `every`
-// and `count`.
+// times reads the times of an event or a dose from the keys `time`, `every` and `count`.
 func (r *modelReader) times(n *source.Node) []*expr.Node {
 	at, count := r.formula(n, "time"), 1
 	var every *expr.Node
@@ -38,8 +37,8 @@ func (r *modelReader) times(n *source.Node) []*expr.Node {
 	return times
 }
 
-// The method numbered() returns one event for each element of `times`. If there are
-// several times, the ID of each event ends in the number of the event.
+// numbered returns one event for each element of `times`. If there are several times, the
+// ID of each event ends in the number of the event.
 func (r *modelReader) numbered(n *source.Node, id string, times []*expr.Node, jumps ...equations.Jump) []equations.Event {
 	events := make([]equations.Event, len(times))
 	for i, t := range times {
@@ -51,8 +50,8 @@ func (r *modelReader) numbered(n *source.Node, id string, times []*expr.Node, ju
 	return events
 }
 
-// The method events() reads the description of an event. The method returns one Event for
-// each time at which the event happens.
+// events reads the description of an event. The method returns one Event for each time at
+// which the event happens.
 func (r *modelReader) events(n *source.Node) []equations.Event {
 	n.Mapping("an event", "eventId", "time", "every", "count", "trigger", "atStart", "assignments")
 	id := r.name(n, "eventId")
@@ -80,10 +79,10 @@ func (r *modelReader) events(n *source.Node) []equations.Event {
 	return []equations.Event{e}
 }
 
-// The method dose() reads a dose. A dose without a duration is an event that adds the
-// amount to the state. A dose with a duration is given by infusion. An infusion begins at
-// each dosing time. Its rate is amount/duration as long as it lasts, and is appended to the
-// element of the map `infused` for the state.
+// dose reads a dose. A dose without a duration is an event that adds the amount to the
+// state. A dose with a duration is given by infusion. An infusion begins at each dosing
+// time. Its rate is amount/duration as long as it lasts, and is appended to the element
+// of the map `infused` for the state.
 func (r *modelReader) dose(n *source.Node, m *Model, infused map[int][]*expr.Node) {
 	n.Mapping("a dose", "doseId", "state", "amount", "duration", "time", "every", "count")
 	id, state := r.name(n, "doseId"), n.Must("a dose", "state")

@@ -79,8 +79,8 @@ func (m *Model) experiments(params []Parameter) []*Instance {
 	return list
 }
 
-// The method condition() returns the condition with the given ID; the ID "" stands for a
-// condition that changes nothing in the model.
+// condition returns the condition with the given ID; the ID "" stands for a condition
+// that changes nothing in the model.
 func (m *Model) condition(id string) *condition {
 	for i := range m.conditions {
 		if m.conditions[i].id == id {
@@ -90,9 +90,9 @@ func (m *Model) condition(id string) *condition {
 	return &condition{id: id}
 }
 
-// The method row() expresses the formulas of a measurement in terms of time, states and
-// parameters. Measurements share one copy of the formulas if they have the same
-// observable and the same placeholder values.
+// row expresses the formulas of a measurement in terms of time, states and parameters.
+// Measurements share one copy of the formulas if they have the same observable and the
+// same placeholder values.
 func (l *lowering) row(index int) row {
 	d := &l.m.Data[index]
 	key := d.Observable
@@ -109,8 +109,8 @@ func (l *lowering) row(index int) row {
 	return row{l.lowered[key], d.Time, d.Value, index}
 }
 
-// The method observable() returns a copy of the measurement's observable. The formulas of
-// the copied observable contain only time, states and parameters.
+// observable returns a copy of the measurement's observable. The formulas of the copied
+// observable contain only time, states and parameters.
 func (l *lowering) observable(d *Observation) *observable {
 	o := l.observables[d.Observable]
 	if o == nil {
@@ -146,8 +146,8 @@ func (l *lowering) observable(d *Observation) *observable {
 	return &out
 }
 
-// The method timeless() reports an error if a formula depends on time and belongs to an
-// observable that is measured at the steady state.
+// timeless reports an error if a formula depends on time and belongs to an observable
+// that is measured at the steady state.
 func (l *lowering) timeless(r row, d *Observation) {
 	for _, n := range r.formulas() {
 		if slices.Contains(n.Symbols(), expr.Time) {

@@ -143,8 +143,8 @@ func (p *File) WriteSimulations(dir string, v *Evaluation) error {
 	return nil
 }
 
-// The method suffix() returns a suffix for the file names of model i. Different models
-// have different suffixes.
+// suffix returns a suffix for the file names of model i. Different models have different
+// suffixes.
 func (p *File) suffix(i int) string {
 	if len(p.Models) == 1 {
 		return ""
@@ -354,8 +354,8 @@ func (m *Model) conditionRows() ([]byte, error) {
 	return source.TSV(rows), nil
 }
 
-// The method text() returns the text of the value that the condition assigns to an ID. If
-// the condition does not set the ID, the text is empty.
+// text returns the text of the value that the condition assigns to an ID. If the
+// condition does not set the ID, the text is empty.
 func (c *condition) text(id string) string {
 	for _, s := range c.set {
 		if s.id == id {

@@ -7,10 +7,10 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// The type `files` reads a problem from files.
+// files reads a problem from files.
 type files struct{ *source.Files }
 
-// The method finish() checks a problem that has been read.
+// finish checks a problem that has been read.
 func (f *files) finish(p *File) (*File, error) {
 	p.check()
 	list, err := p.Instances()
@@ -21,10 +21,9 @@ func (f *files) finish(p *File) (*File, error) {
 	return p, nil
 }
 
-// The function late() returns warnings about events that have no effect because in every
-// experiment they happen after the last measurement. There is no warning about an event
-// whose time is not known. If an event repeats, only the time of its first occurrence is
-// considered.
+// late returns warnings about events that have no effect because in every experiment they
+// happen after the last measurement. There is no warning about an event whose time is not
+// known. If an event repeats, only the time of its first occurrence is considered.
 func late(list []*Instance) (warnings []string) {
 	type last struct {
 		id      string

@@ -44,13 +44,13 @@ type Optimum struct {
 	LogPrior      float64   // 0 unless FitSettings.Map is set
 	Error         float64   // as in Evaluation; NaN after a search that was stopped, whose tolerance is that of the search
 	Theta         []float64 // values of all parameters on the linear scale
-	// Slope is the largest absolute value of a component of the gradient with respect to
-	// the coordinates of the search. A coordinate is a parameter value, converted to the
-	// parameter's scale and divided by the size of a typical change. Slope uses the
-	// gradient of the log-likelihood or, if Map is set, the gradient of the log posterior
-	// density. If Theta lies on a bound, Slope ignores components of the gradient that
-	// point beyond this bound. If some measurements have Laplace errors, Slope is the
-	// ratio of the field Left to the distance between Theta and the predicted maximum.
+	// Slope is the largest absolute value of a component of the gradient with respect to the
+	// coordinates of the search. A coordinate is a parameter value, converted to the
+	// parameter's scale and divided by the size of a typical change. Slope uses the gradient
+	// of the log-likelihood or, if Map is set, the gradient of the log posterior density. If
+	// Theta lies on a bound, Slope ignores components of the gradient that point beyond this
+	// bound. If some measurements have Laplace errors, Slope is the ratio of Left to the
+	// distance between Theta and the predicted maximum.
 	Slope float64
 	// Left is an estimate of how much the objective could still increase. The estimate
 	// comes from an expansion of the objective around Theta. Kinks is the number of
@@ -70,8 +70,8 @@ type Optimum struct {
 	Err       error // why there is no point; if not nil, only Start of the other fields is meaningful
 }
 
-// The method value() returns the objective that a search maximises: the log-likelihood
-// plus the log prior density.
+// value returns the objective that a search maximises: the log-likelihood plus the log
+// prior density.
 func (o *Optimum) value() float64 { return o.LogLikelihood + o.LogPrior }
 
 // Fit maximises the log-likelihood or, if Map is set, the log posterior density, within
@@ -98,9 +98,9 @@ func (o *Optimum) value() float64 { return o.LogLikelihood + o.LogPrior }
 // If ctx is done, Fit returns the results so far and the error of ctx. Nothing is solved
 // after that: if a search is stopped, its result is the last point that it reached, with
 // the likelihood that the search computed there. If ctx is done before a search has
-// reached any point, the field Err of its Optimum is the error of ctx. If ctx has a
-// deadline, the searches at the tolerance in the settings end when a fifth of the time is
-// left. The rest of the time is for tighter tolerances, at the highest points first.
+// reached any point, Err of its Optimum is the error of ctx. If ctx has a deadline, the
+// searches at the tolerance in the settings end when a fifth of the time is left. The
+// rest of the time is for tighter tolerances, at the highest points first.
 //
 // Sources: for Fisher scoring, Osborne (1992), International Statistical Review 60, 99;
 // for curved ridges, Transtrum & Sethna (2012), arXiv:1201.5885.
@@ -172,9 +172,9 @@ func (p *File) Size() (parameters, measurements int) {
 	return len(p.estimated()), measurements
 }
 
-// The function better() defines the order of optima: the best come first, and the optima
-// of failed searches come last. Equally good optima are sorted by the index of the start
-// that led to them.
+// better defines the order of optima: the best come first, and the optima of failed
+// searches come last. Equally good optima are sorted by the index of the start that led
+// to them.
 func better(a, b Optimum) int {
 	switch {
 	case a.Err == nil && b.Err == nil && a.value() != b.value():
@@ -188,7 +188,7 @@ func better(a, b Optimum) int {
 	return a.Start - b.Start
 }
 
-// The type `fitting` holds the data that all searches of one call of Fit share.
+// fitting holds the data that all searches of one call of Fit share.
 type fitting struct {
 	p     *File
 	set   FitSettings
@@ -228,9 +228,9 @@ func (p *File) newFit(s FitSettings) (*fitting, error) {
 	return f, p.complete(f.theta)
 }
 
-// The method each() calls do(s, i) for i = 0, …, n − 1 on several goroutines. When ctx is
-// done, no further call begins, and the result is ctx.Err(). Each goroutine has its own
-// search s, which stops when ctx is done.
+// each calls do(s, i) for i = 0, …, n − 1 on several goroutines. When ctx is done, no
+// further call begins, and the result is ctx.Err(). Each goroutine has its own search s,
+// which stops when ctx is done.
 func (f *fitting) each(ctx context.Context, n int, progress func(done, total int), do func(s *search, i int) error) error {
 	_, err := pieces.Each(ctx, f.set.Workers, n, progress, func() func(int) error {
 		s, err := f.search(ctx)
@@ -244,8 +244,8 @@ func (f *fitting) each(ctx context.Context, n int, progress func(done, total int
 	return err
 }
 
-// The method starts() returns the points at which the searches begin, in the coordinates
-// of the searches.
+// starts returns the points at which the searches begin, in the coordinates of the
+// searches.
 func (f *fitting) starts() [][]float64 {
 	var list [][]float64
 	for _, theta := range f.set.From {
@@ -265,7 +265,7 @@ func (f *fitting) starts() [][]float64 {
 	return append(list, drawn...)
 }
 
-// The method linear() returns the values of the estimated parameters on the linear scale.
+// linear returns the values of the estimated parameters on the linear scale.
 func (f *fitting) linear(x []float64) []float64 {
 	theta := slices.Clone(x)
 	for i := range f.boxes {
@@ -274,7 +274,7 @@ func (f *fitting) linear(x []float64) []float64 {
 	return theta
 }
 
-// The method all() returns the values of all parameters on the linear scale.
+// all returns the values of all parameters on the linear scale.
 func (f *fitting) all(x []float64) []float64 {
 	theta := slices.Clone(f.theta)
 	for i, v := range f.linear(x) {
@@ -283,8 +283,8 @@ func (f *fitting) all(x []float64) []float64 {
 	return theta
 }
 
-// The method within() returns the coordinates of theta. Values outside the bounds are
-// moved to the bounds.
+// within returns the coordinates of theta. Values outside the bounds are moved to the
+// bounds.
 func (f *fitting) within(theta []float64) []float64 {
 	x := make([]float64, len(f.boxes))
 	for i, j := range f.free {

@@ -80,8 +80,8 @@ type generator struct {
 	weight string // the name of the slice of weights in a gradient
 }
 
-// The method problem() writes the problem. The argument `hybrid` is the system for the
-// field Hybrid, or nil if the problem does not need this field.
+// problem writes the problem. The argument `hybrid` is the system for Hybrid, or nil if
+// the problem does not need this field.
 func (g *generator) problem(hybrid *system) string {
 	q, d := g.q, g.q.Dim()
 	var b strings.Builder
@@ -128,7 +128,7 @@ func (g *generator) problem(hybrid *system) string {
 	return b.String()
 }
 
-// The method event() writes event k of the problem. Switches are numbered before events.
+// event writes event k of the problem. Switches are numbered before events.
 func (g *generator) event(b *strings.Builder, k int) {
 	e := g.q.Events[k]
 	fmt.Fprintf(b, "{Name: %q, SeenAfter: %v", e.Name, e.SeenAfter)
@@ -167,8 +167,8 @@ func (g *generator) event(b *strings.Builder, k int) {
 	b.WriteString("},\n")
 }
 
-// The method jump() writes the fields Jump and JumpPullback of an event. If two jumps set
-// the same state, the later one takes effect.
+// jump writes the fields Jump and JumpPullback of an event. If two jumps set the same
+// state, the later one takes effect.
 func (g *generator) jump(b *strings.Builder, jumps []equations.Jump) {
 	var values []*expr.Node
 	to, weight := "", ""
@@ -182,13 +182,12 @@ func (g *generator) jump(b *strings.Builder, jumps []equations.Jump) {
 	fmt.Fprintf(b, ", JumpPullback: func(lambda, dtheta, x []float64, t float64, theta []float64) float64 {\nvar weight [%d]float64\n%s%s}", len(jumps), weight, g.gradient(values, "weight", "lambda", false))
 }
 
-// The method gradient() returns statements that differentiate a weighted sum of
-// expressions. The statements compute the derivatives with respect to the parameters, and
-// add these to the slice dtheta. The derivatives with respect to the states are added to
-// the slice whose name is the argument `dx`. The statements return the derivative of the
-// weighted sum with respect to t. If the argument `check` is true and a derivative is
-// NaN or infinite, the statements return NaN and change neither dtheta nor the slice of state
-// derivatives.
+// gradient returns statements that differentiate a weighted sum of expressions. The
+// statements compute the derivatives with respect to the parameters, and add these to the
+// slice dtheta. The derivatives with respect to the states are added to the slice whose
+// name is the argument `dx`. The statements return the derivative of the weighted sum
+// with respect to t. If the argument `check` is true and a derivative is NaN or infinite,
+// the statements return NaN and change neither dtheta nor the slice of state derivatives.
 func (g *generator) gradient(of []*expr.Node, weight, dx string, check bool) string {
 	inputs, to := []string{expr.Time}, []string{"t"}
 	for i, id := range g.s.states {
@@ -228,9 +227,9 @@ func vector(to string, values []*expr.Node) (list []expr.Assignment) {
 	return list
 }
 
-// The function matrix() returns one assignment for each non-nil entry of a matrix. A nil
-// entry stands for an entry that is always zero. The function place() returns the index
-// of the matrix entry (i, j) in the slice with the name `to`.
+// matrix returns one assignment for each non-nil entry of a matrix. A nil entry stands
+// for an entry that is always zero. place returns the index of the matrix entry (i, j) in
+// the slice with the name `to`.
 func matrix(to string, rows [][]*expr.Node, place func(i, j int) int) (list []expr.Assignment) {
 	for i, row := range rows {
 		for j, n := range row {

@@ -18,8 +18,7 @@ import (
 // that stores f(s), so that a dose at the start does not count as part of the first
 // increase.
 
-// The method increase() replaces a formula by its increase since the previous
-// measurement.
+// increase replaces a formula by its increase since the previous measurement.
 func (l *lowering) increase(id string, formula *expr.Node, d *Observation) *expr.Node {
 	if math.IsInf(d.Time, 1) {
 		d.where.Failf("observable %s is an increase since the previous measurement, so it cannot be measured at time inf", id)

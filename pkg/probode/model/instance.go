@@ -15,10 +15,10 @@ type Instance struct {
 	Condition        string
 	preequilibration string // "" if there is none
 
-	// The field `pre` is the system for the preequilibration, or nil if there is none.
-	// The system for the preequilibration runs from its initial values to its steady
-	// state before the main system starts. The preequilibration does not depend on time
-	// and has no events. Instances with the same preequilibration share one pointer.
+	// pre is the system for the preequilibration, or nil if there is none. The system for
+	// the preequilibration runs from its initial values to its steady state before the main
+	// system starts. The preequilibration does not depend on time and has no events.
+	// Instances with the same preequilibration share one pointer.
 	pre *system
 	system
 	hybrid *system // see branches; nil if it would equal system
@@ -41,16 +41,16 @@ type index struct {
 type system struct {
 	states []string
 
-	// The field `initial` contains formulas for the initial values of the states. After a
-	// preequilibration, a state ID in the field `initial` stands for the steady-state
-	// value of this state.
+	// initial contains formulas for the initial values of the states. After a
+	// preequilibration, a state ID in the field `initial` stands for the steady-state value
+	// of this state.
 	initial []*expr.Node
 	rates   []*expr.Node
 	events  []equations.Event // Time contains parameters only, Jumps also time and states
 
-	// The field `switches` holds formulas for the times at which conditions in right-hand
-	// sides and triggers change. The formulas contain only parameters. The solver should
-	// end a step at every switching time.
+	// switches holds formulas for the times at which conditions in right-hand sides and
+	// triggers change. The formulas contain only parameters. The solver should end a step at
+	// every switching time.
 	switches []*expr.Node
 }
 
@@ -63,14 +63,13 @@ type row struct {
 	index int // index of the measurement in the data of the model
 }
 
-// The type `increase` describes the increase of a formula since the previous measurement.
+// increase describes the increase of a formula since the previous measurement.
 type increase struct {
 	state   string // the state that holds the value at the previous measurement
 	formula *expr.Node
 }
 
-// The type `lowering` holds the intermediate results of the method lower() for one
-// condition.
+// lowering holds the intermediate results of lower for one condition.
 type lowering struct {
 	*index
 	system

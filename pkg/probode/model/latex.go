@@ -8,8 +8,7 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
 )
 
-// shownLines is the largest number of equations of each kind that the method LaTeX
-// writes.
+// shownLines is the largest number of equations of each kind that LaTeX writes.
 const shownLines = 40
 
 // LaTeX returns the equations of m as text for the math mode of LaTeX. The text contains

@@ -10,8 +10,7 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// The function score() returns the name of the score from which a layered parameter is
-// computed.
+// score returns the name of the score from which a layered parameter is computed.
 func score(id string) string { return id + "_score" }
 
 // For each type of prior that can depend on other parameters, scoreMedians contains the
@@ -19,8 +18,8 @@ func score(id string) string { return id + "_score" }
 var scoreMedians = map[string]float64{"normal": 0, "logNormal": 0, "laplace": 0, "logLaplace": 0, "cauchy": 0,
 	"halfNormal": 0.6744897501960817, "halfCauchy": 1, "exponential": math.Ln2}
 
-// The method layer() reads the prior of a parameter. If the parameter is layered, the
-// method stores it in r.layers.
+// layer reads the prior of a parameter. If the parameter is layered, the method stores it
+// in r.layers.
 func (r *modelReader) layer(n *source.Node, p *Parameter) (kept bool) {
 	l := layered{each: n.Flag("perCondition")}
 	typ, text := n.Word("objectivePriorType"), n.Word("objectivePriorParameters")

@@ -53,8 +53,8 @@ type LikelihoodSettings struct {
 	Progress func(done, total int)
 }
 
-// The method mesh() returns a mesh with the given relative tolerance. If the argument
-// `relative` is zero, the tolerance is taken from the settings s.
+// mesh returns a mesh with the given relative tolerance. If the argument `relative` is
+// zero, the tolerance is taken from the settings s.
 func (s *LikelihoodSettings) mesh(relative float64) probode.Mesh {
 	if s.StepSize > 0 {
 		return probode.Through(s.StepSize)
@@ -66,9 +66,9 @@ func (s *LikelihoodSettings) mesh(relative float64) probode.Mesh {
 	return m
 }
 
-// The type `steps` is a Mesh with error control that chooses new steps for every θ. The
-// field `max` has the same meaning as MaxStep in LikelihoodSettings. The field `most` is
-// the largest allowed number of steps; zero means 10⁶.
+// steps is a Mesh with error control that chooses new steps for every θ. The field `max`
+// has the same meaning as MaxStep in LikelihoodSettings. The field `most` is the largest
+// allowed number of steps; zero means 10⁶.
 type steps struct {
 	probode.Tolerance
 	max  float64
@@ -258,12 +258,12 @@ func (l *LogLikelihood) Nominal() []float64 { return l.p.Nominal() }
 // is true. The argument `theta` holds the values of all parameters on the linear scale, in
 // the order of File.Params.
 //
-// The method At computes the exact gradient of the numerical solution on a fixed grid.
-// The error of this gradient is about as large as the error of the solution. If the time
-// of an event or a switch depends on parameters, the gradient takes this dependence into
-// account. If a measurement coincides with an event whose time depends on parameters, the
-// gradient is one-sided, or an error if the event has a trigger. A one-sided gradient is
-// valid for changes of the parameters that move the event to an earlier time.
+// At computes the exact gradient of the numerical solution on a fixed grid. The error of
+// this gradient is about as large as the error of the solution. If the time of an event
+// or a switch depends on parameters, the gradient takes this dependence into account. If
+// a measurement coincides with an event whose time depends on parameters, the gradient is
+// one-sided, or an error if the event has a trigger. A one-sided gradient is valid for
+// changes of the parameters that move the event to an earlier time.
 //
 // It is an error if the solver fails, or if the model defines no density for a
 // measurement, for example because the noise is not positive.
@@ -303,7 +303,7 @@ func (l *LogLikelihood) At(ctx context.Context, theta []float64, gradient bool) 
 	return v, nil
 }
 
-// The method fix() sets the parameters that are not estimated to their values in theta.
+// fix sets the parameters that are not estimated to their values in theta.
 func (l *LogLikelihood) fix(theta []float64) {
 	same := l.fixed != nil
 	for i, q := range l.p.Params {
@@ -347,14 +347,14 @@ func (f flat) Quantile(p float64) float64 {
 	return f.at + (1+math.Abs(f.at))*(p-0.5)
 }
 
-// The method given() reports whether the caller has given a tolerance or a step size.
+// given reports whether the caller has given a tolerance or a step size.
 func (l *LogLikelihood) given() bool {
 	return l.set.Tolerance.Relative != 0 || l.set.Tolerance.Absolute != nil || l.set.StepSize > 0
 }
 
-// The method experiment() returns the contribution of a part to the log-likelihood. The
-// method uses the tolerance in the settings. If the settings specify no tolerance, the
-// method chooses a tolerance that is small enough for the default accuracy.
+// experiment returns the contribution of a part to the log-likelihood. The method uses
+// the tolerance in the settings. If the settings specify no tolerance, the method chooses
+// a tolerance that is small enough for the default accuracy.
 func (l *LogLikelihood) experiment(ctx context.Context, q *part, theta []float64, gradient bool) (InstanceValue, error) {
 	const (
 		first, factor = 1e-5, 16
@@ -394,9 +394,8 @@ func (l *LogLikelihood) experiment(ctx context.Context, q *part, theta []float64
 	return last, err
 }
 
-// The method density() returns the bayes.Density of the part q for the given relative
-// tolerance. The argument `free` is the point at which the density will first be
-// evaluated.
+// density returns the bayes.Density of the part q for the given relative tolerance. The
+// argument `free` is the point at which the density will first be evaluated.
 func (l *LogLikelihood) density(ctx context.Context, q *part, relative float64, free []float64) (*bayes.Density, error) {
 	if d := q.densities[relative]; d != nil {
 		return d, nil
@@ -408,9 +407,9 @@ func (l *LogLikelihood) density(ctx context.Context, q *part, relative float64, 
 	return d, err
 }
 
-// The method value() solves the part q with the given relative tolerance. The result is
-// the contribution of the part to the log-likelihood. If the argument `relative` is zero,
-// the tolerance in the settings is used.
+// value solves the part q with the given relative tolerance. The result is the
+// contribution of the part to the log-likelihood. If the argument `relative` is zero, the
+// tolerance in the settings is used.
 func (l *LogLikelihood) value(ctx context.Context, q *part, relative float64, theta []float64, gradient bool) (v InstanceValue, err error) {
 	v = InstanceValue{Model: q.e.model.Name, Condition: q.e.Condition, Preequilibration: q.e.preequilibration,
 		Tolerance: l.set.Tolerance, Simulated: make([]float64, len(q.places)), Noise: make([]float64, len(q.places))}
@@ -487,9 +486,9 @@ func (e *impossibleError) Error() string {
 	return fmt.Sprintf("%s: %s at time %g: %s", text.Clip(at), text.Clip(e.observable), e.time, e.what)
 }
 
-// The method impossible() explains why a measurement has no density under the model. If
-// the measurement has a density, the method returns "". The argument m is the value of
-// the row's formula. The argument `own` contains all parameters of the row's distribution
+// impossible explains why a measurement has no density under the model. If the
+// measurement has a density, the method returns "". The argument m is the value of the
+// row's formula. The argument `own` contains all parameters of the row's distribution
 // except the location.
 func (r *row) impossible(m float64, own []float64) string {
 	if n := r.distribution; n == binomialNoise && (!(own[0] >= r.value) || own[0] != math.Trunc(own[0]) || math.IsInf(own[0], 1)) {
@@ -513,10 +512,9 @@ func (r *row) impossible(m float64, own []float64) string {
 	return ""
 }
 
-// The method spread() returns the typical size of the deviations of measurements from m.
-// For counts the result is the standard deviation. For other distributions the result is
-// the last element of the argument `own`, which is the standard deviation or the scale
-// parameter.
+// spread returns the typical size of the deviations of measurements from m. For counts
+// the result is the standard deviation. For other distributions the result is the last
+// element of the argument `own`, which is the standard deviation or the scale parameter.
 func (r *row) spread(m float64, own []float64) float64 {
 	switch r.distribution {
 	case poissonNoise:

@@ -46,7 +46,7 @@ func Parse(name string, text []byte) (p *File, err error) {
 	return f.finish(f.modelFile(s, y))
 }
 
-// The type `nothing` is a file system without files.
+// nothing is a file system without files.
 type nothing struct{}
 
 func (nothing) Open(name string) (fs.File, error) {

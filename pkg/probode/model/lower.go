@@ -29,8 +29,8 @@ func (m *Model) newIndex(params []Parameter) *index {
 	return ix
 }
 
-// The method lower() derives the equations of the model under condition c. If pre is not
-// nil, the model is first preequilibrated under the condition pre.
+// lower derives the equations of the model under condition c. If pre is not nil, the
+// model is first preequilibrated under the condition pre.
 func (ix *index) lower(c, pre *condition) *lowering {
 	l := &lowering{index: ix, set: map[string]*expr.Node{}, after: pre != nil,
 		start: map[string]*expr.Node{}, open: map[string]bool{}, now: map[string]*expr.Node{}, lowered: map[string]*observable{}}
@@ -50,7 +50,7 @@ func (ix *index) lower(c, pre *condition) *lowering {
 	}
 
 	// This loop evaluates only the parameters to which the condition assigns a value.
-	// Constants are evaluated by the method at() when a formula uses them.
+	// Constants are evaluated by at when a formula uses them.
 	for id := range l.set {
 		if ix.params[id] {
 			l.now[id] = l.at0(id, c.where)
@@ -91,8 +91,7 @@ func (ix *index) sameSizes(pre, c *condition) {
 	}
 }
 
-// The method at0() returns the formula for the initial value of the quantity with the
-// given ID.
+// at0 returns the formula for the initial value of the quantity with the given ID.
 func (l *lowering) at0(id string, from source.Where) *expr.Node {
 	if n := l.start[id]; n != nil {
 		return n
@@ -164,7 +163,7 @@ func (l *lowering) work0(id string, from source.Where) *expr.Node {
 	return nil
 }
 
-// The method start0() replaces each name in a formula by its value at the start.
+// start0 replaces each name in a formula by its value at the start.
 func (l *lowering) start0(n *expr.Node, from source.Where) *expr.Node {
 	by := map[string]*expr.Node{}
 	for _, name := range n.Symbols() {
@@ -173,8 +172,8 @@ func (l *lowering) start0(n *expr.Node, from source.Where) *expr.Node {
 	return n.Substitute(by)
 }
 
-// The method at() replaces each name in a formula by an expression in time, states and
-// parameters. The new formula holds at all times, not only at the start.
+// at replaces each name in a formula by an expression in time, states and parameters. The
+// new formula holds at all times, not only at the start.
 func (l *lowering) at(n *expr.Node, from source.Where, what string) *expr.Node {
 	by := map[string]*expr.Node{}
 	for _, name := range n.Symbols() {
@@ -199,7 +198,7 @@ func (l *lowering) at(n *expr.Node, from source.Where, what string) *expr.Node {
 	return n.Substitute(by)
 }
 
-// The method event() expresses an event in terms of time, states and parameters.
+// event expresses an event in terms of time, states and parameters.
 func (l *lowering) event(e equations.Event) equations.Event {
 	jumps := make([]equations.Jump, len(e.Jumps))
 	for i, j := range e.Jumps {
@@ -222,8 +221,8 @@ func (l *lowering) event(e equations.Event) equations.Event {
 	return e
 }
 
-// The method autonomous() reports an error if a system with preequilibration depends on
-// time, because PEtab does not define the time at which preequilibration begins.
+// autonomous reports an error if a system with preequilibration depends on time, because
+// PEtab does not define the time at which preequilibration begins.
 func (l *lowering) autonomous(condition string) {
 	for i, r := range l.rates {
 		if slices.Contains(r.Symbols(), expr.Time) {
@@ -232,8 +231,7 @@ func (l *lowering) autonomous(condition string) {
 	}
 }
 
-// The method steady() reports an error if a system that must reach a steady state has
-// events.
+// steady reports an error if a system that must reach a steady state has events.
 func (l *lowering) steady(condition string) {
 	if l.steadyAsked {
 		return

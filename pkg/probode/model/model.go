@@ -65,8 +65,8 @@ type observable struct {
 	noise    *expr.Node // see noiseDistribution; nil for Poisson
 	freedom  *expr.Node // see noiseDistribution; nil for all but Student
 
-	// The field `limit` holds the lower limit of quantification as a number, or nil if
-	// there is no limit: see [bayes.Censored].
+	// limit holds the lower limit of quantification as a number, or nil if there is no
+	// limit: see [bayes.Censored].
 	limit *expr.Node
 
 	// If the field `increase` is true, a measurement is the increase in the value of the
@@ -111,10 +111,9 @@ type Observation struct {
 	Time                        float64 // +Inf: at the steady state
 	Value                       float64
 
-	// The field observableParams holds the values of the placeholders
-	// observableParameter1_…, observableParameter2_… and so on. The field noiseParams
-	// holds the values of the placeholders noiseParameter1_…, noiseParameter2_… and so
-	// on.
+	// observableParams holds the values of the placeholders observableParameter1_…,
+	// observableParameter2_… and so on. The field noiseParams holds the values of the
+	// placeholders noiseParameter1_…, noiseParameter2_… and so on.
 	observableParams, noiseParams []*expr.Node
 
 	dataset, replicate string // may be empty
@@ -143,13 +142,12 @@ type Prior struct {
 	A, B float64
 }
 
-// The method formulas() returns the formula of the observable and the formulas of its
-// distribution.
+// formulas returns the formula of the observable and the formulas of its distribution.
 func (o *observable) formulas() []*expr.Node {
 	return append([]*expr.Node{o.formula}, numbers(o.freedom, o.noise)...)
 }
 
-// The method symbols() returns the names that occur in the formulas of the observable.
+// symbols returns the names that occur in the formulas of the observable.
 func (o *observable) symbols() (names []string) {
 	for _, n := range o.formulas() {
 		names = append(names, n.Symbols()...)
@@ -172,9 +170,9 @@ func builtIn(name string) bool {
 	return ok || name == expr.Time
 }
 
-// The function numbers() lists the formulas for all parameters of a distribution except
-// the location. The formulas are in the same order as the numbers that
-// [bayes.Likelihood].Own returns. Formulas that are nil are omitted.
+// numbers lists the formulas for all parameters of a distribution except the location.
+// The formulas are in the same order as the numbers that [bayes.Likelihood].Own returns.
+// Formulas that are nil are omitted.
 func numbers(freedom, noise *expr.Node) []*expr.Node {
 	return slices.DeleteFunc([]*expr.Node{freedom, noise}, func(n *expr.Node) bool { return n == nil })
 }

@@ -93,7 +93,7 @@ func (f *files) modelFile(s *source.File, y *source.Node) *File {
 	return p
 }
 
-// The method functions() reads the functions that formulas may call.
+// functions reads the functions that formulas may call.
 func (r *modelReader) functions(list []*source.Node) {
 	for _, n := range list {
 		n.Mapping("a function", "functionId", "arguments", "formula")
@@ -127,9 +127,8 @@ func (r *modelReader) functions(list []*source.Node) {
 	}
 }
 
-// The method parameter() reads a parameter of a model file. The parameter is estimated if
-// its key "estimate" is 1; without this key, it is estimated if it has a bound or a
-// prior.
+// parameter reads a parameter of a model file. The parameter is estimated if its key
+// "estimate" is 1; without this key, it is estimated if it has a bound or a prior.
 //
 // If the parameter is layered, the method stores it, and addLayers() adds it to the model
 // later.

@@ -11,10 +11,10 @@ import (
 
 // Observables returns a function at(), which computes the observed quantities of an
 // experiment of p from time, state, and θ. The vector θ is the same as in the problem
-// that the method ODE returns. The function at() writes one value to dst for each element
-// of `names`. A formula that occurs in several rows of data is computed only once. The
-// function allocates no memory, and any number of goroutines may call it at the same
-// time. Each name is the ID of an observable. If the rows of an observable have different
+// that the method ODE returns. at writes one value to dst for each element of `names`. A
+// formula that occurs in several rows of data is computed only once. The function
+// allocates no memory, and any number of goroutines may call it at the same time. Each
+// name is the ID of an observable. If the rows of an observable have different
 // parameters, the observable has several formulas: the second formula is named ID_2, the
 // third ID_3, and so on. Only the rows of the data give values for placeholders, such as
 // observableParameter1_id. If the experiment has no data, at() omits the observables
@@ -44,10 +44,10 @@ func (p *File) Observables(e *Instance) (names []string, at func(dst []float64, 
 	return names, func(dst []float64, t float64, x, theta []float64) { f.eval(dst, t, x, theta[:n]) }, nil
 }
 
-// For an experiment without data, the method unmeasured() calls the function add() with
-// the formula of each observable that has no placeholders. The method adds an artificial
-// measurement of each observable, because only the formulas of measurements are expressed
-// in terms of states and parameters.
+// For an experiment without data, unmeasured calls add with the formula of each
+// observable that has no placeholders. The method adds an artificial measurement of each
+// observable, because only the formulas of measurements are expressed in terms of states
+// and parameters.
 func (p *File) unmeasured(e *Instance, add func(id string, n *expr.Node)) (err error) {
 	defer source.Catch(&err)
 	m := *e.model

@@ -21,10 +21,10 @@ import (
 // data. If no row has a finite time after the start, the span is one unit of time long.
 // F, FJ and FTheta are exact, allocate no memory after their first calls, and may be
 // called by any number of goroutines. If a banded Jacobian costs less than a dense one,
-// the field Band is not nil. The field Events contains the events of the experiment and
-// the switches. A switch is a time at which f changes its form. If an event and a
-// measurement have the same time, the measurement is made before the event, unless the
-// field SeenAfter of the event is true.
+// Band is not nil. Events contains the events of the experiment and the switches. A
+// switch is a time at which f changes its form. If an event and a measurement have the
+// same time, the measurement is made before the event, unless SeenAfter of the event is
+// true.
 //
 // Theta contains the nominal values. A parameter without a nominal value has the value 0
 // if nothing in p uses it; otherwise ODE returns an error.
@@ -81,8 +81,8 @@ func (p *File) Nominal() []float64 {
 	return theta
 }
 
-// The method complete() returns an error if a model uses a parameter whose value is not
-// finite. If the value of an unused parameter is not finite, the value is set to 0.
+// complete returns an error if a model uses a parameter whose value is not finite. If the
+// value of an unused parameter is not finite, the value is set to 0.
 func (p *File) complete(theta []float64) error {
 	var used map[string]bool
 	for i, v := range theta {
@@ -118,7 +118,7 @@ type compiledInstance struct {
 	end *steadyFinder // steady state of ode
 }
 
-// The method compile() compiles the formulas of an experiment.
+// compile compiles the formulas of an experiment.
 func (p *File) compile(e *Instance) (*compiledInstance, error) {
 	c := &compiledInstance{e: e, params: p.paramNames(), title: e.model.Name}
 	if c.title == "" {
@@ -165,7 +165,7 @@ func (p *File) compile(e *Instance) (*compiledInstance, error) {
 	return c, nil
 }
 
-// The method symbols() adds to a map the names on which the states of a system depend.
+// symbols adds to a map the names on which the states of a system depend.
 func (s *system) symbols(to map[string]bool) {
 	addSymbols(to, slices.Concat(s.initial, s.rates, s.switches)...)
 	for _, e := range s.events {
@@ -176,8 +176,8 @@ func (s *system) symbols(to map[string]bool) {
 	}
 }
 
-// The method system() converts s to a Problem whose time span is one unit of time. If
-// c.pre is not nil, the Problem starts from the steady state that c.pre finds.
+// system converts s to a Problem whose time span is one unit of time. If c.pre is not
+// nil, the Problem starts from the steady state that c.pre finds.
 func (c *compiledInstance) system(s *system) *probode.Problem {
 	d, n, start := len(s.states), len(c.params), c.e.model.start
 	inputs := append(append([]string{expr.Time}, s.states...), c.params...)
@@ -205,10 +205,10 @@ func (c *compiledInstance) system(s *system) *probode.Problem {
 	return q
 }
 
-// The function pullback() returns the function that is stored in the field Pullback of
-// the problem q. The argument `inputs` names the variables on which the rates depend.
-// Pullback returns NaN if any derivative is NaN or infinite. Even an inactive branch of a
-// formula can make a derivative NaN.
+// pullback returns the function that is stored in Pullback of the problem q. The argument
+// `inputs` names the variables on which the rates depend. Pullback returns NaN if any
+// derivative is NaN or infinite. Even an inactive branch of a formula can make a
+// derivative NaN.
 func pullback(q *probode.Problem, inputs []string, rates []*expr.Node) func(dx, dtheta, lambda []float64, t float64, x, theta []float64) float64 {
 	gradient := gradientOf(inputs, rates, q.Params...)
 	return func(dx, dtheta, lambda []float64, t float64, x, theta []float64) (dt float64) {
@@ -237,7 +237,7 @@ func gradientOf(inputs []string, of []*expr.Node, held ...string) func() *scatte
 // this prefix.
 const weightName = "weight "
 
-// The function weights() returns the names of n weights.
+// weights returns the names of n weights.
 func weights(n int) []string {
 	names := make([]string, n)
 	for i := range names {
@@ -246,8 +246,8 @@ func weights(n int) []string {
 	return names
 }
 
-// The method weighted() evaluates a program made by gradientOf. The caller must put the
-// machine back into the pool.
+// weighted evaluates a program made by gradientOf. The caller must put the machine back
+// into the pool.
 func (s *scatter) weighted(weights []float64, t float64, x, theta []float64) *machine {
 	m := s.pool.Get().(*machine)
 	m.in[0] = t
@@ -258,10 +258,9 @@ func (s *scatter) weighted(weights []float64, t float64, x, theta []float64) *ma
 	return m
 }
 
-// The method add() takes the gradient `out` from a program made by gradientOf. The
-// derivatives with respect to the states are added to dx, and the derivatives with
-// respect to the parameters are added to dtheta. The result is the derivative with
-// respect to time.
+// add takes the gradient `out` from a program made by gradientOf. The derivatives with
+// respect to the states are added to dx, and the derivatives with respect to the
+// parameters are added to dtheta. The result is the derivative with respect to time.
 func (s *scatter) add(dx, dtheta, out []float64) (dt float64) {
 	for k, v := range out {
 		switch i := s.place[k]; {
@@ -276,9 +275,8 @@ func (s *scatter) add(dx, dtheta, out []float64) (dt float64) {
 	return dt
 }
 
-// The method start() sets the initial state of q and the derivatives of this state. If q
-// starts from a steady state x*, the derivative of x₀(θ, x*(θ)) is ∂x₀/∂θ + ∂x₀/∂x*
-// ∂x*/∂θ.
+// start sets the initial state of q and the derivatives of this state. If q starts from a
+// steady state x*, the derivative of x₀(θ, x*(θ)) is ∂x₀/∂θ + ∂x₀/∂x* ∂x*/∂θ.
 func (c *compiledInstance) start(q *probode.Problem, s *system, inputs []string) {
 	d, n := len(s.states), len(c.params)
 	initial := newProgram(inputs, s.initial)
@@ -308,8 +306,8 @@ func (c *compiledInstance) start(q *probode.Problem, s *system, inputs []string)
 	}
 }
 
-// The function derivatives() returns a program for a matrix of derivatives. Row i
-// contains the derivatives of expression i with respect to the variables in `names`.
+// derivatives returns a program for a matrix of derivatives. Row i contains the
+// derivatives of expression i with respect to the variables in `names`.
 func derivatives(inputs []string, of []*expr.Node, names []string, held ...string) func() *scatter {
 	return lazily(inputs, nil, func() [][]*expr.Node { return expr.Jacobian(of, names) }, func(i, j int) int { return i*len(names) + j }, held...)
 }
@@ -326,10 +324,10 @@ func (c *compiledInstance) stateNames(s *system) []string {
 	return names
 }
 
-// The function band() returns the band of the Jacobian of a system if banded elimination
-// is cheaper than dense elimination, and nil otherwise. If there are kl diagonals below
-// the main diagonal and ku above it, elimination with row exchanges costs d kl (kl+ku)
-// operations instead of d³/3.
+// band returns the band of the Jacobian of a system if banded elimination is cheaper than
+// dense elimination, and nil otherwise. If there are kl diagonals below the main diagonal
+// and ku above it, elimination with row exchanges costs d kl (kl+ku) operations instead
+// of d³/3.
 func band(s *system) *probode.Bandwidth {
 	b, d := probode.Bandwidth{}, len(s.states)
 	column := map[string]int{}
@@ -358,7 +356,7 @@ func inJacobian(q *probode.Problem) func(i, j int) int {
 	return func(i, j int) int { return i*q.Dim() + j }
 }
 
-// The method events() adds the events and switches of a system to q.
+// events adds the events and switches of a system to q.
 func (c *compiledInstance) events(q *probode.Problem, s *system, inputs []string) {
 	add := func(n *expr.Node, name string, after bool, fit func(t float64) float64, e probode.Event) {
 		at := scalar(n, append([]string{expr.Time}, c.params...))
@@ -405,7 +403,7 @@ func (c *compiledInstance) events(q *probode.Problem, s *system, inputs []string
 	}
 }
 
-// The function scalar() returns a function that evaluates one expression.
+// scalar returns a function that evaluates one expression.
 func scalar(n *expr.Node, inputs []string) func(t float64, x, theta []float64) float64 {
 	p := newProgram(inputs, []*expr.Node{n})
 	return func(t float64, x, theta []float64) float64 {
@@ -415,8 +413,8 @@ func scalar(n *expr.Node, inputs []string) func(t float64, x, theta []float64) f
 	}
 }
 
-// The method jump() returns an event whose fields Jump and JumpPullback are set. If two
-// jumps set the same state, the later one takes effect.
+// jump returns an event whose fields Jump and JumpPullback are set. If two jumps set the
+// same state, the later one takes effect.
 func (c *compiledInstance) jump(s *system, jumps []equations.Jump, inputs []string) (e probode.Event) {
 	values, index := make([]*expr.Node, len(jumps)), make([]int, len(jumps))
 	for k, j := range jumps {
@@ -472,10 +470,10 @@ func newProgram(inputs []string, outputs []*expr.Node, held ...string) *program 
 	return p
 }
 
-// The method take() gets a machine from the pool, evaluates the program on this machine,
-// and returns the machine, which holds the outputs. The caller must put the machine back
-// into the pool. If theta has more elements than the program has parameters, the last
-// elements are ignored.
+// take gets a machine from the pool, evaluates the program on this machine, and returns
+// the machine, which holds the outputs. The caller must put the machine back into the
+// pool. If theta has more elements than the program has parameters, the last elements are
+// ignored.
 func (p *program) take(t float64, x, theta []float64) *machine {
 	m := p.pool.Get().(*machine)
 	m.in[0] = t
@@ -499,10 +497,10 @@ type scatter struct {
 	place []int
 }
 
-// The function lazily() returns a function whose first call compiles a vector and a
-// matrix of expressions. Many methods do not need the derivatives: explicit methods, for
-// example, never use the Jacobian. For a large model, the programs for the derivatives
-// can be long and take time to compile.
+// lazily returns a function whose first call compiles a vector and a matrix of
+// expressions. Many methods do not need the derivatives: explicit methods, for example,
+// never use the Jacobian. For a large model, the programs for the derivatives can be long
+// and take time to compile.
 func lazily(inputs []string, vector []*expr.Node, matrix func() [][]*expr.Node, place func(i, j int) int, held ...string) func() *scatter {
 	return sync.OnceValue(func() *scatter {
 		s := &scatter{first: len(vector)}
@@ -529,8 +527,8 @@ func (s *scatter) eval(vector, matrix []float64, t float64, x, theta []float64) 
 	s.pool.Put(m)
 }
 
-// The method within() sets the context of later searches for steady states. A search
-// stops when this context is done.
+// within sets the context of later searches for steady states. A search stops when this
+// context is done.
 func (c *compiledInstance) within(ctx context.Context) {
 	c.end.within(ctx)
 	if c.pre != nil {
@@ -538,8 +536,8 @@ func (c *compiledInstance) within(ctx context.Context) {
 	}
 }
 
-// If the last search for a steady state failed, the method unsettled() returns the error
-// of this search. Otherwise, the result is nil.
+// If the last search for a steady state failed, unsettled returns the error of this
+// search. Otherwise, the result is nil.
 func (c *compiledInstance) unsettled() error {
 	if c.pre != nil {
 		if err := c.pre.failed(); err != nil {

@@ -17,12 +17,11 @@ func isPlaceholder(name, observable string) bool {
 	return at != nil && name[at[1]:] == observable
 }
 
-// The function placeholder() returns the name by which formulas refer to the n-th
-// parameter of a row.
+// placeholder returns the name by which formulas refer to the n-th parameter of a row.
 func placeholder(prefix string, n int, id string) string { return prefix + strconv.Itoa(n) + "_" + id }
 
-// The function placeholders() adds the values of placeholders to a map. Placeholders have
-// names such as observableParameter1_id.
+// placeholders adds the values of placeholders to a map. Placeholders have names such as
+// observableParameter1_id.
 func placeholders(by map[string]*expr.Node, prefix, id string, values []*expr.Node) {
 	for i, v := range values {
 		by[placeholder(prefix, i+1, id)] = v

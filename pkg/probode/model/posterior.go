@@ -78,7 +78,7 @@ func (p *File) Posterior() (*bayes.Posterior, error) {
 	return b, nil
 }
 
-// The method estimated() returns the indices of the estimated parameters.
+// estimated returns the indices of the estimated parameters.
 func (p *File) estimated() (list []int) {
 	for i, q := range p.Params {
 		if q.Estimate {
@@ -106,12 +106,11 @@ func (p *File) Point(theta []float64) ([]float64, error) { return p.inside(theta
 // begins near the edge may make no progress.
 func (p *File) Start(theta []float64) ([]float64, error) { return p.inside(theta, 0.01, 0.01) }
 
-// The method inside() returns those elements of theta that belong to estimated
-// parameters. If the support of the prior has a finite width, a value that is outside the
-// support or too close to an edge is moved inside. A value is too close if its distance
-// from the edge is at most the argument `near`. The argument `edge` is the distance of a
-// moved value from the edge. The arguments `near` and `edge` are fractions of the width
-// of the support.
+// inside returns those elements of theta that belong to estimated parameters. If the
+// support of the prior has a finite width, a value that is outside the support or too
+// close to an edge is moved inside. A value is too close if its distance from the edge is
+// at most the argument `near`. The argument `edge` is the distance of a moved value from
+// the edge. The arguments `near` and `edge` are fractions of the width of the support.
 func (p *File) inside(theta []float64, near, edge float64) ([]float64, error) {
 	if len(theta) != len(p.Params) {
 		return nil, fmt.Errorf("found %d values: want %d, one for each parameter", len(theta), len(p.Params))
@@ -164,17 +163,17 @@ type paramSource struct {
 	at    int // position among the expected values; −1 if the value is known
 }
 
-// The method observed() converts the data of one experiment to a list of experiments of
-// package bayes. The data at finite times form the first experiment, and the data at the
-// steady state form the second. An experiment without data is omitted. The parameters
-// whose indices are in the argument `free` are unknown; theta contains the values of the
-// other parameters. For each row of the experiment, the result `places` says where to
-// find the expected value and the parameters of the distribution.
+// observed converts the data of one experiment to a list of experiments of package bayes.
+// The data at finite times form the first experiment, and the data at the steady state
+// form the second. An experiment without data is omitted. The parameters whose indices
+// are in the argument `free` are unknown; theta contains the values of the other
+// parameters. For each row of the experiment, the result `places` says where to find the
+// expected value and the parameters of the distribution.
 //
 // If the argument `likelihood` is true, each unknown parameter of a distribution has a
 // column that contains its value. If `likelihood` is false, a parameter of the model has
-// no column. If `likelihood` is true, the field Params of an experiment names only
-// parameters on which the states depend.
+// no column. If `likelihood` is true, Params of an experiment names only parameters on
+// which the states depend.
 func (p *File) observed(c *compiledInstance, theta []float64, free []int, likelihood bool) (list []bayes.Experiment, places []place) {
 	// Rows are sorted by time. The time of a steady state is +Inf, so rows at the steady
 	// state are last.
@@ -256,9 +255,9 @@ func (w *writer) add(name string, c column, errors bayes.Likelihood) {
 	}
 }
 
-// The method rows() adds the measurements to the data, and returns a value of type
-// `place` for each row. If several rows at the same time have the same formula, each of
-// them gets a column of its own.
+// rows adds the measurements to the data, and returns a value of type `place` for each
+// row. If several rows at the same time have the same formula, each of them gets a column
+// of its own.
 func (w *writer) rows(rows []row) []place {
 	data := w.x.Data
 	at := make([][2]int, len(rows)) // indices of the time and of the column
@@ -301,8 +300,8 @@ func (w *writer) rows(rows []row) []place {
 	return places
 }
 
-// The method column() adds a column for the measurement in row r, and returns the index
-// of this column. If necessary, the method also adds columns for the parameters of the
+// column adds a column for the measurement in row r, and returns the index of this
+// column. If necessary, the method also adds columns for the parameters of the
 // measurement's distribution (see errors).
 func (w *writer) column(r *row) int {
 	name, same := r.id, 0
@@ -323,7 +322,7 @@ func (w *writer) column(r *row) int {
 	return k
 }
 
-// The method observe() sets the fields Observe and ObserveSlopes of the experiment.
+// observe sets the fields Observe and ObserveSlopes of the experiment.
 func (w *writer) observe() {
 	inputs := append(append([]string{expr.Time}, w.e.states...), w.params...)
 	formulas := make([]*expr.Node, len(w.columns))
@@ -364,11 +363,11 @@ const (
 	freedomOf = "degrees of freedom of "
 )
 
-// The method errors() returns the distribution of the measurement in row r. The argument
-// `name` is the name of the column that contains this measurement. For each parameter of
-// the distribution that needs a column, the method also returns the name and the formula
-// of the column. A known parameter needs no column. A parameter of the model needs a
-// column only if w.separate is true.
+// errors returns the distribution of the measurement in row r. The argument `name` is the
+// name of the column that contains this measurement. For each parameter of the
+// distribution that needs a column, the method also returns the name and the formula of
+// the column. A known parameter needs no column. A parameter of the model needs a column
+// only if w.separate is true.
 func (w *writer) errors(r *row, name string) (of bayes.Likelihood, columns []string, formulas []*expr.Node) {
 	number := func(n *expr.Node, column string) bayes.Value {
 		n = n.Substitute(w.known).Simplify()

@@ -24,8 +24,8 @@ type family struct {
 	of    func(a, b float64) cumulative
 }
 
-// The type `cumulative` is a distribution that can be truncated, because its cumulative
-// distribution function can be computed.
+// cumulative is a distribution that can be truncated, because its cumulative distribution
+// function can be computed.
 type cumulative interface {
 	bayes.Distribution
 	CDF(x float64) float64
@@ -71,10 +71,10 @@ func familyNamed(name string) family {
 	return family{}
 }
 
-// The method one() reports whether the priors of the family have a single parameter.
+// one reports whether the priors of the family have a single parameter.
 func (f *family) one() bool { return !strings.Contains(f.form, ";") }
 
-// The method prior() makes a prior of this family from the given parameters.
+// prior makes a prior of this family from the given parameters.
 func (f *family) prior(params []string) (Prior, error) {
 	q := Prior{Type: f.name}
 	want := 2
@@ -221,9 +221,9 @@ func (p *Parameter) Distribution() (bayes.Distribution, error) {
 	return d.plain(), nil
 }
 
-// The method plain() returns d in a simpler form, if there is one. A log-normal
-// distribution becomes a distuv.LogNormal. If the scale is linear and the truncation has
-// no effect, the result is the distribution in the field `Of`.
+// plain returns d in a simpler form, if there is one. A log-normal distribution becomes a
+// distuv.LogNormal. If the scale is linear and the truncation has no effect, the result
+// is the distribution in Of.
 func (d scalePrior) plain() bayes.Distribution {
 	if n, is := d.Of.(distuv.Normal); is && d.On == Log && d.Min <= 0 && math.IsInf(d.Max, 1) {
 		return distuv.LogNormal{Mu: n.Mu, Sigma: n.Sigma}
@@ -234,8 +234,8 @@ func (d scalePrior) plain() bayes.Distribution {
 	return d
 }
 
-// The type `laplace` is gonum's Laplace distribution. For p = 0 and p = 1, its Quantile
-// method returns exactly −∞ and +∞.
+// laplace is gonum's Laplace distribution. For p = 0 and p = 1, its Quantile method
+// returns exactly −∞ and +∞.
 type laplace struct{ distuv.Laplace }
 
 func (l laplace) Quantile(p float64) float64 {
@@ -248,8 +248,8 @@ func (l laplace) Quantile(p float64) float64 {
 	return l.Laplace.Quantile(p)
 }
 
-// The type `cauchy` is the Cauchy distribution, which is the distribution of Mu + Scale
-// tan U if U is uniform on (−π/2, π/2).
+// cauchy is the Cauchy distribution, which is the distribution of Mu + Scale tan U if U
+// is uniform on (−π/2, π/2).
 type cauchy struct{ Mu, Scale float64 }
 
 func (c cauchy) LogProb(x float64) float64 {

@@ -87,8 +87,8 @@ type ProfileLikelihoods struct {
 // Each profile is computed outwards from the best optimum, until the likelihood has
 // fallen below the threshold. The likelihood may have a second ridge that is higher than
 // the profile. To find a second ridge, Profiles computes up to four further profiles for
-// each closed end of an interval, which start at points of `ends`. The points in the
-// field Elsewhere come from `ends` and from the profiles of the other parameters.
+// each closed end of an interval, which start at points of `ends`. The points in
+// Elsewhere come from `ends` and from the profiles of the other parameters.
 //
 // At each point of a profile, the log-likelihood is maximised over the other parameters.
 // Wherever the profile decreases, the estimated error of the maximum is at most 0.02. The
@@ -145,11 +145,10 @@ func (p *File) Profiles(ctx context.Context, ends []Optimum, level float64, s Fi
 	}
 }
 
-// The method sides() computes both sides of each profile, but stops early if ctx is done.
-// The argument `from` contains the coordinates of the optimum. If the argument `restart`
-// is true, and a point on a profile has a higher log-likelihood than the optimum, the
-// method returns a *higherError. If the method returns an error, some sides may be
-// incomplete.
+// sides computes both sides of each profile, but stops early if ctx is done. The argument
+// `from` contains the coordinates of the optimum. If the argument `restart` is true, and
+// a point on a profile has a higher log-likelihood than the optimum, the method returns a
+// *higherError. If the method returns an error, some sides may be incomplete.
 func (f *fitting) sides(ctx context.Context, from []float64, threshold float64, restart bool) ([]side, error) {
 	sides := make([]side, 2*len(f.free))
 	for i := range sides {
@@ -164,14 +163,14 @@ func (f *fitting) sides(ctx context.Context, from []float64, threshold float64, 
 	})
 }
 
-// The method extend() extends intervals that are too short because the likelihood has a
-// second ridge. A profile that is computed from the best optimum stays on the ridge of
-// this optimum. On a second ridge, the likelihood may be higher than the profile. For
-// each closed end of an interval, the method considers the points of `ends` that have a
-// log-likelihood above the threshold. The method chooses the point that is farthest from
-// the points already used, and computes a new profile from this point towards the end of
-// the interval. If the new profile reaches farther than the old one, the interval is
-// extended. This is done four times, because there may be several ridges.
+// extend extends intervals that are too short because the likelihood has a second ridge.
+// A profile that is computed from the best optimum stays on the ridge of this optimum. On
+// a second ridge, the likelihood may be higher than the profile. For each closed end of
+// an interval, the method considers the points of `ends` that have a log-likelihood above
+// the threshold. The method chooses the point that is farthest from the points already
+// used, and computes a new profile from this point towards the end of the interval. If
+// the new profile reaches farther than the old one, the interval is extended. This is
+// done four times, because there may be several ridges.
 func (f *fitting) extend(ctx context.Context, sides []side, from []float64, best Optimum, ends []Optimum, threshold float64) error {
 	const (
 		rounds = 4
@@ -182,7 +181,7 @@ func (f *fitting) extend(ctx context.Context, sides []side, from []float64, best
 		x     []float64
 		below float64
 	}
-	// The function distance() measures in units of the widths of the intervals.
+	// distance measures in units of the widths of the intervals.
 	distance := func(x, y []float64) (d float64) {
 		for k := range x {
 			d = max(d, math.Abs(x[k]-y[k])/max(sides[2*k+1].end-sides[2*k].end, 1e-9))
@@ -235,8 +234,7 @@ func (f *fitting) extend(ctx context.Context, sides []side, from []float64, best
 	return nil
 }
 
-// The method join() appends to the side s the part of the side t that lies beyond the end
-// of s.
+// join appends to the side s the part of the side t that lies beyond the end of s.
 func (s *side) join(t side, k int, sign float64) {
 	if !(sign*(t.end-s.end) > 0) {
 		return
@@ -280,20 +278,19 @@ type side struct {
 	open bool
 	at   []Bound // as in ProfileLikelihood
 	err  error
-	// The field `begun` lists the points from which extend() computed a profile on this
-	// side.
+	// begun lists the points from which extend() computed a profile on this side.
 	begun [][]float64
 }
 
-// The method side() computes the profile of coordinate k in one direction, until the
-// profile is below the threshold. At each point, the expansion of the log-likelihood
-// predicts the next point. From the predicted point, the log-likelihood is maximised over
-// the other coordinates. The drop at a point is the difference between the maximum
-// log-likelihood and the log-likelihood at this point. For a Gaussian likelihood, the
-// square root of the drop is linear in the coordinate. The length of a step is chosen so
-// that the square root of the drop increases by a fifth of the square root of the
-// threshold. The argument `below` says how far the log-likelihood at the point `from` is
-// below the best log-likelihood.
+// side computes the profile of coordinate k in one direction, until the profile is below
+// the threshold. At each point, the expansion of the log-likelihood predicts the next
+// point. From the predicted point, the log-likelihood is maximised over the other
+// coordinates. The drop at a point is the difference between the maximum log-likelihood
+// and the log-likelihood at this point. For a Gaussian likelihood, the square root of the
+// drop is linear in the coordinate. The length of a step is chosen so that the square
+// root of the drop increases by a fifth of the square root of the threshold. The argument
+// `below` says how far the log-likelihood at the point `from` is below the best
+// log-likelihood.
 func (f *search) side(from []float64, k int, sign, threshold, below float64) side {
 	const (
 		farthest  = 10 // units from the optimum, if there is no bound
@@ -431,8 +428,8 @@ func (f *search) bounds(a *shape.Ascent, k int, least float64) (list []Bound) {
 	return list
 }
 
-// The method add() adds a point, unless it is close to the last point. The argument k is
-// the coordinate of the profile.
+// add adds a point, unless it is close to the last point. The argument k is the
+// coordinate of the profile.
 func (s *side) add(x []float64, k int, drop float64) {
 	const apart = 0.02 // of the distance from the optimum
 	if n := len(s.x); n > 0 && math.Abs(x[k]-s.x[n-1][k]) < apart*math.Abs(x[k]-s.from) && drop < s.drop[n-1]+apart {
@@ -441,8 +438,7 @@ func (s *side) add(x []float64, k int, drop float64) {
 	s.x, s.drop = append(s.x, slices.Clone(x)), append(s.drop, drop)
 }
 
-// The method around() returns a shape.Ascent that starts at x and stays within the
-// bounds.
+// around returns a shape.Ascent that starts at x and stays within the bounds.
 func (f *search) around(x []float64, value float64) *shape.Ascent {
 	a := &shape.Ascent{Point: shape.Point{X: slices.Clone(x), Value: value}}
 	for _, b := range f.boxes {
@@ -451,7 +447,7 @@ func (f *search) around(x []float64, value float64) *shape.Ascent {
 	return a
 }
 
-// The method constrained() moves coordinate k by h from the last point, and maximises the
+// constrained moves coordinate k by h from the last point, and maximises the
 // log-likelihood over the other coordinates. The result `left` is the further rise of the
 // log-likelihood that the quadratic expansion predicts. If the log-likelihood after the
 // move is far below its predicted value, the method stops, and `left` is infinite.
@@ -486,7 +482,7 @@ func (f *search) constrained(last *shape.Ascent, k int, h, tolerance float64) (a
 	return a, left
 }
 
-// The method profile() joins the two halves of a profile.
+// profile joins the two halves of a profile.
 func (f *fitting) profile(name string, k int, from []float64, below, above side) ProfileLikelihood {
 	linear := f.boxes[k].linear
 	p := ProfileLikelihood{Parameter: name, Lower: linear(below.end), Upper: linear(above.end), LowerOpen: below.open, UpperOpen: above.open, LowerAt: below.at, UpperAt: above.at, Err: below.err}
@@ -503,9 +499,9 @@ func (f *fitting) profile(name string, k int, from []float64, below, above side)
 	return p
 }
 
-// The method elsewhere() fills the field `Elsewhere` from the end points of searches, and
-// from the points of the profiles of the other parameters. If several points have almost
-// the same value of the parameter, the method keeps only the first of them.
+// elsewhere fills Elsewhere from the end points of searches, and from the points of the
+// profiles of the other parameters. If several points have almost the same value of the
+// parameter, the method keeps only the first of them.
 func (f *fitting) elsewhere(p *ProfileLikelihoods, ends []Optimum) {
 	var points []ProfilePoint
 	for _, o := range ends {

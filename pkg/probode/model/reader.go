@@ -44,8 +44,7 @@ type fixed struct {
 	where      source.Where
 }
 
-// The method id() returns v. If v cannot be a name in formulas, the method reports an
-// error.
+// id returns v. If v cannot be a name in formulas, the method reports an error.
 func (r *modelReader) id(line int, what, v string) string {
 	if !expr.IsID(v) || expr.Reserved(v) {
 		r.Failf(line, "%s is %q: want letters, digits and _; the first character must not be a digit, and words such as \"inf\" and \"and\" are reserved", what, v)
@@ -53,7 +52,7 @@ func (r *modelReader) id(line int, what, v string) string {
 	return v
 }
 
-// The method name() returns the ID that is the value of a key.
+// name returns the ID that is the value of a key.
 func (r *modelReader) name(n *source.Node, key string) string {
 	v := r.id(n.LineOf(key), key, n.Must("an entry", key))
 	if v == r.time || v == expr.Time {
@@ -62,14 +61,12 @@ func (r *modelReader) name(n *source.Node, key string) string {
 	return v
 }
 
-// The method formula() reads the formula that is the value of a key; the key must be
-// present.
+// formula reads the formula that is the value of a key; the key must be present.
 func (r *modelReader) formula(n *source.Node, key string) *expr.Node {
 	return r.finish(n.LineOf(key), key, r.File.Formula(n.LineOf(key), key, n.Must("an entry", key), r.callables...))
 }
 
-// The method condition() reads the condition that is the value of a key; the key must be
-// present.
+// condition reads the condition that is the value of a key; the key must be present.
 func (r *modelReader) condition(n *source.Node, key string) *expr.Node {
 	line, text := n.LineOf(key), n.Must("an entry", key)
 	e, err := expr.Parse(text, r.callables...)
@@ -82,8 +79,8 @@ func (r *modelReader) condition(n *source.Node, key string) *expr.Node {
 	return r.expand(line, key, e)
 }
 
-// The method finish() does the same as expand(), and also reports an error if the formula
-// is a condition.
+// finish does the same as expand(), and also reports an error if the formula is a
+// condition.
 func (r *modelReader) finish(line int, key string, e *expr.Node) *expr.Node {
 	if e = r.expand(line, key, e); e.Boolean() {
 		r.Failf(line, "%s is a condition: want a number", key)
@@ -91,8 +88,8 @@ func (r *modelReader) finish(line int, key string, e *expr.Node) *expr.Node {
 	return e
 }
 
-// The method expand() expands calls of functions that the file defines. The method also
-// replaces the file's name for the time by expr.Time.
+// expand expands calls of functions that the file defines. The method also replaces the
+// file's name for the time by expr.Time.
 func (r *modelReader) expand(line int, key string, e *expr.Node) *expr.Node {
 	e, err := e.Expand(r.lambdas)
 	if err != nil {

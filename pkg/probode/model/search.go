@@ -44,7 +44,7 @@ const (
 	met = 1e-6
 )
 
-// The method search() returns a new search, which only one goroutine may use.
+// search returns a new search, which only one goroutine may use.
 func (f *fitting) search(ctx context.Context) (*search, error) {
 	s := &search{fitting: f, ctx: ctx, held: -1}
 	var err error
@@ -74,9 +74,8 @@ func (f *fitting) search(ctx context.Context) (*search, error) {
 	return s, nil
 }
 
-// The method solved() prepares the search for the given mesh, and reports whether the
-// preparation succeeded. The argument x is the first point at which the equations are
-// solved.
+// solved prepares the search for the given mesh, and reports whether the preparation
+// succeeded. The argument x is the first point at which the equations are solved.
 func (f *search) solved(mesh probode.Mesh, x []float64) bool {
 	p := f.posterior
 	p.Mesh, p.GridAt = mesh, f.linear(x)
@@ -93,9 +92,9 @@ func (f *search) solved(mesh probode.Mesh, x []float64) bool {
 	return true
 }
 
-// The method coarse() returns a mesh with the solver tolerance FitSettings.Tolerance. The
-// number of steps is limited, because searches also try values of θ for which a solve
-// would take a very long time.
+// coarse returns a mesh with the solver tolerance FitSettings.Tolerance. The number of
+// steps is limited, because searches also try values of θ for which a solve would take a
+// very long time.
 func (f *fitting) coarse() probode.Mesh { return steps{Tolerance: f.set.Tolerance, most: 2e4} }
 
 // Value implements shape.Function. The method returns the log-likelihood or, if Map is
@@ -150,9 +149,9 @@ func (f *search) Expand(p *shape.Point) bool {
 	return true
 }
 
-// The method coordinates() converts coordinates of the search to coordinates of the
-// surface. Each coordinate of the surface is either a value on the linear scale or the
-// natural logarithm of this value.
+// coordinates converts coordinates of the search to coordinates of the surface. Each
+// coordinate of the surface is either a value on the linear scale or the natural
+// logarithm of this value.
 func (f *search) coordinates(x []float64) []float64 {
 	u := slices.Clone(x)
 	for i := range f.boxes {
@@ -176,8 +175,7 @@ func (f *search) Bend(p *shape.Point, d []float64) []float64 {
 	return v
 }
 
-// The type `end` holds the last point of a search; the search may continue from this
-// point.
+// end holds the last point of a search; the search may continue from this point.
 type end struct {
 	Optimum
 	from     []float64
@@ -185,7 +183,7 @@ type end struct {
 	finished bool // the Optimum is complete
 }
 
-// The method rough() runs a search with the solver tolerance FitSettings.Tolerance.
+// rough runs a search with the solver tolerance FitSettings.Tolerance.
 func (f *search) rough(e *end) {
 	f.evaluations = 0
 	e.ascent = *f.around(nil, 0)
@@ -197,15 +195,15 @@ func (f *search) rough(e *end) {
 	e.Evaluations = f.evaluations
 }
 
-// The method begin() sets the point at which the search begins. Every second search with
-// a random start begins at the best of five points. If a search begins in a large region
-// in which the likelihood is almost constant, the search may never leave this region. For
-// example, suppose that the observable is an unknown factor times a state of an
-// oscillator. For parameter values at which the state does not oscillate, the factor with
-// the highest likelihood is often zero. A search that begins at the best of five points
-// tends to end at a broad local optimum. All other searches therefore begin at e.from. If
-// the likelihood cannot be computed at the first points, begin() tries more random
-// points, up to a total of 25.
+// begin sets the point at which the search begins. Every second search with a random
+// start begins at the best of five points. If a search begins in a large region in which
+// the likelihood is almost constant, the search may never leave this region. For example,
+// suppose that the observable is an unknown factor times a state of an oscillator. For
+// parameter values at which the state does not oscillate, the factor with the highest
+// likelihood is often zero. A search that begins at the best of five points tends to end
+// at a broad local optimum. All other searches therefore begin at e.from. If the
+// likelihood cannot be computed at the first points, begin() tries more random points, up
+// to a total of 25.
 func (f *search) begin(e *end) error {
 	const most = 25
 	points := 1
@@ -251,10 +249,10 @@ func (f *search) begin(e *end) error {
 	return nil
 }
 
-// The method finish() completes the Optimum of a search. The argument `below` is the
-// highest objective of all searches minus the objective of this search. The method
-// continues the search with tighter tolerances if `below` is less than the constant
-// `reach`. If f.ctx is done, the Optimum stays incomplete: see stopped().
+// finish completes the Optimum of a search. The argument `below` is the highest objective
+// of all searches minus the objective of this search. The method continues the search
+// with tighter tolerances if `below` is less than the constant `reach`. If f.ctx is done,
+// the Optimum stays incomplete: see stopped().
 func (f *search) finish(e *end, below float64) {
 	if e.Err != nil {
 		return
@@ -282,9 +280,9 @@ func (f *search) finish(e *end, below float64) {
 	}
 }
 
-// The method accurate() continues a search with tighter tolerances, and returns the
-// accurate log-likelihood at its end. The expansion at the end is known unless it cannot
-// be computed.
+// accurate continues a search with tighter tolerances, and returns the accurate
+// log-likelihood at its end. The expansion at the end is known unless it cannot be
+// computed.
 func (f *search) accurate(e *end, below float64) (*Evaluation, error) {
 	a := &e.ascent
 	if below < reach {
@@ -306,8 +304,7 @@ func (f *search) accurate(e *end, below float64) (*Evaluation, error) {
 	return v, err
 }
 
-// The method stopped() completes the Optimum of a search that was stopped, without
-// solving anything.
+// stopped completes the Optimum of a search that was stopped, without solving anything.
 func (f *fitting) stopped(e *end) {
 	f.describe(e)
 	e.LogLikelihood, e.Error = e.ascent.Value-e.LogPrior, math.NaN()
@@ -316,8 +313,8 @@ func (f *fitting) stopped(e *end) {
 	}
 }
 
-// The method describe() fills the fields that follow from the last point of a search and
-// from the expansion there. The field Reason is filled only at an optimum.
+// describe fills the fields that follow from the last point of a search and from the
+// expansion there. Reason is filled only at an optimum.
 func (f *fitting) describe(e *end) {
 	a := &e.ascent
 	e.Theta, e.LogPrior, e.Left, e.Slope = f.all(a.X), 0, math.Inf(1), math.Inf(1)
@@ -344,8 +341,8 @@ func (f *fitting) describe(e *end) {
 	}
 }
 
-// The method refine() chooses tolerances that are tight enough for an accurate optimum
-// near the current point. The search then continues with the new tolerances.
+// refine chooses tolerances that are tight enough for an accurate optimum near the
+// current point. The search then continues with the new tolerances.
 func (f *search) refine(a *shape.Ascent) error {
 	v, err := f.fine.At(f.ctx, f.all(a.X), false)
 	if err != nil {
@@ -377,8 +374,8 @@ func (b byProblem) Bind(ctx context.Context, s probode.Setup, p *probode.Problem
 
 func (b byProblem) String() string { return "tolerances by experiment" }
 
-// The method climb() iterates until the ascent is done. The iterations also stop when
-// e.Iterations reaches the argument `most`, or when f.ctx is done.
+// climb iterates until the ascent is done. The iterations also stop when e.Iterations
+// reaches the argument `most`, or when f.ctx is done.
 func (f *search) climb(e *end, most int) {
 	for ; !e.ascent.Done && e.Iterations < most && f.ctx.Err() == nil; e.Iterations++ {
 		e.ascent.Step(f)

@@ -38,24 +38,22 @@ func newSteadyFinder(q *probode.Problem, along []int) *steadyFinder {
 	return &steadyFinder{q: q, along: along, ctx: context.Background()}
 }
 
-// After a call of the method within(), each search for the steady state ends when ctx is
-// done.
+// After a call of within, each search for the steady state ends when ctx is done.
 func (r *steadyFinder) within(ctx context.Context) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	r.ctx = ctx
 }
 
-// The method failed() returns the reason why the last search found no steady state.
+// failed returns the reason why the last search found no steady state.
 func (r *steadyFinder) failed() error {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	return r.err
 }
 
-// The method state() returns the steady state at θ, and also its derivatives if the
-// argument `slopes` is true. If no steady state is found, all elements of x and slope are
-// NaN.
+// state returns the steady state at θ, and also its derivatives if the argument `slopes`
+// is true. If no steady state is found, all elements of x and slope are NaN.
 func (r *steadyFinder) state(theta []float64, slopes bool) (x, slope []float64) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -95,9 +93,9 @@ const (
 	restLast = 1e14
 )
 
-// The method find() solves the equations over spans that end at the times 1, 10, 100, …
-// after the start. If neither the state nor its derivatives change over two consecutive
-// spans after the last event, the search ends.
+// find solves the equations over spans that end at the times 1, 10, 100, … after the
+// start. If neither the state nor its derivatives change over two consecutive spans after
+// the last event, the search ends.
 func (r *steadyFinder) find(theta []float64, slopes bool) (x, slope []float64, err error) {
 	d, n, start := r.q.Dim(), len(theta), r.q.Span[0]
 	now := *r.q
@@ -126,9 +124,9 @@ func (r *steadyFinder) find(theta []float64, slopes bool) (x, slope []float64, e
 	}
 }
 
-// The function lastSwitch() returns the time of the last event of q before the time
-// `end`. The result is −Inf if no event comes before `end`. Events with triggers are
-// ignored, because a state at rest triggers no events.
+// lastSwitch returns the time of the last event of q before the time `end`. The result is
+// −Inf if no event comes before `end`. Events with triggers are ignored, because a state
+// at rest triggers no events.
 func lastSwitch(q *probode.Problem, theta []float64, end float64) float64 {
 	last := math.Inf(-1)
 	for _, e := range q.Events {
@@ -146,8 +144,8 @@ func lastSwitch(q *probode.Problem, theta []float64, end float64) float64 {
 	return last
 }
 
-// The method solve() returns the state at the end of q.Span and, if the argument `slopes`
-// is true, the derivatives of this state.
+// solve returns the state at the end of q.Span and, if the argument `slopes` is true, the
+// derivatives of this state.
 func (r *steadyFinder) solve(q *probode.Problem, theta []float64, slopes bool) (x, slope []float64, err error) {
 	mesh := probode.Adaptive{Tolerance: probode.Tolerance{Relative: restTolerance}, MaxSteps: 1e6}
 	path, err := probode.Setup{Method: methods.Radau{}, Mesh: mesh}.Bind(r.ctx, q, theta, q.Span[1:])
@@ -179,8 +177,8 @@ func (r *steadyFinder) solve(q *probode.Problem, theta []float64, slopes bool) (
 }
 
 // realParts returns the real parts of the eigenvalues of the matrix a. The function uses
-// the algorithm that mat.Eigen uses for matrices with up to 75 rows. The type mat.Eigen
-// also computes eigenvectors, so using it would make the playground program 2.5 % larger.
+// the algorithm that mat.Eigen uses for matrices with up to 75 rows. mat.Eigen also
+// computes eigenvectors, so using it would make the playground program 2.5 % larger.
 func realParts(a *mat.Dense) ([]float64, error) {
 	h := mat.DenseCopyOf(a).RawMatrix()
 	n := h.Rows
@@ -197,15 +195,15 @@ func realParts(a *mat.Dense) ([]float64, error) {
 	return re, nil
 }
 
-// The steady state x satisfies f(x, θ) = 0. The method implicit() computes the
-// derivatives of x from the linear equation J dx = −∂f/∂θ dθ. J is singular if linear
-// combinations ℓᵀx of the states are conserved. For each conserved combination, the
-// method adds the equation ℓᵀdx = ℓᵀdx₀ to the linear system, where x₀ is the initial
-// state. The method returns nil if the result could be wrong, for example because f
-// depends on time or J has an eigenvalue with a positive real part. The result is also
-// nil if J is (nearly) singular for a reason other than conserved combinations of the
-// states. If the result is nil, the derivatives must be computed by integrating to the
-// steady state, which takes far longer.
+// The steady state x satisfies f(x, θ) = 0. implicit computes the derivatives of x from
+// the linear equation J dx = −∂f/∂θ dθ. J is singular if linear combinations ℓᵀx of the
+// states are conserved. For each conserved combination, the method adds the equation ℓᵀdx
+// = ℓᵀdx₀ to the linear system, where x₀ is the initial state. The method returns nil if
+// the result could be wrong, for example because f depends on time or J has an eigenvalue
+// with a positive real part. The result is also nil if J is (nearly) singular for a
+// reason other than conserved combinations of the states. If the result is nil, the
+// derivatives must be computed by integrating to the steady state, which takes far
+// longer.
 func (r *steadyFinder) implicit(theta, x []float64) []float64 {
 	const small = 1e-9 // relative size of singular values and residuals that count as zero
 	q, d, n := r.q, r.q.Dim(), len(theta)
@@ -298,9 +296,9 @@ func (r *steadyFinder) implicit(theta, x []float64) []float64 {
 	return slopes
 }
 
-// The method conserved() reports whether the linear combination lawᵀx of the states is
-// constant. The combination is taken to be constant if lawᵀf is zero, up to rounding
-// errors, at three random states.
+// conserved reports whether the linear combination lawᵀx of the states is constant. The
+// combination is taken to be constant if lawᵀf is zero, up to rounding errors, at three
+// random states.
 func (r *steadyFinder) conserved(law, theta, x []float64) bool {
 	rng := rand.New(rand.NewPCG(1, 1))
 	f, at := make([]float64, len(x)), make([]float64, len(x))
@@ -320,11 +318,11 @@ func (r *steadyFinder) conserved(law, theta, x []float64) bool {
 	return true
 }
 
-// The function calm() reports whether states and derivatives have settled. The change in
-// each state, divided by the largest absolute value of the state so far, must not exceed
-// the constant `settled`. The limit for changes in the derivatives is a thousand times as
-// large as the limit for changes in the states. The function calm() also updates the
-// argument `peak`, the largest absolute value of each state so far.
+// calm reports whether states and derivatives have settled. The change in each state,
+// divided by the largest absolute value of the state so far, must not exceed the constant
+// `settled`. The limit for changes in the derivatives is a thousand times as large as the
+// limit for changes in the states. calm also updates the argument `peak`, the largest
+// absolute value of each state so far.
 func calm(x, x2, slope, slope2, peak []float64) bool {
 	same, n := x != nil, len(slope2)/len(x2)
 	for k, v := range x2 {

@@ -33,9 +33,9 @@ func (l *lowering) findSwitches() {
 	l.switches = expr.Distinct(l.switches...)
 }
 
-// The method degrees() returns, for all parts of the expressions, 0 if the part depends
-// neither on the time nor on a state, 1 if it is linear in the time, and 2 otherwise. The
-// degree of a comparison is the larger one of its sides.
+// degrees returns, for all parts of the expressions, 0 if the part depends neither on the
+// time nor on a state, 1 if it is linear in the time, and 2 otherwise. The degree of a
+// comparison is the larger one of its sides.
 func (l *lowering) degrees(list ...*expr.Node) map[*expr.Node]int {
 	degree := map[*expr.Node]int{}
 	for _, m := range expr.PartsOf(list...) {
@@ -88,9 +88,9 @@ func (l *lowering) timeConditions() {
 	l.rates = expr.Simplified(expr.Replace(rates, by)...)
 }
 
-// The method atTime() returns a condition that equals a comparison, but compares the time
-// with the time at which the comparison changes. The result is nil if this time is not
-// known. The argument `degree` is that of the comparison.
+// atTime returns a condition that equals a comparison, but compares the time with the
+// time at which the comparison changes. The result is nil if this time is not known. The
+// argument `degree` is that of the comparison.
 func (l *lowering) atTime(degree int, op string, sides ...*expr.Node) *expr.Node {
 	opposite := map[string]string{"lt": "gt", "gt": "lt", "leq": "geq", "geq": "leq"}
 	at, slope, ok := l.crossing(degree, sides...)
@@ -104,12 +104,12 @@ func (l *lowering) atTime(degree int, op string, sides ...*expr.Node) *expr.Node
 		expr.Call("and", expr.Call("eq", slope, zero), expr.Call(op, sides...)))
 }
 
-// The method crossing() returns a formula for the time at which the two sides of a
-// comparison are equal, and the derivative of their difference with respect to time. The
-// formulas contain only parameters. They are nil if the difference of the sides depends
-// neither on time nor on states. The last result is false if the method cannot derive the
-// formulas, for example because one side depends on a state. The argument `degree` is
-// that of the comparison.
+// crossing returns a formula for the time at which the two sides of a comparison are
+// equal, and the derivative of their difference with respect to time. The formulas
+// contain only parameters. They are nil if the difference of the sides depends neither on
+// time nor on states. The last result is false if the method cannot derive the formulas,
+// for example because one side depends on a state. The argument `degree` is that of the
+// comparison.
 func (l *lowering) crossing(degree int, sides ...*expr.Node) (at, slope *expr.Node, ok bool) {
 	if degree != 1 {
 		return nil, nil, degree == 0
@@ -124,7 +124,7 @@ func (l *lowering) crossing(degree int, sides ...*expr.Node) (at, slope *expr.No
 	return expr.Call("divide", expr.Call("minus", at0), slope).Simplify(), slope, true
 }
 
-// The method fixed() reports whether the formula n depends only on parameters.
+// fixed reports whether the formula n depends only on parameters.
 func (l *lowering) fixed(n *expr.Node) bool {
 	for _, name := range n.Symbols() {
 		if name == expr.Time || l.index.states[name] != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// The method petab() reads a PEtab 1 problem. The YAML file s, whose contents are in y,
-// lists the names of the tables.
+// petab reads a PEtab 1 problem. The YAML file s, whose contents are in y, lists the
+// names of the tables.
 func (f *files) petab(s *source.File, y *source.Node) *File {
 	y.Mapping("the file")
 	if v := y.Must("the file", "format_version"); v != "1" && v != "1.0" && v != "1.0.0" {

@@ -79,8 +79,8 @@ func (m *Model) checkUnits() {
 	}
 }
 
-// The function terms() converts each term of the sum n to a string without a sign, and
-// appends the strings to the argument `out`. Terms that are numbers are omitted.
+// terms converts each term of the sum n to a string without a sign, and appends the
+// strings to the argument `out`. Terms that are numbers are omitted.
 func terms(n *expr.Node, out []string) []string {
 	if n == nil {
 		return out
@@ -98,9 +98,8 @@ func terms(n *expr.Node, out []string) []string {
 	return out
 }
 
-// The function unsigned() removes the minus signs in front of n or, if n is a product or
-// a quotient, in front of the first factor. The product −a b, for example, is represented
-// as (−a) b.
+// unsigned removes the minus signs in front of n or, if n is a product or a quotient, in
+// front of the first factor. The product −a b, for example, is represented as (−a) b.
 func unsigned(n *expr.Node) *expr.Node {
 	switch op, args := n.Operator(); {
 	case op == "minus" && len(args) == 1:

@@ -62,7 +62,7 @@ type yamlWriter struct {
 	events      []equations.Event
 }
 
-// The type `mapping` is a YAML mapping that is written on one line.
+// mapping is a YAML mapping that is written on one line.
 type mapping struct{ yaml.Node }
 
 func (e *mapping) add(key, value string) {
@@ -89,7 +89,7 @@ func (e *mapping) formula(key string, n *expr.Node) {
 	}
 }
 
-// The method file() returns the text of the model file.
+// file returns the text of the model file.
 func (w *yamlWriter) file(name string) ([]byte, error) {
 	m := w.m
 	if err := w.constants(); err != nil {
@@ -205,9 +205,8 @@ func (w *yamlWriter) file(name string) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// The method constants() converts the constants of the model to parameters and
-// assignments. The method returns an error if a model file cannot express some part of
-// the model.
+// constants converts the constants of the model to parameters and assignments. The method
+// returns an error if a model file cannot express some part of the model.
 func (w *yamlWriter) constants() error {
 	m := w.m
 	w.assignments = slices.Clone(m.Assignments)

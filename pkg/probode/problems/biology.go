@@ -186,8 +186,8 @@ func SIR() *probode.Problem {
 			f[0] = -infect
 			f[1] = infect - remove
 			f[2] = remove
-			// The variable dN is the derivative of the infection rate with respect to the
-			// population size N = S + I + R.
+			// dN is the derivative of the infection rate with respect to the population size N = S
+			// + I + R.
 			dN := -infect * inv
 			dS, dI := theta[0]*x[1]*inv+dN, theta[0]*x[0]*inv+dN
 			jac[0], jac[1], jac[2] = -dS, -dI, -dN

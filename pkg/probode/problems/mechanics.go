@@ -222,9 +222,9 @@ func Pleiades() *probode.Problem {
 	rhs := func(f, jac []float64, _ float64, x, theta []float64) {
 		copy(f[:2*n], x[2*n:d])
 		clear(f[2*n : d])
-		// The function attract() updates the Jacobian for the attraction of body i by
-		// body j. The function adds the 2×2 matrix (a, b; b, c) to ∂q″ᵢ/∂qᵢ, and stores
-		// the negative of this matrix as ∂q″ᵢ/∂qⱼ.
+		// attract updates the Jacobian for the attraction of body i by body j. The function
+		// adds the 2×2 matrix (a, b; b, c) to ∂q″ᵢ/∂qᵢ, and stores the negative of this matrix
+		// as ∂q″ᵢ/∂qⱼ.
 		attract := func(i, j int, a, b, c float64) {
 			xi, yi := jac[(2*n+i)*d:(2*n+i+1)*d], jac[(3*n+i)*d:(3*n+i+1)*d]
 			xi[i] += a

@@ -56,7 +56,7 @@ var testSet = map[string]func() *probode.Problem{
 	"fhn":   FitzHughNagumo,
 }
 
-// The function over() changes the span of p, and returns p.
+// over changes the span of p, and returns p.
 func over(p *probode.Problem, from, to float64) *probode.Problem {
 	p.Span = [2]float64{from, to}
 	return p
@@ -80,8 +80,7 @@ func namesOfAll() []string {
 	return names
 }
 
-// The function typed() rewrites a name so that it contains only lower-case letters,
-// digits and hyphens.
+// typed rewrites a name so that it contains only lower-case letters, digits and hyphens.
 func typed(name string) string {
 	words := strings.FieldsFunc(strings.ToLower(strings.ReplaceAll(name, "é", "e")), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r)

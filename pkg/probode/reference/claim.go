@@ -12,25 +12,25 @@ import (
 )
 
 const (
-	// The constant `looser` is the tolerance of the looser integration divided by the
-	// tolerance of the accurate integration. The difference between the two results is
-	// nearly equal to the error of the looser integration, because the accurate
-	// integration has a much smaller error.
+	// looser is the tolerance of the looser integration divided by the tolerance of the
+	// accurate integration. The difference between the two results is nearly equal to the
+	// error of the looser integration, because the accurate integration has a much smaller
+	// error.
 	looser = 16.0
-	// The constant `looserStiff` replaces `looser` for implicit steps, whose errors
-	// depend less on the tolerance.
+	// looserStiff replaces `looser` for implicit steps, whose errors depend less on the
+	// tolerance.
 	looserStiff = 64.0
 	// The claimed error is the constant `doubt` times the difference between the two
 	// results.
 	doubt = 10.0
-	// The constant `doubtStiff` replaces `doubt` for implicit steps, because both
-	// integrations may suffer from order reduction.
+	// doubtStiff replaces `doubt` for implicit steps, because both integrations may suffer
+	// from order reduction.
 	doubtStiff = 30.0
 	// The claimed relative error of every component is at least the constant `share`
 	// times the largest claimed relative error.
 	share = 0.3
-	// The constant `lost` is the relative difference above which the solution is taken to
-	// have no correct digit.
+	// lost is the relative difference above which the solution is taken to have no correct
+	// digit.
 	lost = 0.1
 	// The claimed error is at least the constant `least` times the permitted error of a
 	// step.
@@ -48,9 +48,9 @@ const (
 	checks = 12
 )
 
-// The function checkpoints() returns additional times at which the integrations are
-// compared. An additional time lies in a wide gap between two given times, or between the
-// time `start` and the first given time.
+// checkpoints returns additional times at which the integrations are compared. An
+// additional time lies in a wide gap between two given times, or between the time `start`
+// and the first given time.
 func checkpoints(start float64, times []float64) []float64 {
 	var out []float64
 	width := (times[len(times)-1] - start) / checks
@@ -64,9 +64,9 @@ func checkpoints(start float64, times []float64) []float64 {
 	return out
 }
 
-// The method twice() integrates the problem p twice, with different tolerances. The more
-// accurate result is the solution, and the difference between the two results is a
-// measure of the error of the solution.
+// twice integrates the problem p twice, with different tolerances. The more accurate
+// result is the solution, and the difference between the two results is a measure of the
+// error of the solution.
 func (sol *Solution) twice(ctx context.Context, p *probode.Problem, c *schedule, s Settings) error {
 	d := p.Dim()
 	other, x := make([]float64, len(c.index)*d), make([]float64, len(c.index)*d)
@@ -131,12 +131,12 @@ func (sol *Solution) twice(ctx context.Context, p *probode.Problem, c *schedule,
 	return nil
 }
 
-// The function claim() computes the claimed error of x by comparing x with the argument
-// `other`, and then overwrites `other` with the claimed error. When the difference
-// between the two results changes sign, it is small for a moment, although the error may
-// be large. Therefore the claimed error of a component depends on the largest recent
-// difference in this component. No component is assumed to have a much smaller relative
-// error than the other components. The argument `first` holds the initial state.
+// claim computes the claimed error of x by comparing x with the argument `other`, and
+// then overwrites `other` with the claimed error. When the difference between the two
+// results changes sign, it is small for a moment, although the error may be large.
+// Therefore the claimed error of a component depends on the largest recent difference in
+// this component. No component is assumed to have a much smaller relative error than the
+// other components. The argument `first` holds the initial state.
 func claim(c *schedule, s Settings, doubt float64, first, other, x []float64) {
 	if len(c.index) == 0 {
 		return
@@ -195,21 +195,21 @@ func newRecentMax(d int) *recentMax {
 	return &recentMax{make([]float64, d), make([]float64, d), make([]float64, d)}
 }
 
-// The method shift() begins a new period.
+// shift begins a new period.
 func (r *recentMax) shift() {
 	r[0], r[1], r[2] = r[2], r[0], r[1]
 	clear(r[0])
 }
 
-// The method add() records the value v of component k, and returns the largest |v| of
-// this component in the three periods.
+// add records the value v of component k, and returns the largest |v| of this component
+// in the three periods.
 func (r *recentMax) add(k int, v float64) float64 {
 	r[0][k] = max(r[0][k], math.Abs(v))
 	return max(r[0][k], r[1][k], r[2][k])
 }
 
-// The method global() repeats the integration with smaller and smaller tolerances for the
-// error of a step, until the global error is as small as the settings s require.
+// global repeats the integration with smaller and smaller tolerances for the error of a
+// step, until the global error is as small as the settings s require.
 func (sol *Solution) global(ctx context.Context, p *probode.Problem, c *schedule, s Settings) error {
 	local := s
 	local.Relative, local.Absolute = min(s.Relative/10, coarsest), scaled(s.Absolute, 0.1)
@@ -253,9 +253,8 @@ func (sol *Solution) global(ctx context.Context, p *probode.Problem, c *schedule
 	}
 }
 
-// The method excess() divides each element of sol.Error by the permitted error, and
-// returns the largest ratio and its index. The argument `first` contains the initial
-// state.
+// excess divides each element of sol.Error by the permitted error, and returns the
+// largest ratio and its index. The argument `first` contains the initial state.
 func (sol *Solution) excess(first []float64, s Settings) (worst float64, at int) {
 	d := len(first)
 	peak := make([]float64, d)

@@ -21,7 +21,7 @@ const (
 	longest = 10   // largest ratio of successive steps
 )
 
-// The method restart() discards the step sizes that were chosen before an event.
+// restart discards the step sizes that were chosen before an event.
 func (e *integration) restart() {
 	e.fresh = false
 	for _, r := range e.rules {
@@ -35,7 +35,7 @@ func (e *integration) restart() {
 	}
 }
 
-// The method reach() takes steps up to the time `target`, which is grid point i + 1.
+// reach takes steps up to the time `target`, which is grid point i + 1.
 func (e *integration) reach(target float64, i int) error {
 	span := e.p.Span[1] - e.p.Span[0]
 	for {
@@ -116,9 +116,8 @@ func (e *integration) reach(target float64, i int) error {
 	}
 }
 
-// The method seeInput() shortens the first step of a segment if f(t, x) changes so soon
-// after t that the step could miss the change. The argument h is the maximum length of
-// the first step.
+// seeInput shortens the first step of a segment if f(t, x) changes so soon after t that
+// the step could miss the change. The argument h is the maximum length of the first step.
 func (e *integration) seeInput(h float64) {
 	if e.p.Autonomous {
 		return
@@ -128,7 +127,7 @@ func (e *integration) seeInput(h float64) {
 	}
 }
 
-// The method permitted() returns the permitted error of each component of the state.
+// permitted returns the permitted error of each component of the state.
 func (e *integration) permitted() []float64 {
 	unit, largest := make([]float64, len(e.x)), vector.MaxAbs(e.x)
 	for k, x := range e.x {
@@ -137,10 +136,10 @@ func (e *integration) permitted() []float64 {
 	return unit
 }
 
-// The method divides() reports whether a shortened step is taken in two parts. The error
-// of an implicit step sometimes depends on the step length alone, and not on the
-// tolerance. If output times determined the steps of both integrations, the two errors
-// could be equal, and would then cancel in the difference between the two results.
+// divides reports whether a shortened step is taken in two parts. The error of an
+// implicit step sometimes depends on the step length alone, and not on the tolerance. If
+// output times determined the steps of both integrations, the two errors could be equal,
+// and would then cancel in the difference between the two results.
 func (e *integration) divides() bool {
 	return !e.second && e.rule.family == implicit && !e.divided
 }
@@ -156,10 +155,9 @@ func (e *integration) longestStep() float64 {
 	return e.set.MaxStep
 }
 
-// The method try() computes rows of the extrapolation scheme for a step H until a row
-// converges, and returns the number of that row. The tolerance is multiplied by the
-// argument `part`. If no row converges, try() proposes a shorter step in the field
-// `natural` of the rule.
+// try computes rows of the extrapolation scheme for a step H until a row converges, and
+// returns the number of that row. The tolerance is multiplied by the argument `part`. If
+// no row converges, try() proposes a shorter step in the field `natural` of the rule.
 func (e *integration) try(H, part float64, cut bool) (int, bool) {
 	r := e.rule
 	n, k := r.n, r.k
@@ -220,8 +218,8 @@ func (e *integration) try(H, part float64, cut bool) (int, bool) {
 	}
 }
 
-// The method order() chooses the order and the length of the next step so as to minimise
-// the work per unit of time. The last step converged in row j.
+// order chooses the order and the length of the next step so as to minimise the work per
+// unit of time. The last step converged in row j.
 func (r *rule) order(j int) {
 	last := len(r.n) - 1
 	k := r.k
@@ -248,9 +246,9 @@ func (r *rule) order(j int) {
 	r.k = next
 }
 
-// The method differentiate() computes f0 and, for the implicit rule, the Jacobian and
-// ∂f/∂t at (t, x). The derivative ∂f/∂t is approximated by a difference over a small
-// fraction of the step. The length of the step is at most the argument `rest`.
+// differentiate computes f0 and, for the implicit rule, the Jacobian and ∂f/∂t at (t, x).
+// The derivative ∂f/∂t is approximated by a difference over a small fraction of the step.
+// The length of the step is at most the argument `rest`.
 func (e *integration) differentiate(rest float64) error {
 	r := e.rule
 	copy(e.at, e.x)
@@ -308,10 +306,10 @@ func (e *integration) differentiate(rest float64) error {
 	return nil
 }
 
-// The method move() perturbs the arguments of f in the looser integration. Each component
-// of x is shifted by one unit in the last place, unless the derivative of the component
-// is zero. A constant component is not shifted, because it may be a flag that f compares
-// with a number. The method reports whether it shifted any component.
+// move perturbs the arguments of f in the looser integration. Each component of x is
+// shifted by one unit in the last place, unless the derivative of the component is zero.
+// A constant component is not shifted, because it may be a flag that f compares with a
+// number. The method reports whether it shifted any component.
 func (e *integration) move() bool {
 	changed := false
 	for k, c := range e.nudge {
@@ -322,8 +320,8 @@ func (e *integration) move() bool {
 	return changed
 }
 
-// The method stuck() returns an error that explains why the integration cannot continue
-// with any step length.
+// stuck returns an error that explains why the integration cannot continue with any step
+// length.
 func (e *integration) stuck() error {
 	if e.stop.Ended() {
 		return errStopped

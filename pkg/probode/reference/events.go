@@ -35,8 +35,8 @@ func watchTriggers(p *probode.Problem) *trigger.Watch {
 	return trigger.New(list, p.Span[1]-p.Span[0])
 }
 
-// The method happen() applies the jump of an event to the state, and then the jumps of
-// events whose triggers become positive as a result.
+// happen applies the jump of an event to the state, and then the jumps of events whose
+// triggers become positive as a result.
 func (e *integration) happen(h occurrence) error {
 	if !h.inside || h.event.Jump == nil {
 		return nil
@@ -50,7 +50,7 @@ func (e *integration) happen(h occurrence) error {
 	})
 }
 
-// The method jump() changes the state by applying the function change() to it.
+// jump changes the state by applying change to it.
 func (e *integration) jump(what string, t float64, change func(x []float64) error) error {
 	after := e.at
 	copy(after, e.x)
@@ -69,9 +69,9 @@ func (e *integration) jump(what string, t float64, change func(x []float64) erro
 	return nil
 }
 
-// The method locate() reports whether a trigger becomes positive in a step of length H
-// that has converged in row j of the extrapolation scheme. If a trigger becomes positive,
-// the method takes a shorter step instead. The shorter step also uses rows 0, …, j of the
+// locate reports whether a trigger becomes positive in a step of length H that has
+// converged in row j of the extrapolation scheme. If a trigger becomes positive, the
+// method takes a shorter step instead. The shorter step also uses rows 0, …, j of the
 // extrapolation scheme, and ends when a trigger first becomes positive. At the end of the
 // shorter step, the method applies the jump of the event. If the event happens at the
 // argument `target` up to rounding, the shorter step ends there.
@@ -116,15 +116,14 @@ func (e *integration) locate(H float64, j int, target float64) (bool, error) {
 	return true, err
 }
 
-// The method show() stores the state as the one at the time that was reached last.
+// show stores the state as the one at the time that was reached last.
 func (e *integration) show() {
 	for n := 0; n < len(e.shown); n += len(e.x) {
 		copy(e.shown[n:], e.x)
 	}
 }
 
-// The method last() applies the jumps of events that happen, up to the tolerance, at the
-// last time.
+// last applies the jumps of events that happen, up to the tolerance, at the last time.
 func (e *integration) last() error {
 	if e.triggers == nil {
 		return nil
@@ -140,8 +139,8 @@ func (e *integration) last() error {
 	})
 }
 
-// The method moment() returns how far two moments may lie apart that the tolerance cannot
-// tell from one another.
+// moment returns how far two moments may lie apart that the tolerance cannot tell from
+// one another.
 func (e *integration) moment() trigger.Moment {
 	return trigger.Moment{Time: e.set.Relative * (e.problem.Span[1] - e.problem.Span[0]), State: e.permitted()}
 }

@@ -16,10 +16,10 @@ func (e *integration) newExplicit(run int) *rule {
 	return r
 }
 
-// The method midpoint() takes a step of length H with the midpoint rule in n substeps.
-// The argument `dst` receives the increment of x. The argument `smooth` receives the
-// increment after a final smoothing step (Gragg 1965). Since n is even, the errors of
-// both increments have expansions in even powers of h.
+// midpoint takes a step of length H with the midpoint rule in n substeps. The argument
+// `dst` receives the increment of x. The argument `smooth` receives the increment after a
+// final smoothing step (Gragg 1965). Since n is even, the errors of both increments have
+// expansions in even powers of h.
 func (e *integration) midpoint(dst, smooth []float64, H float64, n int) {
 	h := H / float64(n)
 	prev := e.prev
@@ -37,7 +37,7 @@ func (e *integration) midpoint(dst, smooth []float64, H float64, n int) {
 	for k, f := range e.f {
 		smooth[k] = (dst[k] + prev[k] + h*f) / 2
 	}
-	// The method gauge() estimates the stiffness from endX and endF.
+	// gauge estimates the stiffness from endX and endF.
 	copy(e.endX, e.at)
 	copy(e.endF, e.f)
 }

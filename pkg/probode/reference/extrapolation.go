@@ -8,9 +8,8 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// The method row() computes row j of the extrapolation scheme for a step H. The results
-// tab[0] and tab[1] are T_{j,j} and T_{j,j−1}. The method reports whether T_{j,j} is
-// finite.
+// row computes row j of the extrapolation scheme for a step H. The results tab[0] and
+// tab[1] are T_{j,j} and T_{j,j−1}. The method reports whether T_{j,j} is finite.
 func (e *integration) row(j int, H float64) bool {
 	n := e.rule.n
 	if e.rule.family == implicit {
@@ -25,8 +24,8 @@ func (e *integration) row(j int, H float64) bool {
 	return vector.Finite(e.tab[0])
 }
 
-// The function extrapolate() replaces row j − 1 of the extrapolation scheme by row j,
-// whose first element T_{j,1} is tab[j].
+// extrapolate replaces row j − 1 of the extrapolation scheme by row j, whose first
+// element T_{j,1} is tab[j].
 func extrapolate(tab [][]float64, n []int, j int) {
 	for m := j - 1; m >= 0; m-- {
 		r := float64(n[j]) / float64(n[m])
@@ -38,14 +37,14 @@ func extrapolate(tab [][]float64, n []int, j int) {
 	}
 }
 
-// The method distance() divides the estimated error of each component in a step H by the
-// permitted error, and returns the largest of these ratios. The permitted error is the
-// tolerance times the argument `part`. For the implicit rule, the estimated error is
-// T_{j,j} − T_{j,j−1}. For the explicit rule, the estimated error is the maximum of
-// T_{j,j} − T_{j,j−1} and the difference between the results with and without smoothing.
-// If f is smooth, smoothing changes the result by far less than T_{j,j} − T_{j,j−1}. If f
-// is not smooth, for example f = −sign(x), all rows may give the same wrong result, but
-// the comparison with the smoothed result reveals the error.
+// distance divides the estimated error of each component in a step H by the permitted
+// error, and returns the largest of these ratios. The permitted error is the tolerance
+// times the argument `part`. For the implicit rule, the estimated error is T_{j,j} −
+// T_{j,j−1}. For the explicit rule, the estimated error is the maximum of T_{j,j} −
+// T_{j,j−1} and the difference between the results with and without smoothing. If f is
+// smooth, smoothing changes the result by far less than T_{j,j} − T_{j,j−1}. If f is not
+// smooth, for example f = −sign(x), all rows may give the same wrong result, but the
+// comparison with the smoothed result reveals the error.
 func (e *integration) distance(j int, H, part float64) float64 {
 	var largest float64
 	for k, dx := range e.tab[0] {
@@ -127,7 +126,7 @@ func (e *integration) learn() (again bool) {
 	return again
 }
 
-// The method advance() takes a step of length H with the increment tab[0].
+// advance takes a step of length H with the increment tab[0].
 func (e *integration) advance(H float64) {
 	for k, dx := range e.tab[0] {
 		if dx != 0 && e.leaves(k, H, 1<<20) {

@@ -55,8 +55,8 @@ func (e *integration) implicitWork(work []float64, n []int) {
 	}
 }
 
-// The method solve() computes the increment of x over a step H, and writes it to dst. The
-// step consists of n substeps, in which the following rule is applied:
+// solve computes the increment of x over a step H, and writes it to dst. The step
+// consists of n substeps, in which the following rule is applied:
 //
 //	y_{i+1} − y_{i−1} = 2h f(tᵢ, yᵢ) + hJ (y_{i+1} − 2yᵢ + y_{i−1})
 //
@@ -70,7 +70,7 @@ func (e *integration) implicitWork(work []float64, n []int) {
 // The result is the mean of y_{n−1} and y_{n+1}. In very stiff components, the rule gives
 // y_{i+1} ≈ −y_{i−1}, so the mean damps these components. The term ∂f/∂t arises because t
 // is treated as one more component of the state. An approximation of ∂f/∂t is sufficient.
-// The method solve() reports whether cI − J has an inverse.
+// solve reports whether cI − J has an inverse.
 func (r *rule) solve(e *integration, dst []float64, H float64, n int) bool {
 	h := H / float64(n)
 	c := 1 / h
@@ -104,13 +104,13 @@ func (r *rule) solve(e *integration, dst []float64, H float64, n int) bool {
 	return true
 }
 
-// The method plausible() reports whether the result of a step H agrees with f in the
-// middle of the step. If f is not smooth, rows may agree on a wrong result by chance. To
-// detect wrong results, the method interpolates between the beginning and the end of the
-// step. The interpolant is the cubic Hermite polynomial for the states and slopes at both
-// ends of the step. In the middle of the step, the slope of the polynomial is compared
-// with f. The matrix (I/H − J)⁻¹ is applied to the difference between the two slopes, to
-// damp stiff components. The cubic is not accurate, so a difference of up to half of the
+// plausible reports whether the result of a step H agrees with f in the middle of the
+// step. If f is not smooth, rows may agree on a wrong result by chance. To detect wrong
+// results, the method interpolates between the beginning and the end of the step. The
+// interpolant is the cubic Hermite polynomial for the states and slopes at both ends of
+// the step. In the middle of the step, the slope of the polynomial is compared with f.
+// The matrix (I/H − J)⁻¹ is applied to the difference between the two slopes, to damp
+// stiff components. The cubic is not accurate, so a difference of up to half of the
 // largest slope is accepted. At an equilibrium all slopes consist of rounding errors, so
 // their differences are as large as the slopes themselves. Therefore a difference is also
 // accepted if its effect on the state is no larger than a few rounding errors.

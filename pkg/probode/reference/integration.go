@@ -82,7 +82,7 @@ func newRule(f family, n []int, run int) *rule {
 		work: make([]float64, len(n)), best: make([]float64, len(n)), cost: make([]float64, len(n))}
 }
 
-// The type `linear` holds the workspace of the linearly implicit rule.
+// linear holds the workspace of the linearly implicit rule.
 type linear struct {
 	fj    *probode.Linearizer
 	jac   *linalg.Matrix
@@ -91,8 +91,8 @@ type linear struct {
 	delta []float64
 }
 
-// The type `stiffness` holds the data for deciding whether to switch between the
-// explicit and the implicit rule.
+// stiffness holds the data for deciding whether to switch between the explicit and the
+// implicit rule.
 type stiffness struct {
 	rho   float64 // of the last explicit step
 	hits  int     // grows with recent steps that gave a reason
@@ -110,9 +110,9 @@ type stuckError string
 
 func (e stuckError) Error() string { return string(e) }
 
-// The method watch() returns a copy of the problem with wrapped functions. The wrapped
-// functions keep t inside the segment between events, and count their calls. After the
-// context has ended, the wrapped functions return NaN, so that the current step fails.
+// watch returns a copy of the problem with wrapped functions. The wrapped functions keep
+// t inside the segment between events, and count their calls. After the context has
+// ended, the wrapped functions return NaN, so that the current step fails.
 func (e *integration) watch() *probode.Problem {
 	p := e.problem
 	q := *p
@@ -137,8 +137,8 @@ func (e *integration) watch() *probode.Problem {
 	return &q
 }
 
-// The method eval() evaluates the right-hand side at (t + dt, x + dx), and writes the
-// result to the argument f.
+// eval evaluates the right-hand side at (t + dt, x + dx), and writes the result to the
+// argument f.
 func (e *integration) eval(f, dx []float64, dt float64) {
 	for k, x := range e.x {
 		e.at[k] = x + (e.low[k] + dx[k])
@@ -153,19 +153,17 @@ func (e *integration) eval(f, dx []float64, dt float64) {
 	}
 }
 
-// The constant `epsilon` is the distance between 1 and the next larger floating-point
-// number.
+// epsilon is the distance between 1 and the next larger floating-point number.
 const epsilon = 0x1p-52
 
-// The constant `shortest` is the maximum length of a very short step, in units in the
-// last place of t. In a very short step, a component that has been zero so far may change
-// by any amount. The relative error of a zero component is not defined. Rounding errors
-// make the time of a kink or jump of f uncertain by about the length of a very short
-// step.
+// shortest is the maximum length of a very short step, in units in the last place of t.
+// In a very short step, a component that has been zero so far may change by any amount.
+// The relative error of a zero component is not defined. Rounding errors make the time of
+// a kink or jump of f uncertain by about the length of a very short step.
 const shortest = 16
 
-// The method leaves() reports whether two conditions hold: component k has been zero so
-// far, and the step length H is at most `units` times ulp(t).
+// leaves reports whether two conditions hold: component k has been zero so far, and the
+// step length H is at most `units` times ulp(t).
 func (e *integration) leaves(k int, H, units float64) bool {
 	return e.peak[k] == 0 && e.x[k] == 0 && H <= units*ulp(e.t)
 }
@@ -177,6 +175,5 @@ func twoSum(a, b float64) (sum, err float64) {
 	return sum, (a - (sum - v)) + (b - v)
 }
 
-// The function ulp() returns the distance between |t| and the next larger floating-point
-// number.
+// ulp returns the distance between |t| and the next larger floating-point number.
 func ulp(t float64) float64 { return math.Nextafter(math.Abs(t), math.Inf(1)) - math.Abs(t) }

@@ -102,7 +102,7 @@ func (a *accuratePath) States(ctx context.Context, dst, theta, _ []float64) erro
 	return nil
 }
 
-// The method solve() returns the states and an estimate of their largest relative error.
+// solve returns the states and an estimate of their largest relative error.
 func (a *accuratePath) solve(ctx context.Context, theta []float64, tol probode.Tolerance) (x []float64, claim float64, err error) {
 	sol, err := Solve(ctx, a.p, a.times, Settings{Tolerance: tol, Theta: theta})
 	if err != nil {

@@ -22,10 +22,9 @@ const (
 )
 
 const (
-	// The constant `coarsest` is the largest allowed relative tolerance for the error of a
-	// step.
+	// coarsest is the largest allowed relative tolerance for the error of a step.
 	coarsest = 1e-4
-	// The constant `loosest` is the largest relative tolerance of the looser integration.
+	// loosest is the largest relative tolerance of the looser integration.
 	loosest = 1e-3
 )
 
@@ -89,8 +88,7 @@ type Solution struct {
 	implicit    int // accepted steps of the implicit rule
 }
 
-// The method complete() replaces zero values of settings by the defaults, and checks the
-// settings.
+// complete replaces zero values of settings by the defaults, and checks the settings.
 func (s *Settings) complete(p *probode.Problem) error {
 	if s.Relative == 0 && s.Absolute == nil {
 		s.Relative = 1e-14
@@ -135,8 +133,8 @@ func (s *Settings) complete(p *probode.Problem) error {
 	return nil
 }
 
-// The method permitted() returns the error that the tolerances permit in component k. The
-// argument x is the size of the component.
+// permitted returns the error that the tolerances permit in component k. The argument x
+// is the size of the component.
 func (s *Settings) permitted(k int, x float64) float64 {
 	e := s.Relative * x
 	switch len(s.Absolute) {
@@ -149,8 +147,8 @@ func (s *Settings) permitted(k int, x float64) float64 {
 	return e
 }
 
-// The method smallest() returns the size of component k for which the absolute and the
-// relative tolerance permit the same error.
+// smallest returns the size of component k for which the absolute and the relative
+// tolerance permit the same error.
 func (s *Settings) smallest(k int) float64 {
 	if s.Absolute == nil {
 		return 0

@@ -73,8 +73,8 @@ func newIntegration(p *probode.Problem, s Settings, run int, stop *progress.Stop
 	return e
 }
 
-// The method run() integrates from the first point of the schedule c to the last. If a
-// function of the problem panics, run() returns the panic as an error.
+// run integrates from the first point of the schedule c to the last. If a function of the
+// problem panics, run() returns the panic as an error.
 func (e *integration) run(c *schedule, out []float64) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -84,8 +84,8 @@ func (e *integration) run(c *schedule, out []float64) (err error) {
 	return e.follow(c, out)
 }
 
-// The method follow() integrates from point to point of the schedule c. For each grid
-// point whose number is in c.index, the method stores the state in the argument `out`.
+// follow integrates from point to point of the schedule c. For each grid point whose
+// number is in c.index, the method stores the state in the argument `out`.
 func (e *integration) follow(c *schedule, out []float64) error {
 	e.problem.Initial(e.x, e.theta)
 	if !vector.Finite(e.x) {
@@ -141,10 +141,10 @@ func (e *integration) follow(c *schedule, out []float64) error {
 	return nil
 }
 
-// The method begin() starts a segment of the grid. The argument `passed` is the number of
-// events before the segment. Within a segment, f is never evaluated at the time of an
-// event. If a step begins or ends at an event, f is evaluated at the nearest time inside
-// the segment.
+// begin starts a segment of the grid. The argument `passed` is the number of events
+// before the segment. Within a segment, f is never evaluated at the time of an event. If
+// a step begins or ends at an event, f is evaluated at the nearest time inside the
+// segment.
 func (e *integration) begin(c *schedule, passed int, end float64) {
 	e.from, e.to, e.end = math.Inf(-1), math.Inf(1), end
 	if passed > 0 && c.events[passed-1].inside {

@@ -23,11 +23,10 @@ const (
 	trialRun  = 5   // steps; each may be up to ten times as long as the one before
 )
 
-// The method gauge() estimates ρ at the end of an explicit step. At the end of a step, f
-// is known at two neighbouring states. One is the result of the step, and the other is
-// the last state at which the step evaluated f. The two states differ most in the
-// stiffest direction. The estimate is infinite if the two states differ only by rounding
-// errors.
+// gauge estimates ρ at the end of an explicit step. At the end of a step, f is known at
+// two neighbouring states. One is the result of the step, and the other is the last state
+// at which the step evaluated f. The two states differ most in the stiffest direction.
+// The estimate is infinite if the two states differ only by rounding errors.
 func (e *integration) gauge() {
 	var df, dx float64
 	for k, f := range e.f0 {
@@ -41,8 +40,8 @@ func (e *integration) gauge() {
 	}
 }
 
-// The method radius() returns the row-sum norm of the Jacobian, which is an upper bound
-// on its spectral radius.
+// radius returns the row-sum norm of the Jacobian, which is an upper bound on its
+// spectral radius.
 func (r *rule) radius() float64 {
 	var norm float64
 	for i := range r.jac.D {
@@ -56,11 +55,10 @@ func (r *rule) radius() float64 {
 	return norm
 }
 
-// The method rate() returns the progress of a rule, in time units per call of f.
+// rate returns the progress of a rule, in time units per call of f.
 func (r *rule) rate() float64 { return r.natural / r.work[r.k] }
 
-// The method use() switches to the given family, if that is possible, and reports whether
-// it did so.
+// use switches to the given family, if that is possible, and reports whether it did so.
 func (e *integration) use(f family) bool {
 	if e.rules[f] == nil && f == implicit {
 		run := 0
@@ -79,9 +77,9 @@ func (e *integration) use(f family) bool {
 	return true
 }
 
-// The method consider() decides after a step of length H whether to begin or end a trial.
-// Outside a trial, the method ignores explicit steps that an output time or MaxStep has
-// shortened, because stiffness did not limit these steps.
+// consider decides after a step of length H whether to begin or end a trial. Outside a
+// trial, the method ignores explicit steps that an output time or MaxStep has shortened,
+// because stiffness did not limit these steps.
 func (e *integration) consider(H float64, cut bool) {
 	s := &e.stiff
 	if cut && e.rule.family == explicit && !s.trial {
@@ -132,9 +130,8 @@ func (e *integration) consider(H float64, cut bool) {
 	}
 }
 
-// The method disappointed() counts a rejected step. Many rejected steps are also a sign
-// of stiffness. For some tolerances, every second explicit step of a stiff problem is
-// rejected.
+// disappointed counts a rejected step. Many rejected steps are also a sign of stiffness.
+// For some tolerances, every second explicit step of a stiff problem is rejected.
 func (e *integration) disappointed() {
 	s := &e.stiff
 	switch {
@@ -147,9 +144,9 @@ func (e *integration) disappointed() {
 	}
 }
 
-// The method decide() ends a trial. If the family on trial was faster, the integration
-// continues with this family. Otherwise the integration returns to the earlier family,
-// and waits longer before the next trial.
+// decide ends a trial. If the family on trial was faster, the integration continues with
+// this family. Otherwise the integration returns to the earlier family, and waits longer
+// before the next trial.
 func (e *integration) decide() {
 	s := &e.stiff
 	s.trial = false

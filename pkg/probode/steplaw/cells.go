@@ -70,7 +70,7 @@ func (s *Law) divided() (*division, error) {
 	return c, nil
 }
 
-// The method at() returns the density at ζ, divided by e^top.
+// at returns the density at ζ, divided by e^top.
 func (c *division) at(zeta [2]float64) float64 {
 	return math.Exp(c.log(zeta) - c.top)
 }
@@ -217,7 +217,7 @@ func (c *division) markRoot(zeta [2]float64, z []float64) {
 	c.marks = append(c.marks, m)
 }
 
-// The method divide() divides the box into cells.
+// divide divides the box into cells.
 func (c *division) divide() error {
 	d := c.s.d
 	n := [2]int{64, 1}
@@ -271,7 +271,7 @@ func (c *division) divide() error {
 	return nil
 }
 
-// The method marked() reports whether the cell q has to be split because of a mark.
+// marked reports whether the cell q has to be split because of a mark.
 func (c *division) marked(q cell) bool {
 	for _, m := range c.marks {
 		var away, size float64 // of the centre of the cell and of half of the cell, in sd
@@ -292,7 +292,7 @@ func (c *division) marked(q cell) bool {
 	return false
 }
 
-// The method split() halves q in each dimension.
+// split halves q in each dimension.
 func (c *division) split(q cell) []cell {
 	parts := []cell{q}
 	for k := range c.s.d {
@@ -311,8 +311,8 @@ func (c *division) integrate(q *cell) {
 	c.eachIn(q, func(v, weight float64) { q.mass += v * weight })
 }
 
-// eachIn calls the function do() for every node in q, with the density and the weight of
-// the node. During the call, s.target.z holds the state of the node.
+// eachIn calls do for every node in q, with the density and the weight of the node.
+// During the call, s.target.z holds the state of the node.
 func (c *division) eachIn(q *cell, do func(v, weight float64)) {
 	for i, x := range c.nodes {
 		at := [2]float64{q.lo[0] + x*q.width[0]}
@@ -328,8 +328,7 @@ func (c *division) eachIn(q *cell, do func(v, weight float64)) {
 	}
 }
 
-// The method each() calls the function do() with the state and the weight of every node;
-// the weights add up to 1.
+// each calls do with the state and the weight of every node; the weights add up to 1.
 func (c *division) each(do func(z []float64, weight float64)) {
 	for n := range c.leaves {
 		c.eachIn(&c.leaves[n], func(v, weight float64) { do(c.s.target.z, v*weight/c.total) })

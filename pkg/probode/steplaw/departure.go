@@ -16,7 +16,7 @@ func newTally(steps, d int) *tally {
 	return &tally{states: make([]int, steps), sum: make([]float64, steps*d), square: make([]float64, steps*d)}
 }
 
-// The method add() adds the state ζ of a chain to the sums of step i.
+// add adds the state ζ of a chain to the sums of step i.
 func (t *tally) add(i int, zeta []float64) {
 	t.states[i]++
 	at := i * len(zeta)
@@ -26,7 +26,7 @@ func (t *tally) add(i int, zeta []float64) {
 	}
 }
 
-// The method merge() adds the tally o to the tally t.
+// merge adds the tally o to the tally t.
 func (t *tally) merge(o *tally) {
 	for i, n := range o.states {
 		t.states[i] += n
@@ -37,8 +37,8 @@ func (t *tally) merge(o *tally) {
 	}
 }
 
-// The method departure() computes the field Departure of Draws. The result is NaN (0/0)
-// for a step without a Markov chain.
+// departure computes Departure of Draws. The result is NaN (0/0) for a step without a
+// Markov chain.
 func (t *tally) departure() []float64 {
 	out := make([]float64, len(t.states))
 	d := len(t.sum) / len(t.states)

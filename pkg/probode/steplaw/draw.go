@@ -140,8 +140,8 @@ type drawer struct {
 	z, xi   []float64
 }
 
-// The method drawers() returns one drawer for each worker. There are at most as many
-// workers as blocks of paths.
+// drawers returns one drawer for each worker. There are at most as many workers as blocks
+// of paths.
 func (m Exact) drawers(ctx context.Context, p *probode.Problem, s Settings, blocks int) ([]*drawer, error) {
 	g, err := probode.Setup{Method: m.Method, Mesh: s.Mesh}.Grid(ctx, p, nil, nil)
 	if err != nil {
@@ -168,7 +168,7 @@ func (m Exact) drawers(ctx context.Context, p *probode.Problem, s Settings, bloc
 	return workers, nil
 }
 
-// The type `drawn` holds the results of a block of paths.
+// drawn holds the results of a block of paths.
 type drawn struct {
 	moments moments.Vector
 	paths   [][]float64
@@ -177,8 +177,8 @@ type drawn struct {
 	failure error // of the first path that failed
 }
 
-// The method draw() draws the paths with the numbers `from`, …, `to` − 1. The result is
-// nil if ctx has ended.
+// draw draws the paths with the numbers `from`, …, `to` − 1. The result is nil if ctx has
+// ended.
 func (w *drawer) draw(ctx context.Context, s Settings, from, to int) *drawn {
 	r := &drawn{moments: moments.NewVector(len(w.z)), tally: newTally(w.solver.Steps(), w.sampler.p.Dim())}
 	w.sampler.tally = r.tally
@@ -203,7 +203,7 @@ func (w *drawer) draw(ctx context.Context, s Settings, from, to int) *drawn {
 	return r
 }
 
-// The method path() draws the path with the given number and stores it in z.
+// path draws the path with the given number and stores it in z.
 func (w *drawer) path(seed uint64, path int) error {
 	probode.DrawNoise(w.xi, seed, uint64(path))
 	w.sampler.begin(seed, uint64(path))

@@ -7,8 +7,8 @@ import (
 )
 
 // An elimination brings G = cI − J to triangular form, to compute its determinant and to
-// find out whether the determinant can be trusted. The type linalg.LU is faster, but
-// gives no access to the pivots. An LU may hold an inverse instead of the factors, or may
+// find out whether the determinant can be trusted. linalg.LU is faster, but gives no
+// access to the pivots. An LU may hold an inverse instead of the factors, or may
 // eliminate the unknowns in another order.
 type elimination struct {
 	d, low, up, stride int
@@ -16,12 +16,12 @@ type elimination struct {
 
 	logDet float64 // ln|det G|
 
-	// The field `least` is the smallest ratio |pivot| / Σ|terms| of the elimination. The
-	// terms of a pivot are g_ii and the products −l_ik u_ki for k < i; the pivot is their
-	// sum. The ratio |pivot| / Σ|terms| lies in (0, 1]. If the matrix G is singular, one
-	// pivot is zero in exact arithmetic. Rounding errors usually turn the zero pivot of a
-	// singular matrix into a small number, about as large as Σ|terms| times the relative
-	// errors of the elements of G. Unlike a condition number, the ratio
+	// least is the smallest ratio |pivot| / Σ|terms| of the elimination. The terms of a
+	// pivot are g_ii and the products −l_ik u_ki for k < i; the pivot is their sum. The
+	// ratio |pivot| / Σ|terms| lies in (0, 1]. If the matrix G is singular, one pivot is
+	// zero in exact arithmetic. Rounding errors usually turn the zero pivot of a singular
+	// matrix into a small number, about as large as Σ|terms| times the relative errors of
+	// the elements of G. Unlike a condition number, the ratio
 	// |pivot| / Σ|terms| does not depend on the units of the components.
 	least float64
 }
@@ -34,10 +34,9 @@ func newElimination(j *linalg.Matrix) *elimination {
 	return s
 }
 
-// The method eliminate() factorises G, and reports false if a pivot is zero or not
-// finite. The method uses Gaussian elimination with partial pivoting in band storage,
-// where element (i, j) is at i*stride + j−i+low. For a dense matrix, the band is the
-// whole matrix.
+// eliminate factorises G, and reports false if a pivot is zero or not finite. The method
+// uses Gaussian elimination with partial pivoting in band storage, where element (i, j)
+// is at i*stride + j−i+low. For a dense matrix, the band is the whole matrix.
 func (s *elimination) eliminate(c float64, j *linalg.Matrix) bool {
 	d, a, terms := s.d, s.a, s.terms
 	clear(a)

@@ -14,8 +14,8 @@ import (
 
 // Exact draws paths whose steps have the exact distribution p(z) ∝ exp(−½ r(z)ᵀ H⁻¹
 // r(z)). In every step a Markov chain starts from ζ = ξᵢ, which is a draw from the
-// Gaussian approximation that Method uses. The field Sweeps gives the number of moves of
-// the chain. A preconditioned Crank–Nicolson move is
+// Gaussian approximation that Method uses. Sweeps gives the number of moves of the chain.
+// A preconditioned Crank–Nicolson move is
 //
 //	ζ′ = √(1−β²) ζ + β η,   η ~ N(0, I).
 //
@@ -138,8 +138,8 @@ type sampler struct {
 // streams of ξ are the indices of blocks, which are far smaller than exactKey.
 const exactKey = math.MaxUint64
 
-// The method begin() prepares the sampler for the path with the given number. The random
-// numbers of the chain depend only on the seed and the number of the path.
+// begin prepares the sampler for the path with the given number. The random numbers of
+// the chain depend only on the seed and the number of the path.
 func (x *sampler) begin(seed, path uint64) {
 	x.rng, x.path = probode.Stream(seed, path, exactKey), path
 }
@@ -166,7 +166,7 @@ func (x *sampler) take(s *probode.Step) error {
 	return x.draw(s.Next, s.Index, s.Xi)
 }
 
-// The method draw() runs the chain of step i.
+// draw runs the chain of step i.
 func (x *sampler) draw(next []float64, i int, xi []float64) error {
 	copy(x.zeta, xi)
 	phi := x.target.phi(x.zeta)
@@ -202,9 +202,9 @@ func (x *sampler) draw(next []float64, i int, xi []float64) error {
 // evaluations of f.
 const mostSearched = 256
 
-// The method search() checks some steps of path 0. The method searches() reports whether
-// step i is one of them. If there are at most mostSearched steps, all steps are checked. If there are more
-// steps, mostSearched evenly spaced steps are checked.
+// search checks some steps of path 0. searches reports whether step i is one of them. If
+// there are at most mostSearched steps, all steps are checked. If there are more steps,
+// mostSearched evenly spaced steps are checked.
 func (x *sampler) searches(i int) bool {
 	m, steps := i-x.quiet, x.g.Steps()-x.quiet
 	n := min(mostSearched, steps)
@@ -215,9 +215,9 @@ func (x *sampler) searches(i int) bool {
 	return k < n && k*steps/n == m
 }
 
-// The method search() checks whether the density of step i can be normalised. The chain
-// itself would not detect that the density cannot be normalised. If the density of any
-// checked step cannot be normalised, Draw returns an error.
+// search checks whether the density of step i can be normalised. The chain itself would
+// not detect that the density cannot be normalised. If the density of any checked step
+// cannot be normalised, Draw returns an error.
 func (x *sampler) search(step *probode.Step) error {
 	s, err := newLaw(x.gaussian, x.p, x.g, step)
 	if err != nil {

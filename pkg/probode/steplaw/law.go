@@ -141,7 +141,7 @@ func newLaw(from *probode.Stepper, p *probode.Problem, g *probode.Grid, one *pro
 	return s, nil
 }
 
-// The method fail() wraps err in an error that says in which step err occurred.
+// fail wraps err in an error that says in which step err occurred.
 func (s *Law) fail(err error) error {
 	if s.at == nil { // the step belongs to a path, whose error says where
 		return err
@@ -190,8 +190,8 @@ func (s *Law) LogGaussian(z []float64) float64 {
 	return -vector.Dot(s.w, s.w)/2 - float64(s.d)/2*math.Log(2*math.Pi) - s.logDet
 }
 
-// The method standardize() writes ζ = L⁻¹(z − μ) into dst. Since J and Γ commute, Sζ =
-// J⁻¹Γ(z−μ) = (hβ₋₁)⁻¹ J⁻¹(z−μ) − (z−μ).
+// standardize writes ζ = L⁻¹(z − μ) into dst. Since J and Γ commute, Sζ = J⁻¹Γ(z−μ) =
+// (hβ₋₁)⁻¹ J⁻¹(z−μ) − (z−μ).
 func (s *Law) standardize(dst, z []float64) {
 	for k, v := range s.Mean {
 		dst[k] = z[k] - v

@@ -10,10 +10,10 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// The method normalizable() returns an error if the exact distribution does not exist.
-// The error is ErrSingularH if J has no inverse, and ErrImproper if the density does not
-// decay. The decay is checked along rays in several directions: up to 16 coordinate axes,
-// the corresponding columns of the matrix L of the Gaussian approximation, and four fixed
+// normalizable returns an error if the exact distribution does not exist. The error is
+// ErrSingularH if J has no inverse, and ErrImproper if the density does not decay. The
+// decay is checked along rays in several directions: up to 16 coordinate axes, the
+// corresponding columns of the matrix L of the Gaussian approximation, and four fixed
 // random directions. If d ≤ 16, the directions in which r grows most slowly at large
 // distances are also checked. On each ray, the distances from 10⁴ to 10⁸ times the size
 // of the state are checked. With each tenfold increase in the distance, ½ rᵀH⁻¹r must

@@ -41,14 +41,14 @@ func (s *Law) Roots() [][]float64 {
 // farthest is the largest distance of a root from the mean, in units of size(), for d > 1.
 const farthest = 1e12
 
-// The method size() returns the largest absolute value of an element of Z, Mean or
-// Z − Mean, or 1 if all elements of Z and Mean are zero.
+// size returns the largest absolute value of an element of Z, Mean or Z − Mean, or 1 if
+// all elements of Z and Mean are zero.
 func (s *Law) size() float64 {
 	return cmp.Or(max(vector.MaxAbs(s.Z), vector.MaxAbs(s.Mean), s.distance(s.Z, s.Mean)), 1)
 }
 
-// The method around() returns points around the mean. For d = 2 the points around the
-// mean lie on ellipses of increasing size; for other d they lie along at most 8 axes.
+// around returns points around the mean. For d = 2 the points around the mean lie on
+// ellipses of increasing size; for other d they lie along at most 8 axes.
 func (s *Law) around() [][]float64 {
 	var points [][]float64
 	add := func(k int, by float64) {
@@ -78,8 +78,8 @@ func (s *Law) around() [][]float64 {
 	return points
 }
 
-// The method newton() runs Newton's method from z, and overwrites z. If Newton's method
-// converges to a new root, this root is kept.
+// newton runs Newton's method from z, and overwrites z. If Newton's method converges to a
+// new root, this root is kept.
 func (s *Law) newton(z []float64) {
 	f := make([]float64, s.d)
 	for range 100 {
@@ -163,8 +163,8 @@ func (s *Law) changesOfSign(from float64) {
 	}
 }
 
-// The method sd() returns the standard deviation of component k in the Gaussian
-// approximation. The standard deviation is the unit for distances along component k.
+// sd returns the standard deviation of component k in the Gaussian approximation. The
+// standard deviation is the unit for distances along component k.
 func (s *Law) sd(k int) float64 { return math.Sqrt(s.Cov.At(k, k)) }
 
 func (s *Law) distance(a, b []float64) float64 {

@@ -1,6 +1,6 @@
 // Package steplaw computes the exact distribution of the state after one step of an
-// implicit Adams method, given the states before it. The type Exact draws whole paths,
-// and the type Law describes a single step.
+// implicit Adams method, given the states before it. Exact draws whole paths, and Law
+// describes a single step.
 //
 // The residual r of the implicit equation has a Gaussian density, but r is not linear in
 // the state, so the distribution of the state is not Gaussian. The matrices J and Γ and
@@ -123,7 +123,7 @@ func (g *target) set(s *probode.ImplicitStep, t float64, theta, scale []float64)
 	return nil
 }
 
-// The method offset() sets dst to z − μ = Lζ.
+// offset sets dst to z − μ = Lζ.
 func (g *target) offset(dst, zeta []float64) {
 	for k, v := range zeta {
 		g.v[k] = g.scale[k] * v
@@ -133,7 +133,7 @@ func (g *target) offset(dst, zeta []float64) {
 	g.gamma.Solve(dst)
 }
 
-// The method place() sets dst to z = μ + Lζ.
+// place sets dst to z = μ + Lζ.
 func (g *target) place(dst, zeta []float64) {
 	g.offset(dst, zeta)
 	for k, v := range g.mu {
@@ -141,7 +141,7 @@ func (g *target) place(dst, zeta []float64) {
 	}
 }
 
-// The method phi() returns Φ(ζ), or +Inf if f is not finite, and stores the state in g.z.
+// phi returns Φ(ζ), or +Inf if f is not finite, and stores the state in g.z.
 //
 // In the notation of depart(), Φ = ½‖δ‖² − ζᵀδ.
 func (g *target) phi(zeta []float64) float64 {

@@ -38,10 +38,10 @@ func init() {
 	}
 }
 
-// Memo returns the result of the function compute(), and stores it on disk. When the cell
-// runs again, or when another cell needs the same result, Memo reads the stored result,
-// and a line below the cell says so. If compute() returns an error, Memo ends the cell in
-// the same way as [Check]. The result of an interrupted computation is not stored.
+// Memo returns the result of compute, and stores it on disk. When the cell runs again, or
+// when another cell needs the same result, Memo reads the stored result, and a line below
+// the cell says so. If compute() returns an error, Memo ends the cell in the same way as
+// [Check]. The result of an interrupted computation is not stored.
 //
 // Memo uses a stored result only if the name, the value of `inputs` and the source code
 // are the same as when the result was computed. The source code includes compute(), the
@@ -151,10 +151,10 @@ func fileName(name string) string {
 	return file
 }
 
-// The function encode() returns the bytes that restore() reads: a SHA-256 hash, followed
-// by the gob encoding of v. To find values that gob changes without reporting an error,
-// encode() decodes the bytes again. A decoding error is therefore reported at once,
-// rather than when a later cell reads the result.
+// encode returns the bytes that restore() reads: a SHA-256 hash, followed by the gob
+// encoding of v. To find values that gob changes without reporting an error, encode()
+// decodes the bytes again. A decoding error is therefore reported at once, rather than
+// when a later cell reads the result.
 func encode[T any](v T) (data []byte, err error) {
 	defer func() {
 		// A value that took a long time to compute should not be lost if its encoder
@@ -186,8 +186,8 @@ func encode[T any](v T) (data []byte, err error) {
 	return append(sum[:], b.Bytes()...), nil
 }
 
-// The function difference() returns the first pair of corresponding elements that differ
-// in the Go literals a and b.
+// difference returns the first pair of corresponding elements that differ in the Go
+// literals a and b.
 func difference(a, b string) (string, string) {
 	i := 0
 	for i < len(a) && i < len(b) && a[i] == b[i] {
@@ -207,7 +207,7 @@ func difference(a, b string) (string, string) {
 	return element(a), element(b)
 }
 
-// The function restore() reads a file that contains the bytes returned by encode().
+// restore reads a file that contains the bytes returned by encode().
 func restore[T any](file string) (T, error) {
 	var v, zero T
 	data, err := os.ReadFile(file)
@@ -223,9 +223,8 @@ func restore[T any](file string) (T, error) {
 	return v, nil
 }
 
-// The function store() writes the data to the file. A file .gitignore excludes the folder
-// from git. Error messages contain no file paths, because the messages become part of the
-// notebook.
+// store writes the data to the file. A file .gitignore excludes the folder from git.
+// Error messages contain no file paths, because the messages become part of the notebook.
 func store(file string, data []byte) (err error) {
 	defer func() {
 		var p *fs.PathError
@@ -253,8 +252,8 @@ func store(file string, data []byte) (err error) {
 	})
 }
 
-// If encoding/gob would omit a field without an error, the function lossy() returns a
-// phrase that names this field. If encoding/gob omits no field, lossy() returns "".
+// If encoding/gob would omit a field without an error, lossy returns a phrase that names
+// this field. If encoding/gob omits no field, lossy() returns "".
 func lossy(t reflect.Type, path string, seen map[reflect.Type]bool) string {
 	if seen[t] {
 		return ""
@@ -298,17 +297,16 @@ func lossy(t reflect.Type, path string, seen map[reflect.Type]bool) string {
 	return ""
 }
 
-// The function sourced() reports whether the source code of a function determines its
-// results. There are three exceptions. The source code of a method value does not contain
-// the receiver. The source code of an instance of a generic function does not contain the
-// type arguments. A function that was created with the package reflect has no source
-// code.
+// sourced reports whether the source code of a function determines its results. There are
+// three exceptions. The source code of a method value does not contain the receiver. The
+// source code of an instance of a generic function does not contain the type arguments. A
+// function that was created with the package reflect has no source code.
 func sourced(f *runtime.Func) bool {
 	name := f.Name()
 	return !strings.HasSuffix(name, "-fm") && !strings.HasSuffix(name, "[...]") && !strings.HasPrefix(name, "reflect.")
 }
 
-// The function key() returns a hash of everything on which a result depends.
+// key returns a hash of everything on which a result depends.
 func key(name string, inputs any, compute *runtime.Func, t string) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %s %s\n%s\n", name, library(), t, literal.Of(inputs))
@@ -321,8 +319,8 @@ func key(name string, inputs any, compute *runtime.Func, t string) string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// The variable `library` is a hash of the source code of this module or, if the source code
-// is not available, of the running program.
+// library is a hash of the source code of this module or, if the source code is not
+// available, of the running program.
 var library = sync.OnceValue(func() string {
 	_, file, _, _ := runtime.Caller(0)
 	root := filepath.Join(filepath.Dir(file), "..", "..") // from pkg/viz/nb
@@ -346,7 +344,7 @@ var library = sync.OnceValue(func() string {
 	return program()
 })
 
-// The variable `program` is a hash of the executable file of the running program.
+// program is a hash of the executable file of the running program.
 var program = sync.OnceValue(func() string {
 	h := sha256.New()
 	path, err := os.Executable()
@@ -363,9 +361,9 @@ var program = sync.OnceValue(func() string {
 	return hex.EncodeToString(h.Sum(nil))
 })
 
-// The function source() returns the text of the functions that begin on the given line,
-// and of all declarations in the file that these functions use. GoNB writes the cell and
-// the declarations of earlier cells to the same file.
+// source returns the text of the functions that begin on the given line, and of all
+// declarations in the file that these functions use. GoNB writes the cell and the
+// declarations of earlier cells to the same file.
 func source(file string, line int) []byte {
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -29,8 +29,8 @@ var bars struct {
 	all []*bar
 }
 
-// The function watched() creates a progress bar and returns the hook that updates this
-// bar. The hook may be called from any goroutine.
+// watched creates a progress bar and returns the hook that updates this bar. The hook may
+// be called from any goroutine.
 func watched(label string) progress.Hook {
 	now := time.Now()
 	b := &bar{label: label, begin: now, meter: progress.NewMeter(now, 0)}
@@ -66,7 +66,7 @@ func (b *bar) move(done, total int, doing string) {
 	}
 }
 
-// The method end() removes the bar.
+// end removes the bar.
 func (b *bar) end() {
 	if b.shown && !b.over {
 		b.send("", "")

@@ -61,8 +61,8 @@ func format(v any) (s string, numeric bool) {
 	return fmt.Sprint(v), false
 }
 
-// The function number() rounds to four significant digits, as in 0.1235, and writes very
-// small and very large numbers with a power of ten.
+// number rounds to four significant digits, as in 0.1235, and writes very small and very
+// large numbers with a power of ten.
 func number(x float64) string {
 	s := strconv.FormatFloat(x, 'g', 4, 64)
 	if i := strings.IndexByte(s, 'e'); i >= 0 {

@@ -26,7 +26,7 @@ type Axis struct {
 	Log  bool    `json:"log"`
 }
 
-// The function linear() returns a linear axis.
+// linear returns a linear axis.
 func linear(name string, low, high float64) Axis { return Axis{Name: name, Min: low, Max: high} }
 
 // A Series is drawn as a line through its points or, if Size is positive, as dots at the
@@ -42,21 +42,21 @@ type Series struct {
 	Data    points  `json:"data"`
 }
 
-// The variable `colours` holds the colours of viz.Palette. This package does not import
-// package viz, whose fonts would double the size of the program.
+// colours holds the colours of viz.Palette. This package does not import package viz,
+// whose fonts would double the size of the program.
 var colours = [...]string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"}
 
 // The name `ink` stands for the colour of text on the page, and the name `pale` for the
 // colour of grey guide lines. The page replaces the names `ink` and `pale` by colours.
 const ink, pale = "ink", "pale"
 
-// The type `points` holds the data of a series. A NaN leaves a gap in the line.
+// points holds the data of a series. A NaN leaves a gap in the line.
 type points [][2]float64
 
-// The variable `gap` is a point that makes a gap in a line.
+// gap is a point that makes a gap in a line.
 var gap = [2]float64{math.NaN(), math.NaN()}
 
-// The function joined() returns the points (x[i], y[i]).
+// joined returns the points (x[i], y[i]).
 func joined(x, y []float64) points {
 	p := make(points, len(x))
 	for i := range x {
@@ -77,29 +77,29 @@ func (p points) MarshalJSON() ([]byte, error) {
 	return json.Marshal(b)
 }
 
-// The function line() returns a series that is drawn as a line through the points.
+// line returns a series that is drawn as a line through the points.
 func line(name, colour string, width float64, data points) Series {
 	return Series{Name: name, Colour: colour, Width: width, Data: data}
 }
 
-// The function dashed() returns the series s with a dashed line.
+// dashed returns the series s with a dashed line.
 func dashed(s Series) Series {
 	s.Dashed = true
 	return s
 }
 
-// The function upright() returns a vertical line at x that spans the whole y axis.
+// upright returns a vertical line at x that spans the whole y axis.
 func upright(name, colour string, width, x float64, y Axis) Series {
 	return line(name, colour, width, points{{x, y.Min}, {x, y.Max}})
 }
 
-// The function dots() returns a series that is drawn as dots.
+// dots returns a series that is drawn as dots.
 func dots(name, colour string, size float64, data points) Series {
 	return Series{Name: name, Colour: colour, Size: size, Data: data}
 }
 
-// The function decade() returns a power of ten near v. The argument `round` is the
-// function that rounds the exponent.
+// decade returns a power of ten near v. The argument `round` is the function that rounds
+// the exponent.
 func decade(v float64, round func(float64) float64) float64 {
 	return math.Pow(10, round(math.Log10(v)))
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/probode/probode/pkg/viz/internal/kde"
 )
 
-// The type `dragons` is the figure that shows how a solver can cause spurious peaks of
-// the likelihood. The problem is y′ = β0 − β1 y with y(0) = 1. The vertical axis of the
+// dragons is the figure that shows how a solver can cause spurious peaks of the
+// likelihood. The problem is y′ = β0 − β1 y with y(0) = 1. The vertical axis of the
 // surface shows the limit β0/β1 of the solution.
 type dragons struct {
 	*Figure
@@ -50,8 +50,8 @@ func (*dragons) controls(string) knobs {
 		slider("beta1", "β1 of the solution that is shown", "range", leastBeta, mostBeta, 0.001, 4.911)}
 }
 
-// The method compute() finds the peaks of the log-likelihood on the line β0 = 10 β1. For
-// the surface, compute() also evaluates the log-likelihood on a grid with 9 ≤ β0/β1 ≤ 11.
+// compute finds the peaks of the log-likelihood on the line β0 = 10 β1. For the surface,
+// compute() also evaluates the log-likelihood on a grid with 9 ≤ β0/β1 ≤ 11.
 func (f *dragons) compute(ctx context.Context) error {
 	p := posed("dragons-uniform")
 	p.Setup = probode.Setup{Method: f.method(), Mesh: probode.Uniform(f.number("h"))}
@@ -128,8 +128,8 @@ func (f *dragons) compute(ctx context.Context) error {
 	return nil
 }
 
-// The method solve() sets β1 to the value on the slider, and computes two solutions: one
-// with the selected solver, and the exact one.
+// solve sets β1 to the value on the slider, and computes two solutions: one with the
+// selected solver, and the exact one.
 func (f *dragons) solve(ctx context.Context, p *bayes.Posterior) error {
 	x := p.Experiments[0]
 	f.data, f.solution = nil, [2]points{}
@@ -149,8 +149,8 @@ func (f *dragons) solve(ctx context.Context, p *bayes.Posterior) error {
 	return ctx.Err()
 }
 
-// The function highest() uses golden-section search to find the maximum of f between a
-// and b, where f has a single peak.
+// highest uses golden-section search to find the maximum of f between a and b, where f
+// has a single peak.
 func highest(a, b float64, f func(float64) float64) float64 {
 	const g = 0.6180339887498949
 	for range 60 {

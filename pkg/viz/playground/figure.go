@@ -32,21 +32,20 @@ type kind struct {
 
 // Each implementation of content computes and shows the results of one kind of figure.
 type content interface {
-	// The method controls() returns all controls of the figure, with their default
-	// values. The argument `value` is the value of the leading control, which determines
-	// the other controls. If this value is not allowed, the result is nil. A figure
-	// without a leading control ignores the argument `value`.
+	// controls returns all controls of the figure, with their default values. The argument
+	// `value` is the value of the leading control, which determines the other controls. If
+	// this value is not allowed, the result is nil. A figure without a leading control
+	// ignores the argument `value`.
 	controls(value string) knobs
 
-	// The method compute() computes all results, and runs as a task.
+	// compute computes all results, and runs as a task.
 	compute(ctx context.Context) error
 
-	// The method advance() lets the task run for about the given time, and reports
-	// whether the computation is complete. Most figures use the method advance() of the
-	// type `Figure`.
+	// advance lets the task run for about the given time, and reports whether the
+	// computation is complete. Most figures use advance of Figure.
 	advance(budget time.Duration) (done bool)
 
-	// The method show() adds the results so far to a View.
+	// show adds the results so far to a View.
 	show(v *View)
 }
 
@@ -108,7 +107,7 @@ func (f *Figure) Advance(budget time.Duration) View {
 
 func (f *Figure) advance(budget time.Duration) (done bool) { return f.work.advance(budget) }
 
-// The method failed() reports whether the computation has ended with an error.
+// failed reports whether the computation has ended with an error.
 func (f *Figure) failed() bool { return f.work.ended() && f.work.err != nil }
 
 // File returns the contents of a file that the latest View lists.

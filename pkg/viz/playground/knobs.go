@@ -33,16 +33,16 @@ type Option struct {
 	Label string `json:"label"`
 }
 
-// The type `knobs` is a list of controls with their values.
+// knobs is a list of controls with their values.
 type knobs []Control
 
 // The names of sliders for model parameters begin with the constant `parameter`.
 const parameter = "p."
 
-// The method fill() sets the values of the controls. A control takes its value from the
-// argument `given`. A control without a value in `given` keeps its value from the
-// argument `before` if the options and the default value of the control have not changed.
-// All other controls get their default values. The method returns an error if a value in
+// fill sets the values of the controls. A control takes its value from the argument
+// `given`. A control without a value in `given` keeps its value from the argument
+// `before` if the options and the default value of the control have not changed. All
+// other controls get their default values. The method returns an error if a value in
 // `given` is not allowed. Given a number outside its range, an open slider widens the
 // range, and any other slider takes the nearest limit. The method ignores values of
 // parameters that the model does not have.
@@ -67,8 +67,7 @@ func (k knobs) fill(given map[string]any, before knobs) error {
 	return nil
 }
 
-// The method take() sets the value of a control, or returns an error if the value is not
-// allowed.
+// take sets the value of a control, or returns an error if the value is not allowed.
 func (c *Control) take(v any) error {
 	to, allowed, want := v, reflect.TypeOf(v) == reflect.TypeOf(c.Value), "text"
 	switch number, _ := v.(float64); c.Kind {
@@ -108,13 +107,12 @@ func (k knobs) number(name string) float64 { return k.named(name).Value.(float64
 func (k knobs) text(name string) string    { return k.named(name).Value.(string) }
 func (k knobs) on(name string) bool        { return k.named(name).Value.(bool) }
 
-// The function choice() returns a control with which the reader selects one of several
-// values.
+// choice returns a control with which the reader selects one of several values.
 func choice(name, label, value string, options ...Option) Control {
 	return Control{Name: name, Label: label, Kind: "choice", Value: value, Options: options}
 }
 
-// The function plain() returns options whose labels are the values themselves.
+// plain returns options whose labels are the values themselves.
 func plain(values ...string) (all []Option) {
 	for _, v := range values {
 		all = append(all, Option{v, v})
@@ -122,25 +120,24 @@ func plain(values ...string) (all []Option) {
 	return all
 }
 
-// The function toggle() returns a control that is either on or off.
+// toggle returns a control that is either on or off.
 func toggle(name, label string, on bool) Control {
 	return Control{Name: name, Label: label, Kind: "toggle", Value: on}
 }
 
-// The function slider() returns a control for a number; the argument `kind` is range, log
-// or integer.
+// slider returns a control for a number; the argument `kind` is range, log or integer.
 func slider(name, label, kind string, low, high, step, value float64) Control {
 	return Control{Name: name, Label: label, Kind: kind, Min: low, Max: high, Step: step, Value: value}
 }
 
-// The function button() returns a control that the reader can press.
+// button returns a control that the reader can press.
 func button(name, label string) Control {
 	return Control{Name: name, Label: label, Kind: "button", Value: false}
 }
 
 // The map `solvers` holds the methods that figures offer, with the labels that the reader
-// sees. Each key is the name of the method in package methods. The function catalog.Parse
-// is not used here, because it would make the program larger.
+// sees. Each key is the name of the method in package methods. catalog.Parse is not used
+// here, because it would make the program larger.
 var solvers = map[string]struct {
 	label  string
 	method probode.Method
@@ -159,8 +156,8 @@ var solvers = map[string]struct {
 	"bdf":         {"bdf", methods.BDF{}},
 }
 
-// The variable `integrators` names the methods that the figures `calibration`, `dragons`
-// and `paths` offer.
+// integrators names the methods that the figures `calibration`, `dragons` and `paths`
+// offer.
 var integrators = []string{"ab1", "ab2", "ab4", "am0", "am1", "am2", "rk4"}
 
 // methodChoice returns a control with which the reader selects one of the named methods
@@ -173,5 +170,5 @@ func methodChoice(value string, names ...string) Control {
 	return c
 }
 
-// The method method() returns the probode.Method that is selected in the controls.
+// method returns the probode.Method that is selected in the controls.
 func (k knobs) method() probode.Method { return solvers[k.text("method")].method }

@@ -46,16 +46,15 @@ type modelFigure struct {
 // points.
 const drawn = 9
 
-// The constant `threshold` is the largest shift of a parameter, in standard deviations,
-// that is considered negligible. The default threshold of the command certify is also
-// 0.1.
+// threshold is the largest shift of a parameter, in standard deviations, that is
+// considered negligible. The default threshold of the command certify is also 0.1.
 const threshold = 0.1
 
 const modelName = "model.yaml"
 
 func newModel(f *Figure) content { return &modelFigure{Figure: f} }
 
-// The method controls() uses the same names for the solvers as the command certify.
+// controls uses the same names for the solvers as the command certify.
 func (f *modelFigure) controls(text string) knobs {
 	file := f.file
 	if file == nil || text != f.written {
@@ -81,9 +80,9 @@ func (f *modelFigure) controls(text string) knobs {
 		button("fit", "fit"), button("certify", "does my solver's error matter?"), button("nominal", "nominal values"))
 }
 
-// The method compute() reads the text and solves the equations. If the button `fit` was
-// pressed, compute() also fits the model. If the button `certify` was pressed, compute()
-// also computes a certificate.
+// compute reads the text and solves the equations. If the button `fit` was pressed,
+// compute() also fits the model. If the button `certify` was pressed, compute() also
+// computes a certificate.
 func (f *modelFigure) compute(ctx context.Context) error {
 	f.doing, f.found, f.problems, f.theta, f.numbers = "", nil, nil, nil, map[string]float64{}
 	f.ended.Store(0)
@@ -124,8 +123,8 @@ var (
 	column = regexp.MustCompile(`^(\w+): column (\d+): `)
 )
 
-// The function problem() converts an error into a Problem, which holds the message and
-// the position in the text.
+// problem converts an error into a Problem, which holds the message and the position in
+// the text.
 func problem(text string, err error) Problem {
 	m := place.FindStringSubmatch(err.Error())
 	if m == nil {
@@ -150,7 +149,7 @@ func problem(text string, err error) Problem {
 	return p
 }
 
-// The function rounded() returns v rounded to two significant digits.
+// rounded returns v rounded to two significant digits.
 func rounded(v float64) float64 {
 	r, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 2, 64), 64)
 	return r
@@ -188,7 +187,7 @@ func parameterSlider(q *model.Parameter) Control {
 	return c
 }
 
-// The method setup() returns the Setup that is selected in the controls.
+// setup returns the Setup that is selected in the controls.
 func (f *modelFigure) setup() probode.Setup {
 	s := probode.Setup{Method: f.method(), Mesh: probode.Uniform(f.number("h"))}
 	if f.text("steps") == "tolerance" {
@@ -197,8 +196,8 @@ func (f *modelFigure) setup() probode.Setup {
 	return s
 }
 
-// The method fit() searches for the maximum of the likelihood, starting from the current
-// values and from nine random points, and moves the sliders to the best point.
+// fit searches for the maximum of the likelihood, starting from the current values and
+// from nine random points, and moves the sliders to the best point.
 func (f *modelFigure) fit(ctx context.Context) error {
 	ends, err := f.file.Fit(ctx, model.FitSettings{Starts: drawn, From: [][]float64{f.theta}, Seed: 1, Workers: 1,
 		Progress: func(done, _ int) { f.ended.Store(int64(done)) }})
@@ -220,7 +219,7 @@ func (f *modelFigure) fit(ctx context.Context) error {
 	return f.solve(ctx)
 }
 
-// The method fitted() returns sentences about the results of the searches of a fit.
+// fitted returns sentences about the results of the searches of a fit.
 func (f *modelFigure) fitted(ends []model.Optimum) []string {
 	best, next := &ends[0], math.Inf(-1)
 	same, elsewhere, failed := 0, 0, 0
@@ -261,8 +260,8 @@ func (f *modelFigure) fitted(ends []model.Optimum) []string {
 	return list
 }
 
-// The method certify() computes the same certificate as the command certify, for the
-// method and the step size or tolerance that are selected in the controls.
+// certify computes the same certificate as the command certify, for the method and the
+// step size or tolerance that are selected in the controls.
 func (f *modelFigure) certify(ctx context.Context) error {
 	p, err := f.file.Posterior()
 	if err != nil {
@@ -314,8 +313,8 @@ func (f *modelFigure) show(v *View) {
 //go:embed model.ipynb
 var notebookForm string
 
-// The method notebook() returns a notebook that fits the model and certifies the solver
-// that is selected in the controls.
+// notebook returns a notebook that fits the model and certifies the solver that is
+// selected in the controls.
 func (f *modelFigure) notebook() []byte {
 	mesh := fmt.Sprintf("probode.Uniform(%v)", f.number("h"))
 	if f.text("steps") == "tolerance" {

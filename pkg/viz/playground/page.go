@@ -52,7 +52,7 @@ func (p *Page) Answer(text string) string {
 	return string(b)
 }
 
-// The method do() carries out the request in a message.
+// do carries out the request in a message.
 func (p *Page) do(m *message) (r reply, err error) {
 	defer func() {
 		if v := recover(); v != nil {

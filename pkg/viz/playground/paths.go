@@ -17,8 +17,7 @@ import (
 	"github.com/probode/probode/pkg/viz/internal/kde"
 )
 
-// The type `integrated` describes a problem that the figures `paths` and `calibration`
-// offer.
+// integrated describes a problem that the figures `paths` and `calibration` offer.
 type integrated struct {
 	make            func() *probode.Problem
 	label           string
@@ -34,8 +33,8 @@ var integrable = map[string]integrated{
 	"rigid-body":      {odes.RigidBody, "rigid body", 0.02, 1, 0.25, [][2]float64{{-1.6, 1.6}, {-1.3, 1.3}, {0.7, 0.95}}},
 }
 
-// The type `paths` is the figure that shows an ensemble of numerical solutions beside the
-// accurate solution.
+// paths is the figure that shows an ensemble of numerical solutions beside the accurate
+// solution.
 type paths struct {
 	*Figure
 	ode    *probode.Problem
@@ -47,8 +46,8 @@ type paths struct {
 	scale  *calibrate.NoiseScale
 }
 
-// The type `sized` holds the error of the classical solution and the spread of the paths
-// for one step size. For each component, both are root mean squares over time.
+// sized holds the error of the classical solution and the spread of the paths for one
+// step size. For each component, both are root mean squares over time.
 type sized struct {
 	h         float64
 	error, sd []float64
@@ -87,9 +86,9 @@ func problemChoice(value string) Control {
 	return c
 }
 
-// The method compute() computes the ensemble and, if the problem has changed, the
-// accurate solution. Then the method computes the errors and standard deviations for a
-// sequence of step sizes, from large to small.
+// compute computes the ensemble and, if the problem has changed, the accurate solution.
+// Then the method computes the errors and standard deviations for a sequence of step
+// sizes, from large to small.
 func (f *paths) compute(ctx context.Context) error {
 	if f.solved != f.value {
 		f.ode, f.solved, f.truth, f.ens = integrable[f.value].make(), f.value, nil, nil
@@ -150,10 +149,10 @@ func (f *paths) compute(ctx context.Context) error {
 	return nil
 }
 
-// The method errors() returns the errors of the classical solution. While the accurate
-// solution is unknown, these errors are NaN. The accurate solution is interpolated by
-// cubic polynomials that match its values and slopes at the grid points. With 4,800
-// intervals, the interpolation error is smaller than any error that the chart shows.
+// errors returns the errors of the classical solution. While the accurate solution is
+// unknown, these errors are NaN. The accurate solution is interpolated by cubic
+// polynomials that match its values and slopes at the grid points. With 4,800 intervals,
+// the interpolation error is smaller than any error that the chart shows.
 func (f *paths) errors(ens *probode.Ensemble) [][]float64 {
 	d := len(f.ode.X0)
 	errs := make([][]float64, d)
@@ -181,7 +180,7 @@ func (f *paths) errors(ens *probode.Ensemble) [][]float64 {
 	return errs
 }
 
-// The function rms() returns the root mean square of x.
+// rms returns the root mean square of x.
 func rms(x []float64) float64 { return floats.Norm(x, 2) / math.Sqrt(float64(len(x))) }
 
 func (f *paths) show(v *View) {
@@ -212,8 +211,8 @@ func (f *paths) show(v *View) {
 	}
 }
 
-// The method table() returns, for component k, a CSV file with columns for the time, the
-// classical solution, the mean, the standard deviation, and the paths.
+// table returns, for component k, a CSV file with columns for the time, the classical
+// solution, the mean, the standard deviation, and the paths.
 func (f *paths) table(k int) []byte {
 	d, e := len(f.ode.X0), f.ens
 	b := []byte("t,classical,mean,sd")
@@ -231,12 +230,12 @@ func (f *paths) table(k int) []byte {
 	return append(b, '\n')
 }
 
-// The constant `classical` is the legend entry for the solution without noise.
+// classical is the legend entry for the solution without noise.
 const classical = "classical solution, ξ = 0"
 
-// The method scatter() returns the series that show component k of the classical solution
-// and of the ensemble. The ensemble appears as paths or as mean ± 2 sd, as selected in
-// the control `show`.
+// scatter returns the series that show component k of the classical solution and of the
+// ensemble. The ensemble appears as paths or as mean ± 2 sd, as selected in the control
+// `show`.
 func (f *paths) scatter(k int) (series []Series) {
 	d, e := len(f.ode.X0), f.ens
 	if f.text("show") == "paths" {
@@ -261,16 +260,15 @@ func (f *paths) scatter(k int) (series []Series) {
 	return append(series, dashed(line(classical, colours[1], 1.6, joined(e.T, e.Deterministic[k]))))
 }
 
-// The method at() returns the index of the first grid point at or after the time that is
-// selected in the control `cut`.
+// at returns the index of the first grid point at or after the time that is selected in
+// the control `cut`.
 func (f *paths) at() int {
 	i, _ := slices.BinarySearch(f.ens.T, f.number("cut"))
 	return min(i, len(f.ens.T)-1)
 }
 
-// The method cut() draws the density of component k at the time that is selected in the
-// control `cut`. The density is divided by its maximum, so that the range of the axis
-// stays the same.
+// cut draws the density of component k at the time that is selected in the control `cut`.
+// The density is divided by its maximum, so that the range of the axis stays the same.
 func (f *paths) cut(v *View, k int, x Axis) {
 	i, d, e := f.at(), len(f.ode.X0), f.ens
 	var values []float64
@@ -292,9 +290,9 @@ func (f *paths) cut(v *View, k int, x Axis) {
 	v.draw("cut", fmt.Sprintf("Density at t = %.4g", e.T[i]), 260, x, height, series...)
 }
 
-// The method sizes() draws the error and the standard deviation of component k against
-// time and against the step size. Both vertical axes cover the same eight decades, which
-// depend only on the problem and the component.
+// sizes draws the error and the standard deviation of component k against time and
+// against the step size. Both vertical axes cover the same eight decades, which depend
+// only on the problem and the component.
 func (f *paths) sizes(v *View, k int, t, x Axis) {
 	e, i, h := f.ens, integrable[f.value], f.number("h")
 	top := decade(x.Max-x.Min, math.Ceil)

@@ -15,7 +15,7 @@ import (
 	"github.com/probode/probode/pkg/probode/methods"
 )
 
-// The type `sampled` describes a case whose posterior is sampled.
+// sampled describes a case whose posterior is sampled.
 type sampled struct {
 	from, to float64 // range of step sizes
 	step     float64 // usual step size
@@ -45,8 +45,7 @@ type accurate struct {
 // problem executes its method advance().
 var accurates = map[string]accurate{}
 
-// The function accurately() returns the accurate run of a problem; the first call
-// prepares this run.
+// accurately returns the accurate run of a problem; the first call prepares this run.
 func accurately(problem string) accurate {
 	a, ok := accurates[problem]
 	if !ok {
@@ -60,8 +59,8 @@ func accurately(problem string) accurate {
 	return a
 }
 
-// The type `posterior` is the figure that shows draws from a posterior while they are
-// computed. The figure also shows the posterior of an accurate solver.
+// posterior is the figure that shows draws from a posterior while they are computed. The
+// figure also shows the posterior of an accurate solver.
 type posterior struct {
 	*Figure
 	draws *run     // with the solver of the knobs
@@ -92,7 +91,7 @@ func (*posterior) controls(name string) knobs {
 	}
 }
 
-// The function posed() returns the posterior of the case with the given name.
+// posed returns the posterior of the case with the given name.
 func posed(name string) *bayes.Posterior {
 	c, err := cases.Named(name)
 	if err != nil {
@@ -101,7 +100,7 @@ func posed(name string) *bayes.Posterior {
 	return c.Posterior()
 }
 
-// The method compute() draws from the posterior of the selected solver.
+// compute draws from the posterior of the selected solver.
 func (f *posterior) compute(ctx context.Context) error {
 	p := posed(f.value)
 	p.Setup = probode.Setup{Method: f.method(), Mesh: probode.Uniform(f.number("h"))}
@@ -113,10 +112,10 @@ func (f *posterior) compute(ctx context.Context) error {
 	return f.draws.draw(ctx)
 }
 
-// The method advance() continues the accurate run and the run with the selected solver.
-// Until the accurate run is complete, half of the available time goes to the accurate
-// run. A new run starts even if the control `stop` is on. While the control `stop` is on,
-// each press of the button `step` advances one chain by one iteration.
+// advance continues the accurate run and the run with the selected solver. Until the
+// accurate run is complete, half of the available time goes to the accurate run. A new
+// run starts even if the control `stop` is on. While the control `stop` is on, each press
+// of the button `step` advances one chain by one iteration.
 func (f *posterior) advance(budget time.Duration) (done bool) {
 	if !f.exact.ended() {
 		budget /= 2
@@ -147,8 +146,8 @@ func (f *posterior) show(v *View) {
 	}
 }
 
-// The method says() describes the progress of the sampling. Once there are enough draws,
-// says() also compares the means of the two posteriors.
+// says describes the progress of the sampling. Once there are enough draws, says() also
+// compares the means of the two posteriors.
 func (f *posterior) says(v *View) {
 	r, s, exact := f.draws, f.draws.summary, f.exact.summary
 	done, total := r.iterations()
@@ -200,8 +199,8 @@ func (f *posterior) says(v *View) {
 	}
 }
 
-// The function compared() says how the mean of a parameter differs between the selected
-// solver and an accurate solver.
+// compared says how the mean of a parameter differs between the selected solver and an
+// accurate solver.
 func compared(m, e *diag.Marginal) string {
 	shift, noise := (m.Mean-e.Mean)/e.SD, math.Hypot(m.MCSE, e.MCSE)/e.SD
 	said := fmt.Sprintf("with an accurate solver it is %.4g ± %.2g. ", e.Mean, e.SD)
@@ -219,8 +218,8 @@ func (f *posterior) axisOf(knob string) (Axis, int) {
 	return linear(f.text(knob), r[0], r[1]), i
 }
 
-// The method contours() draws the contours of both posteriors in the plane of two
-// parameters, and the positions of the chains.
+// contours draws the contours of both posteriors in the plane of two parameters, and the
+// positions of the chains.
 func (f *posterior) contours(v *View) {
 	x, i := f.axisOf("x")
 	y, j := f.axisOf("y")
@@ -241,8 +240,7 @@ func (f *posterior) contours(v *View) {
 	v.draw("contours", "Regions that contain 50 % and 90 % of the posterior", 380, x, y, series...)
 }
 
-// The method trace() draws the chains of the parameter that is selected in the control
-// `y`.
+// trace draws the chains of the parameter that is selected in the control `y`.
 func (f *posterior) trace(v *View) {
 	const most = 300 // points of each chain
 	y, j := f.axisOf("y")

@@ -37,7 +37,7 @@ func newRun(p *bayes.Posterior, s mcmc.Settings) *run {
 	return &run{posterior: p, settings: s}
 }
 
-// The method draw() generates all draws of the run.
+// draw generates all draws of the run.
 func (r *run) draw(ctx context.Context) error {
 	r.pause = progress.Pause(ctx)
 	_, err := sample.Run(ctx, r.posterior, watched{sampler(r.posterior), r}, r.settings)
@@ -54,8 +54,7 @@ func sampler(p *bayes.Posterior) sample.Sampler {
 	return sample.Deterministic{}
 }
 
-// The type `watched` is a Sampler whose kernels store the positions of their chains in a
-// run.
+// watched is a Sampler whose kernels store the positions of their chains in a run.
 type watched struct {
 	sample.Sampler
 	run *run
@@ -77,8 +76,8 @@ func (w watched) Prepare(ctx context.Context, d *bayes.Density, modes func() (*b
 	return watched{s, w.run}, notes, err
 }
 
-// The type `chain` stores every Thin-th position of one chain, including those of the
-// burn-in. The draws are summarised again whenever their number has increased by a tenth.
+// chain stores every Thin-th position of one chain, including those of the burn-in. The
+// draws are summarised again whenever their number has increased by a tenth.
 type chain struct {
 	mcmc.Kernel
 	mcmc.Generator
@@ -98,9 +97,9 @@ func (c *chain) Step(rng *rand.Rand) {
 	c.run.pause()
 }
 
-// The method iterations() returns the progress of the run. The result `done` is the
-// number of iterations that every chain has completed, and `total` is the number of
-// iterations that every chain will make.
+// iterations returns the progress of the run. The result `done` is the number of
+// iterations that every chain has completed, and `total` is the number of iterations that
+// every chain will make.
 func (r *run) iterations() (done, total int) {
 	s := r.settings
 	total = s.BurnIn + s.Draws*s.Thin
@@ -114,13 +113,13 @@ func (r *run) iterations() (done, total int) {
 	return done, total
 }
 
-// The method share() returns the fraction of the run that is complete.
+// share returns the fraction of the run that is complete.
 func (r *run) share() float64 {
 	done, total := r.iterations()
 	return float64(done) / float64(total)
 }
 
-// The method made() returns the number of completed iterations of all chains together.
+// made returns the number of completed iterations of all chains together.
 func (r *run) made() (n int) {
 	for _, c := range r.chains {
 		n += c.iteration
@@ -128,8 +127,7 @@ func (r *run) made() (n int) {
 	return n
 }
 
-// The method kept() returns the draws after burn-in, with the same number of draws from
-// each chain.
+// kept returns the draws after burn-in, with the same number of draws from each chain.
 func (r *run) kept() [][][]float64 {
 	done, _ := r.iterations()
 	burnIn := r.settings.BurnIn / r.settings.Thin
@@ -141,8 +139,8 @@ func (r *run) kept() [][][]float64 {
 	return all
 }
 
-// The method summarise() updates the summary of the draws, unless there are too few
-// draws. The method may pause after each parameter, so that the page does not freeze.
+// summarise updates the summary of the draws, unless there are too few draws. The method
+// may pause after each parameter, so that the page does not freeze.
 func (r *run) summarise() {
 	const fewest, most = 20, 500 // draws of a chain
 	kept := r.kept()
@@ -172,9 +170,9 @@ const (
 	leastESS = 400
 )
 
-// The function worst() returns the name of the parameter with the smallest effective
-// sample size. The other results are the smallest effective sample size and the largest
-// R̂, which may be NaN.
+// worst returns the name of the parameter with the smallest effective sample size. The
+// other results are the smallest effective sample size and the largest R̂, which may be
+// NaN.
 func worst(s diag.Summary) (name string, ess, rhat float64) {
 	ess = math.Inf(1)
 	for _, m := range s {
@@ -186,15 +184,14 @@ func worst(s diag.Summary) (name string, ess, rhat float64) {
 	return name, ess, rhat
 }
 
-// The function enough() reports whether the draws satisfy the limits mostRHat and
-// leastESS.
+// enough reports whether the draws satisfy the limits mostRHat and leastESS.
 func enough(s diag.Summary) bool {
 	_, ess, rhat := worst(s)
 	return len(s) > 0 && rhat <= mostRHat && ess >= leastESS
 }
 
-// The method outline() returns the contours that enclose 50 % and 90 % of the draws of
-// parameters i and j, or nothing while there are too few draws.
+// outline returns the contours that enclose 50 % and 90 % of the draws of parameters i
+// and j, or nothing while there are too few draws.
 func (r *run) outline(i, j int) []points {
 	const most, fewest, cells = 1000, 50, 64 // draws, effective draws
 	s, now := r.summary, [3]int{r.judged, i, j}

@@ -20,9 +20,9 @@ type curve struct {
 	data                  points
 }
 
-// The method solve() solves the equations for all conditions, and then computes the
-// likelihood. The parameters, the method and the step size are those that are selected in
-// the controls. The method does not return an error if the equations cannot be solved.
+// solve solves the equations for all conditions, and then computes the likelihood. The
+// parameters, the method and the step size are those that are selected in the controls.
+// The method does not return an error if the equations cannot be solved.
 func (f *modelFigure) solve(ctx context.Context) error {
 	curves, failure, err := f.solutions(ctx)
 	if ctx.Err() != nil {
@@ -46,9 +46,9 @@ func (f *modelFigure) solve(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// The method solutions() returns the curves. If the selected solver fails for a
-// condition, the curves of this condition contain only the accurate solution, and the
-// result `failure` gives the reason.
+// solutions returns the curves. If the selected solver fails for a condition, the curves
+// of this condition contain only the accurate solution, and the result `failure` gives
+// the reason.
 func (f *modelFigure) solutions(ctx context.Context) (curves []curve, failure, err error) {
 	list, err := f.file.Instances()
 	if err != nil {
@@ -72,8 +72,8 @@ func (f *modelFigure) solutions(ctx context.Context) (curves []curve, failure, e
 		for i := range times {
 			times[i] = p.Span[0] + (p.Span[1]-p.Span[0])*float64(i)/between
 		}
-		// The function observed() solves the problem with the setup s, and returns the
-		// values of each observable over time.
+		// observed solves the problem with the setup s, and returns the values of each
+		// observable over time.
 		observed := func(s probode.Setup) ([][]float64, error) {
 			path, err := s.Bind(ctx, p, f.theta, times)
 			if err != nil {
@@ -116,8 +116,8 @@ func (f *modelFigure) solutions(ctx context.Context) (curves []curve, failure, e
 	return curves, failure, nil
 }
 
-// The method compared() says how the log-likelihood differs between the selected solver
-// and an accurate solver.
+// compared says how the log-likelihood differs between the selected solver and an
+// accurate solver.
 func (f *modelFigure) compared(ctx context.Context) (string, error) {
 	if _, n := f.file.Size(); n == 0 {
 		return "The model has no data, so there is no likelihood.", nil
@@ -177,8 +177,8 @@ func axesOf(curves []curve) (all []Axis) {
 	return all
 }
 
-// The function tick() returns the largest tick spacing that fits into the given length at
-// least four times. A tick spacing is 1, 2 or 5 times a power of ten.
+// tick returns the largest tick spacing that fits into the given length at least four
+// times. A tick spacing is 1, 2 or 5 times a power of ten.
 func tick(length float64) float64 {
 	unit := decade(length/4, math.Floor)
 	for _, k := range []float64{5, 2} {
@@ -189,8 +189,8 @@ func tick(length float64) float64 {
 	return unit
 }
 
-// The method draw() draws a chart for each of the first six observables. If the equations
-// could not be solved, the charts show only the data.
+// draw draws a chart for each of the first six observables. If the equations could not be
+// solved, the charts show only the data.
 func (f *modelFigure) draw(v *View) {
 	const most = 6 // observables, and conditions of each
 	for i, y := range f.frame[:min(most, len(f.frame))] {
@@ -220,7 +220,7 @@ func (f *modelFigure) draw(v *View) {
 	}
 }
 
-// The method table() returns a CSV file with the curves.
+// table returns a CSV file with the curves.
 func (f *modelFigure) table() []byte {
 	b := []byte("condition,observable,time,solver,accurate\n")
 	for _, c := range f.curves {

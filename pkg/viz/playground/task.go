@@ -44,8 +44,8 @@ func newTask(work func(ctx context.Context) error) *task {
 	return t
 }
 
-// The method rest() pauses the computation until the next call of advance(). If `now` is
-// false and the current call of advance() has time left, rest() does nothing.
+// rest pauses the computation until the next call of advance(). If `now` is false and the
+// current call of advance() has time left, rest() does nothing.
 func (t *task) rest(now bool) {
 	t.pausing.Lock()
 	defer t.pausing.Unlock()
@@ -66,8 +66,8 @@ func (t *task) wait() {
 	}
 }
 
-// The method advance() lets the computation run for about the given time, and reports
-// whether the computation has ended.
+// advance lets the computation run for about the given time, and reports whether the
+// computation has ended.
 func (t *task) advance(budget time.Duration) (ended bool) {
 	t.until = time.Now().Add(budget)
 	select {
@@ -83,7 +83,7 @@ func (t *task) advance(budget time.Duration) (ended bool) {
 	}
 }
 
-// The method ended() reports whether the computation has ended, with or without an error.
+// ended reports whether the computation has ended, with or without an error.
 func (t *task) ended() bool {
 	select {
 	case <-t.done:
@@ -93,8 +93,8 @@ func (t *task) ended() bool {
 	}
 }
 
-// The method stop() cancels the computation and waits until the computation has ended. If
-// t is nil, stop() does nothing.
+// stop cancels the computation and waits until the computation has ended. If t is nil,
+// stop() does nothing.
 func (t *task) stop() {
 	if t != nil {
 		t.cancel()

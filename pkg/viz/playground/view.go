@@ -13,13 +13,12 @@ type View struct {
 	Numbers  map[string]float64 `json:"numbers,omitempty"` // unrounded numbers, for tests
 }
 
-// The method say() adds a sentence to the View.
+// say adds a sentence to the View.
 func (v *View) say(format string, values ...any) {
 	v.Says = append(v.Says, fmt.Sprintf(format, values...))
 }
 
-// The method draw() adds a chart to the View; the chart may share a row of the page with
-// other charts.
+// draw adds a chart to the View; the chart may share a row of the page with other charts.
 func (v *View) draw(id, title string, height int, x, y Axis, series ...Series) {
 	v.Charts = append(v.Charts, Chart{ID: id, Title: title, Height: height, X: x, Y: y, Series: series})
 }

@@ -97,8 +97,8 @@ func fractionalRanks(x [][]float64) [][]float64 {
 	return out
 }
 
-// The function named() returns the indices of the named parameters, or of all parameters
-// if none is named.
+// named returns the indices of the named parameters, or of all parameters if none is
+// named.
 func named(c *mcmc.Chains, params []string) []int {
 	var out []int
 	for i, name := range c.Names {

@@ -35,7 +35,7 @@ func Paths(e *probode.Ensemble, refs ...*reference.Solution) viz.Figure {
 	})
 }
 
-// The variable `shades` holds the colours of the bands of 1, 2 and 3 standard deviations.
+// shades holds the colours of the bands of 1, 2 and 3 standard deviations.
 var shades = [3]color.NRGBA{{0x7f, 0xb4, 0xdb, 0xff}, {0xb0, 0xd2, 0xea, 0xff}, {0xdb, 0xea, 0xf6, 0xff}}
 
 // Bands draws the mean of an ensemble, with bands of one, two and three standard
@@ -84,7 +84,7 @@ func panels(e *probode.Ensemble, refs []*reference.Solution, body func(k int) []
 	return f
 }
 
-// The function column() returns component k of each row, where a row has d components.
+// column returns component k of each row, where a row has d components.
 func column(rows []float64, k, d int) []float64 {
 	out := make([]float64, 0, len(rows)/d)
 	for i := k; i < len(rows); i += d {

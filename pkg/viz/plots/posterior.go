@@ -124,7 +124,7 @@ func PriorPosterior(p *bayes.Posterior, run *mcmc.Chains) (viz.Figure, error) {
 	return f, nil
 }
 
-// The function pooled() returns, for each parameter, the draws of each run.
+// pooled returns, for each parameter, the draws of each run.
 func pooled(names []string, runs []*mcmc.Chains, truth []float64) ([][]viz.Points, error) {
 	if len(names) != len(runs) || len(runs) == 0 {
 		panic(fmt.Sprintf("plots: %d names of %d runs", len(names), len(runs)))
@@ -145,9 +145,8 @@ func pooled(names []string, runs []*mcmc.Chains, truth []float64) ([][]viz.Point
 	return out, nil
 }
 
-// The function covering() returns an axis that covers the true value and, with a margin,
-// the draws. The smallest and the largest thousandth of the draws may lie outside the
-// axis.
+// covering returns an axis that covers the true value and, with a margin, the draws. The
+// smallest and the largest thousandth of the draws may lie outside the axis.
 func covering(name string, samples []viz.Points, truth []float64, i int) viz.Axis {
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for _, s := range samples {

@@ -33,9 +33,9 @@ func Predictive(q *bayes.Prediction, data *bayes.Data) viz.Figure {
 	return f
 }
 
-// The function intervals() draws the quantiles of column k of a prediction. If the
-// argument `joined` is true, intervals() draws bands and a line. Otherwise, it draws bars
-// and a marker at each time.
+// intervals draws the quantiles of column k of a prediction. If the argument `joined` is
+// true, intervals() draws bands and a line. Otherwise, it draws bars and a marker at each
+// time.
 func intervals(q *bayes.Prediction, k int, joined bool) []viz.Layer {
 	at := func(prob float64) []float64 { return q.Quantiles(k, prob) }
 	color, wide, half := viz.Palette[5], "90 % of new observations", "50 %"
@@ -76,7 +76,7 @@ func Observations(data *bayes.Data) viz.Figure {
 	return f
 }
 
-// The function name() returns the name of column k, or its number if it has no name.
+// name returns the name of column k, or its number if it has no name.
 func name(names []string, k int) string {
 	if k < len(names) {
 		return names[k]

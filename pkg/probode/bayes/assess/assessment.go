@@ -7,7 +7,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/certify"
 )
 
-// The type `assessment` holds the state of the function Run and the results so far.
+// assessment holds the state of Run and the results so far.
 type assessment struct {
 	*sampling
 	looked    int // number of interim analyses
@@ -29,7 +29,7 @@ type assessment struct {
 	tried  []trial // remedies that are not steps of the ladder
 }
 
-// The type `trial` holds a remedy and the run in which its effect was measured.
+// trial holds a remedy and the run in which its effect was measured.
 type trial struct {
 	kind, name string
 	run        *draws
@@ -61,7 +61,7 @@ func (a *assessment) measureBy(y *standard) (err error) {
 	return err
 }
 
-// The method judge() compares all runs with the reference posterior.
+// judge compares all runs with the reference posterior.
 func (a *assessment) judge() *judge {
 	j := &judge{sampling: a.sampling, threshold: a.out.Threshold, z: a.out.standardErrors(), y: a.y}
 	j.allowed = a.y != nil && a.y.usable && a.y.whole() && a.own.enough(a.out.Threshold)

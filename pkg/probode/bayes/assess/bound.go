@@ -31,10 +31,10 @@ import (
 // constant `longest`.
 const longest = 1
 
-// The method bound() is called if the chains of y have not mixed. For each step size, the
-// method compares the computed log likelihood with that of the reference, at the weighted
-// draws of y. If the smallest step has the verdict Negligible, sampling ends, and the
-// method stores the sentence saidNotMixed in the field `slow`.
+// bound is called if the chains of y have not mixed. For each step size, the method
+// compares the computed log likelihood with that of the reference, at the weighted draws
+// of y. If the smallest step has the verdict Negligible, sampling ends, and the method
+// stores the sentence saidNotMixed in the field `slow`.
 func (a *assessment) bound(y *standard) error {
 	// The reference has to be accurate at all points, not only where the weights are large.
 	z, even := *y, *y.draws

@@ -10,22 +10,22 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// The type `rows` is a list of the claims in a report, one per row.
+// rows is a list of the claims in a report, one per row.
 type rows []Claim
 
-// The method number() adds a row with a number but without a limit.
+// number adds a row with a number but without a limit.
 func (r *rows) number(kind, step, run string, value, se float64) {
 	r.check(Claim{Kind: kind, Step: step, Run: run, Value: value, SE: se, Limit: math.NaN(), Verdict: Negligible}, "")
 }
 
-// The method warn() adds a row with a warning but without a number.
+// warn adds a row with a warning but without a number.
 func (r *rows) warn(kind, step, sentence string) {
 	nan := math.NaN()
 	r.check(Claim{Kind: kind, Step: step, Value: nan, SE: nan, Limit: nan, Verdict: Matters}, sentence)
 }
 
-// The method limit() adds a row with a number and its limit. If the number is not within
-// the limit, the row also contains the given sentence.
+// limit adds a row with a number and its limit. If the number is not within the limit,
+// the row also contains the given sentence.
 func (r *rows) limit(kind, step, run string, value, limit float64, within bool, sentence string) {
 	c := Claim{Kind: kind, Step: step, Run: run, Value: value, SE: math.NaN(), Limit: limit, Verdict: Matters}
 	if within {
@@ -34,13 +34,13 @@ func (r *rows) limit(kind, step, run string, value, limit float64, within bool, 
 	r.check(c, sentence)
 }
 
-// The method check() adds a row that concerns the whole posterior.
+// check adds a row that concerns the whole posterior.
 func (r *rows) check(c Claim, sentence string) {
 	c.Mode, c.Sentence = -1, sentence
 	*r = append(*r, c)
 }
 
-// The method claims() returns all claims in the report.
+// claims returns all claims in the report.
 func (a *assessment) claims(j *judge) []Claim {
 	r := &rows{}
 	r.limit("interim analyses", "", "", float64(a.looked), float64(a.out.Looks), true, "")
@@ -121,10 +121,10 @@ func (a *assessment) claimEffects(r *rows) {
 	}
 }
 
-// The method against() describes in one sentence how the assessment contradicts the
-// certificate of step i. If there is no contradiction, the method returns an empty
-// string. The assessment may reveal an error that the certificate does not show. The
-// certificate uses no draws, and it uses fewer solvers to search for modes.
+// against describes in one sentence how the assessment contradicts the certificate of
+// step i. If there is no contradiction, the method returns an empty string. The
+// assessment may reveal an error that the certificate does not show. The certificate uses
+// no draws, and it uses fewer solvers to search for modes.
 func (a *assessment) against(i int) string {
 	st := &a.out.Steps[i]
 	for _, m := range st.Modes {
@@ -375,9 +375,9 @@ func (a *assessment) claimSigma(r *rows) {
 	}
 }
 
-// The function nominal() returns the nominal order of a method, and advice on what to do
-// if the actual order is lower. For example, an Adams–Moulton method has a lower order if
-// it is linearised at the current state.
+// nominal returns the nominal order of a method, and advice on what to do if the actual
+// order is lower. For example, an Adams–Moulton method has a lower order if it is
+// linearised at the current state.
 func nominal(m probode.Method) (order int, remedy string) {
 	if n, ok := m.(interface{ Nominal() (int, string) }); ok {
 		return n.Nominal()

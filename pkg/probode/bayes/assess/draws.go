@@ -18,7 +18,7 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// The type `draws` holds the draws of one run and the estimates from them.
+// draws holds the draws of one run and the estimates from them.
 type draws struct {
 	p       *bayes.Posterior
 	pair    *pairing // the modes of p; nil if they are not known
@@ -28,9 +28,9 @@ type draws struct {
 	drawing float64  // the part of the time of the run that is proportional to the number of draws
 	notes   []string // warnings of the sampler
 
-	// The field `estimates` holds the centre and the spread of each quantity, indexed by
-	// measure and quantity. The field `sound` says for each quantity whether the standard
-	// errors in the field `estimates` can be trusted.
+	// estimates holds the centre and the spread of each quantity, indexed by measure and
+	// quantity. The field `sound` says for each quantity whether the standard errors in the
+	// field `estimates` can be trusted.
 	estimates [measures][]CenterSpread
 	sound     []bool
 	gaps      []bool // by quantity: see Effect.Gap
@@ -52,12 +52,12 @@ type draws struct {
 	to     probode.Setup
 	shared bool
 
-	// The field `raw` holds the log weights that have been computed for the draws in the
-	// field `few`. The field `weights` holds the smoothed weights, whose mean is 1. The
-	// fields `raw` and `weights` are nil until the weights are computed. The fields
-	// `shifts` and `accurate` hold estimates from the weights, indexed by measure and
-	// quantity. The field `shifts` holds the effects of the solver's error. The field
-	// `accurate` holds the centres and the spreads of the reference posterior.
+	// raw holds the log weights that have been computed for the draws in the field `few`.
+	// The field `weights` holds the smoothed weights, whose mean is 1. The fields `raw` and
+	// `weights` are nil until the weights are computed. The fields `shifts` and `accurate`
+	// hold estimates from the weights, indexed by measure and quantity. The field `shifts`
+	// holds the effects of the solver's error. The field `accurate` holds the centres and
+	// the spreads of the reference posterior.
 	raw, weights [][]float64
 	khat, limit  float64 // k̂ of the weights, and the largest k̂ that can be trusted
 	missed       float64 // approximate share of the reference posterior that the weighted draws do not reach
@@ -78,11 +78,11 @@ type draws struct {
 	center, log [measures][][][]float64
 }
 
-// The method size() returns the number of draws as a multiple of the initial number.
+// size returns the number of draws as a multiple of the initial number.
 func (d *draws) size() int { return len(d.all.Draws[0]) / d.first }
 
-// The method thousand() returns the number of seconds that it takes to generate 1000
-// effective draws. The result is NaN if this number is not known.
+// thousand returns the number of seconds that it takes to generate 1000 effective draws.
+// The result is NaN if this number is not known.
 func (d *draws) thousand() float64 {
 	if s := 1000 * d.drawing / (d.summed.ESSPerSecond * d.summed.Seconds); s > 0 && !math.IsInf(s, 0) {
 		return s
@@ -90,8 +90,8 @@ func (d *draws) thousand() float64 {
 	return math.NaN()
 }
 
-// The method cost() returns the total cost of 1000 effective draws in seconds. The total
-// cost includes the search for modes, all other preparation, and the burn-in.
+// cost returns the total cost of 1000 effective draws in seconds. The total cost includes
+// the search for modes, all other preparation, and the burn-in.
 func (d *draws) cost() float64 { return d.summed.Seconds - d.drawing + d.thousand() }
 
 // A value of the type `sampling` generates draws, and computes the estimates that are
@@ -109,8 +109,8 @@ type sampling struct {
 
 var errTime = errors.New("not sampled within the time limit")
 
-// The method limited() returns a context for sampling. This context is cancelled with the
-// cause errTime at the end of the time limit.
+// limited returns a context for sampling. This context is cancelled with the cause
+// errTime at the end of the time limit.
 func (s *sampling) limited() (context.Context, context.CancelFunc) {
 	if s.within == 0 {
 		return context.WithCancel(s.ctx)
@@ -118,8 +118,8 @@ func (s *sampling) limited() (context.Context, context.CancelFunc) {
 	return context.WithDeadlineCause(s.ctx, s.begin.Add(s.within), errTime)
 }
 
-// The method sample() runs a sampler on the posterior p, and returns the draws and the
-// estimates. The modes in f become the modes of p.
+// sample runs a sampler on the posterior p, and returns the draws and the estimates. The
+// modes in f become the modes of p.
 func (s *sampling) sample(p *bayes.Posterior, f *pairing, sampler sample.Sampler, chains mcmc.Settings, seed uint64) (*draws, error) {
 	p.Modes = f.modes
 	chains.Seed = seed
@@ -162,7 +162,7 @@ func (s *sampling) sample(p *bayes.Posterior, f *pairing, sampler sample.Sampler
 	return d, nil
 }
 
-// The method more() adds draws until d has the given size (see draws.size).
+// more adds draws until d has the given size (see draws.size).
 func (s *sampling) more(d *draws, size int) (changed bool, err error) {
 	if size <= d.size() {
 		return false, nil
@@ -180,8 +180,8 @@ func (s *sampling) more(d *draws, size int) (changed bool, err error) {
 	return true, s.take(d, r)
 }
 
-// The method take() stores the draws and estimates of r in d. If d already contains
-// draws, r begins with the same draws.
+// take stores the draws and estimates of r in d. If d already contains draws, r begins
+// with the same draws.
 func (s *sampling) take(d *draws, r sample.Measurement) error {
 	c := r.Chains
 	d.result, d.all = r, c
@@ -229,13 +229,13 @@ func (s *sampling) take(d *draws, r sample.Measurement) error {
 	return nil
 }
 
-// The method forget() releases the memory of draws that are no longer needed.
+// forget releases the memory of draws that are no longer needed.
 func (d *draws) forget() {
 	d.result, d.all, d.few, d.modeOf, d.modeOfFew = sample.Measurement{}, nil, nil, nil, nil
 	d.center, d.log = [measures][][][]float64{}, [measures][][][]float64{}
 }
 
-// The method three() returns three of the initial draws, at which α is calibrated again.
+// three returns three of the initial draws, at which α is calibrated again.
 func (d *draws) three() (out [][]float64) {
 	for k := range 3 {
 		chain := d.all.Draws[k%len(d.all.Draws)][:d.first]
@@ -244,7 +244,7 @@ func (d *draws) three() (out [][]float64) {
 	return out
 }
 
-// The method summarise() stores the summary of a run for the report.
+// summarise stores the summary of a run for the report.
 func (s *sampling) summarise(d *draws, r sample.Measurement) {
 	c := r.Chains
 	d.summed = &Inference{
@@ -275,7 +275,7 @@ func (s *sampling) summarise(d *draws, r sample.Measurement) {
 	d.summed.ESSPerSecond = ess / d.summed.Seconds
 }
 
-// The method mixed() reports whether the chains have mixed in all assessed parameters.
+// mixed reports whether the chains have mixed in all assessed parameters.
 func (s *sampling) mixed(d *draws) bool {
 	return !slices.ContainsFunc(s.assessed, func(k int) bool { return !sound(d.summed.Summary[k]) })
 }
@@ -288,10 +288,10 @@ func (inf *Inference) worstRHat() (worst float64) {
 	return worst
 }
 
-// The method sound() reports whether the standard errors of m can be trusted.
+// sound reports whether the standard errors of m can be trusted.
 func sound(m diag.Marginal) bool { return m.RHat <= mixed && m.BulkESS >= fewest }
 
-// The function setting() describes how the equations of p are solved.
+// setting describes how the equations of p are solved.
 func setting(p *bayes.Posterior) string {
 	if h := p.StepSize(); h > 0 {
 		return fmt.Sprintf("h = %.4g", h)
@@ -299,7 +299,7 @@ func setting(p *bayes.Posterior) string {
 	return p.Mesh.String()
 }
 
-// The function fewer() returns n evenly spaced draws from each chain of c.
+// fewer returns n evenly spaced draws from each chain of c.
 func fewer(c *mcmc.Chains, n int) *mcmc.Chains {
 	out := &mcmc.Chains{Names: c.Names, Quantities: c.Quantities}
 	for i, chain := range c.Draws {
@@ -314,9 +314,9 @@ func fewer(c *mcmc.Chains, n int) *mcmc.Chains {
 	return out
 }
 
-// The method resampled() returns up to n different draws that represent the posterior
-// computed with the setup d.to. Let W be the sum of all weights. For i = 0, …, n−1, the
-// method selects the first draw at which the cumulative weight exceeds W (i + ½)/n.
+// resampled returns up to n different draws that represent the posterior computed with
+// the setup d.to. Let W be the sum of all weights. For i = 0, …, n−1, the method selects
+// the first draw at which the cumulative weight exceeds W (i + ½)/n.
 func (d *draws) resampled(n int) (out [][]float64) {
 	all := d.few.Pooled()
 	weights := slices.Concat(d.weights...)

@@ -123,7 +123,7 @@ func (inf *Inference) jsonCost() any {
 	return object{"sampler", inf.Sampler, "chains", inf.Chains, "draws", inf.Draws, "solves", inf.Solves, "seconds", inf.Seconds, "ess_per_second", inf.ESSPerSecond}
 }
 
-// The function lines() splits text into lines.
+// lines splits text into lines.
 func lines(text string) []string {
 	return append([]string{}, strings.FieldsFunc(strings.TrimSpace(text), func(r rune) bool { return r == '\n' })...)
 }

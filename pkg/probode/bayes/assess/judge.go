@@ -20,7 +20,7 @@ type judge struct {
 	allowed   bool      // y and the reference can be trusted
 }
 
-// The method judge() computes the effects observed in a run, and the verdict on that run.
+// judge computes the effects observed in a run, and the verdict on that run.
 func (j *judge) judge(d *draws) {
 	inf, n := d.summed, len(j.assessed)
 	inf.Effects = make([]Effect, n)
@@ -69,17 +69,16 @@ func (j *judge) judge(d *draws) {
 	}
 }
 
-// The method known() reports whether the standard errors of quantity k can be trusted. If
-// the chains have not mixed, the centre and the spread of the reference posterior are not
-// known.
+// known reports whether the standard errors of quantity k can be trusted. If the chains
+// have not mixed, the centre and the spread of the reference posterior are not known.
 func (j *judge) known(d *draws, k int) bool {
 	return j.allowed && d.sound[k] && j.y.sound[k] && j.y.accurate[byQuantiles][k].Spread > 0
 }
 
-// The method shift() compares quantity k of a run with the reference posterior. There are
-// two estimates of the effect: the difference between two runs and, if the weights of
-// this run can be trusted, an estimate from the weights. Of the two estimates, the method
-// uses the one with the smaller standard error.
+// shift compares quantity k of a run with the reference posterior. There are two
+// estimates of the effect: the difference between two runs and, if the weights of this
+// run can be trusted, an estimate from the weights. Of the two estimates, the method uses
+// the one with the smaller standard error.
 func (j *judge) shift(by estimate.Measure, d *draws, k int, own bool) Shift {
 	m, nan := d.estimates[by][k], math.NaN()
 	if by == byMoments && j.lacks(d, k) {
@@ -101,11 +100,10 @@ func (j *judge) shift(by estimate.Measure, d *draws, k int, own bool) Shift {
 	return s
 }
 
-// The method moments() reports whether a run and the reference posterior can be compared
-// by the moments of quantity k. A comparison of moments is impossible if the tails are
-// too heavy for a mean. A comparison of moments is also impossible if a mode contains no
-// draws and would shift the mean or the sd by more than unvisitedSize times the
-// threshold.
+// moments reports whether a run and the reference posterior can be compared by the
+// moments of quantity k. A comparison of moments is impossible if the tails are too heavy
+// for a mean. A comparison of moments is also impossible if a mode contains no draws and
+// would shift the mean or the sd by more than unvisitedSize times the threshold.
 func (j *judge) moments(d *draws, k int) bool {
 	switch n := len(j.assessed); {
 	case j.y.heavy[k%n]:
@@ -116,24 +114,23 @@ func (j *judge) moments(d *draws, k int) bool {
 	return !j.y.meanless(j.sampling, k) && !j.lacks(d, k)
 }
 
-// The method lacks() reports whether the moments of quantity k are unknown for the
-// posterior of the run. These moments are unknown if a mode of the posterior contains no
-// draws and would shift the mean or the sd by more than unvisitedSize times the
-// threshold.
+// lacks reports whether the moments of quantity k are unknown for the posterior of the
+// run. These moments are unknown if a mode of the posterior contains no draws and would
+// shift the mean or the sd by more than unvisitedSize times the threshold.
 func (j *judge) lacks(d *draws, k int) bool {
 	return j.y != nil && j.quantities[k].part < 0 && j.empty(d.pair.modes, d.visited, j.y, k).size > unvisitedSize
 }
 
-// The method against() compares two independent estimates.
+// against compares two independent estimates.
 func (m CenterSpread) against(x CenterSpread) Shift {
 	ratio := m.Spread / x.Spread
 	return Shift{CenterSpread: m, Bias: (m.Center - x.Center) / x.Spread, BiasSE: math.Hypot(m.CenterSE, x.CenterSE) / x.Spread,
 		Ratio: ratio, RatioSE: ratio * math.Hypot(m.SpreadSE/m.Spread, x.SpreadSE/x.Spread)}
 }
 
-// The method trusted() reports whether the weights of a run can be used to compare the
-// run with the reference posterior. Weights and k̂ contain no information about regions
-// without draws, so they do not reveal a mode that the solver misses.
+// trusted reports whether the weights of a run can be used to compare the run with the
+// reference posterior. Weights and k̂ contain no information about regions without draws,
+// so they do not reveal a mode that the solver misses.
 func (j *judge) trusted(d *draws) bool {
 	if j.y == nil || !j.usable(d) || !d.whole() {
 		return false
@@ -152,9 +149,9 @@ func (j *judge) trusted(d *draws) bool {
 	return true
 }
 
-// The method judge() returns the verdict on the bias and on the ratio of the spreads. The
-// verdict is based on intervals of ±z standard errors. If the bias, the ratio or one of
-// the standard errors is NaN, the verdict is not Negligible.
+// judge returns the verdict on the bias and on the ratio of the spreads. The verdict is
+// based on intervals of ±z standard errors. If the bias, the ratio or one of the standard
+// errors is NaN, the verdict is not Negligible.
 func (s Shift) judge(threshold, z float64) Verdict {
 	bias, ratio := s.sizes(threshold)
 	b, r := s.errors(threshold, z)
@@ -167,14 +164,14 @@ func (s Shift) judge(threshold, z float64) Verdict {
 	return Undecided
 }
 
-// The method errors() returns z times the standard errors of the bias and of the log
-// ratio, in units of the threshold.
+// errors returns z times the standard errors of the bias and of the log ratio, in units
+// of the threshold.
 func (s Shift) errors(threshold, z float64) (bias, ratio float64) {
 	return z * s.BiasSE / threshold, z * s.RatioSE / s.Ratio / math.Log1p(threshold)
 }
 
-// The method sizes() returns the absolute values of the bias and of the log ratio, in
-// units of the threshold; the method size() returns the larger of the two.
+// sizes returns the absolute values of the bias and of the log ratio, in units of the
+// threshold; size returns the larger of the two.
 func (s Shift) sizes(threshold float64) (bias, ratio float64) {
 	return math.Abs(s.Bias) / threshold, math.Abs(math.Log(s.Ratio)) / math.Log1p(threshold)
 }
@@ -184,9 +181,9 @@ func (s Shift) size(threshold float64) float64 {
 	return math.Max(bias, ratio)
 }
 
-// The method more() returns the factor by which the number of draws must grow so that
-// intervals of ±z standard errors permit a verdict. This factor is predicted on the
-// assumption that the estimates do not change.
+// more returns the factor by which the number of draws must grow so that intervals of ±z
+// standard errors permit a verdict. This factor is predicted on the assumption that the
+// estimates do not change.
 func (e Effect) more(threshold, z float64) float64 {
 	least, most := math.Inf(1), 0.0 // the factors needed to show that one effect is above the threshold, or that all are below
 	for _, e := range append([]Effect{e}, e.Within...) {
@@ -207,8 +204,8 @@ func (e Effect) more(threshold, z float64) float64 {
 	return f * f
 }
 
-// The method needed() returns the number of draws that each chain needs for a verdict on
-// all parameters, if the estimates do not change. One parameter with an effect above the
+// needed returns the number of draws that each chain needs for a verdict on all
+// parameters, if the estimates do not change. One parameter with an effect above the
 // threshold is enough for the verdict Matters. If some estimated effects are above the
 // threshold, the result is the smallest number of draws that gives a verdict on one of
 // them. If no estimated effect is above the threshold, the result is the number of draws
@@ -235,10 +232,10 @@ func (inf *Inference) needed(threshold float64) float64 {
 	return math.Min(least, most)
 }
 
-// The method gravest() returns the shift with the most serious verdict, in the whole
-// posterior or within a mode. Among shifts with equally serious verdicts, gravest()
-// returns the largest in units of the threshold. The result `part` is the index of the
-// mode, or −1 for the whole posterior.
+// gravest returns the shift with the most serious verdict, in the whole posterior or
+// within a mode. Among shifts with equally serious verdicts, gravest() returns the
+// largest in units of the threshold. The result `part` is the index of the mode, or −1
+// for the whole posterior.
 func (e Effect) gravest(threshold float64) (gravest Shift, part int) {
 	gravest, part = e.Median, -1
 	for k, w := range e.Within {
@@ -254,8 +251,8 @@ func (e Effect) gravest(threshold float64) (gravest Shift, part int) {
 	return gravest, part
 }
 
-// The method gravest() returns the parameter with the largest effect, relative to the
-// threshold. Only the parameters with the most serious verdict are considered.
+// gravest returns the parameter with the largest effect, relative to the threshold. Only
+// the parameters with the most serious verdict are considered.
 func (inf *Inference) gravest(threshold float64) (param int) {
 	v := Negligible
 	for _, e := range inf.Effects {
@@ -271,10 +268,10 @@ func (inf *Inference) gravest(threshold float64) (param int) {
 	return param
 }
 
-// The method largest() returns the largest step such that the effect on parameter j is
-// negligible at this step and at all smaller steps. The result is zero if the effect on
-// parameter j is not negligible at the smallest step. The result `undecidedAbove` says
-// whether the verdict on the next larger step is Undecided.
+// largest returns the largest step such that the effect on parameter j is negligible at
+// this step and at all smaller steps. The result is zero if the effect on parameter j is
+// not negligible at the smallest step. The result `undecidedAbove` says whether the
+// verdict on the next larger step is Undecided.
 func (a *Report) largest(j int) (size float64, undecidedAbove bool) {
 	for _, st := range slices.Backward(a.Steps) {
 		v := st.verdict() // a bound holds for all parameters

@@ -62,7 +62,7 @@ const (
 
 	// mostLooks is the largest number of interim analyses.
 	mostLooks = 4
-	// The constant `growth` is the default budget, as a multiple of the number of draws
-	// in the first analysis.
+	// growth is the default budget, as a multiple of the number of draws in the first
+	// analysis.
 	growth = 8
 )

@@ -22,21 +22,21 @@ import (
 // still change a mean or an sd.
 
 const (
-	// The constant `starts` is the largest number of draws from which missedAround()
-	// proposes Metropolis moves. Two moves are proposed from each draw.
+	// starts is the largest number of draws from which missedAround() proposes Metropolis
+	// moves. Two moves are proposed from each draw.
 	starts = 400
-	// The constant `unreached` is a difference in log density. A point counts as not
-	// reached if its log density is below the lowest log density of the draws by more
-	// than the constant `unreached`.
+	// unreached is a difference in log density. A point counts as not reached if its log
+	// density is below the lowest log density of the draws by more than the constant
+	// `unreached`.
 	unreached = 5
-	// The constant `negligible` is a difference in log density. A move to a point is
-	// practically never accepted if the log density of the point is below the lowest log
-	// density of the draws by more than the constant `negligible`.
+	// negligible is a difference in log density. A move to a point is practically never
+	// accepted if the log density of the point is below the lowest log density of the draws
+	// by more than the constant `negligible`.
 	negligible = 30
 )
 
-// The method missed() estimates the share of the posterior that the draws of d do not
-// reach. The posterior is computed with the setup d.to, which is usually the reference.
+// missed estimates the share of the posterior that the draws of d do not reach. The
+// posterior is computed with the setup d.to, which is usually the reference.
 func (s *sampling) missed(d *draws) (mass float64, err error) {
 	around, err := s.missedAround(d)
 	reference := s.modes.reference
@@ -150,18 +150,17 @@ func (s *sampling) missedAround(d *draws) (share float64, err error) {
 	return floats.Sum(shares), cmp.Or(err, s.ctx.Err())
 }
 
-// The type `unvisited` describes a mode without draws.
+// unvisited describes a mode without draws.
 type unvisited struct {
 	size  float64 // the shift that it would cause in the mean or sd of a parameter, in units of the threshold
 	theta []float64
 	mass  float64 // mass according to the Gaussian approximation
 }
 
-// The method unvisited() returns the mode without draws that could cause the largest
-// shift in the mean or sd of the assessed parameter with index j. The mode may belong to
-// the posterior that was sampled or to the reference posterior. The shift is computed
-// from the Gaussian approximation at the mode. If all modes contain draws, the returned
-// shift is zero.
+// unvisited returns the mode without draws that could cause the largest shift in the mean
+// or sd of the assessed parameter with index j. The mode may belong to the posterior that
+// was sampled or to the reference posterior. The shift is computed from the Gaussian
+// approximation at the mode. If all modes contain draws, the returned shift is zero.
 func (s *sampling) unvisited(d *draws, y *standard, j int) unvisited {
 	own, reference := s.empty(d.pair.modes, d.visited, y, j), s.empty(s.modes.reference, d.visitedReference, y, j)
 	if own.size < reference.size {
@@ -170,9 +169,9 @@ func (s *sampling) unvisited(d *draws, y *standard, j int) unvisited {
 	return own
 }
 
-// The method empty() returns the mode in m that contains no draws and could cause the
-// largest shift (see unvisited). The argument `visited` holds the share of the draws in
-// each mode; it is empty if the shares are not known.
+// empty returns the mode in m that contains no draws and could cause the largest shift
+// (see unvisited). The argument `visited` holds the share of the draws in each mode; it
+// is empty if the shares are not known.
 func (s *sampling) empty(m *bayes.Modes, visited []float64, y *standard, j int) (most unvisited) {
 	for k := range visited {
 		mode := m.Modes[k]
@@ -186,25 +185,25 @@ func (s *sampling) empty(m *bayes.Modes, visited []float64, y *standard, j int) 
 	return most
 }
 
-// The method meanless() reports whether the mean and the sd of the assessed parameter
-// with index j are unknown. The mean and the sd are unknown if a mode of the reference
-// posterior contains no draws and would shift the mean or the sd by more than
-// unvisitedSize times the threshold.
+// meanless reports whether the mean and the sd of the assessed parameter with index j are
+// unknown. The mean and the sd are unknown if a mode of the reference posterior contains
+// no draws and would shift the mean or the sd by more than unvisitedSize times the
+// threshold.
 func (y *standard) meanless(s *sampling, j int) bool {
 	return s.empty(s.modes.reference, y.visitedReference, y, j).size > unvisitedSize
 }
 
-// The method moved() returns the effect of a mode of small mass at x: the shift of the
-// mean or the shift of the sd, whichever is larger. The shifts are measured in units of
-// the threshold.
+// moved returns the effect of a mode of small mass at x: the shift of the mean or the
+// shift of the sd, whichever is larger. The shifts are measured in units of the
+// threshold.
 func (s *sampling) moved(from CenterSpread, mass, x float64) float64 {
 	far := math.Abs(x-from.Center) / from.Spread
 	return math.Max(mass*far, math.Log1p(mass*far*far)/2) / s.s.Threshold
 }
 
-// The method unseen() returns the mass of a mode that the draws would miss with a
-// probability of 5 %. The mass is computed for the draws of the run and for the draws
-// that represent the reference posterior, and the larger value is returned.
+// unseen returns the mass of a mode that the draws would miss with a probability of 5 %.
+// The mass is computed for the draws of the run and for the draws that represent the
+// reference posterior, and the larger value is returned.
 func (s *sampling) unseen(d *draws, y *standard) float64 {
 	least := y.worth
 	for _, k := range s.assessed {

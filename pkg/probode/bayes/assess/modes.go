@@ -22,8 +22,8 @@ import (
 // A search may leave a mode at which the density jumps. So a mode counts as a phantom or
 // as missed only if the density of the other posterior is small at this mode, too.
 
-// The type `found` holds the modes that the posterior has at each step, and the modes of
-// the reference posterior.
+// found holds the modes that the posterior has at each step, and the modes of the
+// reference posterior.
 type found struct {
 	steps     []pairing    // one for each step; without modes where the search failed
 	reference *bayes.Modes // nil if the search failed
@@ -82,9 +82,9 @@ func findModes(w *work, pl *plan) (*found, error) {
 	return f, nil
 }
 
-// The function pair() matches the modes m of the posterior p with the modes of the
-// reference posterior, which is the argument `accurate`. The argument `reference` is nil
-// if the modes of the reference posterior are not known.
+// pair matches the modes m of the posterior p with the modes of the reference posterior,
+// which is the argument `accurate`. The argument `reference` is nil if the modes of the
+// reference posterior are not known.
 func pair(ctx context.Context, p, accurate *bayes.Posterior, m, reference *bayes.Modes, search modes.Settings) (*pairing, error) {
 	if reference == nil {
 		return &pairing{modes: m, own: shares(m), first: m.Highest().Theta}, nil
@@ -130,9 +130,9 @@ func pair(ctx context.Context, p, accurate *bayes.Posterior, m, reference *bayes
 	return out, nil
 }
 
-// The function massNear() estimates the mass that the posterior p, with the modes m, has
-// near a mode `at` of another posterior. Near this mode, the two densities are assumed to
-// be proportional to each other. The result is 0 if the density of p is unknown there.
+// massNear estimates the mass that the posterior p, with the modes m, has near a mode
+// `at` of another posterior. Near this mode, the two densities are assumed to be
+// proportional to each other. The result is 0 if the density of p is unknown there.
 func massNear(ctx context.Context, p *bayes.Posterior, m *bayes.Modes, at *bayes.Mode) float64 {
 	d, err := bayes.NewDensity(ctx, p)
 	if err != nil {
@@ -146,8 +146,8 @@ func massNear(ctx context.Context, p *bayes.Posterior, m *bayes.Modes, at *bayes
 	return 0
 }
 
-// The function shares() lists the modes in m with their shares of the mass. The order of
-// the modes is the same as in m. Modes with a negligible mass are left out.
+// shares lists the modes in m with their shares of the mass. The order of the modes is
+// the same as in m. Modes with a negligible mass are left out.
 func shares(m *bayes.Modes) (out []ModeShare) {
 	for k, mode := range m.Modes {
 		if k == 0 || mode.Mass > listed {
@@ -157,8 +157,8 @@ func shares(m *bayes.Modes) (out []ModeShare) {
 	return out
 }
 
-// The function weighty() returns the first mode and all other modes with more than a
-// hundredth of the mass.
+// weighty returns the first mode and all other modes with more than a hundredth of the
+// mass.
 func weighty(modes []ModeShare) (out []ModeShare) {
 	for k, m := range modes {
 		if k == 0 || max(m.Mass, m.Gaussian) > minor || m.Visited > minor {
@@ -168,8 +168,8 @@ func weighty(modes []ModeShare) (out []ModeShare) {
 	return out
 }
 
-// The method visit() stores, for each mode, the share of the draws in this mode. If the
-// chains have mixed, the share of the draws in a mode replaces the mass of the mode.
+// visit stores, for each mode, the share of the draws in this mode. If the chains have
+// mixed, the share of the draws in a mode replaces the mass of the mode.
 func (f *pairing) visit(visited []float64, mixed bool) {
 	for k := range visited {
 		if k < len(f.own) && !f.own[k].Missed {
@@ -180,8 +180,7 @@ func (f *pairing) visit(visited []float64, mixed bool) {
 	}
 }
 
-// The method copy() returns a copy of f. The shares in the copy can be changed without
-// changing f.
+// copy returns a copy of f. The shares in the copy can be changed without changing f.
 func (f *pairing) copy() *pairing {
 	g := *f
 	g.own = slices.Clone(f.own)
@@ -211,10 +210,10 @@ func verdictOnMass(least, most float64) Verdict {
 	return Undecided
 }
 
-// The method verdictOnShares() judges how the draws d are distributed over the modes. The
-// draws d come from a posterior with noise. Two kinds of shares matter: the share of the
-// draws in each phantom of the deterministic posterior at the same step, and the share of
-// the draws in each mode of the reference posterior.
+// verdictOnShares judges how the draws d are distributed over the modes. The draws d come
+// from a posterior with noise. Two kinds of shares matter: the share of the draws in each
+// phantom of the deterministic posterior at the same step, and the share of the draws in
+// each mode of the reference posterior.
 func (s *sampling) verdictOnShares(d *draws) Verdict {
 	v := Negligible
 	for k, m := range d.pair.own {

@@ -18,7 +18,7 @@ import (
 	"github.com/probode/probode/pkg/probode/methods"
 )
 
-// The type `plan` holds the posterior, the settings and the ladder of an assessment.
+// plan holds the posterior, the settings and the ladder of an assessment.
 //
 // With a ladder of tolerances, the deterministic inference uses an adaptive solver. The
 // solver chooses the steps anew at every θ, so the likelihood jumps where a step changes
@@ -33,8 +33,8 @@ type plan struct {
 	assessed []int   // indices of the assessed parameters
 }
 
-// The type `level` holds a rung of the ladder, and the setup of the deterministic
-// inference at this rung.
+// level holds a rung of the ladder, and the setup of the deterministic inference at this
+// rung.
 type level struct {
 	Rung
 	setup probode.Setup
@@ -91,9 +91,9 @@ func newPlan(p *bayes.Posterior, s Settings) (*plan, error) {
 	return pl, pl.checkReplaced()
 }
 
-// checkReplaced checks whether a sampler of the type sample.Replacer can replace the
-// posterior at every step. Without checkReplaced, a failure to replace the posterior
-// would appear only after a long computation.
+// checkReplaced checks whether a sampler of sample.Replacer can replace the posterior at
+// every step. Without checkReplaced, a failure to replace the posterior would appear only
+// after a long computation.
 func (pl *plan) checkReplaced() error {
 	r, ok := pl.s.Sampler.(sample.Replacer)
 	if !ok {
@@ -113,9 +113,8 @@ func (pl *plan) checkReplaced() error {
 	return nil
 }
 
-// The method add() adds a level to the ladder. If all steps are equal, the level stores
-// the step size of the actual grid, which may differ slightly from the requested step
-// size.
+// add adds a level to the ladder. If all steps are equal, the level stores the step size
+// of the actual grid, which may differ slightly from the requested step size.
 func (pl *plan) add(l level) error {
 	d, err := bayes.NewDensity(context.Background(), pl.by(l.setup))
 	if err != nil {
@@ -136,8 +135,8 @@ func (pl *plan) add(l level) error {
 	return nil
 }
 
-// The method nearest() returns the index of the level whose step size or tolerance is
-// closest to the given one.
+// nearest returns the index of the level whose step size or tolerance is closest to the
+// given one.
 func (pl *plan) nearest(size float64) int {
 	at, least := 0, math.Inf(1)
 	for i, l := range pl.ladder {
@@ -148,7 +147,7 @@ func (pl *plan) nearest(size float64) int {
 	return at
 }
 
-// The method report() returns an empty report.
+// report returns an empty report.
 func (pl *plan) report() *Report {
 	nan := math.NaN()
 	a := &Report{Method: pl.p.Method.String(), Order: pl.p.Method.Order(), Threshold: pl.s.Threshold, Confidence: pl.s.Confidence, Looks: 1,
@@ -174,19 +173,19 @@ func (pl *plan) report() *Report {
 
 func (pl *plan) finest() int { return len(pl.ladder) - 1 }
 
-// The method by() returns the posterior that is computed with the setup s.
+// by returns the posterior that is computed with the setup s.
 func (pl *plan) by(s probode.Setup) *bayes.Posterior {
 	q := *pl.p
 	q.Setup, q.GridAt = s, nil
 	return &q
 }
 
-// The method of() returns the posterior that is computed with the setup of step i.
+// of returns the posterior that is computed with the setup of step i.
 func (pl *plan) of(i int) *bayes.Posterior { return pl.by(pl.ladder[i].setup) }
 
-// The method frozen() returns the posterior for the deterministic inference at step i.
-// Under error control, the solver chooses the steps once, at the point `mode`, and uses
-// these steps for every θ.
+// frozen returns the posterior for the deterministic inference at step i. Under error
+// control, the solver chooses the steps once, at the point `mode`, and uses these steps
+// for every θ.
 func (pl *plan) frozen(i int, mode []float64) *bayes.Posterior {
 	q := pl.of(i)
 	if l := &pl.ladder[i]; l.StepSize == 0 {
@@ -195,8 +194,8 @@ func (pl *plan) frozen(i int, mode []float64) *bayes.Posterior {
 	return q
 }
 
-// The method finer() returns posteriors whose setups are probably more accurate than the
-// setup with the smallest step. The cheapest setups come first.
+// finer returns posteriors whose setups are probably more accurate than the setup with
+// the smallest step. The cheapest setups come first.
 func (pl *plan) finer(mode []float64) (out []*bayes.Posterior) {
 	f := pl.finest()
 	l := &pl.ladder[f]
@@ -220,13 +219,12 @@ func (pl *plan) finer(mode []float64) (out []*bayes.Posterior) {
 	return out
 }
 
-// The method seed() returns a different seed for each run, so that the runs are
-// independent.
+// seed returns a different seed for each run, so that the runs are independent.
 func (pl *plan) seed(key ...uint64) uint64 {
 	return probode.Stream(pl.s.Chains.Seed, append([]uint64{0x617373657373}, key...)...).Uint64()
 }
 
-// The method search() returns the settings of a search for modes.
+// search returns the settings of a search for modes.
 func (pl *plan) search(from [][]float64) modes.Settings {
 	s := modes.Settings{Seed: pl.s.Chains.Seed, Workers: pl.s.Chains.Workers, From: from}
 	if pl.s.From != nil {
@@ -235,28 +233,28 @@ func (pl *plan) search(from [][]float64) modes.Settings {
 	return s
 }
 
-// The type `work` holds the context and the progress of an assessment.
+// work holds the context and the progress of an assessment.
 type work struct {
 	ctx         context.Context
 	show        func(done, total int, doing string)
 	done, total int
 }
 
-// The method say() reports which piece of work is in progress.
+// say reports which piece of work is in progress.
 func (w *work) say(format string, args ...any) {
 	if w.show != nil {
 		w.show(w.done, w.total, fmt.Sprintf(format, args...))
 	}
 }
 
-// The method advance() counts n pieces of work as done.
+// advance counts n pieces of work as done.
 func (w *work) advance(n int) error {
 	w.done = min(w.done+n, w.total)
 	return w.ctx.Err()
 }
 
-// The method saying() reports which piece of work is in progress. The piece of work can
-// report its own progress through the returned context.
+// saying reports which piece of work is in progress. The piece of work can report its own
+// progress through the returned context.
 func (w *work) saying(format string, args ...any) context.Context {
 	what := fmt.Sprintf(format, args...)
 	w.say("%s", what)

@@ -33,8 +33,7 @@ type quantity struct {
 	part  int // index of a mode of the reference posterior; −1 for the whole posterior
 }
 
-// The function quantities() lists all quantities, beginning with those of the whole
-// posterior.
+// quantities lists all quantities, beginning with those of the whole posterior.
 func quantities(assessed []int, reference *bayes.Modes) (out []quantity) {
 	parts := []int{-1}
 	if reference != nil {
@@ -55,8 +54,8 @@ func quantities(assessed []int, reference *bayes.Modes) (out []quantity) {
 	return out
 }
 
-// The function belong() returns 1 for each draw that belongs to a part and 0 for every
-// other draw. The function belong() returns nil for the whole posterior.
+// belong returns 1 for each draw that belongs to a part and 0 for every other draw.
+// belong returns nil for the whole posterior.
 func belong(in [][]int, part int) [][]float64 {
 	if part < 0 {
 		return nil

@@ -16,7 +16,7 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// The type `standard` holds weighted draws that represent the reference posterior.
+// standard holds weighted draws that represent the reference posterior.
 type standard struct {
 	*draws
 	by     string    // a description of the draws
@@ -26,7 +26,7 @@ type standard struct {
 	tails  []float64 // by assessed parameter: the tail index
 }
 
-// The method standard() returns the weighted draws d as a value of type standard.
+// standard returns the weighted draws d as a value of type standard.
 func (s *sampling) standard(d *draws, by string) *standard {
 	y := &standard{draws: d, by: by, usable: s.usable(d), worth: s.effective(d) * d.kish()}
 	for _, k := range s.assessed {
@@ -36,8 +36,7 @@ func (s *sampling) standard(d *draws, by string) *standard {
 	return y
 }
 
-// The method better() reports whether y represents the reference posterior better than z
-// does.
+// better reports whether y represents the reference posterior better than z does.
 func (y *standard) better(z *standard) bool {
 	if z == nil || y.whole() != z.whole() {
 		return z == nil || y.whole()
@@ -95,9 +94,9 @@ func (s *sampling) accuratePosterior(fine *draws, mode []float64) (y *standard, 
 	return y, s.advance(1)
 }
 
-// The method loss() compares two standard errors for each assessed parameter: the
-// standard error of the bias, and the standard error of the centre of the unweighted
-// draws. The result is the largest ratio of the first standard error to the second.
+// loss compares two standard errors for each assessed parameter: the standard error of
+// the bias, and the standard error of the centre of the unweighted draws. The result is
+// the largest ratio of the first standard error to the second.
 func (s *sampling) loss(y *standard) (most float64) {
 	for j := range s.assessed {
 		most = math.Max(most, y.shifts[byQuantiles][j].CenterSE/y.estimates[byQuantiles][j].CenterSE)
@@ -132,7 +131,7 @@ type referenceError struct {
 	seconds    float64 // the time of these computations
 }
 
-// The method enough() reports whether the reference is accurate enough for a verdict.
+// enough reports whether the reference is accurate enough for a verdict.
 func (r referenceError) enough(threshold float64) bool {
 	return r.d <= threshold/10 && r.unknown == 0 && !(r.failed > mostFailed) && r.unseen == 0
 }
@@ -236,8 +235,8 @@ func (s *sampling) pathError(p *bayes.Posterior, theta []float64) float64 {
 	return math.Sqrt(sum / float64(n))
 }
 
-// The function solved() solves the equations of the posterior p at theta, and returns a
-// Density that holds the solution.
+// solved solves the equations of the posterior p at theta, and returns a Density that
+// holds the solution.
 func solved(ctx context.Context, p *bayes.Posterior, theta []float64) (*bayes.Density, error) {
 	d, err := bayes.NewDensity(ctx, p)
 	if err != nil {
@@ -247,5 +246,5 @@ func solved(ctx context.Context, p *bayes.Posterior, theta []float64) (*bayes.De
 	return d, err
 }
 
-// The method reference() returns the setup of the accurate solver.
+// reference returns the setup of the accurate solver.
 func (s *sampling) reference() probode.Setup { return s.s.Accurate.Or(s.p.Setup) }

@@ -15,8 +15,8 @@ import (
 	"github.com/probode/probode/pkg/probode/methods"
 )
 
-// The method try() measures three kinds of remedies in short runs: delayed acceptance,
-// frozen steps and other solvers.
+// try measures three kinds of remedies in short runs: delayed acceptance, frozen steps
+// and other solvers.
 func (a *assessment) try() error {
 	if a.sharing() {
 		return nil
@@ -30,8 +30,8 @@ func (a *assessment) try() error {
 	return a.ctx.Err()
 }
 
-// The method attempt() measures the effect and the cost of a remedy in a short run. If
-// the run fails, the remedy is not listed.
+// attempt measures the effect and the cost of a remedy in a short run. If the run fails,
+// the remedy is not listed.
 func (a *assessment) attempt(kind, name string, p *bayes.Posterior, modes *pairing, by sample.Sampler, seed uint64) {
 	chains := a.plan.s.Chains
 	chains.Draws, chains.MinESS = min(1000, cmp.Or(chains.Draws, 1000)), 0
@@ -118,9 +118,8 @@ func (a *assessment) tryOthers() {
 	}
 }
 
-// The method remedies() lists all remedies. Remedies whose field Reaches is true come
-// first. Remedies with the same value of Reaches are ordered by cost, beginning with the
-// cheapest.
+// remedies lists all remedies. Remedies whose field Reaches is true come first. Remedies
+// with the same value of Reaches are ordered by cost, beginning with the cheapest.
 func (a *assessment) remedies(j *judge) (all []Remedy) {
 	if !j.allowed || a.sharing() {
 		return nil // there is no posterior to compare with, or the time of a run is not known
@@ -173,9 +172,8 @@ func (a *assessment) remedies(j *judge) (all []Remedy) {
 	return all
 }
 
-// The method measured() returns the remedy that was tried in the given trial. The field
-// Reaches is true if the verdict is Negligible and the checks of the run find nothing
-// wrong.
+// measured returns the remedy that was tried in the given trial. Reaches is true if the
+// verdict is Negligible and the checks of the run find nothing wrong.
 func (j *judge) measured(t trial) Remedy {
 	inf := t.run.summed
 	s, _ := inf.Effects[inf.gravest(j.threshold)].gravest(j.threshold)
@@ -197,9 +195,8 @@ func (j *judge) measured(t trial) Remedy {
 	return r
 }
 
-// The method noise() returns the remedy of including noise in the model. The field
-// Reaches is true only if inference with noise has a smaller error than inference without
-// noise at the same step.
+// noise returns the remedy of including noise in the model. Reaches is true only if
+// inference with noise has a smaller error than inference without noise at the same step.
 func (j *judge) noise(t trial, trusted *draws) Remedy {
 	r, noisy := j.measured(t), t.run.summed
 	least, _, x := j.span(noisy)
@@ -217,9 +214,9 @@ func (j *judge) noise(t trial, trusted *draws) Remedy {
 	return r
 }
 
-// The method span() estimates the size of the largest effect, in units of the threshold.
-// The result `size` is the estimate. The results `least` and `most` are a lower and an
-// upper limit for the size, computed from the Monte Carlo error.
+// span estimates the size of the largest effect, in units of the threshold. The result
+// `size` is the estimate. The results `least` and `most` are a lower and an upper limit
+// for the size, computed from the Monte Carlo error.
 func (j *judge) span(inf *Inference) (least, most, size float64) {
 	for _, e := range inf.Effects {
 		s, _ := e.gravest(j.threshold)
@@ -232,17 +229,16 @@ func (j *judge) span(inf *Inference) (least, most, size float64) {
 	return least, most, size
 }
 
-// The function unmeasured() returns a Remedy for reweighting at level l. All numbers in
-// this Remedy are NaN.
+// unmeasured returns a Remedy for reweighting at level l. All numbers in this Remedy are
+// NaN.
 func unmeasured(l *level) Remedy {
 	nan := math.NaN()
 	return Remedy{Kind: "reweighting", Name: "reweighting, " + l.String(), Bias: nan, BiasSE: nan, Ratio: nan, RatioSE: nan, Seconds: nan}
 }
 
-// The method reweighting() returns the remedy of reweighting the draws d. The weighted
-// draws d are compared with the draws that represent the reference posterior. For two
-// identical sets of draws, the bias is 0, the ratio is 1, and only the Monte Carlo errors
-// remain.
+// reweighting returns the remedy of reweighting the draws d. The weighted draws d are
+// compared with the draws that represent the reference posterior. For two identical sets
+// of draws, the bias is 0, the ratio is 1, and only the Monte Carlo errors remain.
 func (a *assessment) reweighting(j *judge, l *level, d *draws) Remedy {
 	r := unmeasured(l)
 	verdict, worst := Negligible, 0.0

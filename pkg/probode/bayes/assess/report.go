@@ -94,7 +94,7 @@ type CenterSpread struct {
 	Spread, SpreadSE float64
 }
 
-// The function unknown() returns a CenterSpread in which all numbers are NaN.
+// unknown returns a CenterSpread in which all numbers are NaN.
 func unknown() CenterSpread {
 	nan := math.NaN()
 	return CenterSpread{nan, nan, nan, nan}
@@ -152,8 +152,7 @@ func (st Rung) String() string {
 	return st.Tolerance.String()
 }
 
-// The method runs() returns the inferences that were performed, beginning with the
-// deterministic one.
+// runs returns the inferences that were performed, beginning with the deterministic one.
 func (st *Rung) runs() []*Inference {
 	return slices.DeleteFunc([]*Inference{st.Deterministic, st.Probabilistic}, func(inf *Inference) bool { return inf == nil })
 }
@@ -164,7 +163,7 @@ func (a *Report) Sampled() bool {
 	return slices.ContainsFunc(a.Steps, func(st Rung) bool { return len(st.runs()) > 0 })
 }
 
-// The method verdict() returns the verdict on deterministic inference.
+// verdict returns the verdict on deterministic inference.
 func (st *Rung) verdict() Verdict {
 	switch {
 	case st.Deterministic != nil:
@@ -217,7 +216,7 @@ type Inference struct {
 	Replaced string
 }
 
-// The method includes() says how the inference accounts for the error of the solver.
+// includes says how the inference accounts for the error of the solver.
 func (inf *Inference) includes() string { return cmp.Or(inf.Replaced, "noise in the model") }
 
 // An Effect describes how the solver's error changes the posterior of one parameter.
@@ -299,7 +298,7 @@ type Remedy struct {
 	Note string
 }
 
-// The function worse() returns the more serious of two verdicts.
+// worse returns the more serious of two verdicts.
 func worse(v, w Verdict) Verdict {
 	switch {
 	case v == Matters || w == Matters:
@@ -340,7 +339,7 @@ func (a *Report) Claim(kind, step, run string) Claim {
 	return Claim{Value: nan, SE: nan, Limit: nan}
 }
 
-// Warnings returns the sentences of all rows in which the field Sentence is not empty.
+// Warnings returns the sentences of all rows in which Sentence is not empty.
 func (a *Report) Warnings() (all []string) {
 	for _, c := range a.Claims {
 		if c.Sentence != "" {
@@ -350,8 +349,7 @@ func (a *Report) Warnings() (all []string) {
 	return all
 }
 
-// The method controlled() reports whether the ladder consists of tolerances instead of
-// step sizes.
+// controlled reports whether the ladder consists of tolerances instead of step sizes.
 func (a *Report) controlled() bool { return len(a.Steps) > 0 && a.Steps[0].StepSize == 0 }
 
 // A Bound holds upper bounds on the effect of the solver's error on a posterior that
@@ -384,8 +382,8 @@ const left = 1000
 
 func (b *Bound) length() float64 { return b.Range[1] - b.Range[0] }
 
-// The method covered() returns the percentage of points at which the difference between
-// the log likelihoods lies in the interval Range.
+// covered returns the percentage of points at which the difference between the log
+// likelihoods lies in the interval Range.
 func (b *Bound) covered() float64 {
 	return 100 * float64(b.Points-2*(b.Points/left)) / float64(b.Points)
 }

@@ -62,7 +62,7 @@ func Run(ctx context.Context, p *bayes.Posterior, s Settings) (*Report, error) {
 	return a.out, cmp.Or(err, ctx.Err())
 }
 
-// The method run() carries out all parts of the assessment.
+// run carries out all parts of the assessment.
 func (a *assessment) run(w *work, pl *plan, begin time.Time) error {
 	found, err := findModes(w, pl)
 	if err != nil {
@@ -82,9 +82,9 @@ func (a *assessment) run(w *work, pl *plan, begin time.Time) error {
 	return nil
 }
 
-// The method certify() computes the profile of the log likelihood, and a certificate for
-// each step. The certificate for a step is based on the modes of two posteriors: the
-// reference posterior, and the posterior computed with the setup of this step.
+// certify computes the profile of the log likelihood, and a certificate for each step.
+// The certificate for a step is based on the modes of two posteriors: the reference
+// posterior, and the posterior computed with the setup of this step.
 func (a *assessment) certify() error {
 	a.say("certificate")
 	c, err := certify.New(a.ctx, a.p, a.reference())
@@ -124,10 +124,10 @@ func (a *assessment) certify() error {
 	return a.ctx.Err()
 }
 
-// The method deterministic() performs the deterministic inference for each step size. The
-// smallest step size comes first, because the weighted draws at the smallest step size
-// usually represent the reference posterior. The method also computes the error of the
-// solution for each step size.
+// deterministic performs the deterministic inference for each step size. The smallest
+// step size comes first, because the weighted draws at the smallest step size usually
+// represent the reference posterior. The method also computes the error of the solution
+// for each step size.
 func (a *assessment) deterministic() error {
 	if err := a.share(); err != nil || a.slow != "" {
 		return err
@@ -212,9 +212,8 @@ func (a *assessment) deterministicAt(i int) error {
 	return a.advance(1)
 }
 
-// The method calibrate() calibrates α at the mode of step i and at some draws. If the
-// calibration fails, for example because the error is too small everywhere, Rung.Err says
-// why.
+// calibrate calibrates α at the mode of step i and at some draws. If the calibration
+// fails, for example because the error is too small everywhere, Rung.Err says why.
 func (a *assessment) calibrate(i int, draws [][]float64) error {
 	a.say("alpha, %v", &a.ladder[i])
 	mode := a.modes.steps[i].first
@@ -244,8 +243,7 @@ func (a *assessment) calibrate(i int, draws [][]float64) error {
 	return nil
 }
 
-// The method probabilistic() performs the inferences with a model that includes the
-// solver's error.
+// probabilistic performs the inferences with a model that includes the solver's error.
 func (a *assessment) probabilistic() error {
 	for i := a.finest(); i >= 0; i-- {
 		st, s := &a.out.Steps[i], &a.scales[i]
@@ -277,7 +275,7 @@ func (a *assessment) probabilistic() error {
 	return nil
 }
 
-// The method conclude() determines the verdict.
+// conclude determines the verdict.
 func (a *assessment) conclude() {
 	j := a.judge()
 	o := a.out

@@ -96,9 +96,8 @@ type Settings struct {
 	Progress func(done, total int, doing string)
 }
 
-// The method check() panics if a number in the settings is out of range. The method
-// check() returns an error for other mistakes, for example if the caller has set both
-// Steps and Tolerances.
+// check panics if a number in the settings is out of range. check returns an error for
+// other mistakes, for example if the caller has set both Steps and Tolerances.
 func (s *Settings) check(p *bayes.Posterior) error {
 	if !(s.Threshold >= 0) || math.IsInf(s.Threshold, 1) {
 		panic(fmt.Sprintf("assess: Settings.Threshold is %g: want a number > 0, or 0 for the default of 0.1", s.Threshold))
@@ -123,7 +122,7 @@ func (s *Settings) check(p *bayes.Posterior) error {
 	return nil
 }
 
-// The method complete() fills in the defaults.
+// complete fills in the defaults.
 func (s *Settings) complete(p *bayes.Posterior) {
 	s.Threshold = cmp.Or(s.Threshold, 0.1)
 	s.Confidence = cmp.Or(s.Confidence, 0.95)

@@ -50,12 +50,12 @@ const (
 	explored = 10
 )
 
-// The method share() samples the reference posterior with a gradient-based sampler or by
-// parallel tempering, if sample.Choose recommends one of these. If these chains do not
-// mix, or if no grid is accurate enough, a random walk is tried. If the random walk does
-// not mix either, share() computes bounds on the effect of the solver's error (see
-// Bound). If sample.Choose recommends another sampler, share() does nothing. If the
-// assessment is to make no further draws, share() stores the reason in the field `slow`.
+// share samples the reference posterior with a gradient-based sampler or by parallel
+// tempering, if sample.Choose recommends one of these. If these chains do not mix, or if
+// no grid is accurate enough, a random walk is tried. If the random walk does not mix
+// either, share() computes bounds on the effect of the solver's error (see Bound). If
+// sample.Choose recommends another sampler, share() does nothing. If the assessment is to
+// make no further draws, share() stores the reason in the field `slow`.
 func (a *assessment) share() error {
 	if a.p.AlphaParam != "" || a.modes.reference == nil || len(a.p.Params) < manyParameters {
 		return nil
@@ -126,26 +126,25 @@ func (a *assessment) share() error {
 	return a.ctx.Err()
 }
 
-// The method sharing() reports whether at least one step uses weighted draws from the
-// reference posterior instead of draws of its own.
+// sharing reports whether at least one step uses weighted draws from the reference
+// posterior instead of draws of its own.
 func (a *assessment) sharing() bool {
 	return slices.ContainsFunc(a.runs, func(d *draws) bool { return d != nil && d.shared })
 }
 
-// The method shares() reports whether weighted draws from the reference posterior can
-// represent the posterior at step i. The result is false if the reference posterior has a
-// mode that the posterior at step i lacks, or vice versa.
+// shares reports whether weighted draws from the reference posterior can represent the
+// posterior at step i. The result is false if the reference posterior has a mode that the
+// posterior at step i lacks, or vice versa.
 func (a *assessment) shares(i int) bool {
 	return a.common && !slices.ContainsFunc(a.modes.steps[i].own, func(m ModeShare) bool { return m.Phantom || m.Missed })
 }
 
-// The method weighted() reweights the draws y, which were made from the accurate
-// posterior, so that they represent the posterior at step i. The argument `raw` holds
-// log weights that have already been computed, or is nil. Let q be the posterior from
-// which the draws were made, r the reference posterior, and p the posterior at step i.
-// The effect of the solver's error at step i is the difference p − r. This difference is
-// computed as (q − r) − (q − p). The weights of y have already given the difference
-// q − r.
+// weighted reweights the draws y, which were made from the accurate posterior, so that
+// they represent the posterior at step i. The argument `raw` holds log weights that have
+// already been computed, or is nil. Let q be the posterior from which the draws were
+// made, r the reference posterior, and p the posterior at step i. The effect of the
+// solver's error at step i is the difference p − r. This difference is computed as (q −
+// r) − (q − p). The weights of y have already given the difference q − r.
 func (s *sampling) weighted(y *draws, i int, raw [][]float64) (*draws, error) {
 	s.say("solutions at the draws, %v", &s.ladder[i])
 	d := *y

@@ -107,8 +107,8 @@ func newModeTable() TextTable {
 	return TextTable{Name: "modes", Header: []string{"modes", "where", "mass (Gaussian)", "of the draws", "searches", ""}, Left: []int{0, 1, 5}}
 }
 
-// The method modes() adds a row for the first mode, and for each other mode with more
-// than a hundredth of the mass or of the draws.
+// modes adds a row for the first mode, and for each other mode with more than a hundredth
+// of the mass or of the draws.
 func (t *TextTable) modes(head string, names []string, modes []ModeShare) {
 	all := weighty(modes)
 	for _, m := range all {
@@ -264,9 +264,9 @@ func (a *Report) accurateTable() TextTable {
 	return t
 }
 
-// The method reach() finds the cheapest remedy of the given kind that keeps the error
-// below the threshold, and returns the cost of this remedy. If no remedy of this kind
-// keeps the error below the threshold, the result is NaN.
+// reach finds the cheapest remedy of the given kind that keeps the error below the
+// threshold, and returns the cost of this remedy. If no remedy of this kind keeps the
+// error below the threshold, the result is NaN.
 func (a *Report) reach(kind string) float64 {
 	for _, r := range a.Remedies { // they are sorted by cost
 		if r.Kind == kind && r.Reaches {

@@ -26,10 +26,9 @@ import (
 // between the means of two chains is subject to the Monte Carlo errors of both chains,
 // which would hide a small bias.
 
-// The method weigh() solves the equations accurately at each draw in d.few that has no
-// weight yet. From the weights, weigh() then estimates the reference posterior and the
-// effects of the solver's error. If the weights cannot be computed, weigh() sets k̂ to
-// infinity.
+// weigh solves the equations accurately at each draw in d.few that has no weight yet.
+// From the weights, weigh() then estimates the reference posterior and the effects of the
+// solver's error. If the weights cannot be computed, weigh() sets k̂ to infinity.
 func (s *sampling) weigh(d *draws) error {
 	begin := time.Now()
 	defer func() { s.weighing += time.Since(begin).Seconds() }()
@@ -100,7 +99,7 @@ func (s *sampling) rawWeights(d *draws) error {
 	return nil
 }
 
-// The function normalised() converts log weights to weights with mean 1.
+// normalised converts log weights to weights with mean 1.
 func normalised(log [][]float64) [][]float64 {
 	all := slices.Concat(log...)
 	top := slices.Max(all)
@@ -121,8 +120,8 @@ func normalised(log [][]float64) [][]float64 {
 	return out
 }
 
-// The method effective() computes the effective sample size of each assessed parameter
-// from the unweighted draws, and returns the smallest of these sizes.
+// effective computes the effective sample size of each assessed parameter from the
+// unweighted draws, and returns the smallest of these sizes.
 func (s *sampling) effective(d *draws) float64 {
 	least := math.Inf(1)
 	for _, k := range s.assessed {
@@ -131,12 +130,12 @@ func (s *sampling) effective(d *draws) float64 {
 	return least
 }
 
-// The method whole() reports whether only a negligible share of the mass of the reference
-// posterior lies in regions without draws.
+// whole reports whether only a negligible share of the mass of the reference posterior
+// lies in regions without draws.
 func (d *draws) whole() bool { return d.weights != nil && d.missed < mostMissed }
 
-// The method kish() returns Kish's effective sample size, divided by the number of
-// weighted draws [Kish].
+// kish returns Kish's effective sample size, divided by the number of weighted draws
+// [Kish].
 func (d *draws) kish() float64 {
 	var n, squares float64
 	for _, w := range slices.Concat(d.weights...) {
@@ -146,17 +145,16 @@ func (d *draws) kish() float64 {
 	return n / squares
 }
 
-// The method usable() reports whether the weights can be trusted in the regions that have
-// draws. The weights can be trusted if k̂ is within its limit and the weighted draws have
-// a large enough effective sample size.
+// usable reports whether the weights can be trusted in the regions that have draws. The
+// weights can be trusted if k̂ is within its limit and the weighted draws have a large
+// enough effective sample size.
 func (s *sampling) usable(d *draws) bool {
 	return d.weights != nil && d.khat <= d.limit && s.effective(d)*d.kish() >= fewest
 }
 
-// The method tails() returns the draws of parameter k for an estimate of the tail index.
-// Draws with almost no weight, for example those in a phantom mode, are replaced by the
-// weighted median. Therefore only the tails of the reference posterior affect the
-// estimate.
+// tails returns the draws of parameter k for an estimate of the tail index. Draws with
+// almost no weight, for example those in a phantom mode, are replaced by the weighted
+// median. Therefore only the tails of the reference posterior affect the estimate.
 func (d *draws) tails(k int) [][]float64 {
 	const least = 0.01 // of the mean weight
 	x := d.few.Parameter(k)
@@ -171,9 +169,8 @@ func (d *draws) tails(k int) [][]float64 {
 	return x
 }
 
-// The method unsolved() returns up to n draws at which the reference solver failed. The
-// result `share` is the fraction of the weighted draws at which the reference solver
-// failed.
+// unsolved returns up to n draws at which the reference solver failed. The result `share`
+// is the fraction of the weighted draws at which the reference solver failed.
 func (d *draws) unsolved(n int) (some [][]float64, share float64) {
 	all, failed := 0, 0
 	for c, raw := range d.raw {

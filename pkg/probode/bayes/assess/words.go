@@ -148,7 +148,7 @@ func (a *Report) Answer() string {
 	return b.String()
 }
 
-// The method bounded() reports whether the verdict is based on bounds instead of draws.
+// bounded reports whether the verdict is based on bounds instead of draws.
 func (a *Report) bounded() bool {
 	st := a.Steps[len(a.Steps)-1]
 	return a.Largest > 0 && st.Deterministic == nil && st.Bound != nil
@@ -172,8 +172,7 @@ func (a *Report) sayBound(b *strings.Builder) {
 	b.WriteString("Parts of the posterior that no chain has reached are not covered.\n")
 }
 
-// The method doubt() says why no verdict is possible. The method doubt() returns "" if a
-// verdict is possible.
+// doubt says why no verdict is possible. doubt returns "" if a verdict is possible.
 func (a *Report) doubt() string {
 	for _, kind := range []string{"reference error", "missed part", "reference", "k̂", "effective weighted draws"} {
 		if c := a.Claim(kind, "", ""); c.Verdict == Matters {
@@ -425,7 +424,7 @@ func (a *Report) SizeName() string {
 	return map[string]string{"h": "step h", "rtol": "relative tolerance", "atol": "absolute tolerance"}[a.sizeName()]
 }
 
-// The method sized() formats a step size or a tolerance together with its symbol.
+// sized formats a step size or a tolerance together with its symbol.
 func (a *Report) sized(size float64) string { return fmt.Sprintf("%s = %.4g", a.sizeName(), size) }
 
 // sayLargest returns the largest step that is small enough for parameter j. If the
@@ -444,11 +443,11 @@ func (a *Report) sayLargest(j int) string {
 	return "none"
 }
 
-// The method at() formats a point with the names of the parameters.
+// at formats a point with the names of the parameters.
 func (a *Report) at(theta []float64) string { return where(a.Names, theta, nil) }
 
-// The function where() formats the θ of a mode. If there are many parameters, where()
-// shows only those in which the modes differ most.
+// where formats the θ of a mode. If there are many parameters, where() shows only those
+// in which the modes differ most.
 func where(names []string, theta []float64, all []ModeShare) string {
 	const most = 4
 	order := make([]int, len(theta))

@@ -50,11 +50,11 @@ func dragons(data *bayes.Data, beta0, beta1 bayes.Distribution) *bayes.Posterior
 	}
 }
 
-// The function alias() returns a model of the oscillator y″ = −ω² y with y(0) = 1 and
-// y′(0) = 0. The solution y is observed at t = 1, 2, …, 10 with Gaussian errors of sd
-// 0.1. The true ω is 1.3. The prior of ω is uniform on (0, 2π). Since the observation
-// times are integers, the values ω and 2π − ω give the same data, so the posterior has
-// two modes, each with half of the mass.
+// alias returns a model of the oscillator y″ = −ω² y with y(0) = 1 and y′(0) = 0. The
+// solution y is observed at t = 1, 2, …, 10 with Gaussian errors of sd 0.1. The true ω is
+// 1.3. The prior of ω is uniform on (0, 2π). Since the observation times are integers,
+// the values ω and 2π − ω give the same data, so the posterior has two modes, each with
+// half of the mass.
 func alias(data *bayes.Data) *bayes.Posterior {
 	return &bayes.Posterior{
 		Model: bayes.Model{
@@ -97,11 +97,11 @@ func pkMichaelisMenten(data *bayes.Data) *bayes.Posterior {
 	}
 }
 
-// The function boluses() returns the model y′ = input − k y with y(0) = 5. The solution y
-// is observed with Gaussian errors of sd 0.1. The true k is 0.5. The input gives one dose
-// of 12 at t = 1 and another at t = 2. Each dose enters at a constant rate over 0.002
-// units of time. The jumps of the input are declared as events, because otherwise a
-// solver could step over a dose.
+// boluses returns the model y′ = input − k y with y(0) = 5. The solution y is observed
+// with Gaussian errors of sd 0.1. The true k is 0.5. The input gives one dose of 12 at t
+// = 1 and another at t = 2. Each dose enters at a constant rate over 0.002 units of time.
+// The jumps of the input are declared as events, because otherwise a solver could step
+// over a dose.
 func boluses(data *bayes.Data) *bayes.Posterior {
 	const width = 0.002
 	input := &probode.Input{Times: []float64{1, 1 + width, 2, 2 + width}, Values: []float64{12 / width, 0, 12 / width, 0}, Constant: true}

@@ -47,7 +47,7 @@ const (
 	nothing    = -30 // a draw with less than e⁻³⁰ of the mass does not move a mean
 )
 
-// The type `look` holds the data for a comparison of two setups away from a mode.
+// look holds the data for a comparison of two setups away from a mode.
 type look struct {
 	fine, coarse *evaluator
 	lent         *evaluator // evaluator of shape.Lender; nil if the reference is not an accurate solver
@@ -63,8 +63,7 @@ type look struct {
 	unsolved []float64 // the first point on a line at which both setups fail, nil if there is none
 }
 
-// The method each() calls the function do() n times in parallel; each worker has its own
-// copy of k.
+// each calls do n times in parallel; each worker has its own copy of k.
 func (k *look) each(n int, do func(k *look, i int)) {
 	pieces.Each(k.fine.ctx, 0, n, nil, func() func(int) error {
 		own := *k
@@ -107,7 +106,7 @@ func newLook(l *expansion, coarse *evaluator, ll float64) *look {
 	return k
 }
 
-// The function score() computes the normal score of x by bisection.
+// score computes the normal score of x by bisection.
 func score(d bayes.Distribution, x float64) float64 {
 	low, high := -8., 8.
 	for range 60 {
@@ -120,11 +119,10 @@ func score(d bayes.Distribution, x float64) float64 {
 	return (low + high) / 2
 }
 
-// The function quantile() is the inverse of score().
+// quantile is the inverse of score().
 func quantile(d bayes.Distribution, z float64) float64 { return d.Quantile(distuv.UnitNormal.CDF(z)) }
 
-// The method place() returns the parameters whose normal scores are z, and the log prior
-// density of z.
+// place returns the parameters whose normal scores are z, and the log prior density of z.
 func (k *look) place(z []float64) (theta []float64, prior float64) {
 	theta, slopes := make([]float64, len(z)), make([]float64, len(z))
 	u := slices.Clone(k.at.X)
@@ -146,12 +144,12 @@ func (k *look) place(z []float64) (theta []float64, prior float64) {
 	return theta, prior
 }
 
-// The method probe() solves the equations with both setups at the point that is t
-// standard deviations from the mode in the given direction. As in a sampler, the density
-// is zero where the equations cannot be solved. Therefore a failure of one solver matters
-// only where the density computed by the other solver is not negligible. Both setups fail
-// where the exact solution does not exist, for example because it grows without bound in
-// finite time. Points at which both setups fail do not affect the comparison.
+// probe solves the equations with both setups at the point that is t standard deviations
+// from the mode in the given direction. As in a sampler, the density is zero where the
+// equations cannot be solved. Therefore a failure of one solver matters only where the
+// density computed by the other solver is not negligible. Both setups fail where the
+// exact solution does not exist, for example because it grows without bound in finite
+// time. Points at which both setups fail do not affect the comparison.
 func (k *look) probe(direction []float64, t float64) probe {
 	z := slices.Clone(k.z)
 	floats.AddScaled(z, t, direction)
@@ -161,10 +159,9 @@ func (k *look) probe(direction []float64, t float64) probe {
 	return p
 }
 
-// The method side() evaluates both densities along one direction, at points farther and
-// farther from the mode, until both densities are negligible. The method side() also uses
-// bisection to find where the densities begin to differ, or where both setups begin to
-// fail.
+// side evaluates both densities along one direction, at points farther and farther from
+// the mode, until both densities are negligible. side also uses bisection to find where
+// the densities begin to differ, or where both setups begin to fail.
 func (k *look) side(direction []float64, sign float64) line {
 	most := math.Inf(1)
 	for i, v := range direction {
@@ -193,11 +190,11 @@ func (k *look) side(direction []float64, sign float64) line {
 	return out
 }
 
-// The method along() returns the line on which parameter i varies and the other
-// parameters take their conditional means under the Gaussian approximation. The method
-// along() also returns the direction of the line. The absolute value of `towards` is the
-// largest difference between the densities on the line. The result `towards` is negative
-// if the densities differ most where parameter i is below its value at the mode.
+// along returns the line on which parameter i varies and the other parameters take their
+// conditional means under the Gaussian approximation. along also returns the direction of
+// the line. The absolute value of `towards` is the largest difference between the
+// densities on the line. The result `towards` is negative if the densities differ most
+// where parameter i is below its value at the mode.
 func (k *look) along(i int) (l line, direction []float64, towards float64) {
 	direction = mat.Row(nil, i, k.cov)
 	floats.Scale(1/math.Sqrt(k.cov.At(i, i)), direction)
@@ -210,9 +207,9 @@ func (k *look) along(i int) (l line, direction []float64, towards float64) {
 	return l, direction, towards
 }
 
-// The method diagonal() returns the line through the mode in the direction C w, or nil if
-// w is zero. The densities are evaluated only on one side of the mode, towards C w. On
-// the other side of the mode, both densities are taken to be Gaussian.
+// diagonal returns the line through the mode in the direction C w, or nil if w is zero.
+// The densities are evaluated only on one side of the mode, towards C w. On the other
+// side of the mode, both densities are taken to be Gaussian.
 func (k *look) diagonal(w []float64) line {
 	v := mat.NewVecDense(len(w), nil)
 	v.MulVec(k.cov, mat.NewVecDense(len(w), w))
@@ -230,11 +227,11 @@ func (k *look) diagonal(w []float64) line {
 	return l
 }
 
-// The method away() estimates the shifts of the given parameters from the densities on
-// each line and at the draws, and returns the largest shift in standard deviations. If
-// the largest shift was found on a line, the result `where` is the point on this line at
-// which the densities differ most. If the largest shift was found at the draws, `where`
-// is the draw at which the densities differ most.
+// away estimates the shifts of the given parameters from the densities on each line and
+// at the draws, and returns the largest shift in standard deviations. If the largest
+// shift was found on a line, the result `where` is the point on this line at which the
+// densities differ most. If the largest shift was found at the draws, `where` is the draw
+// at which the densities differ most.
 func (k *look) away(params []int) (shift float64, where probe) {
 	note := func(by float64, l line) {
 		if !(by <= shift) {
@@ -271,10 +268,10 @@ func (k *look) away(params []int) (shift float64, where probe) {
 	return shift, where
 }
 
-// The method draws() returns the largest difference between the means of the two
-// densities, in standard deviations. Each mean is a weighted mean over a stratified
-// sample from the prior. Each mean also includes the mode, weighted by the mass of the
-// Gaussian approximation at the mode.
+// draws returns the largest difference between the means of the two densities, in
+// standard deviations. Each mean is a weighted mean over a stratified sample from the
+// prior. Each mean also includes the mode, weighted by the mass of the Gaussian
+// approximation at the mode.
 func (k *look) draws(params []int) (shift float64, all line) {
 	d := len(k.z)
 	var chol mat.Cholesky

@@ -116,9 +116,9 @@ type AtMode struct {
 const (
 	// limitD is the value of the discrepancy D above which nothing is certified.
 	limitD = 0.5
-	// The constant `vanished` is a distance in standard deviations. If the distance
-	// between the start and the end of a climb is at least `vanished`, the reference
-	// posterior is taken to have no mode near the start.
+	// vanished is a distance in standard deviations. If the distance between the start and
+	// the end of a climb is at least `vanished`, the reference posterior is taken to have no
+	// mode near the start.
 	vanished = 5
 	// If the discrepancy D is below noDifference, the two setups are taken to differ only
 	// by rounding errors.
@@ -145,7 +145,7 @@ const (
 	certified
 )
 
-// The method verdict() returns the verdict on the mode m for the given threshold.
+// verdict returns the verdict on the mode m for the given threshold.
 func (m *AtMode) verdict(threshold float64) verdict {
 	switch {
 	case m.Err != "":

@@ -48,8 +48,8 @@ func (c *Certifier) Seconds(s probode.Setup) float64 {
 	return all[2]
 }
 
-// The method header() returns a certificate for a Setup. The list of modes in the
-// certificate is empty.
+// header returns a certificate for a Setup. The list of modes in the certificate is
+// empty.
 func (c *Certifier) header(coarse probode.Setup) *Certificate {
 	coarse = coarse.Or(c.p.Setup)
 	out := &Certificate{Setup: describe(coarse), Reference: describe(c.reference), Names: c.p.Names()}
@@ -64,7 +64,7 @@ func (c *Certifier) header(coarse probode.Setup) *Certificate {
 	return out
 }
 
-// The method certify() compares a Setup with the reference at the modes of c.
+// certify compares a Setup with the reference at the modes of c.
 func (c *Certifier) certify(coarse probode.Setup) (*Certificate, error) {
 	out := c.header(coarse)
 	x, err := newEvaluator(c.ctx, c.p, coarse)
@@ -85,8 +85,8 @@ func (c *Certifier) certify(coarse probode.Setup) (*Certificate, error) {
 	return out, nil
 }
 
-// The method fill() compares the setup of x with the reference at the mode m, and stores
-// the result in m.
+// fill compares the setup of x with the reference at the mode m, and stores the result in
+// m.
 func (c *Certifier) fill(m *anchor, x *evaluator) error {
 	expected, ll, err := x.at(m.at.theta)
 	if err != nil {
@@ -129,10 +129,10 @@ func (c *Certifier) fill(m *anchor, x *evaluator) error {
 	return nil
 }
 
-// The function suspect() checks a mode at which the two setups give the same predictions.
-// Either both setups are exact, or both have stepped over the same pulse. The function
-// compares the reference with a solution computed with many equal steps, and returns an
-// error if no parameter affects the expected data.
+// suspect checks a mode at which the two setups give the same predictions. Either both
+// setups are exact, or both have stepped over the same pulse. The function compares the
+// reference with a solution computed with many equal steps, and returns an error if no
+// parameter affects the expected data.
 func suspect(m *anchor) error {
 	m.OwnD = max(m.OwnD, unseen(m.at, ManySteps))
 	for _, o := range m.at.data {

@@ -132,15 +132,14 @@ func (c *Certifier) Enough(s EnoughSettings, setups ...probode.Setup) ([]*Enough
 	return out, nil
 }
 
-// The method trials() prepares a search. The result contains the draws, but no Setup yet.
+// trials prepares a search. The result contains the draws, but no Setup yet.
 func (c *Certifier) trials(s EnoughSettings) (*trials, error) {
 	s.Threshold = cmp.Or(s.Threshold, 0.1)
 	draws, lost, err := c.draws(cmp.Or(s.Number, 50), s.Seed)
 	return &trials{c: c, s: s, draws: draws, lost: lost}, err
 }
 
-// The type `trials` holds the step sizes or tolerances that have been tried for one
-// Setup.
+// trials holds the step sizes or tolerances that have been tried for one Setup.
 type trials struct {
 	c      *Certifier
 	s      EnoughSettings
@@ -151,8 +150,7 @@ type trials struct {
 	levels []*Level
 }
 
-// The method search() searches for the largest step size or tolerance that is small
-// enough.
+// search searches for the largest step size or tolerance that is small enough.
 func (t *trials) search() (*Enough, error) {
 	const enough = 3 // successive levels
 	shortest, _ := spans(t.c.p)
@@ -211,8 +209,8 @@ func (t *trials) search() (*Enough, error) {
 	return out, nil
 }
 
-// The method tooLarge() returns the smallest size that was found to be too large, or +Inf
-// if there is none.
+// tooLarge returns the smallest size that was found to be too large, or +Inf if there is
+// none.
 func (t *trials) tooLarge() float64 {
 	size := math.Inf(1)
 	for _, l := range t.levels {
@@ -223,8 +221,7 @@ func (t *trials) tooLarge() float64 {
 	return size
 }
 
-// The method passed() returns the levels whose size is below tooLarge(), in order of
-// decreasing size.
+// passed returns the levels whose size is below tooLarge(), in order of decreasing size.
 func (t *trials) passed() (list []*Level) {
 	below := t.tooLarge()
 	for _, l := range t.levels {
@@ -236,7 +233,7 @@ func (t *trials) passed() (list []*Level) {
 	return list
 }
 
-// The method try() adds a level of the given size, and computes its effects.
+// try adds a level of the given size, and computes its effects.
 func (t *trials) try(size float64) error {
 	l := &Level{Size: size}
 	t.measure(l)
@@ -244,7 +241,7 @@ func (t *trials) try(size float64) error {
 	return t.c.ctx.Err()
 }
 
-// The method measure() computes the effects of a level at the modes and at the draws.
+// measure computes the effects of a level at the modes and at the draws.
 func (t *trials) measure(l *Level) {
 	l.D, l.Shift = math.Inf(1), math.Inf(1)
 	x, err := newEvaluator(t.c.ctx, t.c.p, Sized(t.coarse, l.Size))
@@ -265,10 +262,10 @@ func (t *trials) measure(l *Level) {
 	}
 }
 
-// The method confirm() checks a level by a search for modes of the posterior at that
-// level. The level is rejected if the search finds a mode that the reference posterior
-// does not have. The level is also rejected if its step size or tolerance is too large at
-// a newly found mode.
+// confirm checks a level by a search for modes of the posterior at that level. The level
+// is rejected if the search finds a mode that the reference posterior does not have. The
+// level is also rejected if its step size or tolerance is too large at a newly found
+// mode.
 func (t *trials) confirm(l *Level) error {
 	if !t.look {
 		return nil
@@ -298,11 +295,11 @@ func (t *trials) confirm(l *Level) error {
 	return t.c.ctx.Err()
 }
 
-// The method effect() returns upper limits for two numbers: the discrepancy D and the
-// largest shift of a parameter. The evaluator x holds the setup that is compared with the
-// reference. Each limit is the larger of two numbers: the largest value at the modes, and
-// the 95 % quantile of the values at all modes and draws. If the reference fails at a
-// draw, D and the shift count as infinite there.
+// effect returns upper limits for two numbers: the discrepancy D and the largest shift of
+// a parameter. The evaluator x holds the setup that is compared with the reference. Each
+// limit is the larger of two numbers: the largest value at the modes, and the 95 %
+// quantile of the values at all modes and draws. If the reference fails at a draw, D and
+// the shift count as infinite there.
 func (t *trials) effect(x *evaluator) (d, shift float64) {
 	modes := t.c.reached()
 	var ds, shifts []float64
@@ -331,8 +328,8 @@ func (t *trials) effect(x *evaluator) (d, shift float64) {
 	return upper(ds), upper(shifts)
 }
 
-// The method at() compares the setup of x with the reference at one point. The results
-// are the discrepancy D and the largest shift of any parameter.
+// at compares the setup of x with the reference at one point. The results are the
+// discrepancy D and the largest shift of any parameter.
 func (t *trials) at(x *evaluator, at *expansion) (d, most float64) {
 	expected, _, err := x.at(at.theta)
 	if err != nil {

@@ -23,8 +23,8 @@ type evaluator struct {
 	known   *sync.Map      // log likelihood for each θ at which it has been computed; shared by all clones
 }
 
-// The method clone() returns an evaluator for another goroutine. The clone is used only
-// for log likelihoods. The clone and x store the log likelihoods in the same map.
+// clone returns an evaluator for another goroutine. The clone is used only for log
+// likelihoods. The clone and x store the log likelihoods in the same map.
 func (x *evaluator) clone() *evaluator {
 	density := x.density.Clone()
 	density.Bind(x.ctx)
@@ -57,8 +57,8 @@ func newEvaluators(ctx context.Context, p *bayes.Posterior, setups []probode.Set
 	return out, nil
 }
 
-// The method at() returns the expected values of the data at theta, ordered by
-// experiment, row and column. The method at() also returns the log likelihood.
+// at returns the expected values of the data at theta, ordered by experiment, row and
+// column. at also returns the log likelihood.
 func (x *evaluator) at(theta []float64) (expected []float64, ll float64, err error) {
 	if err := x.ctx.Err(); err != nil {
 		return nil, math.Inf(-1), err

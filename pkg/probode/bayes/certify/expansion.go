@@ -41,15 +41,15 @@ type expansion struct {
 	cov *mat.SymDense // C
 	sd  []float64     // square roots of the diagonal of C
 
-	// The field `curved` holds, for each datum, the curvature of its negative log density
-	// as a function of its expected value. This curvature is the Fisher information,
-	// except for data whose log density has a kink (see the method average()).
+	// curved holds, for each datum, the curvature of its negative log density as a function
+	// of its expected value. This curvature is the Fisher information, except for data whose
+	// log density has a kink (see average).
 	curved []float64
 }
 
-// The function expand() expands the posterior of x about u. If the solver does not
-// compute derivatives, central differences are used. The argument `widths` holds the step
-// of the central differences in each parameter; nil means 1e-4 for each.
+// expand expands the posterior of x about u. If the solver does not compute derivatives,
+// central differences are used. The argument `widths` holds the step of the central
+// differences in each parameter; nil means 1e-4 for each.
 func expand(x *evaluator, u, widths []float64) (*expansion, error) {
 	d := len(u)
 	l := &expansion{x: x, own: ownParams(x.density.Posterior()), theta: make([]float64, d), dtheta: make([]float64, d)}
@@ -118,11 +118,11 @@ func ownParams(p *bayes.Posterior) (own []int) {
 	return own
 }
 
-// The method average() sets the field `curved`. Suppose that the negative log density of
-// a datum with residual r is w|r|. The curvature of w|r| is zero except at the kink r =
-// 0, where the slope jumps by 2w. Let τ be the standard deviation of the expected value
-// under the Gaussian posterior. Then the mean curvature is 2w φ(r/τ)/τ. This mean
-// curvature replaces the Fisher information.
+// average sets the field `curved`. Suppose that the negative log density of a datum with
+// residual r is w|r|. The curvature of w|r| is zero except at the kink r = 0, where the
+// slope jumps by 2w. Let τ be the standard deviation of the expected value under the
+// Gaussian posterior. Then the mean curvature is 2w φ(r/τ)/τ. This mean curvature
+// replaces the Fisher information.
 func (l *expansion) average() {
 	for _, o := range l.data {
 		c := o.Information
@@ -137,14 +137,14 @@ func (l *expansion) average() {
 	}
 }
 
-// The method cross() returns mixed second derivatives of the negative log likelihood, −Σᵢ
-// ∂²log p(yᵢ | mᵢ)/∂own∂m ∂mᵢ/∂u. Each of these derivatives is taken once with respect to
-// one of the likelihood's own parameters, and once with respect to another parameter.
-// Averaged over data sets, these derivatives are zero. At a mode, these derivatives
-// describe how the balance between the data and the prior depends on σ. If σ grows, the
-// prior pulls the other parameters farther from the values that the data favour. If the
-// log density of a datum has a kink, some of these derivatives jump at a mode, so cross()
-// replaces them by their average, which is zero.
+// cross returns mixed second derivatives of the negative log likelihood, −Σᵢ ∂²log p(yᵢ |
+// mᵢ)/∂own∂m ∂mᵢ/∂u. Each of these derivatives is taken once with respect to one of the
+// likelihood's own parameters, and once with respect to another parameter. Averaged over
+// data sets, these derivatives are zero. At a mode, these derivatives describe how the
+// balance between the data and the prior depends on σ. If σ grows, the prior pulls the
+// other parameters farther from the values that the data favour. If the log density of a
+// datum has a kink, some of these derivatives jump at a mode, so cross() replaces them by
+// their average, which is zero.
 func (l *expansion) cross(x *evaluator) *mat.SymDense {
 	out := mat.NewSymDense(len(l.X), nil)
 	theta, v := make([]float64, len(l.X)), slices.Clone(l.X)
@@ -169,8 +169,8 @@ func (l *expansion) cross(x *evaluator) *mat.SymDense {
 	return out
 }
 
-// The method widths() returns step sizes for central differences. These steps are small
-// compared with the standard deviations of the posterior.
+// widths returns step sizes for central differences. These steps are small compared with
+// the standard deviations of the posterior.
 func (l *expansion) widths() []float64 {
 	out := make([]float64, len(l.sd))
 	for k, sd := range l.sd {

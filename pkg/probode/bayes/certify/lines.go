@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// The constant `fallen` is a difference in log density. If the log density at the mode
-// exceeds the log density at a point by at least `fallen`, the density at this point is
-// taken to be negligible.
+// fallen is a difference in log density. If the log density at the mode exceeds the log
+// density at a point by at least `fallen`, the density at this point is taken to be
+// negligible.
 const fallen = 8
 
 // A probe is a point on a line through a mode. A probe holds the distance t from the
@@ -22,28 +22,26 @@ type probe struct {
 	failed       bool // both setups fail, although the density of the prior is positive
 }
 
-// The method counts() reports whether at least one of the two densities is not
-// negligible.
+// counts reports whether at least one of the two densities is not negligible.
 func (p probe) counts() bool { return max(p.fine, p.coarse) > -fallen }
 
-// The method differs() reports whether the log densities differ by 1 or more.
+// differs reports whether the log densities differ by 1 or more.
 func (p probe) differs() bool { return p.coarse != p.fine && !(math.Abs(p.coarse-p.fine) < 1) }
 
-// The method unsolved() reports whether both densities are zero.
+// unsolved reports whether both densities are zero.
 func (p probe) unsolved() bool { return math.IsInf(max(p.fine, p.coarse), -1) }
 
-// The method effect() returns the difference between the two densities, each divided by
-// its value at the mode.
+// effect returns the difference between the two densities, each divided by its value at
+// the mode.
 func (p probe) effect() float64 { return math.Abs(math.Exp(p.coarse) - math.Exp(p.fine)) }
 
 // A line holds points on a straight line through a mode, and the mode itself.
 type line []probe
 
-// The method sort() sorts the points by t.
+// sort sorts the points by t.
 func (l line) sort() { slices.SortFunc(l, func(a, b probe) int { return cmp.Compare(a.t, b.t) }) }
 
-// The method effect() returns the largest value of probe.effect among the points on the
-// line.
+// effect returns the largest value of probe.effect among the points on the line.
 func (l line) effect() (most float64) {
 	for _, p := range l {
 		most = max(most, p.effect())
@@ -51,9 +49,8 @@ func (l line) effect() (most float64) {
 	return most
 }
 
-// The method worst() returns the point with the largest value of probe.effect. If the
-// setups differ at some points of the line (see probe.differs), only these points are
-// considered.
+// worst returns the point with the largest value of probe.effect. If the setups differ at
+// some points of the line (see probe.differs), only these points are considered.
 func (l line) worst() probe {
 	from := l
 	if slices.ContainsFunc(l, probe.differs) {
@@ -62,10 +59,10 @@ func (l line) worst() probe {
 	return slices.MaxFunc(from, func(a, b probe) int { return cmp.Compare(a.effect(), b.effect()) })
 }
 
-// The points a and b lie on a line through the mode. The function densities() returns the
-// densities under both setups at a point between a and b. The argument t is the distance
-// of this point from the mode. The log density of the reference is interpolated linearly
-// in t², which is exact for a Gaussian. The difference between the two log densities is
+// The points a and b lie on a line through the mode. densities returns the densities
+// under both setups at a point between a and b. The argument t is the distance of this
+// point from the mode. The log density of the reference is interpolated linearly in t²,
+// which is exact for a Gaussian. The difference between the two log densities is
 // interpolated linearly in t. If a setup fails at a or at b, the density under that setup
 // is taken to be zero between a and b.
 func densities(a, b probe, t float64) (fine, coarse float64) {
@@ -83,10 +80,9 @@ func densities(a, b probe, t float64) (fine, coarse float64) {
 	return math.Exp(f), math.Exp(c)
 }
 
-// The method shift() returns the absolute difference between the means of a function of t
-// under the two densities. This difference is divided by the smaller of two numbers: the
-// argument `most`, and the standard deviation of the function under the reference
-// density.
+// shift returns the absolute difference between the means of a function of t under the
+// two densities. This difference is divided by the smaller of two numbers: the argument
+// `most`, and the standard deviation of the function under the reference density.
 func (l line) shift(of func(t float64) float64, most float64) float64 {
 	const n = 40 // nodes of the midpoint rule between two points
 	var fine, coarse [3]float64

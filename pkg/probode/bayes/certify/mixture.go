@@ -11,10 +11,9 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// The method draws() generates draws from the mixture of the Gaussian approximations at
-// the modes. The method draws() returns the expansions of the posterior at these draws.
-// The result `lost` is the number of draws that have no expansion, because the reference
-// failed.
+// draws generates draws from the mixture of the Gaussian approximations at the modes.
+// draws returns the expansions of the posterior at these draws. The result `lost` is the
+// number of draws that have no expansion, because the reference failed.
 func (c *Certifier) draws(number int, seed uint64) (out []*expansion, lost int, err error) {
 	var modes []*expansion
 	for _, m := range c.reached() {
@@ -56,9 +55,9 @@ func (c *Certifier) draws(number int, seed uint64) (out []*expansion, lost int, 
 	return out, lost, nil
 }
 
-// The function gaussians() returns the Cholesky factors of the covariances at the modes,
-// and the share of each mode in the posterior mass. A factor is nil if its covariance is
-// singular in floating point.
+// gaussians returns the Cholesky factors of the covariances at the modes, and the share
+// of each mode in the posterior mass. A factor is nil if its covariance is singular in
+// floating point.
 func gaussians(modes []*expansion) (factors []*mat.TriDense, shares []float64) {
 	top := math.Inf(-1)
 	for _, l := range modes {
@@ -83,8 +82,8 @@ func gaussians(modes []*expansion) (factors []*mat.TriDense, shares []float64) {
 	return factors, shares
 }
 
-// The method distance() returns the Euclidean distance between u and the mode, with each
-// coordinate measured in units of its standard deviation.
+// distance returns the Euclidean distance between u and the mode, with each coordinate
+// measured in units of its standard deviation.
 func (l *expansion) distance(u []float64) float64 {
 	var sum float64
 	for k, sd := range l.sd {

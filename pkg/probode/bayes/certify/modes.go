@@ -85,8 +85,7 @@ func (c *Certifier) Mode() []float64 {
 	return nil
 }
 
-// The method reached() returns those elements of c.modes for which the climb reached a
-// mode.
+// reached returns those elements of c.modes for which the climb reached a mode.
 func (c *Certifier) reached() (out []anchor) {
 	for _, m := range c.modes {
 		if m.at != nil && m.Found {
@@ -96,10 +95,10 @@ func (c *Certifier) reached() (out []anchor) {
 	return out
 }
 
-// The method search() looks for modes of the posterior, first with a Setup and then with
-// the reference, and returns the modes found by either search. A Setup without a mesh
-// gets equal steps of a size that works for most problems. If the search with the Setup
-// fails, search() returns an error together with the modes found with the reference.
+// search looks for modes of the posterior, first with a Setup and then with the
+// reference, and returns the modes found by either search. A Setup without a mesh gets
+// equal steps of a size that works for most problems. If the search with the Setup fails,
+// search() returns an error together with the modes found with the reference.
 func (c *Certifier) search(coarse probode.Setup, seed uint64) ([][]float64, error) {
 	q := c.p.SolvedBy(coarse)
 	if q.Mesh == nil {
@@ -188,8 +187,8 @@ func (c *Certifier) AddMode(from []float64) {
 	c.modes = append(c.modes, m)
 }
 
-// The method reach() climbs from a point to a mode, or returns the stored result of an
-// earlier climb from the same point.
+// reach climbs from a point to a mode, or returns the stored result of an earlier climb
+// from the same point.
 func (c *Certifier) reach(from []float64) anchor {
 	if i := slices.IndexFunc(c.climbed, func(m anchor) bool { return slices.Equal(m.From, from) }); i >= 0 {
 		return c.climbed[i]
@@ -214,9 +213,9 @@ func (c *Certifier) reach(from []float64) anchor {
 	return m
 }
 
-// The function ahead() climbs from u with a solver that costs much less than an accurate
-// reference. The function ahead() returns the point where the climb ends, or u if the
-// reference posterior density is lower at that point than at u.
+// ahead climbs from u with a solver that costs much less than an accurate reference.
+// ahead returns the point where the climb ends, or u if the reference posterior density
+// is lower at that point than at u.
 func (c *Certifier) ahead(u []float64) []float64 {
 	if c.lent == nil {
 		return u
@@ -229,9 +228,8 @@ func (c *Certifier) ahead(u []float64) []float64 {
 	return a.X
 }
 
-// The function climb() climbs from u to a mode of the posterior that x computes. The
-// result `found` says whether the climb ended within a hundredth of a standard deviation
-// of the mode.
+// climb climbs from u to a mode of the posterior that x computes. The result `found` says
+// whether the climb ended within a hundredth of a standard deviation of the mode.
 func climb(x *evaluator, u []float64) (l *expansion, found bool, err error) {
 	if l, err = expand(x, u, nil); err != nil {
 		return nil, false, err
@@ -261,8 +259,8 @@ func climb(x *evaluator, u []float64) (l *expansion, found bool, err error) {
 	return l, found, nil
 }
 
-// The method left() returns the distance from the point of expansion to the mode in
-// standard deviations, as estimated from the expansion.
+// left returns the distance from the point of expansion to the mode in standard
+// deviations, as estimated from the expansion.
 func (l *expansion) left() float64 {
 	if l.U != nil {
 		a := l.x.surface.Ascent(l.X, l.Value)
@@ -277,8 +275,7 @@ func (l *expansion) left() float64 {
 	return math.Sqrt(math.Abs(mat.Dot(step, l.slope)))
 }
 
-// The function unknown() returns an AtMode in which the results that are not known yet
-// are NaN.
+// unknown returns an AtMode in which the results that are not known yet are NaN.
 func unknown() AtMode {
 	nan := math.NaN()
 	return AtMode{Moved: nan, D: nan, Bound: nan, TV: nan, KL: nan, OwnD: nan}

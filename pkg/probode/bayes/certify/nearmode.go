@@ -17,10 +17,10 @@ const (
 	// steepestEdge is the largest permitted slope of the log density along a coordinate
 	// that expandNear does not test.
 	steepestEdge = 2
-	// The constant muchLarger is a difference of log likelihoods. If a change of one
-	// coordinate raises the log likelihood by more than muchLarger, the point is not near
-	// a mode. About one in seventy draws from a one-dimensional Gaussian has a log
-	// density more than 3 below the maximum.
+	// muchLarger is a difference of log likelihoods. If a change of one coordinate raises
+	// the log likelihood by more than muchLarger, the point is not near a mode. About one in
+	// seventy draws from a one-dimensional Gaussian has a log density more than 3 below the
+	// maximum.
 	muchLarger = 3
 )
 
@@ -68,9 +68,9 @@ func expandNear(x *evaluator, u []float64) (l *expansion, near bool, err error) 
 	return l, near, x.ctx.Err()
 }
 
-// The function stationary() uses the gradient and the density to decide whether the point
-// is near a mode in the coordinates listed in `known`. The argument `full` is the
-// precision matrix of all coordinates.
+// stationary uses the gradient and the density to decide whether the point is near a mode
+// in the coordinates listed in `known`. The argument `full` is the precision matrix of
+// all coordinates.
 func (l *expansion) stationary(full *mat.SymDense, known []int) bool {
 	n := len(known)
 	if n == 0 {
@@ -112,9 +112,9 @@ func (l *expansion) stationary(full *mat.SymDense, known []int) bool {
 	return true
 }
 
-// The method fall() returns the decrease of the log density over the given distance,
-// averaged over the given direction and the opposite direction. The decrease is +∞ if the
-// density cannot be evaluated at one of the two end points.
+// fall returns the decrease of the log density over the given distance, averaged over the
+// given direction and the opposite direction. The decrease is +∞ if the density cannot be
+// evaluated at one of the two end points.
 func (l *expansion) fall(direction []float64, distance float64) (mean float64) {
 	u := make([]float64, len(l.X))
 	for _, step := range []float64{-distance, distance} {
@@ -140,10 +140,10 @@ func (l *expansion) largerInside(k int) bool {
 	return false
 }
 
-// The method saddle() reports whether the log density curves upward in some direction, as
-// it does at a saddle point. The indefinite precision matrix predicts this direction. The
-// prediction may be wrong, because the matrix omits some second derivatives with respect
-// to the likelihood's own parameters.
+// saddle reports whether the log density curves upward in some direction, as it does at a
+// saddle point. The indefinite precision matrix predicts this direction. The prediction
+// may be wrong, because the matrix omits some second derivatives with respect to the
+// likelihood's own parameters.
 func (l *expansion) saddle() bool {
 	if l.indefinite == nil {
 		return false

@@ -12,11 +12,10 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// The functions in this file measure the error of the reference itself. The function
-// OwnError compares the reference with a more accurate Setup. The function Unseen
-// compares the reference with a solution computed with many equal steps. Even with a
-// small tolerance, error control may step over a short pulse of f. A solution with many
-// equal steps detects such a pulse.
+// The functions in this file measure the error of the reference itself. OwnError compares
+// the reference with a more accurate Setup. Unseen compares the reference with a solution
+// computed with many equal steps. Even with a small tolerance, error control may step
+// over a short pulse of f. A solution with many equal steps detects such a pulse.
 
 const (
 	// ManySteps is the number of equal steps in a solution that checks the reference. The
@@ -77,10 +76,9 @@ func steppedOver(many *evaluator, expected [][]float64, theta []float64) float64
 	return 0
 }
 
-// atEach solves the equations with each of the setups at each of the points, and calls
-// the function do() with the data that the setups predict. The data are nil at a point
-// where one of the setups fails. For example, an explicit method may fail on a stiff
-// problem.
+// atEach solves the equations with each of the setups at each of the points, and calls do
+// with the data that the setups predict. The data are nil at a point where one of the
+// setups fails. For example, an explicit method may fail on a stiff problem.
 func atEach(ctx context.Context, p *bayes.Posterior, points [][]float64, workers int, setups []probode.Setup, do func(i int, x []*evaluator, expected [][]float64)) error {
 	if len(points) == 0 {
 		return nil
@@ -103,10 +101,10 @@ func atEach(ctx context.Context, p *bayes.Posterior, points [][]float64, workers
 	return err
 }
 
-// The method discrepancy() returns the discrepancy D between the expected data of two
-// setups. The argument `finer` holds the expected data of the more accurate setup, which
-// is the setup of x. The Fisher information is evaluated at these data. Relative
-// differences that rounding can explain are ignored.
+// discrepancy returns the discrepancy D between the expected data of two setups. The
+// argument `finer` holds the expected data of the more accurate setup, which is the setup
+// of x. The Fisher information is evaluated at these data. Relative differences that
+// rounding can explain are ignored.
 func (x *evaluator) discrepancy(expected, finer, theta []float64, rounding float64) float64 {
 	return shape.Discrepancy(x.surface.DataAt(finer, theta), expected, finer, rounding)
 }
@@ -156,10 +154,10 @@ func ownError(at *expansion) float64 {
 	return max(d, unseen(at, steps))
 }
 
-// The function unseen() compares the reference at a mode with a solution computed with
-// the given number of equal steps. If the reference is of type reference.Accurate and has
-// stepped over a pulse, unseen() returns the discrepancy D between the two solutions.
-// Otherwise, unseen() returns zero.
+// unseen compares the reference at a mode with a solution computed with the given number
+// of equal steps. If the reference is of type reference.Accurate and has stepped over a
+// pulse, unseen() returns the discrepancy D between the two solutions. Otherwise,
+// unseen() returns zero.
 func unseen(at *expansion, steps float64) float64 {
 	p := at.x.density.Posterior()
 	if _, ok := p.Mesh.(reference.Accurate); !ok {

@@ -107,7 +107,7 @@ func (c *Certifier) searchAndCertify(coarse probode.Setup, s Settings) (*Certifi
 	return one, err
 }
 
-// The method certifier() returns a Certifier with the given settings.
+// certifier returns a Certifier with the given settings.
 func (s Settings) certifier(ctx context.Context, p *bayes.Posterior) (*Certifier, error) {
 	c, err := New(ctx, p, s.Reference)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 // The functions in this file compute the properties of a setup that certificates need:
 // its step size or tolerance, its description in words, and a more accurate setup.
 
-// The function tolerance() returns the tolerance of the setup s, and reports whether s
-// uses error control.
+// tolerance returns the tolerance of the setup s, and reports whether s uses error
+// control.
 func tolerance(s probode.Setup) (probode.Tolerance, bool) {
 	switch m := s.Mesh.(type) {
 	case probode.Adaptive:
@@ -28,10 +28,9 @@ func tolerance(s probode.Setup) (probode.Tolerance, bool) {
 	return probode.Tolerance{}, false
 }
 
-// The function size() returns the step size of s or, under error control, the relative
-// tolerance of s. If the relative tolerance is zero, the function returns the largest
-// absolute tolerance. The function size() returns 0 for a setup without steps or
-// tolerances.
+// size returns the step size of s or, under error control, the relative tolerance of s.
+// If the relative tolerance is zero, the function returns the largest absolute tolerance.
+// size returns 0 for a setup without steps or tolerances.
 func size(s probode.Setup) float64 {
 	t, ok := tolerance(s)
 	switch {
@@ -73,11 +72,11 @@ func Sized(s probode.Setup, to float64) probode.Setup {
 // a.Relative is zero.
 func accurateTolerance(a reference.Accurate) float64 { return cmp.Or(a.Relative, 1e-10) }
 
-// The function finer() returns a setup that is more accurate than s. The result is s with
-// a hundredth of the tolerance, s with a tenth of the step, or reference.Accurate. If the
-// estimated error of a solution is large, reference.Accurate repeats the solve with a
-// hundredth of the tolerance. For reference.Accurate, finer() therefore uses a thousandth
-// of the tolerance.
+// finer returns a setup that is more accurate than s. The result is s with a hundredth of
+// the tolerance, s with a tenth of the step, or reference.Accurate. If the estimated
+// error of a solution is large, reference.Accurate repeats the solve with a hundredth of
+// the tolerance. For reference.Accurate, finer() therefore uses a thousandth of the
+// tolerance.
 func finer(s probode.Setup) probode.Setup {
 	if a, ok := s.Mesh.(reference.Accurate); ok {
 		tol := accurateTolerance(a)
@@ -104,8 +103,8 @@ func equalSteps(p *bayes.Posterior, n float64) probode.Setup {
 	return probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(longest / n)}
 }
 
-// The function spans() returns the lengths of the shortest and the longest time spans of
-// the experiments.
+// spans returns the lengths of the shortest and the longest time spans of the
+// experiments.
 func spans(p *bayes.Posterior) (shortest, longest float64) {
 	shortest = math.Inf(1)
 	for _, x := range p.Experiments {
@@ -117,8 +116,8 @@ func spans(p *bayes.Posterior) (shortest, longest float64) {
 	return shortest, longest
 }
 
-// The function describe() describes a Setup in words. If error control chooses the steps
-// anew at every θ, the description contains a tolerance, but not the word `frozen`.
+// describe describes a Setup in words. If error control chooses the steps anew at every
+// θ, the description contains a tolerance, but not the word `frozen`.
 func describe(s probode.Setup) string {
 	var words []string
 	if s.Method != nil {

@@ -12,9 +12,9 @@ import (
 // solver computes the expected data. The functions use an expansion of the log posterior.
 // These functions also compute an upper bound on the shift.
 
-// The method focus() returns the largest possible ratio of a parameter's shift, in
-// standard deviations, to the discrepancy D. If this ratio is below 1, focus() returns 1.
-// For datum i, let cᵢ be its curvature, wᵢ its information, and aᵢ the covariance of its
+// focus returns the largest possible ratio of a parameter's shift, in standard
+// deviations, to the discrepancy D. If this ratio is below 1, focus() returns 1. For
+// datum i, let cᵢ be its curvature, wᵢ its information, and aᵢ the covariance of its
 // expected value with the parameter. Let s be the standard deviation of the parameter. By
 // the Cauchy–Schwarz inequality
 //
@@ -43,9 +43,9 @@ func (l *expansion) focus(params []int) float64 {
 	return most
 }
 
-// The argument of the method shift() holds the expected data computed by another solver.
-// The results are the discrepancy D between this solver and the reference, and the shift
-// of each parameter in standard deviations.
+// The argument of shift holds the expected data computed by another solver. The results
+// are the discrepancy D between this solver and the reference, and the shift of each
+// parameter in standard deviations.
 func (l *expansion) shift(expected []float64) (d float64, shift []float64) {
 	n := len(l.X)
 	score := mat.NewVecDense(n, nil)

@@ -113,7 +113,7 @@ func (c *Certificate) Answer(threshold float64) string {
 	return b.String()
 }
 
-// The method difference() compares the setup with the reference at the point m.Where.
+// difference compares the setup with the reference at the point m.Where.
 func (c *Certificate) difference(m *AtMode) string {
 	by, than := math.Abs(m.Differ), "lower"
 	if m.Differ > 0 {
@@ -130,13 +130,13 @@ func (c *Certificate) difference(m *AtMode) string {
 	return fmt.Sprintf("the log likelihood minus its value at the mode is %.2g %s with %s than with the reference", by, than, c.Setup)
 }
 
-// The method sound() reports whether the certificate has a result at each of its modes.
+// sound reports whether the certificate has a result at each of its modes.
 func (c *Certificate) sound() bool {
 	return !slices.ContainsFunc(c.Modes, func(m AtMode) bool { return m.Err != "" })
 }
 
-// The method largest() describes the largest shift at the mode m: the parameter that
-// moves, and how far it moves.
+// largest describes the largest shift at the mode m: the parameter that moves, and how
+// far it moves.
 func (c *Certificate) largest(m *AtMode) string {
 	at := 0
 	for k, s := range m.Shift {
@@ -178,9 +178,8 @@ func mostShifted(all []*Certificate) (index []int, others float64) {
 	return index, others
 }
 
-// The function table() returns a table of several certificates of one model, with a row
-// for each mode. If there are many parameters, the table shows only those with the
-// largest shifts.
+// table returns a table of several certificates of one model, with a row for each mode.
+// If there are many parameters, the table shows only those with the largest shifts.
 func table(all []*Certificate) string {
 	if len(all) == 0 {
 		return ""
@@ -213,7 +212,7 @@ func table(all []*Certificate) string {
 	if n := len(all[0].Params) - len(index); n > 0 {
 		out += fmt.Sprintf("%d other parameters are shifted by at most %.2g sd\n", n, others)
 	}
-	// If all setups failed, the method Answer gives a reason, and the table gives none.
+	// If all setups failed, Answer gives a reason, and the table gives none.
 	wrong := map[string]bool{}
 	for _, c := range all {
 		if m := c.Modes; slices.ContainsFunc(all, (*Certificate).sound) && !c.sound() && !wrong[m[c.Worst(1)].Err] {

@@ -40,8 +40,8 @@ func standIn(of bayes.SlopedLikelihood, y, m float64, own []float64) float64 {
 	return math.Sqrt(variance(m))
 }
 
-// The function smooth() returns the likelihood of column k of the data if Laplace's
-// method is both needed and possible for this column, and nil otherwise.
+// smooth returns the likelihood of column k of the data if Laplace's method is both
+// needed and possible for this column, and nil otherwise.
 func smooth(x *bayes.Experiment, k int) bayes.SlopedLikelihood {
 	of := x.Errors[min(k, len(x.Errors)-1)]
 	switch of.(type) {
@@ -61,8 +61,8 @@ type expansion struct {
 	rest     float64   // log p(Y | X) − Σ log N(y; m, s²) at the mode
 }
 
-// The method at() returns the state at which the log densities of the data at time n are
-// expanded. In the first pass, the method returns the predicted state x.
+// at returns the state at which the log densities of the data at time n are expanded. In
+// the first pass, the method returns the predicted state x.
 func (e *expansion) at(n int, x []float64) []float64 {
 	if e.x == nil {
 		return x
@@ -70,10 +70,10 @@ func (e *expansion) at(n int, x []float64) []float64 {
 	return e.x[n*len(x) : (n+1)*len(x)]
 }
 
-// The method expand() computes the standard deviation s for the data value y, and stores
-// s in e.sd[index]. If y has probability zero given m, the log density is expanded at
-// m = y instead. If the state is known exactly, s does not affect the likelihood, so a
-// value s = 0 is replaced by 1.
+// expand computes the standard deviation s for the data value y, and stores s in
+// e.sd[index]. If y has probability zero given m, the log density is expanded at m = y
+// instead. If the state is known exactly, s does not affect the likelihood, so a value s
+// = 0 is replaced by 1.
 func (e *expansion) expand(index int, likelihood bayes.SlopedLikelihood, y, m float64, own []float64, known bool) (sd float64) {
 	if math.IsNaN(y) {
 		y = m
@@ -87,9 +87,9 @@ func (e *expansion) expand(index int, likelihood bayes.SlopedLikelihood, y, m fl
 	return e.sd[index]
 }
 
-// The method settled() reports whether the search for the mode has ended, either because
-// the expansion is at the mode x or because no passes are left. If the search has not
-// ended, settled() moves the expansion to x.
+// settled reports whether the search for the mode has ended, either because the expansion
+// is at the mode x or because no passes are left. If the search has not ended, settled()
+// moves the expansion to x.
 func (p *path) settled(e *expansion, x, theta []float64) bool {
 	d := len(x) / len(p.x.Data.T)
 	same := true

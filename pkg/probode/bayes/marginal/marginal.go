@@ -2,14 +2,13 @@
 // solution of the differential equation. A Gaussian filter computes the likelihood by
 // the Fenrir or the DALTON method (see filter.Marginal).
 //
-// The function Posterior returns a bayes.Posterior without solver noise. Fits, samplers
-// and Laplace approximations can use this posterior like any other. A path of this
-// posterior does not contain the solution of the equation. Instead, the path contains
-// the mean and the standard deviation of the predictive distribution of each
-// observation. For log-normal errors, the path contains the median of the observation
-// and the standard deviation of its logarithm. The Setup of the posterior must not be
-// changed. To compare the filter with another solver, compare the posterior
-// distributions of the parameters.
+// Posterior returns a bayes.Posterior without solver noise. Fits, samplers and Laplace
+// approximations can use this posterior like any other. A path of this posterior does not
+// contain the solution of the equation. Instead, the path contains the mean and the
+// standard deviation of the predictive distribution of each observation. For log-normal
+// errors, the path contains the median of the observation and the standard deviation of
+// its logarithm. The Setup of the posterior must not be changed. To compare the filter
+// with another solver, compare the posterior distributions of the parameters.
 package marginal
 
 import (
@@ -79,10 +78,10 @@ func Posterior(ctx context.Context, m bayes.Model, s Settings) (*bayes.Posterior
 	return out, nil
 }
 
-// The function predictive() returns an experiment in which predictive distributions
-// replace the solution of the equation. For each column of the data, the experiment has
-// two states: the mean and the standard deviation of the predictive distribution. With
-// DALTON, one more state holds the extra term of the log likelihood.
+// predictive returns an experiment in which predictive distributions replace the solution
+// of the equation. For each column of the data, the experiment has two states: the mean
+// and the standard deviation of the predictive distribution. With DALTON, one more state
+// holds the extra term of the log likelihood.
 func predictive(x *bayes.Experiment, params []bayes.Param, dalton bool) (*bayes.Experiment, error) {
 	c := len(x.Data.Y[0])
 	data := &bayes.Data{T: x.Data.T, Time: x.Data.Time}
@@ -136,7 +135,7 @@ func predictive(x *bayes.Experiment, params []bayes.Param, dalton bool) (*bayes.
 	return &bayes.Experiment{Name: x.Name, Problem: p, Data: data, Errors: errs}, nil
 }
 
-// The type `term` is a likelihood whose log probability equals the expected value m.
+// term is a likelihood whose log probability equals the expected value m.
 type term struct{}
 
 func (term) Own() []bayes.Value                        { return nil }
@@ -159,9 +158,9 @@ func (term) Information(dst []float64, _ float64, _ []float64) bool {
 	return true
 }
 
-// The type `mesh` implements probode.Mesh for the posteriors that the function Posterior
-// returns. The paths of a `mesh` hold the means and standard deviations of predictive
-// distributions instead of states.
+// mesh implements probode.Mesh for the posteriors that Posterior returns. The paths of a
+// `mesh` hold the means and standard deviations of predictive distributions instead of
+// states.
 type mesh struct {
 	Settings
 	of        *bayes.Density           // of the original posterior
@@ -220,8 +219,8 @@ type path struct {
 	laplace   []bayes.SlopedLikelihood // of columns that need Laplace's method; nil for others
 }
 
-// The method own() gives p its own clone of the density of the original posterior, and
-// allocates the memory for the predictions.
+// own gives p its own clone of the density of the original posterior, and allocates the
+// memory for the predictions.
 func (p *path) own() {
 	p.part = p.mesh.of.Clone().Part(p.number)
 	p.predict = make([]float64, 2*len(p.x.Data.T)*len(p.x.Data.Y[0]))
@@ -252,14 +251,14 @@ func (p *path) eventTimes(theta []float64) (times []float64) {
 	return times
 }
 
-// The method on() returns a filter on the given grid.
+// on returns a filter on the given grid.
 func (p *path) on(grid *probode.Grid) (*filter.Marginal, error) {
 	return filter.NewMarginal(p.x.Problem, p.method, grid, p.x.Data.T, len(p.x.Data.Y[0]), p.DALTON)
 }
 
-// The method follow() builds a grid if there is none, or if the time of an event has
-// changed. With the new event time, the points of the old grid would no longer coincide
-// with the observation times.
+// follow builds a grid if there is none, or if the time of an event has changed. With the
+// new event time, the points of the old grid would no longer coincide with the
+// observation times.
 func (p *path) follow(ctx context.Context, theta []float64) error {
 	times := p.eventTimes(theta)
 	if p.of != nil && slices.Equal(times, p.events) {
@@ -324,8 +323,8 @@ func (p *path) States(ctx context.Context, dst, theta, _ []float64) error {
 	return nil
 }
 
-// The method look() linearises the model of the data at time n near the state x, and
-// stores the result in r. The argument e is nil if all errors are Gaussian or log-normal.
+// look linearises the model of the data at time n near the state x, and stores the result
+// in r. The argument e is nil if all errors are Gaussian or log-normal.
 func (p *path) look(n int, x []float64, r *filter.Row, theta []float64, e *expansion) {
 	at := x
 	if e != nil {

@@ -18,10 +18,10 @@ const (
 	shareMost    = 0.18  // here the running searches are stopped
 )
 
-// The method climb() runs the searches, and returns their end points and the number of
-// searches. The searches run in groups, so that later searches can stop early if they
-// lead to known end points. After each group some searches begin at local maxima on the
-// coordinate lines through the highest end point. If n searches have found w end points,
+// climb runs the searches, and returns their end points and the number of searches. The
+// searches run in groups, so that later searches can stop early if they lead to known end
+// points. After each group some searches begin at local maxima on the coordinate lines
+// through the highest end point. If n searches have found w end points,
 //
 //	w (n − 1)/(n − w − 2)
 //
@@ -30,9 +30,9 @@ const (
 func (q *search) climb(ctx context.Context, from, climbs, left []*climb) (ends []*climb, searches int, err error) {
 	planned, before := len(climbs), q.work()
 	group := max(6, planned/6)
-	// The function room() returns the number of searches that can still begin. The
-	// argument `share` is the largest permitted cost, as a fraction of the cost of a
-	// sampling run. The result is at most the size of a group.
+	// room returns the number of searches that can still begin. The argument `share` is the
+	// largest permitted cost, as a fraction of the cost of a sampling run. The result is at
+	// most the size of a group.
 	room := func(share float64) int {
 		if !q.free {
 			return group
@@ -97,16 +97,16 @@ func (q *search) solvesLeft(share float64, ends []*climb) float64 {
 	return out
 }
 
-// The function take() splits the list of climbs after the first n elements. If there are
-// fewer than n climbs, `first` contains all of them.
+// take splits the list of climbs after the first n elements. If there are fewer than n
+// climbs, `first` contains all of them.
 func take(climbs []*climb, n int) (first, rest []*climb) {
 	n = min(n, len(climbs))
 	return slices.Clone(climbs[:n]), climbs[n:]
 }
 
-// The function spread() selects n evenly spaced elements of the list `climbs`, or all
-// elements if there are fewer. The result `some` contains the selected climbs, and `rest`
-// contains the others.
+// spread selects n evenly spaced elements of the list `climbs`, or all elements if there
+// are fewer. The result `some` contains the selected climbs, and `rest` contains the
+// others.
 func spread(climbs []*climb, n int) (some, rest []*climb) {
 	n = min(n, len(climbs))
 	for i, c := range climbs {
@@ -119,10 +119,10 @@ func spread(climbs []*climb, n int) (some, rest []*climb) {
 	return some, rest
 }
 
-// The method ascend() runs the given searches, and returns the known end points together
-// with the new ones. In each round, every search takes a few steps. Between rounds,
-// searches that have met are merged. A search is stopped if it leads to a known end
-// point, or if it would take too long.
+// ascend runs the given searches, and returns the known end points together with the new
+// ones. In each round, every search takes a few steps. Between rounds, searches that have
+// met are merged. A search is stopped if it leads to a known end point, or if it would
+// take too long.
 func (q *search) ascend(ctx context.Context, ends, climbs []*climb) ([]*climb, error) {
 	const rounds, each = 25, 3
 	all := len(climbs)
@@ -174,10 +174,10 @@ func (q *search) ascend(ctx context.Context, ends, climbs []*climb) ([]*climb, e
 	return ends, nil
 }
 
-// The method lead() removes the searches that lead to a known end point, and returns the
-// others. A search leads to a known end point if it satisfies two conditions. First, an
-// undamped step of the search would end much nearer to the end point. Second, the density
-// does not fall noticeably along the straight line from the search to the end point.
+// lead removes the searches that lead to a known end point, and returns the others. A
+// search leads to a known end point if it satisfies two conditions. First, an undamped
+// step of the search would end much nearer to the end point. Second, the density does not
+// fall noticeably along the straight line from the search to the end point.
 func (q *search) lead(ctx context.Context, ends, active []*climb) ([]*climb, error) {
 	const tests, points, contraction = 3, 5, 0.4
 	to := make([]*climb, len(active))

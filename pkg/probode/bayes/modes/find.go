@@ -16,18 +16,17 @@ import (
 
 // The search for modes begins at draws from the prior: some of the draws with the highest
 // densities, and some of the other draws. A few searches run first. Later searches stop
-// early if they lead to known end points (see the method lead()). Other searches begin at
-// local maxima on the coordinate lines through the highest end point. More searches
-// follow as long as many of the end points are new. End points that are not separated by
-// a barrier count as one mode.
+// early if they lead to known end points (see lead). Other searches begin at local maxima
+// on the coordinate lines through the highest end point. More searches follow as long as
+// many of the end points are new. End points that are not separated by a barrier count as
+// one mode.
 
 // Find searches for the modes of the posterior without solver noise (ξ = 0). Find returns
 // an error if the density is zero at all draws from the prior and at all points of
 // s.From. The error says why the density is zero at the first draw. Find panics if the
 // length of a point in s.From differs from the number of parameters.
 //
-// The posterior may have modes that the search has not found; see the method Missed of
-// the result.
+// The posterior may have modes that the search has not found; see Missed of the result.
 func Find(ctx context.Context, p *bayes.Posterior, s Settings) (*bayes.Modes, error) {
 	if ctx == nil {
 		return nil, errors.New("modes: the context is nil")
@@ -41,8 +40,7 @@ func Find(ctx context.Context, p *bayes.Posterior, s Settings) (*bayes.Modes, er
 	return find(ctx, p, s)
 }
 
-// The function find() does the same as the function Find, but always uses the solver of
-// p.
+// find does the same as Find, but always uses the solver of p.
 func find(ctx context.Context, p *bayes.Posterior, s Settings) (*bayes.Modes, error) {
 	begin := time.Now()
 	ctx, hook := progress.Begin(ctx, "modes")

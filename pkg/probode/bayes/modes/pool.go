@@ -25,7 +25,7 @@ type search struct {
 	release   []func()
 }
 
-// The method take() returns a density that is not in use.
+// take returns a density that is not in use.
 func (q *search) take(ctx context.Context) *bayes.Density {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -37,7 +37,7 @@ func (q *search) take(ctx context.Context) *bayes.Density {
 	return q.another(ctx)
 }
 
-// The method another() creates a density for an additional worker.
+// another creates a density for an additional worker.
 func (q *search) another(ctx context.Context) *bayes.Density {
 	e := q.bound.Clone()
 	q.all, q.release = append(q.all, e), append(q.release, e.Bind(ctx))
@@ -50,8 +50,8 @@ func (q *search) close() {
 	}
 }
 
-// The method work() returns the number of steps that the solvers have taken, divided by
-// the number of steps in one solution of all equations.
+// work returns the number of steps that the solvers have taken, divided by the number of
+// steps in one solution of all equations.
 func (q *search) work() float64 {
 	steps := 0
 	for _, e := range q.all {
@@ -60,8 +60,7 @@ func (q *search) work() float64 {
 	return float64(steps) / float64(q.all[0].Steps())
 }
 
-// The method each() calls the function do() n times in parallel; each worker has its own
-// density.
+// each calls do n times in parallel; each worker has its own density.
 func (q *search) each(ctx context.Context, n int, tell func(done, total int), do func(e *bayes.Density, i int) error) error {
 	var mu sync.Mutex
 	var taken []*bayes.Density
@@ -81,9 +80,9 @@ func (q *search) each(ctx context.Context, n int, tell func(done, total int), do
 	return err
 }
 
-// The method values() returns the log density at each of the points, or −∞ where it
-// cannot be computed. The argument `of` is a function that selects the density for a
-// worker. If `of` is nil, each worker evaluates its own density.
+// values returns the log density at each of the points, or −∞ where it cannot be
+// computed. The argument `of` is a function that selects the density for a worker. If
+// `of` is nil, each worker evaluates its own density.
 func (q *search) values(ctx context.Context, points [][]float64, of func(e *bayes.Density) *bayes.Density) ([]float64, error) {
 	const piece = 8
 	out := make([]float64, len(points))
@@ -103,8 +102,8 @@ func (q *search) values(ctx context.Context, points [][]float64, of func(e *baye
 	return out, err
 }
 
-// The method gradients() returns the gradient of the log density at each of the points.
-// The first element of a gradient is NaN if the gradient cannot be computed.
+// gradients returns the gradient of the log density at each of the points. The first
+// element of a gradient is NaN if the gradient cannot be computed.
 func (q *search) gradients(ctx context.Context, points [][]float64, of func(e *bayes.Density) *bayes.Density) ([][]float64, error) {
 	out := make([][]float64, len(points))
 	err := q.each(ctx, len(points), nil, func(e *bayes.Density, i int) error {
@@ -117,8 +116,8 @@ func (q *search) gradients(ctx context.Context, points [][]float64, of func(e *b
 	return out, err
 }
 
-// The method tell() returns a function that reports the progress of one of the three
-// stages of Find. The result is nil if there is no progress hook.
+// tell returns a function that reports the progress of one of the three stages of Find.
+// The result is nil if there is no progress hook.
 func (q *search) tell(part int, doing string) func(done, total int) {
 	if q.hook == nil {
 		return nil
@@ -128,8 +127,8 @@ func (q *search) tell(part int, doing string) func(done, total int) {
 	}
 }
 
-// The function ended() returns the reason why the search must stop: the context has
-// ended, or a function of the model has panicked.
+// ended returns the reason why the search must stop: the context has ended, or a function
+// of the model has panicked.
 func ended(ctx context.Context, e *bayes.Density) error {
 	if err := ctx.Err(); err != nil {
 		return err

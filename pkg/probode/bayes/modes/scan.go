@@ -21,11 +21,11 @@ import (
 // suit priors with long tails.
 var scanned = []float64{0.003, 0.03, 0.08, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.92, 0.97, 0.997}
 
-// The method scan() evaluates the density along each coordinate line through the highest
-// end point, unless this point has been scanned before. The method scan() returns new
-// searches that begin at the highest summits. A valley must separate each summit from the
-// end point, and the density at the summit must be higher than at the best draw from the
-// prior. The argument `most` limits the number of searches.
+// scan evaluates the density along each coordinate line through the highest end point,
+// unless this point has been scanned before. scan returns new searches that begin at the
+// highest summits. A valley must separate each summit from the end point, and the density
+// at the summit must be higher than at the best draw from the prior. The argument `most`
+// limits the number of searches.
 func (q *search) scan(ctx context.Context, ends []*climb, above float64, most int) ([]*climb, error) {
 	var end *climb
 	for _, c := range ends {
@@ -63,8 +63,7 @@ type summit struct {
 	low, high float64 // neighbouring values of the coordinate
 }
 
-// The method sharpen() locates the summit more precisely, by golden-section search on
-// both sides.
+// sharpen locates the summit more precisely, by golden-section search on both sides.
 func (s *summit) sharpen(e *bayes.Density) {
 	const times = 8
 	u := slices.Clone(s.u)
@@ -91,8 +90,8 @@ func (s *summit) sharpen(e *bayes.Density) {
 	}
 }
 
-// The method along() searches the coordinate lines through an end point, and returns the
-// local maxima of the density that it finds on these lines.
+// along searches the coordinate lines through an end point, and returns the local maxima
+// of the density that it finds on these lines.
 func (q *search) along(ctx context.Context, end *climb) ([]*summit, error) {
 	var points [][]float64
 	for k := range end.X {

@@ -32,8 +32,8 @@ func (q *search) drawPoints(ctx context.Context) (points []*climb, failed []floa
 	return points, failed, nil
 }
 
-// The method look() evaluates the density at draws from the prior that form a Latin
-// hypercube [McKay, Beckman & Conover 1979]. The number of draws is Settings.Points.
+// look evaluates the density at draws from the prior that form a Latin hypercube [McKay,
+// Beckman & Conover 1979]. The number of draws is Settings.Points.
 func (q *search) look(ctx context.Context, rng *rand.Rand) (points []*climb, failed []float64, err error) {
 	d := len(q.p.Params)
 	thetas := make([][]float64, q.s.Points)
@@ -67,13 +67,13 @@ func (q *search) look(ctx context.Context, rng *rand.Rand) (points []*climb, fai
 	return points, failed, nil
 }
 
-// The method starts() chooses the points at which searches begin. Up to a third of the
-// chosen points are summits, that is, points with a higher density than their nearest
-// neighbours [Törn & Viitanen 1992]. Next, starts() chooses the points with the highest
-// densities among the remaining points. The last third is taken at even intervals from
-// the list of the remaining points, sorted by density. Points with a low density help to
-// find very narrow modes, because even the points nearest to a narrow mode can have low
-// densities. The method also returns the points that it has not chosen.
+// starts chooses the points at which searches begin. Up to a third of the chosen points
+// are summits, that is, points with a higher density than their nearest neighbours [Törn
+// & Viitanen 1992]. Next, starts() chooses the points with the highest densities among
+// the remaining points. The last third is taken at even intervals from the list of the
+// remaining points, sorted by density. Points with a low density help to find very narrow
+// modes, because even the points nearest to a narrow mode can have low densities. The
+// method also returns the points that it has not chosen.
 func (q *search) starts(points []*climb) (out, left []*climb) {
 	n := min(q.s.Starts, len(points))
 	taken := make([]bool, len(points))
@@ -119,9 +119,9 @@ func (q *search) starts(points []*climb) (out, left []*climb) {
 	return mixed, left
 }
 
-// The method summits() returns the indices of the points at which the density is higher
-// than at their nearest neighbours. Distances are measured in units of the interquartile
-// ranges of the priors. The points are sorted in order of decreasing density.
+// summits returns the indices of the points at which the density is higher than at their
+// nearest neighbours. Distances are measured in units of the interquartile ranges of the
+// priors. The points are sorted in order of decreasing density.
 func (q *search) summits(points []*climb) []int {
 	const neighbours = 6
 	scale := make([]float64, len(q.p.Params))

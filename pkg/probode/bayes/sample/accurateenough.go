@@ -93,8 +93,8 @@ type candidate struct {
 	cost float64
 }
 
-// The function candidates() lists setups of DP5 and Radau5 on frozen grids, with relative
-// tolerances from 1e-1 to 1e-7.
+// candidates lists setups of DP5 and Radau5 on frozen grids, with relative tolerances
+// from 1e-1 to 1e-7.
 func candidates() (all []candidate) {
 	for _, tolerance := range []float64{1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7} {
 		mesh := probode.Frozen{Tolerance: probode.Tolerance{Relative: tolerance}, MaxSteps: 20_000}
@@ -105,8 +105,8 @@ func candidates() (all []candidate) {
 	return all
 }
 
-// pointsAround returns the modes that the function heavy() selects, followed by draws
-// from their Gaussian approximations, on the natural scale.
+// pointsAround returns the modes that heavy selects, followed by draws from their
+// Gaussian approximations, on the natural scale.
 func pointsAround(e *bayes.Density, found *bayes.Modes) (points [][]float64) {
 	for _, m := range heavy(found) {
 		points = append(points, m.Theta)
@@ -117,9 +117,9 @@ func pointsAround(e *bayes.Density, found *bayes.Modes) (points [][]float64) {
 	return append(points, drawsAround(e, found, nearDraws, probode.Stream(0x64726177))...)
 }
 
-// drawsAround returns n draws around each mode that the function heavy() selects. The
-// covariance matrix of these draws is the Shape of the mode. Draws outside the support of
-// the prior are left out.
+// drawsAround returns n draws around each mode that heavy selects. The covariance matrix
+// of these draws is the Shape of the mode. Draws outside the support of the prior are
+// left out.
 func drawsAround(e *bayes.Density, found *bayes.Modes, n int, rng *rand.Rand) (points [][]float64) {
 	u := make([]float64, e.Dim())
 	for _, m := range heavy(found) {
@@ -133,11 +133,10 @@ func drawsAround(e *bayes.Density, found *bayes.Modes, n int, rng *rand.Rand) (p
 	return points
 }
 
-// The function extremes() returns points that chains may reach. Points with a negligible
-// likelihood are left out. Some of the points are draws around the modes. The covariance
-// matrix of these draws is the Shape of the mode. The other points differ from the
-// highest mode in one coordinate, which is set to the 1 % or the 99 % quantile of its
-// prior.
+// extremes returns points that chains may reach. Points with a negligible likelihood are
+// left out. Some of the points are draws around the modes. The covariance matrix of these
+// draws is the Shape of the mode. The other points differ from the highest mode in one
+// coordinate, which is set to the 1 % or the 99 % quantile of its prior.
 func extremes(ctx context.Context, p *bayes.Posterior, found *bayes.Modes) (points [][]float64, err error) {
 	const negligible = 200 // below the log-likelihood at the mode: other parameters may make up for less
 	e, err := bayes.NewDensity(ctx, p.SolvedBy(probode.Setup{Mesh: reference.Accurate{}}))
@@ -169,9 +168,9 @@ func extremes(ctx context.Context, p *bayes.Posterior, found *bayes.Modes) (poin
 	return points, ctx.Err()
 }
 
-// The function around() sets u to a draw from a normal distribution that is centred at a
-// mode. The covariance matrix of this distribution is the Shape of the mode times scale².
-// The result `square` is the squared Mahalanobis distance between the draw and the mode,
+// around sets u to a draw from a normal distribution that is centred at a mode. The
+// covariance matrix of this distribution is the Shape of the mode times scale². The
+// result `square` is the squared Mahalanobis distance between the draw and the mode,
 // computed with the Shape of the mode. The result `ok` is false if the mode has no Shape.
 func around(u []float64, m *bayes.Mode, scale float64, rng *rand.Rand) (square float64, ok bool) {
 	var chol mat.Cholesky
@@ -225,8 +224,8 @@ func newRuler(ctx context.Context, e *bayes.Density, points [][]float64, modes i
 	return r, nil
 }
 
-// The method measure() returns the largest D at the modes, and the largest D at the other
-// points. D is infinite at points where the equations of e cannot be solved.
+// measure returns the largest D at the modes, and the largest D at the other points. D is
+// infinite at points where the equations of e cannot be solved.
 func (r *ruler) measure(ctx context.Context, e *bayes.Density) (at, near float64) {
 	defer e.Bind(ctx)()
 	for i, theta := range r.points {

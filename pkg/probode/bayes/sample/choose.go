@@ -43,9 +43,9 @@ const (
 // derivatives. The search for modes begins at the points in the argument `from`. If
 // `from` is nil and there are up to 15 parameters, the search begins at draws from the
 // prior. With more parameters, the search begins at a single point: the nominal point or,
-// if there is none, the medians of the priors. After a search from a single point, the
-// field Why of the Plan says that other modes may have been missed. Choose uses only the
-// fields Chains, Seed and Workers of s.
+// if there is none, the medians of the priors. After a search from a single point, Why of
+// the Plan says that other modes may have been missed. Choose uses only the fields
+// Chains, Seed and Workers of s.
 //
 // The choice depends only on p, on the given points, and on s.Seed, so a resumed run
 // makes the same choice.
@@ -134,8 +134,8 @@ func Choose(ctx context.Context, p *bayes.Posterior, from [][]float64, s mcmc.Se
 	return plan, nil
 }
 
-// The function fitting() returns the sampler for a posterior with known modes, and the
-// reason for this choice.
+// fitting returns the sampler for a posterior with known modes, and the reason for this
+// choice.
 func fitting(ctx context.Context, q *bayes.Posterior, seed uint64) (Sampler, string, error) {
 	e, err := bayes.NewDensity(ctx, q)
 	if err != nil {
@@ -211,13 +211,12 @@ func (p *Plan) Check(ctx context.Context, chains *mcmc.Chains) (string, error) {
 	return fmt.Sprintf("caution: at the %d draws that were checked, the error of the solver is up to %.2g posterior standard deviations", n, worst) + wrong, nil
 }
 
-// The function errorAt() compares the solver of p with an accurate solver at n of the
-// draws, spread evenly over the chains. If the grid is frozen, the two solvers are also
-// compared at five further draws, at which the local error is larger than at 80 to 98 %
-// of the draws. The function errorAt() returns the largest discrepancy D, the number of
-// draws at which the accurate solver failed, and the number of draws that were compared.
-// If the accurate solver fails at a draw, the exact posterior density there is probably
-// zero.
+// errorAt compares the solver of p with an accurate solver at n of the draws, spread
+// evenly over the chains. If the grid is frozen, the two solvers are also compared at
+// five further draws, at which the local error is larger than at 80 to 98 % of the draws.
+// errorAt returns the largest discrepancy D, the number of draws at which the accurate
+// solver failed, and the number of draws that were compared. If the accurate solver fails
+// at a draw, the exact posterior density there is probably zero.
 func errorAt(ctx context.Context, p *bayes.Posterior, draws [][]float64, n int) (worst float64, failed, compared int, err error) {
 	e, err := bayes.NewDensity(ctx, p)
 	if err != nil {
@@ -241,7 +240,7 @@ func errorAt(ctx context.Context, p *bayes.Posterior, draws [][]float64, n int) 
 	return worst, len(points) - len(ruler.points), len(points), ctx.Err()
 }
 
-// The function evenly() returns at most n of the draws, spread evenly over the chains.
+// evenly returns at most n of the draws, spread evenly over the chains.
 func evenly(draws [][]float64, n int) (points [][]float64) {
 	n = min(n, len(draws))
 	for i := range n {
@@ -250,10 +249,9 @@ func evenly(draws [][]float64, n int) (points [][]float64) {
 	return points
 }
 
-// The function bySize() sorts the draws by the size of the local errors of the solver of
-// e. The size at a draw is the largest local error in units of the tolerance, and the
-// draw with the smallest size comes first. If no grid was chosen by error control, the
-// result is nil.
+// bySize sorts the draws by the size of the local errors of the solver of e. The size at
+// a draw is the largest local error in units of the tolerance, and the draw with the
+// smallest size comes first. If no grid was chosen by error control, the result is nil.
 func bySize(ctx context.Context, e *bayes.Density, draws [][]float64) (sorted [][]float64) {
 	defer e.Bind(ctx)()
 	sizes, order := make([]float64, len(draws)), make([]int, len(draws))

@@ -20,10 +20,9 @@ const (
 	widestSD     = 10  // the largest standard deviation of a shape in any direction
 )
 
-// The function climb() looks for modes, starting from the given points. Unlike
-// modes.Find, climb() does not search the whole support of the prior, and it computes the
-// shapes of the modes from the Fisher information. The search takes only a few solves for
-// each parameter.
+// climb looks for modes, starting from the given points. Unlike modes.Find, climb() does
+// not search the whole support of the prior, and it computes the shapes of the modes from
+// the Fisher information. The search takes only a few solves for each parameter.
 func climb(ctx context.Context, p *bayes.Posterior, from [][]float64) (*bayes.Modes, error) {
 	out := &bayes.Modes{SearchCounts: bayes.SearchCounts{Searches: len(from), Given: len(from)}}
 	var failed error
@@ -61,10 +60,10 @@ func climb(ctx context.Context, p *bayes.Posterior, from [][]float64) (*bayes.Mo
 	return out, nil
 }
 
-// The function ascend() climbs from theta to a mode, and returns the mode and the Fisher
-// information at this mode. The climb uses the cheapest solver whose error at theta is at
-// most 0.1 posterior standard deviations. If no candidate is accurate enough, the climb
-// uses the solver of p.
+// ascend climbs from theta to a mode, and returns the mode and the Fisher information at
+// this mode. The climb uses the cheapest solver whose error at theta is at most 0.1
+// posterior standard deviations. If no candidate is accurate enough, the climb uses the
+// solver of p.
 func ascend(ctx context.Context, p *bayes.Posterior, theta []float64) (*bayes.Mode, *mat.SymDense, error) {
 	q, _, err := accurateEnough(ctx, p, &bayes.Modes{Modes: []*bayes.Mode{{Theta: theta, U: theta}}}, 10*mattersD, nil)
 	if err != nil {
@@ -97,10 +96,9 @@ func ascend(ctx context.Context, p *bayes.Posterior, theta []float64) (*bayes.Mo
 	return m, c.Information, nil
 }
 
-// The function invert() sets the shape of a mode to the inverse of the Fisher information
-// at this mode, and returns the logarithm of the determinant of the shape. If the
-// standard deviation in some direction is above widestSD, it is reduced to widestSD, and
-// the field Cov remains nil.
+// invert sets the shape of a mode to the inverse of the Fisher information at this mode,
+// and returns the logarithm of the determinant of the shape. If the standard deviation in
+// some direction is above widestSD, it is reduced to widestSD, and Cov remains nil.
 func invert(m *bayes.Mode, information *mat.SymDense) (logDet float64) {
 	d := len(m.U)
 	var eigen mat.EigenSym

@@ -89,8 +89,8 @@ func (r Measurement) More(ctx context.Context, draws int) (Measurement, error) {
 	return r.job.measure(ctx, draws)
 }
 
-// The method measure() runs the job. If the job has been run before, each chain is
-// continued until it has the number of draws in the argument `draws`.
+// measure runs the job. If the job has been run before, each chain is continued until it
+// has the number of draws in the argument `draws`.
 func (job *job) measure(ctx context.Context, draws int) (Measurement, error) {
 	chains, err := job.run(ctx, draws)
 	if err != nil {

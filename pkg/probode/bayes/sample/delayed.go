@@ -91,7 +91,7 @@ func (s DelayedAcceptance) String() string {
 	return "delayed acceptance"
 }
 
-// The method second() reports whether the second stage has a setup of its own.
+// second reports whether the second stage has a setup of its own.
 func (s DelayedAcceptance) second() bool { return !s.Second.Equal(probode.Setup{}) }
 
 func (s DelayedAcceptance) Proposals() mcmc.Rule { return s.Proposal }
@@ -150,8 +150,8 @@ func (s DelayedAcceptance) Kernel(e *bayes.Density, rule mcmc.Rule, burnIn int) 
 	return newDelayed(newState(e, rule, burnIn, false), nil, coarse)
 }
 
-// The function with() returns the density with the setup of a stage. The function panics
-// on an error, because the method Check has already accepted the setup.
+// with returns the density with the setup of a stage. The function panics on an error,
+// because Check has already accepted the setup.
 func with(e *bayes.Density, s probode.Setup) *bayes.Density {
 	d, err := e.With(s)
 	if err != nil {
@@ -160,7 +160,7 @@ func with(e *bayes.Density, s probode.Setup) *bayes.Density {
 	return d
 }
 
-// The type `delayed` is the kernel of DelayedAcceptance.
+// delayed is the kernel of DelayedAcceptance.
 type delayed struct {
 	*state
 	pcn       *pcn // moves ξ; nil without noise
@@ -231,10 +231,9 @@ func (k *delayed) moveTheta(rng *rand.Rand) {
 	s := k.state
 	logq := s.walk.Propose(s.uNew, s.u, rng)
 	s.stats.Proposed++
-	// The variable `probability` is the probability of acceptance in the second stage, or
-	// zero if the first stage rejects the move. The proposals are tuned with
-	// `probability`, because its expected value is the acceptance probability of the two
-	// stages together.
+	// probability is the probability of acceptance in the second stage, or zero if the first
+	// stage rejects the move. The proposals are tuned with `probability`, because its
+	// expected value is the acceptance probability of the two stages together.
 	probability := 0.0
 	first := math.Inf(-1) // log a(θ, θ′)
 	lp := s.e.Constrain(s.thetaNew, s.uNew)
@@ -275,10 +274,10 @@ func (k *delayed) moveTheta(rng *rand.Rand) {
 	s.walk.Observe(s.u, probability)
 }
 
-// The method second() evaluates the second stage at the proposed θ′, where the log prior
-// is lp. The result `ll` is the log likelihood at θ′, or NaN if the equations cannot be
-// solved. The result `ratio` is the log acceptance ratio of plain Metropolis. The result
-// `back` is log a(θ′, θ), which is −∞ if the first stage has failed.
+// second evaluates the second stage at the proposed θ′, where the log prior is lp. The
+// result `ll` is the log likelihood at θ′, or NaN if the equations cannot be solved. The
+// result `ratio` is the log acceptance ratio of plain Metropolis. The result `back` is
+// log a(θ′, θ), which is −∞ if the first stage has failed.
 func (k *delayed) second(lp, logq, first float64) (ll, ratio, back float64) {
 	s := k.state
 	ll, err := s.like(s.thetaNew, s.xi)
@@ -292,12 +291,12 @@ func (k *delayed) second(lp, logq, first float64) (ll, ratio, back float64) {
 	return ll, ratio, back
 }
 
-// The method test() uses a move to test the first stage. Let p be the probability that
-// plain Metropolis accepts the move. The method adds weight × p to the sum `plain`, and
-// also to the sum `lost` if the move is lost. If too many moves are lost, the method
-// abandons the first stage. Plain Metropolis accepts the move with probability p = min(1,
-// eʳ), where r is the argument `ratio`. The two stages together accept the move with
-// probability min(a(θ, θ′), eʳ a(θ′, θ)).
+// test uses a move to test the first stage. Let p be the probability that plain
+// Metropolis accepts the move. The method adds weight × p to the sum `plain`, and also to
+// the sum `lost` if the move is lost. If too many moves are lost, the method abandons the
+// first stage. Plain Metropolis accepts the move with probability p = min(1, eʳ), where r
+// is the argument `ratio`. The two stages together accept the move with probability
+// min(a(θ, θ′), eʳ a(θ′, θ)).
 func (k *delayed) test(ratio, first, back, weight float64) {
 	plain := math.Exp(min(0, ratio))
 	k.plain += weight * plain
@@ -310,11 +309,11 @@ func (k *delayed) test(ratio, first, back, weight float64) {
 	}
 }
 
-// The method right() returns the log likelihood for the corrected predictions at theta.
-// If this log likelihood is NaN or +Inf, the result is −Inf. The argument `coarse` holds
-// the predictions of the first stage at theta. The argument `fine` holds the predictions
-// of the second stage at another θ, and `elsewhere` holds the predictions of the first
-// stage at the same θ as `fine`. The correction is the difference between `fine` and
+// right returns the log likelihood for the corrected predictions at theta. If this log
+// likelihood is NaN or +Inf, the result is −Inf. The argument `coarse` holds the
+// predictions of the first stage at theta. The argument `fine` holds the predictions of
+// the second stage at another θ, and `elsewhere` holds the predictions of the first stage
+// at the same θ as `fine`. The correction is the difference between `fine` and
 // `elsewhere`.
 func (k *delayed) right(theta, coarse, fine, elsewhere []float64) float64 {
 	for i, m := range coarse {

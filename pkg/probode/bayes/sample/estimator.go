@@ -70,7 +70,7 @@ func newEstimator(s *state, correlated bool) *estimator {
 	return m
 }
 
-// The method plan() determines the stages for the current grid.
+// plan determines the stages for the current grid.
 func (w *swarm) plan(at *probode.Interpolator) {
 	rows := make([]int, len(w.data.T))
 	for n := range rows {
@@ -89,9 +89,8 @@ func (w *swarm) plan(at *probode.Interpolator) {
 	}
 }
 
-// The method follow() computes the grid of r for the parameters theta, and then
-// determines the stages. The grid points needed for a datum depend on θ if the times of
-// events depend on θ.
+// follow computes the grid of r for the parameters theta, and then determines the stages.
+// The grid points needed for a datum depend on θ if the times of events depend on θ.
 func (w *swarm) follow(r *bayes.Part, theta []float64) error {
 	if err := r.Solve(w.z[0], w.memory[0], theta, nil, 0, 0); err != nil { // no step
 		return err
@@ -104,7 +103,7 @@ func (w *swarm) follow(r *bayes.Part, theta []float64) error {
 	return nil
 }
 
-// The method resize() allocates memory for the given number of particles.
+// resize allocates memory for the given number of particles.
 func (m *estimator) resize(particles int) {
 	m.particles = particles
 	m.logw = make([]float64, particles)
@@ -150,7 +149,7 @@ func (m *estimator) logLikelihood(theta, _ []float64) (float64, error) {
 	return sum, nil
 }
 
-// The method filtered() estimates the likelihood of experiment i by a particle filter.
+// filtered estimates the likelihood of experiment i by a particle filter.
 func (m *estimator) filtered(i int, theta, u []float64) (float64, []float64, error) {
 	w, r := &m.swarms[i], m.e.Part(i)
 	fit := r.Expected()
@@ -264,11 +263,11 @@ func (m *estimator) filtered(i int, theta, u []float64) (float64, []float64, err
 	return sum, u, nil
 }
 
-// The method resample() resamples the particles after stage g. The resampling is
-// systematic: the ancestor of particle j is the first particle at which the cumulative
-// weight exceeds (v + j)/N. If the field `correlated` is true, the particles are first
-// sorted by their first component. Because of the sorting, a slight change of θ or U
-// changes the ancestors only slightly.
+// resample resamples the particles after stage g. The resampling is systematic: the
+// ancestor of particle j is the first particle at which the cumulative weight exceeds (v
+// + j)/N. If the field `correlated` is true, the particles are first sorted by their
+// first component. Because of the sorting, a slight change of θ or U changes the
+// ancestors only slightly.
 func (m *estimator) resample(w *swarm, g int, v float64) {
 	to, d := w.stages[g].to, w.d
 	for j := range m.order {

@@ -73,9 +73,9 @@ func (k *expected) Step(rng *rand.Rand) {
 	k.moveTheta(rng)
 }
 
-// The method estimate() returns the logarithm of the estimated likelihood. For each
-// experiment, the method computes the mean likelihood of k.paths paths. The estimate is
-// the product of the means.
+// estimate returns the logarithm of the estimated likelihood. For each experiment, the
+// method computes the mean likelihood of k.paths paths. The estimate is the product of
+// the means.
 func (k *expected) estimate(theta, _ []float64) (float64, error) {
 	var sum float64
 	for i := range k.e.Posterior().Experiments {

@@ -130,9 +130,9 @@ func findInformed(ctx context.Context, e *bayes.Density, u []float64) (found *ga
 	return found
 }
 
-// The method widens() returns the largest factor by which the noise of the solver
-// increases the posterior variance of a parameter. The argument `cov` is the posterior
-// covariance matrix of the parameters without noise.
+// widens returns the largest factor by which the noise of the solver increases the
+// posterior variance of a parameter. The argument `cov` is the posterior covariance
+// matrix of the parameters without noise.
 func (g *gaussian) widens(cov mat.Symmetric) (factor float64) {
 	d := cov.SymmetricDim()
 	var all mat.Dense
@@ -145,7 +145,7 @@ func (g *gaussian) widens(cov mat.Symmetric) (factor float64) {
 	return factor
 }
 
-// The method precision() returns the precision matrix UᵀU of the Gaussian approximation.
+// precision returns the precision matrix UᵀU of the Gaussian approximation.
 func (g *gaussian) precision() *mat.SymDense {
 	var out mat.SymDense
 	out.SymOuterK(1, mat.NewTriDense(g.u.N, mat.Upper, g.u.Data).T())
@@ -169,9 +169,9 @@ func newHamiltonian(e *bayes.Density, g *gaussian, precision mat.Symmetric, lear
 	return k
 }
 
-// The type `hamiltonian` is the kernel of Hamiltonian and SplitHMC. The coordinates of a
-// chain are (θ, v, ζ), where ζ has as many elements as ξ. The vector ξ is obtained from ζ
-// by replacing the components in the informed directions by v.
+// hamiltonian is the kernel of Hamiltonian and SplitHMC. The coordinates of a chain are
+// (θ, v, ζ), where ζ has as many elements as ξ. The vector ξ is obtained from ζ by
+// replacing the components in the informed directions by v.
 type hamiltonian struct {
 	natural
 	*gaussian
@@ -179,7 +179,7 @@ type hamiltonian struct {
 	xi, dxi []float64 // nil for ξ = 0
 }
 
-// The method noise() computes xi from the coordinates x.
+// noise computes xi from the coordinates x.
 func (k *hamiltonian) noise(x []float64) {
 	d, n := len(k.theta), len(k.mean)
 	copy(k.xi, x[n:])
@@ -189,7 +189,7 @@ func (k *hamiltonian) noise(x []float64) {
 	}
 }
 
-// The kernel mcmc.Hamiltonian calls the method target() through its field Target.
+// The kernel mcmc.Hamiltonian calls target through its field Target.
 func (k *hamiltonian) target(grad, x []float64) (float64, error) {
 	d, n := len(k.theta), len(k.mean)
 	k.noise(x)

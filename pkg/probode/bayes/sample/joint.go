@@ -27,8 +27,8 @@ import (
 // which Fisher scoring finds with a few hundred solves. Proposals based on the Gaussian
 // approximation yield nearly independent draws.
 
-// The type `gaussian` is a Gaussian approximation N(m, (UᵀU)⁻¹) to the distribution of
-// (θ, v), with θ on the unconstrained scale.
+// gaussian is a Gaussian approximation N(m, (UᵀU)⁻¹) to the distribution of (θ, v), with
+// θ on the unconstrained scale.
 type gaussian struct {
 	blocks []shape.Block
 	mean   []float64
@@ -61,10 +61,10 @@ func findGaussian(ctx context.Context, e *bayes.Density, u []float64, blocks []s
 	return &gaussian{blocks, x, chol.RawU().(*mat.TriDense).RawTriangular()}
 }
 
-// The interface `both` is implemented by rules that propose joint moves of θ and ξ.
+// both is implemented by rules that propose joint moves of θ and ξ.
 type both interface {
-	// The method propose() draws a proposal y from the current position x = (u, xi), and
-	// writes y to the arguments `uNew` and `next`. The result is
+	// propose draws a proposal y from the current position x = (u, xi), and writes y to the
+	// arguments `uNew` and `next`. The result is
 	//
 	//	log q(x|y) − log q(y|x) + log p(next) − log p(xi),
 	//

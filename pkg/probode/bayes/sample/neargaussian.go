@@ -45,12 +45,11 @@ func gaussianShare(e *bayes.Density, m *bayes.Mode, rng *rand.Rand) float64 {
 	return diag.Kish([][]float64{weights})
 }
 
-// The function elsewhere() estimates the mass of the posterior far from the given modes,
-// relative to the mass of their Gaussian approximations. The estimate is based on the
-// mean likelihood of draws from the prior. Draws inside the wide ellipsoids around the
-// modes count as zero. The estimate includes the mass of plateaus and broad modes, but
-// may miss narrow modes. The result is zero if one of the modes has no Gaussian
-// approximation.
+// elsewhere estimates the mass of the posterior far from the given modes, relative to the
+// mass of their Gaussian approximations. The estimate is based on the mean likelihood of
+// draws from the prior. Draws inside the wide ellipsoids around the modes count as zero.
+// The estimate includes the mass of plateaus and broad modes, but may miss narrow modes.
+// The result is zero if one of the modes has no Gaussian approximation.
 func elsewhere(e *bayes.Density, around []*bayes.Mode, rng *rand.Rand) float64 {
 	d := e.Dim()
 	wide := math.Sqrt(4 * float64(d+8)) // radius in standard deviations: 6 for one parameter, 9.6 for 15
@@ -82,11 +81,11 @@ func elsewhere(e *bayes.Density, around []*bayes.Mode, rng *rand.Rand) float64 {
 	return far
 }
 
-// The function heavyTail() returns the index of a parameter with a heavy tail, or −1 if
-// no parameter has a heavy tail. The profile of a parameter is the maximum of the log
-// density over all other parameters. In a heavy tail the profile falls much more slowly
-// than the profile of the Gaussian approximation at the mode m. A random walk explores a
-// heavy tail slowly, and the diagnostics of the draws do not detect the slow mixing.
+// heavyTail returns the index of a parameter with a heavy tail, or −1 if no parameter has
+// a heavy tail. The profile of a parameter is the maximum of the log density over all
+// other parameters. In a heavy tail the profile falls much more slowly than the profile
+// of the Gaussian approximation at the mode m. A random walk explores a heavy tail
+// slowly, and the diagnostics of the draws do not detect the slow mixing.
 func heavyTail(e *bayes.Density, m *bayes.Mode) int {
 	const (
 		far   = 4.0 // standard deviations

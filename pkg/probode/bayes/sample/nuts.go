@@ -32,8 +32,8 @@ type NUTS struct {
 	// means 0.8.
 	Accept float64
 
-	// The fields `mean` and `cov` describe the Gaussian approximation at a mode that the
-	// method Prepare finds.
+	// The fields `mean` and `cov` describe the Gaussian approximation at a mode that Prepare
+	// finds.
 	mean []float64
 	cov  mat.Symmetric
 }
@@ -51,8 +51,8 @@ func (s NUTS) Check(d *bayes.Density) error {
 	return differentiable(s, d)
 }
 
-// The function differentiable() returns an error if the solver of d does not provide
-// derivatives with respect to θ.
+// differentiable returns an error if the solver of d does not provide derivatives with
+// respect to θ.
 func differentiable(s Sampler, d *bayes.Density) error {
 	e := d.Clone()
 	u, grad := make([]float64, e.Dim()), make([]float64, e.Dim())
@@ -66,10 +66,10 @@ func differentiable(s Sampler, d *bayes.Density) error {
 	return nil
 }
 
-// The function gradient() returns the log density at (u, xi), and writes the gradient
-// with respect to u to grad. Unless dxi is nil, the gradient with respect to ξ is written
-// to dxi. If error control chooses the steps, the steps for u are held fixed while the
-// gradient is computed. The argument `theta` is workspace.
+// gradient returns the log density at (u, xi), and writes the gradient with respect to u
+// to grad. Unless dxi is nil, the gradient with respect to ξ is written to dxi. If error
+// control chooses the steps, the steps for u are held fixed while the gradient is
+// computed. The argument `theta` is workspace.
 func gradient(e *bayes.Density, theta, grad, dxi, u, xi []float64) (float64, error) {
 	e.Constrain(theta, u)
 	defer e.Hold(theta)()

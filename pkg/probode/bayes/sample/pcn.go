@@ -150,7 +150,7 @@ func (k *pcn) moveXi() {
 	k.left--
 }
 
-// The method crank() makes a pCN move of ξ with θ fixed.
+// crank makes a pCN move of ξ with θ fixed.
 func (k *pcn) crank() {
 	k.chance.perturb(k.next, k.xi, k.beta.step, k.latent)
 	ll, err := k.e.LogLikelihood(k.theta, k.next)
@@ -183,9 +183,8 @@ func (k *pcn) moveBoth() {
 	}
 }
 
-// The type `tuned` holds a step size that is tuned during the run. The logarithm of the
-// step size is adapted by the method of Robbins and Monro so that a quarter of the moves
-// are accepted.
+// tuned holds a step size that is tuned during the run. The logarithm of the step size is
+// adapted by the method of Robbins and Monro so that a quarter of the moves are accepted.
 type tuned struct {
 	step float64 // in (0, 1]
 	n    int     // number of moves so far

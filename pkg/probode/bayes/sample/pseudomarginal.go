@@ -181,7 +181,7 @@ func (k *pseudoMarginal) Step(rng *rand.Rand) {
 	}
 }
 
-// The method compare() records the difference between two estimates at the current θ.
+// compare records the difference between two estimates at the current θ.
 func (k *pseudoMarginal) compare() {
 	var ll [2]float64
 	for i := range ll {
@@ -203,9 +203,9 @@ func (k *pseudoMarginal) compare() {
 	}
 }
 
-// The method tune() chooses the number of particles so that the variance of log p̂ is
-// approximately wantedVariance. The current variance is estimated from the recorded
-// differences. Afterwards the likelihood at the current θ is estimated again.
+// tune chooses the number of particles so that the variance of log p̂ is approximately
+// wantedVariance. The current variance is estimated from the recorded differences.
+// Afterwards the likelihood at the current θ is estimated again.
 func (k *pseudoMarginal) tune() {
 	want := float64(2 * k.particles) // used if the differences contain no information
 	if seen := k.pairs[:k.count]; len(seen) > pairs/2 {
@@ -228,7 +228,7 @@ func (k *pseudoMarginal) tune() {
 	k.renew() // the old estimate may have been too high
 }
 
-// The method resize() allocates memory for a different number of particles.
+// resize allocates memory for a different number of particles.
 func (k *pseudoMarginal) resize(particles int) {
 	k.estimator.resize(particles)
 	if k.correlated {

@@ -240,7 +240,7 @@ func (s Reweighted) Kernel(e *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Ke
 	return s.inner().Kernel(e, rule, burnIn)
 }
 
-// Prepare calls the method Prepare of the sampler that makes the draws.
+// Prepare calls Prepare of the sampler that makes the draws.
 func (s Reweighted) Prepare(ctx context.Context, d *bayes.Density, modes func() (*bayes.Modes, error)) (Sampler, []string, error) {
 	f, ok := s.inner().(Preparer)
 	if !ok {

@@ -31,9 +31,9 @@ import (
 // at draws from the prior if no mode is found. A note in Chains.Notes says where the
 // chains start. To start at draws from the prior even if modes can be found, let s.Start
 // call Posterior.DrawPrior. If s.BurnIn is zero, the burn-in has 1000 iterations plus 250
-// for each parameter, unless the sampler is a Learner. The field s.Names is ignored: the
-// parameters have the names in p. A move to a θ at which the equations cannot be solved
-// is rejected and counted as failed.
+// for each parameter, unless the sampler is a Learner. s.Names is ignored: the parameters
+// have the names in p. A move to a θ at which the equations cannot be solved is rejected
+// and counted as failed.
 //
 // Two samplers with the same seed use the same starting points and, in each chain, the
 // same random numbers for proposing and accepting moves of θ. The random numbers for ξ
@@ -51,7 +51,7 @@ func Run(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Settin
 	return job.run(ctx, 0)
 }
 
-// The type `job` holds a posterior and a sampler that are ready to run.
+// job holds a posterior and a sampler that are ready to run.
 type job struct {
 	p         *bayes.Posterior
 	bound     *bayes.Density // each chain has a clone of it
@@ -173,9 +173,9 @@ func burnIn(s Sampler, p *bayes.Posterior) int {
 // finish. Most iterations finish in time; the others are stopped and discarded.
 const grace = 100 * time.Millisecond
 
-// The method guarded() returns a context for the chains. The chains' context is cancelled
-// when ctx is cancelled or when a chain panics. The method guarded() also sets j.late,
-// the context of the solves. The context j.late is cancelled with a delay of `grace`.
+// guarded returns a context for the chains. The chains' context is cancelled when ctx is
+// cancelled or when a chain panics. guarded also sets j.late, the context of the solves.
+// The context j.late is cancelled with a delay of `grace`.
 func (j *job) guarded(ctx context.Context) (context.Context, func()) {
 	ctx, j.stop = context.WithCancelCause(ctx)
 	late, end := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -199,7 +199,7 @@ func (j *job) guarded(ctx context.Context) (context.Context, func()) {
 	}
 }
 
-// The method fault() returns the panic of a kernel as an error, or nil if there was none.
+// fault returns the panic of a kernel as an error, or nil if there was none.
 func (j *job) fault() error {
 	for _, k := range j.kernels {
 		if err := k.Err(); err != nil {
@@ -209,8 +209,8 @@ func (j *job) fault() error {
 	return nil
 }
 
-// The method run() makes the draws. If the job has been run before, each chain is
-// continued until it has `draws` draws.
+// run makes the draws. If the job has been run before, each chain is continued until it
+// has `draws` draws.
 func (j *job) run(ctx context.Context, draws int) (*mcmc.Chains, error) {
 	begin := time.Now()
 	inner, release := j.guarded(ctx)
@@ -252,12 +252,12 @@ func (j *job) run(ctx context.Context, draws int) (*mcmc.Chains, error) {
 	return chains, err
 }
 
-// For each mode with a mass above leastMass, the method visits() reports the fraction of
-// the draws that lie in this mode. The method visits() also warns about modes without
-// draws. If the target is Classical, there is also a warning about modes with far more or
-// far fewer draws than their Gaussian approximations predict. For other targets, visits()
-// does not compare the draws with the approximations, because noise in the model may
-// shift modes or raise the density between the modes.
+// For each mode with a mass above leastMass, visits reports the fraction of the draws
+// that lie in this mode. visits also warns about modes without draws. If the target is
+// Classical, there is also a warning about modes with far more or far fewer draws than
+// their Gaussian approximations predict. For other targets, visits() does not compare the
+// draws with the approximations, because noise in the model may shift modes or raise the
+// density between the modes.
 func (j *job) visits(chains *mcmc.Chains) []string {
 	if j.modes == nil || len(heavy(j.modes)) < 2 {
 		return nil
@@ -286,8 +286,8 @@ func (j *job) visits(chains *mcmc.Chains) []string {
 // warning.
 const mostStrain = 10
 
-// The method strain() checks whether grids that were frozen at one θ are also fine enough
-// at the values of θ in the draws.
+// strain checks whether grids that were frozen at one θ are also fine enough at the
+// values of θ in the draws.
 func (j *job) strain(ctx context.Context, chains *mcmc.Chains) ([]string, error) {
 	e := j.bound.Clone()
 	defer e.Bind(ctx)()
@@ -325,8 +325,8 @@ func (j *job) strain(ctx context.Context, chains *mcmc.Chains) ([]string, error)
 	return notes, nil
 }
 
-// The function frozen() returns the solver of an experiment whose grid was chosen by
-// error control and is the same at every θ. For other grids the result is nil.
+// frozen returns the solver of an experiment whose grid was chosen by error control and
+// is the same at every θ. For other grids the result is nil.
 func frozen(r *bayes.Part) *probode.Solver {
 	if r.Grid() == nil || r.Grid().Solver().Grid().Tolerance() == nil {
 		return nil
@@ -334,7 +334,7 @@ func frozen(r *bayes.Part) *probode.Solver {
 	return r.Grid().Solver()
 }
 
-// The method kernel() makes the kernel of one chain.
+// kernel makes the kernel of one chain.
 func (j *job) kernel(int) mcmc.Kernel {
 	d := j.bound.Clone()
 	if j.late != nil {
@@ -348,7 +348,7 @@ func (j *job) kernel(int) mcmc.Kernel {
 	return k
 }
 
-// The method tuned() describes the values that the kernels have tuned, such as β.
+// tuned describes the values that the kernels have tuned, such as β.
 func (j *job) tuned() []string {
 	var all []string
 	what := ""
@@ -363,11 +363,10 @@ func (j *job) tuned() []string {
 	return []string{what + ", by chain: " + strings.Join(all, ", ")}
 }
 
-// The method solves() divides the number of solver steps in all chains by j.full, the
-// number of steps needed to solve all equations once. The number of moves would be a poor
-// measure of the work, because the moves differ in cost. Some samplers compute only
-// pieces of a path, or use another grid. If the prior density is zero, no equations are
-// solved.
+// solves divides the number of solver steps in all chains by j.full, the number of steps
+// needed to solve all equations once. The number of moves would be a poor measure of the
+// work, because the moves differ in cost. Some samplers compute only pieces of a path, or
+// use another grid. If the prior density is zero, no equations are solved.
 func (j *job) solves() float64 {
 	steps := 0
 	for _, d := range j.densities {
@@ -376,8 +375,8 @@ func (j *job) solves() float64 {
 	return float64(steps) / float64(j.full)
 }
 
-// The type `guard` wraps a kernel. The guard recovers from panics in the functions of the
-// model and of the kernel, and discards an iteration that was stopped.
+// guard wraps a kernel. The guard recovers from panics in the functions of the model and
+// of the kernel, and discards an iteration that was stopped.
 type guard struct {
 	mcmc.Kernel
 	d    *bayes.Density
@@ -392,7 +391,7 @@ var _ mcmc.Interruptible = (*guard)(nil)
 // Err returns an error if a function of the model or the kernel has panicked.
 func (k *guard) Err() error { return cmp.Or(k.d.Err(), k.fault) }
 
-// The method recovered() records a panic, and stops all chains.
+// recovered records a panic, and stops all chains.
 func (k *guard) recovered() {
 	if v := recover(); v != nil && k.Err() == nil {
 		k.fault = fmt.Errorf("sample: the sampler: %w", &probode.PanicError{Value: v, Stack: debug.Stack()})
@@ -427,8 +426,7 @@ func (k *guard) Generate(dst []float64) {
 	k.Kernel.(mcmc.Generator).Generate(dst)
 }
 
-// The method tuned() returns the name and the value of the quantity that the kernel has
-// tuned.
+// tuned returns the name and the value of the quantity that the kernel has tuned.
 func (k *guard) tuned() (what, value string) {
 	if l, ok := k.Kernel.(Tuned); ok {
 		return l.Tuned()

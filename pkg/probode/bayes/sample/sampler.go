@@ -101,8 +101,8 @@ type Proposer interface {
 type Preparer interface {
 	Sampler
 	// Prepare returns the sampler whose kernels will run, and notes for the user. Each
-	// kernel uses a clone of the density d. The function modes() searches for the modes
-	// of the deterministic posterior, or returns the modes if they are already known.
+	// kernel uses a clone of the density d. modes searches for the modes of the
+	// deterministic posterior, or returns the modes if they are already known.
 	Prepare(ctx context.Context, d *bayes.Density, modes func() (*bayes.Modes, error)) (Sampler, []string, error)
 }
 
@@ -145,8 +145,7 @@ type Tuned interface {
 	Tuned() (what, value string)
 }
 
-// The function noisy() returns an error if the solver has no noise ξ that the sampler
-// could update.
+// noisy returns an error if the solver has no noise ξ that the sampler could update.
 func noisy(s Sampler, d *bayes.Density) error {
 	p := d.Posterior()
 	switch {

@@ -20,8 +20,8 @@ import (
 // draws are nearly independent, and each draw needs one or two solves with a gradient. If
 // the posterior is not nearly Gaussian, NUTS is more efficient.
 type SplitHMC struct {
-	// The field `mean` is the highest mode, and the field `precision` is the precision
-	// matrix of the Gaussian approximation at this mode. Prepare sets both fields.
+	// mean is the highest mode, and the field `precision` is the precision matrix of the
+	// Gaussian approximation at this mode. Prepare sets both fields.
 	mean      []float64
 	precision *mat.SymDense
 }

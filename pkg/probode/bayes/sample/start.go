@@ -19,9 +19,9 @@ import (
 // A mode is ignored if its share of the total mass is at most leastMass.
 const leastMass = 0.01
 
-// The function heavy() returns the first mode, and each other mode whose Mass is above
-// leastMass. If the highest mode has no Gaussian approximation, the masses are not known,
-// and heavy() returns only this mode.
+// heavy returns the first mode, and each other mode whose Mass is above leastMass. If the
+// highest mode has no Gaussian approximation, the masses are not known, and heavy()
+// returns only this mode.
 func heavy(m *bayes.Modes) []*bayes.Mode {
 	if best := m.Highest(); best.Cov == nil {
 		return []*bayes.Mode{best}
@@ -35,7 +35,7 @@ func heavy(m *bayes.Modes) []*bayes.Mode {
 	return out
 }
 
-// The function describe() says where the chains start.
+// describe says where the chains start.
 func describe(m *bayes.Modes, p *bayes.Posterior) string {
 	all := heavy(m)
 	if len(all) == 1 {
@@ -72,10 +72,10 @@ func findModes(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.
 	return found, nil
 }
 
-// The function starts() returns the starting points of the chains, and a note for the
-// user. If the highest mode has a Gaussian approximation, the chains start around the
-// modes. With `loose`, the chains also start around the modes if the highest mode has
-// only a Shape. Otherwise the chains start at draws from the prior.
+// starts returns the starting points of the chains, and a note for the user. If the
+// highest mode has a Gaussian approximation, the chains start around the modes. With
+// `loose`, the chains also start around the modes if the highest mode has only a Shape.
+// Otherwise the chains start at draws from the prior.
 //
 // Importance resampling chooses one of the candidates near a mode as the starting point.
 // The chosen candidate is nearly a draw from the posterior. Without importance
@@ -157,15 +157,15 @@ func starts(e *bayes.Density, found *bayes.Modes, chains, candidates int, loose 
 }
 
 // If a mode is very close to a bound of a parameter's support, rounding may set the
-// parameter equal to this bound. The function inside() moves u until every parameter lies
-// inside its support.
+// parameter equal to this bound. inside moves u until every parameter lies inside its
+// support.
 func inside(e *bayes.Density, theta, u []float64) {
 	check := make([]float64, len(u))
 	for range 100 * len(u) {
 		if e.Unconstrain(check, theta) == nil {
 			return
 		}
-		// The method Unconstrain stops at the first coordinate that is not finite.
+		// Unconstrain stops at the first coordinate that is not finite.
 		k := slices.IndexFunc(check, func(v float64) bool { return v-v != 0 })
 		u[k] *= 0.9
 		check[k] = 0
@@ -173,10 +173,10 @@ func inside(e *bayes.Density, theta, u []float64) {
 	}
 }
 
-// The function refined() returns the modes of p. The argument `found` holds the modes of
-// the same model with another solver. The search begins at the modes in `found`, some of
-// which may not be modes of p. Because p may have further modes, the search also begins at
-// a few draws from the prior. If the search fails, refined() returns `found`.
+// refined returns the modes of p. The argument `found` holds the modes of the same model
+// with another solver. The search begins at the modes in `found`, some of which may not
+// be modes of p. Because p may have further modes, the search also begins at a few draws
+// from the prior. If the search fails, refined() returns `found`.
 func refined(ctx context.Context, p *bayes.Posterior, found *bayes.Modes, s mcmc.Settings) (*bayes.Modes, error) {
 	search := modes.Settings{Seed: s.Seed, Workers: s.Workers, Points: 60, Starts: 4}
 	for _, m := range found.Modes {
@@ -191,8 +191,7 @@ func refined(ctx context.Context, p *bayes.Posterior, found *bayes.Modes, s mcmc
 	return fine, nil
 }
 
-// The function proposal() returns the default proposal rule for a posterior with the
-// given modes.
+// proposal returns the default proposal rule for a posterior with the given modes.
 func proposal(modes []*bayes.Mode) mcmc.Rule {
 	if modes[0].Shape == nil {
 		return mcmc.AdaptiveMixture{}

@@ -10,9 +10,9 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// The type `state` holds the position (θ, ξ) of a chain and the likelihood at this
-// position. A state has all the methods of an mcmc.Kernel except Step. A state also has a
-// method for the Metropolis move of θ, which several samplers use.
+// state holds the position (θ, ξ) of a chain and the likelihood at this position. A state
+// has all the methods of an mcmc.Kernel except Step. A state also has a method for the
+// Metropolis move of θ, which several samplers use.
 type state struct {
 	e            *bayes.Density
 	rule         mcmc.Rule
@@ -40,20 +40,20 @@ type state struct {
 // interface `chance`. In tests, an implementation of `chance` follows all branches, and
 // computes the probabilities of a kernel's moves.
 type chance interface {
-	// The method accept() reports whether a move is accepted. The probability of
-	// acceptance is min(1, eʳ) with r = logRatio, or zero if r is NaN. The numbers that
-	// accept() takes from `rng` do not depend on logRatio.
+	// accept reports whether a move is accepted. The probability of acceptance is min(1, eʳ)
+	// with r = logRatio, or zero if r is NaN. The numbers that accept() takes from `rng` do
+	// not depend on logRatio.
 	accept(logRatio float64, rng *rand.Rand) bool
 
-	// The method draw() writes a draw from p(ξ) to dst.
+	// draw writes a draw from p(ξ) to dst.
 	draw(dst []float64, rng *rand.Rand)
 
-	// The method perturb() writes a perturbed copy of xi to dst. The perturbation is
-	// reversible with respect to p(ξ).
+	// perturb writes a perturbed copy of xi to dst. The perturbation is reversible with
+	// respect to p(ξ).
 	perturb(dst, xi []float64, beta float64, rng *rand.Rand)
 }
 
-// The type `random` implements the interface `chance` with random numbers.
+// random implements the interface `chance` with random numbers.
 type random struct{}
 
 func (random) accept(logRatio float64, rng *rand.Rand) bool {
@@ -122,10 +122,10 @@ func (s *state) moveTheta(rng *rand.Rand) bool {
 	return accepted
 }
 
-// The method decide() accepts or rejects the proposal uNew, counts the proposal in the
-// argument `moves`, and returns the probability of acceptance. The method computes the
-// likelihood at uNew with the noise `xi`. The argument `logq` is added to the log ratio of
-// the posterior densities at uNew and u.
+// decide accepts or rejects the proposal uNew, counts the proposal in the argument
+// `moves`, and returns the probability of acceptance. The method computes the likelihood
+// at uNew with the noise `xi`. The argument `logq` is added to the log ratio of the
+// posterior densities at uNew and u.
 func (s *state) decide(logq float64, xi []float64, moves *mcmc.Moves, rng *rand.Rand) (accepted bool, probability float64) {
 	moves.Proposed++
 	ratio, ll := math.Inf(-1), math.Inf(-1)
@@ -145,9 +145,9 @@ func (s *state) decide(logq float64, xi []float64, moves *mcmc.Moves, rng *rand.
 	return accepted, math.Exp(min(0, ratio))
 }
 
-// The method renew() recomputes the likelihood at the current θ. If the likelihood at the
-// current θ is zero or unknown, the next move to a point with a positive posterior density
-// is accepted.
+// renew recomputes the likelihood at the current θ. If the likelihood at the current θ is
+// zero or unknown, the next move to a point with a positive posterior density is
+// accepted.
 func (s *state) renew() {
 	ll, err := s.like(s.theta, nil)
 	if err != nil || math.IsNaN(ll) {
@@ -158,8 +158,8 @@ func (s *state) renew() {
 	}
 }
 
-// The method place() makes the proposed θ the current θ. The most recent evaluation of the
-// density must have been at the proposed θ.
+// place makes the proposed θ the current θ. The most recent evaluation of the density
+// must have been at the proposed θ.
 func (s *state) place(logPrior, ll float64) {
 	s.u, s.uNew = s.uNew, s.u
 	s.theta, s.thetaNew = s.thetaNew, s.theta

@@ -19,8 +19,8 @@ import (
 // Store makes the same draws as Run, bit for bit, and writes them to files in the folder
 // `dir`. The documentation of store.Run describes the files. The same documentation
 // explains how to resume a run that was stopped or killed, how to extend a finished run,
-// and how to distribute a study over many machines. The function store.Read reads the
-// draws in the form that Predict and LogPredictive need.
+// and how to distribute a study over many machines. store.Read reads the draws in the
+// form that Predict and LogPredictive need.
 //
 // The files contain a description of the run: the method, the step, α, the priors, the
 // equations, the likelihoods, the data, the sampler with its settings, and the starting
@@ -70,9 +70,9 @@ func Store(ctx context.Context, p *bayes.Posterior, sampler Sampler, dir string,
 	return err
 }
 
-// The method fields() returns fields with a description of the run. ArviZ reads a
-// value as an attribute only if it contains no spaces, so spaces in values are replaced.
-// Notes are sentences, so the spaces in notes are kept.
+// fields returns fields with a description of the run. ArviZ reads a value as an
+// attribute only if it contains no spaces, so spaces in values are replaced. Notes are
+// sentences, so the spaces in notes are kept.
 func (j *job) fields(hash string) []mcmc.Field {
 	words := strings.NewReplacer("bayes.", "", "sample.", "", "mcmc.", "", ", ", ",", ": ", ":", " ~ ", "~", " ", "_", "\n", "_")
 	var out []mcmc.Field
@@ -96,7 +96,7 @@ func (j *job) fields(hash string) []mcmc.Field {
 	return out
 }
 
-// The type `probe` evaluates the model at a given θ, for ξ = 0 and for one fixed ξ.
+// probe evaluates the model at a given θ, for ξ = 0 and for one fixed ξ.
 type probe struct {
 	e         *bayes.Density
 	u, theta  []float64
@@ -117,9 +117,9 @@ func newProbe(p *bayes.Posterior) (*probe, error) {
 	return q, nil
 }
 
-// The method evaluate() computes two log densities at theta: one for ξ = 0, and one for
-// ξ = q.xi. A log density is −∞ if the equations cannot be solved, or if theta is outside
-// the support.
+// evaluate computes two log densities at theta: one for ξ = 0, and one for ξ = q.xi. A
+// log density is −∞ if the equations cannot be solved, or if theta is outside the
+// support.
 func (q *probe) evaluate(theta []float64) {
 	q.densities = [2]float64{math.Inf(-1), math.Inf(-1)}
 	if q.e.Unconstrain(q.u, theta) != nil {
@@ -133,8 +133,8 @@ func (q *probe) evaluate(theta []float64) {
 	}
 }
 
-// The method hash() evaluates the model at some draws from the prior. The result is a hash
-// of the log densities and the expected values of the data.
+// hash evaluates the model at some draws from the prior. The result is a hash of the log
+// densities and the expected values of the data.
 func (q *probe) hash() string {
 	h := fnv.New64a()
 	for i := range probePoints {
@@ -147,9 +147,8 @@ func (q *probe) hash() string {
 	return fmt.Sprintf("%016x", h.Sum64())
 }
 
-// The type `streamed` is a kernel that can also evaluate the model at its current
-// position. When a run is resumed, the new log densities are compared with the saved log
-// densities.
+// streamed is a kernel that can also evaluate the model at its current position. When a
+// run is resumed, the new log densities are compared with the saved log densities.
 type streamed struct {
 	*guard
 	*probe

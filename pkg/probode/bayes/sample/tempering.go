@@ -33,7 +33,7 @@ type Tempering struct {
 func (Tempering) String() string         { return "tempering" }
 func (s Tempering) Proposals() mcmc.Rule { return s.Proposal }
 
-// The constant `tempered` is the number of iterations of mcmc.Tempering for each draw.
+// tempered is the number of iterations of mcmc.Tempering for each draw.
 const tempered = 3
 
 // BurnIn returns, for d parameters, the number of iterations in which the temperatures
@@ -72,15 +72,13 @@ func (s Tempering) Kernel(e *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Ker
 	return k
 }
 
-// The interface `unconstrained` is implemented by kernels that move on the unconstrained
-// scale.
+// unconstrained is implemented by kernels that move on the unconstrained scale.
 type unconstrained interface {
 	mcmc.Kernel
 	LogDensity() float64
 }
 
-// The type `natural` converts a kernel on the unconstrained scale to a kernel on the
-// natural scale.
+// natural converts a kernel on the unconstrained scale to a kernel on the natural scale.
 type natural struct {
 	unconstrained
 	e           *bayes.Density
@@ -96,8 +94,8 @@ func (n *natural) Init(x []float64, rng *rand.Rand) error {
 	return n.init(x, rng, n.unconstrained.Init)
 }
 
-// The method init() converts x to the unconstrained scale, and passes the result to the
-// function `init`.
+// init converts x to the unconstrained scale, and passes the result to the function
+// `init`.
 func (n *natural) init(x []float64, rng *rand.Rand, init func(u []float64, rng *rand.Rand) error) error {
 	u := make([]float64, len(x))
 	if err := n.e.Unconstrain(u, x); err != nil {
@@ -131,7 +129,7 @@ func (n *natural) Generate(dst []float64) {
 	}
 }
 
-// The type `tempering` is the kernel of Tempering.
+// tempering is the kernel of Tempering.
 type tempering struct {
 	natural
 	kernel *mcmc.Tempering

@@ -21,27 +21,27 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// The function accurateEnough() compares solvers with an accurate solver mainly at the
-// modes and close to them. If the data contain little information, much of the posterior
-// mass is far from the modes. Far from the modes, an explicit method may be unstable on a
-// grid that was chosen at a mode. If the method is unstable, the computed density may
-// vanish where the posterior has mass. The computed density may also have a phantom mode,
-// in which all chains may end up. R̂ and the draws do not reveal that the density is
-// wrong. Package certify also compares the solvers far from the modes. A certificate may
-// miss a region that holds only a small share of the prior mass, such as the parameter
-// values at which a solver steps over a pulse. A short run of the sampler finds the
-// regions that attract the chains.
+// accurateEnough compares solvers with an accurate solver mainly at the modes and close
+// to them. If the data contain little information, much of the posterior mass is far from
+// the modes. Far from the modes, an explicit method may be unstable on a grid that was
+// chosen at a mode. If the method is unstable, the computed density may vanish where the
+// posterior has mass. The computed density may also have a phantom mode, in which all
+// chains may end up. R̂ and the draws do not reveal that the density is wrong. Package
+// certify also compares the solvers far from the modes. A certificate may miss a region
+// that holds only a small share of the prior mass, such as the parameter values at which
+// a solver steps over a pulse. A short run of the sampler finds the regions that attract
+// the chains.
 
 // The chosen solver is certified only if there are at most mostTrusted parameters,
 // because with d parameters a certificate takes 50 + 20 d solutions at each mode. With
 // more than mostTrusted parameters, no search for modes begins at a draw from the prior.
 const mostTrusted = 15
 
-// The method trust() certifies the solver of the plan. If the solver is inaccurate where
-// the posterior density is not negligible, trust() replaces the solver with the stable
-// method Radau5, and returns the reason. First, trust() tries Radau5 on frozen grids. If
-// the sampler needs no gradients, trust() also tries Radau5 with steps that are chosen
-// anew for every θ. If no solver is accurate enough, trust() sets the field Caution.
+// trust certifies the solver of the plan. If the solver is inaccurate where the posterior
+// density is not negligible, trust() replaces the solver with the stable method Radau5,
+// and returns the reason. First, trust() tries Radau5 on frozen grids. If the sampler
+// needs no gradients, trust() also tries Radau5 with steps that are chosen anew for every
+// θ. If no solver is accurate enough, trust() sets Caution.
 func (p *Plan) trust(ctx context.Context, s mcmc.Settings) (why string, err error) {
 	q := p.Posterior
 	if len(q.Params) > mostTrusted {
@@ -84,10 +84,10 @@ func (p *Plan) trust(ctx context.Context, s mcmc.Settings) (why string, err erro
 	return "", nil
 }
 
-// The function differs() describes a point at which the error of q's solver is too large.
-// The error is too large if it could shift a parameter by a tenth of a standard
-// deviation, or if a part of the posterior could be missing. If the error is small
-// enough at all points, differs() returns the empty string.
+// differs describes a point at which the error of q's solver is too large. The error is
+// too large if it could shift a parameter by a tenth of a standard deviation, or if a
+// part of the posterior could be missing. If the error is small enough at all points,
+// differs() returns the empty string.
 func differs(ctx context.Context, q *bayes.Posterior, s mcmc.Settings) (string, error) {
 	from := q.Modes.Thetas(-1)
 	// Search for phantom modes of this solver, unless the earlier searches for modes began
@@ -113,10 +113,10 @@ func differs(ctx context.Context, q *bayes.Posterior, s mcmc.Settings) (string, 
 	return strings.TrimPrefix(answer, "Not certified: "), nil
 }
 
-// The function fails() estimates the share of the posterior mass that lies where the
-// solver of q fails. Chains cannot reach such a region. The estimate uses the likelihood,
-// computed with shape.Lender, at those draws from the prior at which the solver fails. The
-// result describes the share, and is empty if the share is small.
+// fails estimates the share of the posterior mass that lies where the solver of q fails.
+// Chains cannot reach such a region. The estimate uses the likelihood, computed with
+// shape.Lender, at those draws from the prior at which the solver fails. The result
+// describes the share, and is empty if the share is small.
 func fails(ctx context.Context, q *bayes.Posterior, seed uint64) (string, error) {
 	const most = 0.005
 	coarse, err := bayes.NewDensity(ctx, q)
@@ -152,10 +152,10 @@ func fails(ctx context.Context, q *bayes.Posterior, seed uint64) (string, error)
 	return fmt.Sprintf("the solver fails in a region that contains about %.1g times the mass of the known modes.", lost), nil
 }
 
-// The function pilot() runs the sampler briefly, and compares the solver of q with an
-// accurate solver at some of the draws. The result describes the largest error. The
-// result is empty if no error is too large. For a sampler that uses gradients, pilot()
-// returns the empty string, because the sampler adapts too slowly for a short run.
+// pilot runs the sampler briefly, and compares the solver of q with an accurate solver at
+// some of the draws. The result describes the largest error. The result is empty if no
+// error is too large. For a sampler that uses gradients, pilot() returns the empty
+// string, because the sampler adapts too slowly for a short run.
 func pilot(ctx context.Context, q *bayes.Posterior, sampler Sampler, s mcmc.Settings) (string, error) {
 	const iterations, compared = 200, 40
 	switch sampler.(type) {
@@ -180,12 +180,12 @@ func pilot(ctx context.Context, q *bayes.Posterior, sampler Sampler, s mcmc.Sett
 	return fmt.Sprintf("at the draws of a short run, the error of the solver is up to %.2g posterior standard deviations.", worst), nil
 }
 
-// The function jumps() compares the solver of q with an accurate solver at some points.
-// At each point, one parameter is equal to a quantile of its prior, and the other
-// parameters are equal to their values at the highest mode. Points at which the accurate
-// log density is far below its value at the mode are ignored. The result describes a
-// point at which the log density is wrong by more than 1. If no error is larger than 1,
-// jumps() returns the empty string.
+// jumps compares the solver of q with an accurate solver at some points. At each point,
+// one parameter is equal to a quantile of its prior, and the other parameters are equal
+// to their values at the highest mode. Points at which the accurate log density is far
+// below its value at the mode are ignored. The result describes a point at which the log
+// density is wrong by more than 1. If no error is larger than 1, jumps() returns the
+// empty string.
 func jumps(ctx context.Context, q *bayes.Posterior) (string, error) {
 	const (
 		far   = 7 // below the mode: a density of a thousandth may extend over a wide range

@@ -169,8 +169,8 @@ func (d *set) run(ctx context.Context, p *bayes.Posterior, sampler sample.Sample
 	return nil
 }
 
-// The function below() returns 1 if a < b, returns 1 with probability ½ if a and b are
-// equal, and otherwise returns 0.
+// below returns 1 if a < b, returns 1 with probability ½ if a and b are equal, and
+// otherwise returns 0.
 func below(a, b float64, rng *rand.Rand) int {
 	if a < b || a == b && rng.Uint64()&1 == 0 {
 		return 1

@@ -61,7 +61,7 @@ func (s *Surface) Adjust(x []float64, value float64, low, high []float64) float6
 	return value
 }
 
-// The method unsolved() returns the coordinates that occur in no equation.
+// unsolved returns the coordinates that occur in no equation.
 func (s *Surface) unsolved() (free []int) {
 	for k := range s.Steps {
 		in := false

@@ -18,9 +18,9 @@ type Adjuster interface {
 
 // An Ascent maximises a Function by a trust-region method with the Fisher information as
 // the curvature. Each step goes to the maximum of a quadratic expansion, subject to the
-// bounds. The field Radius limits the length of the step. After a step, Function.Follow
-// corrects the derivatives if it can. The derivatives are computed again if Follow cannot
-// correct them, or if the corrected derivatives predicted the last rise poorly.
+// bounds. Radius limits the length of the step. After a step, Function.Follow corrects
+// the derivatives if it can. The derivatives are computed again if Follow cannot correct
+// them, or if the corrected derivatives predicted the last rise poorly.
 //
 // If the log density has kinks, each step goes to the maximum of an expansion that has
 // the same kinks. The modes of a density with kinks usually lie at kinks, just as a
@@ -46,11 +46,11 @@ type Ascent struct {
 
 	fresh   bool // the derivatives were computed at X
 	damping float64
-	// The field `rest` is an estimate of H − F, where H is the matrix of negative second
-	// derivatives, and F is the Fisher information. The estimate of H − F is derived from
-	// changes in the gradient. The field `corrected` is true if F + `rest` would have
-	// predicted the last rise of the log density better than F alone. If `corrected` is
-	// true, the next step uses F + `rest` as the curvature.
+	// rest is an estimate of H − F, where H is the matrix of negative second derivatives,
+	// and F is the Fisher information. The estimate of H − F is derived from changes in the
+	// gradient. The field `corrected` is true if F + `rest` would have predicted the last
+	// rise of the log density better than F alone. If `corrected` is true, the next step
+	// uses F + `rest` as the curvature.
 	rest      *mat.SymDense
 	corrected bool
 	from      []float64 // the last point, and the gradient there; nil at the first one
@@ -146,8 +146,7 @@ func (a *Ascent) Finish(f Function, tolerance float64) {
 	}
 }
 
-// The method expand() computes the derivatives at X, and reports whether it has
-// succeeded.
+// expand computes the derivatives at X, and reports whether it has succeeded.
 func (a *Ascent) expand(f Function) bool {
 	a.Known = f.Expand(&a.Point)
 	a.fresh = a.Known
@@ -159,8 +158,8 @@ func (a *Ascent) expand(f Function) bool {
 	return true
 }
 
-// The method move() moves the ascent to the higher point `to`. The argument `ratio` is
-// the actual rise divided by the predicted one.
+// move moves the ascent to the higher point `to`. The argument `ratio` is the actual rise
+// divided by the predicted one.
 func (a *Ascent) move(f Function, to []float64, value, ratio float64) {
 	a.choose(to, value-a.Value)
 	before := slices.Clone(a.X)
@@ -179,9 +178,9 @@ func (a *Ascent) move(f Function, to []float64, value, ratio float64) {
 	a.fresh = false
 }
 
-// The method learn() updates the field `rest` to satisfy the secant condition
-// (Information + `rest`) d = −Δg, where d is the last step and Δg is the change in the
-// gradient [Dennis, Gay & Welsch (1981), ACM Trans. Math. Softw. 7, 348].
+// learn updates the field `rest` to satisfy the secant condition (Information + `rest`) d
+// = −Δg, where d is the last step and Δg is the change in the gradient [Dennis, Gay &
+// Welsch (1981), ACM Trans. Math. Softw. 7, 348].
 func (a *Ascent) learn() {
 	n := len(a.X)
 	if a.rest == nil {
@@ -211,9 +210,9 @@ func (a *Ascent) learn() {
 	a.rest.SymRankOne(a.rest, -mat.Dot(miss, step)/(along*along), change)
 }
 
-// The method choose() decides whether the next step uses the correction in the field
-// `rest`. The correction is used if it would have improved the prediction of the last
-// rise of the log density.
+// choose decides whether the next step uses the correction in the field `rest`. The
+// correction is used if it would have improved the prediction of the last rise of the log
+// density.
 func (a *Ascent) choose(x []float64, rise float64) {
 	if a.rest == nil {
 		return
@@ -272,9 +271,9 @@ func (a *Ascent) Within(radius float64) (d []float64, rise float64) {
 	return d, rise
 }
 
-// The method damped() computes the step for the method Within, in scaled coordinates:
-// each coordinate is divided by its unit. The argument `negative` is an upper bound on
-// the absolute values of the negative eigenvalues of the curvature.
+// damped computes the step for Within, in scaled coordinates: each coordinate is divided
+// by its unit. The argument `negative` is an upper bound on the absolute values of the
+// negative eigenvalues of the curvature.
 func (a *Ascent) damped(curvature *mat.SymDense, g []float64, negative, radius float64, low, high []float64) []float64 {
 	var largest float64
 	for k := range g {
@@ -312,12 +311,12 @@ func (a *Ascent) damped(curvature *mat.SymDense, g []float64, negative, radius f
 	return d
 }
 
-// Left returns the rise of the log density that the method Within predicts for the given
-// radius. Left also returns the slope at X, which is the largest component of the
-// gradient in absolute value. If X has reached a bound, components of the gradient that
-// point beyond this bound are ignored. If the density has kinks, the slope is the
-// predicted rise divided by the distance to the predicted maximum. Distances below 10⁻⁶
-// are replaced by 10⁻⁶.
+// Left returns the rise of the log density that Within predicts for the given radius.
+// Left also returns the slope at X, which is the largest component of the gradient in
+// absolute value. If X has reached a bound, components of the gradient that point beyond
+// this bound are ignored. If the density has kinks, the slope is the predicted rise
+// divided by the distance to the predicted maximum. Distances below 10⁻⁶ are replaced by
+// 10⁻⁶.
 func (a *Ascent) Left(radius float64) (rise, slope float64) {
 	const near = 1e-9 // of a bound
 	d, rise := a.Within(radius)
@@ -332,7 +331,7 @@ func (a *Ascent) Left(radius float64) (rise, slope float64) {
 	return rise, slope
 }
 
-// The method length() returns the length of d in units of the coordinates.
+// length returns the length of d in units of the coordinates.
 func (a *Ascent) length(d []float64) float64 {
 	scaled := slices.Clone(d)
 	for k, u := range a.Unit {
@@ -343,14 +342,14 @@ func (a *Ascent) length(d []float64) float64 {
 
 func norm(v []float64) float64 { return mat.Norm(mat.NewVecDense(len(v), v), 2) }
 
-// The function boxed() returns the d with low ≤ d ≤ high that maximises gᵀd − ½ dᵀ(H +
-// λI)d, where low ≤ 0 ≤ high. The function boxed() uses an active-set method, which goes
-// from one face of the box to another. On each face the method moves towards the maximum
-// over the free coordinates, and stops at the first bound that it reaches. When the
-// maximum on a face is reached, one coordinate is released from its bound. Of all
-// coordinates at a bound, the method chooses the one with the largest predicted rise.
-// Groups of coordinates that H does not couple are treated one after another: many scales
-// that belong to one observable each would otherwise cost the cube of their number.
+// boxed returns the d with low ≤ d ≤ high that maximises gᵀd − ½ dᵀ(H + λI)d, where low ≤
+// 0 ≤ high. boxed uses an active-set method, which goes from one face of the box to
+// another. On each face the method moves towards the maximum over the free coordinates,
+// and stops at the first bound that it reaches. When the maximum on a face is reached,
+// one coordinate is released from its bound. Of all coordinates at a bound, the method
+// chooses the one with the largest predicted rise. Groups of coordinates that H does not
+// couple are treated one after another: many scales that belong to one observable each
+// would otherwise cost the cube of their number.
 func boxed(h *mat.SymDense, g []float64, lambda float64, low, high []float64) (d []float64, ok bool) {
 	d = make([]float64, len(g))
 	for _, group := range groups(h) {

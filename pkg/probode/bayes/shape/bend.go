@@ -19,10 +19,10 @@ type Bender interface {
 	Bend(p *Point, d []float64) []float64
 }
 
-// The method bent() returns x + d + c/2, the end point of a step along d that follows a
-// curved ridge. The acceleration c compensates for the curvature of the predictions.
-// Coordinates with d = 0 do not move. The result is nil if the acceleration is unknown,
-// or if it is not small compared with d.
+// bent returns x + d + c/2, the end point of a step along d that follows a curved ridge.
+// The acceleration c compensates for the curvature of the predictions. Coordinates with d
+// = 0 do not move. The result is nil if the acceleration is unknown, or if it is not
+// small compared with d.
 //
 // Source: Transtrum & Sethna (2012), arXiv:1201.5885.
 func (a *Ascent) bent(f Function, d []float64, damping float64) []float64 {
@@ -92,10 +92,10 @@ func (a *Ascent) Toward(f Function, k int, h float64) (x []float64, value float6
 	return x, value
 }
 
-// Nonlinear returns the vector −Jᵀ I r″ that the method Bend of a Bender must return.
-// Nonlinear may be called only if the last call to Expand was at x. The second
-// derivatives r″ are computed from the locations at x + hd, with h = 0.1. If the density
-// cannot be evaluated at x + 0.1d, h is 0.01.
+// Nonlinear returns the vector −Jᵀ I r″ that Bend of a Bender must return. Nonlinear may
+// be called only if the last call to Expand was at x. The second derivatives r″ are
+// computed from the locations at x + hd, with h = 0.1. If the density cannot be evaluated
+// at x + 0.1d, h is 0.01.
 func (s *Surface) Nonlinear(x, d []float64) []float64 {
 	for _, h := range []float64{0.1, 0.01} {
 		to := slices.Clone(x)

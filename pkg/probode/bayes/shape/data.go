@@ -26,13 +26,13 @@ type Datum struct {
 }
 
 // Discrepancy returns the discrepancy D between two vectors of expected data in units of
-// the measurement errors: D² = Σ Iᵢ (expectedᵢ − finerᵢ)². Here Iᵢ is the field
-// Information of Datum i, computed at the expected value in `finer`. Relative differences
-// up to `rounding` are ignored. An observation may have probability 1 at the expected
-// value in `finer`: for example, a count of 0 if the expected count is 0. For an
-// observation with probability 1, the term in D² is |Score × difference|, the absolute
-// change in the log probability. D is infinite if an observation with probability 1 has
-// two different expected values but a Score of zero.
+// the measurement errors: D² = Σ Iᵢ (expectedᵢ − finerᵢ)². Here Iᵢ is Information of
+// Datum i, computed at the expected value in `finer`. Relative differences up to
+// `rounding` are ignored. An observation may have probability 1 at the expected value in
+// `finer`: for example, a count of 0 if the expected count is 0. For an observation with
+// probability 1, the term in D² is |Score × difference|, the absolute change in the log
+// probability. D is infinite if an observation with probability 1 has two different
+// expected values but a Score of zero.
 func Discrepancy(data []Datum, expected, finer []float64, rounding float64) float64 {
 	var d float64
 	for _, o := range data {
@@ -79,7 +79,7 @@ func (s *Surface) DataAt(expected, theta []float64) []Datum {
 	return out
 }
 
-// The method data() appends the data of part i to out. The argument `jac` may be nil.
+// data appends the data of part i to out. The argument `jac` may be nil.
 func (s *Surface) data(out []Datum, i int, cells []bayes.Cell, jac []float64) []Datum {
 	cols := s.parts[i].cols
 	first := 0 // first expected value of the row

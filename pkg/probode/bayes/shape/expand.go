@@ -32,9 +32,9 @@ func (s *Surface) Expand(p *Point) bool {
 	return s.differentiate(p.X, true) && s.assemble(p)
 }
 
-// The method differentiate() computes the derivatives of the locations at x, where the
-// density was last evaluated. If the argument `all` is false, differentiate() computes
-// only the derivatives with respect to coordinates that occur in no equation.
+// differentiate computes the derivatives of the locations at x, where the density was
+// last evaluated. If the argument `all` is false, differentiate() computes only the
+// derivatives with respect to coordinates that occur in no equation.
 func (s *Surface) differentiate(x []float64, all bool) bool {
 	if !all && s.observed(x) {
 		return true
@@ -45,10 +45,9 @@ func (s *Surface) differentiate(x []float64, all bool) bool {
 			s.Progress(k, len(x))
 		}
 		h := s.Steps[k]
-		// The function look() changes coordinate k by h, and appends the resulting
-		// locations to dst. Parts that do not depend on coordinate k are left out. The
-		// function look() returns false if the log density is not finite at the changed
-		// point.
+		// look changes coordinate k by h, and appends the resulting locations to dst. Parts
+		// that do not depend on coordinate k are left out. look returns false if the log
+		// density is not finite at the changed point.
 		look := func(dst []float64, h float64) ([]float64, bool) {
 			x[k] = at + h
 			defer func() { x[k] = at }()
@@ -202,9 +201,8 @@ func (s *Surface) Follow(point *Point, from []float64) bool {
 	return s.assemble(point)
 }
 
-// The method assemble() computes the expansion at the argument `point` from the
-// derivatives of the locations, and reports whether the gradient and the information are
-// finite.
+// assemble computes the expansion at the argument `point` from the derivatives of the
+// locations, and reports whether the gradient and the information are finite.
 func (s *Surface) assemble(point *Point) bool {
 	n := len(point.X)
 	slopes, curvatures := s.priors(point.X)
@@ -245,8 +243,7 @@ func (s *Surface) assemble(point *Point) bool {
 	return true
 }
 
-// The method priors() returns the slopes and the curvatures of the log prior densities at
-// x.
+// priors returns the slopes and the curvatures of the log prior densities at x.
 func (s *Surface) priors(x []float64) (slopes, curvatures []float64) {
 	slopes, curvatures = make([]float64, len(x)), make([]float64, len(x))
 	for k, at := range x {
@@ -263,9 +260,9 @@ func (s *Surface) priors(x []float64) (slopes, curvatures []float64) {
 	return slopes, curvatures
 }
 
-// The method inform() sets dst to the Fisher information of the data, plus the curvatures
-// of the priors. If the argument `kinks` is false, inform() leaves out the information
-// about expected values whose likelihood has a kink.
+// inform sets dst to the Fisher information of the data, plus the curvatures of the
+// priors. If the argument `kinks` is false, inform() leaves out the information about
+// expected values whose likelihood has a kink.
 func (s *Surface) inform(dst *mat.SymDense, curvatures []float64, kinks bool) {
 	dst.Zero()
 	for i := range s.parts {

@@ -87,9 +87,9 @@ func partInformed(r *bayes.Part, x bayes.Experiment, theta, xi []float64, at, to
 	return blocks, nil
 }
 
-// The function span() returns an orthonormal basis of the column space of m. If the
-// dimension of the space exceeds the argument `most`, the basis spans only the directions
-// with the largest singular values.
+// span returns an orthonormal basis of the column space of m. If the dimension of the
+// space exceeds the argument `most`, the basis spans only the directions with the largest
+// singular values.
 func span(m *mat.Dense, most int) (basis [][]float64) {
 	const negligible = 1e-6
 	var svd mat.SVD

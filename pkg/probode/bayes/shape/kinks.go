@@ -9,14 +9,14 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// The constant `slack` is the damping that is used if the density has kinks. This damping
-// prevents steps of more than ten standard deviations in directions in which the density
-// has no curvature.
+// slack is the damping that is used if the density has kinks. This damping prevents steps
+// of more than ten standard deviations in directions in which the density has no
+// curvature.
 const slack = 1e-2
 
-// The constant `sharpest` is the final width of the hyperbolas that replace the absolute
-// values. If the maximum lies at a kink, the distance of the computed maximum from the
-// kink is about `sharpest`.
+// sharpest is the final width of the hyperbolas that replace the absolute values. If the
+// maximum lies at a kink, the distance of the computed maximum from the kink is about
+// `sharpest`.
 const sharpest = 1e-10
 
 // bentStep returns the step d from X to the maximum of an expansion with kinks, subject
@@ -39,8 +39,8 @@ func (p *Point) bentStep(damping float64, low, high []float64) (d []float64, gai
 	down := mat.NewVecDense(n, nil)
 	down.ScaleVec(-1, p.Gradient)
 	us, js := p.walls(down, h, low, high)
-	// The function value() returns the expansion of −log density at d, and stores the
-	// arguments of the absolute values in r.
+	// value returns the expansion of −log density at d, and stores the arguments of the
+	// absolute values in r.
 	value := func(d []float64, epsilon float64, r []float64) (f float64) {
 		x := mat.NewVecDense(n, d)
 		f = mat.Dot(x, down) + mat.Inner(x, h, x)/2
@@ -112,10 +112,10 @@ func (p *Point) bentStep(damping float64, low, high []float64) (d []float64, gai
 	return d, gain, !math.IsNaN(gain) && !math.IsInf(gain, 0)
 }
 
-// The method walls() returns the kinks, plus one additional kink for each finite bound.
-// The kink at a bound comes from the penalty K max(0, t) = K|t|/2 + Kt/2. Here t is the
-// distance beyond the bound. K exceeds the slope of the log density, so the maximum lies
-// within the bounds.
+// walls returns the kinks, plus one additional kink for each finite bound. The kink at a
+// bound comes from the penalty K max(0, t) = K|t|/2 + Kt/2. Here t is the distance beyond
+// the bound. K exceeds the slope of the log density, so the maximum lies within the
+// bounds.
 func (p *Point) walls(down *mat.VecDense, h *mat.SymDense, low, high []float64) (us []float64, js []*mat.VecDense) {
 	n := len(p.X)
 	steepest := make([]float64, n)
@@ -159,7 +159,7 @@ func (p *Point) Flatten(normal []float64) {
 	}
 }
 
-// The method bend() adds to p the kinks in the log density that come from the data.
+// bend adds to p the kinks in the log density that come from the data.
 func (s *Surface) bend(p *Point) {
 	for i := range s.parts {
 		part := &s.parts[i]

@@ -33,14 +33,14 @@ const flat = 10
 // constant `flat`. Both `cov` and `shape` are nil if the density is not finite around the
 // mode.
 //
-// The function values() evaluates the log density at many points at once, and returns −∞
-// for points where the density cannot be computed. The function gradients() returns the
-// gradients of the log density at many points, or NaN at points without a gradient. If
-// `gradients` is nil, Laplace uses only the function values(). Laplace ends with the first
-// error that one of the two functions returns. If the density has kinks,
-// it has no second derivatives, and the Fisher information replaces them. The sum of many
-// functions with kinks is nearly quadratic over a distance of one standard deviation, and
-// its curvature is equal to the Fisher information.
+// values evaluates the log density at many points at once, and returns −∞ for points
+// where the density cannot be computed. gradients returns the gradients of the log
+// density at many points, or NaN at points without a gradient. If `gradients` is nil,
+// Laplace uses only values. Laplace ends with the first error that one of the two
+// functions returns. If the density has kinks, it has no second derivatives, and the
+// Fisher information replaces them. The sum of many functions with kinks is nearly
+// quadratic over a distance of one standard deviation, and its curvature is equal to the
+// Fisher information.
 func (p *Point) Laplace(values func([][]float64) ([]float64, error), gradients func([][]float64) ([][]float64, error)) (cov, shape *mat.SymDense, err error) {
 	if p.U != nil {
 		return laplace(func(points [][]float64) ([]float64, error) {
@@ -63,9 +63,8 @@ func (p *Point) Laplace(values func([][]float64) ([]float64, error), gradients f
 	}, gradients, p.X, p.Information)
 }
 
-// The function laplace() computes the results of Laplace for f = −log density. The
-// function slopes() returns gradients of the log density. The argument `slopes` is nil if
-// only values are to be used.
+// laplace computes the results of Laplace for f = −log density. slopes returns gradients
+// of the log density. The argument `slopes` is nil if only values are to be used.
 //
 // The columns of w are the principal axes, which are not known in advance. The argument
 // `metric` is an initial guess for the second derivatives. At first, the columns of w are
@@ -81,9 +80,9 @@ func laplace(f func([][]float64) ([]float64, error), slopes func([][]float64) ([
 	}
 	f0 := at[0]
 	w := mat.NewDense(d, d, nil)
-	// The function bends() returns the second derivative of f along each of the given
-	// directions. A direction is a column of w or a sum of columns, and is specified by
-	// the indices of these columns.
+	// bends returns the second derivative of f along each of the given directions. A
+	// direction is a column of w or a sum of columns, and is specified by the indices of
+	// these columns.
 	bends := func(sums ...[]int) ([]float64, error) {
 		var points [][]float64
 		for _, axes := range sums {
@@ -112,11 +111,10 @@ func laplace(f func([][]float64) ([]float64, error), slopes func([][]float64) ([
 		}
 		return out, nil
 	}
-	// An axis has the right length if the second derivative of f along this axis is
-	// between ½ and 2 in absolute value. The function fits() reports whether an axis has
-	// the right length, and returns a factor that corrects the length. The factor is
-	// bounded, because a parabola is a poor approximation along an axis that is far too
-	// long or too short.
+	// An axis has the right length if the second derivative of f along this axis is between
+	// ½ and 2 in absolute value. fits reports whether an axis has the right length, and
+	// returns a factor that corrects the length. The factor is bounded, because a parabola
+	// is a poor approximation along an axis that is far too long or too short.
 	fits := func(v float64) (ok bool, by float64) {
 		v = math.Abs(v)
 		return v > 0.5 && v < 2, 1 / math.Sqrt(min(max(v, 0.01), 1e4))
@@ -202,8 +200,8 @@ func laplace(f func([][]float64) ([]float64, error), slopes func([][]float64) ([
 	return nil, shape, nil
 }
 
-// The function pairs() returns the matrix of second derivatives in the coordinates of the
-// d axes. The function bends() returns the second derivatives along sums of axes.
+// pairs returns the matrix of second derivatives in the coordinates of the d axes. bends
+// returns the second derivatives along sums of axes.
 func pairs(d int, bends func(sums ...[]int) ([]float64, error)) (*mat.SymDense, error) {
 	hess := mat.NewSymDense(d, nil)
 	var sums [][]int
@@ -229,9 +227,9 @@ func pairs(d int, bends func(sums ...[]int) ([]float64, error)) (*mat.SymDense, 
 	return hess, err
 }
 
-// The function turns() uses differences of gradients to compute the second derivatives of
-// f in the coordinates of the axes. The axes are the columns of w. The result is nil if
-// no gradients are available.
+// turns uses differences of gradients to compute the second derivatives of f in the
+// coordinates of the axes. The axes are the columns of w. The result is nil if no
+// gradients are available.
 func turns(slopes func([][]float64) ([][]float64, error), u []float64, w *mat.Dense) (*mat.SymDense, error) {
 	if slopes == nil {
 		return nil, nil

@@ -63,8 +63,8 @@ func Distance(a, b []float64, m mat.Symmetric) float64 {
 	return math.Sqrt(max(0, mat.Inner(diff, m, diff)))
 }
 
-// The method clipped() returns v, or the bound of coordinate k if v is beyond it. If
-// p.X[k] itself is beyond the bound, p.X[k] is used as the bound.
+// clipped returns v, or the bound of coordinate k if v is beyond it. If p.X[k] itself is
+// beyond the bound, p.X[k] is used as the bound.
 func (p *Point) clipped(k int, v float64, low, high []float64) float64 {
 	if low == nil {
 		return v

@@ -64,15 +64,15 @@ type Surface struct {
 	exact     bool      // the last derivatives are those of a path
 	lent      bool      // of another method
 
-	// The field `last` is the point at which Value last solved the equations. The field
-	// `by` is the Density of the last solve. The field `work` is the value of by.Work()
-	// after the last solve.
+	// last is the point at which Value last solved the equations. The field `by` is the
+	// Density of the last solve. The field `work` is the value of by.Work() after the last
+	// solve.
 	last []float64
 	by   *bayes.Density
 	work int
 }
 
-// The type `part` holds the numbers that belong to one experiment of a Surface.
+// part holds the numbers that belong to one experiment of a Surface.
 type part struct {
 	cols   []int  // coordinates on which the part depends
 	solved []bool // whether each of cols occurs in its equations
@@ -87,8 +87,8 @@ type part struct {
 	origin, slopes []float64 // base and jac at the point of the last Expand
 }
 
-// The method row() returns the derivatives of a location with respect to the coordinates
-// in the field `cols`.
+// row returns the derivatives of a location with respect to the coordinates in the field
+// `cols`.
 func (p *part) row(location int) []float64 {
 	w := len(p.cols)
 	return p.jac[location*w : (location+1)*w]
@@ -152,8 +152,7 @@ func NewSurface(e *bayes.Density, blocks ...Block) *Surface {
 // Use replaces the density of s by e, which must be a density of the same posterior.
 func (s *Surface) Use(e *bayes.Density) { s.e = e }
 
-// The method place() sets θ and ξ to their values at x, and returns the log density of
-// the prior.
+// place sets θ and ξ to their values at x, and returns the log density of the prior.
 func (s *Surface) place(x []float64) float64 {
 	d := len(s.theta)
 	lp := s.e.Constrain(s.theta, x[:d])
@@ -181,8 +180,8 @@ func (s *Surface) Value(x []float64) float64 {
 	return lp + ll
 }
 
-// The method again() returns Value(x). If the equations were last solved at x, again()
-// reuses the solution.
+// again returns Value(x). If the equations were last solved at x, again() reuses the
+// solution.
 func (s *Surface) again(x []float64) float64 {
 	if s.by == s.e && s.work == s.e.Work() && slices.Equal(x, s.last) {
 		return s.unmoved(x)
@@ -190,8 +189,8 @@ func (s *Surface) again(x []float64) float64 {
 	return s.Value(x)
 }
 
-// The method unmoved() computes the log density at x from the states of the last solve,
-// without solving the equations again.
+// unmoved computes the log density at x from the states of the last solve, without
+// solving the equations again.
 func (s *Surface) unmoved(x []float64) float64 {
 	sum := s.place(x)
 	for i := range s.parts {

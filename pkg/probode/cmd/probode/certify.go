@@ -151,8 +151,8 @@ func drawLine(ctx context.Context, p *bayes.Posterior, setups []probode.Setup, r
 // side of the mode. A sampler moves by about half a standard deviation in one iteration.
 const lineWidth = 0.5
 
-// The method at() returns the point given by the argument `where`, the value of the flag
-// -at. The result is nil if this value is the empty string.
+// at returns the point given by the argument `where`, the value of the flag -at. The
+// result is nil if this value is the empty string.
 func (m *model) at(where string) ([][]float64, error) {
 	switch {
 	case where == "":

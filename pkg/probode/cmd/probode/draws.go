@@ -12,8 +12,8 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// The variable `samplers` lists the samplers that can be named in flags. Each sampler has
-// the settings that the commands use by default.
+// samplers lists the samplers that can be named in flags. Each sampler has the settings
+// that the commands use by default.
 var samplers = []sample.Sampler{
 	sample.DelayedAcceptance{Second: probode.Setup{Mesh: reference.Accurate{}}},
 	sample.Deterministic{},
@@ -76,8 +76,8 @@ const maxThin = 1_000_000
 // maxWorkers processors.
 const maxWorkers = 4096
 
-// The function first() returns the first error that is not nil. The function cmp.Or would
-// do the same, but staticcheck assumes that cmp.Or never returns nil.
+// first returns the first error that is not nil. cmp.Or would do the same, but
+// staticcheck assumes that cmp.Or never returns nil.
 func first(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {

@@ -57,8 +57,7 @@ The flags:
 
 `
 
-// The type fitFlags holds those flags of the command fit that are needed in several
-// functions.
+// fitFlags holds those flags of the command fit that are needed in several functions.
 type fitFlags struct {
 	starts        int
 	start         string
@@ -74,7 +73,7 @@ type fitFlags struct {
 // best one. With -starts or -map, searches begin at all end points in the file.
 const nearBest = 5
 
-// The function fit() performs a multi-start optimisation and writes the results.
+// fit performs a multi-start optimisation and writes the results.
 func fit(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("fit", flag.ContinueOnError)
 	f := fitFlags{figure: outFile{flag: "out"}, table: outFile{flag: "json"}}
@@ -122,8 +121,8 @@ func fit(ctx context.Context, args []string, out io.Writer) error {
 	return f.run(ctx, p, out)
 }
 
-// The method run() performs the search and writes the results. Once ctx is done, it only
-// writes what has been reached.
+// run performs the search and writes the results. Once ctx is done, it only writes what
+// has been reached.
 func (f *fitFlags) run(ctx context.Context, p *modelfile.File, out io.Writer) error {
 	within, searching := ctx, ctx
 	if f.budget > 0 {
@@ -191,8 +190,8 @@ func (f *fitFlags) run(ctx context.Context, p *modelfile.File, out io.Writer) er
 	return ctx.Err()
 }
 
-// The method draw() draws the figure. If ctx is done, the figure has no curves, because
-// they would have to be solved.
+// draw draws the figure. If ctx is done, the figure has no curves, because they would
+// have to be solved.
 func (f *fitFlags) draw(ctx context.Context, p *modelfile.File, optima []modelfile.Optimum, profiles *modelfile.ProfileLikelihoods, out io.Writer) error {
 	const most = 24 // panels of fits
 	if f.figure.path == "" {
@@ -265,10 +264,10 @@ func fitJSON(p *modelfile.File, priors bool, optima []modelfile.Optimum, profile
 		"aic", aic, "bic", bic, "no_effect", append([]string{}, idle...), "ends", ends, "level", level, "profiles", list}
 }
 
-// The function criteria() computes AIC and BIC from the log-likelihood at an optimum, the
-// number of estimated parameters, and the number of measurements. These criteria are
-// defined in terms of the maximum likelihood, so they have no meaning at the maximum of a
-// posterior density.
+// criteria computes AIC and BIC from the log-likelihood at an optimum, the number of
+// estimated parameters, and the number of measurements. These criteria are defined in
+// terms of the maximum likelihood, so they have no meaning at the maximum of a posterior
+// density.
 func criteria(ll float64, parameters, measurements int) (aic, bic float64) {
 	k := float64(parameters)
 	return 2*k - 2*ll, k*math.Log(float64(measurements)) - 2*ll
@@ -349,10 +348,10 @@ func writeOptima(out io.Writer, p *modelfile.File, priors bool, optima []modelfi
 	}
 }
 
-// The function otherwise() compares the optima whose objective is at most the constant
-// `same` below its best value. If a parameter has different values at these optima, the
-// list contains a string with the smallest and the largest value of this parameter.
-// Parameters in the argument `idle` are left out.
+// otherwise compares the optima whose objective is at most the constant `same` below its
+// best value. If a parameter has different values at these optima, the list contains a
+// string with the smallest and the largest value of this parameter. Parameters in the
+// argument `idle` are left out.
 func otherwise(p *modelfile.File, optima []modelfile.Optimum, idle []string) (list []string) {
 	for i, q := range p.Params {
 		if slices.Contains(idle, q.ID) {
@@ -371,8 +370,8 @@ func otherwise(p *modelfile.File, optima []modelfile.Optimum, idle []string) (li
 	return list
 }
 
-// The function atMost() joins the first n strings of the list, and adds the number of
-// strings that it omits.
+// atMost joins the first n strings of the list, and adds the number of strings that it
+// omits.
 func atMost(list []string, n int, separator string) string {
 	if more := len(list) - n; more > 0 {
 		list = append(slices.Clone(list[:n]), fmt.Sprintf("and %d more", more))
@@ -464,8 +463,7 @@ func writeProfiles(out io.Writer, file *modelfile.File, p *modelfile.ProfileLike
 	}
 }
 
-// The function between() describes bounds. NaN or an infinite number stands for a missing
-// bound.
+// between describes bounds. NaN or an infinite number stands for a missing bound.
 func between(lower, upper float64) string {
 	above, below := lower > math.Inf(-1), upper < math.Inf(1)
 	switch {

@@ -16,8 +16,8 @@ import (
 	"github.com/probode/probode/pkg/internal/text"
 )
 
-// The function parse() reads the flags of a command, which may appear before or after its
-// other arguments. If help is requested, parse() writes the help text to out.
+// parse reads the flags of a command, which may appear before or after its other
+// arguments. If help is requested, parse() writes the help text to out.
 func parse(flags *flag.FlagSet, args []string, help string, out io.Writer) error {
 	flags.SetOutput(io.Discard) // errors are one line, written by main
 	flags.Usage = func() {}
@@ -47,8 +47,8 @@ func parse(flags *flag.FlagSet, args []string, help string, out io.Writer) error
 	return nil
 }
 
-// The function anywhere() parses flags that may follow other arguments. Arguments that
-// follow the argument "--" are not flags.
+// anywhere parses flags that may follow other arguments. Arguments that follow the
+// argument "--" are not flags.
 func anywhere(flags *flag.FlagSet, args []string) error {
 	var others []string
 	for {
@@ -81,9 +81,9 @@ func inRange(flag string, value, least, most int) error {
 	return nil
 }
 
-// The type `once` holds the value of a flag that should be given only once. If the flag
-// is given twice with different values, the field `lost` holds the earlier value, which
-// is ignored.
+// once holds the value of a flag that should be given only once. If the flag is given
+// twice with different values, the field `lost` holds the earlier value, which is
+// ignored.
 type once struct {
 	flag.Value
 	given bool
@@ -102,7 +102,7 @@ func (o *once) Set(text string) error {
 	return nil
 }
 
-// The function wanted() describes the allowed values of a flag.
+// wanted describes the allowed values of a flag.
 func wanted(v flag.Value, err error) string {
 	if g, is := v.(flag.Getter); is {
 		switch g.Get().(type) {
@@ -131,8 +131,8 @@ func given(flags *flag.FlagSet, name string) (is bool) {
 	return is
 }
 
-// The function needs() returns an error if one of the named flags is given. The
-// argument `why` says when the named flags have no effect, for example "without -paths".
+// needs returns an error if one of the named flags is given. The argument `why` says when
+// the named flags have no effect, for example "without -paths".
 func needs(flags *flag.FlagSet, why string, names ...string) error {
 	for _, name := range names {
 		if given(flags, name) {
@@ -142,9 +142,8 @@ func needs(flags *flag.FlagSet, why string, names ...string) error {
 	return nil
 }
 
-// The variable `groups` holds the headings under which the flags are listed in the help for
-// a command with many flags. A flag that belongs to no group is listed under the last
-// heading.
+// groups holds the headings under which the flags are listed in the help for a command
+// with many flags. A flag that belongs to no group is listed under the last heading.
 var groups = []struct {
 	title string
 	names []string
@@ -199,10 +198,10 @@ func listFlags(flags *flag.FlagSet, out io.Writer) {
 	}
 }
 
-// The function fill() breaks text into lines for a terminal of 80 columns. Paragraphs are
-// rewrapped. Indented lines are not changed, because they contain examples and tables.
-// Descriptions of flags have an indent of eight spaces, and are rewrapped if they are too
-// long for one line.
+// fill breaks text into lines for a terminal of 80 columns. Paragraphs are rewrapped.
+// Indented lines are not changed, because they contain examples and tables. Descriptions
+// of flags have an indent of eight spaces, and are rewrapped if they are too long for one
+// line.
 func fill(help string) string {
 	const most = 79
 	var b strings.Builder
@@ -247,7 +246,7 @@ func fill(help string) string {
 	return b.String()
 }
 
-// The function list() splits a list at its commas.
+// list splits a list at its commas.
 func list(text string) []string {
 	if strings.TrimSpace(text) == "" {
 		return nil
@@ -255,7 +254,7 @@ func list(text string) []string {
 	return strings.Split(text, ",")
 }
 
-// The function numbers() reads a list of finite numbers.
+// numbers reads a list of finite numbers.
 func numbers(values string) ([]float64, error) {
 	var out []float64
 	for _, one := range list(values) {
@@ -271,10 +270,9 @@ func numbers(values string) ([]float64, error) {
 	return out, nil
 }
 
-// The function assignments() reads a list of the form name=value,… from a flag. Each
-// value is passed to the function set(), together with the index of the corresponding
-// name in the argument `names`. Error messages quote the argument `known` as the list of
-// allowed names.
+// assignments reads a list of the form name=value,… from a flag. Each value is passed to
+// set, together with the index of the corresponding name in the argument `names`. Error
+// messages quote the argument `known` as the list of allowed names.
 func assignments(flag, values string, names []string, known string, set func(i int, v float64)) error {
 	seen := map[int]bool{}
 	for _, one := range list(values) {

@@ -39,7 +39,7 @@ The flags:
 
 `
 
-// The function likelihood() writes the log-likelihood of a model's data.
+// likelihood writes the log-likelihood of a model's data.
 func likelihood(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("likelihood", flag.ContinueOnError)
 	name := flags.String("model", "", "YAML `file`: a model file or a PEtab problem")
@@ -131,8 +131,8 @@ func likelihoodSettings(how *solving) (set modelfile.LikelihoodSettings, err err
 	return set, nil
 }
 
-// newFolder creates the folder dir, and calls the function write() to create the files in
-// this folder. If an error occurs, no folder is created.
+// newFolder creates the folder dir, and calls write to create the files in this folder.
+// If an error occurs, no folder is created.
 func newFolder(dir string, write func(dir string) error) error {
 	dir = filepath.Clean(dir)
 	tmp, err := os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+".*.tmp")

@@ -60,9 +60,9 @@ func main() {
 	}
 }
 
-// The type `checked` is a writer that stores its first error, so that the callers of the
-// print functions need not check for errors. After its first error, the writer writes
-// nothing more.
+// checked is a writer that stores its first error, so that the callers of the print
+// functions need not check for errors. After its first error, the writer writes nothing
+// more.
 type checked struct {
 	w   io.Writer
 	err error
@@ -75,9 +75,8 @@ func (c *checked) Write(p []byte) (n int, err error) {
 	return n, c.err
 }
 
-// The function run() runs the command that is named in args. If the command is
-// interrupted, the returned error wraps context.Canceled and says that the command was
-// stopped.
+// run runs the command that is named in args. If the command is interrupted, the returned
+// error wraps context.Canceled and says that the command was stopped.
 func run(ctx context.Context, args []string, out io.Writer) error {
 	if len(args) == 2 && args[0] == "help" {
 		args = []string{args[1], "-help"}
@@ -114,9 +113,9 @@ type briefError struct {
 func (e briefError) Error() string { return e.words }
 func (e briefError) Unwrap() error { return e.error }
 
-// The function brief() replaces characters that a terminal would interpret as control
-// sequences. If a word or a command-line argument in the error message is longer than 80
-// characters, brief() shortens it. The whole message is shortened to 1000 characters.
+// brief replaces characters that a terminal would interpret as control sequences. If a
+// word or a command-line argument in the error message is longer than 80 characters,
+// brief() shortens it. The whole message is shortened to 1000 characters.
 func brief(err error, args []string) error {
 	if err == nil {
 		return nil
@@ -146,8 +145,8 @@ func brief(err error, args []string) error {
 	return briefError{err, words}
 }
 
-// The function version() prints the version of the program, the version of the compiler,
-// and the system for which the program was built.
+// version prints the version of the program, the version of the compiler, and the system
+// for which the program was built.
 func version(_ context.Context, args []string, out io.Writer) error {
 	if len(args) > 0 {
 		return fmt.Errorf("version: %q: want no arguments", text.Clip(args[0]))

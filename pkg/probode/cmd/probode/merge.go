@@ -30,7 +30,7 @@ CSV files:
 
 `
 
-// The function merge() combines the chains from several directories in one directory.
+// merge combines the chains from several directories in one directory.
 func merge(_ context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("merge", flag.ContinueOnError)
 	if err := parse(flags, args, mergeHelp, out); err != nil {

@@ -21,7 +21,7 @@ import (
 	modelfile "github.com/probode/probode/pkg/probode/model"
 )
 
-// The constant `modelHelp` is the section on models in the help texts.
+// modelHelp is the section on models in the help texts.
 const modelHelp = `The model is one of the cases that come with the program,
 
   -case lynx-hare         hares and lynxes, 1900 to 1920
@@ -46,7 +46,7 @@ another data table:
   -model problem.yaml -data mine.csv
 `
 
-// The type `model` holds those flags of a command that describe a posterior.
+// model holds those flags of a command that describe a posterior.
 type model struct {
 	solving
 	preset, file  string // -case, -model
@@ -64,7 +64,7 @@ type model struct {
 }
 
 // newModel defines the flags for a model and for sampling. After the flags are parsed,
-// the method posterior() returns the posterior.
+// posterior returns the posterior.
 func newModel(flags *flag.FlagSet) *model {
 	m := newExact(flags)
 	flags.StringVar(&m.alpha, "alpha", "", "noise scale of the solver: a number, auto (calibrated at the mode of the posterior), or a `prior`; default: the scale of the case, or auto")
@@ -89,9 +89,9 @@ func newExact(flags *flag.FlagSet) *model {
 	return m
 }
 
-// The method posterior() returns the posterior that the flags describe. With -alpha auto,
-// posterior() calibrates α at the mode of the deterministic posterior. Without -alpha,
-// posterior() calibrates α only if the model does not define α.
+// posterior returns the posterior that the flags describe. With -alpha auto, posterior()
+// calibrates α at the mode of the deterministic posterior. Without -alpha, posterior()
+// calibrates α only if the model does not define α.
 func (m *model) posterior(ctx context.Context) (*bayes.Posterior, error) {
 	p, err := m.build()
 	if err != nil {
@@ -110,8 +110,8 @@ func (m *model) posterior(ctx context.Context) (*bayes.Posterior, error) {
 	return q, nil
 }
 
-// The method build() returns the same posterior as posterior(), but does not calibrate α.
-// If α must be calibrated, build() leaves α at zero.
+// build returns the same posterior as posterior(), but does not calibrate α. If α must be
+// calibrated, build() leaves α at zero.
 func (m *model) build() (*bayes.Posterior, error) {
 	if err := m.checkCounts(0, 1); err != nil {
 		return nil, err
@@ -194,7 +194,7 @@ func (m *model) ofCase() (*bayes.Posterior, error) {
 	return c.Model(data), nil
 }
 
-// The method ofFile() returns the posterior that a model file defines.
+// ofFile returns the posterior that a model file defines.
 func (m *model) ofFile() (*bayes.Posterior, error) {
 	f, err := readModel(m.file, m.outside, m.outputs...)
 	if err != nil {
@@ -242,7 +242,7 @@ func readModel(name string, outside bool, outputs ...outFile) (*modelfile.File, 
 	return p, spare(outputs, p.Files...)
 }
 
-// The function warn() writes the first few warnings about a model.
+// warn writes the first few warnings about a model.
 func warn(p *modelfile.File) {
 	const most = 5
 	for i, w := range p.Warnings {
@@ -279,8 +279,8 @@ func valuesAt(p *modelfile.File, at string) ([]float64, error) {
 	return theta, assignments("at", at, names, some(p.Params), func(i int, v float64) { theta[i] = v })
 }
 
-// The function some() returns a list with the names of at most twelve parameters. The
-// estimated parameters come first.
+// some returns a list with the names of at most twelve parameters. The estimated
+// parameters come first.
 func some(params []modelfile.Parameter) string {
 	var names []string
 	for _, estimated := range []bool{true, false} {
@@ -322,7 +322,7 @@ func experimentOf(p *modelfile.File, condition string) (*modelfile.Instance, err
 	return nil, fmt.Errorf("-condition %s: the data have %s", text.Clip(condition), strings.Join(names, ", "))
 }
 
-// The method title() returns the value of the flag -case or -model.
+// title returns the value of the flag -case or -model.
 func (m *model) title() string { return m.preset + text.Clip(m.file) }
 
 // checkCounts checks the numbers of iterations and chains. The total number of iterations

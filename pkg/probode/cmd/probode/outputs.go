@@ -21,7 +21,7 @@ import (
 // no file, and the path "-" means standard output.
 type outFile struct{ flag, path string }
 
-// The method write() writes the file. If an error occurs, no incomplete file remains.
+// write writes the file. If an error occurs, no incomplete file remains.
 func (o outFile) write(out io.Writer, write func(io.Writer) error) error {
 	var err error
 	switch o.path {
@@ -37,8 +37,8 @@ func (o outFile) write(out io.Writer, write func(io.Writer) error) error {
 	return nil
 }
 
-// The method beside() returns the writer for the text that a command prints. If the file
-// is standard output, this text is discarded.
+// beside returns the writer for the text that a command prints. If the file is standard
+// output, this text is discarded.
 func (o outFile) beside(out io.Writer) io.Writer {
 	if o.path == "-" {
 		return io.Discard
@@ -62,7 +62,7 @@ func checkOutputs(outputs ...outFile) error {
 	return nil
 }
 
-// The function spare() returns an error if an output file would replace an input file.
+// spare returns an error if an output file would replace an input file.
 func spare(outputs []outFile, inputs ...string) error {
 	for _, o := range outputs {
 		for _, in := range inputs {
@@ -126,7 +126,7 @@ func canWrite(flag, path string) error {
 	return cmp.Or(f.Close(), os.Remove(f.Name()))
 }
 
-// The function reason() removes the operation and the path from an error.
+// reason removes the operation and the path from an error.
 func reason(err error) error {
 	if why := (*os.PathError)(nil); errors.As(err, &why) {
 		return why.Err
@@ -152,8 +152,7 @@ func samePlace(a, b string) bool {
 	return errS != nil && errT != nil && whole(a) == whole(b)
 }
 
-// The function whole() returns the absolute path of a file, with symbolic
-// links to folders resolved.
+// whole returns the absolute path of a file, with symbolic links to folders resolved.
 func whole(path string) string {
 	full, err := filepath.Abs(path)
 	if err != nil {
@@ -165,7 +164,7 @@ func whole(path string) string {
 	return full
 }
 
-// The function draw() writes a figure in the format given by the file name extension.
+// draw writes a figure in the format given by the file name extension.
 func draw(w io.Writer, file string, f viz.Figure) error {
 	var picture []byte
 	var err error
@@ -186,8 +185,8 @@ func draw(w io.Writer, file string, f viz.Figure) error {
 	return err
 }
 
-// The function page() returns an HTML page that also works on phones. The title is plain
-// text. Figures are interactive if the file echarts.min.js is beside the page.
+// page returns an HTML page that also works on phones. The title is plain text. Figures
+// are interactive if the file echarts.min.js is beside the page.
 func page(title, body string) string {
 	return viz.Guard(`<!DOCTYPE html>
 <html lang="en">

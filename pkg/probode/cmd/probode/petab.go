@@ -30,7 +30,7 @@ The flags:
 
 `
 
-// The function petab() writes a table of PEtab problems.
+// petab writes a table of PEtab problems.
 func petab(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("petab", flag.ContinueOnError)
 	limit := flags.Duration("limit", time.Minute, "longest `time` per problem")
@@ -79,7 +79,7 @@ func petab(ctx context.Context, args []string, out io.Writer) error {
 	return err
 }
 
-// The function loads() reports whether the problem in a row of the table could be read.
+// loads reports whether the problem in a row of the table could be read.
 func loads(row []string) bool { return row[1] != "" }
 
 // tryProblem returns the row of the table for a problem. The result `ok` says whether the

@@ -120,7 +120,7 @@ func (r *sampleRun) run(ctx context.Context, args []string) error {
 	return r.finish(ctx, words)
 }
 
-// The type sampleRun holds the data of one run of the command sample.
+// sampleRun holds the data of one run of the command sample.
 type sampleRun struct {
 	model      *model
 	start, dir string
@@ -187,9 +187,8 @@ func (r *sampleRun) parse(args []string) error {
 	return checkFolder(r.dir)
 }
 
-// The method prepare() constructs the posterior, and finds the modes around which the
-// chains start. If the user has not chosen a solver and a sampler, prepare() chooses
-// them.
+// prepare constructs the posterior, and finds the modes around which the chains start. If
+// the user has not chosen a solver and a sampler, prepare() chooses them.
 func (r *sampleRun) prepare(ctx context.Context) (err error) {
 	if r.sampler.Target().Noisy() {
 		r.p, err = r.model.posterior(ctx)
@@ -218,7 +217,7 @@ func (r *sampleRun) prepare(ctx context.Context) (err error) {
 	return err
 }
 
-// The method choose() chooses the solver and the sampler, and prints the reasons.
+// choose chooses the solver and the sampler, and prints the reasons.
 func (r *sampleRun) choose(ctx context.Context, from [][]float64) (err error) {
 	if r.plan, err = sample.Choose(ctx, r.p, from, r.settings); err != nil {
 		return err
@@ -233,10 +232,10 @@ func (r *sampleRun) choose(ctx context.Context, from [][]float64) (err error) {
 	return nil
 }
 
-// The method missed() prints a note about modes that the search may have missed. There is
-// no note if the search began only at given points. The diagnostics of the draws do not
-// show whether a mode was missed, because chains that jump between the same modes agree
-// with each other.
+// missed prints a note about modes that the search may have missed. There is no note if
+// the search began only at given points. The diagnostics of the draws do not show whether
+// a mode was missed, because chains that jump between the same modes agree with each
+// other.
 func (r *sampleRun) missed() {
 	m := r.p.Modes
 	if m == nil || m.Tried == 0 {
@@ -252,8 +251,8 @@ func (r *sampleRun) missed() {
 	r.note(words)
 }
 
-// The method search() looks for the modes. Since chains can run without known modes, an
-// error in the search does not end the run.
+// search looks for the modes. Since chains can run without known modes, an error in the
+// search does not end the run.
 func (r *sampleRun) search(ctx context.Context, from [][]float64) {
 	s := modes.Settings{Seed: r.settings.Seed, Workers: r.settings.Workers}
 	if from != nil {
@@ -268,15 +267,14 @@ func (r *sampleRun) search(ctx context.Context, from [][]float64) {
 	}
 }
 
-// The method note() prints a sentence, and stores it as a note in the files of the
-// chains.
+// note prints a sentence, and stores it as a note in the files of the chains.
 func (r *sampleRun) note(sentence string) {
 	r.options.Meta = append(r.options.Meta, mcmc.Field{Key: "note", Value: sentence})
 	fmt.Fprintln(r.out, text.Printable(sentence))
 }
 
-// The method follow() shows the progress. If the run continues an earlier run that was
-// stopped, follow() first prints what percentage of the run was already complete.
+// follow shows the progress. If the run continues an earlier run that was stopped,
+// follow() first prints what percentage of the run was already complete.
 func (r *sampleRun) follow() {
 	before := unfinished(r.dir, r.settings)
 	show := display("sampling")
@@ -292,8 +290,8 @@ func (r *sampleRun) follow() {
 	}
 }
 
-// The method draw() runs the chains and stores the draws. Without -draws and -chain, the
-// method doubles the number of draws until there are enough effective draws, or until the
+// draw runs the chains and stores the draws. Without -draws and -chain, the method
+// doubles the number of draws until there are enough effective draws, or until the
 // context `limited` ends. The result `words` then describes the draws.
 func (r *sampleRun) draw(ctx, limited context.Context) (words string, err error) {
 	s := &r.settings
@@ -344,8 +342,7 @@ func (r *sampleRun) draw(ctx, limited context.Context) (words string, err error)
 	}
 }
 
-// The method store() runs each chain until it has r.settings.Draws draws, and stores the
-// draws.
+// store runs each chain until it has r.settings.Draws draws, and stores the draws.
 func (r *sampleRun) store(ctx context.Context) error {
 	err := sample.Store(ctx, r.p, r.sampler, r.dir, r.settings, r.options)
 	if errors.Is(err, context.Canceled) {
@@ -424,14 +421,14 @@ const firstDraws, lastDraws = 1000, 32_000
 // firstDraws.
 const fewDraws = 250
 
-// The constant `patience` is the time limit for a run without -draws: for the search for
-// modes and the draws together.
+// patience is the time limit for a run without -draws: for the search for modes and the
+// draws together.
 const patience = 7 * time.Minute
 
-// The method profile() computes profile likelihoods, and names the parameters that the
-// data do not determine. The computation stops after three minutes. The method does
-// nothing if the model was not read from a file, or if an earlier fit (see -start) has
-// already found parameters that the data do not determine.
+// profile computes profile likelihoods, and names the parameters that the data do not
+// determine. The computation stops after three minutes. The method does nothing if the
+// model was not read from a file, or if an earlier fit (see -start) has already found
+// parameters that the data do not determine.
 func (r *sampleRun) profile(ctx context.Context) {
 	file, out := r.model.loaded, r.out
 	if file == nil || r.unknown != "" {
@@ -456,12 +453,12 @@ func (r *sampleRun) profile(ctx context.Context) {
 	fmt.Fprintln(out)
 }
 
-// The function sufficient() reports whether there are enough draws. Every parameter must
-// have an R̂ below 1.01, and at least 400 effective draws, or 100 for each chain if that
-// is more. If there are not enough draws, the result `hopeless` says whether the
-// effective sample sizes would probably be too small even with lastDraws draws from each
-// chain. The result `words` describes the draws, and names the parameters for which there
-// are not enough draws.
+// sufficient reports whether there are enough draws. Every parameter must have an R̂
+// below 1.01, and at least 400 effective draws, or 100 for each chain if that is more. If
+// there are not enough draws, the result `hopeless` says whether the effective sample
+// sizes would probably be too small even with lastDraws draws from each chain. The result
+// `words` describes the draws, and names the parameters for which there are not enough
+// draws.
 func sufficient(c *mcmc.Chains, summary diag.Summary) (enough, hopeless bool, words string) {
 	const listed = 6
 	wanted := float64(max(400, 100*len(c.Draws)))
@@ -561,7 +558,7 @@ func checkFolder(dir string) error {
 	return cmp.Or(f.Close(), os.Remove(f.Name()))
 }
 
-// The function unfinished() reports whether dir contains a chain that is not complete.
+// unfinished reports whether dir contains a chain that is not complete.
 func unfinished(dir string, s mcmc.Settings) bool {
 	only := s.Only
 	if only == nil {

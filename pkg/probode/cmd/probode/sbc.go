@@ -141,9 +141,9 @@ func sbcVerb(ctx context.Context, args []string, out io.Writer) error {
 	return failed
 }
 
-// The function calibration() returns the model for the command sbc: x′ = θx(1 − x) on [0,
-// 4], solved by forward Euler with h = 1/4. The solution is observed at nine time points,
-// some of which lie between grid points.
+// calibration returns the model for the command sbc: x′ = θx(1 − x) on [0, 4], solved by
+// forward Euler with h = 1/4. The solution is observed at nine time points, some of which
+// lie between grid points.
 func calibration() *bayes.Posterior {
 	problem := &probode.Problem{
 		Name: "logistic growth", States: []string{"x"}, Params: []string{"rate"},

@@ -14,9 +14,8 @@ import (
 	"github.com/probode/probode/pkg/probode/catalog"
 )
 
-// The type `solving` holds those flags of a command that say how the equations are
-// solved. Each command defines the flags that it needs, and the method setups() converts
-// these flags to setups.
+// solving holds those flags of a command that say how the equations are solved. Each
+// command defines the flags that it needs, and setups converts these flags to setups.
 type solving struct {
 	flags             *flag.FlagSet
 	method, linearize string
@@ -28,11 +27,10 @@ type solving struct {
 	frozen     bool // error control chooses the steps once, and not again for every θ
 }
 
-// The method set() reports whether the flag with this name was given.
+// set reports whether the flag with this name was given.
 func (s *solving) set(name string) bool { return given(s.flags, name) }
 
-// The method by() applies the flags -method, -linearize and -noise to a copy of the setup
-// `base`.
+// by applies the flags -method, -linearize and -noise to a copy of the setup `base`.
 func (s *solving) by(base probode.Setup) (_ probode.Setup, err error) {
 	switch s.noise {
 	case "":
@@ -58,12 +56,12 @@ func (s *solving) by(base probode.Setup) (_ probode.Setup, err error) {
 	return base, nil
 }
 
-// The method stepped() reports whether one of the flags -steps, -rtol and -atol was given.
+// stepped reports whether one of the flags -steps, -rtol and -atol was given.
 func (s *solving) stepped() bool { return s.set("steps") || s.set("rtol") || s.set("atol") }
 
-// The method setups() applies the flags to copies of the setup `base`, and returns the
-// copies. There is one setup for each step size or tolerance, or a single setup if
-// neither is given. If no tolerance is given, -max-step has no effect on the setups.
+// setups applies the flags to copies of the setup `base`, and returns the copies. There
+// is one setup for each step size or tolerance, or a single setup if neither is given. If
+// no tolerance is given, -max-step has no effect on the setups.
 func (s *solving) setups(base probode.Setup) (all []probode.Setup, err error) {
 	if base, err = s.by(base); err != nil {
 		return nil, err
@@ -105,9 +103,9 @@ func (s *solving) setups(base probode.Setup) (all []probode.Setup, err error) {
 	return all, err
 }
 
-// The method ladder() returns the setups to compare. If none of the flags -steps, -rtol
-// and -atol is given, the step sizes are h, h/2, h/4 and h/8, where h is the value of
-// -step or, without -step, the step size of `base`.
+// ladder returns the setups to compare. If none of the flags -steps, -rtol and -atol is
+// given, the step sizes are h, h/2, h/4 and h/8, where h is the value of -step or,
+// without -step, the step size of `base`.
 func (s *solving) ladder(base probode.Setup) ([]probode.Setup, error) {
 	all, err := s.setups(base)
 	if err != nil || s.stepped() {
@@ -139,9 +137,9 @@ func stepSizes(list string) ([]float64, error) {
 	return steps, nil
 }
 
-// The method tolerances() reads the values of the flags -rtol and -atol. The result
-// contains one tolerance for each number in -rtol or in -atol, whichever list is longer.
-// If s.components is positive, the result contains only one tolerance, and -atol may list
+// tolerances reads the values of the flags -rtol and -atol. The result contains one
+// tolerance for each number in -rtol or in -atol, whichever list is longer. If
+// s.components is positive, the result contains only one tolerance, and -atol may list
 // one absolute tolerance for each component.
 func (s *solving) tolerances() ([]probode.Tolerance, error) {
 	relative, err := s.list("rtol", s.rtol, "want numbers in [1e-15, 1); 0 is allowed only if -atol is set", func(v float64) bool {
@@ -186,8 +184,8 @@ func (s *solving) tolerances() ([]probode.Tolerance, error) {
 	return out, nil
 }
 
-// The method list() reads a list of numbers from the value of a flag. The result is nil
-// if the flag was not given.
+// list reads a list of numbers from the value of a flag. The result is nil if the flag
+// was not given.
 func (s *solving) list(name, value, want string, allowed func(v float64) bool) ([]float64, error) {
 	if !s.set(name) {
 		return nil, nil

@@ -51,7 +51,7 @@ The flags:
 
 `
 
-// The function solve() writes solutions as a table.
+// solve writes solutions as a table.
 func solve(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("solve", flag.ContinueOnError)
 	s := solution{}
@@ -119,7 +119,7 @@ func solve(ctx context.Context, args []string, out io.Writer) error {
 	})
 }
 
-// The type `solution` holds the flags of the command solve.
+// solution holds the flags of the command solve.
 type solution struct {
 	solving
 	problem, model, condition string
@@ -135,7 +135,7 @@ type solution struct {
 	observe  func(dst []float64, t float64, x, theta []float64)
 }
 
-// The method table() computes the header and the rows of the table.
+// table computes the header and the rows of the table.
 func (s *solution) table(ctx context.Context) (header []string, rows [][]float64, err error) {
 	p, err := s.problemOf()
 	if err != nil {
@@ -153,7 +153,7 @@ func (s *solution) table(ctx context.Context) (header []string, rows [][]float64
 	return header, rows, err
 }
 
-// The method states() computes those columns of the table that contain the states.
+// states computes those columns of the table that contain the states.
 func (s *solution) states(ctx context.Context, p *probode.Problem) (header []string, rows [][]float64, err error) {
 	times, err := s.timesOf(p)
 	if err != nil {
@@ -258,7 +258,7 @@ func (s *solution) problemOf() (*probode.Problem, error) {
 	return p, nil
 }
 
-// The method named() returns the problem named by the flag -problem or -model.
+// named returns the problem named by the flag -problem or -model.
 func (s *solution) named() (*probode.Problem, error) {
 	switch {
 	case s.model != "" && s.problem != "":
@@ -309,8 +309,8 @@ func (s *solution) timesOf(p *probode.Problem) ([]float64, error) {
 	return times, nil
 }
 
-// The method setup() returns the setup with which p is solved. If one of the times is not
-// on the grid of equal steps, a grid that contains all the times is used instead.
+// setup returns the setup with which p is solved. If one of the times is not on the grid
+// of equal steps, a grid that contains all the times is used instead.
 func (s *solution) setup(p *probode.Problem, times []float64) (setup probode.Setup, err error) {
 	base := probode.Setup{Mesh: probode.Uniform(0)}
 	if s.model != "" {
@@ -350,7 +350,7 @@ func (s *solution) setup(p *probode.Problem, times []float64) (setup probode.Set
 	return setup, nil
 }
 
-// The method noisy() sets the noise scale in the argument `to`.
+// noisy sets the noise scale in the argument `to`.
 func (s *solution) noisy(ctx context.Context, p *probode.Problem, m probode.Method, to *probode.Settings) error {
 	alpha, is, err := noiseScale(s.alpha)
 	switch {
@@ -374,7 +374,7 @@ func (s *solution) noisy(ctx context.Context, p *probode.Problem, m probode.Meth
 	return nil
 }
 
-// The method accurate() returns the rows of the table for -method reference.
+// accurate returns the rows of the table for -method reference.
 func (s *solution) accurate(ctx context.Context, p *probode.Problem, times []float64) ([][]float64, error) {
 	switch {
 	case s.set("step"):
@@ -419,8 +419,8 @@ func located(ctx context.Context, p *probode.Problem, setup probode.Setup, times
 }
 
 // rowsAt returns a row for each of the times or, if times is nil, for 201 equally spaced
-// times over the span. The argument of the function solve() is a sorted list of times,
-// and solve() must return the states at these times.
+// times over the span. The argument of solve is a sorted list of times, and solve() must
+// return the states at these times.
 func rowsAt(p *probode.Problem, times []float64, solve func(sorted []float64) ([]float64, error)) ([][]float64, error) {
 	if times == nil {
 		const points = 200
@@ -474,8 +474,8 @@ func (s *solution) afterEnd(p *probode.Problem) string {
 // The pattern `repeated` matches the number at the end of the name of a repeated event.
 var repeated = regexp.MustCompile(`_[0-9]+$`)
 
-// The method warned() reports whether a warning about the model already says that the given
-// event happens after the last measurement.
+// warned reports whether a warning about the model already says that the given event
+// happens after the last measurement.
 func (s *solution) warned(event string) bool {
 	return slices.ContainsFunc(s.warnings, func(w string) bool { return strings.Contains(w, event+" happens at") })
 }

@@ -23,10 +23,10 @@ const maxEnds = 256 << 20
 // mostEnds is the largest number of points that the search for modes takes from a fit.
 const mostEnds = 8
 
-// The method starts() returns the points at which the search for modes begins. If the
-// argument `start` is the name of a file written by fit -json, the result contains the
-// best points in this file. If `start` is "nominal", the result is one point with the
-// nominal parameters. If `start` is "" or "prior", the result is nil.
+// starts returns the points at which the search for modes begins. If the argument `start`
+// is the name of a file written by fit -json, the result contains the best points in this
+// file. If `start` is "nominal", the result is one point with the nominal parameters. If
+// `start` is "" or "prior", the result is nil.
 func (m *model) starts(start string) (from [][]float64, err error) {
 	if start == "" || start == "prior" {
 		return nil, nil
@@ -41,9 +41,8 @@ func (m *model) starts(start string) (from [][]float64, err error) {
 	return m.inside(all[:min(len(all), mostEnds)])
 }
 
-// The method inside() converts vectors of parameters to points at which a search on the
-// posterior can begin. Each vector in the argument `all` contains the values of all
-// parameters.
+// inside converts vectors of parameters to points at which a search on the posterior can
+// begin. Each vector in the argument `all` contains the values of all parameters.
 func (m *model) inside(all [][]float64) (points [][]float64, err error) {
 	for _, theta := range all {
 		point, err := m.loaded.Start(theta)
@@ -55,10 +54,10 @@ func (m *model) inside(all [][]float64) (points [][]float64, err error) {
 	return points, nil
 }
 
-// The function undetermined() reads the profiles in a file written by fit -json. The
-// result is a sentence with the names of the parameters that the data do not determine.
-// The result is empty if the file cannot be read, or if the data alone close the interval
-// of every profile in the file.
+// undetermined reads the profiles in a file written by fit -json. The result is a
+// sentence with the names of the parameters that the data do not determine. The result is
+// empty if the file cannot be read, or if the data alone close the interval of every
+// profile in the file.
 func undetermined(start string) string {
 	var fit struct {
 		Profiles []struct {
@@ -96,10 +95,10 @@ func startsAt(from [][]float64, found *bayes.Modes) func(chain int, rng *rand.Ra
 	return func(chain int, _ *rand.Rand) []float64 { return slices.Clone(from[chain%len(from)]) }
 }
 
-// The method best() reads the best points from a file written by fit -json, and converts
-// them to points at which a search on the posterior can begin. The log-likelihood of each
-// point is at most 10 below the highest log-likelihood in the file. The points need not
-// be optima, because the search for modes will improve them. If the log-likelihoods of
+// best reads the best points from a file written by fit -json, and converts them to
+// points at which a search on the posterior can begin. The log-likelihood of each point
+// is at most 10 below the highest log-likelihood in the file. The points need not be
+// optima, because the search for modes will improve them. If the log-likelihoods of
 // several points differ by less than 0.01, best() keeps only the first of these points.
 func (m *model) best(name string) (points [][]float64, err error) {
 	if m.loaded == nil {
@@ -154,8 +153,8 @@ func startsOf(p *modelfile.File, start string, below float64) ([][]float64, erro
 	return points, nil
 }
 
-// The function equal() reports whether the relative difference between two values of a
-// parameter is at most 0.001.
+// equal reports whether the relative difference between two values of a parameter is at
+// most 0.001.
 func equal(a, b float64) bool { return math.Abs(a-b) <= 1e-3*max(math.Abs(a), math.Abs(b)) }
 
 // readEnds reads a file written by fit -json, and returns the points at which the

@@ -34,7 +34,7 @@ been saved.
 
 `
 
-// The function summary() prints a table that summarises the draws in a directory.
+// summary prints a table that summarises the draws in a directory.
 func summary(_ context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("summary", flag.ContinueOnError)
 	table := flags.Bool("csv", false, "print only the table, with all digits, as comma-separated values")
@@ -101,8 +101,8 @@ func summary(_ context.Context, args []string, out io.Writer) error {
 	return w.Error()
 }
 
-// The function identifies() reports whether a field of the files, such as a hash, is
-// needed only for resuming the study.
+// identifies reports whether a field of the files, such as a hash, is needed only for
+// resuming the study.
 func identifies(key string) bool {
 	for _, name := range []string{"prior_", "errors", "data", "log_density"} {
 		if strings.HasPrefix(key, name) {

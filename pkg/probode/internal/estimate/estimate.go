@@ -70,16 +70,15 @@ type Difference struct {
 type summary struct {
 	center, spread float64
 	influence      func(y float64) (center, log float64)
-	// The field `jumps` says whether the quantile function jumps near the quantile that
-	// determines the centre. The field `stretches` says whether the quantile function
-	// jumps near the quantiles that determine the spread.
+	// jumps says whether the quantile function jumps near the quantile that determines the
+	// centre. The field `stretches` says whether the quantile function jumps near the
+	// quantiles that determine the spread.
 	jumps, stretches bool
 }
 
-// The method summary() returns the centre and the spread of the draws x with the given
-// weights. If the argument `weights` is nil, the weights are equal. If y is the
-// p-quantile of the draws, the function levelSE() must return the standard error of the
-// fraction of draws that are at most y.
+// summary returns the centre and the spread of the draws x with the given weights. If the
+// argument `weights` is nil, the weights are equal. If y is the p-quantile of the draws,
+// levelSE must return the standard error of the fraction of draws that are at most y.
 func (by Measure) summary(x, weights []float64, levelSE func(y, p float64) float64) summary {
 	if by == Moments {
 		m, v := stat.PopMeanVariance(x, weights)
@@ -154,7 +153,7 @@ func equalQuantiles(x []float64) weightedQuantiles {
 // Quantile returns the p-quantile of the draws x with the given weights.
 func Quantile(x, weights []float64, p float64) float64 { return newQuantiles(x, weights).at(p) }
 
-// The method at() returns the p-quantile, interpolated linearly between draws.
+// at returns the p-quantile, interpolated linearly between draws.
 func (q weightedQuantiles) at(p float64) float64 {
 	n := len(q.x)
 	if n < 2 {
@@ -181,10 +180,9 @@ const (
 	steep = 2
 )
 
-// The method slope() returns the reciprocal of the density at the p-quantile, or NaN if
-// there are too few draws. The argument se is the standard error of the level p. The
-// second result says whether the quantile function jumps within a few standard errors of
-// p.
+// slope returns the reciprocal of the density at the p-quantile, or NaN if there are too
+// few draws. The argument se is the standard error of the level p. The second result says
+// whether the quantile function jumps within a few standard errors of p.
 func (q weightedQuantiles) slope(p, se float64) (slope float64, jump bool) {
 	z := distuv.UnitNormal.Quantile(p)
 	phi := distuv.UnitNormal.Prob(z)
@@ -213,11 +211,11 @@ func (q weightedQuantiles) slope(p, se float64) (slope float64, jump bool) {
 	return slope, false
 }
 
-// The method part() summarises those draws x[c][k] that are marked by in[c][k] = 1. If
-// `in` is nil, all draws are used. The argument w holds the weights of the draws; if w is
-// nil, the weights are equal. The second result is a function that returns the influence
-// of draw k of chain c. The influence is multiplied by the weight of the draw, and
-// divided by the share of the draws that are used.
+// part summarises those draws x[c][k] that are marked by in[c][k] = 1. If `in` is nil,
+// all draws are used. The argument w holds the weights of the draws; if w is nil, the
+// weights are equal. The second result is a function that returns the influence of draw k
+// of chain c. The influence is multiplied by the weight of the draw, and divided by the
+// share of the draws that are used.
 func (by Measure) part(x, w, in [][]float64) (summary, func(c, k int) (center, log float64)) {
 	both, share := w, 1.0
 	switch {

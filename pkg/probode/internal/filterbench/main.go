@@ -92,8 +92,8 @@ func (r *request) solve(ctx context.Context, p *probode.Problem, a *answer) erro
 	return err
 }
 
-// The method likelihood() returns a function that computes the log likelihood. The
-// workspace is allocated once, as in a sampler.
+// likelihood returns a function that computes the log likelihood. The workspace is
+// allocated once, as in a sampler.
 func (r *request) likelihood(ctx context.Context, p *probode.Problem, a *answer) (func() error, error) {
 	data := &bayes.Data{Y: r.Y}
 	for i := range r.Y {

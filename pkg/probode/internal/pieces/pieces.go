@@ -16,8 +16,8 @@ import (
 // its pieces. No two calls of begin() run at the same time, because begin() usually
 // copies a shared value, and copying may change that value. After an error or a panic, or
 // when ctx is done, no further piece is started. A panic becomes a *probode.PanicError.
-// The function Each returns the index of the first piece that was not completed, and the
-// error of the first piece that failed.
+// Each returns the index of the first piece that was not completed, and the error of the
+// first piece that failed.
 func Each(ctx context.Context, workers, n int, progress func(done, total int), begin func() func(i int) error) (int, error) {
 	workers = cmp.Or(workers, runtime.GOMAXPROCS(0))
 	workers = min(workers, n)

@@ -25,8 +25,7 @@ type Sketch struct {
 	n             int
 	rows          [][]float64 // all vectors so far, or those that are not counted yet
 
-	// The following slices are nil until the number of vectors exceeds the constant
-	// Exact.
+	// The following slices are nil until the number of vectors exceeds Exact.
 	lo, width []float64
 	min, max  []float64
 	counts    [][]uint32
@@ -105,9 +104,9 @@ func (s *Sketch) Quantiles() [][]float64 {
 	return out
 }
 
-// The method ranks() returns, in increasing order, the ranks of the order statistics from
-// which the quantiles are computed. Each level requires one rank or two successive ranks.
-// For level i, the lower rank is ranks[place[i]].
+// ranks returns, in increasing order, the ranks of the order statistics from which the
+// quantiles are computed. Each level requires one rank or two successive ranks. For level
+// i, the lower rank is ranks[place[i]].
 func (s *Sketch) ranks() (ranks, place []int) {
 	for _, p := range s.levels {
 		i := min(int(p*float64(s.n-1)), s.n-1)
@@ -144,9 +143,8 @@ func (s *Sketch) makeBins() {
 	s.count()
 }
 
-// The method count() sorts the elements of the vectors in s.rows into the bins. The
-// elements are treated one after the other, so that the bins of an element stay in the
-// cache.
+// count sorts the elements of the vectors in s.rows into the bins. The elements are
+// treated one after the other, so that the bins of an element stay in the cache.
 func (s *Sketch) count() {
 	s.tiles(func(_ *column, k int, values []float64) {
 		lo, w, counts := s.lo[k], s.width[k], s.counts[k]
@@ -195,8 +193,8 @@ func (s *Sketch) fromBins(k int, p float64) float64 {
 	return s.max[k]
 }
 
-// For each element k, the method tiles() calls f with the values of this element in all
-// rows. The function f may change these values.
+// For each element k, tiles calls f with the values of this element in all rows. The
+// function f may change these values.
 func (s *Sketch) tiles(f func(w *column, k int, values []float64)) {
 	s.parallel(func(w *column, k int) {
 		if k%tile == 0 {
@@ -206,8 +204,8 @@ func (s *Sketch) tiles(f func(w *column, k int, values []float64)) {
 	})
 }
 
-// The method parallel() calls f for each element. The elements of a tile are processed one
-// after another on the same goroutine.
+// parallel calls f for each element. The elements of a tile are processed one after
+// another on the same goroutine.
 func (s *Sketch) parallel(f func(w *column, k int)) {
 	n := (s.size + tile - 1) / tile
 	var next atomic.Int64

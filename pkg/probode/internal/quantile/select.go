@@ -10,8 +10,8 @@ type column struct {
 	levels []bucketRoom // one for each depth of selection
 }
 
-// The method gather() copies `width` elements of each row, beginning with element k, to
-// the field `values`. The values of one element are contiguous, in the order of the rows.
+// gather copies `width` elements of each row, beginning with element k, to the field
+// `values`. The values of one element are contiguous, in the order of the rows.
 func (c *column) gather(rows [][]float64, k, width int) {
 	n := len(rows)
 	c.values = slices.Grow(c.values[:0], n*tile)[:n*tile]
@@ -48,8 +48,8 @@ func (c *column) selectRanks(values []float64, ranks []int) {
 	c.pick(values, ranks, 0, c.found, 0)
 }
 
-// The method pick() sets found[i] to the order statistic of `values` that has the rank
-// ranks[i] − first.
+// pick sets found[i] to the order statistic of `values` that has the rank ranks[i] −
+// first.
 //
 // The method divides the range of the values into buckets of equal width, about one
 // bucket per value, and counts the values in each bucket. The method then calls itself

@@ -46,7 +46,7 @@ func rank(x [][]float64, sorted []float64) rankedDraws {
 	return r
 }
 
-// The method rHat() returns R̂, and changes r.scores.
+// rHat returns R̂, and changes r.scores.
 func (r rankedDraws) rHat() float64 {
 	plain := rHat(r.scores)
 

@@ -126,9 +126,9 @@ func Kish(logWeights [][]float64) float64 {
 	return kish
 }
 
-// The function weights() returns the normalised weights of the draws and Kish's factor.
-// If logWeights is nil, weights() returns nil and 1. If the weights cannot be normalised,
-// Kish's factor is NaN.
+// weights returns the normalised weights of the draws and Kish's factor. If logWeights is
+// nil, weights() returns nil and 1. If the weights cannot be normalised, Kish's factor is
+// NaN.
 func weights(logWeights [][]float64) (w [][]float64, kish float64) {
 	if logWeights == nil {
 		return nil, 1
@@ -151,7 +151,7 @@ func weights(logWeights [][]float64) (w [][]float64, kish float64) {
 	return w, 1 / (float64(len(all)) * squares)
 }
 
-// The method weigh() computes the fields of m that depend on the weights of the draws x.
+// weigh computes the fields of m that depend on the weights of the draws x.
 func (m *Marginal) weigh(x, weights [][]float64) {
 	type weighted struct{ x, w float64 }
 	var all []weighted
@@ -213,9 +213,9 @@ func (s Summary) String() string {
 	return text.Table(rows, text.First)
 }
 
-// The method format() writes the value v with enough decimals to show three significant
-// digits of the standard deviation. If heavy tails make the standard deviation very
-// large, all quantiles might be written as 0. Let c be the standard deviation of a normal
+// format writes the value v with enough decimals to show three significant digits of the
+// standard deviation. If heavy tails make the standard deviation very large, all
+// quantiles might be written as 0. Let c be the standard deviation of a normal
 // distribution whose 2.5 % and 97.5 % quantiles are Q025 and Q975. If c is less than half
 // the standard deviation of the draws, c determines the number of decimals.
 func (m Marginal) format(v float64) string {

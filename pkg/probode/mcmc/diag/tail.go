@@ -59,9 +59,9 @@ func tailsIndex(sorted []float64, ess float64) float64 {
 	return worst
 }
 
-// The function excess() returns the amounts by which the m largest of the sorted numbers
-// exceed the largest of the other numbers. Amounts of zero are omitted. All amounts are
-// scaled so that no square overflows.
+// excess returns the amounts by which the m largest of the sorted numbers exceed the
+// largest of the other numbers. Amounts of zero are omitted. All amounts are scaled so
+// that no square overflows.
 func excess(sorted []float64, m int) []float64 {
 	at := len(sorted) - m
 	cut, unit := sorted[at-1], sorted[len(sorted)-1]/2-sorted[at-1]/2

@@ -23,8 +23,8 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// The type `file` writes the draws of one chain to the disk. At any moment, one of three
-// cases applies to the files of the chain:
+// file writes the draws of one chain to the disk. At any moment, one of three cases
+// applies to the files of the chain:
 //
 //   - There is no state: nothing has been drawn. There may be a .part file that holds
 //     at most a header.
@@ -71,8 +71,7 @@ func (f *file) partPath() string  { return f.path + partSuffix }
 func (f *file) statePath() string { return statePath(f.path) }
 func (f *file) lockPath() string  { return strings.TrimSuffix(f.path, ".csv") + ".lock" }
 
-// The function claim() reads the files of a chain and, unless they hold all the draws,
-// locks the chain.
+// claim reads the files of a chain and, unless they hold all the draws, locks the chain.
 func claim(dir string, c *mcmc.Chain, draws int) (*file, error) {
 	f := &file{path: chainPath(dir, c.Index()), chain: c}
 	if exists(f.path) {
@@ -94,7 +93,7 @@ func claim(dir string, c *mcmc.Chain, draws int) (*file, error) {
 	return f, err
 }
 
-// The method reserve() locks the chain and reads its files.
+// reserve locks the chain and reads its files.
 func (f *file) reserve(draws int) (err error) {
 	if f.lock, err = lock(f.lockPath()); err != nil {
 		return fmt.Errorf("store: %s: %w", f.path, err)
@@ -120,8 +119,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// The method finished() reads the .csv file, which may have fewer draws than this run
-// asks for.
+// finished reads the .csv file, which may have fewer draws than this run asks for.
 func (f *file) finished(draws int) error {
 	t, err := readWhole(f.path, f.recorder())
 	if err != nil {
@@ -137,8 +135,8 @@ func (f *file) finished(draws int) error {
 	return nil
 }
 
-// The method recorder() returns a function that parses one line of a file and passes the
-// draw in this line to Chain.Recall.
+// recorder returns a function that parses one line of a file and passes the draw in this
+// line to Chain.Recall.
 func (f *file) recorder() func(t *table, line []byte) error {
 	var x []float64
 	return func(t *table, line []byte) error {
@@ -151,8 +149,7 @@ func (f *file) recorder() func(t *table, line []byte) error {
 	}
 }
 
-// The method load() reads the saved state and the draws that were made before it was
-// saved.
+// load reads the saved state and the draws that were made before it was saved.
 func (f *file) load(size int64) error {
 	for path, magic := range map[string]string{
 		f.statePath() + tmpSuffix: stateMagic,
@@ -200,8 +197,8 @@ func (f *file) load(size int64) error {
 	return nil
 }
 
-// The method known() reads the draws that were made before the state was saved, and
-// checks them against the state.
+// known reads the draws that were made before the state was saved, and checks them
+// against the state.
 func (f *file) known(in io.ReaderAt, size int64, row func(t *table, line []byte) error) (*table, error) {
 	t, err := scan(io.NewSectionReader(in, 0, size), f.state.body, row)
 	switch {
@@ -221,10 +218,10 @@ func (f *file) known(in io.ReaderAt, size int64, row func(t *table, line []byte)
 	return t, nil
 }
 
-// The method restore() resets a started chain to its saved state. The method also checks
-// that the program still computes the same chain. The log density at the saved position
-// must have the saved value, and repeating the last few iterations must lead to the
-// saved state. If ctx is done before the check is complete, restore() returns ctx.Err().
+// restore resets a started chain to its saved state. The method also checks that the
+// program still computes the same chain. The log density at the saved position must have
+// the saved value, and repeating the last few iterations must lead to the saved state. If
+// ctx is done before the check is complete, restore() returns ctx.Err().
 func (f *file) restore(ctx context.Context, here maker) error {
 	s, c := f.state, f.chain
 	give := func(state []byte) error {
@@ -283,7 +280,7 @@ const drawnBy = " drawn by "
 // to the file.
 const flushSize = 1 << 16
 
-// The method ready() prepares the file for the next draw of s. Nothing is written yet.
+// ready prepares the file for the next draw of s. Nothing is written yet.
 func (f *file) ready(l *layout, s *study) error {
 	f.layout, f.length = l, int64(s.Draws*s.Thin)
 	if f.state == nil {
@@ -300,7 +297,7 @@ func (f *file) ready(l *layout, s *study) error {
 	return nil
 }
 
-// The method begin() prepares the files for writing the next draw.
+// begin prepares the files for writing the next draw.
 func (f *file) begin() error {
 	var err error
 	f.at = -1
@@ -330,8 +327,8 @@ func (f *file) begin() error {
 	return nil
 }
 
-// The method cut() shortens the .part file to the given size. The next draw is then
-// written at the end of the shortened file.
+// cut shortens the .part file to the given size. The next draw is then written at the end
+// of the shortened file.
 func (f *file) cut(size int64) error {
 	err := f.f.Truncate(size)
 	if err == nil {
@@ -340,8 +337,8 @@ func (f *file) cut(size int64) error {
 	return err
 }
 
-// The method lengthen() writes a new .part file with the same draws and a header that
-// contains the new number of draws.
+// lengthen writes a new .part file with the same draws and a header that contains the new
+// number of draws.
 func (f *file) lengthen() error {
 	header := slices.Clone(f.old.header)
 	for i := range header {
@@ -367,8 +364,8 @@ func (f *file) lengthen() error {
 	return err
 }
 
-// The method rewrite() writes a new .part file and opens it in place of the old one. The
-// content is read from another file or from the old .part file, `in`.
+// rewrite writes a new .part file and opens it in place of the old one. The content is
+// read from another file or from the old .part file, `in`.
 func (f *file) rewrite(content io.Reader, in *os.File) error {
 	err := atomicfile.WriteVia(f.partPath()+tmpSuffix, f.partPath(), func(w io.Writer) error {
 		if _, err := io.Copy(w, content); err != nil {
@@ -389,9 +386,9 @@ func (f *file) rewrite(content io.Reader, in *os.File) error {
 	return err
 }
 
-// The method intact() returns an error if another program, such as one that synchronises
-// folders, has changed the length of the .part file. If another program has removed or
-// replaced the file, intact() writes it again: the open file still has all the draws.
+// intact returns an error if another program, such as one that synchronises folders, has
+// changed the length of the .part file. If another program has removed or replaced the
+// file, intact() writes it again: the open file still has all the draws.
 func (f *file) intact() error {
 	info, err := f.f.Stat()
 	if err != nil {
@@ -442,7 +439,7 @@ func (f *file) Turn(_ *mcmc.Chain, finished bool) bool {
 	return f.err == nil
 }
 
-// The method save() writes the draws and then the state to the disk.
+// save writes the draws and then the state to the disk.
 func (f *file) save() {
 	c := f.chain
 	if f.f == nil || c.Iteration() == f.at || c.Interrupted() {
@@ -473,8 +470,8 @@ func (f *file) save() {
 	f.saved, f.at = time.Now(), c.Iteration()
 }
 
-// The method finish() writes the lines that follow the draws and gives the file its final
-// name. The state file is kept, so that the chain can be extended.
+// finish writes the lines that follow the draws and gives the file its final name. The
+// state file is kept, so that the chain can be extended.
 func (f *file) finish() {
 	f.save()
 	burnIn, after := f.chain.Counts()
@@ -510,8 +507,8 @@ func (f *file) finish() {
 	}
 }
 
-// The method close() closes the .part file and releases the lock. The .part file is
-// removed if this call of Run created it and wrote nothing to it.
+// close closes the .part file and releases the lock. The .part file is removed if this
+// call of Run created it and wrote nothing to it.
 func (f *file) close() {
 	if f.f != nil {
 		info, err := f.f.Stat()

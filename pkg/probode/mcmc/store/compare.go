@@ -15,12 +15,11 @@ import (
 // A mismatch is a setting, or a column, in which two files differ.
 type mismatch struct{ key, a, b string }
 
-// The function difference() returns the first setting in which two headers differ, or
-// nil if there is none. The comparison ignores which chains the files hold, and which
-// programs wrote the files. Notes often depend on other settings, so the function
-// compares the notes after those settings. A different number of draws is returned only
-// if the files differ in nothing else. If one of the lists of columns is nil, the
-// columns are not compared.
+// difference returns the first setting in which two headers differ, or nil if there is
+// none. The comparison ignores which chains the files hold, and which programs wrote the
+// files. Notes often depend on other settings, so the function compares the notes after
+// those settings. A different number of draws is returned only if the files differ in
+// nothing else. If one of the lists of columns is nil, the columns are not compared.
 func difference(a, b []mcmc.Field, aColumns, bColumns []string) *mismatch {
 	const none = "nothing"
 	var length *mismatch
@@ -70,9 +69,9 @@ func difference(a, b []mcmc.Field, aColumns, bColumns []string) *mismatch {
 	return length
 }
 
-// The function clip() returns a mismatch that is short enough for a message. If the
-// values are long and begin with the same text, the mismatch contains only the text
-// around the first difference.
+// clip returns a mismatch that is short enough for a message. If the values are long and
+// begin with the same text, the mismatch contains only the text around the first
+// difference.
 func clip(key, a, b string) *mismatch {
 	const most, before = 80, 20
 	if len(a) > most || len(b) > most {
@@ -100,10 +99,10 @@ func roundingHint(d *mismatch, there, here maker) string {
 	return fmt.Sprintf(" (the cause may be rounding: the two builds or processors round differently, so their hashes can differ: %v; %v)", there, here)
 }
 
-// The function compare() returns an error if the draws in dir were made with settings
-// other than s. The error names one setting that differs. The function compare() checks
-// every chain in dir, even if this call of Run does not run that chain. The files in dir
-// may contain fewer draws than s.Draws.
+// compare returns an error if the draws in dir were made with settings other than s. The
+// error names one setting that differs. compare checks every chain in dir, even if this
+// call of Run does not run that chain. The files in dir may contain fewer draws than
+// s.Draws.
 func compare(ctx context.Context, dir string, files []*file, s *study, l *layout) error {
 	mine := map[string]bool{}
 	check := func(path string, t *table, f *file) error {

@@ -35,9 +35,8 @@ func openForWriting(path string) (*os.File, error) {
 	return f, nil
 }
 
-// The function replaceable() returns an error if a file must not be replaced. A file may
-// be replaced if it is a regular file that begins with the string `magic`, or if it does
-// not exist.
+// replaceable returns an error if a file must not be replaced. A file may be replaced if
+// it is a regular file that begins with the string `magic`, or if it does not exist.
 func replaceable(path, magic string) error {
 	f, err := plainfile.OpenUnlinked(path)
 	if errors.Is(err, os.ErrNotExist) {

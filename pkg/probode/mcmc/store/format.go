@@ -81,14 +81,13 @@ func (l *layout) appendRow(buf []byte, x, generated []float64) []byte {
 	return buf
 }
 
-// The function printable() reports whether all characters of the text are safe to print
-// in a terminal.
+// printable reports whether all characters of the text are safe to print in a terminal.
 func printable(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return !text.IsPrintable(r) }) < 0
 }
 
-// The function counts() returns the names of the counts of a chain, in the order in which
-// a file lists them, and pointers to these counts.
+// counts returns the names of the counts of a chain, in the order in which a file lists
+// them, and pointers to these counts.
 func counts(burnIn, stats *mcmc.Stats) (keys []string, values []*int) {
 	for i, s := range []*mcmc.Stats{burnIn, stats} {
 		for j, m := range []*mcmc.Moves{&s.Moves, &s.Latent} {

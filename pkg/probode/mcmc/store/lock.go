@@ -13,10 +13,10 @@ import (
 
 var errLocked = errors.New("another process is already working on this chain")
 
-// The function lock() reserves a chain for this process by locking the file at `path`.
-// The lock file contains no data. The operating system releases the lock when the
-// process ends, even if the process is killed. If the process is killed, the file
-// remains, and the next process locks the same file.
+// lock reserves a chain for this process by locking the file at `path`. The lock file
+// contains no data. The operating system releases the lock when the process ends, even if
+// the process is killed. If the process is killed, the file remains, and the next process
+// locks the same file.
 func lock(path string) (*flock.Flock, error) {
 	switch info, err := plainfile.Stat(path); {
 	case err != nil && !errors.Is(err, os.ErrNotExist):
@@ -45,7 +45,7 @@ func lock(path string) (*flock.Flock, error) {
 	return l, nil
 }
 
-// The function unlock() releases a lock and removes the locked file.
+// unlock releases a lock and removes the locked file.
 func unlock(l *flock.Flock) {
 	// Windows cannot remove an open file, so on Windows the lock is released before the
 	// file is removed. On all other systems, the file is removed before the lock is

@@ -4,6 +4,6 @@ package store
 
 import "os"
 
-// The function names() returns 1, because on this operating system Go does not report how
-// many names (hard links) a file has.
+// names returns 1, because on this operating system Go does not report how many names
+// (hard links) a file has.
 func names(os.FileInfo) int { return 1 }

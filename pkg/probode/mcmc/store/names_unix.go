@@ -7,8 +7,7 @@ import (
 	"syscall"
 )
 
-// The function names() returns how many names a file has, which is its number of hard
-// links.
+// names returns how many names a file has, which is its number of hard links.
 func names(info os.FileInfo) int {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
 		return int(s.Nlink)

@@ -32,9 +32,9 @@ type set struct {
 	total int   // bytes of all chains
 }
 
-// The method addAll() adds the finished chains in a directory to the set. If s.only is
-// not empty, addAll() adds only the chains whose indices are in s.only. The argument
-// `row` is passed to scan().
+// addAll adds the finished chains in a directory to the set. If s.only is not empty,
+// addAll() adds only the chains whose indices are in s.only. The argument `row` is passed
+// to scan().
 func (s *set) addAll(dir string, row func(t *table, line []byte) error) error {
 	paths, err := chainFiles(dir, ".csv")
 	if err != nil {
@@ -88,7 +88,7 @@ func (s *set) add(path string, t *table) error {
 	return nil
 }
 
-// The method keep() stores the draw in a line of a file.
+// keep stores the draw in a line of a file.
 func (s *set) keep(t *table, line []byte) error {
 	most := len(t.columns)
 	if s.brief {
@@ -121,8 +121,7 @@ func (s *set) keep(t *table, line []byte) error {
 	return nil
 }
 
-// The method complete() returns an error if chains are missing; the error names the
-// missing chains.
+// complete returns an error if chains are missing; the error names the missing chains.
 func (s *set) complete() error {
 	for _, k := range s.only {
 		if k < 0 || k >= len(s.chains) || s.chains[k] == nil {
@@ -163,9 +162,9 @@ func (s *set) complete() error {
 	return nil
 }
 
-// The method makers() returns a sentence that says which chains were started with which
-// version of the program. The result is an empty string if all chains were started with
-// the same version.
+// makers returns a sentence that says which chains were started with which version of the
+// program. The result is an empty string if all chains were started with the same
+// version.
 func (s *set) makers() string {
 	var all []maker
 	var chains []string
@@ -194,9 +193,8 @@ func (s *set) makers() string {
 // the same run.
 //
 // The parameters and quantities have the names that were passed to Run. Quantities whose
-// names end in __ come before the other quantities. The field Meta holds Options.Meta
-// without its notes. The field Notes holds these notes and the notes of the kernels (see
-// [Noter]).
+// names end in __ come before the other quantities. Meta holds Options.Meta without its
+// notes. Notes holds these notes and the notes of the kernels (see [Noter]).
 func Read(dir string, only ...int) (*mcmc.Chains, error) {
 	return (&set{where: dir, only: only}).chainsIn(dir)
 }
@@ -208,7 +206,7 @@ func ReadParameters(dir string, progress func(done, total int)) (*mcmc.Chains, e
 	return (&set{where: dir, brief: true, progress: progress}).chainsIn(dir)
 }
 
-// The method chainsIn() reads the chains in a directory.
+// chainsIn reads the chains in a directory.
 func (s *set) chainsIn(dir string) (*mcmc.Chains, error) {
 	err := s.addAll(dir, s.keep)
 	if s.progress != nil {
@@ -224,7 +222,7 @@ func (s *set) chainsIn(dir string) (*mcmc.Chains, error) {
 	return s.draws(), nil
 }
 
-// The method draws() returns the draws of all tables in the set.
+// draws returns the draws of all tables in the set.
 func (s *set) draws() *mcmc.Chains {
 	s.chains = slices.DeleteFunc(s.chains, func(t *table) bool { return t == nil }) // those not asked for
 	t := s.first

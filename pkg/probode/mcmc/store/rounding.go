@@ -51,11 +51,10 @@ func makerOf(header []mcmc.Field) (m maker) {
 	return m
 }
 
-// The function rounding() returns a hash of numbers whose last digit depends on the
-// processor and on the build. A number of the form x y + z is rounded only once if the
-// compiler is allowed to use the processor's fused multiply–add instruction (arm64,
-// GOAMD64=v3). Functions such as math.Exp are implemented separately for some
-// processors.
+// rounding returns a hash of numbers whose last digit depends on the processor and on the
+// build. A number of the form x y + z is rounded only once if the compiler is allowed to
+// use the processor's fused multiply–add instruction (arm64, GOAMD64=v3). Functions such
+// as math.Exp are implemented separately for some processors.
 var rounding = sync.OnceValue(func() string {
 	a := mcmc.NewArchive(nil)
 	for i := range 64 {
@@ -82,13 +81,13 @@ type change struct {
 	was, is  float64 // the pair that differs most
 }
 
-// The constant `rounded` is the largest relative difference that is attributed to
-// rounding. The limit `rounded` is far above the rounding errors of several thousand
-// solver steps, and far below the differences that another model or setting would cause.
+// rounded is the largest relative difference that is attributed to rounding. The limit
+// `rounded` is far above the rounding errors of several thousand solver steps, and far
+// below the differences that another model or setting would cause.
 const rounded = 1e-9
 
-// The function changed() compares two slices of numbers bit for bit. The result is nil if
-// all numbers are the same.
+// changed compares two slices of numbers bit for bit. The result is nil if all numbers
+// are the same.
 func changed(was, is []float64) *change {
 	if len(was) != len(is) {
 		return &change{relative: math.Inf(1), was: math.NaN(), is: math.NaN()}
@@ -110,9 +109,9 @@ func changed(was, is []float64) *change {
 	return c
 }
 
-// The method cause() returns a sentence that says why recomputed numbers of a chain may
-// differ from the saved ones. The first argument describes the program that began the
-// chain, and the second one describes the running program.
+// cause returns a sentence that says why recomputed numbers of a chain may differ from
+// the saved ones. The first argument describes the program that began the chain, and the
+// second one describes the running program.
 func (c *change) cause(there, here maker) string {
 	if c.relative > rounded {
 		return "the model, the solver or the sampler has changed since the chain was started: undo the change, or start again in another directory"

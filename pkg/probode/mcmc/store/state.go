@@ -26,15 +26,14 @@ type state struct {
 	// which build started the chain.
 	history []string
 
-	// The field `density` holds the numbers that an Evaluator computes at the position of
-	// the chain.
+	// density holds the numbers that an Evaluator computes at the position of the chain.
 	density []float64
 
-	// The fields `turn` and `now` hold two states from which the chain can be continued.
-	// The field `now` holds the state at the time of saving, and the field `turn` holds
-	// the state a few milliseconds earlier. The method restore() repeats the iterations
-	// from `turn` to `now` as a check. The field `turn` is empty if the chain had not yet
-	// run when the state was saved.
+	// The fields `turn` and `now` hold two states from which the chain can be continued. The
+	// field `now` holds the state at the time of saving, and the field `turn` holds the
+	// state a few milliseconds earlier. restore repeats the iterations from `turn` to `now`
+	// as a check. The field `turn` is empty if the chain had not yet run when the state was
+	// saved.
 	turn, now []byte
 }
 
@@ -50,7 +49,7 @@ const (
 	maxState = 1 << 30 // bytes of a state file, far more than any sampler needs
 )
 
-// The method encode() returns the contents of the state file.
+// encode returns the contents of the state file.
 func (s *state) encode() []byte {
 	out := append([]byte(stateMagic), make([]byte, stateHead-len(stateMagic))...)
 	word := func(v uint64) { out = binary.LittleEndian.AppendUint64(out, v) }
@@ -140,18 +139,18 @@ func decodeState(data []byte) (*state, error) {
 	return s, nil
 }
 
-// A Noter is a Kernel that can describe its chain in sentences, for example to report
-// the step sizes to which it has been tuned. Run writes each note on its own line below
-// the draws. The notes must depend only on the data that the method State stores.
+// A Noter is a Kernel that can describe its chain in sentences, for example to report the
+// step sizes to which it has been tuned. Run writes each note on its own line below the
+// draws. The notes must depend only on the data that State stores.
 type Noter interface {
 	Notes() []string
 }
 
 // An Evaluator is a Kernel that can recompute the log density at its position, without
-// using cached values. The method Evaluate returns one or more numbers. Every call of
-// Evaluate returns the same number of results. A chain is resumed only if Evaluate
-// returns, bit for bit, the same numbers as when the state of the chain was saved. The
-// results of Evaluate must depend only on the data that the method State stores.
+// using cached values. Evaluate returns one or more numbers. Every call of Evaluate
+// returns the same number of results. A chain is resumed only if Evaluate returns, bit
+// for bit, the same numbers as when the state of the chain was saved. The results of
+// Evaluate must depend only on the data that State stores.
 type Evaluator interface {
 	Evaluate() []float64
 }

@@ -21,8 +21,7 @@ type study struct {
 	maker maker
 }
 
-// The method fields() returns the header fields of one chain, except those that describe
-// the columns.
+// fields returns the header fields of one chain, except those that describe the columns.
 func (s *study) fields(chain int) []mcmc.Field {
 	number := func(key string, v int) mcmc.Field { return mcmc.Field{Key: key, Value: strconv.Itoa(v)} }
 	out := []mcmc.Field{{Key: "format", Value: formatPrefix + strconv.Itoa(formatVersion)}}
@@ -39,9 +38,9 @@ func (s *study) fields(chain int) []mcmc.Field {
 	return append(out, s.maker[:]...)
 }
 
-// The function beginning() returns a hash of the first starting point that Start returns
-// for chain 1. Files with different hashes belong to different runs, because their chains
-// began at different points.
+// beginning returns a hash of the first starting point that Start returns for chain 1.
+// Files with different hashes belong to different runs, because their chains began at
+// different points.
 func beginning(s mcmc.Settings) string {
 	a := mcmc.NewArchive(nil)
 	a.Floats(s.Start(0, mcmc.NewChain(0, s).Random()))

@@ -45,10 +45,10 @@ type table struct {
 	cells, space     []float64
 }
 
-// The method body() returns the number of bytes after the line of column names.
+// body returns the number of bytes after the line of column names.
 func (t *table) body() int64 { return t.size - t.headSize }
 
-// The function lookup() returns the value of the first field with the given key.
+// lookup returns the value of the first field with the given key.
 func lookup(fields []mcmc.Field, key string) (value string, ok bool) {
 	for _, f := range fields {
 		if f.Key == key {
@@ -61,12 +61,11 @@ func lookup(fields []mcmc.Field, key string) (value string, ok bool) {
 // If the limit passed to scan() is the constant `everything`, the whole file is read.
 const everything = -1
 
-// The function scan() reads a file of draws, which need not be complete. The argument
-// `body` is the number of bytes to read after the line of column names; if it is the
-// constant `everything`, the whole file is read. If the function row() is not nil,
-// scan() calls row() for each draw. The argument `line` of row() is the line that
-// contains the draw. If there is an error, scan() also returns a table of all lines that
-// precede the error.
+// scan reads a file of draws, which need not be complete. The argument `body` is the
+// number of bytes to read after the line of column names; if it is the constant
+// `everything`, the whole file is read. If row is not nil, scan() calls row() for each
+// draw. The argument `line` of row() is the line that contains the draw. If there is an
+// error, scan() also returns a table of all lines that precede the error.
 func scan(in io.Reader, body int64, row func(t *table, line []byte) error) (*table, error) {
 	t := new(table)
 	r := bufio.NewReaderSize(in, 1<<16)
@@ -105,7 +104,7 @@ const maxFirst = 200
 // maxLine is larger than the number of bytes of a draw with ten million numbers.
 const maxLine = 256 << 20
 
-// The method line() processes one line of the file.
+// line processes one line of the file.
 func (t *table) line(line []byte, whole bool, row func(t *table, line []byte) error) (err error) {
 	t.size += int64(len(line))
 	content, comment := bytes.CutPrefix(bytes.TrimSuffix(line, []byte("\n")), []byte("# "))
@@ -152,7 +151,7 @@ func (t *table) line(line []byte, whole bool, row func(t *table, line []byte) er
 	return nil
 }
 
-// The method field() stores the key and the value of a comment line.
+// field stores the key and the value of a comment line.
 func (t *table) field(content string) error {
 	key, value, ok := strings.Cut(content, " = ")
 	if !ok || !printable(content) {
@@ -181,7 +180,7 @@ func checkFormat(key, value string) error {
 	return nil
 }
 
-// The method interpret() reads the numbers in the header.
+// interpret reads the numbers in the header.
 func (t *table) interpret() error {
 	if len(t.header) == 0 {
 		return fmt.Errorf("the file has no header: want “format = %s%d” in the first line", formatPrefix, formatVersion)
@@ -223,7 +222,7 @@ func (t *table) interpret() error {
 	return nil
 }
 
-// The method check() returns an error if the file is incomplete or damaged.
+// check returns an error if the file is incomplete or damaged.
 func (t *table) check() error {
 	switch {
 	case t.columns == nil || !t.sealed:
@@ -247,8 +246,8 @@ func (t *table) check() error {
 	return nil
 }
 
-// The method parse() reads the first `most` numbers in the line of a draw and appends them
-// to dst. The line must have as many numbers as there are columns.
+// parse reads the first `most` numbers in the line of a draw and appends them to dst. The
+// line must have as many numbers as there are columns.
 func (t *table) parse(dst []float64, line []byte, most int) ([]float64, error) {
 	if n := bytes.Count(line, []byte(",")) + 1; n != len(t.columns) {
 		return nil, fmt.Errorf("the line of a draw has %d numbers: want %d", n, len(t.columns))
@@ -292,10 +291,9 @@ func readHeader(path string) (*table, error) {
 	return scan(f, 0, nil)
 }
 
-// The function begun() reads the .part file of a chain that has no state. A chain
-// without a state begins at its first iteration and overwrites the .part file. So the
-// function returns an error if the .part file contains anything except a complete or
-// partial header.
+// begun reads the .part file of a chain that has no state. A chain without a state begins
+// at its first iteration and overwrites the .part file. So the function returns an error
+// if the .part file contains anything except a complete or partial header.
 func begun(f *os.File, partPath, statePath string) error {
 	t, err := scan(io.NewSectionReader(f, 0, 1<<62), everything, nil)
 	foreign := func(why string) error {

@@ -79,8 +79,8 @@ func (s *set) readSoFar(path string) (*table, error) {
 	return t, err
 }
 
-// The function readPart() reads the draws in a .part file that were made before the state
-// was saved. The state is read first: only draws that follow those of the state change.
+// readPart reads the draws in a .part file that were made before the state was saved. The
+// state is read first: only draws that follow those of the state change.
 func readPart(path string, row func(t *table, line []byte) error) (*table, error) {
 	var err error
 	f := &file{path: path}

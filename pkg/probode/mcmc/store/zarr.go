@@ -112,7 +112,7 @@ func ownZarr(dir string) (bool, error) {
 	return false, fmt.Errorf("store: %s is not a Zarr store written by this package: choose another name, or remove the file or folder", dir)
 }
 
-// The type `zarr` is a Zarr store that is being written.
+// zarr is a Zarr store that is being written.
 type zarr struct {
 	root     string
 	metadata map[string]any // the contents of all files that do not hold numbers, by path
@@ -167,7 +167,7 @@ func (z *zarr) write(c *mcmc.Chains, l *layout) error {
 	return z.json(".zmetadata", map[string]any{"zarr_consolidated_format": 1, "metadata": z.metadata})
 }
 
-// The method variables() returns the arrays into which the columns are combined.
+// variables returns the arrays into which the columns are combined.
 func (l *layout) variables() []variable {
 	var out []variable
 	at := map[string]int{}
@@ -216,7 +216,7 @@ func (z *zarr) group(name string, attributes map[string]any) error {
 	return cmp.Or(z.json(name+".zgroup", map[string]any{"zarr_format": 2}), z.json(name+".zattrs", attributes))
 }
 
-// The method json() writes a file of metadata in JSON.
+// json writes a file of metadata in JSON.
 func (z *zarr) json(path string, v any) error {
 	data, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
@@ -226,8 +226,8 @@ func (z *zarr) json(path string, v any) error {
 	return os.WriteFile(filepath.Join(z.root, path), append(data, '\n'), 0o644)
 }
 
-// The method array() writes the metadata of an array of 8-byte numbers, which is stored
-// in chunks of the given shape.
+// array writes the metadata of an array of 8-byte numbers, which is stored in chunks of
+// the given shape.
 func (z *zarr) array(path, dtype string, shape, chunk []int, dimensions []string, original string) error {
 	if err := os.Mkdir(filepath.Join(z.root, path), 0o755); err != nil {
 		return err
@@ -242,8 +242,7 @@ func (z *zarr) array(path, dtype string, shape, chunk []int, dimensions []string
 		z.json(path+"/.zattrs", attributes))
 }
 
-// The method counted() writes the coordinates 0, 1, …, n − 1 along a dimension of length
-// n.
+// counted writes the coordinates 0, 1, …, n − 1 along a dimension of length n.
 func (z *zarr) counted(path, dimension string, n int) error {
 	data := make([]byte, 0, 8*n)
 	for i := range n {
@@ -253,7 +252,7 @@ func (z *zarr) counted(path, dimension string, n int) error {
 		os.WriteFile(filepath.Join(z.root, path, "0"), data, 0o644))
 }
 
-// The method variable() writes an array of draws, one chunk per chain.
+// variable writes an array of draws, one chunk per chain.
 func (z *zarr) variable(group string, v variable, all []variable, c *mcmc.Chains, l *layout) error {
 	dimensions := []string{"chain", "draw"}
 	for i, n := range v.shape {

@@ -63,9 +63,9 @@ func (t *tracer) z(i, j int) float64 {
 	return t.g.Z[j*len(t.g.X)+i]
 }
 
-// The method cell() finds the segments of the contour in the cell whose lower left corner
-// is (i, j). Each segment is directed so that the higher density is on its left. A grid
-// point whose density equals the level is treated as lying above the level.
+// cell finds the segments of the contour in the cell whose lower left corner is (i, j).
+// Each segment is directed so that the higher density is on its left. A grid point whose
+// density equals the level is treated as lying above the level.
 func (t *tracer) cell(i, j int) {
 	sw, se, nw, ne := t.z(i, j), t.z(i+1, j), t.z(i, j+1), t.z(i+1, j+1)
 	above := 0
@@ -129,7 +129,7 @@ func (t *tracer) cell(i, j int) {
 	}
 }
 
-// The method point() returns the point at which the contour crosses an edge.
+// point returns the point at which the contour crosses an edge.
 func (t *tracer) point(e edge) (x, y float64) {
 	i, j := e.i, e.j
 	if e.up {
@@ -144,8 +144,8 @@ func (t *tracer) point(e edge) (x, y float64) {
 	return x0 + f*(x1-x0), y0 + f*(y1-y0)
 }
 
-// The method at() returns the position of the grid point (i, j). The indices may be one
-// step outside the grid.
+// at returns the position of the grid point (i, j). The indices may be one step outside
+// the grid.
 func (t *tracer) at(i, j int) (x, y float64) {
 	return t.g.X[0] + float64(i)*(t.g.X[1]-t.g.X[0]), t.g.Y[0] + float64(j)*(t.g.Y[1]-t.g.Y[0])
 }

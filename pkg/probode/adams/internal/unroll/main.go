@@ -29,7 +29,7 @@ func main() {
 	}
 }
 
-// The function generate() returns the formatted code.
+// generate returns the formatted code.
 func generate() ([]byte, error) {
 	t, err := template.New("loops").Funcs(template.FuncMap{
 		"list": list, "lines": lines, "all": all, "matrix": matrix, "product": product, "transposed": transposed, "largest": largest, "inverse": inverse, "singular": singular,
@@ -44,8 +44,8 @@ func generate() ([]byte, error) {
 	return format.Source(b.Bytes())
 }
 
-// The function each() returns n copies of the argument `pattern`. The copies are numbered
-// from 0, and # is replaced by the number of the copy.
+// each returns n copies of the argument `pattern`. The copies are numbered from 0, and #
+// is replaced by the number of the copy.
 func each(n int, pattern string) []string {
 	out := make([]string, n)
 	for k := range out {
@@ -55,22 +55,22 @@ func each(n int, pattern string) []string {
 }
 
 // The functions list(), lines() and all() join d copies of the pattern, one for each
-// component. The function matrix() joins d² copies of the pattern, one for each element
-// of a d×d matrix in row-major order.
+// component. matrix joins d² copies of the pattern, one for each element of a d×d matrix
+// in row-major order.
 func list(d int, pattern string) string   { return strings.Join(each(d, pattern), ", ") }
 func lines(d int, pattern string) string  { return strings.Join(each(d, pattern), "\n") }
 func all(d int, pattern string) string    { return strings.Join(each(d, pattern), " && ") }
 func matrix(d int, pattern string) string { return list(d*d, pattern) }
 
-// The function product() returns code that computes the components of the product of a
-// matrix with elements a0, a1, … and a vector with elements x0, x1, …
+// product returns code that computes the components of the product of a matrix with
+// elements a0, a1, … and a vector with elements x0, x1, …
 func product(d int, a, x string) string { return products(d, d, 1, a, x) }
 
-// The function transposed() is like product(), but it uses the transpose of the matrix.
+// transposed is like product(), but it uses the transpose of the matrix.
 func transposed(d int, a, x string) string { return products(d, 1, d, a, x) }
 
-// The function products() returns code for the product of a matrix and a vector. Element
-// (i, k) of the matrix has the index i × row + k × column.
+// products returns code for the product of a matrix and a vector. Element (i, k) of the
+// matrix has the index i × row + k × column.
 func products(d, row, column int, a, x string) string {
 	rows := make([]string, d)
 	for i := range rows {
@@ -83,8 +83,7 @@ func products(d, row, column int, a, x string) string {
 	return strings.Join(rows, ", ")
 }
 
-// The function largest() returns code that computes the largest magnitude of the
-// components x0, x1, …
+// largest returns code that computes the largest magnitude of the components x0, x1, …
 func largest(d int, x string) string {
 	if d == 1 {
 		return "math.Abs(" + x + "0)"
@@ -96,8 +95,7 @@ func largest(d int, x string) string {
 	return out
 }
 
-// The function inverse() returns code that sets a0, a1, … to the inverse of inv × I −
-// jac.
+// inverse returns code that sets a0, a1, … to the inverse of inv × I − jac.
 func inverse(d int) string {
 	switch d {
 	case 1:
@@ -111,8 +109,8 @@ func inverse(d int) string {
 	return fmt.Sprintf("%s, ok = linalg.Inverse3(inv, %s)", matrix(d, "a#"), matrix(d, "jac[#]"))
 }
 
-// The function singular() returns the condition under which inv × I − jac has no inverse,
-// or has an inverse that may be inaccurate.
+// singular returns the condition under which inv × I − jac has no inverse, or has an
+// inverse that may be inaccurate.
 func singular(d int) string {
 	if d < 3 {
 		return "det == 0 || det-det != 0"

@@ -8,9 +8,9 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// The type `Equations` represents a system of ordinary differential equations. Formulas
-// may contain the time, the IDs of states, constants and assignments, and names that are
-// defined elsewhere, such as parameters.
+// Equations represents a system of ordinary differential equations. Formulas may contain
+// the time, the IDs of states, constants and assignments, and names that are defined
+// elsewhere, such as parameters.
 type Equations struct {
 	Name     string
 	TimeUnit string // may be empty
@@ -34,12 +34,11 @@ type State struct {
 	Rate     *expr.Node
 	Where    source.Where
 
-	// The fields `Of` and Volume are set if the ID of a species stands for a
-	// concentration and the size of the compartment changes. If the field `Of` is set,
-	// the state is the amount of a species, and `Of` is the ID of the concentration. An
-	// Assignment with the formula ID/Volume defines the concentration. If a condition
-	// sets the concentration to a value, the amount is set to that value times the
-	// volume.
+	// The fields `Of` and Volume are set if the ID of a species stands for a concentration
+	// and the size of the compartment changes. If Of is set, the state is the amount of a
+	// species, and `Of` is the ID of the concentration. An Assignment with the formula
+	// ID/Volume defines the concentration. If a condition sets the concentration to a value,
+	// the amount is set to that value times the volume.
 	Of     string
 	Volume *expr.Node
 }
@@ -57,8 +56,8 @@ type Constant struct {
 	// value.
 	Kept bool
 
-	// If the field Size is true, the constant is the size of a compartment. The size of
-	// the compartment must be the same during and after preequilibration.
+	// If Size is true, the constant is the size of a compartment. The size of the
+	// compartment must be the same during and after preequilibration.
 	Size bool
 }
 
@@ -70,14 +69,14 @@ type Assignment struct {
 }
 
 // An Event changes states, either at a time that depends only on parameters and constants
-// or whenever a condition becomes true. If the field After is true, the event happens
-// after a measurement at the same time; otherwise it happens before this measurement.
+// or whenever a condition becomes true. If After is true, the event happens after a
+// measurement at the same time; otherwise it happens before this measurement.
 type Event struct {
 	ID   string
 	Time *expr.Node // nil if there is a Trigger
-	// The field Trigger is a condition: the event happens when this condition becomes
-	// true. If the condition already holds at the start, the event does not happen at the
-	// start, unless the field `Early` is Late.
+	// Trigger is a condition: the event happens when this condition becomes true. If the
+	// condition already holds at the start, the event does not happen at the start, unless
+	// Early is Late.
 	Trigger *expr.Node
 	Early   Early
 	After   bool
@@ -91,8 +90,7 @@ type Jump struct {
 	Value *expr.Node
 }
 
-// The type `Early` determines what happens to an event that is due at or before the
-// start.
+// Early determines what happens to an event that is due at or before the start.
 type Early int
 
 const (
@@ -124,7 +122,7 @@ func Entangled(events []Event) (a, b *Event) {
 	return nil, nil
 }
 
-// The method touches() reports whether e sets a state that f sets or uses.
+// touches reports whether e sets a state that f sets or uses.
 func (e *Event) touches(f *Event) bool {
 	for _, x := range e.Jumps {
 		for _, y := range f.Jumps {

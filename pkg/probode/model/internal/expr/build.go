@@ -35,9 +35,9 @@ func kind(n *Node) string {
 	return "a number"
 }
 
-// If the argument `condition` is true, the function fits() reports whether n is a
-// condition; otherwise fits() reports whether n is a number. If n calls a function that
-// the model defines, fits() returns true, because the type of the call is not yet known.
+// If the argument `condition` is true, fits reports whether n is a condition; otherwise
+// fits() reports whether n is a number. If n calls a function that the model defines,
+// fits() returns true, because the type of the call is not yet known.
 func fits(n *Node, condition bool) bool {
 	return n.op == opUser || n.op != opLambda && n.Boolean() == condition
 }
@@ -49,7 +49,7 @@ func wantKind(name string, i int, n *Node, condition bool) error {
 	return &argError{i, fmt.Sprintf("argument %d of %s is %s: want %s", i+1, name, kind(n), wanted(condition))}
 }
 
-// The function wanted() describes what an operator requires: a condition or a number.
+// wanted describes what an operator requires: a condition or a number.
 func wanted(condition bool) string {
 	if condition {
 		return "a condition (such as x > 0)"
@@ -100,8 +100,8 @@ func neg(a *Node) *Node {
 	return node(opNeg, a)
 }
 
-// The function nary() builds an operator with any number of arguments. If there is only
-// one argument, the result is this argument.
+// nary builds an operator with any number of arguments. If there is only one argument,
+// the result is this argument.
 func nary(o op, empty *Node) func([]*Node) *Node {
 	return func(a []*Node) *Node {
 		switch len(a) {
@@ -114,8 +114,7 @@ func nary(o op, empty *Node) func([]*Node) *Node {
 	}
 }
 
-// The function chain() builds a comparison of two or more numbers: a < b < c means a < b
-// and b < c.
+// chain builds a comparison of two or more numbers: a < b < c means a < b and b < c.
 func chain(o op) func([]*Node) *Node {
 	return func(a []*Node) *Node {
 		var parts []*Node
@@ -126,8 +125,8 @@ func chain(o op) func([]*Node) *Node {
 	}
 }
 
-// The function equality() builds == or != of two numbers or two conditions. Two
-// conditions are equal if both are true or both are false.
+// equality builds == or != of two numbers or two conditions. Two conditions are equal if
+// both are true or both are false.
 func equality(o op) builder {
 	name := map[op]string{opEq: "==", opNe: "!="}[o]
 	b := builder{min: 2, max: 2, check: func(a []*Node) error {
@@ -159,9 +158,9 @@ func equality(o op) builder {
 
 func recip(a *Node) *Node { return node(opDiv, Num(1), a) }
 
-// The function log() builds the natural logarithm of its argument or, with two arguments,
-// the logarithm of the first argument to the base given by the second. In the infix
-// formulas of SBML, the base is the first argument of log.
+// log builds the natural logarithm of its argument or, with two arguments, the logarithm
+// of the first argument to the base given by the second. In the infix formulas of SBML,
+// the base is the first argument of log.
 func log(a []*Node) *Node {
 	if len(a) == 1 {
 		return node(opLn, a[0])
@@ -179,8 +178,8 @@ func log(a []*Node) *Node {
 	return node(opDiv, node(opLn, a[0]), node(opLn, a[1]))
 }
 
-// The function root() builds the a[0]-th root of a[1] or, if there is only one argument,
-// the square root of this argument.
+// root builds the a[0]-th root of a[1] or, if there is only one argument, the square root
+// of this argument.
 func root(a []*Node) *Node {
 	if len(a) == 1 {
 		return node(opSqrt, a[0])
@@ -194,15 +193,15 @@ func root(a []*Node) *Node {
 	return node(opPow, a[1], recip(a[0]))
 }
 
-// The function heaviside() builds an expression that is 0 for a negative argument, ½ for
-// 0, and 1 for a positive argument.
+// heaviside builds an expression that is 0 for a negative argument, ½ for 0, and 1 for a
+// positive argument.
 func heaviside(a []*Node) *Node {
 	return node(opAdd, Num(0.5), node(opMul, Num(0.5), node(opSign, a[0])))
 }
 
-// The function piecewise() builds a piecewise expression. A piecewise expression without
-// a default value is NaN where no condition holds. If the pieces are conditions, the
-// result is a condition that contains only logical operators.
+// piecewise builds a piecewise expression. A piecewise expression without a default value
+// is NaN where no condition holds. If the pieces are conditions, the result is a
+// condition that contains only logical operators.
 func piecewise(a []*Node) *Node {
 	condition := false
 	for i := 0; i < len(a); i += 2 {
@@ -261,8 +260,8 @@ func checkFactorial(a []*Node) error {
 	return nil
 }
 
-// The map `builders` holds a builder for every function that formulas may call. The
-// function init() adds the functions of the core language.
+// The map `builders` holds a builder for every function that formulas may call. init adds
+// the functions of the core language.
 var builders = map[string]builder{
 	"plus":  {0, -1, false, nary(opAdd, Num(0)), nil},
 	"times": {0, -1, false, nary(opMul, Num(1)), nil},
@@ -367,10 +366,10 @@ func unknownFunction(name string, more []string) error {
 	return fmt.Errorf("function %s is not known: want a function such as exp, ln, log10, pow, piecewise, min or sin", name)
 }
 
-// The function nearest() returns the element of `names` that differs least from the
-// argument `name`. An element is too different if it differs from `name` in more than two
-// letters, or in more than a third of the letters of `name`. If every element is too
-// different from `name`, the result is "".
+// nearest returns the element of `names` that differs least from the argument `name`. An
+// element is too different if it differs from `name` in more than two letters, or in more
+// than a third of the letters of `name`. If every element is too different from `name`,
+// the result is "".
 func nearest(name string, names []string) string {
 	best, dist := "", 1+min(2, len(name)/3)
 	for _, c := range names {
@@ -381,7 +380,7 @@ func nearest(name string, names []string) string {
 	return best
 }
 
-// The function edits() returns the Levenshtein distance between two short words.
+// edits returns the Levenshtein distance between two short words.
 func edits(a, b string) int {
 	if len(a) > 64 || len(b) > 64 {
 		return 64

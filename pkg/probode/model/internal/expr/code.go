@@ -28,8 +28,8 @@ const (
 	codeAnd
 	codeOr
 
-	// The method fuse() creates the instructions below. A fused instruction rounds its
-	// result in the same way as the separate instructions that it replaces.
+	// fuse creates the instructions below. A fused instruction rounds its result in the same
+	// way as the separate instructions that it replaces.
 	codeMul3   // (a b) c
 	codeMulAdd // a b + c
 	codeMulSub // a b − c
@@ -49,8 +49,7 @@ type instr struct {
 	a, b, c int32
 }
 
-// The method operands() returns pointers to the indices of the values that an instruction
-// uses.
+// operands returns pointers to the indices of the values that an instruction uses.
 func (in *instr) operands() []*int32 {
 	switch {
 	case in.code >= codeMul3 && in.code <= codeDivAdd, in.code == codeSelect:
@@ -70,14 +69,14 @@ type straightLine struct {
 	outputs []int32
 }
 
-// The method first() returns the index of the value that the first instruction computes.
+// first returns the index of the value that the first instruction computes.
 func (s *straightLine) first() int32 { return int32(s.inputs + len(s.consts)) }
 
-// The method arrange() rearranges the instructions: the new instruction k is the old
-// instruction order[k]. Instructions that the slice `order` does not contain are removed.
-// All values get new indices. Before the call, the results of the instructions have
-// consecutive indices, which begin at the argument `from`. If a constant has the index
-// −1−k, its new index is consts[k].
+// arrange rearranges the instructions: the new instruction k is the old instruction
+// order[k]. Instructions that the slice `order` does not contain are removed. All values
+// get new indices. Before the call, the results of the instructions have consecutive
+// indices, which begin at the argument `from`. If a constant has the index −1−k, its new
+// index is consts[k].
 func (s *straightLine) arrange(order []int32, from int32, consts []int32) {
 	at := make([]int32, len(s.code))
 	for k, i := range order {
@@ -104,7 +103,7 @@ func (s *straightLine) arrange(order []int32, from int32, consts []int32) {
 	}
 }
 
-// The method eval() evaluates an instruction that is not fused.
+// eval evaluates an instruction that is not fused.
 func (in *instr) eval(a, b, c float64) float64 {
 	switch in.code {
 	case codeAdd:

@@ -110,8 +110,8 @@ func (n *Node) Linear(name string) (a, b *Node, ok bool) {
 // into one comparison for each piece; a condition that selects a piece may contain = and ≠.
 func (n *Node) Margin() (*Node, bool) { return n.margin(false) }
 
-// The method margin() returns the Margin of n or, if the argument `not` is true, the
-// Margin of the negation of n.
+// margin returns the Margin of n or, if the argument `not` is true, the Margin of the
+// negation of n.
 func (n *Node) margin(not bool) (*Node, bool) {
 	op, args := n.Operator()
 	if v, ok := n.Const(); ok {
@@ -160,8 +160,8 @@ func (n *Node) margin(not bool) (*Node, bool) {
 	return nil, false
 }
 
-// The comparison n contains the piecewise expression p. The method cases() returns an
-// equivalent condition that does not contain p.
+// The comparison n contains the piecewise expression p. cases returns an equivalent
+// condition that does not contain p.
 func (n *Node) cases(p *Node) *Node {
 	var with func(m, value *Node) *Node
 	with = func(m, value *Node) *Node {

@@ -61,8 +61,8 @@ func Gradient(fs []*Node, weights, names []string, held ...string) []*Node {
 	return p.gradient(p.simplify(paired(fs)...), seeds, names, held)
 }
 
-// The method gradient() returns the derivatives of the sum of the expressions in the
-// argument `simple`, each times its weight.
+// gradient returns the derivatives of the sum of the expressions in the argument
+// `simple`, each times its weight.
 func (p *pool) gradient(simple, weights []*Node, names, held []string) []*Node {
 	moves := map[*Node]bool{} // whether a part depends on names
 	loose := map[*Node]bool{} // whether it depends on names that are not held
@@ -132,8 +132,8 @@ func (p *pool) gradient(simple, weights []*Node, names, held []string) []*Node {
 	return out
 }
 
-// The function paired() writes min(a, b, c) as min(min(a, b), c), and max likewise. The
-// derivatives with respect to n arguments then take n operations, not n².
+// paired writes min(a, b, c) as min(min(a, b), c), and max likewise. The derivatives with
+// respect to n arguments then take n operations, not n².
 func paired(list []*Node) []*Node {
 	return rebuildAll(list, func(m *Node, args []*Node) *Node {
 		if m.op != opMin && m.op != opMax {
@@ -147,9 +147,9 @@ func paired(list []*Node) []*Node {
 	})
 }
 
-// The method diff() returns the derivative of n, and adds the derivatives of all parts of
-// n to the map `done`. The node n must already be in simplified form, and must be in the
-// pool of nodes.
+// diff returns the derivative of n, and adds the derivatives of all parts of n to the map
+// `done`. The node n must already be in simplified form, and must be in the pool of
+// nodes.
 func (p *pool) diff(n *Node, name string, done map[*Node]*Node) *Node {
 	if n.Boolean() || n.op == opLambda {
 		panic("expr: derivative of " + kind(n) + ": want a number")
@@ -312,9 +312,9 @@ func (p *pool) diffPower(m *Node, d []*Node) *Node {
 
 // The argument `product` is the derivative d of an inner function times the derivative of
 // an outer function. The derivative of the outer function can be infinite or NaN where
-// the outer function itself is finite. The method guard() returns 0 where the inner
-// function is constant (see the method vanishes()), and `product` elsewhere. For example,
-// `product` is 0 × ∞ for the function sqrt(max(0, x)) at x < 0.
+// the outer function itself is finite. guard returns 0 where the inner function is
+// constant (see vanishes), and `product` elsewhere. For example, `product` is 0 × ∞ for
+// the function sqrt(max(0, x)) at x < 0.
 func (p *pool) guard(d, product *Node) *Node {
 	if c := p.vanishes(d, 8); c.op != opBool || c.val != 0 {
 		return p.piecewise([]*Node{p.num(0), c, product})
@@ -322,11 +322,10 @@ func (p *pool) guard(d, product *Node) *Node {
 	return product
 }
 
-// The method vanishes() returns a condition that holds in the regions where d is
-// constantly 0, but not at isolated zeros of d. In each region, a piecewise expression in
-// d selects the constant 0. The derivative of x² has an isolated zero at x = 0, where the
-// expression (x²)^¼ has no derivative. The method examines only the outermost levels of
-// d.
+// vanishes returns a condition that holds in the regions where d is constantly 0, but not
+// at isolated zeros of d. In each region, a piecewise expression in d selects the
+// constant 0. The derivative of x² has an isolated zero at x = 0, where the expression
+// (x²)^¼ has no derivative. The method examines only the outermost levels of d.
 func (p *pool) vanishes(d *Node, levels int) *Node {
 	never := p.bool(false)
 	if levels == 0 {

@@ -65,8 +65,8 @@ func Call(name string, args ...*Node) *Node {
 	return n
 }
 
-// The function apply() does the same as [Call], but returns an error where Call panics.
-// The arguments of apply() may come from a user's input.
+// apply does the same as [Call], but returns an error where Call panics. The arguments of
+// apply() may come from a user's input.
 func apply(name string, args ...*Node) (*Node, error) {
 	b, ok := builders[name]
 	if !ok {

@@ -9,8 +9,8 @@ type failure struct{ error }
 
 func failf(format string, args ...any) { panic(failure{fmt.Errorf(format, args...)}) }
 
-// The function catch() ends a panic that a failure has caused, and stores the error in
-// err. The caller must defer catch().
+// catch ends a panic that a failure has caused, and stores the error in err. The caller
+// must defer catch().
 func catch(err *error) {
 	switch f := recover().(type) {
 	case nil:

@@ -7,7 +7,7 @@ import (
 )
 
 // An Assignment is a statement in generated Go code. The statement assigns the expression
-// Value to the variable To. The field `To` may also be a slice element, such as dst[3].
+// Value to To. To may also be a slice element, such as dst[3].
 type Assignment struct {
 	To    string
 	Value *Node
@@ -116,8 +116,8 @@ func (g *goWriter) arg(v int32, level int) string {
 	return t.s
 }
 
-// The method term() returns the Go expression for an operand of a sum. A product becomes
-// float64(a * b), so that it is rounded before the addition.
+// term returns the Go expression for an operand of a sum. A product becomes float64(a *
+// b), so that it is rounded before the addition.
 func (g *goWriter) term(v int32, level int) string {
 	t := g.text[v]
 	if i := v - g.line.first(); i >= 0 && g.line.code[i].code == codeMul && t.level != goAtom {
@@ -126,7 +126,7 @@ func (g *goWriter) term(v int32, level int) string {
 	return g.arg(v, level)
 }
 
-// The method cond() returns the value v as a Go expression of type bool.
+// cond returns the value v as a Go expression of type bool.
 func (g *goWriter) cond(v int32, level int) string {
 	if g.isBool(v) {
 		return g.arg(v, level)
@@ -204,8 +204,7 @@ func (g *goWriter) write(assignments []Assignment) {
 	}
 }
 
-// The method temp() declares a variable for the value v, and returns the name of the
-// variable.
+// temp declares a variable for the value v, and returns the name of the variable.
 func (g *goWriter) temp(v int32, text string) string {
 	g.temps++
 	t := "t" + strconv.Itoa(g.temps)
@@ -214,8 +213,8 @@ func (g *goWriter) temp(v int32, text string) string {
 	return t
 }
 
-// The method float() returns a Go expression for the initial value of a variable. A
-// number such as 2 is converted to float64, because t1 := 2 would declare an int.
+// float returns a Go expression for the initial value of a variable. A number such as 2
+// is converted to float64, because t1 := 2 would declare an int.
 func (g *goWriter) float(v int32) string {
 	t := g.text[v]
 	if v < g.line.first() && v >= int32(g.line.inputs) && !strings.Contains(t.s, "math.") {
@@ -224,8 +223,8 @@ func (g *goWriter) float(v int32) string {
 	return g.term(v, goLogic)
 }
 
-// The method doubles() reports whether an instruction is a multiplication by 2, which
-// compilers may turn into an addition.
+// doubles reports whether an instruction is a multiplication by 2, which compilers may
+// turn into an addition.
 func (g *goWriter) doubles(in *instr) bool {
 	two := func(v int32) bool {
 		k := v - int32(g.line.inputs)
@@ -234,7 +233,7 @@ func (g *goWriter) doubles(in *instr) bool {
 	return in.code == codeMul && (two(in.a) || two(in.b))
 }
 
-// The method instr() returns the Go expression for an instruction.
+// instr returns the Go expression for an instruction.
 func (g *goWriter) instr(in *instr) goText {
 	switch in.code {
 	case codeAdd:

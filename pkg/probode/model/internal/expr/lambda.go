@@ -60,8 +60,7 @@ type expander struct {
 	made      int
 }
 
-// The method body() returns the definition of the named function, with all calls in it
-// expanded.
+// body returns the definition of the named function, with all calls in it expanded.
 func (e *expander) body(name string) *Node {
 	if l, ok := e.open[name]; ok {
 		if l == nil {
@@ -117,9 +116,9 @@ func (e *expander) call(name string, args []*Node) *Node {
 	return l.args[0].Substitute(by)
 }
 
-// The function checked() replaces the arguments of m by `args`, and panics if the types
-// of `args` are wrong. Before calls are expanded, it is not known whether the result of a
-// call is a number or a condition.
+// checked replaces the arguments of m by `args`, and panics if the types of `args` are
+// wrong. Before calls are expanded, it is not known whether the result of a call is a
+// number or a condition.
 func checked(m *Node, args []*Node) *Node {
 	changed := false
 	for i, a := range args {

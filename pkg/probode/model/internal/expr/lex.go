@@ -16,8 +16,8 @@ type token struct {
 	pos  int // in bytes
 }
 
-// The method is() reports whether t is the given operator or bracket. For a quoted name
-// with the same text, is() returns false.
+// is reports whether t is the given operator or bracket. For a quoted name with the same
+// text, is() returns false.
 func (t token) is(operator string) bool { return t.kind == 'o' && t.text == operator }
 
 func (t token) String() string {
@@ -66,8 +66,8 @@ func IsID(s string) bool {
 	return s != "" && isLetter(s[0]) && skip(s, 0, isWord) == len(s)
 }
 
-// The function skip() starts at pos, skips characters as long as is() returns true, and
-// returns the new position.
+// skip starts at pos, skips characters as long as is() returns true, and returns the new
+// position.
 func skip(src string, pos int, is func(c byte) bool) int {
 	for pos < len(src) && is(src[pos]) {
 		pos++
@@ -75,8 +75,7 @@ func skip(src string, pos int, is func(c byte) bool) int {
 	return pos
 }
 
-// The function scan() reads the first token that begins at or after the byte position
-// pos.
+// scan reads the first token that begins at or after the byte position pos.
 func scan(src string, pos int) (token, error) {
 	pos = skip(src, pos, func(c byte) bool { return strings.IndexByte(" \t\r\n", c) >= 0 })
 	if pos == len(src) {

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// A lowering translates expressions into a straightLine. Until the method finish()
-// renumbers the values, constant k has the index −1−k.
+// A lowering translates expressions into a straightLine. Until finish renumbers the
+// values, constant k has the index −1−k.
 type lowering struct {
 	line   straightLine
 	consts map[uint64]int32
@@ -14,9 +14,8 @@ type lowering struct {
 	value  map[*Node]int32
 }
 
-// The function lower() translates the expressions in the argument `outputs` into a
-// straightLine. If a part of an expression cannot be evaluated, the error names this
-// part.
+// lower translates the expressions in the argument `outputs` into a straightLine. If a
+// part of an expression cannot be evaluated, the error names this part.
 func lower(inputs []string, outputs []*Node) (*straightLine, error) {
 	l := &lowering{consts: map[uint64]int32{}, have: map[instr]int32{}, value: map[*Node]int32{}}
 	l.line.inputs = len(inputs)
@@ -65,8 +64,8 @@ func (l *lowering) num(v float64) int32 {
 	return -1 - k
 }
 
-// The method emit() returns the index of the value that an instruction computes. The
-// method adds the instruction unless the same instruction already exists.
+// emit returns the index of the value that an instruction computes. The method adds the
+// instruction unless the same instruction already exists.
 func (l *lowering) emit(c code, operands ...int32) int32 {
 	in := instr{code: c}
 	constant := true
@@ -159,10 +158,9 @@ var codeOf = [numOps]code{
 	opLt: codeLt, opLe: codeLe, opEq: codeEq, opNe: codeNe, opXor: codeNe, opNot: codeNot, opAnd: codeAnd, opOr: codeOr,
 }
 
-// The method pow() returns the index of the value x^y. For a constant y, pow() emits the
-// operations that powNumber performs. For any other y, pow() emits a single power
-// instruction. Different powers of x share the instructions that compute x², x⁴, x⁸ and
-// so on.
+// pow returns the index of the value x^y. For a constant y, pow() emits the operations
+// that powNumber performs. For any other y, pow() emits a single power instruction.
+// Different powers of x share the instructions that compute x², x⁴, x⁸ and so on.
 func (l *lowering) pow(x, y int32) int32 {
 	if y >= 0 {
 		return l.emit(codePow, x, y)
@@ -175,8 +173,8 @@ func (l *lowering) pow(x, y int32) int32 {
 	return v
 }
 
-// The method finish() removes the instructions that no output needs, and gives the
-// remaining values their final indices.
+// finish removes the instructions that no output needs, and gives the remaining values
+// their final indices.
 func (l *lowering) finish() *straightLine {
 	s := &l.line
 	base := int32(s.inputs)

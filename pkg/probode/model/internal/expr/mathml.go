@@ -48,7 +48,7 @@ type mathML struct{ depth, elements int }
 // a formula with more elements would take minutes.
 const mostElements = 200_000
 
-// The function failAt() reports a mistake in the element e, and stops parsing.
+// failAt reports a mistake in the element e, and stops parsing.
 func failAt(e *tree.Element, format string, args ...any) {
 	failf("line %d, column %d: %s", e.Line, e.Column, fmt.Sprintf(format, args...))
 }
@@ -59,8 +59,8 @@ func (m *mathML) space(e *tree.Element) {
 	}
 }
 
-// The method only() fails unless e contains exactly n elements and no text. A negative n
-// allows any number of elements.
+// only fails unless e contains exactly n elements and no text. A negative n allows any
+// number of elements.
 func (m *mathML) only(e *tree.Element, n int) {
 	for _, t := range e.Text {
 		if t != "" {
@@ -85,8 +85,7 @@ func clip(s string) string {
 	return s
 }
 
-// The method content() splits the text of the element e at each <sep/>, and returns the
-// pieces.
+// content splits the text of the element e at each <sep/>, and returns the pieces.
 func (m *mathML) content(e *tree.Element) []string {
 	for _, c := range e.Child {
 		if c.Name != "sep" {
@@ -96,7 +95,7 @@ func (m *mathML) content(e *tree.Element) []string {
 	return e.Text
 }
 
-// The method element() reads e as an expression.
+// element reads e as an expression.
 func (m *mathML) element(e *tree.Element) *Node {
 	m.space(e)
 	if m.elements++; m.elements > mostElements {
@@ -159,8 +158,8 @@ func (m *mathML) identifier(e *tree.Element) string {
 	return parts[0]
 }
 
-// The method csymbol() returns the last component of the URL in a csymbol element, such
-// as "time". The URL says what the symbol means.
+// csymbol returns the last component of the URL in a csymbol element, such as "time". The
+// URL says what the symbol means.
 func (m *mathML) csymbol(e *tree.Element) string {
 	m.content(e)
 	url := e.Get("definitionURL")
@@ -207,8 +206,8 @@ func (m *mathML) cn(e *tree.Element) *Node {
 	return Num(v[0])
 }
 
-// The method semantics() reads the first child as an expression. The other children are
-// annotations, which do not change the value.
+// semantics reads the first child as an expression. The other children are annotations,
+// which do not change the value.
 func (m *mathML) semantics(e *tree.Element) *Node {
 	m.only(e, -1)
 	if len(e.Child) == 0 {
@@ -224,7 +223,7 @@ func (m *mathML) semantics(e *tree.Element) *Node {
 	return m.element(e.Child[0])
 }
 
-// The method apply() reads an operator, its qualifiers and its arguments.
+// apply reads an operator, its qualifiers and its arguments.
 func (m *mathML) apply(e *tree.Element) *Node {
 	m.only(e, -1)
 	if len(e.Child) == 0 {
@@ -275,8 +274,8 @@ func (m *mathML) apply(e *tree.Element) *Node {
 	return m.made(e, name, args)
 }
 
-// The method made() applies the operator with the given name to args. If there is an
-// error, its message gives the position of the element e.
+// made applies the operator with the given name to args. If there is an error, its
+// message gives the position of the element e.
 func (m *mathML) made(e *tree.Element, name string, args []*Node) *Node {
 	n, err := apply(name, args...)
 	if err != nil {

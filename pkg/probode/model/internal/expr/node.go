@@ -28,7 +28,7 @@ func Num(v float64) *Node {
 	return &Node{op: opNum, val: v}
 }
 
-// The function boolean() returns the condition that always has the value v.
+// boolean returns the condition that always has the value v.
 func boolean(v bool) *Node {
 	if v {
 		return &Node{op: opBool, val: 1}
@@ -93,11 +93,11 @@ func SymbolsOf(list ...*Node) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// The method params() returns the names of the parameters of a lambda expression.
+// params returns the names of the parameters of a lambda expression.
 func (n *Node) params() []string { return strings.Fields(n.name) }
 
-// The method with() returns a copy of n with the given arguments, or n itself if it
-// already has these arguments.
+// with returns a copy of n with the given arguments, or n itself if it already has these
+// arguments.
 func (n *Node) with(args []*Node) *Node {
 	if slices.Equal(n.args, args) {
 		return n
@@ -108,9 +108,9 @@ func (n *Node) with(args []*Node) *Node {
 	return &Node{op: n.op, val: n.val, name: n.name, args: slices.Clone(args)}
 }
 
-// The function postorder() returns all nodes of the expressions in the argument `roots`,
-// without repetitions. Arguments come before the nodes that use them. The function does
-// not recurse, because expressions may be nested more deeply than the stack allows.
+// postorder returns all nodes of the expressions in the argument `roots`, without
+// repetitions. Arguments come before the nodes that use them. The function does not
+// recurse, because expressions may be nested more deeply than the stack allows.
 func postorder(roots ...*Node) []*Node { return postorderBut(nil, roots...) }
 
 // postorderBut is like postorder(), but omits the nodes in the argument `done` and does
@@ -147,9 +147,9 @@ func postorderBut(done map[*Node]*Node, roots ...*Node) []*Node {
 	return list
 }
 
-// The function rebuild() replaces every node m in n by f(m, args), and returns the new
-// expression. The slice `args` contains the replacements of the arguments of m. The
-// function f must not keep this slice.
+// rebuild replaces every node m in n by f(m, args), and returns the new expression. The
+// slice `args` contains the replacements of the arguments of m. The function f must not
+// keep this slice.
 func rebuild(n *Node, f func(m *Node, args []*Node) *Node) *Node {
 	return rebuildAll([]*Node{n}, f)[0]
 }

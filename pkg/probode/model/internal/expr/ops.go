@@ -63,10 +63,10 @@ const (
 func (o op) isBool() bool       { return o >= opBool }
 func (o op) isComparison() bool { return opLt <= o && o <= opNe }
 
-// The variable `operators` holds several names for each operator: its name in calls such
-// as plus(a, b), and its names in Go, MathML and LaTeX. The field `mathML` is empty if
-// MathML has no separate name for the operator. The field `eval` computes a function of
-// one number, such as exp, and is nil for all other operators.
+// operators holds several names for each operator: its name in calls such as plus(a, b),
+// and its names in Go, MathML and LaTeX. The field `mathML` is empty if MathML has no
+// separate name for the operator. The field `eval` computes a function of one number,
+// such as exp, and is nil for all other operators.
 var operators = [numOps]struct {
 	name, golang, mathML, latex string
 	eval                        func(float64) float64
@@ -116,7 +116,7 @@ var operators = [numOps]struct {
 	opXor: {name: "xor", latex: ` \oplus `},
 }
 
-// The function sign() returns the sign of x: −1, 0 or 1. The sign of NaN is NaN.
+// sign returns the sign of x: −1, 0 or 1. The sign of NaN is NaN.
 func sign(x float64) float64 {
 	switch {
 	case x > 0:

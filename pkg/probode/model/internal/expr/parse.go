@@ -55,7 +55,7 @@ type parser struct {
 	depth     int
 }
 
-// The method failf() reports a mistake at a position in the text, and stops parsing.
+// failf reports a mistake at a position in the text, and stops parsing.
 func (p *parser) failf(pos int, format string, args ...any) {
 	panic(failure{syntaxError(p.src, pos, format, args...)})
 }
@@ -74,8 +74,8 @@ func (p *parser) next() {
 	}
 }
 
-// The method enter() increases the nesting depth by one, and reads the next token. After
-// the nested expression, the caller must decrease the depth again.
+// enter increases the nesting depth by one, and reads the next token. After the nested
+// expression, the caller must decrease the depth again.
 func (p *parser) enter() {
 	if p.depth++; p.depth > nestMost {
 		p.failf(p.tok.pos, "brackets, signs and powers are nested more than %d levels deep", nestMost)
@@ -95,9 +95,8 @@ const (
 	levelPower
 )
 
-// The method operator() returns the precedence level and the name of the binary operator
-// that comes next. For any other token, including a power sign, operator() returns −1 and
-// "".
+// operator returns the precedence level and the name of the binary operator that comes
+// next. For any other token, including a power sign, operator() returns −1 and "".
 func (p *parser) operator() (level int, name string) {
 	if p.tok.kind != 'o' && p.tok.kind != 'a' {
 		return -1, ""
@@ -133,8 +132,8 @@ func (p *parser) operator() (level int, name string) {
 	return -1, ""
 }
 
-// The type `series` collects the operands of one operator. For example, a + b + c becomes
-// one sum with three operands.
+// series collects the operands of one operator. For example, a + b + c becomes one sum
+// with three operands.
 type series struct {
 	name string // plus, times, and, or; "" for a single operand
 	args []*Node
@@ -147,8 +146,8 @@ func (r series) node() *Node {
 	return builders[r.name].build(r.args)
 }
 
-// The method binary() reads operands that are joined by operators of at least the given
-// precedence level.
+// binary reads operands that are joined by operators of at least the given precedence
+// level.
 func (p *parser) binary(level int) *Node {
 	start := p.tok.pos
 	left := series{args: []*Node{p.unary(level)}}
@@ -185,7 +184,7 @@ func (p *parser) binary(level int) *Node {
 	}
 }
 
-// The method operands() fails if the operands of an operator have the wrong types.
+// operands fails if the operands of an operator have the wrong types.
 func (p *parser) operands(name string, op token, a *Node, aPos int, b *Node, bPos int) {
 	want := builders[name].bool
 	if name == "eq" || name == "neq" {
@@ -202,7 +201,7 @@ func (p *parser) operands(name string, op token, a *Node, aPos int, b *Node, bPo
 	}
 }
 
-// The method unary() reads an operand with the signs and negations before it.
+// unary reads an operand with the signs and negations before it.
 func (p *parser) unary(level int) *Node {
 	op := p.tok
 	word := op.kind == 'a' && op.text == "not" && level <= levelNot
@@ -234,7 +233,7 @@ func (p *parser) unary(level int) *Node {
 	return n
 }
 
-// The method power() reads an operand and its exponent, which may have a sign.
+// power reads an operand and its exponent, which may have a sign.
 func (p *parser) power() *Node {
 	pos := p.tok.pos
 	base := p.operand()
@@ -250,8 +249,8 @@ func (p *parser) power() *Node {
 	return node(opPow, base, exponent)
 }
 
-// The function literal() returns the value of a literal that is written as a word, such
-// as inf or true. For any other word, literal() returns nil.
+// literal returns the value of a literal that is written as a word, such as inf or true.
+// For any other word, literal() returns nil.
 func literal(name string) *Node {
 	switch strings.ToLower(name) {
 	case "inf", "infinity":
@@ -273,7 +272,7 @@ func Reserved(name string) bool {
 	return literal(name) != nil || name == "and" || name == "or" || name == "not"
 }
 
-// The method operand() reads a number, a name, a call or an expression in brackets.
+// operand reads a number, a name, a call or an expression in brackets.
 func (p *parser) operand() *Node {
 	tok := p.tok
 	switch {
@@ -309,8 +308,8 @@ func (p *parser) operand() *Node {
 	return nil
 }
 
-// The method call() reads the arguments of a function, from the opening bracket to the
-// closing bracket.
+// call reads the arguments of a function, from the opening bracket to the closing
+// bracket.
 func (p *parser) call(name token) *Node {
 	user := slices.Contains(p.functions, name.text)
 	b, known := builders[name.text]

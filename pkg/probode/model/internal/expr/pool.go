@@ -41,8 +41,8 @@ func (p *pool) key(n *Node, ids []int32) key {
 	return k
 }
 
-// The method intern() returns the node in the pool that equals n. If there is no such
-// node, the method adds n. The arguments of n must be in the pool.
+// intern returns the node in the pool that equals n. If there is no such node, the method
+// adds n. The arguments of n must be in the pool.
 func (p *pool) intern(n *Node) *Node {
 	if _, ok := p.ids[n]; ok {
 		return n
@@ -61,8 +61,8 @@ func (p *pool) intern(n *Node) *Node {
 	return n
 }
 
-// The method adopt() returns the nodes in the pool that equal the given expressions. The
-// parts of the given expressions need not be in the pool.
+// adopt returns the nodes in the pool that equal the given expressions. The parts of the
+// given expressions need not be in the pool.
 func (p *pool) adopt(list ...*Node) []*Node {
 	return rebuildAll(list, func(m *Node, args []*Node) *Node {
 		if _, ok := p.ids[m]; ok {
@@ -72,10 +72,9 @@ func (p *pool) adopt(list ...*Node) []*Node {
 	})
 }
 
-// The method commute() does the same as intern(), for a sum or a product. The operands
-// may be in any order: sums or products that differ only in the order of their operands
-// share one node. The shared node keeps the operand order of the first sum or product
-// that was stored.
+// commute does the same as intern(), for a sum or a product. The operands may be in any
+// order: sums or products that differ only in the order of their operands share one node.
+// The shared node keeps the operand order of the first sum or product that was stored.
 func (p *pool) commute(n *Node) *Node {
 	ids := make([]int32, len(n.args))
 	for i, a := range n.args {

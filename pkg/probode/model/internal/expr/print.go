@@ -22,9 +22,8 @@ func (n *Node) String() string {
 	return write(textStyle{}, n)
 }
 
-// A style is an output format. The method layout() writes a node as a sequence of texts
-// and arguments. The method level() returns the precedence level of the outermost
-// operator of a node.
+// A style is an output format. layout writes a node as a sequence of texts and arguments.
+// level returns the precedence level of the outermost operator of a node.
 type style interface {
 	layout(n *Node, out *layout)
 	level(n *Node) int
@@ -44,7 +43,7 @@ type item struct {
 func (l *layout) text(s string)          { l.items = append(l.items, item{text: s}) }
 func (l *layout) arg(n *Node, level int) { l.items = append(l.items, item{n: n, min: level}) }
 
-// The method list() writes arguments, separated by the given text.
+// list writes arguments, separated by the given text.
 func (l *layout) list(args []*Node, between string, level int) {
 	for i, a := range args {
 		if i > 0 {
@@ -54,8 +53,8 @@ func (l *layout) list(args []*Node, between string, level int) {
 	}
 }
 
-// The function write() returns n as text in the given style. The function does not
-// recurse, so n can be nested to any depth.
+// write returns n as text in the given style. The function does not recurse, so n can be
+// nested to any depth.
 func write(s style, n *Node) string {
 	var b strings.Builder
 	stack := []item{{n: n}}
@@ -196,7 +195,7 @@ func afterMinus(n *Node) int {
 	return levelProduct
 }
 
-// The function number() writes v with the fewest digits that determine v exactly.
+// number writes v with the fewest digits that determine v exactly.
 func number(v float64) string {
 	switch {
 	case math.IsNaN(v):

@@ -74,8 +74,8 @@ func Compile(inputs []string, outputs []*Node, held ...string) (*Program, error)
 	return p.Clone(), nil
 }
 
-// If an instruction compares the time with another value, the method threshold() returns
-// the index of this value.
+// If an instruction compares the time with another value, threshold returns the index of
+// this value.
 func (in *instr) threshold(time int32) (v int32, ok bool) {
 	switch {
 	case in.code != codeLt && in.code != codeLe:
@@ -88,8 +88,8 @@ func (in *instr) threshold(time int32) (v int32, ok bool) {
 }
 
 // The argument `keeps` marks the inputs that often have the same value in successive
-// evaluations. The method stages() finds the stage of each instruction, and the marked
-// inputs that instructions before the last stage use.
+// evaluations. stages finds the stage of each instruction, and the marked inputs that
+// instructions before the last stage use.
 func (s *straightLine) stages(keeps []bool, time int32) (list []int, used []int32) {
 	list = make([]int, len(s.code))
 	seen := make([]bool, s.inputs)
@@ -135,9 +135,8 @@ func (p *Program) Clone() *Program {
 // Len returns the number of instructions.
 func (p *Program) Len() int { return len(p.line.code) }
 
-// The method fuse() replaces two instructions, for example a multiplication and an
-// addition, by one fused instruction. Only the second instruction may use the result of
-// the first.
+// fuse replaces two instructions, for example a multiplication and an addition, by one
+// fused instruction. Only the second instruction may use the result of the first.
 func (s *straightLine) fuse() {
 	first := s.first()
 	uses := make([]int, len(s.code))
@@ -154,8 +153,8 @@ func (s *straightLine) fuse() {
 	for _, o := range s.outputs {
 		use(o, 2) // an output is never fused
 	}
-	// If v is used only once and is computed by an instruction with the code c, the
-	// function only() returns this instruction. Otherwise the function returns nil.
+	// If v is used only once and is computed by an instruction with the code c, only returns
+	// this instruction. Otherwise the function returns nil.
 	only := func(v int32, c code) *instr {
 		if v < first || uses[v-first] != 1 || s.code[v-first].code != c {
 			return nil
@@ -336,13 +335,13 @@ type run struct {
 	values []float64
 }
 
-// The method schedule() groups instructions with the same operation code into runs. An
-// instruction is ready when its operands have been computed. For the next run, the method
-// chooses the operation code with the most ready instructions. The run contains all ready
+// schedule groups instructions with the same operation code into runs. An instruction is
+// ready when its operands have been computed. For the next run, the method chooses the
+// operation code with the most ready instructions. The run contains all ready
 // instructions with this operation code. Instructions that become ready during the run
-// are added to the run if they have the same operation code. The argument
-// `stage` contains the stage of each instruction. The result `until` is the number of runs
-// up to the end of each stage.
+// are added to the run if they have the same operation code. The argument `stage`
+// contains the stage of each instruction. The result `until` is the number of runs up to
+// the end of each stage.
 func (s *straightLine) schedule(stage []int) (runs []run, until [stages]int) {
 	first := s.first()
 	n := len(s.code)

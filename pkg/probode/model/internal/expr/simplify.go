@@ -26,8 +26,8 @@ func (p *pool) cmp(o op, a, b *Node) *Node {
 	return p.make(node(o, a, b), []*Node{a, b})
 }
 
-// The method make() returns the simplified form of m with the arguments `args`, which must
-// be simplified and in the pool.
+// make returns the simplified form of m with the arguments `args`, which must be
+// simplified and in the pool.
 func (p *pool) make(m *Node, args []*Node) *Node {
 	switch m.op {
 	case opNum:
@@ -148,9 +148,9 @@ func (p *pool) pow(a, b *Node) *Node {
 	return p.intern(node(opPow, a, b))
 }
 
-// The method piecewise() returns a piecewise expression without the pieces that are never
-// active. Pieces at the end of the list are also removed if they have the same value as
-// the default case.
+// piecewise returns a piecewise expression without the pieces that are never active.
+// Pieces at the end of the list are also removed if they have the same value as the
+// default case.
 func (p *pool) piecewise(args []*Node) *Node {
 	var list []*Node
 	rest := args[len(args)-1]

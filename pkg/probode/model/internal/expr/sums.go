@@ -15,8 +15,8 @@ import (
 // terms in total.
 const flattenMost = 16
 
-// The argument v is the result of combining several numbers. The function combinable()
-// reports whether v is far from overflow and underflow.
+// The argument v is the result of combining several numbers. combinable reports whether v
+// is far from overflow and underflow.
 func combinable(v float64) bool {
 	a := math.Abs(v)
 	return a == 0 || a > 1e-290 && a < 1e290
@@ -24,8 +24,7 @@ func combinable(v float64) bool {
 
 func (p *pool) sub(a, b *Node) *Node { return p.add(a, p.neg(b)) }
 
-// The method split() returns the numerical factor of a term and the product of the other
-// factors.
+// split returns the numerical factor of a term and the product of the other factors.
 func (p *pool) split(t *Node) (float64, *Node) {
 	switch {
 	case t.op == opNeg:
@@ -48,8 +47,8 @@ type term struct {
 	once *Node // the term itself, if it was not joined from several
 }
 
-// The method collect() combines equal terms into one term. The combined term takes the
-// place of the first of the equal terms.
+// collect combines equal terms into one term. The combined term takes the place of the
+// first of the equal terms.
 func (p *pool) collect(terms []*Node) []term {
 	var parts []term
 	where := map[*Node]int{}
@@ -73,11 +72,11 @@ func (p *pool) collect(terms []*Node) []term {
 	return parts
 }
 
-// The method add() adds terms, and combines equal terms. The method removes the brackets
-// around inner sums if terms can then be combined. If no terms can be combined, the
-// method keeps the brackets, because the author of the model may have used them for
-// accuracy. Brackets around the first term can always be removed, because a sum is
-// computed from left to right.
+// add adds terms, and combines equal terms. The method removes the brackets around inner
+// sums if terms can then be combined. If no terms can be combined, the method keeps the
+// brackets, because the author of the model may have used them for accuracy. Brackets
+// around the first term can always be removed, because a sum is computed from left to
+// right.
 func (p *pool) add(terms ...*Node) *Node {
 	var open, flat []*Node
 	for i, t := range terms {
@@ -137,8 +136,8 @@ func negative(a *Node) bool {
 	return a.op == opNeg || a.op == opNum && math.Signbit(a.val) && a.val == a.val
 }
 
-// The type `factor` represents one factor of a product. This type is used when equal
-// factors are combined into powers.
+// factor represents one factor of a product. This type is used when equal factors are
+// combined into powers.
 type factor struct {
 	base *Node
 	n    float64 // exponent of the factor, a positive whole number
@@ -181,11 +180,11 @@ func (q *product) put(f *Node) {
 	}
 }
 
-// The method mul() returns the product of factors. The numerical factor comes first, the
-// sign is outside the product, and integer powers of equal factors are combined. The
-// method treats brackets around inner products as add() treats brackets around inner
-// sums. If an inner product begins with a number, the method also removes the brackets,
-// so that the number can come first.
+// mul returns the product of factors. The numerical factor comes first, the sign is
+// outside the product, and integer powers of equal factors are combined. The method
+// treats brackets around inner products as add() treats brackets around inner sums. If an
+// inner product begins with a number, the method also removes the brackets, so that the
+// number can come first.
 func (p *pool) mul(factors ...*Node) *Node {
 	q := &product{coef: 1, where: map[*Node]int{}}
 	inner := false

@@ -9,7 +9,7 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/tree"
 )
 
-// The method model() converts the elements of the SBML file to equations.
+// model converts the elements of the SBML file to equations.
 func (s *reader) model() *equations.Equations {
 	m := &equations.Equations{Name: s.root.Get("name"), TimeUnit: s.timeUnit(), Unordered: true}
 	if m.Name == "" {
@@ -29,9 +29,9 @@ func (s *reader) model() *equations.Equations {
 	return m
 }
 
-// The method reaction() adds an assignment that computes the rate of a reaction. The
-// reaction rate times the stoichiometry is added to the rate of change of each product,
-// and is subtracted for each reactant.
+// reaction adds an assignment that computes the rate of a reaction. The reaction rate
+// times the stoichiometry is added to the rate of change of each product, and is
+// subtracted for each reactant.
 func (s *reader) reaction(e *tree.Element) {
 	id := e.Get("id")
 	if s.flag(e, "fast", false) {
@@ -81,8 +81,8 @@ func (s *reader) reaction(e *tree.Element) {
 	}
 }
 
-// The method stoichiometry() returns the stoichiometry of a reactant or product,
-// multiplied by the argument `sign`.
+// stoichiometry returns the stoichiometry of a reactant or product, multiplied by the
+// argument `sign`.
 func (s *reader) stoichiometry(r *tree.Element, sign float64) *expr.Node {
 	signed := func(n *expr.Node) *expr.Node {
 		if v, ok := n.Const(); ok {
@@ -108,8 +108,8 @@ func (s *reader) stoichiometry(r *tree.Element, sign float64) *expr.Node {
 	return expr.Num(sign)
 }
 
-// The method quantity() converts a compartment, species, parameter or stoichiometry to a
-// state, a constant or an assignment.
+// quantity converts a compartment, species, parameter or stoichiometry to a state, a
+// constant or an assignment.
 func (s *reader) quantity(e *tree.Element) {
 	id, at := e.Get("id"), s.At(e.Line)
 	if rule := s.assign[id]; rule != nil {
@@ -239,9 +239,8 @@ func (s *reader) amountID(id string) string {
 	return id
 }
 
-// The method event() adds an event. For a trigger such as time >= 5, the time of the
-// event is known in advance. In general, an event takes place when its trigger becomes
-// true.
+// event adds an event. For a trigger such as time >= 5, the time of the event is known in
+// advance. In general, an event takes place when its trigger becomes true.
 func (s *reader) event(e *tree.Element) {
 	id := e.Get("id")
 	if id == "" {

@@ -28,8 +28,8 @@ type reader struct {
 	out *equations.Equations
 }
 
-// The method id() returns the ID of an element. It is an error if the ID is invalid, or
-// if another element has the same ID.
+// id returns the ID of an element. It is an error if the ID is invalid, or if another
+// element has the same ID.
 func (s *reader) id(e *tree.Element) string {
 	id := e.Get("id")
 	switch {
@@ -80,7 +80,7 @@ func (s *reader) mathOf(e *tree.Element, local map[string]*expr.Node) *expr.Node
 	return n
 }
 
-// The function identifier() returns the name that a symbol has in the SBML file.
+// identifier returns the name that a symbol has in the SBML file.
 func identifier(symbol string) string {
 	if symbol == expr.NamedTime {
 		return expr.Time
@@ -88,8 +88,8 @@ func identifier(symbol string) string {
 	return symbol
 }
 
-// The method lambda() reads a function definition. It is an error if the function uses
-// names other than its arguments and the time.
+// lambda reads a function definition. It is an error if the function uses names other
+// than its arguments and the time.
 func (s *reader) lambda(e *tree.Element) *expr.Node {
 	m := e.First("math")
 	if m == nil {
@@ -110,8 +110,8 @@ func (s *reader) lambda(e *tree.Element) *expr.Node {
 	return n
 }
 
-// The method entity() returns the species, parameter, compartment or stoichiometry with
-// the given ID, or nil if there is none.
+// entity returns the species, parameter, compartment or stoichiometry with the given ID,
+// or nil if there is none.
 func (s *reader) entity(id string) *tree.Element {
 	for _, in := range []map[string]*tree.Element{s.species, s.parameters, s.compartments, s.factors} {
 		if e := in[id]; e != nil {
@@ -138,8 +138,8 @@ func (s *reader) setBy(into map[string]*tree.Element, e *tree.Element, attr stri
 	into[id] = e
 }
 
-// If a rule or an event sets an element that is declared constant, the method
-// changeable() reports an error.
+// If a rule or an event sets an element that is declared constant, changeable reports an
+// error.
 func (s *reader) changeable(line int, by, id string) {
 	e := s.entity(id)
 	def := s.level == "2" && e.Name != "species" // the default of Level 2
@@ -148,7 +148,7 @@ func (s *reader) changeable(line int, by, id string) {
 	}
 }
 
-// The method flag() returns the value of a boolean attribute.
+// flag returns the value of a boolean attribute.
 func (s *reader) flag(e *tree.Element, name string, def bool) bool {
 	switch v := e.Get(name); v {
 	case "":
@@ -163,8 +163,8 @@ func (s *reader) flag(e *tree.Element, name string, def bool) bool {
 	}
 }
 
-// The method number() returns the number in an attribute. The result is nil if the
-// attribute is absent or NaN. In SBML, NaN means that there is no value.
+// number returns the number in an attribute. The result is nil if the attribute is absent
+// or NaN. In SBML, NaN means that there is no value.
 func (s *reader) number(e *tree.Element, name string) *expr.Node {
 	v := e.Get(name)
 	if v == "" || v == "NaN" {

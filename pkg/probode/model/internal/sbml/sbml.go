@@ -50,8 +50,8 @@ func Read(f *source.Files, name string) *equations.Equations {
 	return b.model()
 }
 
-// The method collect() stores the elements that have an ID, and the rules, initial
-// assignments and events that set these elements.
+// collect stores the elements that have an ID, and the rules, initial assignments and
+// events that set these elements.
 func (s *reader) collect() {
 	for _, e := range s.root.List("listOfFunctionDefinitions") {
 		s.functions[s.id(e)] = s.lambda(e)

@@ -17,7 +17,7 @@ type kind struct {
 	list                 bool
 }
 
-// The variable `kinds` holds the elements of the SBML core, Levels 2 and 3.
+// kinds holds the elements of the SBML core, Levels 2 and 3.
 var kinds = func() map[string]kind {
 	out := map[string]kind{}
 	for _, line := range strings.Split(`
@@ -75,10 +75,10 @@ eventAssignment: variable: math`, "\n") {
 	return out
 }()
 
-// The method known() reports an error if the SBML core does not allow an element or
-// attribute of the file. An element or attribute of an SBML package is an error only if
-// the file declares the package as required. The method removes the elements of packages
-// that are not required.
+// known reports an error if the SBML core does not allow an element or attribute of the
+// file. An element or attribute of an SBML package is an error only if the file declares
+// the package as required. The method removes the elements of packages that are not
+// required.
 func (s *reader) known(root *tree.Element) {
 	required := map[string]bool{}
 	for _, a := range root.Attr {

@@ -114,8 +114,8 @@ func (w *writer) list(name string, l list) {
 	w.line("</%s>", name)
 }
 
-// The method math() returns a formula as MathML. A name that the model does not define is
-// a constant such as pi, and is written as a number.
+// math returns a formula as MathML. A name that the model does not define is a constant
+// such as pi, and is written as a number.
 func (w *writer) math(n *expr.Node) string {
 	by := map[string]*expr.Node{}
 	for _, name := range n.Symbols() {
@@ -126,8 +126,8 @@ func (w *writer) math(n *expr.Node) string {
 	return n.Substitute(by).MathML()
 }
 
-// The method events() writes the events. The trigger of an event with a known time is
-// written so that triggerTime can recover the time exactly.
+// events writes the events. The trigger of an event with a known time is written so that
+// triggerTime can recover the time exactly.
 func (w *writer) events(events []equations.Event) list {
 	var l list
 	for i, e := range events {

@@ -36,9 +36,9 @@ func (s *File) NumberOrID(line int, what, v string) *expr.Node {
 var atLine = regexp.MustCompile(`^line \d+, (column \d+: )`)
 
 // FailMath reports the mistake err in a formula, and stops reading. If the formula uses
-// the unsupported function delay or rateOf, the field Feature of the resulting error
-// names this function. The argument `what` describes the formula in the error message,
-// and may be empty.
+// the unsupported function delay or rateOf, Feature of the resulting error names this
+// function. The argument `what` describes the formula in the error message, and may be
+// empty.
 func (s *File) FailMath(line int, what string, err error) {
 	msg := atLine.ReplaceAllString(err.Error(), "$1")
 	if what != "" {
