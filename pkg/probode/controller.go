@@ -32,10 +32,11 @@ type controller struct {
 	theta []float64
 	now   *segment
 
-	step *Stepper
-	one  Step // the current step
-	errs func(dst []float64, s *Step) error
-	made func(dst []float64, s *Step) error // estimates the error that is kept, if that is another one
+	step    *Stepper
+	chooser string // the name of the method
+	one     Step   // the current step
+	errs    func(dst []float64, s *Step) error
+	made    func(dst []float64, s *Step) error // estimates the error that is kept, if that is another one
 
 	goal  float64 // the length that step.Choose has chosen, if the step was cut much shorter
 	units func(local []float64) float64
@@ -67,7 +68,7 @@ type controller struct {
 
 func newController(p *Problem, m Method, f Frozen, theta []float64, fixed *Grid) (*controller, error) {
 	d := p.Dim()
-	c := &controller{given: p, p: p, fixed: fixed, set: f, theta: theta, now: new(segment), q: float64(m.Order()) + 1, most: 5, watch: p.triggers()}
+	c := &controller{given: p, p: p, chooser: m.String(), fixed: fixed, set: f, theta: theta, now: new(segment), q: float64(m.Order()) + 1, most: 5, watch: p.triggers()}
 	if len(fixed.events) > 0 {
 		c.p = p.segmented(c.now)
 	}
@@ -346,7 +347,7 @@ func (c *controller) grid(p *Problem, theta []float64) (*Grid, error) {
 	}
 	g.tol, g.scale = &c.set.Tolerance, slices.Clone(c.yard.scale)
 	if slices.Max(c.orders) > 0 {
-		g.orders = slices.Clone(c.orders)
+		g.orders, g.chooser = slices.Clone(c.orders), c.chooser
 	}
 	return g, nil
 }
@@ -466,12 +467,14 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 				if c.step.Choose != nil {
 					_, c.one.Order = c.step.Choose(&c.one, math.Inf(1), c.units)
 				}
-			} else if c.step.Choose != nil {
-				var factor float64
-				factor, c.one.Order = c.step.Choose(&c.one, size, c.units)
-				h *= min(0.8, max(0.1, factor))
 			} else {
-				h *= min(0.8, max(0.1, 0.9*math.Pow(size, -1/c.q)))
+				factor := 0.9 * math.Pow(size, -1/c.q)
+				if c.step.Choose != nil {
+					var chosen float64
+					chosen, c.one.Order = c.step.Choose(&c.one, size, c.units)
+					factor = cmp.Or(chosen, factor)
+				}
+				h *= min(0.8, max(0.1, factor))
 			}
 			if rejected > 200 || t+h <= t+8*epsilon*math.Abs(t) {
 				return 0, 0, fmt.Errorf("at t = %.6g: %w", t, c.reason(err, t, to))
@@ -486,18 +489,20 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 		for _, v := range c.err {
 			c.local = append(c.local, math.Abs(v))
 		}
-		var grow float64
-		most := c.most
+		grow, most := 0.9*math.Pow(max(size, 1e-10), -0.7/c.q)*math.Pow(before, 0.4/c.q), c.most
 		c.times, c.orders = append(c.times, to), append(c.orders, uint8(c.one.Order))
-		if c.step.Choose == nil {
-			grow = 0.9 * math.Pow(max(size, 1e-10), -0.7/c.q) * math.Pow(before, 0.4/c.q)
-		} else {
-			if h < full/2 { // a step that was cut says little: return to the chosen length
+		if c.step.Choose != nil {
+			if c.step.Memory > 0 && h < full/2 { // a step that was cut says little: return to the chosen length
 				c.goal = max(c.goal, full)
 			}
-			if grow, most = min(2, c.goal/h), 10; !(grow > 1+1e-10) { // h may be smaller than the goal by rounding
+			if toGoal := min(2, c.goal/h); toGoal > 1+1e-10 { // h may be smaller than the goal by rounding
+				grow, most = toGoal, 10
+			} else {
 				c.goal = 0
-				grow, c.one.Order = c.step.Choose(&c.one, size, c.units)
+				var chosen float64
+				if chosen, c.one.Order = c.step.Choose(&c.one, size, c.units); chosen > 0 {
+					grow, most = chosen, 10
+				}
 			}
 		}
 		copy(c.x, c.next)

@@ -36,11 +36,13 @@ type Grid struct {
 	// with ScaleLocal. The fields `tol` and `orders` are set only on grids of
 	// error-controlled runs. The field `tol` is the tolerance of the run. The field `orders`
 	// holds the orders that Stepper.Choose has chosen for the steps; it is nil if no orders
-	// were chosen.
-	local  []float64
-	tol    *Tolerance
-	scale  []float64 // of the components in this run: see yardstick
-	orders []uint8
+	// were chosen. The field `chooser` names the method that chose them, and for which alone
+	// they mean something.
+	local   []float64
+	tol     *Tolerance
+	scale   []float64 // of the components in this run: see yardstick
+	orders  []uint8
+	chooser string
 }
 
 // A stretch is the part of a grid between two events.
@@ -328,9 +330,10 @@ func (g *Grid) String() string { return g.rule }
 func (g *Grid) Local() []float64 { return g.local }
 
 // Order returns the order of step i, as chosen in the error-controlled run that made the
-// grid: see Stepper.Choose. In a grid that Refine has returned, both halves of a step have the
-// order of the original step. Order returns 0 for an event, for a method of fixed order,
-// and for a grid that was not made by an error-controlled run.
+// grid: see Step.Order. In a grid that Refine has returned, both halves of a step have the
+// order of the original step. Order returns 0 for an event, for a method that chooses
+// nothing, and for a grid that was not made by an error-controlled run. A Solver with
+// another method than that of the run also uses 0.
 func (g *Grid) Order(i int) int {
 	if g.orders == nil {
 		return 0

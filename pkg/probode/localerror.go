@@ -68,6 +68,7 @@ func doubling(p *Problem, m Method) (func(dst []float64, s *Step) error, error) 
 				return err
 			}
 		}
+		one.Order = s.Order
 		if err := half.Step(one); err != nil {
 			return err
 		}

@@ -49,7 +49,7 @@ type Noise struct {
 type Step struct {
 	T, End float64 // the times at which the step begins and ends
 	H      float64 // its length End − T, which is the same number for all steps of a uniform grid
-	Order  int     // the order that an error-controlled run has chosen for the step; 0 if none
+	Order  int     // the order, or the number of the formula, that an error-controlled run has chosen for the step; 0 if none
 	Index  int     // the number of steps and events of the path before this step
 
 	X, Next []float64 // the states at its beginning and at its end
@@ -95,10 +95,10 @@ type Stepper struct {
 	// tolerance: if size is at most 1, the step was accepted, and if it is +Inf, the step
 	// failed. The function units converts any estimate of the local errors of s to units of
 	// the tolerance. The results are the length of the next step or attempt, divided by
-	// that of s, and its order, or 0. After a failed step the factor is ignored, and the
-	// step is repeated with an eighth of its length. The grid of the run stores the orders,
-	// and paths on it use them, so Z is smooth in θ. Without Choose, the run chooses the
-	// lengths.
+	// that of s, or 0 if the run is to choose it, and its order, or 0. After a failed step
+	// the factor is ignored, and the step is repeated with an eighth of its length. The grid
+	// of the run stores the orders, and paths of the same method on it use them, so Z is
+	// smooth in θ. Without Choose, the run chooses the lengths.
 	Choose func(s *Step, size float64, units func(local []float64) float64) (factor float64, order int)
 
 	// Run takes many steps of a uniform grid in one call, which is faster than one call for

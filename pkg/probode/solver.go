@@ -99,7 +99,10 @@ func NewSolver(p *Problem, m Method, g *Grid, alpha float64) (*Solver, error) {
 // on creates the Stepper of s for the grid g, or for a copy of g if the grid moves with
 // θ.
 func (s *Solver) on(g *Grid) (err error) {
-	s.g = g.clone()
+	if s.g = g.clone(); g.orders != nil && g.chooser != s.m.String() {
+		own := *s.g
+		own.orders, s.g = nil, &own
+	}
 	inside := *s.p
 	s.inside, s.now = &inside, new(segment)
 	if len(s.g.events) > 0 {

@@ -22,6 +22,7 @@ type namedMethod struct {
 // linker would keep all methods even in programs that do not call Parse.
 func plain() []namedMethod {
 	return []namedMethod{
+		{"auto", methods.Auto{}},
 		{"ab1", adams.Bashforth{Steps: 1}},
 		{"ab2", adams.Bashforth{Steps: 2}},
 		{"ab3", adams.Bashforth{Steps: 3}},
@@ -71,7 +72,7 @@ func variants() (list []namedMethod) {
 }
 
 // Help describes in one line the names that Parse accepts.
-const Help = "ab1 to ab5, am0 to am4 (also with ,newton ,current or ,predictor), midpoint, heun3, rk4, dp5, gauss1, gauss2, radau3, radau5, bdf1 to bdf5, bdf (orders 1 to 5 by error control), ek0, ek1 and ckf (of order 3, or of order 1 to 11 as in ek1,5), interrogation and block (Gaussian processes), or random:NAME with the name of a one-step method"
+const Help = "auto (dp5, or radau5 where the problem is stiff), ab1 to ab5, am0 to am4 (also with ,newton ,current or ,predictor), midpoint, heun3, rk4, dp5, gauss1, gauss2, radau3, radau5, bdf1 to bdf5, bdf (orders 1 to 5 by error control), ek0, ek1 and ckf (of order 3, or of order 1 to 11 as in ek1,5), interrogation and block (Gaussian processes), or random:NAME with the name of a one-step method"
 
 // Names returns the short names that Parse accepts. The list does not include names with
 // a comma, such as am1,current and ek1,5, or names of the form random:NAME.

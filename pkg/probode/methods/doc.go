@@ -8,6 +8,7 @@
 // write further integrators in a package of your own. The following table shows which
 // integrator to choose:
 //
+//	stiff or not, with error control   Auto{}, which is DormandPrince and Radau in turn
 //	not stiff                          DormandPrince on a frozen grid, Adams on a uniform one
 //	stiff                              Radau{Stages: 3} on a frozen grid
 //	large and stiff, or as in CVODE    BDF{} on a frozen grid

@@ -1,0 +1,269 @@
+package methods
+
+import (
+	"math"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/internal/vector"
+)
+
+// Auto takes steps of the explicit method DP5 (DormandPrince) where a problem is not
+// stiff, and steps of the implicit method Radau5 (Radau) where it is. An error-controlled
+// run begins with DP5, and chooses the method of each step. The grid of the run keeps the
+// choice (Grid.Order is 1 for DP5 and 2 for Radau5), so that a path on this grid is a smooth
+// function of (θ, ξ). On every other grid, all steps are those of Radau5. Both methods have
+// order 5, and both add the noise to the state.
+//
+// # From DP5 to Radau5
+//
+// The last stage g of a step of DP5 belongs to the same time as the next state z. The two
+// differ most in the direction in which the problem is stiffest, so that
+//
+//	h |f(z) − f(g)| / |z − g|
+//
+// estimates h|λ|, where λ is the eigenvalue of the Jacobian with the largest absolute
+// value (Shampine 1977; [HW96, §IV.2]). DP5 is stable up to 3.3 on the negative real axis,
+// but already above 0.5 the error of fast components limits its steps at small tolerances.
+// Every eighth step of DP5 makes a mark if h|λ| exceeds 0.5. After five marks in a row, the
+// polynomial through the marked states shows how long the steps of Radau5 would be. If
+// they would be at least eight times as long as those of DP5, Radau5 takes over, because
+// one of its steps costs about as much as eight of DP5 (4 to 12, measured for 2 to 60
+// states).
+//
+// # From Radau5 to DP5
+//
+// Power iteration with the Jacobian of Radau5 estimates |λ|, and continues from step to
+// step (Sofroniou & Spaletta 2004). Let z be h|λ| at the last mark. If h|λ| is below 4z in
+// five steps in a row, four steps of DP5 would do for one of Radau5, and DP5 takes over.
+//
+// # No chattering
+//
+// Radau5 takes over at 8z, and DP5 below 4z. If one of the two has made less progress in
+// its turn, for its cost, than the other at the end of the turn before, four times as many
+// marks or steps are needed for the next change to it, up to 80. Events do not end a turn.
+type Auto struct{}
+
+func (Auto) String() string            { return "auto" }
+func (Auto) Order() int                { return DormandPrince.Order }
+func (Auto) Noise(d int) probode.Noise { return additive(d, DormandPrince.Order) }
+
+func (Auto) Stepper(p *probode.Problem, g *probode.Grid) (*probode.Stepper, error) {
+	a := &auto{p: p, choosing: g == nil, explicit: newRungeKutta(p, DormandPrince)}
+	for _, v := range []*[]float64{&a.explicit.last, &a.df, &a.dx, &a.vector} {
+		*v = make([]float64, p.Dim())
+	}
+	for j := range a.states {
+		a.states[j] = make([]float64, p.Dim())
+	}
+	return &probode.Stepper{Start: a.start, Step: a.step, LocalError: a.localError, Choose: a.choose, Differentiate: a.differentiate, Reverse: a.reverse}, nil
+}
+
+// The method of a step, as Step.Order tells it. Any other number stands for Radau5.
+const (
+	autoExplicit = 1
+	autoImplicit = 2
+)
+
+const (
+	every = 8   // steps of DP5 between two marks
+	marks = 5   // marks in a row that are needed for Radau5 to take over, at first
+	least = 0.5 // h|λ| of a mark
+	dear  = 8   // the cost of a step of Radau5, in steps of DP5
+	back  = 5   // steps of Radau5 in a row that are needed for DP5 to take over, at first
+	most  = 80  // the largest number of marks or steps that are needed
+)
+
+// auto takes the steps of Auto.
+type auto struct {
+	p        *probode.Problem
+	explicit *rungeKutta
+	implicit *filtered // nil before the first step of Radau5, because its matrices may be large
+
+	choosing bool // an error-controlled run chooses the methods
+	order    int  // of the next step
+	measured bool // explicit.last is f at the end of the step
+
+	began   float64               // the time at which the turn of this method began
+	steps   int                   // of this turn, failed ones included
+	rate    float64               // the progress in time per step of DP5, or per work of one, at the end of the last turn
+	hits    int                   // marks or steps in a row
+	needed  [autoImplicit + 1]int // hits that end a turn, by method
+	product float64               // h|λ| at the last mark
+
+	times  [marks]float64
+	states [marks][]float64
+	df, dx []float64
+	vector []float64 // of the power iteration
+}
+
+// start keeps the method after an event.
+func (a *auto) start(s *probode.Step) error {
+	if !a.choosing {
+		return nil
+	}
+	if s.T == a.p.Span[0] {
+		a.order, a.began, a.steps, a.rate, a.hits = autoExplicit, s.T, 0, 0, 0
+		a.needed = [...]int{autoExplicit: marks, autoImplicit: back}
+		a.spread()
+	}
+	s.Order = a.order
+	return nil
+}
+
+// needImplicit makes the implicit part.
+func (a *auto) needImplicit() error {
+	if a.implicit != nil {
+		return nil
+	}
+	s, err := newImplicit(a.p, radau3())
+	if err != nil {
+		return err
+	}
+	s.crosses = true
+	a.implicit = &filtered{implicit: s}
+	return nil
+}
+
+func (a *auto) step(s *probode.Step) error {
+	if s.Order == autoExplicit {
+		a.measured = false
+		return a.explicit.step(s)
+	}
+	if err := a.needImplicit(); err != nil {
+		return err
+	}
+	return a.implicit.take(s)
+}
+
+func (a *auto) localError(dst []float64, s *probode.Step) error {
+	if s.Order == autoExplicit {
+		a.measured = true
+		return a.explicit.localError(dst, s)
+	}
+	return a.implicit.localError(dst, s)
+}
+
+func (a *auto) differentiate(dnext []float64, s *probode.Step, tg *probode.Tangents) error {
+	if s.Order == autoExplicit {
+		return a.explicit.differentiate(dnext, s, tg)
+	}
+	return a.implicit.differentiate(dnext, s, tg)
+}
+
+func (a *auto) reverse(to *probode.Adjoint, s *probode.Step) error {
+	if s.Order == autoExplicit {
+		return a.explicit.reverse(to, s)
+	}
+	if err := a.needImplicit(); err != nil {
+		return err
+	}
+	return a.implicit.back(to, s)
+}
+
+func (a *auto) choose(s *probode.Step, size float64, units func([]float64) float64) (factor float64, order int) {
+	if a.order == autoExplicit {
+		if a.steps++; size <= 1 && a.steps%every == 0 && a.mark(s, units) && a.longer(units) && a.needImplicit() == nil {
+			a.turn(autoImplicit, back, s.End, a.pace())
+		}
+		return 0, a.order
+	}
+	a.steps++
+	product := s.H * a.radius()
+	if !(product < dear/2*a.product) {
+		a.hits = 0
+	} else if a.hits++; a.hits >= a.needed[autoImplicit] {
+		a.turn(autoExplicit, marks, s.End, s.H/dear)
+		factor = min(1, 0.9*a.product/product)
+	}
+	return factor, a.order
+}
+
+// turn begins a turn of the method `order`. If the turn that ends made less progress than
+// the one before it at its end, it was a mistake to begin it.
+func (a *auto) turn(order, needed int, t, rate float64) {
+	cost := 1
+	if a.order == autoImplicit {
+		cost = dear
+	}
+	if t-a.began < a.rate*float64(a.steps*cost) {
+		needed = min(4*a.needed[order], most)
+	}
+	a.needed[order] = needed
+	a.order, a.began, a.steps, a.rate, a.hits = order, t, 0, rate, 0
+}
+
+// mark stores the state if h|λ| is so large that the stability of DP5 may limit its steps,
+// and reports whether there are enough such states.
+func (a *auto) mark(s *probode.Step, units func([]float64) float64) bool {
+	r := a.explicit
+	if !a.measured {
+		a.p.F(r.last, s.End, s.Next, s.Theta)
+	}
+	slope := r.k[len(r.k)-1]
+	for k, v := range r.last {
+		a.df[k], a.dx[k] = v-slope[k], s.Next[k]-r.stage[k]
+	}
+	a.product = s.H * units(a.df) / units(a.dx)
+	if !(a.product > least) {
+		a.hits = 0
+		return false
+	}
+	oldest := a.states[0]
+	copy(a.states[:], a.states[1:])
+	copy(a.times[:], a.times[1:])
+	a.states[marks-1], a.times[marks-1] = oldest, s.End
+	copy(oldest, s.Next)
+	a.hits++
+	return a.hits >= a.needed[autoExplicit]
+}
+
+// pace returns the mean length of the steps between the marks.
+func (a *auto) pace() float64 { return (a.times[marks-1] - a.times[0]) / (every * (marks - 1)) }
+
+// longer reports whether steps of Radau5 can be `dear` times as long as those of DP5 were.
+// The controller settles at an estimated error of an eighth of the tolerance, at which
+// that of Radau5 is 0.0046 h⁴ x⁗. The fourth derivative is that of the polynomial through
+// the marks.
+func (a *auto) longer(units func([]float64) float64) bool {
+	const last = marks - 1
+	end, h := a.times[last], dear*a.pace()
+	copy(a.dx, a.states[last])
+	scale := 8 * 0.0046 * 24
+	for i := range last {
+		w := 1.0
+		for m := range last {
+			if m != i {
+				w *= (end - a.times[m]) / (a.times[i] - a.times[m])
+			}
+		}
+		vector.AddScaled(a.dx, -w, a.states[i])
+		scale *= h / (end - a.times[i])
+	}
+	return scale*units(a.dx) <= 1
+}
+
+// spread sets the vector of the power iteration to one in no special direction.
+func (a *auto) spread() {
+	for k := range a.vector {
+		a.vector[k] = 1 + 0.5*math.Sin(float64(k+1))
+	}
+}
+
+// radius estimates the spectral radius of the Jacobian.
+func (a *auto) radius() float64 {
+	const times = 3
+	v, w, growth := a.vector, a.dx, 1.0
+	for range times {
+		clear(w)
+		a.implicit.jac.AddMul(w, 1, v)
+		top := vector.MaxAbs(w)
+		growth *= top
+		for k, x := range w {
+			v[k] = x / top
+		}
+	}
+	if !vector.Finite(v) {
+		a.spread()
+	}
+	return math.Cbrt(growth)
+}
