@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/probode/probode/pkg/probode/field"
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
@@ -23,6 +24,64 @@ import (
 // with respect to the normal variates of step i is (∂Φᵢ/∂ξ)ᵀ λ_{i+1} [HNW93, §II.6;
 // Griewank & Walther 2008, §3]. The adjoint method gives the exact gradient of the
 // numerical solution.
+
+// An Adjoint holds the gradient of a function of a path with respect to everything that a
+// step depends on. Next holds the gradient with respect to the state at the end of the
+// step. Stepper.Reverse reads `Next`, and adds the contributions of the step to the
+// gradients in the other fields.
+type Adjoint struct {
+	Next []float64 // with respect to the state at the end of the step
+
+	X, Theta  []float64 // with respect to the state at the beginning and to θ
+	Xi, Scale []float64 // with respect to the normal variates and their scales; nil if there are none
+
+	// Time is the derivative of the function with respect to Step.T, and Length is the
+	// derivative with respect to the length of the step. Time and Length are used only if
+	// Moves is true.
+	Time, Length float64
+
+	// Moves is true if event times, and therefore the grid, depend on θ.
+	Moves bool
+
+	// For methods that need earlier states, Times and Path hold the times and, row by row,
+	// the states of the segment. Before is the number of steps of the segment before the
+	// step: the step begins at Times[Before].
+	Times, Path []float64
+	Before      int
+
+	field *field.Adjoint
+}
+
+// NewAdjoint returns an Adjoint for steps of the problem p. The slices of the new Adjoint
+// are nil. If a method solves an auxiliary problem, pass the auxiliary problem to
+// NewAdjoint.
+func NewAdjoint(p *Problem) *Adjoint { return &Adjoint{field: field.NewAdjoint(p.Field())} }
+
+// Noise updates the gradients Xi and Scale for a step that adds the noise `scale` × ξ to
+// the next state.
+func (a *Adjoint) Noise(xi, scale []float64) {
+	for k, v := range xi {
+		a.Xi[k] += scale[k] * a.Next[k]
+		a.Scale[k] += v * a.Next[k]
+	}
+}
+
+// Field differentiates the scalar λᵀf(t, x; θ), where t = Step.T + c h. The gradient with
+// respect to x is added to dx, unless dx is nil. The other derivatives of λᵀf are added
+// to Theta, Time and Length: see field.Adjoint.
+func (a *Adjoint) Field(dx, lambda []float64, t, c float64, x, theta []float64) {
+	dt := a.field.Add(dx, a.Theta, lambda, t, x, theta, a.Moves)
+	a.Time += dt
+	a.Length += c * dt
+}
+
+// SecondField is like Field, but computes the gradients of the scalar λᵀf + μᵀJu. The
+// vectors λ, μ and u are constant, and f and J are evaluated at (t, x; θ).
+func (a *Adjoint) SecondField(dx, lambda, mu, u []float64, t, c float64, x, theta []float64) {
+	dt := a.field.AddSecond(dx, a.Theta, lambda, mu, u, t, x, theta, a.Moves)
+	a.Time += dt
+	a.Length += c * dt
+}
 
 // A Gradient is the gradient of a function of a path.
 type Gradient struct {
@@ -176,10 +235,10 @@ func (r *reverseRun) run(g *Gradient, w, times, z, theta, xi []float64) (err err
 	clear(r.scale)
 	r.Theta, r.Moves = g.Theta, s.g.moving
 	copy(r.X, row(w, i, d))
-	active := !zero(r.X) // before the last point at which w is not zero, all gradients are zero
+	active := !vector.Zero(r.X) // before the last point at which w is not zero, all gradients are zero
 	for j := len(s.g.seg) - 1; j >= 0; j-- {
 		seg := &s.g.seg[j]
-		*s.now = seg.now
+		s.now.Interval = seg.now
 		if times != nil {
 			r.pass(j, times)
 		}
@@ -191,7 +250,7 @@ func (r *reverseRun) run(g *Gradient, w, times, z, theta, xi []float64) (err err
 			r.Next, r.X = r.X, r.Next
 			copy(r.X, w[i*d:(i+1)*d])
 			if !active {
-				active = !zero(r.X)
+				active = !vector.Zero(r.X)
 				continue
 			}
 			if s.g.t[i] == s.g.t[i+1] {
@@ -223,7 +282,7 @@ func (r *reverseRun) run(g *Gradient, w, times, z, theta, xi []float64) (err err
 		if i = seg.from - 1; i >= 0 { // the event before the segment
 			r.jump(j-1, row(z, i, d), theta)
 			vector.AddScaled(r.X, 1, row(w, i, d))
-			active = active || !zero(r.X)
+			active = active || !vector.Zero(r.X)
 		}
 	}
 	i = 0
@@ -313,7 +372,7 @@ func (r *reverseRun) pass(j int, times []float64) {
 func (r *reverseRun) jump(j int, x, theta []float64) {
 	s := r.s
 	e := s.g.events[j]
-	if !e.inside || e.event.Jump == nil || zero(r.X) {
+	if !e.inside || e.event.Jump == nil || vector.Zero(r.X) {
 		return
 	}
 	t := s.g.place(j)
@@ -338,7 +397,7 @@ func (r *reverseRun) jump(j int, x, theta []float64) {
 		return sum / width
 	}
 	for k, v := range x {
-		h := cbrtEps * max(math.Abs(v), floor)
+		h := field.Central * max(math.Abs(v), floor)
 		r.x[k] = v + h
 		side(r.right, t)
 		up := r.x[k]
@@ -348,7 +407,7 @@ func (r *reverseRun) jump(j int, x, theta []float64) {
 		r.x[k] = v
 	}
 	for k, v := range theta {
-		h := cmp.Or(cbrtEps*math.Abs(v), cbrtEps)
+		h := cmp.Or(field.Central*math.Abs(v), field.Central)
 		r.theta[k] = v + h
 		side(r.right, t)
 		up := r.theta[k]
@@ -358,7 +417,7 @@ func (r *reverseRun) jump(j int, x, theta []float64) {
 		r.theta[k] = v
 	}
 	if e.event.When != nil {
-		h := cbrtEps * (s.g.span[1] - s.g.span[0])
+		h := field.Central * (s.g.span[1] - s.g.span[0])
 		side(r.right, t+h)
 		side(r.left, t-h)
 		r.marks[j] += difference((t + h) - (t - h))
@@ -368,7 +427,7 @@ func (r *reverseRun) jump(j int, x, theta []float64) {
 // start adds the contributions of the initial state to the gradient with respect to θ.
 func (r *reverseRun) start(theta []float64) {
 	p := r.s.p
-	if p.Start == nil || zero(r.X) {
+	if p.Start == nil || vector.Zero(r.X) {
 		return
 	}
 	if n := len(theta); p.StartTheta != nil {
@@ -405,7 +464,7 @@ func (r *reverseRun) when(dtheta, theta []float64) {
 func (r *reverseRun) each(dtheta, theta []float64, value func() float64) {
 	copy(r.theta, theta)
 	for k, v := range theta {
-		h := cmp.Or(cbrtEps*math.Abs(v), cbrtEps)
+		h := cmp.Or(field.Central*math.Abs(v), field.Central)
 		r.theta[k] = v + h
 		up, right := r.theta[k], value()
 		r.theta[k] = v - h

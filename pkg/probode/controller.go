@@ -10,6 +10,7 @@ import (
 
 	"github.com/probode/probode/pkg/internal/progress"
 	"github.com/probode/probode/pkg/internal/text"
+	"github.com/probode/probode/pkg/probode/field"
 	"github.com/probode/probode/pkg/probode/internal/onset"
 	"github.com/probode/probode/pkg/probode/internal/trigger"
 	"github.com/probode/probode/pkg/probode/internal/vector"
@@ -30,7 +31,7 @@ type controller struct {
 	fixed *Grid    // the events and times at which steps must end
 	set   Frozen
 	theta []float64
-	now   *segment
+	now   *field.Window
 
 	step    *Stepper
 	chooser string // the name of the method
@@ -68,9 +69,9 @@ type controller struct {
 
 func newController(p *Problem, m Method, f Frozen, theta []float64, fixed *Grid) (*controller, error) {
 	d := p.Dim()
-	c := &controller{given: p, p: p, chooser: m.String(), fixed: fixed, set: f, theta: theta, now: new(segment), q: float64(m.Order()) + 1, most: 5, watch: p.triggers()}
+	c := &controller{given: p, p: p, chooser: m.String(), fixed: fixed, set: f, theta: theta, now: new(field.Window), q: float64(m.Order()) + 1, most: 5, watch: p.triggers()}
 	if len(fixed.events) > 0 {
-		c.p = p.segmented(c.now)
+		c.p = p.Wrapped(field.Wrap{Window: c.now})
 	}
 	c.set.MaxSteps = cmp.Or(c.set.MaxSteps, 1e6)
 	c.set.Max = cmp.Or(c.set.Max, math.Inf(1))
@@ -146,7 +147,7 @@ func (c *controller) once(ctx context.Context) (err error) {
 	}
 	c.yard.notice(c.x)
 	for j, seg := range c.fixed.seg {
-		*c.now = seg.now
+		c.now.Interval = seg.now
 		copy(row(c.hit, seg.from, d), c.x)
 		if seg.from < seg.to && c.fixed.t[seg.from] < c.fixed.t[seg.to] {
 			c.end = c.fixed.t[seg.to]

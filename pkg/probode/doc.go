@@ -66,8 +66,9 @@
 //
 // # Imports
 //
-// The package imports the standard library, internal packages of this module, and package
-// linalg, which holds matrices and their factors. All other packages import this one.
+// The package imports the standard library, internal packages of this module, and two
+// packages that know nothing of problems: linalg holds matrices and their factors, and
+// field computes derivatives of f. All other packages import this one.
 //
 // # References
 //

@@ -54,7 +54,7 @@ func TestImports(t *testing.T) {
 			rest, ours := strings.CutPrefix(path, "github.com/probode/probode/pkg/")
 			switch {
 			case !strings.Contains(first, "."): // the standard library
-			case ours && (rest == "probode/linalg" || strings.HasPrefix(rest, "internal/") || strings.HasPrefix(rest, "probode/internal/")):
+			case ours && (rest == "probode/linalg" || rest == "probode/field" || strings.HasPrefix(rest, "internal/") || strings.HasPrefix(rest, "probode/internal/")):
 			default:
 				t.Errorf("%s imports %s", name, path)
 			}

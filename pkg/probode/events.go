@@ -143,16 +143,3 @@ type mark struct {
 	time   float64
 	inside bool // it happens within the span
 }
-
-// A segment is the interval between two neighbouring events, or between an event and an
-// end of the span.
-type segment struct {
-	from, to    float64
-	left, right *mark // the events, nil at the ends of the span
-}
-
-// A window is the segment to which the functions of a Problem are restricted.
-type window struct {
-	now    *segment
-	params int // number of parameters of the problem that has the events
-}

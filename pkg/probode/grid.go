@@ -9,6 +9,7 @@ import (
 
 	"github.com/probode/probode/pkg/internal/memory"
 	"github.com/probode/probode/pkg/internal/text"
+	"github.com/probode/probode/pkg/probode/field"
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
@@ -47,11 +48,11 @@ type Grid struct {
 
 // A stretch is the part of a grid between two events.
 type stretch struct {
-	from, to int       // its first and last grid point
-	frac     []float64 // their relative positions, from 0 to 1
-	widest   float64   // the largest difference of two neighbouring fracs
-	length   float64   // at the θ for which the grid was made
-	now      segment   // with the ends that F may be called with
+	from, to int            // its first and last grid point
+	frac     []float64      // their relative positions, from 0 to 1
+	widest   float64        // the largest difference of two neighbouring fracs
+	length   float64        // at the θ for which the grid was made
+	now      field.Interval // in which F may be called
 }
 
 // maxSteps is a bound on the number of steps of a grid.
@@ -92,7 +93,7 @@ func UniformGrid(p *Problem, theta []float64, h float64) (*Grid, error) {
 	if math.Abs(g.h-h) > 1e-9*h {
 		g.rule = fmt.Sprintf("h = %.10g", g.h)
 	}
-	g.seg = []stretch{{from: 0, to: n, length: t[n] - t[0], now: segment{from: math.Inf(-1), to: math.Inf(1)}}}
+	g.seg = []stretch{{from: 0, to: n, length: t[n] - t[0], now: field.Interval{From: math.Inf(-1), To: math.Inf(1)}}}
 	return g, nil
 }
 
@@ -435,7 +436,7 @@ func (g *Grid) Place(i int) float64 {
 // before t[i+1].
 func (g *Grid) End(i int) float64 {
 	now := g.seg[g.segment(i+1)].now
-	return min(max(g.t[i+1], now.from), now.to)
+	return min(max(g.t[i+1], now.From), now.To)
 }
 
 // order sorts the events by time.
@@ -454,12 +455,12 @@ func (g *Grid) place(j int) float64 {
 func (g *Grid) close() {
 	for j := range g.seg {
 		s := &g.seg[j]
-		s.now = segment{from: math.Inf(-1), to: math.Inf(1)}
+		s.now = field.Interval{From: math.Inf(-1), To: math.Inf(1)}
 		if j > 0 && g.events[j-1].inside {
-			s.now.from, s.now.left = math.Nextafter(g.t[s.from], math.Inf(1)), g.events[j-1]
+			s.now.From, s.now.Left = math.Nextafter(g.t[s.from], math.Inf(1)), g.events[j-1].event.When
 		}
 		if j < len(g.events) && g.events[j].inside {
-			s.now.to, s.now.right = math.Nextafter(g.t[s.to], math.Inf(-1)), g.events[j]
+			s.now.To, s.now.Right = math.Nextafter(g.t[s.to], math.Inf(-1)), g.events[j].event.When
 		}
 	}
 }

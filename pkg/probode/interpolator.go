@@ -200,7 +200,7 @@ func (p *Interpolator) scatter(dz, dt, w, z []float64) {
 	}
 	for n := range p.first {
 		from := row(w, n, p.d)
-		if zero(from) {
+		if vector.Zero(from) {
 			continue
 		}
 		p.each(n, func(i int, c float64) {

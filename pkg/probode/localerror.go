@@ -139,7 +139,7 @@ func (s *Solver) eachLocal(errs func([]float64, *Step) error, theta []float64, d
 		if seg.from == seg.to || s.g.t[seg.from] == s.g.t[seg.to] {
 			continue
 		}
-		*s.now = seg.now
+		s.now.Interval = seg.now
 		if err := s.begin(seg.from, row(z, seg.from, s.d), theta); err != nil {
 			return s.Fail(seg.from, theta, row(z, seg.from, s.d), err)
 		}

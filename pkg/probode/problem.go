@@ -6,6 +6,9 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/probode/probode/pkg/probode/field"
+	"github.com/probode/probode/pkg/probode/linalg"
 )
 
 // A Problem is an initial value problem with parameters θ,
@@ -120,15 +123,66 @@ type Problem struct {
 	// TimeUnit is the unit of t in the axis labels of figures; it may be empty.
 	TimeUnit string
 
-	window   *window      // of a problem as steppers see it: see segmented
-	replaced *replacement // likewise
-	jumps    bool         // f jumps within steps: see SolveHybrid
-	shown    int          // in a Hybrid, the dimension of the original problem; otherwise 0
+	window   *field.Window      // of a problem as steppers see it: see Wrapped
+	replaced *field.Replacement // likewise
+	jumps    bool               // f jumps within steps: see SolveHybrid
+	shown    int                // in a Hybrid, the dimension of the original problem; otherwise 0
 }
 
 // Bandwidth gives the numbers of sub- and superdiagonals of a banded Jacobian.
 type Bandwidth struct {
 	Lower, Upper int // kl, ku ≥ 0
+}
+
+// Field returns f with its derivatives.
+func (p *Problem) Field() *field.Field {
+	d := p.Dim()
+	f := &field.Field{F: p.F, FJ: p.FJ, FTheta: p.FTheta, Pullback: p.Pullback, Dim: d, Params: len(p.Theta),
+		Lower: d - 1, Upper: d - 1, Autonomous: p.Autonomous, Length: p.Span[1] - p.Span[0], Window: p.window, Replaced: p.replaced}
+	if b := p.Band; b != nil {
+		f.Banded, f.Lower, f.Upper = true, b.Lower, b.Upper
+	}
+	return f
+}
+
+// Wrapped returns a copy of p whose functions F, FJ, FTheta and Pullback are called in the
+// way that w says. The nominal value of an additional parameter is 0. The other functions
+// of the copy get all parameters.
+func (p *Problem) Wrapped(w field.Wrap) *Problem {
+	q, f := *p, p.Field().Wrapped(w)
+	q.F, q.FJ, q.FTheta, q.Pullback, q.window = f.F, f.FJ, f.FTheta, f.Pullback, f.Window
+	if w.More > 0 {
+		q.Theta, q.Params = append(slices.Clone(p.Theta), make([]float64, w.More)...), nil
+	}
+	return &q
+}
+
+// NewLinearizer returns a Linearizer of f.
+func NewLinearizer(p *Problem) *field.Linearizer { return field.NewLinearizer(p.Field()) }
+
+// NewDifferentiator returns a Differentiator of f. For an implicit method `jacobian` should
+// be true, because the steps of the method need the Jacobian.
+func NewDifferentiator(p *Problem, jacobian bool) *field.Differentiator {
+	return field.NewDifferentiator(p.Field(), jacobian)
+}
+
+// NewJacobian returns a matrix of zeros for the Jacobian of p. The matrix is banded if
+// p.Band is set.
+func (p *Problem) NewJacobian() *linalg.Matrix { return p.Field().NewJacobian() }
+
+// CheckDense returns an error if the Jacobian has more than 4096² elements, or if an
+// implicit method would need more memory than there is. The argument `matrices` is the
+// number of d×d matrices that the method allocates. Elements outside Problem.Band are not
+// counted. An implicit method calls CheckDense before it allocates its matrices.
+func (p *Problem) CheckDense(matrices int) error { return p.Field().CheckDense(matrices) }
+
+// CheckJacobian compares FJ at (t, x, θ) with F and with finite differences of F: see
+// field.CheckJacobian.
+func (p *Problem) CheckJacobian(t float64, x, theta []float64) error {
+	if err := p.Field().CheckJacobian(t, x, theta); err != nil {
+		return fmt.Errorf("%s: %w", p.Title(), err)
+	}
+	return nil
 }
 
 // Dim returns d, the dimension of the state.
@@ -217,45 +271,21 @@ func (p *Problem) UnknownStart(components ...int) *Problem {
 func (p *Problem) widened(names []string, values []float64) *Problem {
 	known, n, all := *p, len(p.Theta), len(p.Theta)+len(values) // a later change of p must not affect q
 	known.X0 = slices.Clone(p.X0)
-	q := known
+	q := known.Wrapped(field.Wrap{More: len(values)})
 	if p.Hybrid != nil {
 		q.Hybrid = p.Hybrid.widened(names, values)
 	}
-	q.Theta = append(slices.Clone(p.Theta), values...)
+	copy(q.Theta[n:], values)
 	q.Params = nil
 	for k := range n {
 		q.Params = append(q.Params, p.ParamName(k))
 	}
 	q.Params = append(q.Params, names...)
-	wide := func(dst []float64, rows int) { // from rows of n to rows of all
-		for i := rows - 1; i >= 0; i-- {
-			row := dst[i*all : (i+1)*all]
-			copy(row, dst[i*n:(i+1)*n])
-			clear(row[n:])
-		}
-	}
 	q.Start = func(x0, theta []float64) { known.Initial(x0, theta[:n:n]) }
 	if p.StartTheta != nil {
 		q.StartTheta = func(dst, theta []float64) {
 			known.StartTheta(dst[:n*len(known.X0)], theta[:n:n])
-			wide(dst, len(known.X0))
-		}
-	}
-	if p.F != nil {
-		q.F = func(dst []float64, t float64, x, theta []float64) { known.F(dst, t, x, theta[:n:n]) }
-	}
-	if p.FJ != nil {
-		q.FJ = func(f, jac []float64, t float64, x, theta []float64) { known.FJ(f, jac, t, x, theta[:n:n]) }
-	}
-	if p.FTheta != nil {
-		q.FTheta = func(dst []float64, t float64, x, theta []float64) {
-			known.FTheta(dst[:n*len(x)], t, x, theta[:n:n])
-			wide(dst, len(x))
-		}
-	}
-	if p.Pullback != nil {
-		q.Pullback = func(dx, dtheta, lambda []float64, t float64, x, theta []float64) float64 {
-			return known.Pullback(dx, dtheta[:n:n], lambda, t, x, theta[:n:n])
+			field.Widen(dst, n, all)
 		}
 	}
 	q.Events = slices.Clone(p.Events)
@@ -275,7 +305,7 @@ func (p *Problem) widened(names []string, values []float64) *Problem {
 			}
 		}
 	}
-	return &q
+	return q
 }
 
 // startName returns the name of the parameter that is the initial value of the given

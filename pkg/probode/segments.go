@@ -6,33 +6,9 @@ import (
 	"math"
 	"slices"
 
+	"github.com/probode/probode/pkg/probode/field"
 	"github.com/probode/probode/pkg/probode/internal/trigger"
 )
-
-// segmented returns a copy of p whose functions are never called with the time of an
-// event. The argument `now` is a pointer to the segment of the current step. If a step
-// begins or ends at an event, the copy replaces the event time by the nearest
-// floating-point number inside the segment. A condition in F such as t < 5 is thus
-// evaluated on the correct side of the event. Therefore the methods need no special code
-// for an F that branches on t.
-func (p *Problem) segmented(now *segment) *Problem {
-	q := *p
-	q.window = &window{now, len(p.Theta)}
-	inside := func(t float64) float64 { return min(max(t, now.from), now.to) }
-	q.F = func(dst []float64, t float64, x, theta []float64) { p.F(dst, inside(t), x, theta) }
-	if p.FJ != nil {
-		q.FJ = func(f, jac []float64, t float64, x, theta []float64) { p.FJ(f, jac, inside(t), x, theta) }
-	}
-	if p.FTheta != nil {
-		q.FTheta = func(dst []float64, t float64, x, theta []float64) { p.FTheta(dst, inside(t), x, theta) }
-	}
-	if p.Pullback != nil {
-		q.Pullback = func(dx, dtheta, lambda []float64, t float64, x, theta []float64) float64 {
-			return p.Pullback(dx, dtheta, lambda, inside(t), x, theta)
-		}
-	}
-	return &q
-}
 
 // triggers returns the events of p that have a Trigger, or nil if there are none.
 func (p *Problem) triggers() *trigger.Watch {
@@ -84,7 +60,7 @@ func (s *Solver) apart(theta []float64) error {
 		}
 		at := slices.Clone(theta)
 		for k, v := range theta {
-			h := cmp.Or(cbrtEps*math.Abs(v), cbrtEps)
+			h := cmp.Or(field.Central*math.Abs(v), field.Central)
 			at[k] = v + h
 			gap := b.event.at(at) - a.event.at(at)
 			at[k] = v - h

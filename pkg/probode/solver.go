@@ -10,6 +10,7 @@ import (
 
 	"github.com/probode/probode/pkg/internal/progress"
 	"github.com/probode/probode/pkg/internal/text"
+	"github.com/probode/probode/pkg/probode/field"
 	"github.com/probode/probode/pkg/probode/internal/vector"
 	"github.com/probode/probode/pkg/probode/linalg"
 )
@@ -25,7 +26,7 @@ import (
 // its own workspace, so a solve allocates no memory. Each goroutine needs its own Solver
 // (see Clone).
 type Solver struct {
-	p, inside *Problem // as given, and as steppers get it: see Problem.segmented
+	p, inside *Problem // as given, and as steppers get it
 	m         Method
 	g         *Grid
 	d         int
@@ -43,12 +44,14 @@ type Solver struct {
 	scale   []float64 // of the normal variates of the current step
 	fixed   bool      // scale is the same for all steps
 
-	f       []float64 // f at the state of a failure
-	jac     *linalg.Matrix
-	now     *segment       // the segment for which F may be called
-	stop    *progress.Stop // of the context of Bind; shared by clones
-	cause   func() error
-	checked bool // the promises of the problem were checked
+	f        []float64 // f at the state of a failure
+	jac      *linalg.Matrix
+	lin      *field.Linearizer
+	now      *field.Window // the times at which F may be called
+	replaced *field.Replacement
+	stop     *progress.Stop // of the context of Bind; shared by clones
+	cause    func() error
+	checked  bool // the promises of the problem were checked
 
 	tangents *tangentRun // of SolveTangents
 	reverse  *reverseRun // of Gradient
@@ -103,12 +106,12 @@ func (s *Solver) on(g *Grid) (err error) {
 		own := *s.g
 		own.orders, s.g = nil, &own
 	}
+	s.now, s.replaced = new(field.Window), new(field.Replacement)
 	inside := *s.p
-	s.inside, s.now = &inside, new(segment)
-	if len(s.g.events) > 0 {
-		s.inside = s.p.segmented(s.now)
+	inside.replaced = s.replaced
+	if s.inside = &inside; len(s.g.events) > 0 {
+		s.inside = inside.Wrapped(field.Wrap{Window: s.now})
 	}
-	s.inside.replaced = new(replacement)
 	s.quiet = min(s.noise.Quiet, s.g.seg[0].to)
 	s.step, err = s.m.Stepper(s.inside, s.g)
 	if err != nil {
@@ -126,7 +129,7 @@ func (s *Solver) Clone() *Solver {
 		panic("probode: " + err.Error()) // s was made with the same arguments
 	}
 	c.scale = slices.Clone(s.scale)
-	c.f, c.jac = nil, nil
+	c.f, c.jac, c.lin = nil, nil, nil
 	return &c
 }
 
@@ -249,7 +252,7 @@ func (s *Solver) Stepper(i int, z, theta []float64) (*Stepper, *Step, error) {
 	if from > i {
 		panic(fmt.Sprintf("probode: step %d is an event", i))
 	}
-	*s.now = s.g.seg[s.g.segment(i+1)].now
+	s.now.Interval = s.g.seg[s.g.segment(i+1)].now
 	next := make([]float64, s.d)
 	if err := s.begin(from, row(z, from, s.d), theta); err != nil {
 		return nil, nil, s.Fail(from, theta, row(z, from, s.d), err)
@@ -338,7 +341,7 @@ func (s *Solver) run(z, memory, theta, xi []float64, from, to int) (err error) {
 	}
 	for j := s.g.segment(from); i < to; j++ {
 		seg := &s.g.seg[j]
-		*s.now = seg.now
+		s.now.Interval = seg.now
 		if i == seg.from && i < seg.to {
 			if err := s.begin(i, row(z, i, d), theta); err != nil {
 				return s.Fail(i, theta, row(z, i, d), err)
@@ -462,7 +465,7 @@ func (s *Solver) checkPath(z, theta []float64) error {
 		if i == to {
 			continue // an event
 		}
-		*s.now = s.g.seg[s.g.segment(min(i+1, to))].now
+		s.now.Interval = s.g.seg[s.g.segment(min(i+1, to))].now
 		if s.g.t[i] == s.g.t[i+1] || from == to {
 			continue
 		}
@@ -502,11 +505,9 @@ func (s *Solver) Fail(i int, theta, x []float64, err error) error {
 		e.Err = fmt.Errorf("%w: F is %s", ErrField, text.Vector(s.f))
 	} else if s.p.FJ != nil && s.p.CheckDense(2) == nil && (errors.Is(err, ErrSingular) || errors.Is(err, ErrNewton)) {
 		if s.jac == nil {
-			s.jac = s.p.NewJacobian()
+			s.jac, s.lin = s.p.NewJacobian(), NewLinearizer(s.inside)
 		}
-		clear(s.jac.A)
-		s.inside.FJ(s.f, s.jac.A, s.g.t[i+1], x, theta)
-		s.inside.replaceX(s.jac, s.f, s.g.t[i+1], x, theta)
+		s.lin.FJ(s.f, s.jac, s.g.t[i+1], x, theta)
 		if !vector.Finite(s.f) || !vector.Finite(s.jac.A) {
 			e.Err = fmt.Errorf("%w: the Jacobian that FJ returns has elements that are NaN or infinite", ErrField)
 			return e

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
+	"github.com/probode/probode/pkg/probode/field"
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
@@ -89,6 +91,41 @@ func (s *Solver) SolveTangents(z, dz, theta, dtheta, xi []float64) error {
 	return s.exists(func() error { return s.runTangents(z, dz, theta, dtheta, xi) }, dz)
 }
 
+// exists computes derivatives of a path with the function compute, and
+// returns an error if they do not exist. The slices `to` hold the derivatives.
+func (s *Solver) exists(compute func() error, to ...[]float64) error {
+	r := s.replaced
+	r.T = math.NaN()
+	if err := compute(); err != nil {
+		return err
+	}
+	if at := r.T; at == at {
+		var first [][]float64
+		for _, v := range to {
+			first = append(first, slices.Clone(v))
+		}
+		r.Short = true
+		err := compute()
+		if r.Short = false; err != nil {
+			return err
+		}
+		for k, list := range to {
+			small := 1e-9 * vector.MaxAbs(list)
+			for i, v := range list {
+				if w := first[k][i]; !(math.Abs(v-w) <= 1e-3*max(math.Abs(v), math.Abs(w))+small) {
+					return fmt.Errorf("%s, %v: the derivative of the solution with respect to the parameters does not exist: a derivative of f is infinite at t = %g", s.p.Title(), s.m, at)
+				}
+			}
+		}
+	}
+	for _, list := range to {
+		if !vector.Finite(list) {
+			return fmt.Errorf("%s, %v: a derivative of the solution with respect to the parameters is NaN or infinite", s.p.Title(), s.m)
+		}
+	}
+	return nil
+}
+
 // runTangents does the same as run(), and also computes derivatives.
 func (s *Solver) runTangents(z, dz, theta, dtheta, xi []float64) error {
 	w := s.tangents
@@ -117,7 +154,7 @@ func Differences(dst, ddst, theta, dtheta []float64, states func(dst, theta []fl
 	at, left := make([]float64, p), make([]float64, len(dst))
 	for k := range len(ddst) / len(dst) {
 		along, slopes := dtheta[k*p:(k+1)*p], ddst[k*len(dst):(k+1)*len(dst)]
-		eps := cbrtEps * reachOf(theta, along)
+		eps := field.Central * reachOf(theta, along)
 		if math.IsInf(eps, 1) {
 			clear(slopes)
 			continue
@@ -169,13 +206,6 @@ func newTangentRun(s *Solver, m int) *tangentRun {
 		x: make([]float64, d), theta: make([]float64, p), left: make([]float64, d), right: make([]float64, d)}
 }
 
-// cbrtEps is ε^{1/3}, the relative increment at which the rounding error of a central
-// difference is about as large as its truncation error.
-const cbrtEps = 6.055454452393343e-06
-
-// sqrtEps is ε^{1/2}, the same for a one-sided difference.
-const sqrtEps = 1.4901161193847656e-08
-
 // start sets the derivatives of the initial state and of the event times. The derivatives
 // of the event times are central differences. If Problem.StartTheta is nil, the
 // derivative of the initial state is also a central difference.
@@ -199,7 +229,7 @@ func (w *tangentRun) start(theta []float64) {
 	}
 	for m := range w.M {
 		along, dx, _, _ := w.Direction(m)
-		eps := cbrtEps * reachOf(theta, along)
+		eps := field.Central * reachOf(theta, along)
 		if math.IsInf(eps, 1) {
 			continue
 		}
@@ -327,7 +357,7 @@ func (w *tangentRun) jump(j, i int, x, theta []float64, t float64) {
 		if most == 0 {
 			continue
 		}
-		eps := cbrtEps / most
+		eps := field.Central / most
 		for _, side := range [2]float64{eps, -eps} {
 			to := w.right
 			if side < 0 {

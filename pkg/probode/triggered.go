@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/probode/probode/pkg/internal/memory"
+	"github.com/probode/probode/pkg/probode/field"
 	"github.com/probode/probode/pkg/probode/internal/trigger"
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
@@ -219,7 +220,7 @@ func (l *locatedPath) slope(n int, x, dx, along []float64) (sum float64) {
 	if most == 0 {
 		return 0
 	}
-	for _, eps := range [2]float64{cbrtEps / most, -cbrtEps / most} {
+	for _, eps := range [2]float64{field.Central / most, -field.Central / most} {
 		copy(at, x)
 		vector.AddScaled(at, eps, dx)
 		copy(theta, l.at)

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/field"
 	"github.com/probode/probode/pkg/probode/internal/discrepancy"
 	"github.com/probode/probode/pkg/probode/internal/vector"
 	"github.com/probode/probode/pkg/probode/linalg"
@@ -173,7 +174,7 @@ type moulton struct {
 	invNext  float64   // β₋₁⁻¹
 	betaPast []float64 // β₀, …, β_{s−1}
 
-	eval         *probode.Linearizer
+	eval         *field.Linearizer
 	fc           []float64 // f(t_{i+1}, c)
 	jac          *linalg.Matrix
 	lu           *linalg.LU

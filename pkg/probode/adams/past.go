@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/field"
 	"github.com/probode/probode/pkg/probode/internal/vector"
 	"github.com/probode/probode/pkg/probode/methods"
 )
@@ -146,7 +147,7 @@ func (m *history) doubled(of probode.Method, dst []float64, s *probode.Step) err
 // slopes holds the derivatives of past values of f as M×d matrices: df[i mod 8] is the
 // derivative of F_i.
 type slopes struct {
-	diff    *probode.Differentiator
+	diff    *field.Differentiator
 	df      [8][]float64
 	v, u, w []float64
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/field"
 	"github.com/probode/probode/pkg/probode/internal/vector"
 	"github.com/probode/probode/pkg/probode/linalg"
 )
@@ -127,8 +128,8 @@ type engine struct {
 	p      *probode.Problem
 	start  *taylor
 	blocks []*block
-	parts  [][]int             // components of the state of each block; those that are Noiseless are in none
-	lin    *probode.Linearizer // nil if the Jacobian is not used
+	parts  [][]int           // components of the state of each block; those that are Noiseless are in none
+	lin    *field.Linearizer // nil if the Jacobian is not used
 	matrix *linalg.Matrix
 	jac    []float64
 	x, f   []float64 // the predicted state, and f there

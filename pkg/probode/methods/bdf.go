@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/field"
 	"github.com/probode/probode/pkg/probode/internal/discrepancy"
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
@@ -618,7 +619,7 @@ func (b *bdf) checkGrid(g *probode.Grid) error {
 type bdfTangent struct {
 	past [bdfWindow][]float64
 	psi  []float64
-	at   *probode.Differentiator // at the beginning of the step, for the noise
+	at   *field.Differentiator // at the beginning of the step, for the noise
 }
 
 // differentiate computes the derivatives of the next state from the equation of the step

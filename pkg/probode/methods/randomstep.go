@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/field"
 )
 
 // RandomStep makes a one-step method probabilistic by giving each step a random length
@@ -74,7 +75,7 @@ func (m RandomStep) Stepper(p *probode.Problem, g *probode.Grid) (*probode.Stepp
 	if !(m.power() >= 0.5) || math.IsInf(m.power(), 1) {
 		return nil, fmt.Errorf("the Power of RandomStep is %g: want a finite number ≥ 1/2", m.Power)
 	}
-	r := &randomStep{n: len(p.Theta), theta: make([]float64, len(p.Theta)+1), scaled: scaled(p)}
+	r := &randomStep{n: len(p.Theta), theta: make([]float64, len(p.Theta)+1), scaled: p.Wrapped(field.Wrap{More: 1, Factor: true})}
 	var err error
 	if r.inner, err = m.method().Stepper(r.scaled, g); err != nil {
 		return nil, err
@@ -93,66 +94,6 @@ func (m RandomStep) Stepper(p *probode.Problem, g *probode.Grid) (*probode.Stepp
 		s.Reverse = r.reverse
 	}
 	return s, nil
-}
-
-// scaled returns the problem whose vector field is f multiplied by a factor c. The new
-// parameter vector consists of the parameters of p, followed by c.
-func scaled(p *probode.Problem) *probode.Problem {
-	q, n := *p, len(p.Theta)
-	q.Theta = append(append([]float64(nil), p.Theta...), 1)
-	q.Params = nil
-	q.F = func(dst []float64, t float64, x, theta []float64) {
-		p.F(dst, t, x, theta[:n:n])
-		multiply(dst, theta[n])
-	}
-	if p.FJ != nil {
-		q.FJ = func(f, jac []float64, t float64, x, theta []float64) {
-			p.FJ(f, jac, t, x, theta[:n:n])
-			multiply(f, theta[n])
-			multiply(jac, theta[n])
-		}
-	}
-	if p.FTheta != nil {
-		f := make([]float64, p.Dim())
-		q.FTheta = func(dst []float64, t float64, x, theta []float64) {
-			d, c := len(x), theta[n]
-			p.FTheta(dst[:n*d], t, x, theta[:n:n])
-			for i := d - 1; i >= 0; i-- { // from rows of n to rows of n+1
-				row := dst[i*(n+1) : (i+1)*(n+1)]
-				copy(row, dst[i*n:(i+1)*n])
-				multiply(row[:n], c)
-				row[n] = 0
-			}
-			p.F(f, t, x, theta[:n:n])
-			for i, v := range f {
-				dst[i*(n+1)+n] = v
-			}
-		}
-	}
-	if p.Pullback != nil {
-		f, scaled := make([]float64, p.Dim()), make([]float64, p.Dim())
-		q.Pullback = func(dx, dtheta, lambda []float64, t float64, x, theta []float64) float64 {
-			p.F(f, t, x, theta[:n:n])
-			for k, v := range lambda {
-				scaled[k] = theta[n] * v
-			}
-			dt := p.Pullback(dx, dtheta[:n:n], scaled, t, x, theta[:n:n])
-			if dt == dt {
-				for k, v := range lambda {
-					dtheta[n] += v * f[k]
-				}
-			}
-			return dt
-		}
-	}
-	return &q
-}
-
-// multiply multiplies v by c. If c = 1, the elements of v do not change.
-func multiply(v []float64, c float64) {
-	for k := range v {
-		v[k] *= c
-	}
 }
 
 // A randomStep takes the steps of RandomStep: `inner` takes each step with the vector field

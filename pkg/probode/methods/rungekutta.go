@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/field"
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
@@ -125,8 +126,8 @@ type rungeKutta struct {
 	terms  [][]term  // for run, with steps of the given length
 	length float64
 
-	diff   *probode.Differentiator // for the derivative of a step
-	dk     [][]float64             // M×d
+	diff   *field.Differentiator // for the derivative of a step
+	dk     [][]float64           // M×d
 	dstage []float64
 	back   *reverseRungeKutta
 }

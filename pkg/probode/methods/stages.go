@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/field"
 	"github.com/probode/probode/pkg/probode/internal/vector"
 	"github.com/probode/probode/pkg/probode/linalg"
 )
@@ -54,7 +55,7 @@ type implicit struct {
 	table *collocation
 	d     int
 
-	eval  *probode.Linearizer
+	eval  *field.Linearizer
 	f0    []float64      // f(t, x)
 	jac   *linalg.Matrix // the Jacobian that was factorised
 	moved bool           // jac was evaluated elsewhere than at the beginning of the step
@@ -289,8 +290,8 @@ func (s *implicit) norms(u, z, x []float64) (each, all float64) {
 // are linear. An iteration solves them with the matrix factors from the stage equations,
 // unless a direct solution is faster: see direct.
 type tangent struct {
-	at   []*probode.Differentiator // at the stages
-	g, f []float64                 // s×d
+	at   []*field.Differentiator // at the stages
+	g, f []float64               // s×d
 	z    []float64
 	x    []float64 // the derivative of the state
 	h    float64   // the derivative of the step length

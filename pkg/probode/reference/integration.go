@@ -6,6 +6,7 @@ import (
 
 	"github.com/probode/probode/pkg/internal/progress"
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/field"
 	"github.com/probode/probode/pkg/probode/internal/trigger"
 	"github.com/probode/probode/pkg/probode/internal/vector"
 	"github.com/probode/probode/pkg/probode/linalg"
@@ -18,15 +19,14 @@ import (
 // not larger than the rounding errors in the arguments of f.
 type integration struct {
 	problem *probode.Problem // as it was given
-	p       *probode.Problem // the copy of problem that watch returns
+	p       *probode.Problem // problem with calls that stay in the window, count, and stop
 	theta   []float64
 	set     Settings // with the tolerance of this integration
 	second  bool     // integration 1, the accurate one
 
-	// The functions of the problem p use the following fields.
-	from, to float64 // t is kept in this interval
-	stop     *progress.Stop
-	evals    int
+	window field.Window // of p
+	stop   *progress.Stop
+	evals  int
 
 	t, tLow float64
 	end     float64 // of the segment between events
@@ -84,7 +84,7 @@ func newRule(f family, n []int, run int) *rule {
 
 // linear holds the workspace of the linearly implicit rule.
 type linear struct {
-	fj    *probode.Linearizer
+	fj    *field.Linearizer
 	jac   *linalg.Matrix
 	lu    *linalg.LU
 	ft    []float64 // ∂f/∂t, if f depends on t
@@ -109,33 +109,6 @@ var errStopped = errors.New("stopped")
 type stuckError string
 
 func (e stuckError) Error() string { return string(e) }
-
-// watch returns a copy of the problem with wrapped functions. The wrapped functions keep
-// t inside the segment between events, and count their calls. After the context has
-// ended, the wrapped functions return NaN, so that the current step fails.
-func (e *integration) watch() *probode.Problem {
-	p := e.problem
-	q := *p
-	q.F = func(dst []float64, t float64, x, theta []float64) {
-		if e.stop.Ended() {
-			dst[0] = math.NaN()
-			return
-		}
-		e.evals++
-		p.F(dst, min(max(t, e.from), e.to), x, theta)
-	}
-	if p.FJ != nil {
-		q.FJ = func(f, jac []float64, t float64, x, theta []float64) {
-			if e.stop.Ended() {
-				f[0] = math.NaN()
-				return
-			}
-			e.evals++
-			p.FJ(f, jac, min(max(t, e.from), e.to), x, theta)
-		}
-	}
-	return &q
-}
 
 // eval evaluates the right-hand side at (t + dt, x + dx), and writes the result to the
 // argument f.

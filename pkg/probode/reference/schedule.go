@@ -9,6 +9,7 @@ import (
 	"github.com/probode/probode/pkg/internal/progress"
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/field"
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
@@ -60,7 +61,7 @@ func newIntegration(p *probode.Problem, s Settings, run int, stop *progress.Stop
 	for k := range e.left {
 		e.left[k] = math.Inf(-1)
 	}
-	e.p = e.watch()
+	e.p = p.Wrapped(field.Wrap{Window: &e.window, Before: func() bool { e.evals++; return !stop.Ended() }})
 	e.rule = e.newExplicit(run)
 	e.rules[explicit] = e.rule
 	for range e.rule.n {
@@ -146,12 +147,12 @@ func (e *integration) follow(c *schedule, out []float64) error {
 // a step begins or ends at an event, f is evaluated at the nearest time inside the
 // segment.
 func (e *integration) begin(c *schedule, passed int, end float64) {
-	e.from, e.to, e.end = math.Inf(-1), math.Inf(1), end
+	e.window.From, e.window.To, e.end = math.Inf(-1), math.Inf(1), end
 	if passed > 0 && c.events[passed-1].inside {
-		e.from = math.Nextafter(c.events[passed-1].time, math.Inf(1))
+		e.window.From = math.Nextafter(c.events[passed-1].time, math.Inf(1))
 	}
 	if passed < len(c.events) && c.events[passed].inside {
-		e.to = math.Nextafter(c.events[passed].time, math.Inf(-1))
+		e.window.To = math.Nextafter(c.events[passed].time, math.Inf(-1))
 	}
 	e.restart()
 }

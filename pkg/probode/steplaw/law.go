@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/field"
 	"github.com/probode/probode/pkg/probode/internal/vector"
 	"github.com/probode/probode/pkg/probode/linalg"
 )
@@ -37,7 +38,7 @@ type Law struct {
 	target   *target
 	singular error // ErrSingularH, wrapped, or nil
 	logDet   float64
-	eval     *probode.Linearizer
+	eval     *field.Linearizer
 	scratch  *linalg.LU
 	moving   *linalg.Matrix
 	w        []float64

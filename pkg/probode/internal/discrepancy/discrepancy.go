@@ -11,6 +11,7 @@ package discrepancy
 
 import (
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/field"
 	"github.com/probode/probode/pkg/probode/internal/vector"
 	"github.com/probode/probode/pkg/probode/linalg"
 )
@@ -21,7 +22,7 @@ type Noise struct {
 	U  []float64 // u
 	Mu []float64 // Γ⁻ᵀλ: see Transposed
 
-	eval *probode.Linearizer
+	eval *field.Linearizer
 	f    []float64
 	jac  *linalg.Matrix // J
 	lu   *linalg.LU     // of Γ
@@ -35,7 +36,7 @@ type Noise struct {
 
 // New returns the Noise of a Stepper. The Stepper uses the Linearizer `eval`, and stores
 // the value of f, J and the factors of Γ in the other arguments.
-func New(eval *probode.Linearizer, f []float64, jac *linalg.Matrix, lu *linalg.LU) *Noise {
+func New(eval *field.Linearizer, f []float64, jac *linalg.Matrix, lu *linalg.LU) *Noise {
 	n := &Noise{eval: eval, f: f, jac: jac, lu: lu}
 	for _, v := range []*[]float64{&n.U, &n.Mu, &n.v, &n.w, &n.x, &n.none} {
 		*v = make([]float64, jac.D)
@@ -62,7 +63,7 @@ func (n *Noise) Set(xi, scale []float64) {
 // beginning of the step s, and adds the derivatives du to dnext:
 //
 //	Γ du = dJ (u + v) + J dv − dinv u
-func (n *Noise) Differentiate(dnext []float64, diff *probode.Differentiator, inv, t float64, s *probode.Step, tg *probode.Tangents) error {
+func (n *Noise) Differentiate(dnext []float64, diff *field.Differentiator, inv, t float64, s *probode.Step, tg *probode.Tangents) error {
 	diff.At(t, s.X, s.Theta, nil)
 	copy(n.jac.A, diff.Jacobian().A)
 	if !n.lu.Factorize(inv, n.jac) {

@@ -28,6 +28,16 @@ func Finite(x []float64) bool {
 	return true
 }
 
+// Zero reports whether every element of x is zero.
+func Zero(x []float64) bool {
+	for _, v := range x {
+		if v != 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // Dot returns xᵀy; y must be at least as long as x.
 func Dot(x, y []float64) float64 {
 	var sum float64

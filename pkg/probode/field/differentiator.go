@@ -1,4 +1,4 @@
-package probode
+package field
 
 import (
 	"cmp"
@@ -8,12 +8,11 @@ import (
 	"github.com/probode/probode/pkg/probode/linalg"
 )
 
-// A Differentiator computes directional derivatives of f at a point (t, x, θ). Problem.FJ
-// supplies the derivatives with respect to x, and Problem.FTheta supplies the derivatives
-// with respect to θ. If FJ or FTheta is nil, finite differences of F take its place. A
+// A Differentiator computes directional derivatives of f at a point (t, x, θ). FJ supplies
+// the derivatives with respect to x, and FTheta supplies those with respect to θ. If FJ or FTheta is nil, finite differences of F take its place. A
 // Differentiator has a workspace, so each goroutine needs a Differentiator of its own.
 type Differentiator struct {
-	p      *Problem
+	of     *Field
 	lin    *Linearizer // nil if differences of F include x
 	jac    *linalg.Matrix
 	ftheta []float64
@@ -27,17 +26,17 @@ type Differentiator struct {
 	jac1        *linalg.Matrix
 }
 
-// NewDifferentiator returns a Differentiator for the problem p. If p.FJ is nil and
+// NewDifferentiator returns a Differentiator of f. If FJ is nil and
 // `jacobian` is true, the Differentiator computes the whole Jacobian at each point by
 // finite differences. For an implicit method `jacobian` should be true, because the steps
 // of the method need the Jacobian.
-func NewDifferentiator(p *Problem, jacobian bool) *Differentiator {
-	d, n := p.Dim(), len(p.Theta)
-	e := &Differentiator{p: p}
-	if p.FJ != nil || jacobian {
-		e.lin, e.jac = NewLinearizer(p), p.NewJacobian()
+func NewDifferentiator(f *Field, jacobian bool) *Differentiator {
+	d, n := f.Dim, f.Params
+	e := &Differentiator{of: f}
+	if f.FJ != nil || jacobian {
+		e.lin, e.jac = NewLinearizer(f), f.NewJacobian()
 	}
-	if p.FTheta != nil {
+	if f.FTheta != nil {
 		e.ftheta = make([]float64, d*n)
 	}
 	for _, v := range []*[]float64{&e.x, &e.f, &e.x1, &e.f1, &e.f2, &e.u} {
@@ -70,48 +69,13 @@ func (e *Differentiator) At(t float64, x, theta, f []float64) {
 	case f != nil:
 		copy(e.f, f)
 	default:
-		e.p.F(e.f, t, x, theta)
+		e.of.F(e.f, t, x, theta)
 	}
 	if e.ftheta != nil {
 		clear(e.ftheta)
-		e.p.FTheta(e.ftheta, t, x, theta)
-		e.p.replaceTheta(e.ftheta, t, x, theta)
+		e.of.FTheta(e.ftheta, t, x, theta)
+		e.of.replaceTheta(e.ftheta, t, x, theta)
 	}
-}
-
-// timeSlope writes ∂f/∂t to dst. The contents of the slice f are overwritten.
-func (p *Problem) timeSlope(dst, f []float64, t float64, x, theta []float64) {
-	clear(dst)
-	p.timeDifference(cbrtEps, t, func(c, t float64) {
-		p.F(f, t, x, theta)
-		vector.AddScaled(dst, c, f)
-	})
-}
-
-// timeDifference calls at with the coefficients and the times of a second-order finite
-// difference. The step of the difference is h = increment·(|t| + span/100). The
-// difference is central if t − h and t + h lie inside the segment, and one-sided
-// otherwise.
-func (p *Problem) timeDifference(increment, t float64, at func(c, t float64)) {
-	h := increment * (math.Abs(t) + 1e-2*(p.Span[1]-p.Span[0]))
-	from, to := math.Inf(-1), math.Inf(1)
-	if p.window != nil {
-		from, to = p.window.now.from, p.window.now.to
-	}
-	t = min(max(t, from), to)
-	if t-h >= from && t+h <= to {
-		width := (t + h) - (t - h)
-		at(1/width, t+h)
-		at(-1/width, t-h)
-		return
-	}
-	if t+2*h > to {
-		h = -h
-	}
-	h = (t + h) - t
-	at(2/h, t+h)
-	at(-0.5/h, t+2*h)
-	at(-1.5/h, t)
 }
 
 // F returns the value of f at the point that was set by At.
@@ -145,13 +109,13 @@ func (e *Differentiator) Along(dst, dx, dtheta []float64, dt float64) {
 		}
 		dtheta = nil
 	}
-	if e.p.Autonomous {
+	if e.of.Autonomous {
 		dt = 0
 	}
-	if dt != 0 && zero(dx) && zero(dtheta) {
+	if dt != 0 && vector.Zero(dx) && vector.Zero(dtheta) {
 		if len(e.ft) == 0 {
 			e.ft = append(e.ft, e.f1...)
-			e.p.timeSlope(e.ft, e.f1, e.t, e.x, e.theta)
+			e.of.timeSlope(e.ft, e.f1, e.t, e.x, e.theta)
 		}
 		vector.AddScaled(dst, dt, e.ft)
 		return
@@ -160,9 +124,9 @@ func (e *Differentiator) Along(dst, dx, dtheta []float64, dt float64) {
 	if math.IsInf(eps, 1) {
 		return // nothing moves
 	}
-	if w := e.p.window; w != nil && zero(dtheta) {
+	if w := e.of.Window; w != nil && vector.Zero(dtheta) {
 		// If θ does not change, the event times are fixed, so t must not cross an event.
-		if t := e.t + eps*dt; t > w.now.to || t < w.now.from {
+		if t := e.t + eps*dt; t > w.To || t < w.From {
 			eps = -eps
 		}
 	}
@@ -179,23 +143,23 @@ func (e *Differentiator) Along(dst, dx, dtheta []float64, dt float64) {
 func (e *Differentiator) SecondAlong(dst, u, dx, dtheta []float64, dt float64) {
 	const rootEps = 1.220703125e-4 // ε^{1/4}
 	clear(dst)
-	if e.p.Autonomous {
+	if e.of.Autonomous {
 		dt = 0
 	}
 	reach := e.reach(dx, dtheta, dt)
-	if math.IsInf(reach, 1) || zero(u) {
+	if math.IsInf(reach, 1) || vector.Zero(u) {
 		return
 	}
-	if e.p.FJ != nil {
+	if e.of.FJ != nil {
 		if e.jac1 == nil {
-			e.jac1 = e.p.NewJacobian()
+			e.jac1 = e.of.NewJacobian()
 		}
-		eps := cbrtEps * reach
+		eps := Central * reach
 		for _, side := range [2]float64{1, -1} {
 			restore := e.move(side*eps, dx, dtheta)
 			clear(e.jac1.A)
-			e.p.FJ(e.f1, e.jac1.A, e.t+side*eps*dt, e.x1, e.theta1)
-			restore.back(e.p)
+			e.of.FJ(e.f1, e.jac1.A, e.t+side*eps*dt, e.x1, e.theta1)
+			restore.back()
 			e.jac1.AddMul(dst, side/(2*eps), u)
 		}
 		return
@@ -207,12 +171,12 @@ func (e *Differentiator) SecondAlong(dst, u, dx, dtheta []float64, dt float64) {
 		for k, v := range u {
 			e.u[k] = e.x1[k] + eta*v
 		}
-		e.p.F(e.f1, t, e.u, e.theta1)
+		e.of.F(e.f1, t, e.u, e.theta1)
 		for k, v := range u {
 			e.u[k] = e.x1[k] - eta*v
 		}
-		e.p.F(e.f2, t, e.u, e.theta1)
-		restore.back(e.p)
+		e.of.F(e.f2, t, e.u, e.theta1)
+		restore.back()
 		for k := range dst {
 			dst[k] += side * (e.f1[k] - e.f2[k]) / (4 * eps * eta)
 		}
@@ -234,8 +198,7 @@ func (e *Differentiator) reach(dx, dtheta []float64, dt float64) float64 {
 		most = max(most, math.Abs(v)*e.inverse[k])
 	}
 	if dt != 0 {
-		span := e.p.Span[1] - e.p.Span[0]
-		most = max(most, math.Abs(dt)/(math.Abs(e.t)+1e-2*span))
+		most = max(most, math.Abs(dt)/(math.Abs(e.t)+1e-2*e.of.Length))
 	}
 	return 1 / most
 }
@@ -251,8 +214,8 @@ func (e *Differentiator) field(dst []float64, eps float64, dx, dtheta []float64,
 	if dtheta == nil {
 		theta = e.theta
 	}
-	e.p.F(dst, e.t+eps*dt, x, theta)
-	restore.back(e.p)
+	e.of.F(dst, e.t+eps*dt, x, theta)
+	restore.back()
 }
 
 // move sets x1 and theta1. F is called only inside a segment. If an end of the segment
@@ -266,42 +229,23 @@ func (e *Differentiator) move(eps float64, dx, dtheta []float64) moved {
 	if copy(e.x1, e.x); dx != nil {
 		vector.AddScaled(e.x1, eps, dx)
 	}
-	w := e.p.window
+	w := e.of.Window
 	if w == nil {
 		return moved{}
 	}
-	was := moved{*w.now, true}
+	was := moved{w, w.Interval}
 	w.move(e.theta1)
 	return was
 }
 
-// move sets the ends of the segment to the event times for `theta`.
-func (w *window) move(theta []float64) {
-	if m := w.now.left; m != nil && m.event.When != nil {
-		w.now.from = math.Nextafter(m.event.When(theta[:w.params:w.params]), math.Inf(1))
-	}
-	if m := w.now.right; m != nil && m.event.When != nil {
-		w.now.to = math.Nextafter(m.event.When(theta[:w.params:w.params]), math.Inf(-1))
-	}
-}
-
-// moved holds the segment as it was before move changed it.
+// moved holds the interval as it was before move changed it.
 type moved struct {
-	now segment
-	ok  bool
+	window *Window // nil if there is none
+	was    Interval
 }
 
-func (m moved) back(p *Problem) {
-	if m.ok {
-		*p.window.now = m.now
+func (m moved) back() {
+	if m.window != nil {
+		m.window.Interval = m.was
 	}
-}
-
-func zero(v []float64) bool {
-	for _, x := range v {
-		if x != 0 {
-			return false
-		}
-	}
-	return true
 }

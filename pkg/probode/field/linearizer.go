@@ -1,4 +1,4 @@
-package probode
+package field
 
 import (
 	"cmp"
@@ -8,24 +8,23 @@ import (
 	"github.com/probode/probode/pkg/probode/linalg"
 )
 
-// A Linearizer computes f and its Jacobian at a point, with Problem.FJ or by finite
-// differences of F. A Linearizer has a workspace, so each goroutine needs a Linearizer of
-// its own.
+// A Linearizer computes f and its Jacobian at a point, with FJ or by finite differences of
+// F. A Linearizer has a workspace, so each goroutine needs a Linearizer of its own.
 type Linearizer struct {
-	p    *Problem
-	diff *differencer // nil if the problem has FJ
+	of   *Field
+	diff *differencer // nil if there is FJ
 }
 
-// NewLinearizer returns a Linearizer of p.
-func NewLinearizer(p *Problem) *Linearizer {
-	if p.FJ != nil {
-		return &Linearizer{p: p}
+// NewLinearizer returns a Linearizer of f.
+func NewLinearizer(f *Field) *Linearizer {
+	if f.FJ != nil {
+		return &Linearizer{of: f}
 	}
-	return &Linearizer{p: p, diff: newDifferencer(p)}
+	return &Linearizer{of: f, diff: newDifferencer(f)}
 }
 
 // FJ writes f(t, x; θ) to f, and ∂f/∂x to m. The matrix m must have the shape of the
-// matrix that Problem.NewJacobian returns. Elements that are not finite are replaced by
+// matrix that NewJacobian returns. Elements that are not finite are replaced by
 // difference quotients.
 func (e *Linearizer) FJ(f []float64, m *linalg.Matrix, t float64, x, theta []float64) {
 	e.Evaluate(f, m, t, x, theta)
@@ -37,7 +36,7 @@ func (e *Linearizer) FJ(f []float64, m *linalg.Matrix, t float64, x, theta []flo
 func (e *Linearizer) Evaluate(f []float64, m *linalg.Matrix, t float64, x, theta []float64) {
 	if e.diff == nil {
 		clear(m.A)
-		e.p.FJ(f, m.A, t, x, theta)
+		e.of.FJ(f, m.A, t, x, theta)
 		return
 	}
 	e.diff.jacobian(m, t, x, theta, false)
@@ -47,42 +46,29 @@ func (e *Linearizer) Evaluate(f []float64, m *linalg.Matrix, t float64, x, theta
 // Repair replaces the elements of m that are not finite by difference quotients, and
 // reports whether there were any. The arguments are those of the last call of Evaluate.
 func (e *Linearizer) Repair(f []float64, m *linalg.Matrix, t float64, x, theta []float64) bool {
-	return e.diff == nil && e.p.replaceX(m, f, t, x, theta)
+	return e.diff == nil && e.of.replaceX(m, f, t, x, theta)
 }
 
-// Exact reports whether f and J come from Problem.FJ. If Problem.FJ is set, J has no
+// Exact reports whether f and J come from FJ. If so, J has no
 // finite-difference error, but f may differ from the result of F by rounding errors.
 func (e *Linearizer) Exact() bool { return e.diff == nil }
-
-// NewJacobian returns a matrix of zeros for the Jacobian of p. The matrix is banded if
-// p.Band is set.
-func (p *Problem) NewJacobian() *linalg.Matrix {
-	if p.Band != nil {
-		return linalg.NewBanded(p.Dim(), p.Band.Lower, p.Band.Upper)
-	}
-	return linalg.NewDense(p.Dim())
-}
 
 // A differencer computes Jacobians by finite differences of F without allocating memory.
 // If the Jacobian is banded, the differencer increments several components of x at once.
 // Each component of F depends on at most one of the incremented components. With this
 // method, kl+ku+1 increments are enough for any d (Curtis, Powell & Reid 1974).
 type differencer struct {
-	p          *Problem
+	of         *Field
 	x, f0, f1  []float64
 	step       []float64
 	low, up, g int     // kl, ku, number of groups
 	scale      float64 // factor of the increments: 1 except in checks; negative for the other side
 }
 
-func newDifferencer(p *Problem) *differencer {
-	d := p.Dim()
-	q := &differencer{p: p, low: d - 1, up: d - 1, g: d, scale: 1,
+func newDifferencer(f *Field) *differencer {
+	d := f.Dim
+	q := &differencer{of: f, low: f.Lower, up: f.Upper, g: min(d, f.Lower+f.Upper+1), scale: 1,
 		x: make([]float64, d), f0: make([]float64, d), f1: make([]float64, d), step: make([]float64, d)}
-	if p.Band != nil {
-		q.low, q.up = p.Band.Lower, p.Band.Upper
-		q.g = min(d, q.low+q.up+1)
-	}
 	return q
 }
 
@@ -91,9 +77,9 @@ func newDifferencer(p *Problem) *differencer {
 // differences, the increment of x_j is |x_j| ε^{1/2}; for central differences, the
 // increment is |x_j| ε^{1/3}.
 func (q *differencer) jacobian(m *linalg.Matrix, t float64, x, theta []float64, central bool) {
-	eps := sqrtEps
+	eps := OneSided
 	if central {
-		eps = cbrtEps
+		eps = Central
 	}
 	// If a component is zero or very small, its increment depends on the largest
 	// component.
@@ -104,7 +90,7 @@ func (q *differencer) jacobian(m *linalg.Matrix, t float64, x, theta []float64, 
 		q.step[j] = (x[j] + h) - x[j] // a difference that is exact in floating point
 	}
 	if !central {
-		q.p.F(q.f0, t, x, theta)
+		q.of.F(q.f0, t, x, theta)
 	}
 	d := len(x)
 	for g := range q.g {
@@ -112,13 +98,13 @@ func (q *differencer) jacobian(m *linalg.Matrix, t float64, x, theta []float64, 
 		for j := g; j < d; j += q.g {
 			q.x[j] = x[j] + q.step[j]
 		}
-		q.p.F(q.f1, t, q.x, theta)
+		q.of.F(q.f1, t, q.x, theta)
 		width := 1.0
 		if central {
 			for j := g; j < d; j += q.g {
 				q.x[j] = x[j] - q.step[j]
 			}
-			q.p.F(q.f0, t, q.x, theta)
+			q.of.F(q.f0, t, q.x, theta)
 			width = 2
 		}
 		for j := g; j < d; j += q.g {
