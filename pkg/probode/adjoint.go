@@ -28,34 +28,27 @@ import (
 // An Adjoint holds the gradient of a function of a path with respect to everything that a
 // step depends on. Next holds the gradient with respect to the state at the end of the
 // step. Stepper.Reverse reads `Next`, and adds the contributions of the step to the
-// gradients in the other fields.
+// gradients in the other fields. The gradient with respect to θ and the times, and what f
+// adds to it, belong to the field.Adjoint.
 type Adjoint struct {
+	field.Adjoint
+
 	Next []float64 // with respect to the state at the end of the step
 
-	X, Theta  []float64 // with respect to the state at the beginning and to θ
+	X         []float64 // with respect to the state at the beginning
 	Xi, Scale []float64 // with respect to the normal variates and their scales; nil if there are none
-
-	// Time is the derivative of the function with respect to Step.T, and Length is the
-	// derivative with respect to the length of the step. Time and Length are used only if
-	// Moves is true.
-	Time, Length float64
-
-	// Moves is true if event times, and therefore the grid, depend on θ.
-	Moves bool
 
 	// For methods that need earlier states, Times and Path hold the times and, row by row,
 	// the states of the segment. Before is the number of steps of the segment before the
 	// step: the step begins at Times[Before].
 	Times, Path []float64
 	Before      int
-
-	field *field.Adjoint
 }
 
 // NewAdjoint returns an Adjoint for steps of the problem p. The slices of the new Adjoint
 // are nil. If a method solves an auxiliary problem, pass the auxiliary problem to
 // NewAdjoint.
-func NewAdjoint(p *Problem) *Adjoint { return &Adjoint{field: field.NewAdjoint(p.Field())} }
+func NewAdjoint(p *Problem) *Adjoint { return &Adjoint{Adjoint: *field.NewAdjoint(p.Field())} }
 
 // Noise updates the gradients Xi and Scale for a step that adds the noise `scale` × ξ to
 // the next state.
@@ -64,23 +57,6 @@ func (a *Adjoint) Noise(xi, scale []float64) {
 		a.Xi[k] += scale[k] * a.Next[k]
 		a.Scale[k] += v * a.Next[k]
 	}
-}
-
-// Field differentiates the scalar λᵀf(t, x; θ), where t = Step.T + c h. The gradient with
-// respect to x is added to dx, unless dx is nil. The other derivatives of λᵀf are added
-// to Theta, Time and Length: see field.Adjoint.
-func (a *Adjoint) Field(dx, lambda []float64, t, c float64, x, theta []float64) {
-	dt := a.field.Add(dx, a.Theta, lambda, t, x, theta, a.Moves)
-	a.Time += dt
-	a.Length += c * dt
-}
-
-// SecondField is like Field, but computes the gradients of the scalar λᵀf + μᵀJu. The
-// vectors λ, μ and u are constant, and f and J are evaluated at (t, x; θ).
-func (a *Adjoint) SecondField(dx, lambda, mu, u []float64, t, c float64, x, theta []float64) {
-	dt := a.field.AddSecond(dx, a.Theta, lambda, mu, u, t, x, theta, a.Moves)
-	a.Time += dt
-	a.Length += c * dt
 }
 
 // A Gradient is the gradient of a function of a path.
@@ -260,7 +236,7 @@ func (r *reverseRun) run(g *Gradient, w, times, z, theta, xi []float64) (err err
 			if !started {
 				started = true
 				r.Times, r.Path = s.g.t[seg.from:seg.to+1], z[seg.from*d:(seg.to+1)*d]
-				if err := s.begin(seg.from, row(z, seg.from, d), theta); err != nil {
+				if err := s.begin(seg.from, z, theta); err != nil {
 					return s.Fail(i, theta, row(z, i, d), err)
 				}
 			}
@@ -294,19 +270,18 @@ func (r *reverseRun) run(g *Gradient, w, times, z, theta, xi []float64) (err err
 // step propagates gradients back through step i of segment j.
 func (r *reverseRun) step(g *Gradient, i, j int, z, theta, xi []float64) error {
 	s := r.s
-	x, next := row(z, i, s.d), row(z, i+1, s.d)
 	r.Time, r.Length = 0, 0
 	if xi != nil {
 		s.scaleAt(i)
 	}
-	one := s.at(i, x, next, theta)
+	one := s.at(i, z, theta)
 	if s.scaling == ScaleLocal {
 		// With ScaleLocal, the noise is added to the result of the step. The derivatives
 		// of the step are evaluated at the state that the step reaches before the noise
 		// is added.
 		if xi != nil {
 			r.Noise(xi, s.scale)
-			copy(r.clean, next)
+			copy(r.clean, one.Next)
 			for k, v := range xi {
 				r.clean[k] -= s.scale[k] * v
 			}

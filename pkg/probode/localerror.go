@@ -140,15 +140,15 @@ func (s *Solver) eachLocal(errs func([]float64, *Step) error, theta []float64, d
 			continue
 		}
 		s.now.Interval = seg.now
-		if err := s.begin(seg.from, row(z, seg.from, s.d), theta); err != nil {
+		if err := s.begin(seg.from, z, theta); err != nil {
 			return s.Fail(seg.from, theta, row(z, seg.from, s.d), err)
 		}
 		for i := seg.from; i < seg.to; i++ {
-			x, next := row(z, i, s.d), row(z, i+1, s.d)
-			if at = s.g.t[i]; s.stop.Ended() {
+			one := s.at(i, z, theta)
+			x, next := one.X, one.Next
+			if at = one.T; s.stop.Ended() {
 				return s.Fail(i, theta, x, s.cause())
 			}
-			one := s.at(i, x, next, theta)
 			if err := s.step.Step(one); err != nil {
 				return s.Fail(i, theta, x, err)
 			}

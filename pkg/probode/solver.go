@@ -254,34 +254,39 @@ func (s *Solver) Stepper(i int, z, theta []float64) (*Stepper, *Step, error) {
 	}
 	s.now.Interval = s.g.seg[s.g.segment(i+1)].now
 	next := make([]float64, s.d)
-	if err := s.begin(from, row(z, from, s.d), theta); err != nil {
+	z = append(slices.Clone(z[:(i+1)*s.d]), next...)
+	if err := s.begin(from, z, theta); err != nil {
 		return nil, nil, s.Fail(from, theta, row(z, from, s.d), err)
 	}
 	for j := from; j < i; j++ {
-		if err := s.step.Step(s.at(j, row(z, j, s.d), next, theta)); err != nil {
+		one := s.at(j, z, theta)
+		one.Next = next
+		if err := s.step.Step(one); err != nil {
 			return nil, nil, s.Fail(j, theta, row(z, j, s.d), err)
 		}
 	}
 	s.scaleAt(i)
-	step := s.at(i, row(z, i, s.d), next, theta)
+	step := s.at(i, z, theta)
 	step.Scale = s.scale
 	return s.step, step, nil
 }
 
-// at returns step i, without noise.
-func (s *Solver) at(i int, x, next, theta []float64) *Step {
+// at returns step i of the path z, without noise.
+func (s *Solver) at(i int, z, theta []float64) *Step {
 	one := &s.one // assigning the fields is faster than assigning a Step
 	one.T, one.End, one.H, one.Order, one.Index = s.g.t[i], s.g.t[i+1], s.g.H(i), s.g.Order(i), i
-	one.X, one.Next, one.Theta, one.Xi, one.Scale = x, next, theta, nil, nil
+	one.X, one.Next, one.Theta, one.Xi, one.Scale = row(z, i, s.d), row(z, i+1, s.d), theta, nil, nil
 	return one
 }
 
-// begin starts the segment whose first step is step i, in the state x.
-func (s *Solver) begin(i int, x, theta []float64) error {
+// begin starts the segment whose first step is step i of the path z.
+func (s *Solver) begin(i int, z, theta []float64) error {
 	if s.step.Start == nil {
 		return nil
 	}
-	return s.step.Start(s.at(i, x, nil, theta))
+	one := s.at(i, z, theta)
+	one.Next = nil
+	return s.step.Start(one)
 }
 
 // MoveTo adapts the grid to θ if event times depend on θ. Solve adapts the grid
@@ -343,7 +348,7 @@ func (s *Solver) run(z, memory, theta, xi []float64, from, to int) (err error) {
 		seg := &s.g.seg[j]
 		s.now.Interval = seg.now
 		if i == seg.from && i < seg.to {
-			if err := s.begin(i, row(z, i, d), theta); err != nil {
+			if err := s.begin(i, z, theta); err != nil {
 				return s.Fail(i, theta, row(z, i, d), err)
 			}
 		}
@@ -413,7 +418,7 @@ func (s *Solver) advanceTangents(z []float64, i, seg, n int, theta, xi []float64
 	if err := s.single(z, i, n, theta, xi); err != nil {
 		return err
 	}
-	return s.tangents.step(i, seg, row(z, i, s.d), row(z, i+1, s.d), theta, s.normalsOf(xi, i, n))
+	return s.tangents.step(i, seg, z, theta, s.normalsOf(xi, i, n))
 }
 
 // normalsOf returns the normal variates of step i, or nil if the step has no noise. The
@@ -427,12 +432,12 @@ func (s *Solver) normalsOf(xi []float64, i, n int) []float64 {
 
 // single takes step i.
 func (s *Solver) single(z []float64, i, n int, theta, xi []float64) error {
-	x, next := row(z, i, s.d), row(z, i+1, s.d)
-	if s.g.t[i] == s.g.t[i+1] { // the segment has length zero at this θ
-		copy(next, x)
+	one, normals := s.at(i, z, theta), s.normalsOf(xi, i, n)
+	next := one.Next
+	if one.T == one.End { // the segment has length zero at this θ
+		copy(next, one.X)
 		return nil
 	}
-	one, normals := s.at(i, x, next, theta), s.normalsOf(xi, i, n)
 	if normals != nil {
 		s.scaleAt(i)
 		if s.scaling != ScaleLocal {

@@ -265,7 +265,7 @@ func (w *tangentRun) store(i, d int) {
 
 // step updates the derivatives after step i. The argument xi holds the normal variates of
 // the step, and is nil for a step without noise.
-func (w *tangentRun) step(i, seg int, x, next, theta, xi []float64) error {
+func (w *tangentRun) step(i, seg int, z, theta, xi []float64) error {
 	s := w.s
 	if s.g.t[i] == s.g.t[i+1] {
 		w.store(i+1, s.d)
@@ -288,12 +288,12 @@ func (w *tangentRun) step(i, seg int, x, next, theta, xi []float64) error {
 			}
 		}
 	}
-	one := s.at(i, x, next, theta)
+	one := s.at(i, z, theta)
 	if s.scaling == ScaleLocal {
 		// Differentiate needs the state without noise, so the noise is
-		// subtracted from `next`.
+		// subtracted from Next.
 		if xi != nil {
-			copy(w.x, next)
+			copy(w.x, one.Next)
 			for k, v := range xi {
 				w.x[k] -= s.scale[k] * v
 			}

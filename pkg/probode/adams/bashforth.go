@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/probode/probode/pkg/probode"
-	"github.com/probode/probode/pkg/probode/internal/vector"
 	"github.com/probode/probode/pkg/probode/methods"
 )
 
@@ -153,12 +152,15 @@ func (a *bashforth) differentiate(dnext []float64, s *probode.Step, tg *probode.
 // to the state and to θ.
 func (a *bashforth) reverse(to *probode.Adjoint, s *probode.Step) error {
 	i := a.history.reverse(to)
+	to.Noise(s.Xi, s.Scale)
 	if a.starting(i) {
 		if err := a.reverseStart(to, i, s); err != nil {
 			return err
 		}
 	} else {
-		vector.AddScaled(to.X, 1, to.Next)
+		for k, v := range to.Next[:len(to.X)] {
+			to.X[k] += v
+		}
 		a.reverseSum(s.H, a.beta.at(&a.history, i, s.End), i, to.Next)
 		if to.Moves { // s.Next is s.X + h Σ_j β_j F_{i−j} plus the noise
 			for k, v := range to.Next {
@@ -171,6 +173,5 @@ func (a *bashforth) reverse(to *probode.Adjoint, s *probode.Step) error {
 		}
 		a.reverseSlope(to, i, s)
 	}
-	to.Noise(s.Xi, s.Scale)
 	return nil
 }

@@ -15,16 +15,17 @@ import (
 // Runge–Kutta method takes the first steps of each segment, until there are enough values
 // of f for the multistep method.
 type history struct {
-	p     *probode.Problem
-	d     int
-	first int        // number of steps that Runge–Kutta takes
-	n     int        // number of known values of f
-	f     []float64  // F_i, in row i mod 8
-	t     [8]float64 // the time at which step i begins, in element i mod 8
-	start *probode.Stepper
-	local func(dst []float64, s *probode.Step) error // estimates errors if there are too few earlier steps
-	plain probode.Step                               // a step without noise
-	one   probode.Step                               // a step of a run
+	p       *probode.Problem
+	d       int
+	uniform bool       // all steps have the same length
+	first   int        // number of steps that Runge–Kutta takes
+	n       int        // number of known values of f
+	f       []float64  // F_i, in row i mod 8
+	t       [8]float64 // the time at which step i begins, in element i mod 8
+	start   *probode.Stepper
+	local   func(dst []float64, s *probode.Step) error // estimates errors if there are too few earlier steps
+	plain   probode.Step                               // a step without noise
+	one     probode.Step                               // a step of a run
 
 	slopes *slopes   // for the derivatives of steps
 	back   []float64 // gradients with respect to F_i, as in f; nil before the first use
@@ -36,6 +37,9 @@ func newHistory(p *probode.Problem, g *probode.Grid, s int) (history, error) {
 	m := history{p: p, d: p.Dim(), first: max(0, s-1), f: make([]float64, 8*p.Dim())}
 	if g != nil && m.first >= g.Steps() {
 		return m, fmt.Errorf("a %d-step method needs %d starting steps, but the grid has only %d steps: use a smaller step", s, m.first, g.Steps())
+	}
+	if g != nil {
+		_, m.uniform = g.Uniform()
 	}
 	var err error
 	m.start, err = methods.RungeKutta{}.Stepper(p, g)
@@ -194,8 +198,10 @@ func (m *history) reverse(a *probode.Adjoint) (i int) {
 	if m.back == nil {
 		m.back = make([]float64, 8*m.d)
 	}
-	for i = max(0, a.Before-m.first); i <= a.Before; i++ { // the times that coefficients depend on
-		m.t[i&7] = a.Times[i]
+	if !m.uniform {
+		for i = max(0, a.Before-m.first); i <= a.Before; i++ { // the times that coefficients depend on
+			m.t[i&7] = a.Times[i]
+		}
 	}
 	return a.Before
 }

@@ -8,9 +8,19 @@ import (
 	"github.com/probode/probode/pkg/probode/linalg"
 )
 
-// An Adjoint computes gradients of the scalar λᵀf(t, x; θ). An Adjoint has a workspace, so
-// each goroutine needs an Adjoint of its own.
+// An Adjoint holds the gradient of a function of a path with respect to θ and to the times
+// of a step. A step that begins at time T and has the length h evaluates f at the times
+// t = T + c h. An Adjoint has a workspace, so each goroutine needs an Adjoint of its own.
 type Adjoint struct {
+	Theta []float64 // with respect to θ
+
+	// Time is the derivative of the function with respect to T, and Length is the derivative
+	// with respect to h. Time and Length are used only if Moves is true.
+	Time, Length float64
+
+	// Moves is true if event times, and therefore the grid, depend on θ.
+	Moves bool
+
 	of        *Field
 	jac       *linalg.Matrix
 	diff      *differencer // nil if there is FJ
@@ -20,57 +30,60 @@ type Adjoint struct {
 	f, f1, ft      []float64
 	unused         []float64
 	theta1         []float64
-	beside, scaled []float64 // of AddSecond
+	beside, scaled []float64 // of SecondField
 }
 
 // NewAdjoint returns an Adjoint of f.
 func NewAdjoint(f *Field) *Adjoint {
-	e := &Adjoint{of: f, increment: Central, theta1: make([]float64, f.Params)}
-	for _, v := range []*[]float64{&e.f, &e.f1, &e.ft, &e.unused, &e.beside, &e.scaled} {
+	a := &Adjoint{of: f, increment: Central, theta1: make([]float64, f.Params)}
+	for _, v := range []*[]float64{&a.f, &a.f1, &a.ft, &a.unused, &a.beside, &a.scaled} {
 		*v = make([]float64, f.Dim)
 	}
 	if f.Pullback == nil {
-		e.matrices()
+		a.matrices()
 	}
-	return e
+	return a
 }
 
-// Add adds the gradient of λᵀf with respect to x to dx, unless dx is nil, adds the gradient
-// with respect to θ to dtheta, and returns the derivative with respect to t, which may be 0
-// if `moves` is false.
+// Field differentiates the scalar λᵀf(t, x; θ), where t = T + c h. The gradient with
+// respect to x is added to dx, unless dx is nil. The other derivatives of λᵀf are added
+// to Theta, Time and Length.
 //
-// Add calls Pullback. If Pullback is nil or returns NaN, Add uses FJ and FTheta instead. If
-// FTheta is nil, the gradient with respect to p parameters requires 2p evaluations of F. If
-// FJ is nil, the gradient with respect to x requires 2d evaluations of F, or fewer if the
-// Jacobian is banded.
-func (e *Adjoint) Add(dx, dtheta, lambda []float64, t float64, x, theta []float64, moves bool) (dt float64) {
-	if f := e.of.Pullback; f != nil {
+// Field calls Pullback. If Pullback is nil or returns NaN, Field uses FJ and FTheta
+// instead. If FTheta is nil, the gradient with respect to p parameters requires 2p
+// evaluations of F. If FJ is nil, the gradient with respect to x requires 2d evaluations
+// of F, or fewer if the Jacobian is banded.
+func (a *Adjoint) Field(dx, lambda []float64, t, c float64, x, theta []float64) {
+	if f := a.of.Pullback; f != nil {
 		to := dx
 		if to == nil {
-			to = e.unused
+			to = a.unused
 		}
-		if dt := f(to, dtheta, lambda, t, x, theta); dt == dt {
-			return dt
+		if dt := f(to, a.Theta, lambda, t, x, theta); dt == dt {
+			a.Time += dt
+			a.Length += c * dt
+			return
 		}
-		e.matrices()
+		a.matrices()
 	}
 	if dx != nil {
-		e.jacobian(t, x, theta)
-		e.jac.AddMulTransposed(dx, lambda)
+		a.jacobian(t, x, theta)
+		a.jac.AddMulTransposed(dx, lambda)
 	}
-	e.parameters(dtheta, lambda, t, x, theta)
-	if moves {
-		dt = e.slope(lambda, t, x, theta)
+	a.parameters(a.Theta, lambda, t, x, theta)
+	if a.Moves {
+		dt := a.slope(lambda, t, x, theta)
+		a.Time += dt
+		a.Length += c * dt
 	}
-	return dt
 }
 
-// AddSecond is like Add, but computes the gradients of the scalar λᵀf + μᵀJu. The vectors
-// λ, μ and u are constant, and f and J are evaluated at (t, x; θ). AddSecond computes the
-// derivative along u by a central difference, and takes twice as long as Add. The relative
-// error is about 10⁻¹⁰ if there is Pullback, or both FJ and FTheta. Otherwise, the relative
-// error is about 10⁻⁸.
-func (e *Adjoint) AddSecond(dx, dtheta, lambda, mu, u []float64, t float64, x, theta []float64, moves bool) (dt float64) {
+// SecondField is like Field, but computes the gradients of the scalar λᵀf + μᵀJu. The
+// vectors λ, μ and u are constant, and f and J are evaluated at (t, x; θ). SecondField
+// computes the derivative along u by a central difference, and takes twice as long as
+// Field. The relative error is about 10⁻¹⁰ if there is Pullback, or both FJ and FTheta.
+// Otherwise, the relative error is about 10⁻⁸.
+func (a *Adjoint) SecondField(dx, lambda, mu, u []float64, t, c float64, x, theta []float64) {
 	const rootEps = 1.220703125e-4 // ε^{1/4}
 	floor := cmp.Or(1e-3*vector.MaxAbs(x), 1)
 	var most float64
@@ -78,104 +91,106 @@ func (e *Adjoint) AddSecond(dx, dtheta, lambda, mu, u []float64, t float64, x, t
 		most = max(most, math.Abs(v)/max(math.Abs(x[k]), floor))
 	}
 	if most == 0 || vector.Zero(mu) {
-		return e.Add(dx, dtheta, lambda, t, x, theta, moves)
+		a.Field(dx, lambda, t, c, x, theta)
+		return
 	}
-	if e.of.Pullback == nil && (e.of.FJ == nil || e.of.FTheta == nil) {
-		e.increment = rootEps
+	if a.of.Pullback == nil && (a.of.FJ == nil || a.of.FTheta == nil) {
+		a.increment = rootEps
 	}
-	eps := e.increment / most
-	if moves && e.of.Pullback == nil {
-		if !e.of.Autonomous {
-			dt = e.secondSlope(mu, u, rootEps/most, t, x, theta) + e.slope(lambda, t, x, theta)
+	eps, moves := a.increment/most, a.Moves
+	if moves && a.of.Pullback == nil {
+		if !a.of.Autonomous {
+			dt := a.secondSlope(mu, u, rootEps/most, t, x, theta) + a.slope(lambda, t, x, theta)
+			a.Time += dt
+			a.Length += c * dt
 		}
-		moves = false
+		a.Moves = false
 	}
 	for _, side := range [2]float64{eps, -eps} {
 		for k, v := range u {
-			e.beside[k] = x[k] + side*v
-			e.scaled[k] = mu[k]/(2*side) + lambda[k]/2
+			a.beside[k] = x[k] + side*v
+			a.scaled[k] = mu[k]/(2*side) + lambda[k]/2
 		}
-		dt += e.Add(dx, dtheta, e.scaled, t, e.beside, theta, moves)
+		a.Field(dx, a.scaled, t, c, a.beside, theta)
 	}
-	e.increment = Central
-	return dt
+	a.increment, a.Moves = Central, moves
 }
 
 // secondSlope returns the derivative of μᵀJ(t, x; θ)u with respect to t. If FJ is nil,
 // secondSlope approximates Ju by a central difference with the increment `eps`.
-func (e *Adjoint) secondSlope(mu, u []float64, eps, t float64, x, theta []float64) (sum float64) {
-	e.of.timeDifference(e.increment, t, func(c, t float64) {
-		if e.of.FJ != nil {
-			e.jacobian(t, x, theta)
-			clear(e.ft)
-			e.jac.AddMul(e.ft, c, u)
-			sum += vector.Dot(mu, e.ft)
+func (a *Adjoint) secondSlope(mu, u []float64, eps, t float64, x, theta []float64) (sum float64) {
+	a.of.timeDifference(a.increment, t, func(c, t float64) {
+		if a.of.FJ != nil {
+			a.jacobian(t, x, theta)
+			clear(a.ft)
+			a.jac.AddMul(a.ft, c, u)
+			sum += vector.Dot(mu, a.ft)
 			return
 		}
 		for _, side := range [2]float64{eps, -eps} {
 			for k, v := range u {
-				e.beside[k] = x[k] + side*v
+				a.beside[k] = x[k] + side*v
 			}
-			sum += c / (2 * side) * e.value(mu, t, e.beside, theta)
+			sum += c / (2 * side) * a.value(mu, t, a.beside, theta)
 		}
 	})
 	return sum
 }
 
 // matrices allocates the memory for gradients that are computed without Pullback.
-func (e *Adjoint) matrices() {
-	f := e.of
-	if e.jac != nil {
+func (a *Adjoint) matrices() {
+	f := a.of
+	if a.jac != nil {
 		return
 	}
-	e.jac = f.NewJacobian()
+	a.jac = f.NewJacobian()
 	if f.FJ == nil {
-		e.diff = newDifferencer(f)
+		a.diff = newDifferencer(f)
 	}
 	if f.FTheta != nil {
-		e.ftheta = make([]float64, f.Dim*f.Params)
+		a.ftheta = make([]float64, f.Dim*f.Params)
 	}
 }
 
 // jacobian sets jac.
-func (e *Adjoint) jacobian(t float64, x, theta []float64) {
-	if e.diff != nil {
-		e.diff.scale = e.increment / Central
-		e.diff.jacobian(e.jac, t, x, theta, true)
+func (a *Adjoint) jacobian(t float64, x, theta []float64) {
+	if a.diff != nil {
+		a.diff.scale = a.increment / Central
+		a.diff.jacobian(a.jac, t, x, theta, true)
 		return
 	}
-	clear(e.jac.A)
-	e.of.FJ(e.f, e.jac.A, t, x, theta)
-	e.of.replaceX(e.jac, e.f, t, x, theta)
+	clear(a.jac.A)
+	a.of.FJ(a.f, a.jac.A, t, x, theta)
+	a.of.replaceX(a.jac, a.f, t, x, theta)
 }
 
 // parameters adds the gradient of λᵀf with respect to θ to dtheta.
-func (e *Adjoint) parameters(dtheta, lambda []float64, t float64, x, theta []float64) {
-	if n := len(dtheta); e.ftheta != nil {
-		clear(e.ftheta)
-		e.of.FTheta(e.ftheta, t, x, theta)
-		e.of.replaceTheta(e.ftheta, t, x, theta)
+func (a *Adjoint) parameters(dtheta, lambda []float64, t float64, x, theta []float64) {
+	if n := len(dtheta); a.ftheta != nil {
+		clear(a.ftheta)
+		a.of.FTheta(a.ftheta, t, x, theta)
+		a.of.replaceTheta(a.ftheta, t, x, theta)
 		for i, v := range lambda {
 			if v != 0 {
-				vector.AddScaled(dtheta, v, e.ftheta[i*n:(i+1)*n])
+				vector.AddScaled(dtheta, v, a.ftheta[i*n:(i+1)*n])
 			}
 		}
 		return
 	}
 	slope, known := 0., false // λᵀ∂f/∂t
-	copy(e.theta1, theta)
+	copy(a.theta1, theta)
 	for k, v := range theta {
 		size := cmp.Or(math.Abs(v), 1)
-		up, down := v+e.increment*size, v-e.increment*size
-		e.theta1[k] = up
-		right, after := e.at(lambda, t, x)
-		e.theta1[k] = down
-		left, before := e.at(lambda, t, x)
-		e.theta1[k] = v
+		up, down := v+a.increment*size, v-a.increment*size
+		a.theta1[k] = up
+		right, after := a.at(lambda, t, x)
+		a.theta1[k] = down
+		left, before := a.at(lambda, t, x)
+		a.theta1[k] = v
 		dtheta[k] += (right - left) / (up - down)
-		if after != before && !e.of.Autonomous {
+		if after != before && !a.of.Autonomous {
 			if !known {
-				slope, known = e.slope(lambda, t, x, theta), true
+				slope, known = a.slope(lambda, t, x, theta), true
 			}
 			dtheta[k] -= slope * (after - before) / (up - down)
 		}
@@ -187,13 +202,13 @@ func (e *Adjoint) parameters(dtheta, lambda []float64, t float64, x, theta []flo
 // The shift preserves the relative position of the time in the segment. The time t and
 // the shifted time are on the same side of every event, so F takes the same branch at
 // both times.
-func (e *Adjoint) at(lambda []float64, t float64, x []float64) (v, at float64) {
-	w := e.of.Window
+func (a *Adjoint) at(lambda []float64, t float64, x []float64) (v, at float64) {
+	w := a.of.Window
 	if w == nil {
-		return e.value(lambda, t, x, e.theta1), t
+		return a.value(lambda, t, x, a.theta1), t
 	}
 	was := w.Interval
-	w.move(e.theta1)
+	w.move(a.theta1)
 	if was.From != w.From || was.To != w.To {
 		switch a, b := was.From, was.To; {
 		case math.IsInf(a, -1):
@@ -204,22 +219,22 @@ func (e *Adjoint) at(lambda []float64, t float64, x []float64) (v, at float64) {
 			t = w.From + (t-a)/(b-a)*(w.To-w.From)
 		}
 	}
-	v = e.value(lambda, t, x, e.theta1)
+	v = a.value(lambda, t, x, a.theta1)
 	w.Interval = was
 	return v, t
 }
 
 // value returns λᵀf.
-func (e *Adjoint) value(lambda []float64, t float64, x, theta []float64) float64 {
-	e.of.F(e.f1, t, x, theta)
-	return vector.Dot(lambda, e.f1)
+func (a *Adjoint) value(lambda []float64, t float64, x, theta []float64) float64 {
+	a.of.F(a.f1, t, x, theta)
+	return vector.Dot(lambda, a.f1)
 }
 
 // slope returns λᵀ∂f/∂t.
-func (e *Adjoint) slope(lambda []float64, t float64, x, theta []float64) float64 {
-	if e.of.Autonomous {
+func (a *Adjoint) slope(lambda []float64, t float64, x, theta []float64) float64 {
+	if a.of.Autonomous {
 		return 0
 	}
-	e.of.timeSlope(e.ft, e.f1, t, x, theta)
-	return vector.Dot(lambda, e.ft)
+	a.of.timeSlope(a.ft, a.f1, t, x, theta)
+	return vector.Dot(lambda, a.ft)
 }

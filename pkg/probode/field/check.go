@@ -169,7 +169,9 @@ func (f *Field) checkPullback(t float64, x, theta []float64, name func(k int) st
 	}
 	plain := *f
 	plain.Pullback = nil
-	NewAdjoint(&plain).Add(want[:d], want[d:], lambda, t, x, theta, false)
+	a := NewAdjoint(&plain)
+	a.Theta = want[d:]
+	a.Field(want[:d], lambda, t, 0, x, theta)
 	for k, v := range want {
 		part, of := want[:d], fmt.Sprintf("x[%d]", k)
 		if k >= d {

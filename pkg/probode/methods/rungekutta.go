@@ -233,6 +233,7 @@ func (r *rungeKutta) reverse(a *probode.Adjoint, s *probode.Step) error {
 		n := len(r.k) * d
 		r.back = &reverseRungeKutta{make([]float64, n), make([]float64, n), make([]float64, d)}
 	}
+	a.Noise(s.Xi, s.Scale)
 	b, last := r.back, len(r.k)-1
 	for l, c := range r.tab.A {
 		stage := row(b.stages, l, d)
@@ -246,25 +247,30 @@ func (r *rungeKutta) reverse(a *probode.Adjoint, s *probode.Step) error {
 	}
 	vector.AddScaled(a.X, 1, a.Next)
 	for l, c := range r.tab.B {
+		c *= h
 		slope := row(b.slopes, l, d)
-		clear(slope)
-		vector.AddScaled(slope, h*c, a.Next)
+		for k, v := range a.Next[:len(slope)] {
+			slope[k] = c * v
+		}
 		if a.Moves {
-			a.Length += c * vector.Dot(a.Next, r.k[l])
+			a.Length += r.tab.B[l] * vector.Dot(a.Next, r.k[l])
 		}
 	}
+	stage := b.stage
 	for l := last; l >= 0; l-- {
-		clear(b.stage)
-		a.Field(b.stage, row(b.slopes, l, d), t+r.tab.C[l]*h, r.tab.C[l], row(b.stages, l, d), theta)
-		vector.AddScaled(a.X, 1, b.stage)
+		clear(stage)
+		a.Field(stage, row(b.slopes, l, d), t+r.tab.C[l]*h, r.tab.C[l], row(b.stages, l, d), theta)
+		vector.AddScaled(a.X, 1, stage)
 		for m, c := range r.tab.A[l] {
-			vector.AddScaled(row(b.slopes, m, d), h*c, b.stage)
+			if c == 0 {
+				continue
+			}
+			vector.AddScaled(row(b.slopes, m, d), h*c, stage)
 			if a.Moves {
-				a.Length += c * vector.Dot(b.stage, r.k[m])
+				a.Length += c * vector.Dot(stage, r.k[m])
 			}
 		}
 	}
-	a.Noise(s.Xi, s.Scale)
 	return nil
 }
 
