@@ -42,7 +42,7 @@ test: ## set up whatever is needed and run all tests, or those of PARTS="lint go
 		times="$$times$${times:+, }$$took"; \
 	done; printf '\nall passed: %s\n' "$$times"
 
-test-lint: lint ## gofmt, go vet, staticcheck and govulncheck
+test-lint: lint ## gofmt, go mod tidy, go vet, staticcheck and govulncheck
 
 # A package may take longer than the 10 minutes that Go allows; make test limits the part.
 test-go: ## the tests of the Go packages, with the corpora of the fuzz targets
@@ -98,18 +98,20 @@ html: ## write the course as a site with live figures, search and package docume
 check: ## make reproduce, then compare with reproduce/expected
 	go run ./reproduce -check $(ARGS)
 
-lint: ## gofmt, go vet, staticcheck and govulncheck
+lint: ## gofmt, go mod tidy, go vet, staticcheck and govulncheck
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go' 2>/dev/null || find . -name '*.go')); \
 		[ -z "$$unformatted" ] || { echo "not formatted (run gofmt -w): $$unformatted"; exit 1; }
 	@! grep -rnE --include='*.go' '// The (method|function) [A-Za-z_.]+\(\)' . || { echo 'a doc comment begins with the name: "run returns"'; exit 1; }
+	go mod tidy -diff
+	go mod tidy -diff -modfile=environment/tools.mod
 	go vet ./...
-	go tool staticcheck ./...
+	go tool -modfile=environment/tools.mod staticcheck ./...
 	@$(MAKE) --no-print-directory vulnerabilities
 
 # govulncheck asks a server. If the server cannot be reached, this target says so and does
 # not fail.
 vulnerabilities: ## look for known vulnerabilities with govulncheck, if its database can be reached
-	@out=$$(go tool govulncheck $(VULNFLAGS) ./... 2>&1) && status=0 || status=$$?; \
+	@out=$$(go tool -modfile=environment/tools.mod govulncheck $(VULNFLAGS) ./... 2>&1) && status=0 || status=$$?; \
 	case $$out in \
 		*"govulncheck: fetching vulnerabilities: "*) echo "govulncheck skipped: its database cannot be reached ($${out##*fetching vulnerabilities: })" ;; \
 		*) printf '%s\n' "$$out"; exit $$status ;; \

@@ -23,9 +23,9 @@ HERE = pathlib.Path(__file__).resolve().parent
 GO = """#!/bin/sh
 case $* in
 "env GOVERSION") echo go1.99 ;;
-"list -f {{.Module.Dir}} "*) echo "$HOME/gonb" ;;
+"list -modfile "*) echo "$HOME/gonb" ;;
 "mod edit "*) ;;
-*gopls*) sleep 2; touch "$4"; chmod +x "$4"; echo gopls >>"$CALLS" ;;
+*gopls*) sleep 2; touch "$6"; chmod +x "$6"; echo gopls >>"$CALLS" ;;
 *gonb*) echo some/package; sleep "$SECONDS_OF_KERNEL"; echo kernel >>"$CALLS" ;;
 esac
 """
@@ -51,7 +51,7 @@ class Lab(unittest.TestCase):
             (self.folder / "bin" / name).chmod(0o755)
         shutil.copy(HERE / "lab", self.root / "environment")
         shutil.copy(HERE.parent / "pkg/viz/loader.js", self.root / "pkg/viz")
-        for path, text in [("go.mod", "go 1.26\n"), ("go.sum", ""), ("environment/requirements.txt", ""), ("environment/kernels/gonb/mend.py", "")]:
+        for path, text in [("go.mod", "go 1.26\n"), ("environment/tools.mod", ""), ("environment/tools.sum", ""), ("environment/requirements.txt", ""), ("environment/kernels/gonb/mend.py", "")]:
             (self.root / path).write_text(text)
         self.env = dict(os.environ, PATH=f"{self.folder / 'bin'}:{os.environ['PATH']}", CALLS=str(self.calls), HOME=str(self.folder), SECONDS_OF_KERNEL="0")
 

@@ -2,7 +2,7 @@
 
     python mend.py FOLDER
 
-Each of the mended places is there once in the version that go.mod names. If one is not,
+Each of the mended places is there once in the version that tools.mod names. If one is not,
 nothing is built: look whether the new version of GoNB needs it.
 """
 
