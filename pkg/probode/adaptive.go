@@ -3,7 +3,6 @@ package probode
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 )
@@ -129,9 +128,6 @@ func (s *adaptivePath) States(ctx context.Context, dst, theta, _ []float64) erro
 
 // run runs the adaptive solver at theta, unless the last run was at the same theta.
 func (s *adaptivePath) run(ctx context.Context, theta []float64) error {
-	if ctx == nil {
-		return errors.New("probode: the context is nil")
-	}
 	theta, err := s.p.Parameters(theta)
 	if err != nil || s.last != nil && slices.Equal(s.last, theta) {
 		return err

@@ -107,8 +107,6 @@ func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*E
 func (s *Settings) check(ctx context.Context, p *Problem, paths int) error {
 	const maxWorkers = 4096 // more than any machine can use
 	switch {
-	case ctx == nil:
-		return errors.New("probode: the context is nil")
 	case p == nil:
 		return errors.New("probode: the problem is nil")
 	case paths < 1:

@@ -2,7 +2,6 @@ package probode
 
 import (
 	"context"
-	"errors"
 	"fmt"
 )
 
@@ -78,9 +77,6 @@ func (f Frozen) run(ctx context.Context, p *Problem, m Method, theta, times []fl
 	}
 	if err := p.foreseen(); err != nil {
 		return nil, err
-	}
-	if ctx == nil {
-		return nil, errors.New("probode: the context is nil")
 	}
 	if m == nil {
 		return nil, fmt.Errorf("%s: the method is nil", p.Title())

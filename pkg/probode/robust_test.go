@@ -95,8 +95,6 @@ func TestRefusedAtOnce(t *testing.T) {
 		{"the method is nil", func() error { return integrate(ctx(), fhn(), nil, 1, ok) }},
 		{"the method is nil", func() error { return calibrated(ctx(), fhn(), nil, calibrate.Settings{StepSize: 1}) }},
 		{"the grid is nil", func() error { return solver(fhn(), adams.Moulton{}, nil) }},
-		{"the context is nil", func() error { return integrate(nil, fhn(), adams.Moulton{}, 1, ok) }},
-		{"the context is nil", func() error { return calibrated(nil, fhn(), adams.Moulton{}, calibrate.Settings{StepSize: 1}) }},
 		{"parameter theta2 is NaN: want a finite number", func() error {
 			return integrate(ctx(), fhn(), adams.Moulton{}, 1, with(func(s *Settings) { s.Theta = []float64{1, math.NaN(), 1} }))
 		}},

@@ -19,9 +19,6 @@ func With(ctx context.Context, begin func(label string) Hook) context.Context {
 // computation get the context without hooks, so that only the whole computation reports
 // its progress.
 func Begin(ctx context.Context, label string) (context.Context, Hook) {
-	if ctx == nil {
-		return ctx, nil // the caller reports the error
-	}
 	begin, _ := ctx.Value(key{}).(func(string) Hook)
 	if begin == nil {
 		return ctx, nil

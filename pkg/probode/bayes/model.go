@@ -69,7 +69,8 @@ type Param struct {
 	Natural bool
 
 	// If MayBeUnused is true, it is no error if nothing depends on the parameter. The
-	// posterior of such a parameter is its prior.
+	// posterior of such a parameter is its prior. In a model with an Observe every
+	// parameter may be unused, because Observe refers to parameters by index.
 	MayBeUnused bool
 }
 

@@ -2,7 +2,6 @@ package bayes_test
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -546,58 +545,6 @@ func town(rate, share string) *bayes.Posterior {
 	}
 }
 
-// A parameter that is misspelt, or used by nothing, is found out although only
-// calls can tell what Observe makes of it.
-func TestUnusedParameterWithObserve(t *testing.T) {
-	for name, change := range map[string]func(p *bayes.Posterior){
-		"bta": func(p *bayes.Posterior) { p.Params[0].Name = "bta" },
-		"foo": func(p *bayes.Posterior) {
-			p.Params = append(p.Params, bayes.Param{Name: "foo", Prior: distuv.Normal{Sigma: 1}})
-		},
-		"rho": func(p *bayes.Posterior) { // one that reads another element than meant
-			p.Experiments[0].Observe = func(dst []float64, _ float64, x, theta []float64) { dst[0] = theta[0] * x[1] }
-		},
-	} {
-		p := town("beta", "rho")
-		change(p)
-		_, err := bayes.NewDensity(context.Background(), p)
-		want := fmt.Sprintf(`bayes: parameter %q is not used: it is not among the parameters of the equations (beta), and the parameter does not affect the values that Observe writes`, name)
-		if err == nil || err.Error() != want {
-			t.Errorf("error %v, want %s", err, want)
-		}
-	}
-}
-
-// No model that uses its parameter is refused: not if it does so only on the path
-// and not at the start, in a rare region, beyond all draws of the prior, by a
-// panic, or next to states at which Observe panics.
-func TestObserveUsesItsParameter(t *testing.T) {
-	for what, observe := range map[string]func(dst []float64, _ float64, x, theta []float64){
-		"on the path": func(dst []float64, _ float64, x, theta []float64) { dst[0] = theta[1] * x[1] },
-		"rarely": func(dst []float64, _ float64, x, theta []float64) {
-			if dst[0] = x[1]; x[1] > 8 {
-				dst[0] = theta[1]
-			}
-		},
-		"as a bound that is never met": func(dst []float64, _ float64, x, theta []float64) { dst[0] = min(x[1], 1e6*(1+theta[1])) },
-		"as an index":                  func(dst []float64, _ float64, x, theta []float64) { dst[0] = x[int(theta[1])] },
-		"where it does not panic": func(dst []float64, _ float64, x, theta []float64) {
-			if x[1] == 0 {
-				panic("nobody is ill")
-			}
-			dst[0] = theta[1]
-		},
-		"at once with NaN":                func(dst []float64, _ float64, x, theta []float64) { dst[0] = math.Log(theta[1] - 0.5) },
-		"never, for all that can be told": func(dst []float64, _ float64, _, _ []float64) { dst[0] = math.NaN() },
-	} {
-		p := town("beta", "rho")
-		p.Experiments[0].Observe = observe
-		if _, err := bayes.NewDensity(context.Background(), p); err != nil {
-			t.Errorf("%s: %v", what, err)
-		}
-	}
-}
-
 // What stays at its nominal value can be told.
 func TestHeld(t *testing.T) {
 	p := town("beta", "rho")
@@ -701,9 +648,6 @@ func TestBadPosterior(t *testing.T) {
 		"the rows are empty":                                           func(p *bayes.Posterior) { p.Experiments[0].Data.Y = [][]float64{{}, {}} },
 		"the number of names is 2 and the number of columns is 1":      func(p *bayes.Posterior) { p.Experiments[0].Data.Names = []string{"x", "y"} },
 		"errors of column 1: the distribution is nil":                  func(p *bayes.Posterior) { p.Experiments[0].Errors = []bayes.Likelihood{nil} },
-		"experiment 1: Observe does not write column 1": func(p *bayes.Posterior) {
-			p.Experiments[0].Observe = func([]float64, float64, []float64, []float64) {}
-		},
 		`the prior of "sigma" extends down to −∞, but the parameter is Sigma of Gaussian, which must be positive: use Positive`: func(p *bayes.Posterior) { p.Params[1].Prior = distuv.Normal{Mu: 1, Sigma: 5} },
 		`the prior of "sigma" extends down to -1, but the parameter is Sigma of StudentT`: func(p *bayes.Posterior) {
 			p.Params[1].Prior = distuv.Uniform{Min: -1, Max: 1}

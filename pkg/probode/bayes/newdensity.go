@@ -12,9 +12,6 @@ import (
 // NewDensity returns the density of p. NewDensity checks p, creates the grids, and
 // measures the local errors if p.Scaling requires local errors.
 func NewDensity(ctx context.Context, p *Posterior) (*Density, error) {
-	if ctx == nil {
-		return nil, errors.New("bayes: the context is nil")
-	}
 	if p == nil {
 		return nil, errors.New("bayes: the Posterior is nil")
 	}
@@ -44,9 +41,6 @@ func NewDensity(ctx context.Context, p *Posterior) (*Density, error) {
 	}
 	e.setFit(make([]float64, values))
 	e.setTerms()
-	if err := e.checkObserve(); err != nil {
-		return nil, err
-	}
 	return e, nil
 }
 

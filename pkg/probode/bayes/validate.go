@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/probode/probode/pkg/probode"
@@ -36,7 +37,7 @@ func (p *Posterior) validate() error {
 			return fmt.Errorf("bayes: %s: %w", x.title(i), err)
 		}
 	}
-	return nil
+	return v.used()
 }
 
 // A validator checks the fields of a posterior.
@@ -61,6 +62,21 @@ func (v *validator) params() error {
 			return err
 		}
 		v.lows = append(v.lows, t.lo)
+	}
+	return nil
+}
+
+// used returns an error if a parameter is used by nothing, for example because its name is
+// misspelt. Observe refers to parameters by index, so it may use each of them.
+func (v *validator) used() error {
+	if slices.ContainsFunc(v.p.Experiments, func(x Experiment) bool { return x.Observe != nil }) {
+		return nil
+	}
+	named := v.p.named()
+	for _, q := range v.p.Params {
+		if !q.MayBeUnused && !named[q.Name] {
+			return fmt.Errorf("bayes: parameter %q is not used: want one of the parameters of the equations (%s) or of the likelihoods", q.Name, strings.Join(v.p.problemParams(), ", "))
+		}
 	}
 	return nil
 }

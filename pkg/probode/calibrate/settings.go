@@ -52,8 +52,6 @@ const jackknifeGroups = 20
 func (s *Settings) check(ctx context.Context, p *probode.Problem) error {
 	const maxWorkers = 4096
 	switch {
-	case ctx == nil:
-		return errors.New("calibrate: the context is nil")
 	case p == nil:
 		return errors.New("calibrate: the problem is nil")
 	case s.Workers < 0 || s.Workers > maxWorkers:

@@ -2,7 +2,6 @@ package reference
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -144,9 +143,6 @@ func (sol *Solution) narrow(all, d int) {
 }
 
 func solveSmooth(ctx context.Context, p *probode.Problem, s Settings, setOut func(p *probode.Problem, theta []float64) (*schedule, error)) (*Solution, error) {
-	if ctx == nil {
-		return nil, errors.New("reference: the context is nil")
-	}
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package steplaw
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -60,8 +59,6 @@ type Draws struct {
 // wraps the error of ctx.
 func (m Exact) Draw(ctx context.Context, p *probode.Problem, n int, s Settings) (*Draws, error) {
 	switch {
-	case ctx == nil:
-		return nil, errors.New("steplaw: the context is nil")
 	case s.Workers < 0:
 		return nil, fmt.Errorf("%s: the number of workers is %d: want a number > 0, or 0 for one worker per core", p.Title(), s.Workers)
 	case n < 1:

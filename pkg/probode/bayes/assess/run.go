@@ -39,9 +39,6 @@ import (
 // If Run returns an error, the Report holds the results so far, or is nil if there are
 // none.
 func Run(ctx context.Context, p *bayes.Posterior, s Settings) (*Report, error) {
-	if ctx == nil {
-		return nil, errors.New("assess: the context is nil")
-	}
 	ctx, hook := progress.Begin(ctx, "assessment")
 	if s.Progress == nil {
 		s.Progress = hook

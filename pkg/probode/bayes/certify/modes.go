@@ -49,9 +49,6 @@ type anchor struct {
 // is the Setup with which the reference solves the equations of p. If `by` is the zero
 // Setup, reference.Accurate is used. The Certifier uses ctx for all later computations.
 func New(ctx context.Context, p *bayes.Posterior, by probode.Setup) (*Certifier, error) {
-	if ctx == nil {
-		return nil, errors.New("certify: the context is nil")
-	}
 	if p == nil {
 		return nil, errors.New("certify: the Posterior is nil")
 	}

@@ -29,8 +29,8 @@ type Profile struct {
 // NewProfile computes a Profile along the named parameter at n equally spaced points from
 // lo to hi; theta holds the values of the other parameters.
 func NewProfile(ctx context.Context, p *bayes.Posterior, setups []probode.Setup, theta []float64, name string, lo, hi float64, n int) (*Profile, error) {
-	if ctx == nil || p == nil {
-		return nil, errors.New("certify: the context or the Posterior is nil")
+	if p == nil {
+		return nil, errors.New("certify: the Posterior is nil")
 	}
 	k := slices.IndexFunc(p.Params, func(q bayes.Param) bool { return q.Name == name })
 	switch {

@@ -28,9 +28,6 @@ import (
 //
 // The posterior may have modes that the search has not found; see Missed of the result.
 func Find(ctx context.Context, p *bayes.Posterior, s Settings) (*bayes.Modes, error) {
-	if ctx == nil {
-		return nil, errors.New("modes: the context is nil")
-	}
 	if p == nil {
 		return nil, errors.New("modes: the Posterior is nil")
 	}

@@ -138,12 +138,8 @@ func TestNil(t *testing.T) {
 	p := decayPosterior(0, decayY)
 	ctx := context.Background()
 	for name, f := range map[string]func() error{
-		"posterior": func() error { _, err := sample.Run(ctx, nil, sample.Deterministic{}, mcmc.Settings{}); return err },
-		"sampler":   func() error { _, err := sample.Run(ctx, p, nil, mcmc.Settings{}); return err },
-		"context": func() error {
-			_, err := sample.Run(nil, p, sample.Deterministic{}, mcmc.Settings{}) //lint:ignore SA1012 the point
-			return err
-		},
+		"posterior":                 func() error { _, err := sample.Run(ctx, nil, sample.Deterministic{}, mcmc.Settings{}); return err },
+		"sampler":                   func() error { _, err := sample.Run(ctx, p, nil, mcmc.Settings{}); return err },
 		"posterior of a density":    func() error { _, err := bayes.NewDensity(context.Background(), nil); return err },
 		"posterior of a mode":       func() error { _, err := modes.Find(ctx, nil, modes.Settings{}); return err },
 		"posterior of a prediction": func() error { _, err := bayes.Predict(context.Background(), nil, nil, nil, 1); return err },

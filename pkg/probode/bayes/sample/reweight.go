@@ -48,8 +48,8 @@ import (
 // weights are computed, the error is ctx.Err(). All chains are then cut to the same
 // number of draws, so that every remaining draw has a weight.
 func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accurate probode.Setup, workers int) (*mcmc.Chains, error) {
-	if ctx == nil || p == nil || chains == nil {
-		return nil, errors.New("sample: an argument of Reweight is nil: want a context, a Posterior and Chains")
+	if p == nil || chains == nil {
+		return nil, errors.New("sample: an argument of Reweight is nil: want a Posterior and Chains")
 	}
 	to := p.SolvedBy(orReference(accurate))
 	bound, err := bayes.NewDensity(ctx, to)

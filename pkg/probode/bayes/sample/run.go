@@ -76,9 +76,6 @@ type job struct {
 
 func prepare(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Settings) (*job, error) {
 	begin := time.Now()
-	if ctx == nil {
-		return nil, errors.New("sample: the context is nil")
-	}
 	if sampler == nil {
 		return nil, errors.New("sample: the sampler is nil: want Deterministic, PCNWithinGibbs or another sampler")
 	}

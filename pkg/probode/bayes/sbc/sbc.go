@@ -81,8 +81,8 @@ func Run(ctx context.Context, p *bayes.Posterior, sampler sample.Sampler, s Sett
 	s.Sets = cmp.Or(s.Sets, 200)
 	s.Ranks = cmp.Or(s.Ranks, 19)
 	s.Independent = cmp.Or(s.Independent, 4)
-	if ctx == nil || sampler == nil {
-		return nil, errors.New("sbc: the context or the sampler is nil")
+	if sampler == nil {
+		return nil, errors.New("sbc: the sampler is nil")
 	}
 	d, err := bayes.NewDensity(ctx, p)
 	if err != nil {
