@@ -123,10 +123,8 @@ func (b *box) at(u float64) float64 {
 	return min(max(v, b.low+inside), b.high-inside)
 }
 
-// linear converts a coordinate to the value on the linear scale.
 func (b *box) linear(x float64) float64 { return b.scale.linear(x * b.unit) }
 
-// logPrior returns the log density of the prior at a value on the linear scale.
 func (b *box) logPrior(v float64) float64 {
 	if b.prior == nil {
 		return 0
@@ -137,9 +135,8 @@ func (b *box) logPrior(v float64) float64 {
 	return b.prior.Of.LogProb(b.prior.On.of(v))
 }
 
-// steep returns the derivative of a coordinate of search.surface with respect to the
-// corresponding coordinate of the search. A coordinate of search.surface is the value of
-// a parameter on the linear scale, or the natural logarithm of this value.
+// steep returns the derivative of a coordinate of search.surface, θ or ln θ, with respect
+// to that of the search.
 func (b *box) steep() float64 {
 	if b.scale == Log10 {
 		return math.Ln10 * b.unit
@@ -147,8 +144,8 @@ func (b *box) steep() float64 {
 	return b.unit
 }
 
-// A fitPrior is the prior that a search uses for one parameter. If box.prior is nil, the
-// prior density is constant on the scale that the search uses.
+// A fitPrior is the prior of one parameter in a search. Without box.prior it is flat on
+// the scale of the search.
 type fitPrior struct {
 	flat
 	box *box

@@ -7,9 +7,8 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// check reports an error if a name is defined twice or used without a definition, or if
-// an estimated parameter is never used. The method does not look for the mistakes that
-// File.Instances finds.
+// check finds names without or with two definitions, and unused estimated parameters. It
+// does not look for the mistakes that File.Instances finds.
 func (p *File) check() {
 	params := map[string]source.Where{}
 	for _, q := range p.Params {
@@ -101,7 +100,6 @@ func (m *Model) check(params map[string]source.Where) {
 	}
 }
 
-// sets counts the conditions that set each name.
 func (m *Model) sets(count map[string]int) {
 	for _, c := range m.conditions {
 		for _, s := range c.set {
@@ -152,8 +150,6 @@ func (m *Model) uses(used map[string]bool) {
 	}
 }
 
-// addSymbols adds to a set the names that occur in formulas. Formulas that are nil are
-// ignored.
 func addSymbols(to map[string]bool, list ...*expr.Node) {
 	list = slices.DeleteFunc(slices.Clone(list), func(n *expr.Node) bool { return n == nil })
 	for _, name := range expr.SymbolsOf(list...) {

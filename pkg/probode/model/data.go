@@ -39,11 +39,8 @@ func (p *File) WithData(file, time string) (q *File, err error) {
 	return f.finish(&c)
 }
 
-// readData reads a table of measurements. A table with a column observableId is read as a
-// PEtab table. Any other table is read as a wide table, with a time column, a column for
-// each observable, and a column conditionId if there are conditions. The time column is
-// named "time", or has the name of the time variable in the model. An empty cell, NA or
-// NaN marks a missing measurement. Lines that begin with # are comments.
+// readData reads a PEtab table, which has a column observableId, or a wide table. An
+// empty cell, NA or NaN marks a missing measurement.
 func readData(s *source.File, m *Model) []Observation {
 	t := s.Table('#')
 	if t.Has("observableId") {

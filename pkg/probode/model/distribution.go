@@ -9,13 +9,10 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// counts reports whether the measured values are counts, as for the Poisson distribution.
 func (d noiseDistribution) counts() bool {
 	return d == poissonNoise || d == negativeBinomialNoise || d == binomialNoise
 }
 
-// likelihood returns the likelihood of a measurement of the observable. The argument
-// `own` holds the parameters of this likelihood.
 func (o *observable) likelihood(own []bayes.Value) bayes.Likelihood {
 	of := o.distribution.likelihood(o.scale, own)
 	if o.limit == nil {
@@ -25,8 +22,7 @@ func (o *observable) likelihood(own []bayes.Value) bayes.Likelihood {
 	return bayes.Censored{Of: of.(bayes.Cumulative), Limit: limit}
 }
 
-// likelihood returns the likelihood of a measurement that has this distribution. Limits
-// of quantification are ignored.
+// likelihood ignores limits of quantification.
 func (d noiseDistribution) likelihood(on Scale, own []bayes.Value) bayes.Likelihood {
 	var of bayes.Likelihood
 	switch d {
@@ -54,7 +50,6 @@ func (d noiseDistribution) likelihood(on Scale, own []bayes.Value) bayes.Likelih
 	return scaled{of, on}
 }
 
-// known returns a likelihood to which the caller passes the values of the parameters.
 func (o *observable) known() bayes.SlopedLikelihood {
 	return o.likelihood(make([]bayes.Value, 2)).(bayes.SlopedLikelihood)
 }
@@ -68,10 +63,8 @@ type scaled struct {
 	On Scale // Log or Log10
 }
 
-// Own returns the same parameters as the unscaled distribution, s.Of.
 func (s scaled) Own() []bayes.Value { return s.Of.Own() }
 
-// LogProb returns the log density of y, or −Inf if y or m is not positive.
 func (s scaled) LogProb(y, m float64, own []float64) float64 {
 	if !(y > 0 && m > 0) {
 		return math.Inf(-1)
@@ -79,7 +72,6 @@ func (s scaled) LogProb(y, m float64, own []float64) float64 {
 	return s.Of.LogProb(s.On.of(y), s.On.of(m), own) - math.Log(s.On.slope(y))
 }
 
-// Rand returns a draw of y, or NaN if m is not positive.
 func (s scaled) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 	if !(m > 0) {
 		return math.NaN()
@@ -87,13 +79,11 @@ func (s scaled) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 	return s.On.linear(s.Of.Rand(s.On.of(m), own, rng))
 }
 
-// Slope implements [bayes.SlopedLikelihood].
 func (s scaled) Slope(dst []float64, y, m float64, own []float64) {
 	s.Of.(bayes.SlopedLikelihood).Slope(dst, s.On.of(y), s.On.of(m), own)
 	dst[0] /= s.On.slope(m)
 }
 
-// LogCDF implements [bayes.Cumulative].
 func (s scaled) LogCDF(slope []float64, y, m float64, own []float64) float64 {
 	switch {
 	case !(m > 0):
@@ -109,7 +99,6 @@ func (s scaled) LogCDF(slope []float64, y, m float64, own []float64) float64 {
 	return lp
 }
 
-// Information implements [bayes.Informer].
 func (s scaled) Information(dst []float64, m float64, own []float64) bool {
 	if !(m > 0) || !s.Of.(bayes.Informer).Information(dst, s.On.of(m), own) {
 		return false
@@ -122,7 +111,6 @@ func (s scaled) Information(dst []float64, m float64, own []float64) bool {
 	return true
 }
 
-// Kink implements [bayes.Kinked].
 func (s scaled) Kink(y, m float64, own []float64) (r, slope, weight float64, ok bool) {
 	of, is := s.Of.(bayes.Kinked)
 	if !is || !(y > 0 && m > 0) {
@@ -132,14 +120,12 @@ func (s scaled) Kink(y, m float64, own []float64) (r, slope, weight float64, ok 
 	return r, slope / s.On.slope(m), weight, ok
 }
 
-// Describe implements [bayes.Describer].
 func (s scaled) Describe() bayes.Description {
 	about := s.Of.(bayes.Describer).Describe()
 	about.Of, about.Y = s, "a number > 0"
 	return about
 }
 
-// of converts the value v from the linear scale to the scale s.
 func (s Scale) of(v float64) float64 {
 	switch s {
 	case Log:
@@ -150,7 +136,6 @@ func (s Scale) of(v float64) float64 {
 	return v
 }
 
-// linear converts a value from the scale s to the linear scale.
 func (s Scale) linear(u float64) float64 {
 	switch s {
 	case Log:
@@ -161,9 +146,8 @@ func (s Scale) linear(u float64) float64 {
 	return u
 }
 
-// slope returns the derivative of the value on the linear scale with respect to the value
-// on the scale s. The argument v is the point on the linear scale at which the derivative
-// is evaluated.
+// slope returns the derivative of the linear value with respect to the value on s, at the
+// linear value v.
 func (s Scale) slope(v float64) float64 {
 	switch s {
 	case Log:
@@ -174,8 +158,6 @@ func (s Scale) slope(v float64) float64 {
 	return 1
 }
 
-// readDistribution reads the name of a distribution, which must be in the list given by
-// the argument `among`. An empty name means normal.
 func readDistribution(s *source.File, line int, v string, among ...noiseDistribution) noiseDistribution {
 	if v == "" {
 		return normalNoise
@@ -192,7 +174,6 @@ func readDistribution(s *source.File, line int, v string, among ...noiseDistribu
 	return ""
 }
 
-// checkValue reports an error if a measured value is impossible under its distribution.
 func checkValue(d Observation, o *observable) {
 	if o.limit != nil {
 		if limit, _ := o.limit.Const(); d.Value <= limit {

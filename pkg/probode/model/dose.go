@@ -10,10 +10,8 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// maxEvents is the largest allowed number of times at which an event or a dose occurs.
 const maxEvents = 10000
 
-// times reads the times of an event or a dose from the keys `time`, `every` and `count`.
 func (r *modelReader) times(n *source.Node) []*expr.Node {
 	at, count := r.formula(n, "time"), 1
 	var every *expr.Node
@@ -37,8 +35,7 @@ func (r *modelReader) times(n *source.Node) []*expr.Node {
 	return times
 }
 
-// numbered returns one event for each element of `times`. If there are several times, the
-// ID of each event ends in the number of the event.
+// numbered appends the number of the event to the ID if there are several times.
 func (r *modelReader) numbered(n *source.Node, id string, times []*expr.Node, jumps ...equations.Jump) []equations.Event {
 	events := make([]equations.Event, len(times))
 	for i, t := range times {
@@ -50,8 +47,6 @@ func (r *modelReader) numbered(n *source.Node, id string, times []*expr.Node, ju
 	return events
 }
 
-// events reads the description of an event. The method returns one Event for each time at
-// which the event happens.
 func (r *modelReader) events(n *source.Node) []equations.Event {
 	n.Mapping("an event", "eventId", "time", "every", "count", "trigger", "atStart", "assignments")
 	id := r.name(n, "eventId")
@@ -80,9 +75,8 @@ func (r *modelReader) events(n *source.Node) []equations.Event {
 }
 
 // dose reads a dose. A dose without a duration is an event that adds the amount to the
-// state. A dose with a duration is given by infusion. An infusion begins at each dosing
-// time. Its rate is amount/duration as long as it lasts, and is appended to the element
-// of the map `infused` for the state.
+// state. The rate of an infusion, amount/duration while it lasts, is appended to
+// `infused` for the state.
 func (r *modelReader) dose(n *source.Node, m *Model, infused map[int][]*expr.Node) {
 	n.Mapping("a dose", "doseId", "state", "amount", "duration", "time", "every", "count")
 	id, state := r.name(n, "doseId"), n.Must("a dose", "state")
@@ -121,9 +115,8 @@ func (r *modelReader) dose(n *source.Node, m *Model, infused map[int][]*expr.Nod
 	}
 }
 
-// checkFixed reports an error if a formula in r.fixed depends on the time or on a state,
-// directly or through assignments. The formulas for the times of events are checked
-// elsewhere.
+// checkFixed reports an error if a formula in r.fixed depends on the time or on a state.
+// Times of events are checked elsewhere.
 func (r *modelReader) checkFixed(m *Model) {
 	varies := map[string]bool{expr.Time: true}
 	for _, s := range m.States {
@@ -141,9 +134,7 @@ func (r *modelReader) checkFixed(m *Model) {
 	}
 }
 
-// setByEvents turns parameters into states: every parameter whose value is set by an
-// event becomes a state. The new state starts at the nominal value of the parameter, and
-// its time derivative is zero.
+// setByEvents turns each parameter that an event sets into a state with derivative zero.
 func (r *modelReader) setByEvents(p *File, m *Model) {
 	for _, e := range m.Events {
 		for _, j := range e.Jumps {

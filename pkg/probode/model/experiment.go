@@ -79,8 +79,6 @@ func (m *Model) experiments(params []Parameter) []*Instance {
 	return list
 }
 
-// condition returns the condition with the given ID; the ID "" stands for a condition
-// that changes nothing in the model.
 func (m *Model) condition(id string) *condition {
 	for i := range m.conditions {
 		if m.conditions[i].id == id {
@@ -90,9 +88,8 @@ func (m *Model) condition(id string) *condition {
 	return &condition{id: id}
 }
 
-// row expresses the formulas of a measurement in terms of time, states and parameters.
-// Measurements share one copy of the formulas if they have the same observable and the
-// same placeholder values.
+// row lowers the formulas of a measurement. Measurements with the same observable and
+// placeholder values share one copy.
 func (l *lowering) row(index int) row {
 	d := &l.m.Data[index]
 	key := d.Observable
@@ -109,8 +106,6 @@ func (l *lowering) row(index int) row {
 	return row{l.lowered[key], d.Time, d.Value, index}
 }
 
-// observable returns a copy of the measurement's observable. The formulas of the copied
-// observable contain only time, states and parameters.
 func (l *lowering) observable(d *Observation) *observable {
 	o := l.observables[d.Observable]
 	if o == nil {
@@ -146,8 +141,8 @@ func (l *lowering) observable(d *Observation) *observable {
 	return &out
 }
 
-// timeless reports an error if a formula depends on time and belongs to an observable
-// that is measured at the steady state.
+// timeless reports an error if a formula depends on time and is measured at the steady
+// state.
 func (l *lowering) timeless(r row, d *Observation) {
 	for _, n := range r.formulas() {
 		if slices.Contains(n.Symbols(), expr.Time) {

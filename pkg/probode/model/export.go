@@ -94,7 +94,6 @@ func (p *File) WritePEtab(dir string) (name string, err error) {
 	return filepath.Join(dir, "problem.yaml"), err
 }
 
-// checkIDs returns an error if an ID in a table would be read as a missing value.
 func (p *File) checkIDs() error {
 	var ids []string
 	for _, q := range p.Params {
@@ -217,7 +216,6 @@ func overrideText(list []*expr.Node) string {
 	return strings.Join(out, ";")
 }
 
-// settingText returns the text of a setting: a number or an ID.
 func settingText(n *expr.Node) string {
 	if v, ok := n.Const(); ok {
 		return numberText(v)
@@ -251,8 +249,6 @@ func (p *File) tableParams() (map[string]bool, error) {
 	return in, nil
 }
 
-// modelParams returns the parameters that occur in the formulas of the model or are set
-// by its conditions.
 func (m *Model) modelParams(params []Parameter) (list []sbml.Parameter) {
 	bare := *m
 	bare.observables, bare.Data = nil, nil
@@ -354,8 +350,6 @@ func (m *Model) conditionRows() ([]byte, error) {
 	return source.TSV(rows), nil
 }
 
-// text returns the text of the value that the condition assigns to an ID. If the
-// condition does not set the ID, the text is empty.
 func (c *condition) text(id string) string {
 	for _, s := range c.set {
 		if s.id == id {

@@ -7,10 +7,8 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// files reads a problem from files.
 type files struct{ *source.Files }
 
-// finish checks a problem that has been read.
 func (f *files) finish(p *File) (*File, error) {
 	p.check()
 	list, err := p.Instances()
@@ -21,9 +19,8 @@ func (f *files) finish(p *File) (*File, error) {
 	return p, nil
 }
 
-// late returns warnings about events that have no effect because in every experiment they
-// happen after the last measurement. There is no warning about an event whose time is not
-// known. If an event repeats, only the time of its first occurrence is considered.
+// late warns about events that come after the last measurement in every experiment. An
+// event that repeats counts with its first time, and one at an unknown time not at all.
 func late(list []*Instance) (warnings []string) {
 	type last struct {
 		id      string

@@ -70,8 +70,6 @@ type Optimum struct {
 	Err       error // why there is no point; if not nil, only Start of the other fields is meaningful
 }
 
-// value returns the objective that a search maximises: the log-likelihood plus the log
-// prior density.
 func (o *Optimum) value() float64 { return o.LogLikelihood + o.LogPrior }
 
 // Fit maximises the log-likelihood or, if Map is set, the log posterior density, within
@@ -172,9 +170,7 @@ func (p *File) Size() (parameters, measurements int) {
 	return len(p.estimated()), measurements
 }
 
-// better defines the order of optima: the best come first, and the optima of failed
-// searches come last. Equally good optima are sorted by the index of the start that led
-// to them.
+// better puts failed searches last, and breaks ties by the index of the start.
 func better(a, b Optimum) int {
 	switch {
 	case a.Err == nil && b.Err == nil && a.value() != b.value():
@@ -188,7 +184,6 @@ func better(a, b Optimum) int {
 	return a.Start - b.Start
 }
 
-// fitting holds the data that all searches of one call of Fit share.
 type fitting struct {
 	p     *File
 	set   FitSettings
@@ -228,9 +223,8 @@ func (p *File) newFit(s FitSettings) (*fitting, error) {
 	return f, p.complete(f.theta)
 }
 
-// each calls do(s, i) for i = 0, …, n − 1 on several goroutines. When ctx is done, no
-// further call begins, and the result is ctx.Err(). Each goroutine has its own search s,
-// which stops when ctx is done.
+// each calls do(s, i) for i = 0, …, n − 1, on several goroutines with a search each,
+// until ctx is done.
 func (f *fitting) each(ctx context.Context, n int, progress func(done, total int), do func(s *search, i int) error) error {
 	_, err := pieces.Each(ctx, f.set.Workers, n, progress, func() func(int) error {
 		s, err := f.search(ctx)
@@ -244,8 +238,6 @@ func (f *fitting) each(ctx context.Context, n int, progress func(done, total int
 	return err
 }
 
-// starts returns the points at which the searches begin, in the coordinates of the
-// searches.
 func (f *fitting) starts() [][]float64 {
 	var list [][]float64
 	for _, theta := range f.set.From {
@@ -265,7 +257,6 @@ func (f *fitting) starts() [][]float64 {
 	return append(list, drawn...)
 }
 
-// linear returns the values of the estimated parameters on the linear scale.
 func (f *fitting) linear(x []float64) []float64 {
 	theta := slices.Clone(x)
 	for i := range f.boxes {
@@ -274,7 +265,6 @@ func (f *fitting) linear(x []float64) []float64 {
 	return theta
 }
 
-// all returns the values of all parameters on the linear scale.
 func (f *fitting) all(x []float64) []float64 {
 	theta := slices.Clone(f.theta)
 	for i, v := range f.linear(x) {
@@ -283,8 +273,6 @@ func (f *fitting) all(x []float64) []float64 {
 	return theta
 }
 
-// within returns the coordinates of theta. Values outside the bounds are moved to the
-// bounds.
 func (f *fitting) within(theta []float64) []float64 {
 	x := make([]float64, len(f.boxes))
 	for i, j := range f.free {

@@ -71,7 +71,6 @@ func (p *File) Go(e *Instance, pkg, name string) ([]byte, error) {
 	return format.Source(b.Bytes())
 }
 
-// A generator writes Go code and stores the first error that occurs.
 type generator struct {
 	s   *system
 	q   *probode.Problem // of s
@@ -80,8 +79,6 @@ type generator struct {
 	weight string // the name of the slice of weights in a gradient
 }
 
-// problem writes the problem. The argument `hybrid` is the system for Hybrid, or nil if
-// the problem does not need this field.
 func (g *generator) problem(hybrid *system) string {
 	q, d := g.q, g.q.Dim()
 	var b strings.Builder
@@ -167,8 +164,8 @@ func (g *generator) event(b *strings.Builder, k int) {
 	b.WriteString("},\n")
 }
 
-// jump writes the fields Jump and JumpPullback of an event. If two jumps set the same
-// state, the later one takes effect.
+// jump writes Jump and JumpPullback. If two jumps set the same state, the later one takes
+// effect.
 func (g *generator) jump(b *strings.Builder, jumps []equations.Jump) {
 	var values []*expr.Node
 	to, weight := "", ""
@@ -182,12 +179,9 @@ func (g *generator) jump(b *strings.Builder, jumps []equations.Jump) {
 	fmt.Fprintf(b, ", JumpPullback: func(lambda, dtheta, x []float64, t float64, theta []float64) float64 {\nvar weight [%d]float64\n%s%s}", len(jumps), weight, g.gradient(values, "weight", "lambda", false))
 }
 
-// gradient returns statements that differentiate a weighted sum of expressions. The
-// statements compute the derivatives with respect to the parameters, and add these to the
-// slice dtheta. The derivatives with respect to the states are added to the slice whose
-// name is the argument `dx`. The statements return the derivative of the weighted sum
-// with respect to t. If the argument `check` is true and a derivative is NaN or infinite,
-// the statements return NaN and change neither dtheta nor the slice of state derivatives.
+// gradient returns statements that add the derivatives of a weighted sum to dtheta and to
+// the slice named `dx`, and return the one with respect to t. With `check`, a derivative
+// that is not finite makes them return NaN and change nothing.
 func (g *generator) gradient(of []*expr.Node, weight, dx string, check bool) string {
 	inputs, to := []string{expr.Time}, []string{"t"}
 	for i, id := range g.s.states {
@@ -227,9 +221,8 @@ func vector(to string, values []*expr.Node) (list []expr.Assignment) {
 	return list
 }
 
-// matrix returns one assignment for each non-nil entry of a matrix. A nil entry stands
-// for an entry that is always zero. place returns the index of the matrix entry (i, j) in
-// the slice with the name `to`.
+// matrix returns an assignment for each entry that is not nil, that is, always zero;
+// place(i, j) is its index in `to`.
 func matrix(to string, rows [][]*expr.Node, place func(i, j int) int) (list []expr.Assignment) {
 	for i, row := range rows {
 		for j, n := range row {

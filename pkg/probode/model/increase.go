@@ -18,7 +18,6 @@ import (
 // that stores f(s), so that a dose at the start does not count as part of the first
 // increase.
 
-// increase replaces a formula by its increase since the previous measurement.
 func (l *lowering) increase(id string, formula *expr.Node, d *Observation) *expr.Node {
 	if math.IsInf(d.Time, 1) {
 		d.where.Failf("observable %s is an increase since the previous measurement, so it cannot be measured at time inf", id)
@@ -32,8 +31,8 @@ func (l *lowering) increase(id string, formula *expr.Node, d *Observation) *expr
 	return expr.Call("minus", formula, l.now[name])
 }
 
-// addIncreases adds the states and events for the increases in the rows of e. The rows
-// must be sorted by time.
+// addIncreases adds the states and events for increases. The rows of e must be sorted by
+// time.
 func (e *Instance) addIncreases(l *lowering) {
 	for _, c := range l.increases {
 		var times []float64

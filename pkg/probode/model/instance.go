@@ -25,7 +25,6 @@ type Instance struct {
 	rows   []row   // sorted by time; rows at the same time are in the order in which the file lists them
 }
 
-// An index maps IDs to the objects of a model.
 type index struct {
 	m           *Model
 	params      map[string]bool
@@ -36,8 +35,6 @@ type index struct {
 	observables map[string]*observable
 }
 
-// A system is the initial value problem of a model under one condition. The system starts
-// at the start time of the model.
 type system struct {
 	states []string
 
@@ -54,8 +51,8 @@ type system struct {
 	switches []*expr.Node
 }
 
-// A row holds a measurement. The formulas of the observable in a row contain only the
-// time, states and parameters. Rows with the same formulas share one observable.
+// A row holds a measurement. Its formulas contain only the time, states and parameters;
+// rows with the same formulas share one observable.
 type row struct {
 	*observable
 	time  float64 // +Inf: at the steady state
@@ -63,13 +60,11 @@ type row struct {
 	index int // index of the measurement in the data of the model
 }
 
-// increase describes the increase of a formula since the previous measurement.
 type increase struct {
 	state   string // the state that holds the value at the previous measurement
 	formula *expr.Node
 }
 
-// lowering holds the intermediate results of lower for one condition.
 type lowering struct {
 	*index
 	system

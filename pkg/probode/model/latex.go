@@ -8,7 +8,6 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
 )
 
-// shownLines is the largest number of equations of each kind that LaTeX writes.
 const shownLines = 40
 
 // LaTeX returns the equations of m as text for the math mode of LaTeX. The text contains
@@ -76,8 +75,8 @@ func (m *Model) LaTeX() string {
 	return b.String()
 }
 
-// latexOf holds a LaTeX format string for each distribution. The arguments of each format
-// string are the observable, its formula, and the other parameters of the distribution.
+// latexOf formats the observable, its formula, and the other parameters of the
+// distribution.
 var latexOf = map[noiseDistribution]string{
 	normalNoise:           `%s &\sim \mathrm{N}\left(%s,\; \left[%s\right]^2\right)`,
 	laplaceNoise:          `%s &\sim \mathrm{Laplace}\left(%s,\; %s\right)`,
@@ -96,9 +95,8 @@ func latex(n *expr.Node) string {
 
 var greek = strings.Fields("alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Phi Psi Omega")
 
-// latexName returns the LaTeX code for an ID. The text after the first _ becomes a
-// subscript. For a placeholder, the code omits the ID of the observable at the end of the
-// name.
+// latexName makes the text after the first _ a subscript, without the ID of the
+// observable at the end of a placeholder.
 func latexName(id string) string {
 	if id == expr.Time {
 		return "t"

@@ -10,16 +10,12 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// score returns the name of the score from which a layered parameter is computed.
 func score(id string) string { return id + "_score" }
 
-// For each type of prior that can depend on other parameters, scoreMedians contains the
-// median of the score.
 var scoreMedians = map[string]float64{"normal": 0, "logNormal": 0, "laplace": 0, "logLaplace": 0, "cauchy": 0,
 	"halfNormal": 0.6744897501960817, "halfCauchy": 1, "exponential": math.Ln2}
 
-// layer reads the prior of a parameter. If the parameter is layered, the method stores it
-// in r.layers.
+// layer reads the prior of a parameter, and stores a layered one in r.layers.
 func (r *modelReader) layer(n *source.Node, p *Parameter) (kept bool) {
 	l := layered{each: n.Flag("perCondition")}
 	typ, text := n.Word("objectivePriorType"), n.Word("objectivePriorParameters")
@@ -80,7 +76,6 @@ func (r *modelReader) layer(n *source.Node, p *Parameter) (kept bool) {
 	return true
 }
 
-// addLayers adds the layered parameters to the file and its model.
 func (r *modelReader) addLayers(p *File, m *Model) {
 	for _, l := range r.layers {
 		q, id := l.Parameter, l.ID

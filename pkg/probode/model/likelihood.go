@@ -53,8 +53,7 @@ type LikelihoodSettings struct {
 	Progress func(done, total int)
 }
 
-// mesh returns a mesh with the given relative tolerance. If the argument `relative` is
-// zero, the tolerance is taken from the settings s.
+// mesh takes the tolerance from the settings if `relative` is zero.
 func (s *LikelihoodSettings) mesh(relative float64) probode.Mesh {
 	if s.StepSize > 0 {
 		return probode.Through(s.StepSize)
@@ -66,17 +65,14 @@ func (s *LikelihoodSettings) mesh(relative float64) probode.Mesh {
 	return m
 }
 
-// steps is a Mesh with error control that chooses new steps for every θ. The field `max`
-// has the same meaning as MaxStep in LikelihoodSettings. The field `most` is the largest
-// allowed number of steps; zero means 10⁶.
+// steps is Adaptive with the upper bound on the step of LikelihoodSettings.MaxStep;
+// `most` limits the number of steps (zero: 10⁶).
 type steps struct {
 	probode.Tolerance
 	max  float64
 	most int
 }
 
-// Bind returns a Path with the steps of an Adaptive mesh. For the upper bound on the step
-// length, see LikelihoodSettings.MaxStep.
 func (m steps) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at, times []float64) (probode.Path, error) {
 	a := probode.Adaptive{Tolerance: m.Tolerance, Max: m.max, MaxSteps: cmp.Or(m.most, 1e6)}
 	switch {
@@ -111,7 +107,6 @@ type LogLikelihood struct {
 	aim   float64 // the largest permitted error of one part's log-likelihood
 }
 
-// A part is an experiment with its data.
 type part struct {
 	*compiledInstance
 	free      []int // components of Params that are estimated and used here
@@ -166,8 +161,8 @@ type ObservableValue struct {
 	LogLikelihood float64
 }
 
-// maxDense is the largest number of states for which the default method uses a dense
-// Jacobian. With a larger dense Jacobian, a single step would take seconds.
+// maxDense is the largest number of states with a dense Jacobian by default. With more, a
+// single step would take seconds.
 const maxDense = 2000
 
 // LogLikelihood returns an object that computes the log-likelihood of the data in the
@@ -303,7 +298,6 @@ func (l *LogLikelihood) At(ctx context.Context, theta []float64, gradient bool) 
 	return v, nil
 }
 
-// fix sets the parameters that are not estimated to their values in theta.
 func (l *LogLikelihood) fix(theta []float64) {
 	same := l.fixed != nil
 	for i, q := range l.p.Params {
@@ -347,14 +341,12 @@ func (f flat) Quantile(p float64) float64 {
 	return f.at + (1+math.Abs(f.at))*(p-0.5)
 }
 
-// given reports whether the caller has given a tolerance or a step size.
 func (l *LogLikelihood) given() bool {
 	return l.set.Tolerance.Relative != 0 || l.set.Tolerance.Absolute != nil || l.set.StepSize > 0
 }
 
-// experiment returns the contribution of a part to the log-likelihood. The method uses
-// the tolerance in the settings. If the settings specify no tolerance, the method chooses
-// a tolerance that is small enough for the default accuracy.
+// experiment uses the tolerance in the settings or, without one, chooses one that is
+// small enough for the default accuracy.
 func (l *LogLikelihood) experiment(ctx context.Context, q *part, theta []float64, gradient bool) (InstanceValue, error) {
 	const (
 		first, factor = 1e-5, 16
@@ -394,8 +386,7 @@ func (l *LogLikelihood) experiment(ctx context.Context, q *part, theta []float64
 	return last, err
 }
 
-// density returns the bayes.Density of the part q for the given relative tolerance. The
-// argument `free` is the point at which the density will first be evaluated.
+// density is first evaluated at `free`.
 func (l *LogLikelihood) density(ctx context.Context, q *part, relative float64, free []float64) (*bayes.Density, error) {
 	if d := q.densities[relative]; d != nil {
 		return d, nil
@@ -407,9 +398,7 @@ func (l *LogLikelihood) density(ctx context.Context, q *part, relative float64, 
 	return d, err
 }
 
-// value solves the part q with the given relative tolerance. The result is the
-// contribution of the part to the log-likelihood. If the argument `relative` is zero, the
-// tolerance in the settings is used.
+// value solves the part with the given relative tolerance (zero: that of the settings).
 func (l *LogLikelihood) value(ctx context.Context, q *part, relative float64, theta []float64, gradient bool) (v InstanceValue, err error) {
 	v = InstanceValue{Model: q.e.model.Name, Condition: q.e.Condition, Preequilibration: q.e.preequilibration,
 		Tolerance: l.set.Tolerance, Simulated: make([]float64, len(q.places)), Noise: make([]float64, len(q.places))}
@@ -486,10 +475,8 @@ func (e *impossibleError) Error() string {
 	return fmt.Sprintf("%s: %s at time %g: %s", text.Clip(at), text.Clip(e.observable), e.time, e.what)
 }
 
-// impossible explains why a measurement has no density under the model. If the
-// measurement has a density, the method returns "". The argument m is the value of the
-// row's formula. The argument `own` contains all parameters of the row's distribution
-// except the location.
+// impossible explains why a measurement has no density under the model, or returns "". m
+// is the value of the row's formula, and `own` the other parameters of its distribution.
 func (r *row) impossible(m float64, own []float64) string {
 	if n := r.distribution; n == binomialNoise && (!(own[0] >= r.value) || own[0] != math.Trunc(own[0]) || math.IsInf(own[0], 1)) {
 		return fmt.Sprintf("the data have %g successes in %g trials: want a whole number of trials, and no more successes than trials", r.value, own[0])
@@ -512,9 +499,8 @@ func (r *row) impossible(m float64, own []float64) string {
 	return ""
 }
 
-// spread returns the typical size of the deviations of measurements from m. For counts
-// the result is the standard deviation. For other distributions the result is the last
-// element of the argument `own`, which is the standard deviation or the scale parameter.
+// spread returns the typical size of deviations from m: the standard deviation of a
+// count, or else the last element of `own`.
 func (r *row) spread(m float64, own []float64) float64 {
 	switch r.distribution {
 	case poissonNoise:

@@ -46,7 +46,6 @@ func Parse(name string, text []byte) (p *File, err error) {
 	return f.finish(f.modelFile(s, y))
 }
 
-// nothing is a file system without files.
 type nothing struct{}
 
 func (nothing) Open(name string) (fs.File, error) {

@@ -29,8 +29,8 @@ func (m *Model) newIndex(params []Parameter) *index {
 	return ix
 }
 
-// lower derives the equations of the model under condition c. If pre is not nil, the
-// model is first preequilibrated under the condition pre.
+// lower derives the equations under condition c, preequilibrated under pre if that is not
+// nil.
 func (ix *index) lower(c, pre *condition) *lowering {
 	l := &lowering{index: ix, set: map[string]*expr.Node{}, after: pre != nil,
 		start: map[string]*expr.Node{}, open: map[string]bool{}, now: map[string]*expr.Node{}, lowered: map[string]*observable{}}
@@ -91,7 +91,6 @@ func (ix *index) sameSizes(pre, c *condition) {
 	}
 }
 
-// at0 returns the formula for the initial value of the quantity with the given ID.
 func (l *lowering) at0(id string, from source.Where) *expr.Node {
 	if n := l.start[id]; n != nil {
 		return n
@@ -163,7 +162,6 @@ func (l *lowering) work0(id string, from source.Where) *expr.Node {
 	return nil
 }
 
-// start0 replaces each name in a formula by its value at the start.
 func (l *lowering) start0(n *expr.Node, from source.Where) *expr.Node {
 	by := map[string]*expr.Node{}
 	for _, name := range n.Symbols() {
@@ -172,8 +170,7 @@ func (l *lowering) start0(n *expr.Node, from source.Where) *expr.Node {
 	return n.Substitute(by)
 }
 
-// at replaces each name in a formula by an expression in time, states and parameters. The
-// new formula holds at all times, not only at the start.
+// at replaces each name by an expression that holds at all times, not only at the start.
 func (l *lowering) at(n *expr.Node, from source.Where, what string) *expr.Node {
 	by := map[string]*expr.Node{}
 	for _, name := range n.Symbols() {
@@ -198,7 +195,6 @@ func (l *lowering) at(n *expr.Node, from source.Where, what string) *expr.Node {
 	return n.Substitute(by)
 }
 
-// event expresses an event in terms of time, states and parameters.
 func (l *lowering) event(e equations.Event) equations.Event {
 	jumps := make([]equations.Jump, len(e.Jumps))
 	for i, j := range e.Jumps {
@@ -231,7 +227,6 @@ func (l *lowering) autonomous(condition string) {
 	}
 }
 
-// steady reports an error if a system that must reach a steady state has events.
 func (l *lowering) steady(condition string) {
 	if l.steadyAsked {
 		return

@@ -57,8 +57,6 @@ const (
 	Log10 Scale = "log10"
 )
 
-// An observable describes a quantity of a model that can be measured, and the
-// distribution of its measurements.
 type observable struct {
 	id, name string
 	formula  *expr.Node
@@ -90,15 +88,13 @@ func (m *Model) observablesByID() map[string]*observable {
 	return by
 }
 
-// A condition sets constants, parameters and initial values.
 type condition struct {
 	id, name string
 	set      []setting
 	where    source.Where
 }
 
-// A setting sets the value of the constant, parameter or state with the given ID. The
-// field `value` is a number, or the ID of a parameter or constant.
+// A setting has a number or the ID of a parameter or constant as its value.
 type setting struct {
 	id    string
 	value *expr.Node
@@ -120,9 +116,8 @@ type Observation struct {
 	where              source.Where
 }
 
-// A noiseDistribution is the distribution of a measurement around the value of the
-// observable's formula. The measurement and the value of the formula are both transformed
-// to the scale of the observable.
+// A noiseDistribution is the distribution of a measurement around the formula of the
+// observable, both on the scale of the observable.
 type noiseDistribution string
 
 const (
@@ -142,12 +137,10 @@ type Prior struct {
 	A, B float64
 }
 
-// formulas returns the formula of the observable and the formulas of its distribution.
 func (o *observable) formulas() []*expr.Node {
 	return append([]*expr.Node{o.formula}, numbers(o.freedom, o.noise)...)
 }
 
-// symbols returns the names that occur in the formulas of the observable.
 func (o *observable) symbols() (names []string) {
 	for _, n := range o.formulas() {
 		names = append(names, n.Symbols()...)
@@ -155,7 +148,6 @@ func (o *observable) symbols() (names []string) {
 	return names
 }
 
-// idsOf returns the set of the IDs of parameters.
 func idsOf(params []Parameter) map[string]bool {
 	ids := map[string]bool{}
 	for _, q := range params {
@@ -164,15 +156,13 @@ func idsOf(params []Parameter) map[string]bool {
 	return ids
 }
 
-// builtIn reports whether a name stands for the time or for a constant such as pi.
 func builtIn(name string) bool {
 	_, ok := expr.Constant(name)
 	return ok || name == expr.Time
 }
 
-// numbers lists the formulas for all parameters of a distribution except the location.
-// The formulas are in the same order as the numbers that [bayes.Likelihood].Own returns.
-// Formulas that are nil are omitted.
+// numbers lists the formulas of all parameters but the location, in the order of
+// [bayes.Likelihood].Own, without nil.
 func numbers(freedom, noise *expr.Node) []*expr.Node {
 	return slices.DeleteFunc([]*expr.Node{freedom, noise}, func(n *expr.Node) bool { return n == nil })
 }

@@ -13,9 +13,6 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// modelFile reads a model file. Model files have the format of yaml2sbml, with additional
-// keys such as `name`, `data` and `events`. MODELFILE.md, in the folder of this package,
-// describes the format.
 func (f *files) modelFile(s *source.File, y *source.Node) *File {
 	y.Mapping("the file", "name", "time", "parameters", "odes", "assignments", "functions", "observables", "conditions", "events", "doses", "data")
 	r := &modelReader{File: s, time: expr.Time, lambdas: map[string]*expr.Node{}}
@@ -93,7 +90,6 @@ func (f *files) modelFile(s *source.File, y *source.Node) *File {
 	return p
 }
 
-// functions reads the functions that formulas may call.
 func (r *modelReader) functions(list []*source.Node) {
 	for _, n := range list {
 		n.Mapping("a function", "functionId", "arguments", "formula")
@@ -127,11 +123,8 @@ func (r *modelReader) functions(list []*source.Node) {
 	}
 }
 
-// parameter reads a parameter of a model file. The parameter is estimated if its key
-// "estimate" is 1; without this key, it is estimated if it has a bound or a prior.
-//
-// If the parameter is layered, the method stores it, and addLayers() adds it to the model
-// later.
+// parameter reads a parameter: estimated if the key "estimate" is 1 or, without this key,
+// if it has a bound or a prior. addLayers adds a layered one to the model later.
 func (r *modelReader) parameter(n *source.Node) (p Parameter, layered bool) {
 	n.Mapping("a parameter", "parameterId", "parameterName", "nominalValue", "parameterScale", "lowerBound", "upperBound", "estimate",
 		"objectivePriorType", "objectivePriorParameters", "initializationPriorType", "initializationPriorParameters", "perCondition")
@@ -182,8 +175,8 @@ func (r *modelReader) observable(n *source.Node) observable {
 	return o
 }
 
-// checkNames reports an error if an ID has two meanings, or if an event sets an ID that
-// is not a state.
+// checkNames reports an ID with two meanings, and an event that sets an ID that is not a
+// state.
 func (r *modelReader) checkNames(p *File, m *Model) {
 	seen := map[string]source.Where{}
 	name := func(id string, w source.Where) {

@@ -44,10 +44,8 @@ func (p *File) Observables(e *Instance) (names []string, at func(dst []float64, 
 	return names, func(dst []float64, t float64, x, theta []float64) { f.eval(dst, t, x, theta[:n]) }, nil
 }
 
-// For an experiment without data, unmeasured calls add with the formula of each
-// observable that has no placeholders. The method adds an artificial measurement of each
-// observable, because only the formulas of measurements are expressed in terms of states
-// and parameters.
+// unmeasured calls add with the formula of each observable without placeholders. It makes
+// a measurement of each, because only formulas of measurements are lowered.
 func (p *File) unmeasured(e *Instance, add func(id string, n *expr.Node)) (err error) {
 	defer source.Catch(&err)
 	m := *e.model

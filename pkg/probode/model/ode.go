@@ -81,8 +81,7 @@ func (p *File) Nominal() []float64 {
 	return theta
 }
 
-// complete returns an error if a model uses a parameter whose value is not finite. If the
-// value of an unused parameter is not finite, the value is set to 0.
+// complete refuses a parameter that is used and not finite, and sets an unused one to 0.
 func (p *File) complete(theta []float64) error {
 	var used map[string]bool
 	for i, v := range theta {
@@ -106,7 +105,6 @@ func (p *File) complete(theta []float64) error {
 	return nil
 }
 
-// A compiledInstance is an experiment with programs that evaluate its formulas.
 type compiledInstance struct {
 	e      *Instance
 	title  string
@@ -118,7 +116,6 @@ type compiledInstance struct {
 	end *steadyFinder // steady state of ode
 }
 
-// compile compiles the formulas of an experiment.
 func (p *File) compile(e *Instance) (*compiledInstance, error) {
 	c := &compiledInstance{e: e, params: p.paramNames(), title: e.model.Name}
 	if c.title == "" {
@@ -165,7 +162,6 @@ func (p *File) compile(e *Instance) (*compiledInstance, error) {
 	return c, nil
 }
 
-// symbols adds to a map the names on which the states of a system depend.
 func (s *system) symbols(to map[string]bool) {
 	addSymbols(to, slices.Concat(s.initial, s.rates, s.switches)...)
 	for _, e := range s.events {
@@ -176,8 +172,8 @@ func (s *system) symbols(to map[string]bool) {
 	}
 }
 
-// system converts s to a Problem whose time span is one unit of time. If c.pre is not
-// nil, the Problem starts from the steady state that c.pre finds.
+// system converts s to a Problem, whose span is one unit of time. It starts from the
+// steady state of c.pre, if that is not nil.
 func (c *compiledInstance) system(s *system) *probode.Problem {
 	d, n, start := len(s.states), len(c.params), c.e.model.start
 	inputs := append(append([]string{expr.Time}, s.states...), c.params...)
@@ -205,10 +201,8 @@ func (c *compiledInstance) system(s *system) *probode.Problem {
 	return q
 }
 
-// pullback returns the function that is stored in Pullback of the problem q. The argument
-// `inputs` names the variables on which the rates depend. Pullback returns NaN if any
-// derivative is NaN or infinite. Even an inactive branch of a formula can make a
-// derivative NaN.
+// pullback returns NaN if a derivative is not finite, which it may be in an inactive
+// branch of a formula.
 func pullback(q *probode.Problem, inputs []string, rates []*expr.Node) func(dx, dtheta, lambda []float64, t float64, x, theta []float64) float64 {
 	gradient := gradientOf(inputs, rates, q.Params...)
 	return func(dx, dtheta, lambda []float64, t float64, x, theta []float64) (dt float64) {
@@ -224,20 +218,17 @@ func pullback(q *probode.Problem, inputs []string, rates []*expr.Node) func(dx, 
 	}
 }
 
-// gradientOf returns a program for the gradient of a weighted sum of expressions. The
-// inputs of the program are the time, the states, the parameters and the weights. The
-// gradient consists of the derivatives with respect to all inputs except the weights.
+// gradientOf returns a program for the gradient of a weighted sum with respect to time,
+// states and parameters, which are its inputs before the weights.
 func gradientOf(inputs []string, of []*expr.Node, held ...string) func() *scatter {
 	weights := weights(len(of))
 	gradient := func() [][]*expr.Node { return [][]*expr.Node{expr.Gradient(of, weights, inputs, held...)} }
 	return lazily(slices.Concat(inputs, weights), nil, gradient, func(_, j int) int { return j }, held...)
 }
 
-// weightName is the prefix that marks the names of weights. No other name begins with
-// this prefix.
+// weightName begins the names of weights, and no other name.
 const weightName = "weight "
 
-// weights returns the names of n weights.
 func weights(n int) []string {
 	names := make([]string, n)
 	for i := range names {
@@ -246,8 +237,7 @@ func weights(n int) []string {
 	return names
 }
 
-// weighted evaluates a program made by gradientOf. The caller must put the machine back
-// into the pool.
+// weighted returns a machine that the caller must put back into the pool.
 func (s *scatter) weighted(weights []float64, t float64, x, theta []float64) *machine {
 	m := s.pool.Get().(*machine)
 	m.in[0] = t
@@ -258,9 +248,8 @@ func (s *scatter) weighted(weights []float64, t float64, x, theta []float64) *ma
 	return m
 }
 
-// add takes the gradient `out` from a program made by gradientOf. The derivatives with
-// respect to the states are added to dx, and the derivatives with respect to the
-// parameters are added to dtheta. The result is the derivative with respect to time.
+// add adds the parts of a gradient to dx and dtheta, and returns that with respect to
+// time.
 func (s *scatter) add(dx, dtheta, out []float64) (dt float64) {
 	for k, v := range out {
 		switch i := s.place[k]; {
@@ -275,8 +264,8 @@ func (s *scatter) add(dx, dtheta, out []float64) (dt float64) {
 	return dt
 }
 
-// start sets the initial state of q and the derivatives of this state. If q starts from a
-// steady state x*, the derivative of x₀(θ, x*(θ)) is ∂x₀/∂θ + ∂x₀/∂x* ∂x*/∂θ.
+// start sets the initial state and its derivatives. From a steady state x*, these are
+// ∂x₀/∂θ + ∂x₀/∂x* ∂x*/∂θ.
 func (c *compiledInstance) start(q *probode.Problem, s *system, inputs []string) {
 	d, n := len(s.states), len(c.params)
 	initial := newProgram(inputs, s.initial)
@@ -306,13 +295,10 @@ func (c *compiledInstance) start(q *probode.Problem, s *system, inputs []string)
 	}
 }
 
-// derivatives returns a program for a matrix of derivatives. Row i contains the
-// derivatives of expression i with respect to the variables in `names`.
 func derivatives(inputs []string, of []*expr.Node, names []string, held ...string) func() *scatter {
 	return lazily(inputs, nil, func() [][]*expr.Node { return expr.Jacobian(of, names) }, func(i, j int) int { return i*len(names) + j }, held...)
 }
 
-// stateNames returns the IDs of the states, each followed by the unit of the state.
 func (c *compiledInstance) stateNames(s *system) []string {
 	names := slices.Clone(s.states)
 	for i := range c.e.model.States {
@@ -324,10 +310,9 @@ func (c *compiledInstance) stateNames(s *system) []string {
 	return names
 }
 
-// band returns the band of the Jacobian of a system if banded elimination is cheaper than
-// dense elimination, and nil otherwise. If there are kl diagonals below the main diagonal
-// and ku above it, elimination with row exchanges costs d kl (kl+ku) operations instead
-// of d³/3.
+// band returns nil if dense elimination is cheaper. Elimination with row exchanges in a
+// band with kl diagonals below and ku above the main one costs d kl (kl+ku) operations
+// instead of d³/3.
 func band(s *system) *probode.Bandwidth {
 	b, d := probode.Bandwidth{}, len(s.states)
 	column := map[string]int{}
@@ -347,8 +332,6 @@ func band(s *system) *probode.Bandwidth {
 	return &b
 }
 
-// inJacobian returns a function that maps i and j to the position of the entry (i, j) in
-// a Jacobian of q.
 func inJacobian(q *probode.Problem) func(i, j int) int {
 	if b := q.Band; b != nil {
 		return func(i, j int) int { return i*(b.Lower+b.Upper+1) + j - i + b.Lower }
@@ -356,7 +339,6 @@ func inJacobian(q *probode.Problem) func(i, j int) int {
 	return func(i, j int) int { return i*q.Dim() + j }
 }
 
-// events adds the events and switches of a system to q.
 func (c *compiledInstance) events(q *probode.Problem, s *system, inputs []string) {
 	add := func(n *expr.Node, name string, after bool, fit func(t float64) float64, e probode.Event) {
 		at := scalar(n, append([]string{expr.Time}, c.params...))
@@ -403,7 +385,6 @@ func (c *compiledInstance) events(q *probode.Problem, s *system, inputs []string
 	}
 }
 
-// scalar returns a function that evaluates one expression.
 func scalar(n *expr.Node, inputs []string) func(t float64, x, theta []float64) float64 {
 	p := newProgram(inputs, []*expr.Node{n})
 	return func(t float64, x, theta []float64) float64 {
@@ -413,8 +394,8 @@ func scalar(n *expr.Node, inputs []string) func(t float64, x, theta []float64) f
 	}
 }
 
-// jump returns an event whose fields Jump and JumpPullback are set. If two jumps set the
-// same state, the later one takes effect.
+// jump sets Jump and JumpPullback. If two jumps set the same state, the later one takes
+// effect.
 func (c *compiledInstance) jump(s *system, jumps []equations.Jump, inputs []string) (e probode.Event) {
 	values, index := make([]*expr.Node, len(jumps)), make([]int, len(jumps))
 	for k, j := range jumps {
@@ -443,21 +424,18 @@ func (c *compiledInstance) jump(s *system, jumps []equations.Jump, inputs []stri
 	return e
 }
 
-// A program evaluates expressions. Any number of goroutines may use a program.
+// A program may be used by any number of goroutines, a machine by one.
 type program struct {
 	pool sync.Pool
 }
 
-// A machine holds a program, and the memory that one goroutine needs to evaluate it.
 type machine struct {
 	*expr.Program
 	in, out []float64
 }
 
-// newProgram compiles expressions. The argument `held` lists parameters whose values
-// often stay the same from one evaluation to the next. If the expressions cannot be
-// compiled, newProgram panics. The expressions of an Instance can always be compiled,
-// because they contain only the time, states and parameters.
+// newProgram compiles expressions of an Instance, which always can be. The parameters in
+// `held` often keep their values from one evaluation to the next.
 func newProgram(inputs []string, outputs []*expr.Node, held ...string) *program {
 	c, err := expr.Compile(inputs, outputs, held...)
 	if err != nil {
@@ -470,10 +448,8 @@ func newProgram(inputs []string, outputs []*expr.Node, held ...string) *program 
 	return p
 }
 
-// take gets a machine from the pool, evaluates the program on this machine, and returns
-// the machine, which holds the outputs. The caller must put the machine back into the
-// pool. If theta has more elements than the program has parameters, the last elements are
-// ignored.
+// take evaluates the program on a machine that the caller must put back into the pool.
+// Elements of theta beyond the program's parameters are ignored.
 func (p *program) take(t float64, x, theta []float64) *machine {
 	m := p.pool.Get().(*machine)
 	m.in[0] = t
@@ -489,18 +465,16 @@ func (p *program) eval(dst []float64, t float64, x, theta []float64) {
 	p.pool.Put(m)
 }
 
-// A scatter is a program that evaluates a vector and the entries of a sparse matrix. The
-// field `place` contains the position of each entry in the matrix.
+// A scatter evaluates a vector and a sparse matrix; `place` has the position of each of
+// its entries.
 type scatter struct {
 	*program
 	first int
 	place []int
 }
 
-// lazily returns a function whose first call compiles a vector and a matrix of
-// expressions. Many methods do not need the derivatives: explicit methods, for example,
-// never use the Jacobian. For a large model, the programs for the derivatives can be long
-// and take time to compile.
+// lazily compiles at the first call, because explicit methods never need the derivatives
+// of a large model.
 func lazily(inputs []string, vector []*expr.Node, matrix func() [][]*expr.Node, place func(i, j int) int, held ...string) func() *scatter {
 	return sync.OnceValue(func() *scatter {
 		s := &scatter{first: len(vector)}
@@ -527,8 +501,7 @@ func (s *scatter) eval(vector, matrix []float64, t float64, x, theta []float64) 
 	s.pool.Put(m)
 }
 
-// within sets the context of later searches for steady states. A search stops when this
-// context is done.
+// within sets the context of later searches for steady states.
 func (c *compiledInstance) within(ctx context.Context) {
 	c.end.within(ctx)
 	if c.pre != nil {
@@ -536,8 +509,6 @@ func (c *compiledInstance) within(ctx context.Context) {
 	}
 }
 
-// If the last search for a steady state failed, unsettled returns the error of this
-// search. Otherwise, the result is nil.
 func (c *compiledInstance) unsettled() error {
 	if c.pre != nil {
 		if err := c.pre.failed(); err != nil {

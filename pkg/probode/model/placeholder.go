@@ -9,27 +9,21 @@ import (
 
 var placeholderRE = regexp.MustCompile(`^(observable|noise)Parameter[1-9][0-9]*_`)
 
-// isPlaceholder reports whether a name is a placeholder of the given observable. A
-// placeholder stands for a value that is given in each row of the data. In the formulas
-// of one observable, the placeholders of other observables are ordinary names.
+// isPlaceholder reports whether a name stands for a value in each row of the data.
+// Placeholders of other observables are ordinary names.
 func isPlaceholder(name, observable string) bool {
 	at := placeholderRE.FindStringIndex(name)
 	return at != nil && name[at[1]:] == observable
 }
 
-// placeholder returns the name by which formulas refer to the n-th parameter of a row.
 func placeholder(prefix string, n int, id string) string { return prefix + strconv.Itoa(n) + "_" + id }
 
-// placeholders adds the values of placeholders to a map. Placeholders have names such as
-// observableParameter1_id.
 func placeholders(by map[string]*expr.Node, prefix, id string, values []*expr.Node) {
 	for i, v := range values {
 		by[placeholder(prefix, i+1, id)] = v
 	}
 }
 
-// placeholdersFit compares the placeholders in the formulas with the values in the row. A
-// missing or superfluous value is an error.
 func (l *lowering) placeholdersFit(d *Observation, o *observable, by map[string]*expr.Node) {
 	asked := map[string]bool{}
 	for _, name := range o.symbols() {

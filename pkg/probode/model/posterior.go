@@ -78,7 +78,6 @@ func (p *File) Posterior() (*bayes.Posterior, error) {
 	return b, nil
 }
 
-// estimated returns the indices of the estimated parameters.
 func (p *File) estimated() (list []int) {
 	for i, q := range p.Params {
 		if q.Estimate {
@@ -106,11 +105,9 @@ func (p *File) Point(theta []float64) ([]float64, error) { return p.inside(theta
 // begins near the edge may make no progress.
 func (p *File) Start(theta []float64) ([]float64, error) { return p.inside(theta, 0.01, 0.01) }
 
-// inside returns those elements of theta that belong to estimated parameters. If the
-// support of the prior has a finite width, a value that is outside the support or too
-// close to an edge is moved inside. A value is too close if its distance from the edge is
-// at most the argument `near`. The argument `edge` is the distance of a moved value from
-// the edge. The arguments `near` and `edge` are fractions of the width of the support.
+// inside returns the estimated elements of theta. A value outside a support of finite
+// width, or nearer than `near` to an edge of it, is moved to the distance `edge`; both
+// are fractions of the width.
 func (p *File) inside(theta []float64, near, edge float64) ([]float64, error) {
 	if len(theta) != len(p.Params) {
 		return nil, fmt.Errorf("found %d values: want %d, one for each parameter", len(theta), len(p.Params))
@@ -148,32 +145,23 @@ func (p *File) inside(theta []float64, near, edge float64) ([]float64, error) {
 	return point, nil
 }
 
-// A place says where the expected value of a row of the data is stored. The field `at` is
-// an index in the list that contains the expected values of all experiments. The field
-// `own` says where the parameters of the distribution come from.
+// A place has the index of the expected value of a row in the list of all experiments,
+// and the sources of the parameters of its distribution.
 type place struct {
 	at  int           // position of its expected value
 	own []paramSource // parameters of its distribution
 }
 
-// A paramSource says where the value of a distribution parameter comes from. The value is
-// either a known constant or one of the expected values.
+// A paramSource is a known constant or one of the expected values.
 type paramSource struct {
 	value float64
 	at    int // position among the expected values; −1 if the value is known
 }
 
-// observed converts the data of one experiment to a list of experiments of package bayes.
-// The data at finite times form the first experiment, and the data at the steady state
-// form the second. An experiment without data is omitted. The parameters whose indices
-// are in the argument `free` are unknown; theta contains the values of the other
-// parameters. For each row of the experiment, the result `places` says where to find the
-// expected value and the parameters of the distribution.
-//
-// If the argument `likelihood` is true, each unknown parameter of a distribution has a
-// column that contains its value. If `likelihood` is false, a parameter of the model has
-// no column. If `likelihood` is true, Params of an experiment names only parameters on
-// which the states depend.
+// observed converts an experiment: data at finite times, then those at the steady state,
+// each if there are any. The parameters in `free` are unknown, and the others have their
+// values in theta. With `likelihood`, each unknown parameter of a distribution has a
+// column with its value, and Params names only parameters on which the states depend.
 func (p *File) observed(c *compiledInstance, theta []float64, free []int, likelihood bool) (list []bayes.Experiment, places []place) {
 	// Rows are sorted by time. The time of a steady state is +Inf, so rows at the steady
 	// state are last.
@@ -229,7 +217,6 @@ func (p *File) observed(c *compiledInstance, theta []float64, free []int, likeli
 	return list, places
 }
 
-// A writer converts rows of data of one Instance into a bayes.Experiment.
 type writer struct {
 	p        *File
 	e        *Instance
@@ -240,8 +227,8 @@ type writer struct {
 	x        bayes.Experiment
 }
 
-// Measurements with the same formula and the same noise share a column. A parameter of a
-// distribution can also have a column.
+// A column is shared by measurements with the same formula and noise, or holds a
+// parameter of a distribution.
 type column struct {
 	row     *row // nil for a parameter
 	formula *expr.Node
@@ -255,9 +242,7 @@ func (w *writer) add(name string, c column, errors bayes.Likelihood) {
 	}
 }
 
-// rows adds the measurements to the data, and returns a value of type `place` for each
-// row. If several rows at the same time have the same formula, each of them gets a column
-// of its own.
+// rows gives each of several rows at one time with the same formula a column of its own.
 func (w *writer) rows(rows []row) []place {
 	data := w.x.Data
 	at := make([][2]int, len(rows)) // indices of the time and of the column
@@ -300,9 +285,7 @@ func (w *writer) rows(rows []row) []place {
 	return places
 }
 
-// column adds a column for the measurement in row r, and returns the index of this
-// column. If necessary, the method also adds columns for the parameters of the
-// measurement's distribution (see errors).
+// column also adds columns for the parameters of the distribution (see errors).
 func (w *writer) column(r *row) int {
 	name, same := r.id, 0
 	for _, c := range w.columns {
@@ -322,7 +305,6 @@ func (w *writer) column(r *row) int {
 	return k
 }
 
-// observe sets the fields Observe and ObserveSlopes of the experiment.
 func (w *writer) observe() {
 	inputs := append(append([]string{expr.Time}, w.e.states...), w.params...)
 	formulas := make([]*expr.Node, len(w.columns))
@@ -348,8 +330,8 @@ func (w *writer) observe() {
 	}
 }
 
-// noNoise is the distribution of a column without measurements. A draw from noNoise is
-// the expected value itself.
+// noNoise is the distribution of a column without measurements; a draw is the expected
+// value.
 type noNoise struct{}
 
 func (noNoise) Own() []bayes.Value                                { return nil }
@@ -363,11 +345,8 @@ const (
 	freedomOf = "degrees of freedom of "
 )
 
-// errors returns the distribution of the measurement in row r. The argument `name` is the
-// name of the column that contains this measurement. For each parameter of the
-// distribution that needs a column, the method also returns the name and the formula of
-// the column. A known parameter needs no column. A parameter of the model needs a column
-// only if w.separate is true.
+// errors returns the distribution in a row, and the columns that its parameters need:
+// none if known, and one for a parameter of the model only if w.separate is true.
 func (w *writer) errors(r *row, name string) (of bayes.Likelihood, columns []string, formulas []*expr.Node) {
 	number := func(n *expr.Node, column string) bayes.Value {
 		n = n.Substitute(w.known).Simplify()

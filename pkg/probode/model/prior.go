@@ -13,7 +13,6 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// A family is a parametric family of priors.
 type family struct {
 	name  string
 	form  string // names of the parameters, separated by ;
@@ -24,8 +23,7 @@ type family struct {
 	of    func(a, b float64) cumulative
 }
 
-// cumulative is a distribution that can be truncated, because its cumulative distribution
-// function can be computed.
+// cumulative is a distribution that can be truncated.
 type cumulative interface {
 	bayes.Distribution
 	CDF(x float64) float64
@@ -60,8 +58,7 @@ var families = func() []family {
 	}
 }()
 
-// familyNamed returns the family with the given name, ignoring case. If no family has
-// this name, the result is the zero value.
+// familyNamed ignores case, and returns the zero value for an unknown name.
 func familyNamed(name string) family {
 	for _, f := range families {
 		if strings.EqualFold(f.name, name) {
@@ -71,10 +68,8 @@ func familyNamed(name string) family {
 	return family{}
 }
 
-// one reports whether the priors of the family have a single parameter.
 func (f *family) one() bool { return !strings.Contains(f.form, ";") }
 
-// prior makes a prior of this family from the given parameters.
 func (f *family) prior(params []string) (Prior, error) {
 	q := Prior{Type: f.name}
 	want := 2
@@ -129,8 +124,8 @@ func ParsePrior(written string) (bayes.Distribution, error) {
 	return d.plain(), nil
 }
 
-// readPrior reads the prior of a parameter. A uniform prior that is given without
-// parameters extends from the lower to the upper bound.
+// readPrior lets a uniform prior without parameters extend from the lower to the upper
+// bound.
 func readPrior(s *source.File, line int, typ, params string, p *Parameter, petab bool) Prior {
 	if typ == "" {
 		if params != "" {
@@ -167,11 +162,9 @@ func readPrior(s *source.File, line int, typ, params string, p *Parameter, petab
 	return Prior{}
 }
 
-// A scalePrior is the distribution of a parameter θ. The function g converts θ to the
-// scale `On`. Before θ is truncated to the interval [Min, Max], g(θ) has the distribution
-// `Of`. The density p(θ) is therefore
-//
-//	log p(θ) = log q(g(θ)) + log g′(θ) − log(Q(g(Max)) − Q(g(Min))).
+// A scalePrior is a parameter θ for which g(θ), g converting to the scale `On`, is
+// distributed as `Of`, truncated to Min ≤ θ ≤ Max: log p(θ) = log q(g(θ)) + log g′(θ) −
+// log(Q(g(Max)) − Q(g(Min))).
 type scalePrior struct {
 	Of       cumulative
 	On       Scale
@@ -221,9 +214,7 @@ func (p *Parameter) Distribution() (bayes.Distribution, error) {
 	return d.plain(), nil
 }
 
-// plain returns d in a simpler form, if there is one. A log-normal distribution becomes a
-// distuv.LogNormal. If the scale is linear and the truncation has no effect, the result
-// is the distribution in Of.
+// plain returns an equal distribution in a simpler form, if there is one.
 func (d scalePrior) plain() bayes.Distribution {
 	if n, is := d.Of.(distuv.Normal); is && d.On == Log && d.Min <= 0 && math.IsInf(d.Max, 1) {
 		return distuv.LogNormal{Mu: n.Mu, Sigma: n.Sigma}
@@ -234,8 +225,7 @@ func (d scalePrior) plain() bayes.Distribution {
 	return d
 }
 
-// laplace is gonum's Laplace distribution. For p = 0 and p = 1, its Quantile method
-// returns exactly −∞ and +∞.
+// laplace has the quantiles −∞ and +∞ for p = 0 and 1, unlike gonum's.
 type laplace struct{ distuv.Laplace }
 
 func (l laplace) Quantile(p float64) float64 {
@@ -248,8 +238,7 @@ func (l laplace) Quantile(p float64) float64 {
 	return l.Laplace.Quantile(p)
 }
 
-// cauchy is the Cauchy distribution, which is the distribution of Mu + Scale tan U if U
-// is uniform on (−π/2, π/2).
+// cauchy is the distribution of Mu + Scale tan U for U uniform on (−π/2, π/2).
 type cauchy struct{ Mu, Scale float64 }
 
 func (c cauchy) LogProb(x float64) float64 {
@@ -271,7 +260,6 @@ func (c cauchy) Quantile(p float64) float64 {
 
 func (d scalePrior) mass() float64 { return d.Of.CDF(d.On.of(d.Max)) - d.Of.CDF(d.On.of(d.Min)) }
 
-// LogProb returns the log density of the value x on the linear scale.
 func (d scalePrior) LogProb(x float64) float64 {
 	if !(x >= d.Min && x <= d.Max) || d.On != Lin && !(x > 0) {
 		return math.Inf(-1)
@@ -279,7 +267,6 @@ func (d scalePrior) LogProb(x float64) float64 {
 	return d.Of.LogProb(d.On.of(x)) - math.Log(d.On.slope(x)) - math.Log(d.mass())
 }
 
-// Quantile returns the p-quantile of the distribution, on the linear scale.
 func (d scalePrior) Quantile(p float64) float64 {
 	switch p {
 	case 0:

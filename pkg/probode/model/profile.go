@@ -145,10 +145,9 @@ func (p *File) Profiles(ctx context.Context, ends []Optimum, level float64, s Fi
 	}
 }
 
-// sides computes both sides of each profile, but stops early if ctx is done. The argument
-// `from` contains the coordinates of the optimum. If the argument `restart` is true, and
-// a point on a profile has a higher log-likelihood than the optimum, the method returns a
-// *higherError. If the method returns an error, some sides may be incomplete.
+// sides computes both sides of each profile from the optimum at `from`, until ctx is
+// done. With `restart`, a point that is better than the optimum ends it with a
+// *higherError.
 func (f *fitting) sides(ctx context.Context, from []float64, threshold float64, restart bool) ([]side, error) {
 	sides := make([]side, 2*len(f.free))
 	for i := range sides {
@@ -163,14 +162,11 @@ func (f *fitting) sides(ctx context.Context, from []float64, threshold float64, 
 	})
 }
 
-// extend extends intervals that are too short because the likelihood has a second ridge.
-// A profile that is computed from the best optimum stays on the ridge of this optimum. On
-// a second ridge, the likelihood may be higher than the profile. For each closed end of
-// an interval, the method considers the points of `ends` that have a log-likelihood above
-// the threshold. The method chooses the point that is farthest from the points already
-// used, and computes a new profile from this point towards the end of the interval. If
-// the new profile reaches farther than the old one, the interval is extended. This is
-// done four times, because there may be several ridges.
+// extend looks for a second ridge beyond the closed end of an interval: a profile from
+// the best optimum stays on its own ridge, above which another one may rise. It computes
+// a profile towards the end from the farthest of those points of `ends` that are above
+// the threshold and not yet used. It does so four times, because there may be several
+// ridges.
 func (f *fitting) extend(ctx context.Context, sides []side, from []float64, best Optimum, ends []Optimum, threshold float64) error {
 	const (
 		rounds = 4
@@ -234,7 +230,6 @@ func (f *fitting) extend(ctx context.Context, sides []side, from []float64, best
 	return nil
 }
 
-// join appends to the side s the part of the side t that lies beyond the end of s.
 func (s *side) join(t side, k int, sign float64) {
 	if !(sign*(t.end-s.end) > 0) {
 		return
@@ -254,8 +249,7 @@ func (s *side) join(t side, k int, sign float64) {
 	s.end, s.open, s.at, s.err = t.end, t.open, t.at, t.err
 }
 
-// A higherError reports that a point of a profile has a higher log-likelihood than the
-// optimum from which the profile is computed.
+// A higherError reports a point of a profile that is better than its optimum.
 type higherError struct {
 	name  string
 	at    []float64 // values of all parameters on the linear scale
@@ -269,7 +263,6 @@ func (e *higherError) Error() string {
 
 var errStopped = errors.New("stopped before its end was found")
 
-// A side is the part of a profile on one side of the optimum.
 type side struct {
 	from float64     // the optimum
 	x    [][]float64 // coordinates
@@ -282,15 +275,10 @@ type side struct {
 	begun [][]float64
 }
 
-// side computes the profile of coordinate k in one direction, until the profile is below
-// the threshold. At each point, the expansion of the log-likelihood predicts the next
-// point. From the predicted point, the log-likelihood is maximised over the other
-// coordinates. The drop at a point is the difference between the maximum log-likelihood
-// and the log-likelihood at this point. For a Gaussian likelihood, the square root of the
-// drop is linear in the coordinate. The length of a step is chosen so that the square
-// root of the drop increases by a fifth of the square root of the threshold. The argument
-// `below` says how far the log-likelihood at the point `from` is below the best
-// log-likelihood.
+// side computes the profile of coordinate k in one direction, down to the threshold. The
+// expansion at a point predicts the next one, from which the others are maximised. Steps
+// are such that √drop, which is linear for a Gaussian likelihood, increases by a fifth of
+// √threshold. `below` says how far the log-likelihood at `from` is below the best.
 func (f *search) side(from []float64, k int, sign, threshold, below float64) side {
 	const (
 		farthest  = 10 // units from the optimum, if there is no bound
@@ -358,15 +346,10 @@ func (f *search) side(from []float64, k int, sign, threshold, below float64) sid
 	return s
 }
 
-// crossing sets the end of the side s to the value of coordinate k at which the drop is
-// equal to the threshold goal². The drop at a point is the difference between the maximum
-// log-likelihood and the log-likelihood at this point. The end lies between the values of
-// the coordinate at the points `inside` and `outside`. The points that are computed are
-// added to s. The square root of the drop is interpolated, because it is linear for a
-// Gaussian likelihood. If the likelihood is not Gaussian, a single interpolation can be
-// inaccurate, so the bracket is reduced until the log-likelihood at a point is close to
-// the threshold. This stops if the log-likelihood cannot be maximised over the other
-// coordinates.
+// crossing ends the side where the drop is goal², between `inside` and `outside`. √drop
+// is interpolated, which is exact for a Gaussian likelihood; otherwise the bracket is
+// reduced until the value is close, or the others cannot be maximised. The points on the
+// way are added to s.
 func (f *search) crossing(s *side, inside, outside *shape.Ascent, k int, base, goal, tolerance float64) {
 	const (
 		most = 20  // points
@@ -400,10 +383,9 @@ func (f *search) crossing(s *side, inside, outside *shape.Ascent, k int, base, g
 	s.at = f.bounds(nearest, k, goal*goal/10)
 }
 
-// bounds returns those bounds of other coordinates than k that limit the log-likelihood at
-// the point a: if the bound were one unit farther away, the log-likelihood could rise by
-// more than the argument `least`, according to the expansion at a. A rate at a lower bound
-// of 10⁻⁵ that might as well be zero is not such a bound.
+// bounds returns the bounds of coordinates other than k that limit the value at a: one
+// unit farther away, it could rise by more than `least`, according to the expansion. A
+// rate at a lower bound of 10⁻⁵ that might as well be zero is not such a bound.
 func (f *search) bounds(a *shape.Ascent, k int, least float64) (list []Bound) {
 	const near = 1e-9
 	if !a.Known && !f.Expand(&a.Point) {
@@ -428,8 +410,7 @@ func (f *search) bounds(a *shape.Ascent, k int, least float64) (list []Bound) {
 	return list
 }
 
-// add adds a point, unless it is close to the last point. The argument k is the
-// coordinate of the profile.
+// add omits a point that is close to the last one.
 func (s *side) add(x []float64, k int, drop float64) {
 	const apart = 0.02 // of the distance from the optimum
 	if n := len(s.x); n > 0 && math.Abs(x[k]-s.x[n-1][k]) < apart*math.Abs(x[k]-s.from) && drop < s.drop[n-1]+apart {
@@ -438,7 +419,6 @@ func (s *side) add(x []float64, k int, drop float64) {
 	s.x, s.drop = append(s.x, slices.Clone(x)), append(s.drop, drop)
 }
 
-// around returns a shape.Ascent that starts at x and stays within the bounds.
 func (f *search) around(x []float64, value float64) *shape.Ascent {
 	a := &shape.Ascent{Point: shape.Point{X: slices.Clone(x), Value: value}}
 	for _, b := range f.boxes {
@@ -447,10 +427,9 @@ func (f *search) around(x []float64, value float64) *shape.Ascent {
 	return a
 }
 
-// constrained moves coordinate k by h from the last point, and maximises the
-// log-likelihood over the other coordinates. The result `left` is the further rise of the
-// log-likelihood that the quadratic expansion predicts. If the log-likelihood after the
-// move is far below its predicted value, the method stops, and `left` is infinite.
+// constrained moves coordinate k by h and maximises over the others. `left` is the rise
+// that the expansion still predicts, infinite if the value is far below the predicted
+// one.
 func (f *search) constrained(last *shape.Ascent, k int, h, tolerance float64) (a *shape.Ascent, left float64) {
 	const (
 		most = 40 // steps
@@ -482,7 +461,6 @@ func (f *search) constrained(last *shape.Ascent, k int, h, tolerance float64) (a
 	return a, left
 }
 
-// profile joins the two halves of a profile.
 func (f *fitting) profile(name string, k int, from []float64, below, above side) ProfileLikelihood {
 	linear := f.boxes[k].linear
 	p := ProfileLikelihood{Parameter: name, Lower: linear(below.end), Upper: linear(above.end), LowerOpen: below.open, UpperOpen: above.open, LowerAt: below.at, UpperAt: above.at, Err: below.err}
@@ -499,9 +477,8 @@ func (f *fitting) profile(name string, k int, from []float64, below, above side)
 	return p
 }
 
-// elsewhere fills Elsewhere from the end points of searches, and from the points of the
-// profiles of the other parameters. If several points have almost the same value of the
-// parameter, the method keeps only the first of them.
+// elsewhere fills Elsewhere from the ends of searches and the profiles of other
+// parameters, with one point for almost equal values.
 func (f *fitting) elsewhere(p *ProfileLikelihoods, ends []Optimum) {
 	var points []ProfilePoint
 	for _, o := range ends {
@@ -530,7 +507,6 @@ func (f *fitting) elsewhere(p *ProfileLikelihoods, ends []Optimum) {
 	}
 }
 
-// byValue compares points of a profile by the value of the parameter.
 func byValue(a, b ProfilePoint) int { return cmp.Compare(a.Value, b.Value) }
 
 // Within returns the points at which the log-likelihood is at least the threshold,

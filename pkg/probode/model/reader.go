@@ -7,7 +7,6 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// A modelReader reads the formulas of one model file.
 type modelReader struct {
 	*source.File
 	time      string // the name of the time in formulas
@@ -17,34 +16,26 @@ type modelReader struct {
 	fixed     []fixed
 }
 
-// A parameter is layered if its prior depends on other parameters through formulas, or if
-// it has a separate value in each condition. In population models, a parameter often has
-// a separate value in each condition, and a prior that depends on other parameters. A
-// layered parameter is expressed in non-centred form: the estimated parameter is a score
-// z whose prior does not depend on other parameters, and the layered parameter is a
-// function of z. For example:
-//
-//	CL = exp(location + scale × z),   z ~ N(0, 1).
-//
-// If there are few data for each condition, the scores and the scale are nearly
-// independent in the posterior. The posterior therefore has no funnel [Papaspiliopoulos,
-// Roberts & Sköld 2007].
+// A parameter is layered if its prior depends on other parameters, or if it has a value
+// for each condition. It is a function of a score whose prior does not: CL = exp(location
+// + scale × z), z ~ N(0, 1). With few data for each condition, scores and scale are then
+// nearly independent in the posterior, which has no funnel [Papaspiliopoulos, Roberts &
+// Sköld 2007].
 type layered struct {
 	Parameter
 	each    bool       // each condition has its own value
 	formula *expr.Node // in terms of score(ID); nil if the prior consists of numbers
 }
 
-// A fixed formula is a formula for the time at which an infusion begins, or for the
-// duration of the infusion. The value of a fixed formula must not change during an
-// experiment.
+// A fixed formula, for the start or the duration of an infusion, must not change during
+// an experiment.
 type fixed struct {
 	dose, what string
 	formula    *expr.Node
 	where      source.Where
 }
 
-// id returns v. If v cannot be a name in formulas, the method reports an error.
+// id reports an error if v cannot be a name in formulas.
 func (r *modelReader) id(line int, what, v string) string {
 	if !expr.IsID(v) || expr.Reserved(v) {
 		r.Failf(line, "%s is %q: want letters, digits and _; the first character must not be a digit, and words such as \"inf\" and \"and\" are reserved", what, v)
@@ -52,7 +43,6 @@ func (r *modelReader) id(line int, what, v string) string {
 	return v
 }
 
-// name returns the ID that is the value of a key.
 func (r *modelReader) name(n *source.Node, key string) string {
 	v := r.id(n.LineOf(key), key, n.Must("an entry", key))
 	if v == r.time || v == expr.Time {
@@ -61,12 +51,10 @@ func (r *modelReader) name(n *source.Node, key string) string {
 	return v
 }
 
-// formula reads the formula that is the value of a key; the key must be present.
 func (r *modelReader) formula(n *source.Node, key string) *expr.Node {
 	return r.finish(n.LineOf(key), key, r.File.Formula(n.LineOf(key), key, n.Must("an entry", key), r.callables...))
 }
 
-// condition reads the condition that is the value of a key; the key must be present.
 func (r *modelReader) condition(n *source.Node, key string) *expr.Node {
 	line, text := n.LineOf(key), n.Must("an entry", key)
 	e, err := expr.Parse(text, r.callables...)
@@ -79,8 +67,7 @@ func (r *modelReader) condition(n *source.Node, key string) *expr.Node {
 	return r.expand(line, key, e)
 }
 
-// finish does the same as expand(), and also reports an error if the formula is a
-// condition.
+// finish refuses a condition.
 func (r *modelReader) finish(line int, key string, e *expr.Node) *expr.Node {
 	if e = r.expand(line, key, e); e.Boolean() {
 		r.Failf(line, "%s is a condition: want a number", key)
@@ -88,8 +75,7 @@ func (r *modelReader) finish(line int, key string, e *expr.Node) *expr.Node {
 	return e
 }
 
-// expand expands calls of functions that the file defines. The method also replaces the
-// file's name for the time by expr.Time.
+// expand expands functions of the file, and replaces its name of the time by expr.Time.
 func (r *modelReader) expand(line int, key string, e *expr.Node) *expr.Node {
 	e, err := e.Expand(r.lambdas)
 	if err != nil {

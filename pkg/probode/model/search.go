@@ -15,7 +15,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// A search maximises the total log-likelihood of all experiments.
 type search struct {
 	*fitting
 	ctx         context.Context
@@ -29,22 +28,17 @@ type search struct {
 }
 
 const (
-	// A search continues until the predicted rise in the objective is below the constant
-	// `rise`. After a call of refine(), the search continues until the predicted rise in
-	// the objective is below fineRise. A search has converged if Optimum.Left is at most
-	// the constant `short` and Optimum.Slope is at most flatSlope.
+	// A search ends when the predicted rise is below `rise`, or after refine below
+	// fineRise. It has converged if Optimum.Left ≤ short and Optimum.Slope ≤ flatSlope.
 	rise, fineRise, short, flatSlope = 1e-4, 1e-9, 1e-6, 1e-2
-	// A search continues with tighter tolerances only if its objective is within `reach`
-	// of the highest objective of all searches. A search that is more than nearBest below
-	// the highest objective may make at most `few` further iterations. A few iterations
-	// are enough at an optimum, but not on a long ridge.
+	// A search goes on with tighter tolerances only within `reach` of the best one, and
+	// further than nearBest below it only for `few` iterations: enough at an optimum, but
+	// not on a long ridge.
 	nearBest, few, reach = 2, 20, 20
-	// A measurement counts as equal to the value of the model if the absolute residual is
-	// less than the noise scale times the constant `met`.
+	// A residual below `met` times the noise scale counts as zero.
 	met = 1e-6
 )
 
-// search returns a new search, which only one goroutine may use.
 func (f *fitting) search(ctx context.Context) (*search, error) {
 	s := &search{fitting: f, ctx: ctx, held: -1}
 	var err error
@@ -74,8 +68,8 @@ func (f *fitting) search(ctx context.Context) (*search, error) {
 	return s, nil
 }
 
-// solved prepares the search for the given mesh, and reports whether the preparation
-// succeeded. The argument x is the first point at which the equations are solved.
+// solved prepares the search for a mesh that is first used at x, and reports whether it
+// can be.
 func (f *search) solved(mesh probode.Mesh, x []float64) bool {
 	p := f.posterior
 	p.Mesh, p.GridAt = mesh, f.linear(x)
@@ -92,19 +86,16 @@ func (f *search) solved(mesh probode.Mesh, x []float64) bool {
 	return true
 }
 
-// coarse returns a mesh with the solver tolerance FitSettings.Tolerance. The number of
-// steps is limited, because searches also try values of θ for which a solve would take a
-// very long time.
+// coarse limits the number of steps, because searches try values of θ for which a solve
+// would take a very long time.
 func (f *fitting) coarse() probode.Mesh { return steps{Tolerance: f.set.Tolerance, most: 2e4} }
 
-// Value implements shape.Function. The method returns the log-likelihood or, if Map is
-// set, the sum of the log-likelihood and the log densities of the priors.
+// Value includes the log densities of the priors if Map is set.
 func (f *search) Value(x []float64) float64 {
 	f.evaluations++
 	return f.surface.Value(f.coordinates(x))
 }
 
-// Adjust implements shape.Adjuster.
 func (f *search) Adjust(x []float64, value float64) float64 {
 	u, low, high := f.coordinates(x), make([]float64, len(x)), make([]float64, len(x))
 	for i := range f.boxes {
@@ -122,7 +113,6 @@ func (f *search) Adjust(x []float64, value float64) float64 {
 	return value
 }
 
-// Expand implements shape.Function, with exact derivatives.
 func (f *search) Expand(p *shape.Point) bool {
 	f.evaluations++
 	q := shape.Point{X: f.coordinates(p.X)}
@@ -149,9 +139,6 @@ func (f *search) Expand(p *shape.Point) bool {
 	return true
 }
 
-// coordinates converts coordinates of the search to coordinates of the surface. Each
-// coordinate of the surface is either a value on the linear scale or the natural
-// logarithm of this value.
 func (f *search) coordinates(x []float64) []float64 {
 	u := slices.Clone(x)
 	for i := range f.boxes {
@@ -160,12 +147,10 @@ func (f *search) coordinates(x []float64) []float64 {
 	return u
 }
 
-// Follow always returns false, so the derivatives are recomputed at each point. Computing
-// the log-likelihood with exact derivatives takes little more time than computing it
-// alone.
+// Follow returns false, because an expansion with exact derivatives takes little more
+// time than a value.
 func (f *search) Follow(*shape.Point, []float64) bool { return false }
 
-// Bend implements shape.Bender.
 func (f *search) Bend(p *shape.Point, d []float64) []float64 {
 	f.evaluations++
 	v := f.surface.Nonlinear(f.coordinates(p.X), f.coordinates(d))
@@ -175,7 +160,6 @@ func (f *search) Bend(p *shape.Point, d []float64) []float64 {
 	return v
 }
 
-// end holds the last point of a search; the search may continue from this point.
 type end struct {
 	Optimum
 	from     []float64
@@ -183,7 +167,6 @@ type end struct {
 	finished bool // the Optimum is complete
 }
 
-// rough runs a search with the solver tolerance FitSettings.Tolerance.
 func (f *search) rough(e *end) {
 	f.evaluations = 0
 	e.ascent = *f.around(nil, 0)
@@ -195,15 +178,12 @@ func (f *search) rough(e *end) {
 	e.Evaluations = f.evaluations
 }
 
-// begin sets the point at which the search begins. Every second search with a random
-// start begins at the best of five points. If a search begins in a large region in which
-// the likelihood is almost constant, the search may never leave this region. For example,
-// suppose that the observable is an unknown factor times a state of an oscillator. For
-// parameter values at which the state does not oscillate, the factor with the highest
-// likelihood is often zero. A search that begins at the best of five points tends to end
-// at a broad local optimum. All other searches therefore begin at e.from. If the
-// likelihood cannot be computed at the first points, begin() tries more random points, up
-// to a total of 25.
+// begin takes the best of five points for every second search with a random start. In a
+// large region in which the likelihood is almost constant, a search may get stuck: if the
+// observable is an unknown factor times a state of an oscillator, the best factor where
+// nothing oscillates is often zero. The best of five points tends to end at a broad local
+// optimum, so the other searches begin at e.from. If the likelihood cannot be computed
+// there, up to 25 points are tried.
 func (f *search) begin(e *end) error {
 	const most = 25
 	points := 1
@@ -249,10 +229,9 @@ func (f *search) begin(e *end) error {
 	return nil
 }
 
-// finish completes the Optimum of a search. The argument `below` is the highest objective
-// of all searches minus the objective of this search. The method continues the search
-// with tighter tolerances if `below` is less than the constant `reach`. If f.ctx is done,
-// the Optimum stays incomplete: see stopped().
+// finish completes the Optimum, with tighter tolerances if the search is within `reach`
+// of the best, `below` which it ended. If f.ctx is done, the Optimum stays incomplete:
+// see stopped.
 func (f *search) finish(e *end, below float64) {
 	if e.Err != nil {
 		return
@@ -280,9 +259,8 @@ func (f *search) finish(e *end, below float64) {
 	}
 }
 
-// accurate continues a search with tighter tolerances, and returns the accurate
-// log-likelihood at its end. The expansion at the end is known unless it cannot be
-// computed.
+// accurate goes on with tighter tolerances, and returns the accurate value at the end,
+// with the expansion if that can be computed.
 func (f *search) accurate(e *end, below float64) (*Evaluation, error) {
 	a := &e.ascent
 	if below < reach {
@@ -304,7 +282,6 @@ func (f *search) accurate(e *end, below float64) (*Evaluation, error) {
 	return v, err
 }
 
-// stopped completes the Optimum of a search that was stopped, without solving anything.
 func (f *fitting) stopped(e *end) {
 	f.describe(e)
 	e.LogLikelihood, e.Error = e.ascent.Value-e.LogPrior, math.NaN()
@@ -313,8 +290,8 @@ func (f *fitting) stopped(e *end) {
 	}
 }
 
-// describe fills the fields that follow from the last point of a search and from the
-// expansion there. Reason is filled only at an optimum.
+// describe fills the fields that follow from the last point and the expansion there;
+// Reason only at an optimum.
 func (f *fitting) describe(e *end) {
 	a := &e.ascent
 	e.Theta, e.LogPrior, e.Left, e.Slope = f.all(a.X), 0, math.Inf(1), math.Inf(1)
@@ -341,8 +318,8 @@ func (f *fitting) describe(e *end) {
 	}
 }
 
-// refine chooses tolerances that are tight enough for an accurate optimum near the
-// current point. The search then continues with the new tolerances.
+// refine goes on with tolerances that are tight enough for an accurate optimum near the
+// current point.
 func (f *search) refine(a *shape.Ascent) error {
 	v, err := f.fine.At(f.ctx, f.all(a.X), false)
 	if err != nil {
@@ -364,18 +341,14 @@ func (f *search) refine(a *shape.Ascent) error {
 	return nil
 }
 
-// byProblem is a Mesh with a separate tolerance for each problem.
 type byProblem map[*probode.Problem]steps
 
-// Bind returns a Path that solves the problem p with the tolerance for p.
 func (b byProblem) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at, times []float64) (probode.Path, error) {
 	return b[p].Bind(ctx, s, p, at, times)
 }
 
 func (b byProblem) String() string { return "tolerances by experiment" }
 
-// climb iterates until the ascent is done. The iterations also stop when e.Iterations
-// reaches the argument `most`, or when f.ctx is done.
 func (f *search) climb(e *end, most int) {
 	for ; !e.ascent.Done && e.Iterations < most && f.ctx.Err() == nil; e.Iterations++ {
 		e.ascent.Step(f)

@@ -18,10 +18,9 @@ import (
 	"github.com/probode/probode/pkg/probode/methods"
 )
 
-// A steadyFinder finds the steady state that the solution of a problem approaches from
-// its initial state. A steadyFinder also computes the derivatives of the steady state
-// with respect to θ. The steadyFinder stores the last result, because many solves need
-// the steady state at the same θ. Any number of goroutines may use a steadyFinder.
+// A steadyFinder finds the steady state that the solution approaches, and its
+// derivatives. It keeps the last one, because many solves need it at the same θ. Any
+// number of goroutines may use it.
 type steadyFinder struct {
 	q     *probode.Problem
 	along []int // elements of θ on which the states depend
@@ -38,22 +37,19 @@ func newSteadyFinder(q *probode.Problem, along []int) *steadyFinder {
 	return &steadyFinder{q: q, along: along, ctx: context.Background()}
 }
 
-// After a call of within, each search for the steady state ends when ctx is done.
 func (r *steadyFinder) within(ctx context.Context) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	r.ctx = ctx
 }
 
-// failed returns the reason why the last search found no steady state.
 func (r *steadyFinder) failed() error {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	return r.err
 }
 
-// state returns the steady state at θ, and also its derivatives if the argument `slopes`
-// is true. If no steady state is found, all elements of x and slope are NaN.
+// state returns NaN if there is no steady state, and its derivatives if `slopes` is true.
 func (r *steadyFinder) state(theta []float64, slopes bool) (x, slope []float64) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -80,22 +76,15 @@ func (r *steadyFinder) state(theta []float64, slopes bool) (x, slope []float64) 
 }
 
 const (
-	// restTolerance is the relative tolerance of the steps in the search for a steady
-	// state.
 	restTolerance = 1e-10
-	// The relative change of a component over a span is its absolute change, divided by
-	// the largest absolute value of the component so far. The state is steady if no
-	// relative change over the last two spans exceeds the constant `settled`. The spans
-	// end at the times 1, 10, 100, … after the start of the search.
-	settled = 1e-11
-	// If the state is still not steady at the time restLast after the start, the search
-	// ends with an error.
+	// The state is steady if no component has changed over the last two spans by more
+	// than `settled` times its largest absolute value so far.
+	settled  = 1e-11
 	restLast = 1e14
 )
 
-// find solves the equations over spans that end at the times 1, 10, 100, … after the
-// start. If neither the state nor its derivatives change over two consecutive spans after
-// the last event, the search ends.
+// find solves over spans that end 1, 10, 100, … after the start, until states and
+// derivatives have not changed over two spans after the last event.
 func (r *steadyFinder) find(theta []float64, slopes bool) (x, slope []float64, err error) {
 	d, n, start := r.q.Dim(), len(theta), r.q.Span[0]
 	now := *r.q
@@ -124,9 +113,8 @@ func (r *steadyFinder) find(theta []float64, slopes bool) (x, slope []float64, e
 	}
 }
 
-// lastSwitch returns the time of the last event of q before the time `end`. The result is
-// −Inf if no event comes before `end`. Events with triggers are ignored, because a state
-// at rest triggers no events.
+// lastSwitch returns −Inf if no event comes before `end`. A state at rest triggers no
+// events.
 func lastSwitch(q *probode.Problem, theta []float64, end float64) float64 {
 	last := math.Inf(-1)
 	for _, e := range q.Events {
@@ -144,8 +132,6 @@ func lastSwitch(q *probode.Problem, theta []float64, end float64) float64 {
 	return last
 }
 
-// solve returns the state at the end of q.Span and, if the argument `slopes` is true, the
-// derivatives of this state.
 func (r *steadyFinder) solve(q *probode.Problem, theta []float64, slopes bool) (x, slope []float64, err error) {
 	mesh := probode.Adaptive{Tolerance: probode.Tolerance{Relative: restTolerance}, MaxSteps: 1e6}
 	path, err := probode.Setup{Method: methods.Radau{}, Mesh: mesh}.Bind(r.ctx, q, theta, q.Span[1:])
@@ -176,9 +162,8 @@ func (r *steadyFinder) solve(q *probode.Problem, theta []float64, slopes bool) (
 	return x, slope, nil
 }
 
-// realParts returns the real parts of the eigenvalues of the matrix a. The function uses
-// the algorithm that mat.Eigen uses for matrices with up to 75 rows. mat.Eigen also
-// computes eigenvectors, so using it would make the playground program 2.5 % larger.
+// realParts does what mat.Eigen does for up to 75 rows. mat.Eigen also computes
+// eigenvectors, and would make the playground 2.5 % larger.
 func realParts(a *mat.Dense) ([]float64, error) {
 	h := mat.DenseCopyOf(a).RawMatrix()
 	n := h.Rows
@@ -195,15 +180,11 @@ func realParts(a *mat.Dense) ([]float64, error) {
 	return re, nil
 }
 
-// The steady state x satisfies f(x, θ) = 0. implicit computes the derivatives of x from
-// the linear equation J dx = −∂f/∂θ dθ. J is singular if linear combinations ℓᵀx of the
-// states are conserved. For each conserved combination, the method adds the equation ℓᵀdx
-// = ℓᵀdx₀ to the linear system, where x₀ is the initial state. The method returns nil if
-// the result could be wrong, for example because f depends on time or J has an eigenvalue
-// with a positive real part. The result is also nil if J is (nearly) singular for a
-// reason other than conserved combinations of the states. If the result is nil, the
-// derivatives must be computed by integrating to the steady state, which takes far
-// longer.
+// implicit computes the derivatives of x, f(x, θ) = 0, from J dx = −∂f/∂θ dθ. J is
+// singular if linear combinations ℓᵀx are conserved, and each of them adds the equation
+// ℓᵀdx = ℓᵀdx₀. The result is nil if it could be wrong: f depends on time, J has an
+// eigenvalue with a positive real part, or is nearly singular for another reason.
+// Derivatives by integration take far longer.
 func (r *steadyFinder) implicit(theta, x []float64) []float64 {
 	const small = 1e-9 // relative size of singular values and residuals that count as zero
 	q, d, n := r.q, r.q.Dim(), len(theta)
@@ -296,9 +277,8 @@ func (r *steadyFinder) implicit(theta, x []float64) []float64 {
 	return slopes
 }
 
-// conserved reports whether the linear combination lawᵀx of the states is constant. The
-// combination is taken to be constant if lawᵀf is zero, up to rounding errors, at three
-// random states.
+// conserved takes lawᵀx as constant if lawᵀf is zero up to rounding at three random
+// states.
 func (r *steadyFinder) conserved(law, theta, x []float64) bool {
 	rng := rand.New(rand.NewPCG(1, 1))
 	f, at := make([]float64, len(x)), make([]float64, len(x))
@@ -318,11 +298,9 @@ func (r *steadyFinder) conserved(law, theta, x []float64) bool {
 	return true
 }
 
-// calm reports whether states and derivatives have settled. The change in each state,
-// divided by the largest absolute value of the state so far, must not exceed the constant
-// `settled`. The limit for changes in the derivatives is a thousand times as large as the
-// limit for changes in the states. calm also updates the argument `peak`, the largest
-// absolute value of each state so far.
+// calm reports whether changes relative to the largest absolute values so far, which it
+// updates in peak, are at most `settled` for states and a thousand times that for
+// derivatives.
 func calm(x, x2, slope, slope2, peak []float64) bool {
 	same, n := x != nil, len(slope2)/len(x2)
 	for k, v := range x2 {
@@ -335,8 +313,7 @@ func calm(x, x2, slope, slope2, peak []float64) bool {
 	return same
 }
 
-// atRest returns a problem whose time span has the given length, and whose solution is
-// constant and equal to the steady state.
+// atRest returns a problem whose solution is the steady state.
 func (r *steadyFinder) atRest(length float64) *probode.Problem {
 	s := *r.q
 	s.Name += ", steady state"

@@ -8,11 +8,9 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
 )
 
-// findSwitches finds the times at which conditions in the right-hand sides change.
-//
-// A condition a < b changes at the times at which g = a − b is 0. The condition changes
-// at t = −g₀/g₁ if g = g₀ + g₁ t and the coefficients g₀ and g₁ depend only on
-// parameters. A kink of min, max or abs is treated like a change of a condition.
+// findSwitches finds the times at which conditions change, and kinks of min, max and abs
+// occur: a < b changes at t = −g₀/g₁ if a − b = g₀ + g₁ t, with g₀ and g₁ that depend
+// only on parameters.
 func (l *lowering) findSwitches() {
 	l.timeConditions()
 	conditions := expr.Conditions(l.rates...)
@@ -33,9 +31,8 @@ func (l *lowering) findSwitches() {
 	l.switches = expr.Distinct(l.switches...)
 }
 
-// degrees returns, for all parts of the expressions, 0 if the part depends neither on the
-// time nor on a state, 1 if it is linear in the time, and 2 otherwise. The degree of a
-// comparison is the larger one of its sides.
+// degrees returns 0 for what depends neither on the time nor on a state, 1 for what is
+// linear in the time, and 2 otherwise. A comparison has the larger degree of its sides.
 func (l *lowering) degrees(list ...*expr.Node) map[*expr.Node]int {
 	degree := map[*expr.Node]int{}
 	for _, m := range expr.PartsOf(list...) {
@@ -64,9 +61,8 @@ func (l *lowering) degrees(list ...*expr.Node) map[*expr.Node]int {
 	return degree
 }
 
-// timeConditions writes the comparisons in the right-hand sides that change at a known
-// time T as comparisons of the time with T. Just before and after T, rounding can make
-// g₀ + g₁ t zero, or give it the wrong sign.
+// timeConditions compares the time with T where a comparison changes at a known T,
+// because rounding next to T can give g₀ + g₁ t the wrong sign.
 func (l *lowering) timeConditions() {
 	rates, parts := expr.Jumps(l.rates...)
 	degree := l.degrees(parts...)
@@ -88,9 +84,7 @@ func (l *lowering) timeConditions() {
 	l.rates = expr.Simplified(expr.Replace(rates, by)...)
 }
 
-// atTime returns a condition that equals a comparison, but compares the time with the
-// time at which the comparison changes. The result is nil if this time is not known. The
-// argument `degree` is that of the comparison.
+// atTime returns nil if the time at which the comparison changes is not known.
 func (l *lowering) atTime(degree int, op string, sides ...*expr.Node) *expr.Node {
 	opposite := map[string]string{"lt": "gt", "gt": "lt", "leq": "geq", "geq": "leq"}
 	at, slope, ok := l.crossing(degree, sides...)
@@ -104,12 +98,9 @@ func (l *lowering) atTime(degree int, op string, sides ...*expr.Node) *expr.Node
 		expr.Call("and", expr.Call("eq", slope, zero), expr.Call(op, sides...)))
 }
 
-// crossing returns a formula for the time at which the two sides of a comparison are
-// equal, and the derivative of their difference with respect to time. The formulas
-// contain only parameters. They are nil if the difference of the sides depends neither on
-// time nor on states. The last result is false if the method cannot derive the formulas,
-// for example because one side depends on a state. The argument `degree` is that of the
-// comparison.
+// crossing returns the time at which two sides are equal, and the derivative of their
+// difference with respect to time: nil if the difference is constant. ok is false if
+// there is no formula with parameters only.
 func (l *lowering) crossing(degree int, sides ...*expr.Node) (at, slope *expr.Node, ok bool) {
 	if degree != 1 {
 		return nil, nil, degree == 0
@@ -124,7 +115,6 @@ func (l *lowering) crossing(degree int, sides ...*expr.Node) (at, slope *expr.No
 	return expr.Call("divide", expr.Call("minus", at0), slope).Simplify(), slope, true
 }
 
-// fixed reports whether the formula n depends only on parameters.
 func (l *lowering) fixed(n *expr.Node) bool {
 	for _, name := range n.Symbols() {
 		if name == expr.Time || l.index.states[name] != nil {
@@ -135,11 +125,9 @@ func (l *lowering) fixed(n *expr.Node) bool {
 }
 
 // branches returns a system in which f jumps only at events: see probode.Problem.Hybrid.
-// Additional states hold the parts of f that jump at unknown times: comparisons, as 0 or
-// 1, and calls of sign and floor. The result is nil if there are no such parts. Kinks of
-// functions such as max and abs need no additional state, because f is continuous at a
-// kink. Equalities remain in the right-hand sides: an equality of two continuous functions
-// holds only for an instant or for good.
+// Additional states hold what jumps at unknown times: comparisons, as 0 or 1, and sign
+// and floor. The result is nil if there is none. At kinks f is continuous, and an
+// equality of continuous functions holds for an instant or for good.
 func (e *Instance) branches(l *lowering) *system {
 	start := map[string]*expr.Node{expr.Time: expr.Num(e.model.start)}
 	for i, id := range e.states {

@@ -11,8 +11,6 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// petab reads a PEtab 1 problem. The YAML file s, whose contents are in y, lists the
-// names of the tables.
 func (f *files) petab(s *source.File, y *source.Node) *File {
 	y.Mapping("the file")
 	if v := y.Must("the file", "format_version"); v != "1" && v != "1.0" && v != "1.0.0" {
@@ -79,8 +77,7 @@ func (f *files) petab(s *source.File, y *source.Node) *File {
 	return p
 }
 
-// notInBoth reports an error if a parameter is in the parameter table and is also set by
-// a condition.
+// notInBoth refuses a parameter in the parameter table that a condition sets.
 func notInBoth(params []Parameter, conditions []condition) {
 	in := idsOf(params)
 	for _, c := range conditions {
@@ -92,7 +89,6 @@ func notInBoth(params []Parameter, conditions []condition) {
 	}
 }
 
-// parameterTable reads a table of parameters.
 func parameterTable(t *source.Table) []Parameter {
 	t.Need("parameterId", "parameterScale", "lowerBound", "upperBound", "estimate")
 	t.ExtraColumns("parameterId", "parameterName", "parameterScale", "lowerBound", "upperBound", "nominalValue", "estimate",
@@ -132,9 +128,8 @@ func readScale(s *source.File, line int, what, v string) Scale {
 	return ""
 }
 
-// checkParams reports an error if a parameter cannot be used or estimated. checkParams
-// also adds a warning for each nominal value that is outside the bounds, or not positive
-// on a logarithmic scale.
+// checkParams refuses parameters that cannot be used, and warns about nominal values
+// outside the bounds or, on a logarithmic scale, not positive.
 func (f *files) checkParams(list []Parameter) {
 	first := map[string]source.Where{}
 	for _, p := range list {
@@ -171,7 +166,6 @@ func (f *files) checkParams(list []Parameter) {
 	}
 }
 
-// observableTable reads a table of observables.
 func observableTable(t *source.Table) []observable {
 	t.Need("observableId", "observableFormula", "noiseFormula")
 	t.ExtraColumns("observableId", "observableName", "observableFormula", "noiseFormula", "observableTransformation", "noiseDistribution")
@@ -186,8 +180,6 @@ func observableTable(t *source.Table) []observable {
 	return list
 }
 
-// conditionTable reads a table of conditions. If the cell for a quantity is empty, the
-// condition does not set this quantity.
 func conditionTable(t *source.Table) []condition {
 	t.Need("conditionId")
 	var list []condition
@@ -209,8 +201,6 @@ func conditionTable(t *source.Table) []condition {
 	return list
 }
 
-// measurementTable reads a table of measurements. If the argument `conditions` is true,
-// each row must name a condition.
 func measurementTable(t *source.Table, m *Model, conditions bool) []Observation {
 	t.Need("observableId", "measurement", "time")
 	if conditions {
@@ -249,8 +239,7 @@ func measurementTable(t *source.Table, m *Model, conditions bool) []Observation 
 	return list
 }
 
-// readTime reads the time of a measurement: a number that is not less than the start
-// time, or inf for the steady state.
+// readTime accepts inf, the steady state, and numbers from the start time on.
 func readTime(s *source.File, line int, text string, start float64) float64 {
 	v, err := source.ParseNumber(text)
 	if err != nil || v < start {
@@ -259,7 +248,6 @@ func readTime(s *source.File, line int, text string, start float64) float64 {
 	return v
 }
 
-// readOverrides reads numbers and IDs that are separated by semicolons.
 func readOverrides(s *source.File, line int, what, text string) []*expr.Node {
 	if text == "" {
 		return nil

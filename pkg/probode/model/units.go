@@ -6,17 +6,12 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// checkUnits reports an error if a formula adds, subtracts or compares states with
-// different units. The arguments of min and max must have equal units. An initial value,
-// or a value that an event sets, must have the unit of the state. checkUnits also reports
-// an error if the rates of two states with different units contain the same term. For
-// example, checkUnits reports an error for a flow from a state measured in people to a
-// state measured in mol.
-//
-// Units are compared as strings, so mg and g are different. A sum of mg and g is a
-// mistake, because formulas use the numbers without their units. The unit of a product
-// counts as unknown. The unit of a quantity is unknown if the file gives none. An unknown
-// unit is compatible with every other unit.
+// checkUnits refuses formulas that add, subtract or compare states with different units,
+// in min and max, too, and values of another unit that a state is set to. It also refuses
+// the same term in the rates of states with different units, such as a flow from people
+// to mol. Units are compared as strings: mg and g are different, because formulas use the
+// numbers. The unit of a product is unknown, and so is that which the file does not give;
+// it is compatible with all.
 func (m *Model) checkUnits() {
 	units := map[string]string{}
 	for _, s := range m.States {
@@ -79,8 +74,7 @@ func (m *Model) checkUnits() {
 	}
 }
 
-// terms converts each term of the sum n to a string without a sign, and appends the
-// strings to the argument `out`. Terms that are numbers are omitted.
+// terms appends the terms of a sum without their signs, and without numbers.
 func terms(n *expr.Node, out []string) []string {
 	if n == nil {
 		return out
@@ -98,8 +92,8 @@ func terms(n *expr.Node, out []string) []string {
 	return out
 }
 
-// unsigned removes the minus signs in front of n or, if n is a product or a quotient, in
-// front of the first factor. The product −a b, for example, is represented as (−a) b.
+// unsigned removes the minus signs in front of n or of its first factor: −a b is
+// represented as (−a) b.
 func unsigned(n *expr.Node) *expr.Node {
 	switch op, args := n.Operator(); {
 	case op == "minus" && len(args) == 1:

@@ -54,7 +54,6 @@ func (p *File) WriteYAML(dir string) (name string, err error) {
 	return name, nil
 }
 
-// A yamlWriter writes a model as a model file.
 type yamlWriter struct {
 	m           *Model
 	params      []Parameter
@@ -62,7 +61,7 @@ type yamlWriter struct {
 	events      []equations.Event
 }
 
-// mapping is a YAML mapping that is written on one line.
+// mapping is written on one line.
 type mapping struct{ yaml.Node }
 
 func (e *mapping) add(key, value string) {
@@ -89,7 +88,6 @@ func (e *mapping) formula(key string, n *expr.Node) {
 	}
 }
 
-// file returns the text of the model file.
 func (w *yamlWriter) file(name string) ([]byte, error) {
 	m := w.m
 	if err := w.constants(); err != nil {
@@ -205,8 +203,8 @@ func (w *yamlWriter) file(name string) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// constants converts the constants of the model to parameters and assignments. The method
-// returns an error if a model file cannot express some part of the model.
+// constants writes constants as parameters and assignments, or refuses what a model file
+// cannot express.
 func (w *yamlWriter) constants() error {
 	m := w.m
 	w.assignments = slices.Clone(m.Assignments)

@@ -7,7 +7,6 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/certify"
 )
 
-// assessment holds the state of Run and the results so far.
 type assessment struct {
 	*sampling
 	looked    int // number of interim analyses
@@ -29,13 +28,11 @@ type assessment struct {
 	tried  []trial // remedies that are not steps of the ladder
 }
 
-// trial holds a remedy and the run in which its effect was measured.
 type trial struct {
 	kind, name string
 	run        *draws
 }
 
-// A scale holds the noise scale of one step, and the results of its calibration.
 type scale struct {
 	alpha    float64                // α of the probabilistic inference, NaN if there is none
 	star     *bayes.CalibratedAlpha // calibrated at the mode; nil if it was not calibrated
@@ -43,8 +40,6 @@ type scale struct {
 	warnings []string
 }
 
-// measureBy stores y, the draws that represent the reference posterior. Then measureBy
-// calls checkReference to measure the reference solver's own error.
 func (a *assessment) measureBy(y *standard) (err error) {
 	a.y = y
 	a.out.ReferenceBy = y.by
@@ -61,7 +56,6 @@ func (a *assessment) measureBy(y *standard) (err error) {
 	return err
 }
 
-// judge compares all runs with the reference posterior.
 func (a *assessment) judge() *judge {
 	j := &judge{sampling: a.sampling, threshold: a.out.Threshold, z: a.out.standardErrors(), y: a.y}
 	j.allowed = a.y != nil && a.y.usable && a.y.whole() && a.own.enough(a.out.Threshold)

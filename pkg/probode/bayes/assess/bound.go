@@ -27,14 +27,11 @@ import (
 // None of these bounds can be improved: each is attained or approached by distributions
 // for which w takes only two values.
 
-// A verdict is possible only if the length of the interval Bound.Whole is at most the
-// constant `longest`.
+// longest is the largest length of Bound.Whole with which a verdict is possible.
 const longest = 1
 
-// bound is called if the chains of y have not mixed. For each step size, the method
-// compares the computed log likelihood with that of the reference, at the weighted draws
-// of y. If the smallest step has the verdict Negligible, sampling ends, and the method
-// stores the sentence saidNotMixed in the field `slow`.
+// bound is for chains of y that have not mixed: it compares log likelihoods with those of
+// the reference at the weighted draws. If the smallest step is negligible, sampling ends.
 func (a *assessment) bound(y *standard) error {
 	// The reference has to be accurate at all points, not only where the weights are large.
 	z, even := *y, *y.draws
@@ -82,9 +79,7 @@ func (a *assessment) bound(y *standard) error {
 	return a.ctx.Err()
 }
 
-// drawAccurate samples the posterior q, which is computed with an accurate solver, and
-// computes weights for the draws. Sampling ends some time before the limit, because the
-// time for computing the weights also counts towards the limit.
+// drawAccurate ends some time before the limit, because the weights take time, too.
 func (a *assessment) drawAccurate(q *bayes.Posterior, sampler sample.Sampler, chains mcmc.Settings, seed uint64, limit, rest time.Duration) (*standard, error) {
 	a.within = limit - rest
 	d, err := a.sample(q, &pairing{modes: q.Modes}, sampler, chains, seed)

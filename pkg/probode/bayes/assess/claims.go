@@ -10,22 +10,17 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// rows is a list of the claims in a report, one per row.
 type rows []Claim
 
-// number adds a row with a number but without a limit.
 func (r *rows) number(kind, step, run string, value, se float64) {
 	r.check(Claim{Kind: kind, Step: step, Run: run, Value: value, SE: se, Limit: math.NaN(), Verdict: Negligible}, "")
 }
 
-// warn adds a row with a warning but without a number.
 func (r *rows) warn(kind, step, sentence string) {
 	nan := math.NaN()
 	r.check(Claim{Kind: kind, Step: step, Value: nan, SE: nan, Limit: nan, Verdict: Matters}, sentence)
 }
 
-// limit adds a row with a number and its limit. If the number is not within the limit,
-// the row also contains the given sentence.
 func (r *rows) limit(kind, step, run string, value, limit float64, within bool, sentence string) {
 	c := Claim{Kind: kind, Step: step, Run: run, Value: value, SE: math.NaN(), Limit: limit, Verdict: Matters}
 	if within {
@@ -34,13 +29,11 @@ func (r *rows) limit(kind, step, run string, value, limit float64, within bool, 
 	r.check(c, sentence)
 }
 
-// check adds a row that concerns the whole posterior.
 func (r *rows) check(c Claim, sentence string) {
 	c.Mode, c.Sentence = -1, sentence
 	*r = append(*r, c)
 }
 
-// claims returns all claims in the report.
 func (a *assessment) claims(j *judge) []Claim {
 	r := &rows{}
 	r.limit("interim analyses", "", "", float64(a.looked), float64(a.out.Looks), true, "")
@@ -75,10 +68,9 @@ func (a *assessment) claims(j *judge) []Claim {
 	return *r
 }
 
-// claimEffects adds eight rows for each effect. The rows describe the median, half the
-// width of the central interval, the mean and the standard deviation. Each quantity has
-// two rows: one with the estimate, and one that compares the estimate with the reference
-// posterior. claimEffects also adds one row for each certificate and one for each bound.
+// claimEffects adds eight rows for each effect: median, half the width of the central
+// interval, mean and standard deviation, each as an estimate and compared with the
+// reference posterior. Certificates and bounds have one row.
 func (a *assessment) claimEffects(r *rows) {
 	limit := a.out.Threshold
 	for i := range a.out.Steps {
@@ -121,10 +113,8 @@ func (a *assessment) claimEffects(r *rows) {
 	}
 }
 
-// against describes in one sentence how the assessment contradicts the certificate of
-// step i. If there is no contradiction, the method returns an empty string. The
-// assessment may reveal an error that the certificate does not show. The certificate uses
-// no draws, and it uses fewer solvers to search for modes.
+// against describes how the assessment contradicts the certificate of step i, or returns
+// "". The certificate uses no draws, and fewer solvers to search for modes.
 func (a *assessment) against(i int) string {
 	st := &a.out.Steps[i]
 	for _, m := range st.Modes {
@@ -144,9 +134,6 @@ func (a *assessment) against(i int) string {
 	return ""
 }
 
-// claimReference adds rows that show how well the reference posterior is known. Other
-// rows list the parameters whose tails are so heavy that there is no verdict on their
-// means.
 func (a *assessment) claimReference(r *rows, j *judge) {
 	y := a.y
 	if y == nil {
@@ -175,8 +162,6 @@ func (a *assessment) claimReference(r *rows, j *judge) {
 	}
 }
 
-// claimModes adds warnings about modes at step i: about phantoms, about missed modes,
-// about modes with too few draws, and about modes that the search may not have found.
 func (a *assessment) claimModes(r *rows, j *judge, i int) {
 	st, f := &a.out.Steps[i], &a.modes.steps[i]
 	for _, m := range st.Modes {
@@ -209,8 +194,6 @@ func (a *assessment) claimModes(r *rows, j *judge, i int) {
 	}
 }
 
-// claimStep adds the numbers for step i and for the runs at this step, and warnings about
-// these runs.
 func (a *assessment) claimStep(r *rows, i int) {
 	st, step := &a.out.Steps[i], a.out.Steps[i].String()
 	switch {
@@ -241,7 +224,6 @@ func (a *assessment) claimStep(r *rows, i int) {
 	}
 }
 
-// claimChains adds warnings about the chains of a run.
 func (a *assessment) claimChains(r *rows, d *draws, step, where string) {
 	var rhat, few []string
 	worst, least := 0.0, math.Inf(1)
@@ -268,9 +250,6 @@ func (a *assessment) claimChains(r *rows, d *draws, step, where string) {
 	r.limit("failed solves", step, inf.Sampler, d.failed, mostFailing, d.failed <= mostFailing, fmt.Sprintf(saidFailing, where, 100*d.failed))
 }
 
-// claimSource adds warnings about the chains that represent the reference posterior. One
-// of the warnings lists the parameters that get no verdict because these chains have not
-// mixed.
 func (a *assessment) claimSource(r *rows) {
 	if a.y == nil {
 		return
@@ -289,8 +268,6 @@ func (a *assessment) claimSource(r *rows) {
 	}
 }
 
-// claimOrder adds a claim about each observed order of convergence to r. An observed order that is too low
-// leads to a warning.
 func (a *assessment) claimOrder(r *rows) {
 	if a.out.controlled() || a.paths == nil {
 		return // tolerances have no order of convergence
@@ -317,8 +294,6 @@ func (a *assessment) claimOrder(r *rows) {
 	}
 }
 
-// claimAlpha adds warnings if the calibrated noise scale α differs too much between step
-// sizes or between values of θ.
 func (a *assessment) claimAlpha(r *rows) {
 	ratio := func(x, y float64) float64 { return math.Exp(math.Abs(math.Log(x / y))) }
 	for i, s := range a.scales {
@@ -349,8 +324,6 @@ func (a *assessment) claimAlpha(r *rows) {
 	}
 }
 
-// claimSigma adds a warning if parameters of the measurement errors, such as σ, absorb
-// the solver's error.
 func (a *assessment) claimSigma(r *rows) {
 	var names, taken []string
 	spreads := a.p.Spreads()
@@ -375,9 +348,8 @@ func (a *assessment) claimSigma(r *rows) {
 	}
 }
 
-// nominal returns the nominal order of a method, and advice on what to do if the actual
-// order is lower. For example, an Adams–Moulton method has a lower order if it is
-// linearised at the current state.
+// nominal returns the order of a method, and what to do if the actual one is lower, as
+// that of an Adams–Moulton method which is linearised at the current state.
 func nominal(m probode.Method) (order int, remedy string) {
 	if n, ok := m.(interface{ Nominal() (int, string) }); ok {
 		return n.Nominal()

@@ -18,7 +18,6 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// draws holds the draws of one run and the estimates from them.
 type draws struct {
 	p       *bayes.Posterior
 	pair    *pairing // the modes of p; nil if they are not known
@@ -78,11 +77,10 @@ type draws struct {
 	center, log [measures][][][]float64
 }
 
-// size returns the number of draws as a multiple of the initial number.
+// size is a multiple of the initial number of draws.
 func (d *draws) size() int { return len(d.all.Draws[0]) / d.first }
 
-// thousand returns the number of seconds that it takes to generate 1000 effective draws.
-// The result is NaN if this number is not known.
+// thousand returns the seconds for 1000 effective draws, or NaN.
 func (d *draws) thousand() float64 {
 	if s := 1000 * d.drawing / (d.summed.ESSPerSecond * d.summed.Seconds); s > 0 && !math.IsInf(s, 0) {
 		return s
@@ -90,12 +88,9 @@ func (d *draws) thousand() float64 {
 	return math.NaN()
 }
 
-// cost returns the total cost of 1000 effective draws in seconds. The total cost includes
-// the search for modes, all other preparation, and the burn-in.
+// cost returns the seconds for 1000 effective draws with all preparation and burn-in.
 func (d *draws) cost() float64 { return d.summed.Seconds - d.drawing + d.thousand() }
 
-// A value of the type `sampling` generates draws, and computes the estimates that are
-// compared.
 type sampling struct {
 	*plan
 	*work
@@ -109,8 +104,6 @@ type sampling struct {
 
 var errTime = errors.New("not sampled within the time limit")
 
-// limited returns a context for sampling. This context is cancelled with the cause
-// errTime at the end of the time limit.
 func (s *sampling) limited() (context.Context, context.CancelFunc) {
 	if s.within == 0 {
 		return context.WithCancel(s.ctx)
@@ -118,8 +111,6 @@ func (s *sampling) limited() (context.Context, context.CancelFunc) {
 	return context.WithDeadlineCause(s.ctx, s.begin.Add(s.within), errTime)
 }
 
-// sample runs a sampler on the posterior p, and returns the draws and the estimates. The
-// modes in f become the modes of p.
 func (s *sampling) sample(p *bayes.Posterior, f *pairing, sampler sample.Sampler, chains mcmc.Settings, seed uint64) (*draws, error) {
 	p.Modes = f.modes
 	chains.Seed = seed
@@ -162,7 +153,6 @@ func (s *sampling) sample(p *bayes.Posterior, f *pairing, sampler sample.Sampler
 	return d, nil
 }
 
-// more adds draws until d has the given size (see draws.size).
 func (s *sampling) more(d *draws, size int) (changed bool, err error) {
 	if size <= d.size() {
 		return false, nil
@@ -180,8 +170,7 @@ func (s *sampling) more(d *draws, size int) (changed bool, err error) {
 	return true, s.take(d, r)
 }
 
-// take stores the draws and estimates of r in d. If d already contains draws, r begins
-// with the same draws.
+// take stores r, which begins with the draws of d if there are any.
 func (s *sampling) take(d *draws, r sample.Measurement) error {
 	c := r.Chains
 	d.result, d.all = r, c
@@ -229,13 +218,11 @@ func (s *sampling) take(d *draws, r sample.Measurement) error {
 	return nil
 }
 
-// forget releases the memory of draws that are no longer needed.
 func (d *draws) forget() {
 	d.result, d.all, d.few, d.modeOf, d.modeOfFew = sample.Measurement{}, nil, nil, nil, nil
 	d.center, d.log = [measures][][][]float64{}, [measures][][][]float64{}
 }
 
-// three returns three of the initial draws, at which α is calibrated again.
 func (d *draws) three() (out [][]float64) {
 	for k := range 3 {
 		chain := d.all.Draws[k%len(d.all.Draws)][:d.first]
@@ -244,7 +231,6 @@ func (d *draws) three() (out [][]float64) {
 	return out
 }
 
-// summarise stores the summary of a run for the report.
 func (s *sampling) summarise(d *draws, r sample.Measurement) {
 	c := r.Chains
 	d.summed = &Inference{
@@ -275,12 +261,10 @@ func (s *sampling) summarise(d *draws, r sample.Measurement) {
 	d.summed.ESSPerSecond = ess / d.summed.Seconds
 }
 
-// mixed reports whether the chains have mixed in all assessed parameters.
 func (s *sampling) mixed(d *draws) bool {
 	return !slices.ContainsFunc(s.assessed, func(k int) bool { return !sound(d.summed.Summary[k]) })
 }
 
-// worstRHat returns the largest R̂ of all parameters.
 func (inf *Inference) worstRHat() (worst float64) {
 	for _, m := range inf.Summary {
 		worst = math.Max(worst, m.RHat)
@@ -288,10 +272,8 @@ func (inf *Inference) worstRHat() (worst float64) {
 	return worst
 }
 
-// sound reports whether the standard errors of m can be trusted.
 func sound(m diag.Marginal) bool { return m.RHat <= mixed && m.BulkESS >= fewest }
 
-// setting describes how the equations of p are solved.
 func setting(p *bayes.Posterior) string {
 	if h := p.StepSize(); h > 0 {
 		return fmt.Sprintf("h = %.4g", h)
@@ -299,7 +281,7 @@ func setting(p *bayes.Posterior) string {
 	return p.Mesh.String()
 }
 
-// fewer returns n evenly spaced draws from each chain of c.
+// fewer returns n evenly spaced draws from each chain.
 func fewer(c *mcmc.Chains, n int) *mcmc.Chains {
 	out := &mcmc.Chains{Names: c.Names, Quantities: c.Quantities}
 	for i, chain := range c.Draws {
@@ -314,9 +296,9 @@ func fewer(c *mcmc.Chains, n int) *mcmc.Chains {
 	return out
 }
 
-// resampled returns up to n different draws that represent the posterior computed with
-// the setup d.to. Let W be the sum of all weights. For i = 0, …, n−1, the method selects
-// the first draw at which the cumulative weight exceeds W (i + ½)/n.
+// resampled returns up to n different draws that represent the posterior with the setup
+// d.to: the first ones at which the cumulative weight exceeds W (i + ½)/n, where W is the
+// sum of all weights.
 func (d *draws) resampled(n int) (out [][]float64) {
 	all := d.few.Pooled()
 	weights := slices.Concat(d.weights...)

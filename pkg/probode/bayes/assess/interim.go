@@ -19,7 +19,6 @@ import (
 // extend 1.96 standard errors to either side. The chains continue where they stopped, so
 // the results are the same as with a single long run.
 
-// interim adds draws until there is a verdict on every step or the budget is used up.
 func (a *assessment) interim() error {
 	if !a.plan.s.Auto || a.y == nil {
 		return nil
@@ -68,8 +67,6 @@ func (a *assessment) interim() error {
 	}
 }
 
-// trusted lists the deterministic runs that were performed, from the smallest step to the
-// largest.
 func (a *assessment) trusted() (all []*draws) {
 	for i := a.finest(); i >= 0; i-- {
 		if a.runs[i] != nil {
@@ -79,10 +76,8 @@ func (a *assessment) trusted() (all []*draws) {
 	return all
 }
 
-// wanted returns the number of draws that each run needs for the next analysis, as a
-// multiple of the number of draws in the first analysis. The run that represents the
-// reference posterior gets the largest number of draws, because every step is compared
-// with this run.
+// wanted returns the size of each run for the next analysis, in multiples of the initial
+// one. Every step is compared with the run of the reference, which gets the most draws.
 func (a *assessment) wanted() map[*draws]int {
 	want, most := map[*draws]int{}, 0
 	for _, d := range a.trusted() {
@@ -97,8 +92,6 @@ func (a *assessment) wanted() map[*draws]int {
 	return want
 }
 
-// budget returns the largest number of draws that a run may have, as a multiple of the
-// initial number.
 func (a *assessment) budget(d *draws) int {
 	if a.plan.s.MaxDraws == 0 {
 		return growth
@@ -106,9 +99,7 @@ func (a *assessment) budget(d *draws) int {
 	return max(1, a.plan.s.MaxDraws/d.first)
 }
 
-// needs returns the number of draws that a run needs for the next analysis, as a multiple
-// of the initial number. needs returns zero if there is a verdict on the run, or if no
-// more draws can be added to the run.
+// needs returns zero if there is a verdict on the run, or if it cannot grow.
 func (a *assessment) needs(d *draws) int {
 	if d.summed.Verdict != Undecided {
 		return 0

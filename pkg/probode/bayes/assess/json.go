@@ -48,9 +48,8 @@ func (a *Report) WriteJSON(w io.Writer) error {
 	}.Write(w)
 }
 
-// judgedBy returns the centre and the spread that are called mean and sd in the JSON
-// output. judgedBy also says whether these two numbers are moments or quantiles. If the
-// tails are heavy, the centre and the spread are computed from quantiles.
+// judgedBy returns what the JSON calls mean and sd: moments or, if the tails are heavy,
+// quantiles.
 func (q *AccurateMarginal) judgedBy() (string, CenterSpread) {
 	if q.HeavyTails {
 		return "quantiles", q.Median
@@ -84,8 +83,6 @@ func (a *Report) jsonStep(i int) object {
 		"certificate", certificate, "cost", object{"classical", st.Deterministic.jsonCost(), "noisy", st.Probabilistic.jsonCost()}}
 }
 
-// jsonModes returns the modes of a posterior, and scales their masses so that they sum to
-// 1.
 func (a *Report) jsonModes(modes []ModeShare) []object {
 	var sum float64
 	for _, m := range modes {
@@ -123,7 +120,6 @@ func (inf *Inference) jsonCost() any {
 	return object{"sampler", inf.Sampler, "chains", inf.Chains, "draws", inf.Draws, "solves", inf.Solves, "seconds", inf.Seconds, "ess_per_second", inf.ESSPerSecond}
 }
 
-// lines splits text into lines.
 func lines(text string) []string {
 	return append([]string{}, strings.FieldsFunc(strings.TrimSpace(text), func(r rune) bool { return r == '\n' })...)
 }

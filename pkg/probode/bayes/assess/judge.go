@@ -11,7 +11,6 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/estimate"
 )
 
-// A value of the type `judge` compares runs with the reference posterior.
 type judge struct {
 	*sampling
 	threshold float64
@@ -20,7 +19,6 @@ type judge struct {
 	allowed   bool      // y and the reference can be trusted
 }
 
-// judge computes the effects observed in a run, and the verdict on that run.
 func (j *judge) judge(d *draws) {
 	inf, n := d.summed, len(j.assessed)
 	inf.Effects = make([]Effect, n)
@@ -69,16 +67,12 @@ func (j *judge) judge(d *draws) {
 	}
 }
 
-// known reports whether the standard errors of quantity k can be trusted. If the chains
-// have not mixed, the centre and the spread of the reference posterior are not known.
 func (j *judge) known(d *draws, k int) bool {
 	return j.allowed && d.sound[k] && j.y.sound[k] && j.y.accurate[byQuantiles][k].Spread > 0
 }
 
-// shift compares quantity k of a run with the reference posterior. There are two
-// estimates of the effect: the difference between two runs and, if the weights of this
-// run can be trusted, an estimate from the weights. Of the two estimates, the method uses
-// the one with the smaller standard error.
+// shift takes the estimate with the smaller standard error: the difference between two
+// runs or, if its weights can be trusted, that from the weights of the run.
 func (j *judge) shift(by estimate.Measure, d *draws, k int, own bool) Shift {
 	m, nan := d.estimates[by][k], math.NaN()
 	if by == byMoments && j.lacks(d, k) {
@@ -100,10 +94,9 @@ func (j *judge) shift(by estimate.Measure, d *draws, k int, own bool) Shift {
 	return s
 }
 
-// moments reports whether a run and the reference posterior can be compared by the
-// moments of quantity k. A comparison of moments is impossible if the tails are too heavy
-// for a mean. A comparison of moments is also impossible if a mode contains no draws and
-// would shift the mean or the sd by more than unvisitedSize times the threshold.
+// moments reports whether moments can be compared: not if the tails are too heavy for a
+// mean, or a mode without draws would shift them by more than unvisitedSize times the
+// threshold.
 func (j *judge) moments(d *draws, k int) bool {
 	switch n := len(j.assessed); {
 	case j.y.heavy[k%n]:
@@ -114,23 +107,19 @@ func (j *judge) moments(d *draws, k int) bool {
 	return !j.y.meanless(j.sampling, k) && !j.lacks(d, k)
 }
 
-// lacks reports whether the moments of quantity k are unknown for the posterior of the
-// run. These moments are unknown if a mode of the posterior contains no draws and would
-// shift the mean or the sd by more than unvisitedSize times the threshold.
 func (j *judge) lacks(d *draws, k int) bool {
 	return j.y != nil && j.quantities[k].part < 0 && j.empty(d.pair.modes, d.visited, j.y, k).size > unvisitedSize
 }
 
-// against compares two independent estimates.
+// against compares independent estimates.
 func (m CenterSpread) against(x CenterSpread) Shift {
 	ratio := m.Spread / x.Spread
 	return Shift{CenterSpread: m, Bias: (m.Center - x.Center) / x.Spread, BiasSE: math.Hypot(m.CenterSE, x.CenterSE) / x.Spread,
 		Ratio: ratio, RatioSE: ratio * math.Hypot(m.SpreadSE/m.Spread, x.SpreadSE/x.Spread)}
 }
 
-// trusted reports whether the weights of a run can be used to compare the run with the
-// reference posterior. Weights and k̂ contain no information about regions without draws,
-// so they do not reveal a mode that the solver misses.
+// trusted refuses weights if the solver misses a mode: weights and k̂ know nothing of
+// regions without draws.
 func (j *judge) trusted(d *draws) bool {
 	if j.y == nil || !j.usable(d) || !d.whole() {
 		return false
@@ -149,9 +138,7 @@ func (j *judge) trusted(d *draws) bool {
 	return true
 }
 
-// judge returns the verdict on the bias and on the ratio of the spreads. The verdict is
-// based on intervals of ±z standard errors. If the bias, the ratio or one of the standard
-// errors is NaN, the verdict is not Negligible.
+// judge uses intervals of ±z standard errors. With a NaN the verdict is not Negligible.
 func (s Shift) judge(threshold, z float64) Verdict {
 	bias, ratio := s.sizes(threshold)
 	b, r := s.errors(threshold, z)
@@ -164,14 +151,11 @@ func (s Shift) judge(threshold, z float64) Verdict {
 	return Undecided
 }
 
-// errors returns z times the standard errors of the bias and of the log ratio, in units
-// of the threshold.
+// errors returns z standard errors in units of the threshold.
 func (s Shift) errors(threshold, z float64) (bias, ratio float64) {
 	return z * s.BiasSE / threshold, z * s.RatioSE / s.Ratio / math.Log1p(threshold)
 }
 
-// sizes returns the absolute values of the bias and of the log ratio, in units of the
-// threshold; size returns the larger of the two.
 func (s Shift) sizes(threshold float64) (bias, ratio float64) {
 	return math.Abs(s.Bias) / threshold, math.Abs(math.Log(s.Ratio)) / math.Log1p(threshold)
 }
@@ -181,9 +165,8 @@ func (s Shift) size(threshold float64) float64 {
 	return math.Max(bias, ratio)
 }
 
-// more returns the factor by which the number of draws must grow so that intervals of ±z
-// standard errors permit a verdict. This factor is predicted on the assumption that the
-// estimates do not change.
+// more returns the factor by which draws must grow for a verdict, if the estimates do not
+// change.
 func (e Effect) more(threshold, z float64) float64 {
 	least, most := math.Inf(1), 0.0 // the factors needed to show that one effect is above the threshold, or that all are below
 	for _, e := range append([]Effect{e}, e.Within...) {
@@ -204,13 +187,9 @@ func (e Effect) more(threshold, z float64) float64 {
 	return f * f
 }
 
-// needed returns the number of draws that each chain needs for a verdict on all
-// parameters, if the estimates do not change. One parameter with an effect above the
-// threshold is enough for the verdict Matters. If some estimated effects are above the
-// threshold, the result is the smallest number of draws that gives a verdict on one of
-// them. If no estimated effect is above the threshold, the result is the number of draws
-// that gives a verdict on all parameters. The result is NaN if there is already a
-// verdict, and +Inf if it is not known how many draws would lead to a verdict.
+// needed returns the draws per chain for a verdict, if the estimates do not change: on
+// one parameter with an effect above the threshold, which is enough for Matters, or else
+// on all of them. It is NaN if there is a verdict, and +Inf if the number is not known.
 func (inf *Inference) needed(threshold float64) float64 {
 	if inf.Verdict != Undecided {
 		return math.NaN()
@@ -232,10 +211,8 @@ func (inf *Inference) needed(threshold float64) float64 {
 	return math.Min(least, most)
 }
 
-// gravest returns the shift with the most serious verdict, in the whole posterior or
-// within a mode. Among shifts with equally serious verdicts, gravest() returns the
-// largest in units of the threshold. The result `part` is the index of the mode, or −1
-// for the whole posterior.
+// gravest returns the largest of the shifts with the most serious verdict, and the index
+// of its mode, or −1 for the whole posterior.
 func (e Effect) gravest(threshold float64) (gravest Shift, part int) {
 	gravest, part = e.Median, -1
 	for k, w := range e.Within {
@@ -251,8 +228,8 @@ func (e Effect) gravest(threshold float64) (gravest Shift, part int) {
 	return gravest, part
 }
 
-// gravest returns the parameter with the largest effect, relative to the threshold. Only
-// the parameters with the most serious verdict are considered.
+// gravest returns the parameter with the largest of the effects with the most serious
+// verdict.
 func (inf *Inference) gravest(threshold float64) (param int) {
 	v := Negligible
 	for _, e := range inf.Effects {
@@ -268,10 +245,7 @@ func (inf *Inference) gravest(threshold float64) (param int) {
 	return param
 }
 
-// largest returns the largest step such that the effect on parameter j is negligible at
-// this step and at all smaller steps. The result is zero if the effect on parameter j is
-// not negligible at the smallest step. The result `undecidedAbove` says whether the
-// verdict on the next larger step is Undecided.
+// largest returns zero if the effect is not negligible at the smallest step.
 func (a *Report) largest(j int) (size float64, undecidedAbove bool) {
 	for _, st := range slices.Backward(a.Steps) {
 		v := st.verdict() // a bound holds for all parameters
@@ -288,8 +262,6 @@ func (a *Report) largest(j int) (size float64, undecidedAbove bool) {
 	return size, false
 }
 
-// standardErrors returns the number of Monte Carlo standard errors by which an estimate
-// must differ from the threshold for a verdict.
 func (a *Report) standardErrors() float64 {
 	return distuv.UnitNormal.Quantile(1 - (1-a.Confidence)/2/float64(a.Looks))
 }

@@ -22,21 +22,17 @@ import (
 // still change a mean or an sd.
 
 const (
-	// starts is the largest number of draws from which missedAround() proposes Metropolis
-	// moves. Two moves are proposed from each draw.
+	// starts is the largest number of draws from which missedAround proposes, twice from
+	// each.
 	starts = 400
-	// unreached is a difference in log density. A point counts as not reached if its log
-	// density is below the lowest log density of the draws by more than the constant
-	// `unreached`.
+	// A point is not reached if its log density is lower than that of all draws by more
+	// than `unreached`.
 	unreached = 5
-	// negligible is a difference in log density. A move to a point is practically never
-	// accepted if the log density of the point is below the lowest log density of the draws
-	// by more than the constant `negligible`.
+	// A move to a log density that is lower than that of all draws by more than
+	// `negligible` is practically never accepted.
 	negligible = 30
 )
 
-// missed estimates the share of the posterior that the draws of d do not reach. The
-// posterior is computed with the setup d.to, which is usually the reference.
 func (s *sampling) missed(d *draws) (mass float64, err error) {
 	around, err := s.missedAround(d)
 	reference := s.modes.reference
@@ -67,15 +63,11 @@ func (s *sampling) missed(d *draws) (mass float64, err error) {
 	return math.Max(mass, around), nil
 }
 
-// missedAround proposes Metropolis moves for the posterior under the setup d.to, starting
-// from some of the draws. The draws come from the posterior d.p. Let N be the number of
-// moves, and let n be the expected number of accepted moves to points at which the
-// density of d.p is almost zero. The result is 2 n/N. If the draws do not reach a part of
-// the posterior under the setup d.to, the result is approximately the mass of that part.
-// The equations are solved with the setup d.to only if a move leads to a point at which
-// the density of d.p is almost zero. At some points the reference solver needs a minute
-// for one solution, so the equations are first solved with shape.Lender. If the density
-// computed with shape.Lender is negligible, the reference solver is not used.
+// missedAround proposes N Metropolis moves for the posterior under d.to from draws of
+// d.p. Let n be the expected number of those accepted at points at which the density of
+// d.p is almost zero: 2 n/N is approximately the mass of the part without draws. Only at
+// these points are the equations solved with d.to, and first with shape.Lender: the
+// reference may need a minute for one solution.
 func (s *sampling) missedAround(d *draws) (share float64, err error) {
 	coarse, err := bayes.NewDensity(s.ctx, d.p)
 	if err != nil {
@@ -150,17 +142,15 @@ func (s *sampling) missedAround(d *draws) (share float64, err error) {
 	return floats.Sum(shares), cmp.Or(err, s.ctx.Err())
 }
 
-// unvisited describes a mode without draws.
 type unvisited struct {
 	size  float64 // the shift that it would cause in the mean or sd of a parameter, in units of the threshold
 	theta []float64
 	mass  float64 // mass according to the Gaussian approximation
 }
 
-// unvisited returns the mode without draws that could cause the largest shift in the mean
-// or sd of the assessed parameter with index j. The mode may belong to the posterior that
-// was sampled or to the reference posterior. The shift is computed from the Gaussian
-// approximation at the mode. If all modes contain draws, the returned shift is zero.
+// unvisited returns the mode without draws, of the sampled or the reference posterior,
+// that could shift the mean or sd most by its Gaussian approximation. The shift is zero
+// if all have draws.
 func (s *sampling) unvisited(d *draws, y *standard, j int) unvisited {
 	own, reference := s.empty(d.pair.modes, d.visited, y, j), s.empty(s.modes.reference, d.visitedReference, y, j)
 	if own.size < reference.size {
@@ -169,9 +159,8 @@ func (s *sampling) unvisited(d *draws, y *standard, j int) unvisited {
 	return own
 }
 
-// empty returns the mode in m that contains no draws and could cause the largest shift
-// (see unvisited). The argument `visited` holds the share of the draws in each mode; it
-// is empty if the shares are not known.
+// empty does this for one posterior. `visited` has the share of the draws in each mode,
+// if known.
 func (s *sampling) empty(m *bayes.Modes, visited []float64, y *standard, j int) (most unvisited) {
 	for k := range visited {
 		mode := m.Modes[k]
@@ -185,25 +174,19 @@ func (s *sampling) empty(m *bayes.Modes, visited []float64, y *standard, j int) 
 	return most
 }
 
-// meanless reports whether the mean and the sd of the assessed parameter with index j are
-// unknown. The mean and the sd are unknown if a mode of the reference posterior contains
-// no draws and would shift the mean or the sd by more than unvisitedSize times the
-// threshold.
 func (y *standard) meanless(s *sampling, j int) bool {
 	return s.empty(s.modes.reference, y.visitedReference, y, j).size > unvisitedSize
 }
 
-// moved returns the effect of a mode of small mass at x: the shift of the mean or the
-// shift of the sd, whichever is larger. The shifts are measured in units of the
+// moved returns the larger shift, of mean or sd, by a small mass at x, in units of the
 // threshold.
 func (s *sampling) moved(from CenterSpread, mass, x float64) float64 {
 	far := math.Abs(x-from.Center) / from.Spread
 	return math.Max(mass*far, math.Log1p(mass*far*far)/2) / s.s.Threshold
 }
 
-// unseen returns the mass of a mode that the draws would miss with a probability of 5 %.
-// The mass is computed for the draws of the run and for the draws that represent the
-// reference posterior, and the larger value is returned.
+// unseen returns the mass of a mode that the draws of one of the two would miss with a
+// probability of 5 %.
 func (s *sampling) unseen(d *draws, y *standard) float64 {
 	least := y.worth
 	for _, k := range s.assessed {
@@ -212,9 +195,8 @@ func (s *sampling) unseen(d *draws, y *standard) float64 {
 	return math.Min(1, 3/least)
 }
 
-// unseenSize returns the largest shift that an undetected mode could cause in the mean or
-// sd of the assessed parameter with index j, in units of the threshold. Only modes in the
-// central 99.9 % of the prior are considered.
+// unseenSize returns the largest shift by an undetected mode in the central 99.9 % of the
+// prior, in units of the threshold.
 func (s *sampling) unseenSize(d *draws, y *standard, j int) (size float64) {
 	for _, p := range []float64{0.0005, 0.9995} {
 		size = math.Max(size, s.moved(y.accurate[byMoments][j], s.unseen(d, y), s.p.Params[s.assessed[j]].Prior.Quantile(p)))

@@ -22,16 +22,12 @@ import (
 // A search may leave a mode at which the density jumps. So a mode counts as a phantom or
 // as missed only if the density of the other posterior is small at this mode, too.
 
-// found holds the modes that the posterior has at each step, and the modes of the
-// reference posterior.
 type found struct {
 	steps     []pairing    // one for each step; without modes where the search failed
 	reference *bayes.Modes // nil if the search failed
 	known     [][]float64  // the ends of all searches
 }
 
-// A pairing says which modes of the posterior computed with a step correspond to which
-// modes of the reference posterior.
 type pairing struct {
 	modes *bayes.Modes // modes of the step, including those that were found only from the modes of the reference
 	own   []ModeShare  // the listed modes, followed by the missed ones
@@ -39,9 +35,8 @@ type pairing struct {
 	err   error        // why there are no modes
 }
 
-// findModes finds the modes of the posterior at each step and the modes of the reference
-// posterior. findModes returns an error only if the search at the smallest step fails, if
-// the modes cannot be paired, or if the context is cancelled.
+// findModes returns an error only if the search at the smallest step fails, the modes
+// cannot be paired, or the context is cancelled.
 func findModes(w *work, pl *plan) (*found, error) {
 	const tiny = 1e-6 // mass of a mode from which no later search has to start
 	f := &found{steps: make([]pairing, len(pl.ladder)), known: slices.Clone(pl.s.From)}
@@ -82,9 +77,7 @@ func findModes(w *work, pl *plan) (*found, error) {
 	return f, nil
 }
 
-// pair matches the modes m of the posterior p with the modes of the reference posterior,
-// which is the argument `accurate`. The argument `reference` is nil if the modes of the
-// reference posterior are not known.
+// pair takes a nil `reference` if its modes are not known.
 func pair(ctx context.Context, p, accurate *bayes.Posterior, m, reference *bayes.Modes, search modes.Settings) (*pairing, error) {
 	if reference == nil {
 		return &pairing{modes: m, own: shares(m), first: m.Highest().Theta}, nil
@@ -130,9 +123,8 @@ func pair(ctx context.Context, p, accurate *bayes.Posterior, m, reference *bayes
 	return out, nil
 }
 
-// massNear estimates the mass that the posterior p, with the modes m, has near a mode
-// `at` of another posterior. Near this mode, the two densities are assumed to be
-// proportional to each other. The result is 0 if the density of p is unknown there.
+// massNear takes the two densities as proportional near the mode `at` of another
+// posterior. It is 0 if that of p is unknown there.
 func massNear(ctx context.Context, p *bayes.Posterior, m *bayes.Modes, at *bayes.Mode) float64 {
 	d, err := bayes.NewDensity(ctx, p)
 	if err != nil {
@@ -146,8 +138,6 @@ func massNear(ctx context.Context, p *bayes.Posterior, m *bayes.Modes, at *bayes
 	return 0
 }
 
-// shares lists the modes in m with their shares of the mass. The order of the modes is
-// the same as in m. Modes with a negligible mass are left out.
 func shares(m *bayes.Modes) (out []ModeShare) {
 	for k, mode := range m.Modes {
 		if k == 0 || mode.Mass > listed {
@@ -157,8 +147,6 @@ func shares(m *bayes.Modes) (out []ModeShare) {
 	return out
 }
 
-// weighty returns the first mode and all other modes with more than a hundredth of the
-// mass.
 func weighty(modes []ModeShare) (out []ModeShare) {
 	for k, m := range modes {
 		if k == 0 || max(m.Mass, m.Gaussian) > minor || m.Visited > minor {
@@ -168,8 +156,7 @@ func weighty(modes []ModeShare) (out []ModeShare) {
 	return out
 }
 
-// visit stores, for each mode, the share of the draws in this mode. If the chains have
-// mixed, the share of the draws in a mode replaces the mass of the mode.
+// visit replaces masses of modes by shares of draws if the chains have mixed.
 func (f *pairing) visit(visited []float64, mixed bool) {
 	for k := range visited {
 		if k < len(f.own) && !f.own[k].Missed {
@@ -180,14 +167,12 @@ func (f *pairing) visit(visited []float64, mixed bool) {
 	}
 }
 
-// copy returns a copy of f. The shares in the copy can be changed without changing f.
 func (f *pairing) copy() *pairing {
 	g := *f
 	g.own = slices.Clone(f.own)
 	return &g
 }
 
-// verdictOnModes returns the verdict that follows from the phantom and missed modes.
 func verdictOnModes(modes []ModeShare) Verdict {
 	v := Negligible
 	for _, m := range modes {
@@ -198,8 +183,8 @@ func verdictOnModes(modes []ModeShare) Verdict {
 	return v
 }
 
-// verdictOnMass judges a mode that only one of two posteriors has. The mass of this mode
-// lies between the arguments `least` and `most`.
+// verdictOnMass judges a mode that only one of two posteriors has, with a mass in
+// between.
 func verdictOnMass(least, most float64) Verdict {
 	switch {
 	case most < rightMass:
@@ -210,10 +195,8 @@ func verdictOnMass(least, most float64) Verdict {
 	return Undecided
 }
 
-// verdictOnShares judges how the draws d are distributed over the modes. The draws d come
-// from a posterior with noise. Two kinds of shares matter: the share of the draws in each
-// phantom of the deterministic posterior at the same step, and the share of the draws in
-// each mode of the reference posterior.
+// verdictOnShares judges how draws with noise are distributed over phantoms of the
+// deterministic posterior at this step, and over the modes of the reference.
 func (s *sampling) verdictOnShares(d *draws) Verdict {
 	v := Negligible
 	for k, m := range d.pair.own {

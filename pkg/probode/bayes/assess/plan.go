@@ -18,13 +18,10 @@ import (
 	"github.com/probode/probode/pkg/probode/methods"
 )
 
-// plan holds the posterior, the settings and the ladder of an assessment.
-//
-// With a ladder of tolerances, the deterministic inference uses an adaptive solver. The
-// solver chooses the steps anew at every θ, so the likelihood jumps where a step changes
-// from accepted to rejected. Inference with noise uses the same grid for every θ; the
-// solver chooses this grid at the mode. For the deterministic inference, freezing the
-// grid at the mode is one of the remedies.
+// plan has, with a ladder of tolerances, an adaptive solver for the deterministic
+// inference: the likelihood jumps where a step changes from accepted to rejected. With
+// noise, the grid is that of the mode for every θ. Freezing it for the deterministic
+// inference is a remedy.
 type plan struct {
 	p        *bayes.Posterior
 	s        Settings
@@ -33,8 +30,6 @@ type plan struct {
 	assessed []int   // indices of the assessed parameters
 }
 
-// level holds a rung of the ladder, and the setup of the deterministic inference at this
-// rung.
 type level struct {
 	Rung
 	setup probode.Setup
@@ -91,9 +86,7 @@ func newPlan(p *bayes.Posterior, s Settings) (*plan, error) {
 	return pl, pl.checkReplaced()
 }
 
-// checkReplaced checks whether a sampler of sample.Replacer can replace the posterior at
-// every step. Without checkReplaced, a failure to replace the posterior would appear only
-// after a long computation.
+// checkReplaced lets a failure of a sample.Replacer appear before long computations.
 func (pl *plan) checkReplaced() error {
 	r, ok := pl.s.Sampler.(sample.Replacer)
 	if !ok {
@@ -113,8 +106,8 @@ func (pl *plan) checkReplaced() error {
 	return nil
 }
 
-// add adds a level to the ladder. If all steps are equal, the level stores the step size
-// of the actual grid, which may differ slightly from the requested step size.
+// add stores the actual step of an equidistant grid, which may differ from the requested
+// one.
 func (pl *plan) add(l level) error {
 	d, err := bayes.NewDensity(context.Background(), pl.by(l.setup))
 	if err != nil {
@@ -135,8 +128,6 @@ func (pl *plan) add(l level) error {
 	return nil
 }
 
-// nearest returns the index of the level whose step size or tolerance is closest to the
-// given one.
 func (pl *plan) nearest(size float64) int {
 	at, least := 0, math.Inf(1)
 	for i, l := range pl.ladder {
@@ -147,7 +138,6 @@ func (pl *plan) nearest(size float64) int {
 	return at
 }
 
-// report returns an empty report.
 func (pl *plan) report() *Report {
 	nan := math.NaN()
 	a := &Report{Method: pl.p.Method.String(), Order: pl.p.Method.Order(), Threshold: pl.s.Threshold, Confidence: pl.s.Confidence, Looks: 1,
@@ -173,19 +163,15 @@ func (pl *plan) report() *Report {
 
 func (pl *plan) finest() int { return len(pl.ladder) - 1 }
 
-// by returns the posterior that is computed with the setup s.
 func (pl *plan) by(s probode.Setup) *bayes.Posterior {
 	q := *pl.p
 	q.Setup, q.GridAt = s, nil
 	return &q
 }
 
-// of returns the posterior that is computed with the setup of step i.
 func (pl *plan) of(i int) *bayes.Posterior { return pl.by(pl.ladder[i].setup) }
 
-// frozen returns the posterior for the deterministic inference at step i. Under error
-// control, the solver chooses the steps once, at the point `mode`, and uses these steps
-// for every θ.
+// frozen chooses the steps once, at `mode`.
 func (pl *plan) frozen(i int, mode []float64) *bayes.Posterior {
 	q := pl.of(i)
 	if l := &pl.ladder[i]; l.StepSize == 0 {
@@ -194,8 +180,7 @@ func (pl *plan) frozen(i int, mode []float64) *bayes.Posterior {
 	return q
 }
 
-// finer returns posteriors whose setups are probably more accurate than the setup with
-// the smallest step. The cheapest setups come first.
+// finer returns probably more accurate posteriors, the cheapest first.
 func (pl *plan) finer(mode []float64) (out []*bayes.Posterior) {
 	f := pl.finest()
 	l := &pl.ladder[f]
@@ -219,12 +204,10 @@ func (pl *plan) finer(mode []float64) (out []*bayes.Posterior) {
 	return out
 }
 
-// seed returns a different seed for each run, so that the runs are independent.
 func (pl *plan) seed(key ...uint64) uint64 {
 	return probode.Stream(pl.s.Chains.Seed, append([]uint64{0x617373657373}, key...)...).Uint64()
 }
 
-// search returns the settings of a search for modes.
 func (pl *plan) search(from [][]float64) modes.Settings {
 	s := modes.Settings{Seed: pl.s.Chains.Seed, Workers: pl.s.Chains.Workers, From: from}
 	if pl.s.From != nil {
@@ -233,28 +216,24 @@ func (pl *plan) search(from [][]float64) modes.Settings {
 	return s
 }
 
-// work holds the context and the progress of an assessment.
 type work struct {
 	ctx         context.Context
 	show        func(done, total int, doing string)
 	done, total int
 }
 
-// say reports which piece of work is in progress.
 func (w *work) say(format string, args ...any) {
 	if w.show != nil {
 		w.show(w.done, w.total, fmt.Sprintf(format, args...))
 	}
 }
 
-// advance counts n pieces of work as done.
 func (w *work) advance(n int) error {
 	w.done = min(w.done+n, w.total)
 	return w.ctx.Err()
 }
 
-// saying reports which piece of work is in progress. The piece of work can report its own
-// progress through the returned context.
+// saying returns a context for the progress of the piece of work.
 func (w *work) saying(format string, args ...any) context.Context {
 	what := fmt.Sprintf(format, args...)
 	w.say("%s", what)

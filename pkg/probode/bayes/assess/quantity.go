@@ -19,21 +19,15 @@ const (
 	measures    = estimate.Measures
 )
 
-// A quantity is a parameter whose distributions under different posteriors are compared.
-// The comparison concerns either the whole posterior or the part that belongs to one
-// mode.
-//
-// The spread of a posterior with several modes is about as large as the distance between
-// the modes. In units of this spread, the shift of a mode may look negligible even if it
-// is many times the width of the mode. The draws that belong to one mode are called a
-// part. Each part whose mass is at least judgedPart is also judged separately, in units
-// of its own spread.
+// A quantity is a parameter in the whole posterior or in the part of one mode. The spread
+// of several modes is about their distance, in units of which a shift of a mode by many
+// times its width may look negligible. Parts with at least judgedPart of the mass are
+// therefore judged in units of their own spread, too.
 type quantity struct {
 	param int // index among all parameters
 	part  int // index of a mode of the reference posterior; −1 for the whole posterior
 }
 
-// quantities lists all quantities, beginning with those of the whole posterior.
 func quantities(assessed []int, reference *bayes.Modes) (out []quantity) {
 	parts := []int{-1}
 	if reference != nil {
@@ -54,8 +48,8 @@ func quantities(assessed []int, reference *bayes.Modes) (out []quantity) {
 	return out
 }
 
-// belong returns 1 for each draw that belongs to a part and 0 for every other draw.
-// belong returns nil for the whole posterior.
+// belong returns 1 for the draws of a part and 0 for others, or nil for the whole
+// posterior.
 func belong(in [][]int, part int) [][]float64 {
 	if part < 0 {
 		return nil

@@ -16,7 +16,6 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// standard holds weighted draws that represent the reference posterior.
 type standard struct {
 	*draws
 	by     string    // a description of the draws
@@ -26,7 +25,6 @@ type standard struct {
 	tails  []float64 // by assessed parameter: the tail index
 }
 
-// standard returns the weighted draws d as a value of type standard.
 func (s *sampling) standard(d *draws, by string) *standard {
 	y := &standard{draws: d, by: by, usable: s.usable(d), worth: s.effective(d) * d.kish()}
 	for _, k := range s.assessed {
@@ -36,7 +34,6 @@ func (s *sampling) standard(d *draws, by string) *standard {
 	return y
 }
 
-// better reports whether y represents the reference posterior better than z does.
 func (y *standard) better(z *standard) bool {
 	if z == nil || y.whole() != z.whole() {
 		return z == nil || y.whole()
@@ -44,12 +41,9 @@ func (y *standard) better(z *standard) bool {
 	return !(y.khat >= z.khat)
 }
 
-// accuratePosterior finds weighted draws that represent the reference posterior. The
-// draws at the smallest step are sufficient if they miss no part of the reference
-// posterior, if their weights can be trusted, and if the weights are not too uneven.
-// Otherwise, accuratePosterior generates draws with more accurate solvers, and returns
-// the best set of draws. If every attempt to compute weights fails, accuratePosterior
-// returns nil.
+// accuratePosterior takes the draws at the smallest step if they miss no part of the
+// reference posterior and their weights can be trusted and are even enough, and else the
+// best of those by more accurate solvers. It returns nil if no weights can be computed.
 func (s *sampling) accuratePosterior(fine *draws, mode []float64) (y *standard, err error) {
 	finest := &s.ladder[s.finest()]
 	if fine.weights != nil {
@@ -94,9 +88,8 @@ func (s *sampling) accuratePosterior(fine *draws, mode []float64) (y *standard, 
 	return y, s.advance(1)
 }
 
-// loss compares two standard errors for each assessed parameter: the standard error of
-// the bias, and the standard error of the centre of the unweighted draws. The result is
-// the largest ratio of the first standard error to the second.
+// loss returns the largest ratio of the standard error of the bias to that of the
+// unweighted centre.
 func (s *sampling) loss(y *standard) (most float64) {
 	for j := range s.assessed {
 		most = math.Max(most, y.shifts[byQuantiles][j].CenterSE/y.estimates[byQuantiles][j].CenterSE)
@@ -104,7 +97,6 @@ func (s *sampling) loss(y *standard) (most float64) {
 	return most
 }
 
-// tryReference samples the posterior q and computes weights for the draws.
 func (s *sampling) tryReference(q *bayes.Posterior, seed uint64, by string) (*standard, error) {
 	known, err := modes.Find(s.ctx, q, s.search(s.modes.known))
 	if err != nil {
@@ -120,7 +112,6 @@ func (s *sampling) tryReference(q *bayes.Posterior, seed uint64, by string) (*st
 	return s.standard(d, by), nil
 }
 
-// A referenceError says how accurate the reference is.
 type referenceError struct {
 	d          float64 // the largest D between the reference and a more accurate solver; NaN if it is not known
 	points     int     // modes and draws at which d was computed
@@ -131,17 +122,14 @@ type referenceError struct {
 	seconds    float64 // the time of these computations
 }
 
-// enough reports whether the reference is accurate enough for a verdict.
 func (r referenceError) enough(threshold float64) bool {
 	return r.d <= threshold/10 && r.unknown == 0 && !(r.failed > mostFailed) && r.unseen == 0
 }
 
-// checkReference measures the error of the reference solver by the discrepancy D between
-// the reference and a more accurate solver. D is computed at each mode that has more than
-// a hundredth of the mass, and at up to a hundred draws from the reference posterior.
-// There is a verdict only if D is at most a tenth of the threshold at all modes and
-// draws. The draws are needed because a solver that is accurate at a mode may fail in the
-// tails.
+// checkReference measures the discrepancy D between the reference and a more accurate
+// solver at each mode with more than a hundredth of the mass and at up to a hundred
+// draws: a solver that is accurate at a mode may fail in the tails. A verdict needs D ≤
+// threshold/10 everywhere.
 func (s *sampling) checkReference(y *standard) (r referenceError, err error) {
 	s.say("the reference solver's own error")
 	begin := time.Now()
@@ -185,8 +173,7 @@ func (s *sampling) checkReference(y *standard) (r referenceError, err error) {
 	return r, nil
 }
 
-// worstPoints returns the ten points with the largest discrepancy D. Points at which D is
-// not known come first.
+// worstPoints returns the ten points with unknown or largest D.
 func worstPoints(points [][]float64, d []float64) (worst [][]float64) {
 	order := make([]int, len(points))
 	size := make([]float64, len(points))
@@ -203,10 +190,8 @@ func worstPoints(points [][]float64, d []float64) (worst [][]float64) {
 	return worst
 }
 
-// pathError returns the root mean square error of the classical solution for theta, over
-// all observation times and components. The error of each component is divided by the
-// largest absolute value of the component. The result is NaN if the solver of p or the
-// accurate solver fails.
+// pathError returns the root mean square error of the classical solution at theta over
+// all observations, relative to the largest absolute value of each component, or NaN.
 func (s *sampling) pathError(p *bayes.Posterior, theta []float64) float64 {
 	coarse, err := solved(s.ctx, p, theta)
 	if err != nil {
@@ -235,8 +220,6 @@ func (s *sampling) pathError(p *bayes.Posterior, theta []float64) float64 {
 	return math.Sqrt(sum / float64(n))
 }
 
-// solved solves the equations of the posterior p at theta, and returns a Density that
-// holds the solution.
 func solved(ctx context.Context, p *bayes.Posterior, theta []float64) (*bayes.Density, error) {
 	d, err := bayes.NewDensity(ctx, p)
 	if err != nil {
@@ -246,5 +229,4 @@ func solved(ctx context.Context, p *bayes.Posterior, theta []float64) (*bayes.De
 	return d, err
 }
 
-// reference returns the setup of the accurate solver.
 func (s *sampling) reference() probode.Setup { return s.s.Accurate.Or(s.p.Setup) }

@@ -15,8 +15,6 @@ import (
 	"github.com/probode/probode/pkg/probode/methods"
 )
 
-// try measures three kinds of remedies in short runs: delayed acceptance, frozen steps
-// and other solvers.
 func (a *assessment) try() error {
 	if a.sharing() {
 		return nil
@@ -30,8 +28,7 @@ func (a *assessment) try() error {
 	return a.ctx.Err()
 }
 
-// attempt measures the effect and the cost of a remedy in a short run. If the run fails,
-// the remedy is not listed.
+// attempt does not list a remedy whose run fails.
 func (a *assessment) attempt(kind, name string, p *bayes.Posterior, modes *pairing, by sample.Sampler, seed uint64) {
 	chains := a.plan.s.Chains
 	chains.Draws, chains.MinESS = min(1000, cmp.Or(chains.Draws, 1000)), 0
@@ -46,8 +43,6 @@ func (a *assessment) attempt(kind, name string, p *bayes.Posterior, modes *pairi
 	a.tried = append(a.tried, trial{kind, name, d})
 }
 
-// tryDelayed samples by delayed acceptance. The first stage of delayed acceptance uses
-// the largest step, and the second stage uses the smallest step or the accurate solver.
 func (a *assessment) tryDelayed() {
 	const kind = "delayed acceptance"
 	f := a.finest()
@@ -64,8 +59,7 @@ func (a *assessment) tryDelayed() {
 	}
 }
 
-// tryFrozen samples the posterior with steps that an adaptive solver chooses once, at the
-// mode. The likelihood has no jumps if the steps are the same for every θ.
+// tryFrozen has no jumps of the likelihood, because the steps are the same for every θ.
 func (a *assessment) tryFrozen() {
 	for i := range a.ladder {
 		if a.out.controlled() && a.runs[i] != nil {
@@ -75,10 +69,9 @@ func (a *assessment) tryFrozen() {
 	}
 }
 
-// tryOthers considers several other methods. For each method, a search without sampling
-// finds a step or tolerance that is small enough. tryOthers then samples with each method
-// whose predicted cost is less than twice the cost of sampling at the smallest step of
-// the ladder.
+// tryOthers finds for each of several methods a step or tolerance that is small enough,
+// without sampling, and samples where the predicted cost is less than twice that of the
+// smallest step.
 func (a *assessment) tryOthers() {
 	c, fine := a.certifier, a.runs[a.finest()]
 	if c == nil || c.Mode() == nil || fine == nil || math.IsNaN(fine.thousand()) {
@@ -118,8 +111,7 @@ func (a *assessment) tryOthers() {
 	}
 }
 
-// remedies lists all remedies. Remedies whose field Reaches is true come first. Remedies
-// with the same value of Reaches are ordered by cost, beginning with the cheapest.
+// remedies lists those that reach the threshold first, and each kind by cost.
 func (a *assessment) remedies(j *judge) (all []Remedy) {
 	if !j.allowed || a.sharing() {
 		return nil // there is no posterior to compare with, or the time of a run is not known
@@ -172,8 +164,6 @@ func (a *assessment) remedies(j *judge) (all []Remedy) {
 	return all
 }
 
-// measured returns the remedy that was tried in the given trial. Reaches is true if the
-// verdict is Negligible and the checks of the run find nothing wrong.
 func (j *judge) measured(t trial) Remedy {
 	inf := t.run.summed
 	s, _ := inf.Effects[inf.gravest(j.threshold)].gravest(j.threshold)
@@ -195,8 +185,8 @@ func (j *judge) measured(t trial) Remedy {
 	return r
 }
 
-// noise returns the remedy of including noise in the model. Reaches is true only if
-// inference with noise has a smaller error than inference without noise at the same step.
+// noise reaches the threshold only if its error is smaller than without noise at the same
+// step.
 func (j *judge) noise(t trial, trusted *draws) Remedy {
 	r, noisy := j.measured(t), t.run.summed
 	least, _, x := j.span(noisy)
@@ -214,9 +204,8 @@ func (j *judge) noise(t trial, trusted *draws) Remedy {
 	return r
 }
 
-// span estimates the size of the largest effect, in units of the threshold. The result
-// `size` is the estimate. The results `least` and `most` are a lower and an upper limit
-// for the size, computed from the Monte Carlo error.
+// span estimates the largest effect in units of the threshold, with limits by its Monte
+// Carlo error.
 func (j *judge) span(inf *Inference) (least, most, size float64) {
 	for _, e := range inf.Effects {
 		s, _ := e.gravest(j.threshold)
@@ -229,16 +218,13 @@ func (j *judge) span(inf *Inference) (least, most, size float64) {
 	return least, most, size
 }
 
-// unmeasured returns a Remedy for reweighting at level l. All numbers in this Remedy are
-// NaN.
 func unmeasured(l *level) Remedy {
 	nan := math.NaN()
 	return Remedy{Kind: "reweighting", Name: "reweighting, " + l.String(), Bias: nan, BiasSE: nan, Ratio: nan, RatioSE: nan, Seconds: nan}
 }
 
-// reweighting returns the remedy of reweighting the draws d. The weighted draws d are
-// compared with the draws that represent the reference posterior. For two identical sets
-// of draws, the bias is 0, the ratio is 1, and only the Monte Carlo errors remain.
+// reweighting compares the weighted draws with those of the reference posterior. For the
+// same draws the bias is 0 and the ratio 1, and only Monte Carlo errors remain.
 func (a *assessment) reweighting(j *judge, l *level, d *draws) Remedy {
 	r := unmeasured(l)
 	verdict, worst := Negligible, 0.0

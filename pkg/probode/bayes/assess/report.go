@@ -94,7 +94,6 @@ type CenterSpread struct {
 	Spread, SpreadSE float64
 }
 
-// unknown returns a CenterSpread in which all numbers are NaN.
 func unknown() CenterSpread {
 	nan := math.NaN()
 	return CenterSpread{nan, nan, nan, nan}
@@ -152,7 +151,6 @@ func (st Rung) String() string {
 	return st.Tolerance.String()
 }
 
-// runs returns the inferences that were performed, beginning with the deterministic one.
 func (st *Rung) runs() []*Inference {
 	return slices.DeleteFunc([]*Inference{st.Deterministic, st.Probabilistic}, func(inf *Inference) bool { return inf == nil })
 }
@@ -163,7 +161,6 @@ func (a *Report) Sampled() bool {
 	return slices.ContainsFunc(a.Steps, func(st Rung) bool { return len(st.runs()) > 0 })
 }
 
-// verdict returns the verdict on deterministic inference.
 func (st *Rung) verdict() Verdict {
 	switch {
 	case st.Deterministic != nil:
@@ -216,7 +213,6 @@ type Inference struct {
 	Replaced string
 }
 
-// includes says how the inference accounts for the error of the solver.
 func (inf *Inference) includes() string { return cmp.Or(inf.Replaced, "noise in the model") }
 
 // An Effect describes how the solver's error changes the posterior of one parameter.
@@ -298,7 +294,6 @@ type Remedy struct {
 	Note string
 }
 
-// worse returns the more serious of two verdicts.
 func worse(v, w Verdict) Verdict {
 	switch {
 	case v == Matters || w == Matters:
@@ -349,7 +344,6 @@ func (a *Report) Warnings() (all []string) {
 	return all
 }
 
-// controlled reports whether the ladder consists of tolerances instead of step sizes.
 func (a *Report) controlled() bool { return len(a.Steps) > 0 && a.Steps[0].StepSize == 0 }
 
 // A Bound holds upper bounds on the effect of the solver's error on a posterior that
@@ -376,14 +370,11 @@ type Bound struct {
 	Verdict Verdict
 }
 
-// The interval Bound.Range leaves out differences at both ends: of n differences, it
-// leaves out the n/left smallest and the n/left largest.
+// Bound.Range leaves out the n/left smallest and largest of n differences.
 const left = 1000
 
 func (b *Bound) length() float64 { return b.Range[1] - b.Range[0] }
 
-// covered returns the percentage of points at which the difference between the log
-// likelihoods lies in the interval Range.
 func (b *Bound) covered() float64 {
 	return 100 * float64(b.Points-2*(b.Points/left)) / float64(b.Points)
 }

@@ -59,7 +59,6 @@ func Run(ctx context.Context, p *bayes.Posterior, s Settings) (*Report, error) {
 	return a.out, cmp.Or(err, ctx.Err())
 }
 
-// run carries out all parts of the assessment.
 func (a *assessment) run(w *work, pl *plan, begin time.Time) error {
 	found, err := findModes(w, pl)
 	if err != nil {
@@ -79,9 +78,7 @@ func (a *assessment) run(w *work, pl *plan, begin time.Time) error {
 	return nil
 }
 
-// certify computes the profile of the log likelihood, and a certificate for each step.
-// The certificate for a step is based on the modes of two posteriors: the reference
-// posterior, and the posterior computed with the setup of this step.
+// certify uses the modes of both posteriors for the certificate of a step.
 func (a *assessment) certify() error {
 	a.say("certificate")
 	c, err := certify.New(a.ctx, a.p, a.reference())
@@ -121,10 +118,8 @@ func (a *assessment) certify() error {
 	return a.ctx.Err()
 }
 
-// deterministic performs the deterministic inference for each step size. The smallest
-// step size comes first, because the weighted draws at the smallest step size usually
-// represent the reference posterior. The method also computes the error of the solution
-// for each step size.
+// deterministic begins with the smallest step, whose weighted draws usually represent the
+// reference posterior.
 func (a *assessment) deterministic() error {
 	if err := a.share(); err != nil || a.slow != "" {
 		return err
@@ -175,7 +170,6 @@ func (a *assessment) deterministic() error {
 	return nil
 }
 
-// deterministicAt generates draws at step i, computes their weights, and calibrates α.
 func (a *assessment) deterministicAt(i int) error {
 	if a.shares(i) {
 		d, err := a.weighted(a.y.draws, i, nil)
@@ -209,8 +203,8 @@ func (a *assessment) deterministicAt(i int) error {
 	return a.advance(1)
 }
 
-// calibrate calibrates α at the mode of step i and at some draws. If the calibration
-// fails, for example because the error is too small everywhere, Rung.Err says why.
+// calibrate says in Rung.Err why α cannot be calibrated, for example because the error is
+// too small.
 func (a *assessment) calibrate(i int, draws [][]float64) error {
 	a.say("alpha, %v", &a.ladder[i])
 	mode := a.modes.steps[i].first
@@ -240,7 +234,6 @@ func (a *assessment) calibrate(i int, draws [][]float64) error {
 	return nil
 }
 
-// probabilistic performs the inferences with a model that includes the solver's error.
 func (a *assessment) probabilistic() error {
 	for i := a.finest(); i >= 0; i-- {
 		st, s := &a.out.Steps[i], &a.scales[i]
@@ -272,7 +265,6 @@ func (a *assessment) probabilistic() error {
 	return nil
 }
 
-// conclude determines the verdict.
 func (a *assessment) conclude() {
 	j := a.judge()
 	o := a.out

@@ -96,8 +96,7 @@ type Settings struct {
 	Progress func(done, total int, doing string)
 }
 
-// check panics if a number in the settings is out of range. check returns an error for
-// other mistakes, for example if the caller has set both Steps and Tolerances.
+// check panics if a number is out of range.
 func (s *Settings) check(p *bayes.Posterior) error {
 	if !(s.Threshold >= 0) || math.IsInf(s.Threshold, 1) {
 		panic(fmt.Sprintf("assess: Settings.Threshold is %g: want a number > 0, or 0 for the default of 0.1", s.Threshold))
@@ -122,7 +121,6 @@ func (s *Settings) check(p *bayes.Posterior) error {
 	return nil
 }
 
-// complete fills in the defaults.
 func (s *Settings) complete(p *bayes.Posterior) {
 	s.Threshold = cmp.Or(s.Threshold, 0.1)
 	s.Confidence = cmp.Or(s.Confidence, 0.95)

@@ -38,24 +38,19 @@ import (
 //   - the weights for the posterior at this step cannot be trusted (see usable).
 
 const (
-	// If the number of parameters is at least manyParameters, the random walk may be too
-	// slow. With fewer parameters, the random walk works well for most shapes of the
-	// posterior.
+	// A random walk works well for most shapes with fewer than manyParameters.
 	manyParameters = 5
-	// If Settings.MaxTime is zero, the constant `patience` is the time limit for sampling
-	// the first posterior. The time is counted from the beginning of Run.
+	// patience limits the sampling of the first posterior if Settings.MaxTime is zero,
+	// from the beginning of Run.
 	patience = 4 * time.Minute
-	// The random walk keeps one draw from every `explored` iterations. The solvers are
-	// compared only at these draws.
+	// The solvers are compared at one of every `explored` iterations of the random walk.
 	explored = 10
 )
 
-// share samples the reference posterior with a gradient-based sampler or by parallel
-// tempering, if sample.Choose recommends one of these. If these chains do not mix, or if
-// no grid is accurate enough, a random walk is tried. If the random walk does not mix
-// either, share() computes bounds on the effect of the solver's error (see Bound). If
-// sample.Choose recommends another sampler, share() does nothing. If the assessment is to
-// make no further draws, share() stores the reason in the field `slow`.
+// share samples the reference posterior by gradients or tempering, if sample.Choose
+// recommends it. If those chains do not mix, or no grid is accurate enough, it tries a
+// random walk, and after that bounds the effect (see Bound). If no further draws are to
+// be made, `slow` has the reason.
 func (a *assessment) share() error {
 	if a.p.AlphaParam != "" || a.modes.reference == nil || len(a.p.Params) < manyParameters {
 		return nil
@@ -126,25 +121,18 @@ func (a *assessment) share() error {
 	return a.ctx.Err()
 }
 
-// sharing reports whether at least one step uses weighted draws from the reference
-// posterior instead of draws of its own.
 func (a *assessment) sharing() bool {
 	return slices.ContainsFunc(a.runs, func(d *draws) bool { return d != nil && d.shared })
 }
 
-// shares reports whether weighted draws from the reference posterior can represent the
-// posterior at step i. The result is false if the reference posterior has a mode that the
-// posterior at step i lacks, or vice versa.
+// shares is false if one of the two posteriors has a mode that the other lacks.
 func (a *assessment) shares(i int) bool {
 	return a.common && !slices.ContainsFunc(a.modes.steps[i].own, func(m ModeShare) bool { return m.Phantom || m.Missed })
 }
 
-// weighted reweights the draws y, which were made from the accurate posterior, so that
-// they represent the posterior at step i. The argument `raw` holds log weights that have
-// already been computed, or is nil. Let q be the posterior from which the draws were
-// made, r the reference posterior, and p the posterior at step i. The effect of the
-// solver's error at step i is the difference p − r. This difference is computed as (q −
-// r) − (q − p). The weights of y have already given the difference q − r.
+// weighted reweights draws y of q so that they represent the posterior p of step i. With
+// the reference r, p − r = (q − r) − (q − p), and the weights of y have already given q −
+// r. `raw` holds known log weights or nil.
 func (s *sampling) weighted(y *draws, i int, raw [][]float64) (*draws, error) {
 	s.say("solutions at the draws, %v", &s.ladder[i])
 	d := *y

@@ -77,10 +77,8 @@ func (a *Report) Tables() []TextTable {
 	return slices.DeleteFunc(all, func(t TextTable) bool { return t.Rows == nil && (t.Header != nil || t.Notes == nil) })
 }
 
-// If there is more than one mode, modeTable lists the modes of the posteriors at all
-// steps and the modes of the reference posterior. If there is only one mode, the table
-// has no rows. A note then describes the limits of the search for modes at the first
-// step.
+// modeTable has no rows if there is only one mode, but a note on the limits of the
+// search.
 func (a *Report) modeTable() TextTable {
 	several := len(weighty(a.ReferenceModes)) > 1
 	for _, st := range a.Steps {
@@ -107,8 +105,7 @@ func newModeTable() TextTable {
 	return TextTable{Name: "modes", Header: []string{"modes", "where", "mass (Gaussian)", "of the draws", "searches", ""}, Left: []int{0, 1, 5}}
 }
 
-// modes adds a row for the first mode, and for each other mode with more than a hundredth
-// of the mass or of the draws.
+// modes leaves out modes, except the first, with up to a hundredth of mass and draws.
 func (t *TextTable) modes(head string, names []string, modes []ModeShare) {
 	all := weighty(modes)
 	for _, m := range all {
@@ -182,7 +179,6 @@ func (a *Report) stepTable() TextTable {
 	return t
 }
 
-// alphaTable shows whether one α fits the whole posterior.
 func (a *Report) alphaTable() TextTable {
 	t := TextTable{Name: "alpha", Header: []string{"calibrated α*"}, Rows: [][]string{{"at the mode"}, {"at three draws"}}, Left: []int{0}}
 	known := false
@@ -202,8 +198,6 @@ func (a *Report) alphaTable() TextTable {
 	return t
 }
 
-// alphaAt returns the values of α* that were calibrated at individual draws. The values
-// are formatted as text.
 func (a *Report) alphaAt(st *Rung) (all []string) {
 	for _, c := range a.Claims {
 		if c.Kind == "α* at a draw" && c.Step == st.String() {
@@ -213,8 +207,7 @@ func (a *Report) alphaAt(st *Rung) (all []string) {
 	return all
 }
 
-// effectTable shows one number for each effect, with a row for each parameter and
-// sampler.
+// effectTable has a row for each parameter and sampler.
 func (a *Report) effectTable(name, title string, of func(Effect) Shift, cell func(Shift) string) TextTable {
 	t := TextTable{Name: name, Header: []string{title, "inference"}, Left: []int{0, 1}}
 	for _, st := range a.Steps {
@@ -264,9 +257,8 @@ func (a *Report) accurateTable() TextTable {
 	return t
 }
 
-// reach finds the cheapest remedy of the given kind that keeps the error below the
-// threshold, and returns the cost of this remedy. If no remedy of this kind keeps the
-// error below the threshold, the result is NaN.
+// reach returns the cost of the cheapest remedy of this kind that reaches the threshold,
+// or NaN.
 func (a *Report) reach(kind string) float64 {
 	for _, r := range a.Remedies { // they are sorted by cost
 		if r.Kind == kind && r.Reaches {

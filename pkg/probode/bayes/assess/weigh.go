@@ -26,9 +26,8 @@ import (
 // between the means of two chains is subject to the Monte Carlo errors of both chains,
 // which would hide a small bias.
 
-// weigh solves the equations accurately at each draw in d.few that has no weight yet.
-// From the weights, weigh() then estimates the reference posterior and the effects of the
-// solver's error. If the weights cannot be computed, weigh() sets k̂ to infinity.
+// weigh solves accurately at draws in d.few without a weight, and estimates reference
+// posterior and effects. k̂ is infinite if there are no weights.
 func (s *sampling) weigh(d *draws) error {
 	begin := time.Now()
 	defer func() { s.weighing += time.Since(begin).Seconds() }()
@@ -57,8 +56,6 @@ func (s *sampling) weigh(d *draws) error {
 	return err
 }
 
-// rawWeights computes the log weight of each draw in d.few that does not have a weight
-// yet.
 func (s *sampling) rawWeights(d *draws) error {
 	from := 0
 	if d.raw != nil {
@@ -99,7 +96,7 @@ func (s *sampling) rawWeights(d *draws) error {
 	return nil
 }
 
-// normalised converts log weights to weights with mean 1.
+// normalised gives the weights the mean 1.
 func normalised(log [][]float64) [][]float64 {
 	all := slices.Concat(log...)
 	top := slices.Max(all)
@@ -120,8 +117,7 @@ func normalised(log [][]float64) [][]float64 {
 	return out
 }
 
-// effective computes the effective sample size of each assessed parameter from the
-// unweighted draws, and returns the smallest of these sizes.
+// effective returns the smallest effective sample size of the unweighted draws.
 func (s *sampling) effective(d *draws) float64 {
 	least := math.Inf(1)
 	for _, k := range s.assessed {
@@ -130,12 +126,9 @@ func (s *sampling) effective(d *draws) float64 {
 	return least
 }
 
-// whole reports whether only a negligible share of the mass of the reference posterior
-// lies in regions without draws.
 func (d *draws) whole() bool { return d.weights != nil && d.missed < mostMissed }
 
-// kish returns Kish's effective sample size, divided by the number of weighted draws
-// [Kish].
+// kish returns Kish's effective sample size per weighted draw [Kish].
 func (d *draws) kish() float64 {
 	var n, squares float64
 	for _, w := range slices.Concat(d.weights...) {
@@ -145,16 +138,14 @@ func (d *draws) kish() float64 {
 	return n / squares
 }
 
-// usable reports whether the weights can be trusted in the regions that have draws. The
-// weights can be trusted if k̂ is within its limit and the weighted draws have a large
-// enough effective sample size.
+// usable checks k̂ and the effective sample size; it knows nothing of regions without
+// draws.
 func (s *sampling) usable(d *draws) bool {
 	return d.weights != nil && d.khat <= d.limit && s.effective(d)*d.kish() >= fewest
 }
 
-// tails returns the draws of parameter k for an estimate of the tail index. Draws with
-// almost no weight, for example those in a phantom mode, are replaced by the weighted
-// median. Therefore only the tails of the reference posterior affect the estimate.
+// tails replaces draws with almost no weight, for example in a phantom mode, by the
+// weighted median, so that only the tails of the reference posterior matter.
 func (d *draws) tails(k int) [][]float64 {
 	const least = 0.01 // of the mean weight
 	x := d.few.Parameter(k)
@@ -169,8 +160,7 @@ func (d *draws) tails(k int) [][]float64 {
 	return x
 }
 
-// unsolved returns up to n draws at which the reference solver failed. The result `share`
-// is the fraction of the weighted draws at which the reference solver failed.
+// unsolved returns up to n draws at which the reference failed, and their fraction.
 func (d *draws) unsolved(n int) (some [][]float64, share float64) {
 	all, failed := 0, 0
 	for c, raw := range d.raw {

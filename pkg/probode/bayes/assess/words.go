@@ -73,7 +73,6 @@ const (
 	noteWeights      = "k̂ = %.2f"
 )
 
-// sayDistrust says why the reference cannot be trusted, and what to do about it.
 func sayDistrust(r referenceError, threshold float64) string {
 	if r.unseen > 0 {
 		return fmt.Sprintf("the reference solver steps over a feature of f that a solver with %d equal steps detects (D = %.2g): declare jumps of f as events", certify.ManySteps, r.unseen)
@@ -95,8 +94,7 @@ func sayDistrust(r referenceError, threshold float64) string {
 	return what + ": " + cure
 }
 
-// sayWrongShare compares the share of the draws that lie in a mode with the mass of the
-// mode in the Gaussian approximation. If the two agree roughly, sayWrongShare returns "".
+// sayWrongShare returns "" if draws and Gaussian approximation of a mode agree roughly.
 func sayWrongShare(m ModeShare) string {
 	if math.IsNaN(m.Visited) || max(m.Gaussian, m.Visited) <= minor || min(m.Gaussian, m.Visited) >= 1-minor {
 		return ""
@@ -148,13 +146,11 @@ func (a *Report) Answer() string {
 	return b.String()
 }
 
-// bounded reports whether the verdict is based on bounds instead of draws.
 func (a *Report) bounded() bool {
 	st := a.Steps[len(a.Steps)-1]
 	return a.Largest > 0 && st.Deterministic == nil && st.Bound != nil
 }
 
-// sayBound writes the verdict that follows from the bounds.
 func (a *Report) sayBound(b *strings.Builder) {
 	i := slices.IndexFunc(a.Steps, func(st Rung) bool { return st.Size() <= a.Largest })
 	c := a.Steps[i].Bound
@@ -172,7 +168,7 @@ func (a *Report) sayBound(b *strings.Builder) {
 	b.WriteString("Parts of the posterior that no chain has reached are not covered.\n")
 }
 
-// doubt says why no verdict is possible. doubt returns "" if a verdict is possible.
+// doubt returns "" if a verdict is possible.
 func (a *Report) doubt() string {
 	for _, kind := range []string{"reference error", "missed part", "reference", "k̂", "effective weighted draws"} {
 		if c := a.Claim(kind, "", ""); c.Verdict == Matters {
@@ -182,10 +178,8 @@ func (a *Report) doubt() string {
 	return ""
 }
 
-// sayCertificate writes the certificate of a step that is certified. Of all such steps,
-// sayCertificate chooses the largest below which every step is certified. If even the
-// smallest step is not certified, sayCertificate writes the reason. If there are no
-// certificates, sayCertificate writes nothing.
+// sayCertificate chooses the largest step below which all are certified, and says why if
+// there is none.
 func (a *Report) sayCertificate(b *strings.Builder) {
 	at := len(a.Steps) - 1
 	for i := at; i >= 0 && a.Claim("certificate", a.Steps[i].String(), "").Verdict == Negligible; i-- {
@@ -210,8 +204,7 @@ func (a *Report) sayCertificate(b *strings.Builder) {
 	fmt.Fprintf(b, "D is %s.\n\nBy sampling: ", strings.Join(all, ", "))
 }
 
-// sayNext says why the step with index i is not known to be small enough. The index i
-// belongs to the smallest step that is larger than a.Largest and has results.
+// sayNext is about the smallest step above a.Largest that has results.
 func (a *Report) sayNext(b *strings.Builder, i int) {
 	st := &a.Steps[i]
 	d := st.Deterministic
@@ -256,7 +249,6 @@ func (a *Report) sayNext(b *strings.Builder, i int) {
 	b.WriteString(".\n")
 }
 
-// saySize describes the errors of the centre and of the spread of a parameter.
 func saySize(center, name string, s Shift) string {
 	spread, size := "central interval", "wide"
 	if center == "mean" {
@@ -265,8 +257,6 @@ func saySize(center, name string, s Shift) string {
 	return fmt.Sprintf("the %s of %s is off by %s, and its %s is %s times as %s as in the reference posterior", center, name, plusMinus(s.Bias, s.BiasSE, true), spread, plusMinus(s.Ratio, s.RatioSE, false), size)
 }
 
-// sayOtherModes lists the modes that the solver misses, and the phantom modes that it
-// creates.
 func (a *Report) sayOtherModes(st *Rung) string {
 	var all []string
 	for _, m := range st.Modes {
@@ -281,7 +271,6 @@ func (a *Report) sayOtherModes(st *Rung) string {
 	return strings.Join(all, "; ")
 }
 
-// sayNeeded says how many draws a verdict on parameter j needs.
 func (inf *Inference) sayNeeded(j int, name string) string {
 	e := inf.Effects[j]
 	switch m := inf.Summary[slices.IndexFunc(inf.Summary, func(m diag.Marginal) bool { return m.Name == name })]; {
@@ -299,8 +288,8 @@ func (inf *Inference) sayNeeded(j int, name string) string {
 	return fmt.Sprintf("a verdict needs about %s draws from each chain; increase Settings.Weighed by the same factor", twoDigits(e.Draws))
 }
 
-// sayMoments writes the verdict on means and standard deviations. sayMoments considers
-// only steps at which the errors of medians and central intervals are negligible.
+// sayMoments considers only steps with negligible errors of medians and central
+// intervals.
 func (a *Report) sayMoments(b *strings.Builder) {
 	var wrong, open, heavy []string
 	for _, q := range a.Params {
@@ -353,9 +342,6 @@ func (a *Report) sayMoments(b *strings.Builder) {
 	}
 }
 
-// sayBasis writes the basis of the verdict: the threshold, the confidence level and the
-// number of draws. For undecided steps, sayBasis also writes how many draws would lead to
-// a verdict.
 func (a *Report) sayBasis(b *strings.Builder) {
 	fmt.Fprintf(b, "Threshold %.3g; confidence %.6g %% for each number", a.Threshold, 100*a.Confidence)
 	if a.Looks > 1 {
@@ -407,7 +393,6 @@ func (a *Report) Advice() string {
 	return b.String()
 }
 
-// sizeName returns the symbol for the step sizes or tolerances of the ladder.
 func (a *Report) sizeName() string {
 	switch {
 	case !a.controlled():
@@ -424,12 +409,9 @@ func (a *Report) SizeName() string {
 	return map[string]string{"h": "step h", "rtol": "relative tolerance", "atol": "absolute tolerance"}[a.sizeName()]
 }
 
-// sized formats a step size or a tolerance together with its symbol.
 func (a *Report) sized(size float64) string { return fmt.Sprintf("%s = %.4g", a.sizeName(), size) }
 
-// sayLargest returns the largest step that is small enough for parameter j. If the
-// next larger step may be small enough, too, the result begins with ≥.
-// If no step is known to be small enough, sayLargest returns "undecided" or "none".
+// sayLargest begins with ≥ if the next larger step may be small enough, too.
 func (a *Report) sayLargest(j int) string {
 	size, undecidedAbove := a.largest(j)
 	switch {
@@ -443,11 +425,9 @@ func (a *Report) sayLargest(j int) string {
 	return "none"
 }
 
-// at formats a point with the names of the parameters.
 func (a *Report) at(theta []float64) string { return where(a.Names, theta, nil) }
 
-// where formats the θ of a mode. If there are many parameters, where() shows only those
-// in which the modes differ most.
+// where shows only the parameters in which modes differ most, if there are many.
 func where(names []string, theta []float64, all []ModeShare) string {
 	const most = 4
 	order := make([]int, len(theta))
@@ -479,8 +459,7 @@ func twoDigits(v float64) string {
 	return fmt.Sprintf("%.0f", math.Ceil(v/unit)*unit)
 }
 
-// plusMinus formats a number with its standard error. The standard error has two
-// significant digits, unless this would need fewer than two or more than four decimals.
+// plusMinus gives the standard error two digits, but two to four decimals.
 func plusMinus(v, se float64, signed bool) string {
 	if math.IsNaN(v) || math.IsNaN(se) {
 		return "?"

@@ -47,7 +47,6 @@ const (
 	nothing    = -30 // a draw with less than e⁻³⁰ of the mass does not move a mean
 )
 
-// look holds the data for a comparison of two setups away from a mode.
 type look struct {
 	fine, coarse *evaluator
 	lent         *evaluator // evaluator of shape.Lender; nil if the reference is not an accurate solver
@@ -63,7 +62,7 @@ type look struct {
 	unsolved []float64 // the first point on a line at which both setups fail, nil if there is none
 }
 
-// each calls do n times in parallel; each worker has its own copy of k.
+// each gives each worker its own copy of k.
 func (k *look) each(n int, do func(k *look, i int)) {
 	pieces.Each(k.fine.ctx, 0, n, nil, func() func(int) error {
 		own := *k
@@ -78,9 +77,6 @@ func (k *look) each(n int, do func(k *look, i int)) {
 	})
 }
 
-// newLook prepares a comparison between two setups: the setup of the evaluator `coarse`,
-// and the reference. The setups are compared around the mode l of the reference
-// posterior. The argument `ll` is the log likelihood that `coarse` computes at the mode.
 func newLook(l *expansion, coarse *evaluator, ll float64) *look {
 	n := len(l.X)
 	k := &look{fine: l.x, coarse: coarse, at: l, params: l.x.density.Posterior().Params,
@@ -106,7 +102,7 @@ func newLook(l *expansion, coarse *evaluator, ll float64) *look {
 	return k
 }
 
-// score computes the normal score of x by bisection.
+// score returns the normal score of x, by bisection.
 func score(d bayes.Distribution, x float64) float64 {
 	low, high := -8., 8.
 	for range 60 {
@@ -119,10 +115,9 @@ func score(d bayes.Distribution, x float64) float64 {
 	return (low + high) / 2
 }
 
-// quantile is the inverse of score().
 func quantile(d bayes.Distribution, z float64) float64 { return d.Quantile(distuv.UnitNormal.CDF(z)) }
 
-// place returns the parameters whose normal scores are z, and the log prior density of z.
+// place returns the parameters with the normal scores z, and the log prior density of z.
 func (k *look) place(z []float64) (theta []float64, prior float64) {
 	theta, slopes := make([]float64, len(z)), make([]float64, len(z))
 	u := slices.Clone(k.at.X)
@@ -144,12 +139,9 @@ func (k *look) place(z []float64) (theta []float64, prior float64) {
 	return theta, prior
 }
 
-// probe solves the equations with both setups at the point that is t standard deviations
-// from the mode in the given direction. As in a sampler, the density is zero where the
-// equations cannot be solved. Therefore a failure of one solver matters only where the
-// density computed by the other solver is not negligible. Both setups fail where the
-// exact solution does not exist, for example because it grows without bound in finite
-// time. Points at which both setups fail do not affect the comparison.
+// probe solves with both setups, t standard deviations from the mode. Where one fails,
+// its density is zero, as in a sampler. Both fail where the exact solution does not
+// exist, and such points do not count.
 func (k *look) probe(direction []float64, t float64) probe {
 	z := slices.Clone(k.z)
 	floats.AddScaled(z, t, direction)
@@ -159,9 +151,8 @@ func (k *look) probe(direction []float64, t float64) probe {
 	return p
 }
 
-// side evaluates both densities along one direction, at points farther and farther from
-// the mode, until both densities are negligible. side also uses bisection to find where
-// the densities begin to differ, or where both setups begin to fail.
+// side goes away from the mode until both densities are negligible, and bisects to where
+// they begin to differ, or both fail.
 func (k *look) side(direction []float64, sign float64) line {
 	most := math.Inf(1)
 	for i, v := range direction {
@@ -190,11 +181,9 @@ func (k *look) side(direction []float64, sign float64) line {
 	return out
 }
 
-// along returns the line on which parameter i varies and the other parameters take their
-// conditional means under the Gaussian approximation. along also returns the direction of
-// the line. The absolute value of `towards` is the largest difference between the
-// densities on the line. The result `towards` is negative if the densities differ most
-// where parameter i is below its value at the mode.
+// along returns the line on which parameter i varies and the others take their
+// conditional means. |towards| is the largest difference on it, and negative if that is
+// below the mode.
 func (k *look) along(i int) (l line, direction []float64, towards float64) {
 	direction = mat.Row(nil, i, k.cov)
 	floats.Scale(1/math.Sqrt(k.cov.At(i, i)), direction)
@@ -207,9 +196,8 @@ func (k *look) along(i int) (l line, direction []float64, towards float64) {
 	return l, direction, towards
 }
 
-// diagonal returns the line through the mode in the direction C w, or nil if w is zero.
-// The densities are evaluated only on one side of the mode, towards C w. On the other
-// side of the mode, both densities are taken to be Gaussian.
+// diagonal returns the line through the mode in the direction C w, or nil for w = 0.
+// Opposite to C w both densities are taken to be Gaussian.
 func (k *look) diagonal(w []float64) line {
 	v := mat.NewVecDense(len(w), nil)
 	v.MulVec(k.cov, mat.NewVecDense(len(w), w))
@@ -227,11 +215,8 @@ func (k *look) diagonal(w []float64) line {
 	return l
 }
 
-// away estimates the shifts of the given parameters from the densities on each line and
-// at the draws, and returns the largest shift in standard deviations. If the largest
-// shift was found on a line, the result `where` is the point on this line at which the
-// densities differ most. If the largest shift was found at the draws, `where` is the draw
-// at which the densities differ most.
+// away returns the largest shift of the parameters, in standard deviations, on the lines
+// and at the draws, and the point at which the densities differ most there.
 func (k *look) away(params []int) (shift float64, where probe) {
 	note := func(by float64, l line) {
 		if !(by <= shift) {
@@ -268,10 +253,8 @@ func (k *look) away(params []int) (shift float64, where probe) {
 	return shift, where
 }
 
-// draws returns the largest difference between the means of the two densities, in
-// standard deviations. Each mean is a weighted mean over a stratified sample from the
-// prior. Each mean also includes the mode, weighted by the mass of the Gaussian
-// approximation at the mode.
+// draws compares weighted means over a stratified sample of the prior and the mode, which
+// has the mass of its Gaussian approximation, in standard deviations.
 func (k *look) draws(params []int) (shift float64, all line) {
 	d := len(k.z)
 	var chol mat.Cholesky

@@ -114,23 +114,20 @@ type AtMode struct {
 }
 
 const (
-	// limitD is the value of the discrepancy D above which nothing is certified.
+	// limitD is the largest discrepancy D of a certificate.
 	limitD = 0.5
-	// vanished is a distance in standard deviations. If the distance between the start and
-	// the end of a climb is at least `vanished`, the reference posterior is taken to have no
-	// mode near the start.
+	// vanished is the length of a climb, in standard deviations, from which on the
+	// reference posterior is taken to have no mode near its start.
 	vanished = 5
-	// If the discrepancy D is below noDifference, the two setups are taken to differ only
-	// by rounding errors.
+	// Setups with D < noDifference differ only by rounding.
 	noDifference = 1e-12
-	// A shift found away from the mode replaces the bound computed at the mode if the
-	// shift is at least `noticed` and exceeds `beyond` times the bound.
+	// A shift away from the mode replaces the bound if it is at least `noticed` and more
+	// than `beyond` times the bound.
 	beyond, noticed = 1.5, 0.01
-	// Modes whose mass is at most the constant `minor` are ignored.
+	// Modes with a mass of at most `minor` are ignored.
 	minor = 0.01
 )
 
-// A verdict says whether a mode is certified and, if it is not, gives the reason.
 type verdict int
 
 // The verdicts are listed in order of decreasing severity.
@@ -145,7 +142,6 @@ const (
 	certified
 )
 
-// verdict returns the verdict on the mode m for the given threshold.
 func (m *AtMode) verdict(threshold float64) verdict {
 	switch {
 	case m.Err != "":

@@ -48,8 +48,6 @@ func (c *Certifier) Seconds(s probode.Setup) float64 {
 	return all[2]
 }
 
-// header returns a certificate for a Setup. The list of modes in the certificate is
-// empty.
 func (c *Certifier) header(coarse probode.Setup) *Certificate {
 	coarse = coarse.Or(c.p.Setup)
 	out := &Certificate{Setup: describe(coarse), Reference: describe(c.reference), Names: c.p.Names()}
@@ -64,7 +62,6 @@ func (c *Certifier) header(coarse probode.Setup) *Certificate {
 	return out
 }
 
-// certify compares a Setup with the reference at the modes of c.
 func (c *Certifier) certify(coarse probode.Setup) (*Certificate, error) {
 	out := c.header(coarse)
 	x, err := newEvaluator(c.ctx, c.p, coarse)
@@ -85,8 +82,6 @@ func (c *Certifier) certify(coarse probode.Setup) (*Certificate, error) {
 	return out, nil
 }
 
-// fill compares the setup of x with the reference at the mode m, and stores the result in
-// m.
 func (c *Certifier) fill(m *anchor, x *evaluator) error {
 	expected, ll, err := x.at(m.at.theta)
 	if err != nil {
@@ -129,10 +124,9 @@ func (c *Certifier) fill(m *anchor, x *evaluator) error {
 	return nil
 }
 
-// suspect checks a mode at which the two setups give the same predictions. Either both
-// setups are exact, or both have stepped over the same pulse. The function compares the
-// reference with a solution computed with many equal steps, and returns an error if no
-// parameter affects the expected data.
+// suspect checks a mode at which both setups predict the same: both may have stepped over
+// the same pulse. It compares with many equal steps, and fails if no parameter affects
+// the data.
 func suspect(m *anchor) error {
 	m.OwnD = max(m.OwnD, unseen(m.at, ManySteps))
 	for _, o := range m.at.data {

@@ -132,14 +132,12 @@ func (c *Certifier) Enough(s EnoughSettings, setups ...probode.Setup) ([]*Enough
 	return out, nil
 }
 
-// trials prepares a search. The result contains the draws, but no Setup yet.
 func (c *Certifier) trials(s EnoughSettings) (*trials, error) {
 	s.Threshold = cmp.Or(s.Threshold, 0.1)
 	draws, lost, err := c.draws(cmp.Or(s.Number, 50), s.Seed)
 	return &trials{c: c, s: s, draws: draws, lost: lost}, err
 }
 
-// trials holds the step sizes or tolerances that have been tried for one Setup.
 type trials struct {
 	c      *Certifier
 	s      EnoughSettings
@@ -150,7 +148,6 @@ type trials struct {
 	levels []*Level
 }
 
-// search searches for the largest step size or tolerance that is small enough.
 func (t *trials) search() (*Enough, error) {
 	const enough = 3 // successive levels
 	shortest, _ := spans(t.c.p)
@@ -209,8 +206,6 @@ func (t *trials) search() (*Enough, error) {
 	return out, nil
 }
 
-// tooLarge returns the smallest size that was found to be too large, or +Inf if there is
-// none.
 func (t *trials) tooLarge() float64 {
 	size := math.Inf(1)
 	for _, l := range t.levels {
@@ -221,7 +216,6 @@ func (t *trials) tooLarge() float64 {
 	return size
 }
 
-// passed returns the levels whose size is below tooLarge(), in order of decreasing size.
 func (t *trials) passed() (list []*Level) {
 	below := t.tooLarge()
 	for _, l := range t.levels {
@@ -233,7 +227,6 @@ func (t *trials) passed() (list []*Level) {
 	return list
 }
 
-// try adds a level of the given size, and computes its effects.
 func (t *trials) try(size float64) error {
 	l := &Level{Size: size}
 	t.measure(l)
@@ -241,7 +234,6 @@ func (t *trials) try(size float64) error {
 	return t.c.ctx.Err()
 }
 
-// measure computes the effects of a level at the modes and at the draws.
 func (t *trials) measure(l *Level) {
 	l.D, l.Shift = math.Inf(1), math.Inf(1)
 	x, err := newEvaluator(t.c.ctx, t.c.p, Sized(t.coarse, l.Size))
@@ -262,10 +254,8 @@ func (t *trials) measure(l *Level) {
 	}
 }
 
-// confirm checks a level by a search for modes of the posterior at that level. The level
-// is rejected if the search finds a mode that the reference posterior does not have. The
-// level is also rejected if its step size or tolerance is too large at a newly found
-// mode.
+// confirm rejects a level whose posterior has a mode that the reference lacks, or which
+// is too coarse at a newly found mode.
 func (t *trials) confirm(l *Level) error {
 	if !t.look {
 		return nil
@@ -295,11 +285,9 @@ func (t *trials) confirm(l *Level) error {
 	return t.c.ctx.Err()
 }
 
-// effect returns upper limits for two numbers: the discrepancy D and the largest shift of
-// a parameter. The evaluator x holds the setup that is compared with the reference. Each
-// limit is the larger of two numbers: the largest value at the modes, and the 95 %
-// quantile of the values at all modes and draws. If the reference fails at a draw, D and
-// the shift count as infinite there.
+// effect returns the larger of the maximum at the modes and the 95 % quantile at all
+// modes and draws, for D and the shift. A draw at which the reference fails counts as
+// infinite.
 func (t *trials) effect(x *evaluator) (d, shift float64) {
 	modes := t.c.reached()
 	var ds, shifts []float64
@@ -328,8 +316,6 @@ func (t *trials) effect(x *evaluator) (d, shift float64) {
 	return upper(ds), upper(shifts)
 }
 
-// at compares the setup of x with the reference at one point. The results are the
-// discrepancy D and the largest shift of any parameter.
 func (t *trials) at(x *evaluator, at *expansion) (d, most float64) {
 	expected, _, err := x.at(at.theta)
 	if err != nil {

@@ -14,8 +14,7 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// An evaluator solves the equations of a model with one Setup and adds no noise to the
-// solution. Each goroutine needs its own evaluator.
+// An evaluator solves the equations with one Setup without noise, for one goroutine.
 type evaluator struct {
 	ctx     context.Context
 	density *bayes.Density
@@ -23,17 +22,13 @@ type evaluator struct {
 	known   *sync.Map      // log likelihood for each θ at which it has been computed; shared by all clones
 }
 
-// clone returns an evaluator for another goroutine. The clone is used only for log
-// likelihoods. The clone and x store the log likelihoods in the same map.
+// clone is for log likelihoods in another goroutine, which both keep in the same map.
 func (x *evaluator) clone() *evaluator {
 	density := x.density.Clone()
 	density.Bind(x.ctx)
 	return &evaluator{ctx: x.ctx, density: density, known: x.known}
 }
 
-// newEvaluator returns an evaluator that solves the equations of p with the setup s.
-// If a field of s is empty, the corresponding field of p is used. The evaluator stops
-// solving when the context ctx ends.
 func newEvaluator(ctx context.Context, p *bayes.Posterior, s probode.Setup) (*evaluator, error) {
 	density, err := bayes.NewDensity(ctx, p.SolvedBy(s))
 	if err != nil {
@@ -45,7 +40,6 @@ func newEvaluator(ctx context.Context, p *bayes.Posterior, s probode.Setup) (*ev
 	return x, nil
 }
 
-// newEvaluators returns an evaluator for each of the setups.
 func newEvaluators(ctx context.Context, p *bayes.Posterior, setups []probode.Setup) (out []*evaluator, err error) {
 	for _, s := range setups {
 		x, err := newEvaluator(ctx, p, s)
@@ -57,8 +51,8 @@ func newEvaluators(ctx context.Context, p *bayes.Posterior, setups []probode.Set
 	return out, nil
 }
 
-// at returns the expected values of the data at theta, ordered by experiment, row and
-// column. at also returns the log likelihood.
+// at returns the expected data, ordered by experiment, row and column, and the log
+// likelihood.
 func (x *evaluator) at(theta []float64) (expected []float64, ll float64, err error) {
 	if err := x.ctx.Err(); err != nil {
 		return nil, math.Inf(-1), err
@@ -73,8 +67,8 @@ func (x *evaluator) at(theta []float64) (expected []float64, ll float64, err err
 	return expected, ll, nil
 }
 
-// logLikelihood returns the log likelihood at theta, or −∞ if the equations cannot be
-// solved. The equations are solved only once for each theta.
+// logLikelihood returns −∞ if the equations cannot be solved, and solves once for each
+// theta.
 func (x *evaluator) logLikelihood(theta []float64) float64 {
 	key := fmt.Sprint(theta)
 	if ll, ok := x.known.Load(key); ok {

@@ -13,14 +13,10 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/shape"
 )
 
-// An expansion is a Gaussian approximation to a posterior near a point θ. The covariance
-// of this Gaussian is C. In this approximation, the expected values m of the data are
-// linear in the parameters u, and the precision of the measurement errors is the Fisher
-// information W of the likelihood:
-//
-//	C⁻¹ = Gᵀ W G + information on the likelihood's own parameters + precision of the prior,
-//
-// where G = ∂m/∂u.
+// An expansion is a Gaussian approximation near θ: expected data m linear in the
+// parameters u, with the Fisher information W of the likelihood, C⁻¹ = Gᵀ W G +
+// information on the likelihood's own parameters + precision of the prior, where G =
+// ∂m/∂u.
 type expansion struct {
 	shape.Point
 	x       *evaluator
@@ -47,9 +43,8 @@ type expansion struct {
 	curved []float64
 }
 
-// expand expands the posterior of x about u. If the solver does not compute derivatives,
-// central differences are used. The argument `widths` holds the step of the central
-// differences in each parameter; nil means 1e-4 for each.
+// expand takes central differences with the steps `widths` (nil: 1e-4) if the solver has
+// no derivatives.
 func expand(x *evaluator, u, widths []float64) (*expansion, error) {
 	d := len(u)
 	l := &expansion{x: x, own: ownParams(x.density.Posterior()), theta: make([]float64, d), dtheta: make([]float64, d)}
@@ -104,7 +99,6 @@ func expand(x *evaluator, u, widths []float64) (*expansion, error) {
 
 var errNoDerivatives = errors.New("certify: the derivatives of the posterior are not known at this point, because the equations could not be solved at nearby points")
 
-// ownParams returns the indices of the parameters, such as σ, that belong to likelihoods.
 func ownParams(p *bayes.Posterior) (own []int) {
 	for k, q := range p.Params {
 		if slices.ContainsFunc(p.Experiments, func(x bayes.Experiment) bool {
@@ -118,11 +112,9 @@ func ownParams(p *bayes.Posterior) (own []int) {
 	return own
 }
 
-// average sets the field `curved`. Suppose that the negative log density of a datum with
-// residual r is w|r|. The curvature of w|r| is zero except at the kink r = 0, where the
-// slope jumps by 2w. Let τ be the standard deviation of the expected value under the
-// Gaussian posterior. Then the mean curvature is 2w φ(r/τ)/τ. This mean curvature
-// replaces the Fisher information.
+// average sets `curved`. The curvature of w|r|, the negative log density of a residual r,
+// is zero but for the kink, where the slope jumps by 2w. With the sd τ of the expected
+// value, its mean 2w φ(r/τ)/τ replaces the Fisher information.
 func (l *expansion) average() {
 	for _, o := range l.data {
 		c := o.Information
@@ -137,14 +129,10 @@ func (l *expansion) average() {
 	}
 }
 
-// cross returns mixed second derivatives of the negative log likelihood, −Σᵢ ∂²log p(yᵢ |
-// mᵢ)/∂own∂m ∂mᵢ/∂u. Each of these derivatives is taken once with respect to one of the
-// likelihood's own parameters, and once with respect to another parameter. Averaged over
-// data sets, these derivatives are zero. At a mode, these derivatives describe how the
-// balance between the data and the prior depends on σ. If σ grows, the prior pulls the
-// other parameters farther from the values that the data favour. If the log density of a
-// datum has a kink, some of these derivatives jump at a mode, so cross() replaces them by
-// their average, which is zero.
+// cross returns −Σᵢ ∂²log p(yᵢ | mᵢ)/∂own∂m ∂mᵢ/∂u. It is zero on average over data sets,
+// and says at a mode how the balance of data and prior depends on σ: the larger σ, the
+// farther the prior pulls. Where a kink makes a term jump at a mode, its average, zero,
+// replaces it.
 func (l *expansion) cross(x *evaluator) *mat.SymDense {
 	out := mat.NewSymDense(len(l.X), nil)
 	theta, v := make([]float64, len(l.X)), slices.Clone(l.X)
@@ -169,8 +157,6 @@ func (l *expansion) cross(x *evaluator) *mat.SymDense {
 	return out
 }
 
-// widths returns step sizes for central differences. These steps are small compared with
-// the standard deviations of the posterior.
 func (l *expansion) widths() []float64 {
 	out := make([]float64, len(l.sd))
 	for k, sd := range l.sd {

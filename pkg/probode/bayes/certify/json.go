@@ -51,8 +51,7 @@ func (c *Certificate) jsonMode(i int) jsonfile.Object {
 		"shift", jsonfile.Named(c.Params, m.Shift), "total_variation", m.TV, "kullback_leibler", m.KL, "reference_D", m.OwnD, "where", jsonfile.Named(c.Names, m.Where), "difference", m.Differ, "unsolved", jsonfile.Named(c.Names, m.Unsolved), "error", jsonfile.OrNull(m.Err)}
 }
 
-// absolute returns the absolute tolerance if it is the same for all components, and nil
-// otherwise.
+// absolute returns nil unless the tolerance is the same for all components.
 func absolute(t probode.Tolerance) any {
 	if len(t.Absolute) != 1 {
 		return nil

@@ -6,15 +6,11 @@ import (
 	"slices"
 )
 
-// fallen is a difference in log density. If the log density at the mode exceeds the log
-// density at a point by at least `fallen`, the density at this point is taken to be
-// negligible.
+// A density is negligible if its logarithm is at least `fallen` below that at the mode.
 const fallen = 8
 
-// A probe is a point on a line through a mode. A probe holds the distance t from the
-// mode, in standard deviations. A probe also holds the log densities under both setups,
-// relative to their values at the mode. The log density under a setup is −∞ if that setup
-// cannot solve the equations.
+// A probe is a point t standard deviations from the mode, with both log densities
+// relative to the mode, or −∞ without a solution.
 type probe struct {
 	t            float64
 	theta        []float64
@@ -22,26 +18,19 @@ type probe struct {
 	failed       bool // both setups fail, although the density of the prior is positive
 }
 
-// counts reports whether at least one of the two densities is not negligible.
 func (p probe) counts() bool { return max(p.fine, p.coarse) > -fallen }
 
-// differs reports whether the log densities differ by 1 or more.
 func (p probe) differs() bool { return p.coarse != p.fine && !(math.Abs(p.coarse-p.fine) < 1) }
 
-// unsolved reports whether both densities are zero.
 func (p probe) unsolved() bool { return math.IsInf(max(p.fine, p.coarse), -1) }
 
-// effect returns the difference between the two densities, each divided by its value at
-// the mode.
+// effect compares the densities relative to the mode.
 func (p probe) effect() float64 { return math.Abs(math.Exp(p.coarse) - math.Exp(p.fine)) }
 
-// A line holds points on a straight line through a mode, and the mode itself.
 type line []probe
 
-// sort sorts the points by t.
 func (l line) sort() { slices.SortFunc(l, func(a, b probe) int { return cmp.Compare(a.t, b.t) }) }
 
-// effect returns the largest value of probe.effect among the points on the line.
 func (l line) effect() (most float64) {
 	for _, p := range l {
 		most = max(most, p.effect())
@@ -49,8 +38,7 @@ func (l line) effect() (most float64) {
 	return most
 }
 
-// worst returns the point with the largest value of probe.effect. If the setups differ at
-// some points of the line (see probe.differs), only these points are considered.
+// worst looks only at points that differ (see probe.differs), if there are any.
 func (l line) worst() probe {
 	from := l
 	if slices.ContainsFunc(l, probe.differs) {
@@ -59,12 +47,9 @@ func (l line) worst() probe {
 	return slices.MaxFunc(from, func(a, b probe) int { return cmp.Compare(a.effect(), b.effect()) })
 }
 
-// The points a and b lie on a line through the mode. densities returns the densities
-// under both setups at a point between a and b. The argument t is the distance of this
-// point from the mode. The log density of the reference is interpolated linearly in t²,
-// which is exact for a Gaussian. The difference between the two log densities is
-// interpolated linearly in t. If a setup fails at a or at b, the density under that setup
-// is taken to be zero between a and b.
+// densities interpolates between a and b: the reference linearly in t², which is exact
+// for a Gaussian, and the difference linearly in t. A setup that fails at an end has
+// density zero.
 func densities(a, b probe, t float64) (fine, coarse float64) {
 	between := func(from, to, share float64) float64 {
 		if math.IsInf(from, 0) || math.IsInf(to, 0) {
@@ -80,9 +65,8 @@ func densities(a, b probe, t float64) (fine, coarse float64) {
 	return math.Exp(f), math.Exp(c)
 }
 
-// shift returns the absolute difference between the means of a function of t under the
-// two densities. This difference is divided by the smaller of two numbers: the argument
-// `most`, and the standard deviation of the function under the reference density.
+// shift returns the difference between the means of a function of t, divided by `most` or
+// its sd under the reference, whichever is smaller.
 func (l line) shift(of func(t float64) float64, most float64) float64 {
 	const n = 40 // nodes of the midpoint rule between two points
 	var fine, coarse [3]float64

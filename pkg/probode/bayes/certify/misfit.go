@@ -21,9 +21,7 @@ import (
 // For example, a model does not explain the data if it omits effects that are larger than
 // the assumed errors.
 
-// The reference solver computes the expected values of the data. misfits reports whether
-// the data are farther from these expected values than the assumed measurement errors can
-// explain. The criterion is that χ² is more than four standard deviations above its mean.
+// misfits reports whether χ² is more than four standard deviations above its mean.
 func (l *expansion) misfits() bool {
 	var sum, n float64
 	for _, o := range l.data {
@@ -35,10 +33,9 @@ func (l *expansion) misfits() bool {
 	return sum > n+4*math.Sqrt(2*n)
 }
 
-// pull computes the shift of each parameter in two ways. The first-order shift follows
-// from the expected data of x. A second estimate of the shift follows from the slope of
-// the log posterior of x at the reference mode. The result is the largest difference
-// between the two estimates for a parameter, in standard deviations.
+// pull compares the first-order shift of each parameter, from the expected data of x,
+// with that from the slope of the log posterior of x, and returns the largest difference
+// in standard deviations.
 func (l *expansion) pull(x *evaluator) (most float64, err error) {
 	expected, _, err := x.at(l.theta)
 	if err != nil {

@@ -11,9 +11,8 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// draws generates draws from the mixture of the Gaussian approximations at the modes.
-// draws returns the expansions of the posterior at these draws. The result `lost` is the
-// number of draws that have no expansion, because the reference failed.
+// draws from the mixture of Gaussian approximations, and counts those at which the
+// reference fails.
 func (c *Certifier) draws(number int, seed uint64) (out []*expansion, lost int, err error) {
 	var modes []*expansion
 	for _, m := range c.reached() {
@@ -55,9 +54,7 @@ func (c *Certifier) draws(number int, seed uint64) (out []*expansion, lost int, 
 	return out, lost, nil
 }
 
-// gaussians returns the Cholesky factors of the covariances at the modes, and the share
-// of each mode in the posterior mass. A factor is nil if its covariance is singular in
-// floating point.
+// gaussians returns a nil factor for a covariance that is singular in floating point.
 func gaussians(modes []*expansion) (factors []*mat.TriDense, shares []float64) {
 	top := math.Inf(-1)
 	for _, l := range modes {
@@ -82,8 +79,6 @@ func gaussians(modes []*expansion) (factors []*mat.TriDense, shares []float64) {
 	return factors, shares
 }
 
-// distance returns the Euclidean distance between u and the mode, with each coordinate
-// measured in units of its standard deviation.
 func (l *expansion) distance(u []float64) float64 {
 	var sum float64
 	for k, sd := range l.sd {

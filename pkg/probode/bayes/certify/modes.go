@@ -38,8 +38,7 @@ type Certifier struct {
 	found    [][]float64 // modes that a search with the reference has found
 }
 
-// An anchor holds a mode of the reference posterior and the expansion at this mode. The
-// field `at` is nil if the expansion failed.
+// An anchor has a nil expansion if it failed.
 type anchor struct {
 	AtMode
 	at *expansion
@@ -82,7 +81,6 @@ func (c *Certifier) Mode() []float64 {
 	return nil
 }
 
-// reached returns those elements of c.modes for which the climb reached a mode.
 func (c *Certifier) reached() (out []anchor) {
 	for _, m := range c.modes {
 		if m.at != nil && m.Found {
@@ -92,10 +90,9 @@ func (c *Certifier) reached() (out []anchor) {
 	return out
 }
 
-// search looks for modes of the posterior, first with a Setup and then with the
-// reference, and returns the modes found by either search. A Setup without a mesh gets
-// equal steps of a size that works for most problems. If the search with the Setup fails,
-// search() returns an error together with the modes found with the reference.
+// search looks with the Setup and with the reference; a Setup without a mesh gets steps
+// that work for most problems. If the Setup fails, the modes of the reference come with
+// the error.
 func (c *Certifier) search(coarse probode.Setup, seed uint64) ([][]float64, error) {
 	q := c.p.SolvedBy(coarse)
 	if q.Mesh == nil {
@@ -122,11 +119,10 @@ func (c *Certifier) search(coarse probode.Setup, seed uint64) ([][]float64, erro
 	return append(from, c.found...), failed
 }
 
-// verified returns the points of `from` at which climbs to modes of the
-// reference posterior may begin. If such a climb ends far away, its beginning is a phantom
-// mode, but only if it is a mode of the posterior that coarse computes. A beginning that is
-// not, such as the end of an unfinished search, is replaced by the mode to which a climb
-// with coarse leads, or by the mode of the reference if that climb reaches no mode.
+// verified returns points from which climbs may begin. An end far away makes the
+// beginning a phantom, but only if it is a mode of coarse; if it is not, such as the end
+// of an unfinished search, the mode to which coarse climbs replaces it, or else that of
+// the reference.
 func (c *Certifier) verified(coarse probode.Setup, from [][]float64) ([][]float64, error) {
 	out := slices.Clone(from)
 	for i, theta := range out {
@@ -155,8 +151,6 @@ func (c *Certifier) verified(coarse probode.Setup, from [][]float64) ([][]float6
 	return out, nil
 }
 
-// apart returns the largest difference between the coordinates of u and
-// the point of expansion, in standard deviations.
 func (l *expansion) apart(u []float64) (far float64) {
 	for k, x := range l.X {
 		far = max(far, math.Abs(u[k]-x)/l.sd[k])
@@ -184,8 +178,7 @@ func (c *Certifier) AddMode(from []float64) {
 	c.modes = append(c.modes, m)
 }
 
-// reach climbs from a point to a mode, or returns the stored result of an earlier climb
-// from the same point.
+// reach keeps the result of a climb for the same start.
 func (c *Certifier) reach(from []float64) anchor {
 	if i := slices.IndexFunc(c.climbed, func(m anchor) bool { return slices.Equal(m.From, from) }); i >= 0 {
 		return c.climbed[i]
@@ -210,9 +203,8 @@ func (c *Certifier) reach(from []float64) anchor {
 	return m
 }
 
-// ahead climbs from u with a solver that costs much less than an accurate reference.
-// ahead returns the point where the climb ends, or u if the reference posterior density
-// is lower at that point than at u.
+// ahead climbs with a cheap solver, and returns u if the reference density at the end is
+// lower.
 func (c *Certifier) ahead(u []float64) []float64 {
 	if c.lent == nil {
 		return u
@@ -225,8 +217,7 @@ func (c *Certifier) ahead(u []float64) []float64 {
 	return a.X
 }
 
-// climb climbs from u to a mode of the posterior that x computes. The result `found` says
-// whether the climb ended within a hundredth of a standard deviation of the mode.
+// climb reports whether it ended within a hundredth of a standard deviation of the mode.
 func climb(x *evaluator, u []float64) (l *expansion, found bool, err error) {
 	if l, err = expand(x, u, nil); err != nil {
 		return nil, false, err
@@ -256,8 +247,6 @@ func climb(x *evaluator, u []float64) (l *expansion, found bool, err error) {
 	return l, found, nil
 }
 
-// left returns the distance from the point of expansion to the mode in standard
-// deviations, as estimated from the expansion.
 func (l *expansion) left() float64 {
 	if l.U != nil {
 		a := l.x.surface.Ascent(l.X, l.Value)
@@ -272,7 +261,6 @@ func (l *expansion) left() float64 {
 	return math.Sqrt(math.Abs(mat.Dot(step, l.slope)))
 }
 
-// unknown returns an AtMode in which the results that are not known yet are NaN.
 func unknown() AtMode {
 	nan := math.NaN()
 	return AtMode{Moved: nan, D: nan, Bound: nan, TV: nan, KL: nan, OwnD: nan}

@@ -11,36 +11,25 @@ import (
 // that it can be used in place of the mode. The functions do not climb to the mode.
 
 const (
-	// leastFall is the smallest acceptable fall of the log density along an axis, as a
-	// fraction of the fall that the information matrix predicts.
+	// leastFall is the least fall along an axis as a fraction of that by the information
+	// matrix.
 	leastFall = 0.1
-	// steepestEdge is the largest permitted slope of the log density along a coordinate
-	// that expandNear does not test.
+	// steepestEdge is the largest slope along a coordinate that is not tested.
 	steepestEdge = 2
-	// muchLarger is a difference of log likelihoods. If a change of one coordinate raises
-	// the log likelihood by more than muchLarger, the point is not near a mode. About one in
-	// seventy draws from a one-dimensional Gaussian has a log density more than 3 below the
-	// maximum.
+	// A point is not near a mode if a change of one coordinate raises the log likelihood
+	// by more than muchLarger. About one in seventy draws of a one-dimensional Gaussian
+	// is more than 3 below the maximum.
 	muchLarger = 3
 )
 
-// expandNear expands the posterior at the point u itself, without a climb to a mode. The
-// result `near` says whether u is as near to a mode as a typical draw from the posterior.
-// Let g be the gradient of the log density of a Gaussian with covariance C. At draws from
-// this Gaussian, gᵀ C g has a χ² distribution with one degree of freedom for each
-// coordinate. A point as far from the mode as a typical draw is accepted: for a Gaussian
-// posterior, the computed shift of the mode does not depend on the point of expansion.
-//
-// At minima and saddle points the gradient is also zero, and the Fisher information may
-// be positive definite. Therefore the density is also required to fall along each axis of
-// the Gaussian.
-//
-// Coordinates with a precision below 1 are not tested. On the unbounded scale, the
-// precision of a prior is about 1. Near the edge of a bounded prior, the mode of the
-// density on the unbounded scale may be far from u, although the model fits the data
-// equally well at both points. Near an edge of the support, all slopes on the unbounded
-// scale vanish, so a point there can look like a mode. Therefore expandNear rejects u if
-// the likelihood is much larger in the middle of the range than at u.
+// expandNear expands at u itself, and reports whether u is as near to a mode as a typical
+// draw: with the gradient g, gᵀ C g is then χ² with one degree of freedom for each
+// coordinate. For a Gaussian the shift does not depend on the point. As the gradient
+// vanishes at minima and saddle points, too, the density must fall along each axis.
+// Coordinates with a precision below 1, about that of a prior on the unbounded scale, are
+// not tested: near the edge of a prior the mode on that scale may be far away. All slopes
+// vanish there, so u is rejected if the likelihood is much larger in the middle of the
+// range.
 func expandNear(x *evaluator, u []float64) (l *expansion, near bool, err error) {
 	// Close to parameter values at which the solution blows up, finite differences can be
 	// computed only with small steps.
@@ -68,9 +57,8 @@ func expandNear(x *evaluator, u []float64) (l *expansion, near bool, err error) 
 	return l, near, x.ctx.Err()
 }
 
-// stationary uses the gradient and the density to decide whether the point is near a mode
-// in the coordinates listed in `known`. The argument `full` is the precision matrix of
-// all coordinates.
+// stationary decides by gradient and density for the coordinates `known`; `full` is the
+// precision of all.
 func (l *expansion) stationary(full *mat.SymDense, known []int) bool {
 	n := len(known)
 	if n == 0 {
@@ -112,9 +100,8 @@ func (l *expansion) stationary(full *mat.SymDense, known []int) bool {
 	return true
 }
 
-// fall returns the decrease of the log density over the given distance, averaged over the
-// given direction and the opposite direction. The decrease is +∞ if the density cannot be
-// evaluated at one of the two end points.
+// fall is averaged over both directions, and +∞ if the density cannot be evaluated at an
+// end.
 func (l *expansion) fall(direction []float64, distance float64) (mean float64) {
 	u := make([]float64, len(l.X))
 	for _, step := range []float64{-distance, distance} {
@@ -126,8 +113,6 @@ func (l *expansion) fall(direction []float64, distance float64) (mean float64) {
 	return mean
 }
 
-// largerInside reports whether the likelihood becomes much larger when coordinate k is
-// moved into the middle of its range and the other coordinates stay fixed.
 func (l *expansion) largerInside(k int) bool {
 	u, theta := slices.Clone(l.X), make([]float64, len(l.X))
 	here := l.x.logLikelihood(l.theta)
@@ -140,10 +125,8 @@ func (l *expansion) largerInside(k int) bool {
 	return false
 }
 
-// saddle reports whether the log density curves upward in some direction, as it does at a
-// saddle point. The indefinite precision matrix predicts this direction. The prediction
-// may be wrong, because the matrix omits some second derivatives with respect to the
-// likelihood's own parameters.
+// saddle reports whether the log density curves upward in the direction that the
+// indefinite precision predicts. That omits some second derivatives, so it may be wrong.
 func (l *expansion) saddle() bool {
 	if l.indefinite == nil {
 		return false

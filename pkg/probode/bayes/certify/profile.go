@@ -105,6 +105,6 @@ func (c *Certifier) Profile(setups ...probode.Setup) *Profile {
 	return p
 }
 
-// profileWidth is half the width of a Profile, in standard deviations. This half-width is
-// roughly the distance that a sampler moves in one iteration.
+// profileWidth is half the width of a Profile in standard deviations, about the move of a
+// sampler.
 const profileWidth = 0.5

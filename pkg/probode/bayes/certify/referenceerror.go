@@ -22,8 +22,7 @@ const (
 	// step size is the longest time span divided by ManySteps. The solver evaluates f at
 	// both ends and in the middle of each step, so it notices every pulse of f that lasts
 	// for at least half a step.
-	ManySteps = 1 << 16
-	// manyRounded is the relative error that rounding may cause over ManySteps steps.
+	ManySteps   = 1 << 16
 	manyRounded = ManySteps * 0x1p-52
 )
 
@@ -60,14 +59,11 @@ func Unseen(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [][
 	return most, err
 }
 
-// If the reference has stepped over a pulse, steppedOver returns the discrepancy D
-// between the reference and the solution with many equal steps. Otherwise, steppedOver
-// returns zero. The argument `expected` holds the expected data computed in three ways:
-// with the reference, with many equal steps, and with a quarter as many equal steps. A
-// jump of f causes an error that is proportional to the step size. With a quarter of the
-// steps, this error is four times as large. Therefore the two solutions with equal steps
-// differ by three times the error of the more accurate one. If the reference has stepped
-// over a pulse, the differences do not follow this pattern.
+// steppedOver returns D between the reference and many equal steps if the reference has
+// stepped over a pulse, and else zero. `expected` is from the reference, many steps, and
+// a quarter of them. A jump of f has an error proportional to the step, so that the last
+// two differ by three times the error of the second. A pulse that was stepped over does
+// not follow this pattern.
 func steppedOver(many *evaluator, expected [][]float64, theta []float64) float64 {
 	d := many.discrepancy(expected[0], expected[1], theta, manyRounded)
 	if rest := many.discrepancy(expected[2], expected[1], theta, manyRounded); d > 0.6*rest {
@@ -76,9 +72,8 @@ func steppedOver(many *evaluator, expected [][]float64, theta []float64) float64
 	return 0
 }
 
-// atEach solves the equations with each of the setups at each of the points, and calls do
-// with the data that the setups predict. The data are nil at a point where one of the
-// setups fails. For example, an explicit method may fail on a stiff problem.
+// atEach calls do with the data by each setup at each point, nil if one fails, as an
+// explicit method may on a stiff problem.
 func atEach(ctx context.Context, p *bayes.Posterior, points [][]float64, workers int, setups []probode.Setup, do func(i int, x []*evaluator, expected [][]float64)) error {
 	if len(points) == 0 {
 		return nil
@@ -101,10 +96,8 @@ func atEach(ctx context.Context, p *bayes.Posterior, points [][]float64, workers
 	return err
 }
 
-// discrepancy returns the discrepancy D between the expected data of two setups. The
-// argument `finer` holds the expected data of the more accurate setup, which is the setup
-// of x. The Fisher information is evaluated at these data. Relative differences that
-// rounding can explain are ignored.
+// discrepancy takes the Fisher information at `finer`, the data of x, and ignores
+// differences that rounding explains.
 func (x *evaluator) discrepancy(expected, finer, theta []float64, rounding float64) float64 {
 	return shape.Discrepancy(x.surface.DataAt(finer, theta), expected, finer, rounding)
 }
@@ -132,10 +125,8 @@ func Sufficient(ctx context.Context, p *bayes.Posterior, s probode.Setup, points
 	return s, false, nil
 }
 
-// ownError returns the discrepancy D between the reference and a more accurate Setup at a
-// mode. If the reference has stepped over a pulse, the result is at least the discrepancy
-// D between the reference and a solution computed with many equal steps. The result is
-// NaN if the more accurate Setup fails.
+// ownError returns D between the reference and a more accurate Setup, and with many equal
+// steps if the reference has stepped over a pulse. It is NaN if the Setup fails.
 func ownError(at *expansion) float64 {
 	p := at.x.density.Posterior()
 	x, err := newEvaluator(at.x.ctx, p, finer(p.Setup))
@@ -154,10 +145,8 @@ func ownError(at *expansion) float64 {
 	return max(d, unseen(at, steps))
 }
 
-// unseen compares the reference at a mode with a solution computed with the given number
-// of equal steps. If the reference is of type reference.Accurate and has stepped over a
-// pulse, unseen() returns the discrepancy D between the two solutions. Otherwise,
-// unseen() returns zero.
+// unseen returns D to equal steps if reference.Accurate has stepped over a pulse, and
+// else zero.
 func unseen(at *expansion, steps float64) float64 {
 	p := at.x.density.Posterior()
 	if _, ok := p.Mesh.(reference.Accurate); !ok {

@@ -79,9 +79,8 @@ func Each(ctx context.Context, p *bayes.Posterior, setups []probode.Setup, s Set
 	return out, nil
 }
 
-// searchAndCertify certifies a Setup at the modes given in the settings. If the settings
-// contain no modes, searchAndCertify searches for modes first. The time in
-// Certificate.Seconds does not include this search.
+// searchAndCertify searches for modes if the settings have none. Certificate.Seconds
+// leaves the search out.
 func (c *Certifier) searchAndCertify(coarse probode.Setup, s Settings) (*Certificate, error) {
 	from := s.Modes
 	var err error
@@ -107,7 +106,6 @@ func (c *Certifier) searchAndCertify(coarse probode.Setup, s Settings) (*Certifi
 	return one, err
 }
 
-// certifier returns a Certifier with the given settings.
 func (s Settings) certifier(ctx context.Context, p *bayes.Posterior) (*Certifier, error) {
 	c, err := New(ctx, p, s.Reference)
 	if err != nil {

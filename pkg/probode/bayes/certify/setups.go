@@ -16,8 +16,6 @@ import (
 // The functions in this file compute the properties of a setup that certificates need:
 // its step size or tolerance, its description in words, and a more accurate setup.
 
-// tolerance returns the tolerance of the setup s, and reports whether s uses error
-// control.
 func tolerance(s probode.Setup) (probode.Tolerance, bool) {
 	switch m := s.Mesh.(type) {
 	case probode.Adaptive:
@@ -28,9 +26,8 @@ func tolerance(s probode.Setup) (probode.Tolerance, bool) {
 	return probode.Tolerance{}, false
 }
 
-// size returns the step size of s or, under error control, the relative tolerance of s.
-// If the relative tolerance is zero, the function returns the largest absolute tolerance.
-// size returns 0 for a setup without steps or tolerances.
+// size is the step size, or the relative tolerance or, if that is zero, the largest
+// absolute one, or else 0.
 func size(s probode.Setup) float64 {
 	t, ok := tolerance(s)
 	switch {
@@ -68,15 +65,11 @@ func Sized(s probode.Setup, to float64) probode.Setup {
 	return s
 }
 
-// accurateTolerance returns the relative tolerance of a, or the default value if
-// a.Relative is zero.
 func accurateTolerance(a reference.Accurate) float64 { return cmp.Or(a.Relative, 1e-10) }
 
-// finer returns a setup that is more accurate than s. The result is s with a hundredth of
-// the tolerance, s with a tenth of the step, or reference.Accurate. If the estimated
-// error of a solution is large, reference.Accurate repeats the solve with a hundredth of
-// the tolerance. For reference.Accurate, finer() therefore uses a thousandth of the
-// tolerance.
+// finer returns a hundredth of the tolerance, a tenth of the step, or reference.Accurate.
+// That itself repeats a solve with a hundredth of its tolerance if the error is large,
+// and gets a thousandth.
 func finer(s probode.Setup) probode.Setup {
 	if a, ok := s.Mesh.(reference.Accurate); ok {
 		tol := accurateTolerance(a)
@@ -96,15 +89,12 @@ func finer(s probode.Setup) probode.Setup {
 	return probode.Setup{Mesh: reference.Accurate{}}
 }
 
-// equalSteps returns the setup that solves the equations by the classical Runge–Kutta
-// method with n equal steps over the longest time span.
+// equalSteps is the classical Runge–Kutta method with n steps over the longest span.
 func equalSteps(p *bayes.Posterior, n float64) probode.Setup {
 	_, longest := spans(p)
 	return probode.Setup{Method: methods.RungeKutta{}, Mesh: probode.Uniform(longest / n)}
 }
 
-// spans returns the lengths of the shortest and the longest time spans of the
-// experiments.
 func spans(p *bayes.Posterior) (shortest, longest float64) {
 	shortest = math.Inf(1)
 	for _, x := range p.Experiments {
@@ -116,8 +106,7 @@ func spans(p *bayes.Posterior) (shortest, longest float64) {
 	return shortest, longest
 }
 
-// describe describes a Setup in words. If error control chooses the steps anew at every
-// θ, the description contains a tolerance, but not the word `frozen`.
+// describe names a tolerance without `frozen` if steps are chosen anew at every θ.
 func describe(s probode.Setup) string {
 	var words []string
 	if s.Method != nil {

@@ -12,18 +12,11 @@ import (
 // solver computes the expected data. The functions use an expansion of the log posterior.
 // These functions also compute an upper bound on the shift.
 
-// focus returns the largest possible ratio of a parameter's shift, in standard
-// deviations, to the discrepancy D. If this ratio is below 1, focus() returns 1. For
-// datum i, let cᵢ be its curvature, wᵢ its information, and aᵢ the covariance of its
-// expected value with the parameter. Let s be the standard deviation of the parameter. By
-// the Cauchy–Schwarz inequality
-//
-//	Σᵢ cᵢδᵢaᵢ/s ≤ √(Σᵢ (cᵢaᵢ/s)²/wᵢ) D.
-//
-// The square root in this bound is at most 1 if cᵢ = wᵢ for all data and the precision is
-// well above zero in every direction. Directions of almost zero precision may occur if
-// the likelihood has parameters of its own, such as σ, because C then includes mixed
-// derivatives.
+// focus returns the largest ratio of a shift, in standard deviations s, to D, at least 1.
+// With curvature cᵢ, information wᵢ and covariance aᵢ with datum i, Σᵢ cᵢδᵢaᵢ/s ≤ √(Σᵢ
+// (cᵢaᵢ/s)²/wᵢ) D by Cauchy and Schwarz. The root is at most 1 if cᵢ = wᵢ and the
+// precision is well above zero in every direction. That may fail if the likelihood has
+// parameters of its own, because C then includes mixed derivatives.
 func (l *expansion) focus(params []int) float64 {
 	sums, along := make([]float64, len(l.X)), mat.NewVecDense(len(l.X), nil)
 	for i, o := range l.data {
@@ -43,9 +36,8 @@ func (l *expansion) focus(params []int) float64 {
 	return most
 }
 
-// The argument of shift holds the expected data computed by another solver. The results
-// are the discrepancy D between this solver and the reference, and the shift of each
-// parameter in standard deviations.
+// shift returns D of other expected data, and the shift of each parameter in standard
+// deviations.
 func (l *expansion) shift(expected []float64) (d float64, shift []float64) {
 	n := len(l.X)
 	score := mat.NewVecDense(n, nil)
@@ -75,15 +67,11 @@ func (l *expansion) shift(expected []float64) (d float64, shift []float64) {
 	return math.Sqrt(d), shift
 }
 
-// shiftOwn adds the shift of the likelihood's own parameters. If the other parameters
-// move by Δu, the difference between the expected data changes from δ to e. The score of
-// the likelihood's own parameters changes by
-//
-//	Σᵢ ∂/∂σ log p(yᵢ | mᵢ + eᵢ, σ) − ∂/∂σ log p(yᵢ | mᵢ, σ),   e = δ + GΔu.
-//
-// For Gaussian errors with residuals r, this change is (2/σ³) Σ (−rᵢeᵢ + eᵢ²/2). If C
-// already accounts for the terms of first order in GΔu, shiftOwn subtracts these terms
-// from the change.
+// shiftOwn adds the shift of the likelihood's own parameters. As the others move by Δu,
+// the difference of the expected data changes from δ to e = δ + GΔu, and the score by Σᵢ
+// ∂/∂σ log p(yᵢ | mᵢ + eᵢ, σ) − ∂/∂σ log p(yᵢ | mᵢ, σ), for Gaussian errors with
+// residuals r by (2/σ³) Σ (−rᵢeᵢ + eᵢ²/2). Terms of first order in GΔu that C accounts
+// for are subtracted.
 func (l *expansion) shiftOwn(expected []float64, score, delta *mat.VecDense) {
 	shifted, theta := slices.Clone(l.m), slices.Clone(l.theta)
 	through := mat.VecDenseCopyOf(score) // the part due to the expected data

@@ -113,7 +113,6 @@ func (c *Certificate) Answer(threshold float64) string {
 	return b.String()
 }
 
-// difference compares the setup with the reference at the point m.Where.
 func (c *Certificate) difference(m *AtMode) string {
 	by, than := math.Abs(m.Differ), "lower"
 	if m.Differ > 0 {
@@ -130,13 +129,10 @@ func (c *Certificate) difference(m *AtMode) string {
 	return fmt.Sprintf("the log likelihood minus its value at the mode is %.2g %s with %s than with the reference", by, than, c.Setup)
 }
 
-// sound reports whether the certificate has a result at each of its modes.
 func (c *Certificate) sound() bool {
 	return !slices.ContainsFunc(c.Modes, func(m AtMode) bool { return m.Err != "" })
 }
 
-// largest describes the largest shift at the mode m: the parameter that moves, and how
-// far it moves.
 func (c *Certificate) largest(m *AtMode) string {
 	at := 0
 	for k, s := range m.Shift {
@@ -150,12 +146,9 @@ func (c *Certificate) largest(m *AtMode) string {
 	return fmt.Sprintf("that of %s, %+.2g sd", c.Params[at], m.Shift[at])
 }
 
-// mostShifts is the maximum number of parameters that a row of the table shows.
 const mostShifts = 6
 
-// mostShifted returns the indices of the parameters with the largest shifts over all
-// certificates, and the largest shift of the remaining parameters. The number of indices
-// is at most mostShifts.
+// mostShifted returns at most mostShifts indices, and the largest shift of the others.
 func mostShifted(all []*Certificate) (index []int, others float64) {
 	most := make([]float64, len(all[0].Params))
 	for k := range most {
@@ -178,8 +171,6 @@ func mostShifted(all []*Certificate) (index []int, others float64) {
 	return index, others
 }
 
-// table returns a table of several certificates of one model, with a row for each mode.
-// If there are many parameters, the table shows only those with the largest shifts.
 func table(all []*Certificate) string {
 	if len(all) == 0 {
 		return ""

@@ -42,8 +42,6 @@ The flags:
 
 `
 
-// assessVerb implements the command assess, which determines whether the solver's error
-// matters.
 func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("assess", flag.ContinueOnError)
 	m := newModel(flags)
@@ -166,7 +164,6 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	return failed
 }
 
-// parseBudget reads the value of -budget: a number of draws, a time, or both.
 func parseBudget(text string) (draws int, within time.Duration, err error) {
 	if text == "" {
 		return 0, 0, nil

@@ -39,8 +39,6 @@ The flags:
 
 `
 
-// certifyVerb implements the command certify, which bounds the effect of the solver's
-// error.
 func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("certify", flag.ContinueOnError)
 	m := newExact(flags)
@@ -121,8 +119,6 @@ func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 	return numbers.write(out, all.WriteJSON)
 }
 
-// drawLine draws a figure of the log likelihood as a function of one parameter. The
-// figure shows values of the parameter on both sides of the first mode.
 func drawLine(ctx context.Context, p *bayes.Posterior, setups []probode.Setup, reference probode.Setup, all []*certify.Certificate, name, path string) error {
 	var at *certify.AtMode
 	for _, c := range all {
@@ -147,12 +143,10 @@ func drawLine(ctx context.Context, p *bayes.Posterior, setups []probode.Setup, r
 	return outFile{"out", path}.write(nil, func(w io.Writer) error { return draw(w, path, plots.LogLikelihoodProfile(profile)) })
 }
 
-// The figure for the flag -line extends lineWidth posterior standard deviations to each
-// side of the mode. A sampler moves by about half a standard deviation in one iteration.
+// lineWidth is half the width of the figure in posterior standard deviations. A sampler
+// moves by about half a standard deviation in one iteration.
 const lineWidth = 0.5
 
-// at returns the point given by the argument `where`, the value of the flag -at. The
-// result is nil if this value is the empty string.
 func (m *model) at(where string) ([][]float64, error) {
 	switch {
 	case where == "":

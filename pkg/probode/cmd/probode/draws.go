@@ -12,8 +12,6 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// samplers lists the samplers that can be named in flags. Each sampler has the settings
-// that the commands use by default.
 var samplers = []sample.Sampler{
 	sample.DelayedAcceptance{Second: probode.Setup{Mesh: reference.Accurate{}}},
 	sample.Deterministic{},
@@ -32,7 +30,6 @@ var samplers = []sample.Sampler{
 	marginal.Integrated{DALTON: true},
 }
 
-// samplerName returns the name of a sampler as it is written in flags.
 func samplerName(s sample.Sampler) string {
 	return strings.NewReplacer(", ", "-", " ", "-").Replace(s.String())
 }
@@ -54,8 +51,6 @@ func samplerNamed(name string) (sample.Sampler, error) {
 	return nil, fmt.Errorf("-scheme %s: want %s", name, samplerNames())
 }
 
-// warnIdle writes a warning if flags for the noise of the solver are given, but the sampler
-// uses a solver without noise.
 func warnIdle(flags *flag.FlagSet, name string, s sample.Sampler) {
 	if s.Target().Noisy() {
 		return
@@ -65,19 +60,14 @@ func warnIdle(flags *flag.FlagSet, name string, s sample.Sampler) {
 	}
 }
 
-// maxDraws is the largest allowed number of draws. No study needs more than maxDraws draws.
 const maxDraws = 1_000_000_000
 
-// maxThin is the largest allowed number of iterations per draw, far more than is needed
-// to make successive draws nearly independent.
+// maxThin is far more than makes successive draws nearly independent.
 const maxThin = 1_000_000
 
-// maxWorkers is the largest allowed number of workers. No machine has more than
-// maxWorkers processors.
 const maxWorkers = 4096
 
-// first returns the first error that is not nil. cmp.Or would do the same, but
-// staticcheck assumes that cmp.Or never returns nil.
+// first is cmp.Or, of which staticcheck assumes that it never returns nil.
 func first(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {

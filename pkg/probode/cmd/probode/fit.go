@@ -57,7 +57,6 @@ The flags:
 
 `
 
-// fitFlags holds those flags of the command fit that are needed in several functions.
 type fitFlags struct {
 	starts        int
 	start         string
@@ -68,12 +67,10 @@ type fitFlags struct {
 	set           modelfile.FitSettings
 }
 
-// With -profiles -start fit.json, searches begin only at the best end points in this
-// file. An end point is left out if its log-likelihood is more than nearBest below the
-// best one. With -starts or -map, searches begin at all end points in the file.
+// nearBest limits the end points of -start from which -profiles searches, without -starts
+// or -map.
 const nearBest = 5
 
-// fit performs a multi-start optimisation and writes the results.
 func fit(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("fit", flag.ContinueOnError)
 	f := fitFlags{figure: outFile{flag: "out"}, table: outFile{flag: "json"}}
@@ -121,8 +118,7 @@ func fit(ctx context.Context, args []string, out io.Writer) error {
 	return f.run(ctx, p, out)
 }
 
-// run performs the search and writes the results. Once ctx is done, it only writes what
-// has been reached.
+// run only writes what has been reached if ctx is done.
 func (f *fitFlags) run(ctx context.Context, p *modelfile.File, out io.Writer) error {
 	within, searching := ctx, ctx
 	if f.budget > 0 {
@@ -190,8 +186,7 @@ func (f *fitFlags) run(ctx context.Context, p *modelfile.File, out io.Writer) er
 	return ctx.Err()
 }
 
-// draw draws the figure. If ctx is done, the figure has no curves, because they would
-// have to be solved.
+// draw leaves out the curves, which would have to be solved, if ctx is done.
 func (f *fitFlags) draw(ctx context.Context, p *modelfile.File, optima []modelfile.Optimum, profiles *modelfile.ProfileLikelihoods, out io.Writer) error {
 	const most = 24 // panels of fits
 	if f.figure.path == "" {
@@ -216,7 +211,6 @@ func (f *fitFlags) draw(ctx context.Context, p *modelfile.File, optima []modelfi
 	return f.figure.write(out, func(w io.Writer) error { return draw(w, f.figure.path, figure) })
 }
 
-// fitJSON returns the results in the form that docs/json.md describes.
 func fitJSON(p *modelfile.File, priors bool, optima []modelfile.Optimum, profiles *modelfile.ProfileLikelihoods, idle []string) jsonfile.Object {
 	var names []string
 	for _, q := range p.Params {
@@ -264,22 +258,18 @@ func fitJSON(p *modelfile.File, priors bool, optima []modelfile.Optimum, profile
 		"aic", aic, "bic", bic, "no_effect", append([]string{}, idle...), "ends", ends, "level", level, "profiles", list}
 }
 
-// criteria computes AIC and BIC from the log-likelihood at an optimum, the number of
-// estimated parameters, and the number of measurements. These criteria are defined in
-// terms of the maximum likelihood, so they have no meaning at the maximum of a posterior
+// criteria returns AIC and BIC, which have no meaning at the maximum of a posterior
 // density.
 func criteria(ll float64, parameters, measurements int) (aic, bic float64) {
 	k := float64(parameters)
 	return 2*k - 2*ll, k*math.Log(float64(measurements)) - 2*ll
 }
 
-// Two searches whose final values differ by at most `same` share a row in the table of
-// optima.
+// Optima whose values differ by at most `same` share a row.
 const same = 0.01
 
-// writeOptima writes the table of optima, and the parameters at the best optimum. If the
-// argument `priors` is true, the optima are maxima of the posterior density. The argument
-// `idle` names the parameters on which the likelihood does not depend.
+// writeOptima writes maxima of the posterior density if `priors` is true. The likelihood
+// does not depend on the parameters in `idle`.
 func writeOptima(out io.Writer, p *modelfile.File, priors bool, optima []modelfile.Optimum, idle []string) {
 	const most = 20
 	rows := [][]string{{"log-likelihood", "below the best", "searches", "slope", "ended by"}}
@@ -348,10 +338,8 @@ func writeOptima(out io.Writer, p *modelfile.File, priors bool, optima []modelfi
 	}
 }
 
-// otherwise compares the optima whose objective is at most the constant `same` below its
-// best value. If a parameter has different values at these optima, the list contains a
-// string with the smallest and the largest value of this parameter. Parameters in the
-// argument `idle` are left out.
+// otherwise lists the ranges of parameters that differ between the optima within `same`
+// of the best.
 func otherwise(p *modelfile.File, optima []modelfile.Optimum, idle []string) (list []string) {
 	for i, q := range p.Params {
 		if slices.Contains(idle, q.ID) {
@@ -370,8 +358,6 @@ func otherwise(p *modelfile.File, optima []modelfile.Optimum, idle []string) (li
 	return list
 }
 
-// atMost joins the first n strings of the list, and adds the number of strings that it
-// omits.
 func atMost(list []string, n int, separator string) string {
 	if more := len(list) - n; more > 0 {
 		list = append(slices.Clone(list[:n]), fmt.Sprintf("and %d more", more))
@@ -379,9 +365,8 @@ func atMost(list []string, n int, separator string) string {
 	return strings.Join(list, separator)
 }
 
-// atBound reports whether the value v lies on a bound. The distance |v − bound| must be at
-// most a thousandth of |bound|, and at most a thousandth of the distance between the two
-// bounds. NaN stands for a bound that does not exist.
+// atBound reports whether v is within a thousandth of |bound| and of the distance between
+// the bounds. NaN stands for no bound.
 func atBound(v, bound, other float64) bool {
 	near := 1e-3 * math.Abs(bound)
 	if width := math.Abs(other - bound); width > 0 {
@@ -390,9 +375,6 @@ func atBound(v, bound, other float64) bool {
 	return math.Abs(v-bound) <= near
 }
 
-// writeProfiles writes the confidence intervals. writeProfiles also names the parameters
-// whose confidence regions extend beyond the intervals, and the parameters that the data
-// do not determine.
 func writeProfiles(out io.Writer, file *modelfile.File, p *modelfile.ProfileLikelihoods, searches int) {
 	rows := [][]string{{fmt.Sprintf("%g %% confidence", 100*p.Level), "from", "to", "open"}}
 	var open, limited, elsewhere, unknown []string
@@ -463,7 +445,6 @@ func writeProfiles(out io.Writer, file *modelfile.File, p *modelfile.ProfileLike
 	}
 }
 
-// between describes bounds. NaN or an infinite number stands for a missing bound.
 func between(lower, upper float64) string {
 	above, below := lower > math.Inf(-1), upper < math.Inf(1)
 	switch {

@@ -16,8 +16,7 @@ import (
 	"github.com/probode/probode/pkg/internal/text"
 )
 
-// parse reads the flags of a command, which may appear before or after its other
-// arguments. If help is requested, parse() writes the help text to out.
+// parse accepts flags before and after other arguments.
 func parse(flags *flag.FlagSet, args []string, help string, out io.Writer) error {
 	flags.SetOutput(io.Discard) // errors are one line, written by main
 	flags.Usage = func() {}
@@ -47,8 +46,6 @@ func parse(flags *flag.FlagSet, args []string, help string, out io.Writer) error
 	return nil
 }
 
-// anywhere parses flags that may follow other arguments. Arguments that follow the
-// argument "--" are not flags.
 func anywhere(flags *flag.FlagSet, args []string) error {
 	var others []string
 	for {
@@ -64,7 +61,6 @@ func anywhere(flags *flag.FlagSet, args []string) error {
 	}
 }
 
-// parseOnly does what parse() does, for a command that takes only flags.
 func parseOnly(flags *flag.FlagSet, args []string, help string, out io.Writer) error {
 	err := parse(flags, args, help, out)
 	if err == nil && flags.NArg() > 0 {
@@ -73,7 +69,6 @@ func parseOnly(flags *flag.FlagSet, args []string, help string, out io.Writer) e
 	return err
 }
 
-// inRange returns an error unless the value of a flag is in [least, most].
 func inRange(flag string, value, least, most int) error {
 	if value < least || value > most {
 		return fmt.Errorf("-%s %d: want a number from %d to %d", flag, value, least, most)
@@ -81,9 +76,8 @@ func inRange(flag string, value, least, most int) error {
 	return nil
 }
 
-// once holds the value of a flag that should be given only once. If the flag is given
-// twice with different values, the field `lost` holds the earlier value, which is
-// ignored.
+// once is a flag that should be given once; `lost` is an earlier and different value,
+// which is ignored.
 type once struct {
 	flag.Value
 	given bool
@@ -102,7 +96,6 @@ func (o *once) Set(text string) error {
 	return nil
 }
 
-// wanted describes the allowed values of a flag.
 func wanted(v flag.Value, err error) string {
 	if g, is := v.(flag.Getter); is {
 		switch g.Get().(type) {
@@ -131,8 +124,8 @@ func given(flags *flag.FlagSet, name string) (is bool) {
 	return is
 }
 
-// needs returns an error if one of the named flags is given. The argument `why` says when
-// the named flags have no effect, for example "without -paths".
+// needs refuses the named flags, which have no effect in the situation `why`, for example
+// "without -paths".
 func needs(flags *flag.FlagSet, why string, names ...string) error {
 	for _, name := range names {
 		if given(flags, name) {
@@ -142,8 +135,7 @@ func needs(flags *flag.FlagSet, why string, names ...string) error {
 	return nil
 }
 
-// groups holds the headings under which the flags are listed in the help for a command
-// with many flags. A flag that belongs to no group is listed under the last heading.
+// groups are the headings of a long list of flags. Other flags are under the last one.
 var groups = []struct {
 	title string
 	names []string
@@ -155,7 +147,6 @@ var groups = []struct {
 	{"What is written", nil},
 }
 
-// listFlags prints the flags, under headings if there are many.
 func listFlags(flags *flag.FlagSet, out io.Writer) {
 	sections := map[int]*flag.FlagSet{}
 	total, last := 0, len(groups)-1
@@ -198,10 +189,8 @@ func listFlags(flags *flag.FlagSet, out io.Writer) {
 	}
 }
 
-// fill breaks text into lines for a terminal of 80 columns. Paragraphs are rewrapped.
-// Indented lines are not changed, because they contain examples and tables. Descriptions
-// of flags have an indent of eight spaces, and are rewrapped if they are too long for one
-// line.
+// fill wraps paragraphs at 80 columns. Indented lines are examples and tables, except for
+// descriptions of flags, which have eight spaces.
 func fill(help string) string {
 	const most = 79
 	var b strings.Builder
@@ -246,7 +235,6 @@ func fill(help string) string {
 	return b.String()
 }
 
-// list splits a list at its commas.
 func list(text string) []string {
 	if strings.TrimSpace(text) == "" {
 		return nil
@@ -254,7 +242,6 @@ func list(text string) []string {
 	return strings.Split(text, ",")
 }
 
-// numbers reads a list of finite numbers.
 func numbers(values string) ([]float64, error) {
 	var out []float64
 	for _, one := range list(values) {
@@ -270,9 +257,7 @@ func numbers(values string) ([]float64, error) {
 	return out, nil
 }
 
-// assignments reads a list of the form name=value,… from a flag. Each value is passed to
-// set, together with the index of the corresponding name in the argument `names`. Error
-// messages quote the argument `known` as the list of allowed names.
+// assignments reads name=value,… and quotes `known` as the list of allowed names.
 func assignments(flag, values string, names []string, known string, set func(i int, v float64)) error {
 	seen := map[int]bool{}
 	for _, one := range list(values) {

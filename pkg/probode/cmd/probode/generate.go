@@ -19,7 +19,6 @@ The flags:
 
 `
 
-// generate translates a model into a Go file.
 func generate(_ context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("generate", flag.ContinueOnError)
 	condition := flags.String("condition", "", "`ID` of the condition whose equations are written; default: the first condition in the data, or in the model if there are no data")

@@ -39,7 +39,6 @@ The flags:
 
 `
 
-// likelihood writes the log-likelihood of a model's data.
 func likelihood(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("likelihood", flag.ContinueOnError)
 	name := flags.String("model", "", "YAML `file`: a model file or a PEtab problem")
@@ -115,7 +114,6 @@ func likelihood(ctx context.Context, args []string, out io.Writer) error {
 	return nil
 }
 
-// likelihoodSettings returns the settings that follow from the flags of the solver.
 func likelihoodSettings(how *solving) (set modelfile.LikelihoodSettings, err error) {
 	setups, err := how.setups(probode.Setup{Mesh: probode.Through(0)})
 	if err != nil {
@@ -131,8 +129,7 @@ func likelihoodSettings(how *solving) (set modelfile.LikelihoodSettings, err err
 	return set, nil
 }
 
-// newFolder creates the folder dir, and calls write to create the files in this folder.
-// If an error occurs, no folder is created.
+// newFolder leaves no folder behind after an error.
 func newFolder(dir string, write func(dir string) error) error {
 	dir = filepath.Clean(dir)
 	tmp, err := os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+".*.tmp")
@@ -149,7 +146,6 @@ func newFolder(dir string, write func(dir string) error) error {
 	return atomicfile.Rename(tmp, dir)
 }
 
-// likelihoodJSON returns the results in the form that docs/json.md describes.
 func likelihoodJSON(p *modelfile.File, l *modelfile.LogLikelihood, theta []float64, v *modelfile.Evaluation) jsonfile.Object {
 	names := func(params []modelfile.Parameter) (names []string) {
 		for _, q := range params {
@@ -181,7 +177,6 @@ func likelihoodJSON(p *modelfile.File, l *modelfile.LogLikelihood, theta []float
 		"parameters", jsonfile.Named(names(p.Params), theta), "gradient", gradient, "gradient_on_scale", scaled, "conditions", conditions}
 }
 
-// writeLikelihood writes the log-likelihood and its tables as text.
 func writeLikelihood(out io.Writer, l *modelfile.LogLikelihood, v *modelfile.Evaluation, set modelfile.LikelihoodSettings) {
 	fmt.Fprintf(out, "log-likelihood %.10f", v.LogLikelihood)
 	switch {

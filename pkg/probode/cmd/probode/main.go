@@ -19,8 +19,6 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// A command writes its result to out. If an argument is invalid, the command returns a
-// one-line error.
 type command struct {
 	name, does string
 	run        func(ctx context.Context, args []string, out io.Writer) error
@@ -60,9 +58,8 @@ func main() {
 	}
 }
 
-// checked is a writer that stores its first error, so that the callers of the print
-// functions need not check for errors. After its first error, the writer writes nothing
-// more.
+// checked keeps its first error, after which it writes nothing, so that callers of print
+// functions need not check.
 type checked struct {
 	w   io.Writer
 	err error
@@ -75,8 +72,7 @@ func (c *checked) Write(p []byte) (n int, err error) {
 	return n, c.err
 }
 
-// run runs the command that is named in args. If the command is interrupted, the returned
-// error wraps context.Canceled and says that the command was stopped.
+// run wraps context.Canceled if the command is interrupted, and says how far it was.
 func run(ctx context.Context, args []string, out io.Writer) error {
 	if len(args) == 2 && args[0] == "help" {
 		args = []string{args[1], "-help"}
@@ -104,7 +100,6 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return fmt.Errorf("no command %q: want %s", text.Clip(args[0]), strings.Join(names, ", "))
 }
 
-// A briefError is an error whose message is short enough for a terminal.
 type briefError struct {
 	error
 	words string
@@ -113,9 +108,8 @@ type briefError struct {
 func (e briefError) Error() string { return e.words }
 func (e briefError) Unwrap() error { return e.error }
 
-// brief replaces characters that a terminal would interpret as control sequences. If a
-// word or a command-line argument in the error message is longer than 80 characters,
-// brief() shortens it. The whole message is shortened to 1000 characters.
+// brief replaces control characters, and shortens words and arguments of more than 80
+// characters, and the message to 1000.
 func brief(err error, args []string) error {
 	if err == nil {
 		return nil
@@ -145,8 +139,6 @@ func brief(err error, args []string) error {
 	return briefError{err, words}
 }
 
-// version prints the version of the program, the version of the compiler, and the system
-// for which the program was built.
 func version(_ context.Context, args []string, out io.Writer) error {
 	if len(args) > 0 {
 		return fmt.Errorf("version: %q: want no arguments", text.Clip(args[0]))

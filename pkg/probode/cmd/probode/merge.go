@@ -30,7 +30,6 @@ CSV files:
 
 `
 
-// merge combines the chains from several directories in one directory.
 func merge(_ context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("merge", flag.ContinueOnError)
 	if err := parse(flags, args, mergeHelp, out); err != nil {

@@ -21,7 +21,6 @@ import (
 	modelfile "github.com/probode/probode/pkg/probode/model"
 )
 
-// modelHelp is the section on models in the help texts.
 const modelHelp = `The model is one of the cases that come with the program,
 
   -case lynx-hare         hares and lynxes, 1900 to 1920
@@ -46,7 +45,6 @@ another data table:
   -model problem.yaml -data mine.csv
 `
 
-// model holds those flags of a command that describe a posterior.
 type model struct {
 	solving
 	preset, file  string // -case, -model
@@ -63,8 +61,6 @@ type model struct {
 	unknownAlpha []float64       // the median of the prior that -alpha gives to α, the last parameter; nil if α is known
 }
 
-// newModel defines the flags for a model and for sampling. After the flags are parsed,
-// posterior returns the posterior.
 func newModel(flags *flag.FlagSet) *model {
 	m := newExact(flags)
 	flags.StringVar(&m.alpha, "alpha", "", "noise scale of the solver: a number, auto (calibrated at the mode of the posterior), or a `prior`; default: the scale of the case, or auto")
@@ -74,8 +70,7 @@ func newModel(flags *flag.FlagSet) *model {
 	return m
 }
 
-// newExact defines the flags that describe a model, for commands that do not draw from a
-// posterior.
+// newExact is for commands that do not draw from a posterior.
 func newExact(flags *flag.FlagSet) *model {
 	m := &model{solving: solving{flags: flags}, chains: 1}
 	flags.StringVar(&m.preset, "case", "", "complete `model`: "+strings.Join(cases.Names(), ", "))
@@ -89,9 +84,8 @@ func newExact(flags *flag.FlagSet) *model {
 	return m
 }
 
-// posterior returns the posterior that the flags describe. With -alpha auto, posterior()
-// calibrates α at the mode of the deterministic posterior. Without -alpha, posterior()
-// calibrates α only if the model does not define α.
+// posterior calibrates α at the mode of the deterministic posterior for -alpha auto, and
+// without -alpha if the model does not define α.
 func (m *model) posterior(ctx context.Context) (*bayes.Posterior, error) {
 	p, err := m.build()
 	if err != nil {
@@ -110,8 +104,7 @@ func (m *model) posterior(ctx context.Context) (*bayes.Posterior, error) {
 	return q, nil
 }
 
-// build returns the same posterior as posterior(), but does not calibrate α. If α must be
-// calibrated, build() leaves α at zero.
+// build leaves α at zero if it must be calibrated.
 func (m *model) build() (*bayes.Posterior, error) {
 	if err := m.checkCounts(0, 1); err != nil {
 		return nil, err
@@ -194,7 +187,6 @@ func (m *model) ofCase() (*bayes.Posterior, error) {
 	return c.Model(data), nil
 }
 
-// ofFile returns the posterior that a model file defines.
 func (m *model) ofFile() (*bayes.Posterior, error) {
 	f, err := readModel(m.file, m.outside, m.outputs...)
 	if err != nil {
@@ -217,8 +209,8 @@ func (m *model) ofFile() (*bayes.Posterior, error) {
 	return p, nil
 }
 
-// loadModel reads the model file given by -model, and writes the warnings about this
-// file. It returns an error if an output file would replace a file of the model.
+// loadModel writes the warnings, and refuses outputs that would replace a file of the
+// model.
 func loadModel(name string, outside bool, outputs ...outFile) (*modelfile.File, error) {
 	p, err := readModel(name, outside, outputs...)
 	if err == nil {
@@ -227,7 +219,7 @@ func loadModel(name string, outside bool, outputs ...outFile) (*modelfile.File, 
 	return p, err
 }
 
-// readModel reads a model file in the same way as loadModel, but writes no warnings.
+// readModel is loadModel without warnings.
 func readModel(name string, outside bool, outputs ...outFile) (*modelfile.File, error) {
 	if name == "" {
 		return nil, errors.New("-model: want the file of a model")
@@ -242,7 +234,6 @@ func readModel(name string, outside bool, outputs ...outFile) (*modelfile.File, 
 	return p, spare(outputs, p.Files...)
 }
 
-// warn writes the first few warnings about a model.
 func warn(p *modelfile.File) {
 	const most = 5
 	for i, w := range p.Warnings {
@@ -263,8 +254,6 @@ func loadFile(name string, outside bool) (*modelfile.File, error) {
 
 const outsideHelp = "allow the model file to name files outside its folder"
 
-// valuesAt reads the value of the flag -at, and returns the values of all parameters on
-// the linear scale.
 func valuesAt(p *modelfile.File, at string) ([]float64, error) {
 	theta, names := p.Nominal(), []string{}
 	for _, q := range p.Params {
@@ -279,8 +268,7 @@ func valuesAt(p *modelfile.File, at string) ([]float64, error) {
 	return theta, assignments("at", at, names, some(p.Params), func(i int, v float64) { theta[i] = v })
 }
 
-// some returns a list with the names of at most twelve parameters. The estimated
-// parameters come first.
+// some returns at most twelve names, those of estimated parameters first.
 func some(params []modelfile.Parameter) string {
 	var names []string
 	for _, estimated := range []bool{true, false} {
@@ -297,8 +285,7 @@ func some(params []modelfile.Parameter) string {
 	return strings.Join(names, ", ")
 }
 
-// experimentOf returns the experiment for the given condition or, if condition is "", the
-// first experiment: see modelfile.File.Instances.
+// experimentOf returns the first experiment for "": see modelfile.File.Instances.
 func experimentOf(p *modelfile.File, condition string) (*modelfile.Instance, error) {
 	list, err := p.Instances()
 	if err != nil {
@@ -322,12 +309,10 @@ func experimentOf(p *modelfile.File, condition string) (*modelfile.Instance, err
 	return nil, fmt.Errorf("-condition %s: the data have %s", text.Clip(condition), strings.Join(names, ", "))
 }
 
-// title returns the value of the flag -case or -model.
 func (m *model) title() string { return m.preset + text.Clip(m.file) }
 
-// checkCounts checks the numbers of iterations and chains. The total number of iterations
-// in all chains must fit into an int. A run with -min-ess may generate up to a hundred
-// times the given number of draws.
+// checkCounts lets the iterations of all chains fit into an int. With -min-ess there may
+// be a hundred times the given draws.
 func (m *model) checkCounts(burnIn, thin int) error {
 	if err := first(inRange("chains", m.chains, 1, mcmc.MaxChains), inRange("draws", m.draws, 0, maxDraws)); err != nil {
 		return err

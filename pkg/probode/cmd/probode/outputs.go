@@ -17,11 +17,9 @@ import (
 
 // The functions below check and write the output files of commands.
 
-// An outFile is an output file together with the flag that names it. An empty path means
-// no file, and the path "-" means standard output.
+// An outFile with an empty path is no file, and "-" is standard output.
 type outFile struct{ flag, path string }
 
-// write writes the file. If an error occurs, no incomplete file remains.
 func (o outFile) write(out io.Writer, write func(io.Writer) error) error {
 	var err error
 	switch o.path {
@@ -37,8 +35,7 @@ func (o outFile) write(out io.Writer, write func(io.Writer) error) error {
 	return nil
 }
 
-// beside returns the writer for the text that a command prints. If the file is standard
-// output, this text is discarded.
+// beside discards the text of a command if the file is standard output.
 func (o outFile) beside(out io.Writer) io.Writer {
 	if o.path == "-" {
 		return io.Discard
@@ -46,8 +43,6 @@ func (o outFile) beside(out io.Writer) io.Writer {
 	return out
 }
 
-// checkOutputs returns an error if an output file cannot be written, or if two outputs
-// would go to the same file. Commands call checkOutputs before they begin a computation.
 func checkOutputs(outputs ...outFile) error {
 	for i, o := range outputs {
 		if err := canWrite(o.flag, o.path); err != nil {
@@ -62,7 +57,6 @@ func checkOutputs(outputs ...outFile) error {
 	return nil
 }
 
-// spare returns an error if an output file would replace an input file.
 func spare(outputs []outFile, inputs ...string) error {
 	for _, o := range outputs {
 		for _, in := range inputs {
@@ -74,8 +68,6 @@ func spare(outputs []outFile, inputs ...string) error {
 	return nil
 }
 
-// pageOutputs returns the page or figure named by -out, and the table that belongs to
-// this page or figure.
 func pageOutputs(path string) []outFile {
 	if path == "" {
 		return nil
@@ -83,8 +75,6 @@ func pageOutputs(path string) []outFile {
 	return []outFile{{"out", path}, {"out's table", tableOf(path)}}
 }
 
-// checkEnding returns an error unless the file name has one of the given extensions. An
-// empty path, which means no file, is allowed.
 func checkEnding(flag, path string, endings ...string) error {
 	if path == "" || slices.Contains(endings, filepath.Ext(path)) && filepath.Base(path) != filepath.Ext(path) {
 		return nil
@@ -97,7 +87,6 @@ func checkEnding(flag, path string, endings ...string) error {
 	return fmt.Errorf("-%s %s: want a name that ends in %s", flag, path, want)
 }
 
-// canWrite returns an error if the file named by a flag cannot be written.
 func canWrite(flag, path string) error {
 	if path == "" || path == "-" {
 		return nil
@@ -134,12 +123,10 @@ func reason(err error) error {
 	return err
 }
 
-// tableOf returns the name of the table that belongs to a page or figure.
 func tableOf(path string) string { return strings.TrimSuffix(path, filepath.Ext(path)) + ".csv" }
 
-// samePlace reports whether two paths name the same regular file, even if the file does
-// not exist yet. Several outputs can be written to a file that is not regular, such as
-// /dev/null.
+// samePlace compares files that need not exist yet. Several outputs can go to a file that
+// is not regular, such as /dev/null.
 func samePlace(a, b string) bool {
 	if a == "" || b == "" {
 		return false
@@ -152,7 +139,7 @@ func samePlace(a, b string) bool {
 	return errS != nil && errT != nil && whole(a) == whole(b)
 }
 
-// whole returns the absolute path of a file, with symbolic links to folders resolved.
+// whole resolves symbolic links to folders.
 func whole(path string) string {
 	full, err := filepath.Abs(path)
 	if err != nil {
@@ -164,7 +151,6 @@ func whole(path string) string {
 	return full
 }
 
-// draw writes a figure in the format given by the file name extension.
 func draw(w io.Writer, file string, f viz.Figure) error {
 	var picture []byte
 	var err error
@@ -185,8 +171,8 @@ func draw(w io.Writer, file string, f viz.Figure) error {
 	return err
 }
 
-// page returns an HTML page that also works on phones. The title is plain text. Figures
-// are interactive if the file echarts.min.js is beside the page.
+// page returns a page that also works on phones. Its figures are interactive with
+// echarts.min.js beside it.
 func page(title, body string) string {
 	return viz.Guard(`<!DOCTYPE html>
 <html lang="en">

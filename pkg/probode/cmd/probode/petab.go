@@ -30,7 +30,6 @@ The flags:
 
 `
 
-// petab writes a table of PEtab problems.
 func petab(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("petab", flag.ContinueOnError)
 	limit := flags.Duration("limit", time.Minute, "longest `time` per problem")
@@ -79,11 +78,8 @@ func petab(ctx context.Context, args []string, out io.Writer) error {
 	return err
 }
 
-// loads reports whether the problem in a row of the table could be read.
 func loads(row []string) bool { return row[1] != "" }
 
-// tryProblem returns the row of the table for a problem. The result `ok` says whether the
-// log-likelihood could be computed.
 func tryProblem(ctx context.Context, file string, limit time.Duration, outside bool) (row []string, ok bool, err error) {
 	name := filepath.Base(filepath.Dir(file))
 	if base := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)); base != name && base != "problem" {
@@ -129,8 +125,7 @@ func tryProblem(ctx context.Context, file string, limit time.Duration, outside b
 	return row, true, nil
 }
 
-// problemsIn returns the YAML files of the problems in a folder, sorted by name. If the
-// folder contains no YAML file, problemsIn returns the YAML files in the subfolders.
+// problemsIn returns the YAML files in a folder or, if it has none, in its subfolders.
 func problemsIn(dir string) ([]string, error) {
 	own, folders, err := yamlFiles(dir)
 	if err != nil || len(own) > 0 {

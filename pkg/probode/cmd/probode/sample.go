@@ -88,8 +88,6 @@ posterior predictive distribution.
 
 `
 
-// sampleVerb implements the command sample, which draws from a posterior and writes the
-// draws to a directory.
 func sampleVerb(ctx context.Context, args []string, out io.Writer) error {
 	r := sampleRun{out: out, patience: patience}
 	return r.run(ctx, args)
@@ -120,7 +118,6 @@ func (r *sampleRun) run(ctx context.Context, args []string) error {
 	return r.finish(ctx, words)
 }
 
-// sampleRun holds the data of one run of the command sample.
 type sampleRun struct {
 	model      *model
 	start, dir string
@@ -187,8 +184,6 @@ func (r *sampleRun) parse(args []string) error {
 	return checkFolder(r.dir)
 }
 
-// prepare constructs the posterior, and finds the modes around which the chains start. If
-// the user has not chosen a solver and a sampler, prepare() chooses them.
 func (r *sampleRun) prepare(ctx context.Context) (err error) {
 	if r.sampler.Target().Noisy() {
 		r.p, err = r.model.posterior(ctx)
@@ -217,7 +212,6 @@ func (r *sampleRun) prepare(ctx context.Context) (err error) {
 	return err
 }
 
-// choose chooses the solver and the sampler, and prints the reasons.
 func (r *sampleRun) choose(ctx context.Context, from [][]float64) (err error) {
 	if r.plan, err = sample.Choose(ctx, r.p, from, r.settings); err != nil {
 		return err
@@ -232,10 +226,9 @@ func (r *sampleRun) choose(ctx context.Context, from [][]float64) (err error) {
 	return nil
 }
 
-// missed prints a note about modes that the search may have missed. There is no note if
-// the search began only at given points. The diagnostics of the draws do not show whether
-// a mode was missed, because chains that jump between the same modes agree with each
-// other.
+// missed notes modes that the search may have missed, unless it began only at given
+// points. Diagnostics do not show them, because chains that jump between the same modes
+// agree.
 func (r *sampleRun) missed() {
 	m := r.p.Modes
 	if m == nil || m.Tried == 0 {
@@ -251,8 +244,7 @@ func (r *sampleRun) missed() {
 	r.note(words)
 }
 
-// search looks for the modes. Since chains can run without known modes, an error in the
-// search does not end the run.
+// search may fail: chains can run without known modes.
 func (r *sampleRun) search(ctx context.Context, from [][]float64) {
 	s := modes.Settings{Seed: r.settings.Seed, Workers: r.settings.Workers}
 	if from != nil {
@@ -267,14 +259,11 @@ func (r *sampleRun) search(ctx context.Context, from [][]float64) {
 	}
 }
 
-// note prints a sentence, and stores it as a note in the files of the chains.
 func (r *sampleRun) note(sentence string) {
 	r.options.Meta = append(r.options.Meta, mcmc.Field{Key: "note", Value: sentence})
 	fmt.Fprintln(r.out, text.Printable(sentence))
 }
 
-// follow shows the progress. If the run continues an earlier run that was stopped,
-// follow() first prints what percentage of the run was already complete.
 func (r *sampleRun) follow() {
 	before := unfinished(r.dir, r.settings)
 	show := display("sampling")
@@ -290,9 +279,8 @@ func (r *sampleRun) follow() {
 	}
 }
 
-// draw runs the chains and stores the draws. Without -draws and -chain, the method
-// doubles the number of draws until there are enough effective draws, or until the
-// context `limited` ends. The result `words` then describes the draws.
+// draw doubles the draws, without -draws and -chain, until there are enough or `limited`
+// ends.
 func (r *sampleRun) draw(ctx, limited context.Context) (words string, err error) {
 	s := &r.settings
 	if store.Length(r.dir) == 0 { // a caution would belong to draws that have been deleted
@@ -342,7 +330,6 @@ func (r *sampleRun) draw(ctx, limited context.Context) (words string, err error)
 	}
 }
 
-// store runs each chain until it has r.settings.Draws draws, and stores the draws.
 func (r *sampleRun) store(ctx context.Context) error {
 	err := sample.Store(ctx, r.p, r.sampler, r.dir, r.settings, r.options)
 	if errors.Is(err, context.Canceled) {
@@ -351,7 +338,6 @@ func (r *sampleRun) store(ctx context.Context) error {
 	return err
 }
 
-// finish prints a summary of the run and what is wrong with the draws.
 func (r *sampleRun) finish(ctx context.Context, words string) error {
 	s := r.settings
 	n := len(s.Only)
@@ -368,11 +354,9 @@ func (r *sampleRun) finish(ctx context.Context, words string) error {
 	return r.printModes(ctx)
 }
 
-// caution examines the draws. It compares the solver that the command has
-// chosen with an accurate solver at some of the draws, looks for parameters without a finite
-// variance, and prints the results. The cautions among the results replace those in the
-// file of an earlier run. With -chain, or without the comparison, nothing is deleted,
-// because an earlier caution may be about other chains or about the solver.
+// caution compares the chosen solver with an accurate one at some draws, and looks for
+// parameters without a finite variance. Its cautions replace those of an earlier run,
+// unless those may be about other chains or the solver.
 func (r *sampleRun) caution(ctx context.Context) error {
 	chains, err := store.Read(r.dir, r.settings.Only...)
 	if err != nil {
@@ -412,23 +396,18 @@ func (r *sampleRun) caution(ctx context.Context) error {
 	return writeCautions(r.dir, cautions)
 }
 
-// Without -draws, each chain first generates firstDraws draws. Some samplers begin with
-// fewer draws: see sampleRun.draw. The number of draws is doubled, up to lastDraws, until
-// the draws are sufficient.
+// A chain without -draws has firstDraws draws, which are doubled up to lastDraws until
+// they suffice.
 const firstDraws, lastDraws = 1000, 32_000
 
-// With samplers whose draws are nearly independent, fewDraws is used instead of
-// firstDraws.
+// fewDraws replaces firstDraws if draws are nearly independent.
 const fewDraws = 250
 
-// patience is the time limit for a run without -draws: for the search for modes and the
-// draws together.
+// patience limits the search for modes and the draws together, without -draws.
 const patience = 7 * time.Minute
 
-// profile computes profile likelihoods, and names the parameters that the data do not
-// determine. The computation stops after three minutes. The method does nothing if the
-// model was not read from a file, or if an earlier fit (see -start) has already found
-// parameters that the data do not determine.
+// profile names parameters that the data do not determine. It stops after three minutes,
+// and does nothing if an earlier fit (see -start) has found some.
 func (r *sampleRun) profile(ctx context.Context) {
 	file, out := r.model.loaded, r.out
 	if file == nil || r.unknown != "" {
@@ -453,12 +432,8 @@ func (r *sampleRun) profile(ctx context.Context) {
 	fmt.Fprintln(out)
 }
 
-// sufficient reports whether there are enough draws. Every parameter must have an R̂
-// below 1.01, and at least 400 effective draws, or 100 for each chain if that is more. If
-// there are not enough draws, the result `hopeless` says whether the effective sample
-// sizes would probably be too small even with lastDraws draws from each chain. The result
-// `words` describes the draws, and names the parameters for which there are not enough
-// draws.
+// sufficient wants R̂ below 1.01 and 400 effective draws, or 100 for each chain. It is
+// hopeless if lastDraws would probably not be enough.
 func sufficient(c *mcmc.Chains, summary diag.Summary) (enough, hopeless bool, words string) {
 	const listed = 6
 	wanted := float64(max(400, 100*len(c.Draws)))
@@ -492,8 +467,8 @@ func sufficient(c *mcmc.Chains, summary diag.Summary) (enough, hopeless bool, wo
 	return false, hopeless, words
 }
 
-// printModes prints a table of the modes if there are several modes, all chains are in
-// the directory, and the draws fit into memory.
+// printModes does so if there are several, all chains are in the directory, and the draws
+// fit into memory.
 func (r *sampleRun) printModes(ctx context.Context) error {
 	const most = 4_000_000 // draws
 	p, s := r.p, r.settings
@@ -518,8 +493,6 @@ func (r *sampleRun) printModes(ctx context.Context) error {
 	return nil
 }
 
-// chainList reads a list of chain numbers, which begin at 1. The result `nil` means all
-// chains.
 func chainList(text string, chains int) ([]int, error) {
 	if text == "" {
 		return nil, nil
@@ -537,8 +510,7 @@ func chainList(text string, chains int) ([]int, error) {
 	return out, nil
 }
 
-// checkFolder returns an error if the directory cannot be created. The command calls
-// checkFolder before the search for modes, so that an error is reported without delay.
+// checkFolder reports before the search for modes that the directory cannot be made.
 func checkFolder(dir string) error {
 	info, err := os.Stat(dir)
 	if _, there := os.Lstat(dir); there == nil && (err != nil || !info.IsDir()) {
@@ -558,7 +530,6 @@ func checkFolder(dir string) error {
 	return cmp.Or(f.Close(), os.Remove(f.Name()))
 }
 
-// unfinished reports whether dir contains a chain that is not complete.
 func unfinished(dir string, s mcmc.Settings) bool {
 	only := s.Only
 	if only == nil {

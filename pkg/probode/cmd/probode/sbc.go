@@ -39,16 +39,12 @@ curve, are within the bands with probability 0.95.
 
 `
 
-// maxSets is the largest allowed number of data sets. A run with more data sets would
-// take far too long in practice.
 const maxSets = 1_000_000
 
-// leastRanks is the smallest allowed number of draws. With fewer draws, a rank shows
-// little more than whether the parameter is smaller or larger than the draws.
+// leastRanks: with fewer draws, a rank shows little more than whether the parameter is
+// smaller or larger than the draws.
 const leastRanks = 3
 
-// sbcVerb implements the command sbc, which checks samplers by simulation-based
-// calibration.
 func sbcVerb(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("sbc", flag.ContinueOnError)
 	all := append(slices.Clone(samplers), sample.Reweighted{})
@@ -141,9 +137,8 @@ func sbcVerb(ctx context.Context, args []string, out io.Writer) error {
 	return failed
 }
 
-// calibration returns the model for the command sbc: x′ = θx(1 − x) on [0, 4], solved by
-// forward Euler with h = 1/4. The solution is observed at nine time points, some of which
-// lie between grid points.
+// calibration is x′ = θx(1 − x) on [0, 4] by forward Euler with h = 1/4, observed at nine
+// times, some of them between grid points.
 func calibration() *bayes.Posterior {
 	problem := &probode.Problem{
 		Name: "logistic growth", States: []string{"x"}, Params: []string{"rate"},
@@ -171,7 +166,6 @@ func calibration() *bayes.Posterior {
 	}
 }
 
-// writeRanks writes a row for each data set and quantity.
 func writeRanks(w io.Writer, results []*sbc.Result) error {
 	out := csv.NewWriter(w)
 	out.Write([]string{"scheme", "quantity", "set", "rank", "ranks"})

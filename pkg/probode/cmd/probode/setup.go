@@ -14,8 +14,7 @@ import (
 	"github.com/probode/probode/pkg/probode/catalog"
 )
 
-// solving holds those flags of a command that say how the equations are solved. Each
-// command defines the flags that it needs, and setups converts these flags to setups.
+// solving has the flags of the solver; each command defines those that it needs.
 type solving struct {
 	flags             *flag.FlagSet
 	method, linearize string
@@ -27,10 +26,8 @@ type solving struct {
 	frozen     bool // error control chooses the steps once, and not again for every θ
 }
 
-// set reports whether the flag with this name was given.
 func (s *solving) set(name string) bool { return given(s.flags, name) }
 
-// by applies the flags -method, -linearize and -noise to a copy of the setup `base`.
 func (s *solving) by(base probode.Setup) (_ probode.Setup, err error) {
 	switch s.noise {
 	case "":
@@ -56,12 +53,10 @@ func (s *solving) by(base probode.Setup) (_ probode.Setup, err error) {
 	return base, nil
 }
 
-// stepped reports whether one of the flags -steps, -rtol and -atol was given.
 func (s *solving) stepped() bool { return s.set("steps") || s.set("rtol") || s.set("atol") }
 
-// setups applies the flags to copies of the setup `base`, and returns the copies. There
-// is one setup for each step size or tolerance, or a single setup if neither is given. If
-// no tolerance is given, -max-step has no effect on the setups.
+// setups returns one for each step size or tolerance, or a single one. Without a
+// tolerance, -max-step has no effect.
 func (s *solving) setups(base probode.Setup) (all []probode.Setup, err error) {
 	if base, err = s.by(base); err != nil {
 		return nil, err
@@ -103,9 +98,7 @@ func (s *solving) setups(base probode.Setup) (all []probode.Setup, err error) {
 	return all, err
 }
 
-// ladder returns the setups to compare. If none of the flags -steps, -rtol and -atol is
-// given, the step sizes are h, h/2, h/4 and h/8, where h is the value of -step or,
-// without -step, the step size of `base`.
+// ladder has by default the steps h, h/2, h/4 and h/8, with h from -step or `base`.
 func (s *solving) ladder(base probode.Setup) ([]probode.Setup, error) {
 	all, err := s.setups(base)
 	if err != nil || s.stepped() {
@@ -121,7 +114,6 @@ func (s *solving) ladder(base probode.Setup) ([]probode.Setup, error) {
 	return all, nil
 }
 
-// stepSizes reads the value of the flag -steps.
 func stepSizes(list string) ([]float64, error) {
 	var steps []float64
 	for _, one := range strings.Split(list, ",") {
@@ -137,10 +129,8 @@ func stepSizes(list string) ([]float64, error) {
 	return steps, nil
 }
 
-// tolerances reads the values of the flags -rtol and -atol. The result contains one
-// tolerance for each number in -rtol or in -atol, whichever list is longer. If
-// s.components is positive, the result contains only one tolerance, and -atol may list
-// one absolute tolerance for each component.
+// tolerances returns one for each number in the longer list of -rtol and -atol, or if
+// s.components > 0 a single one, with an absolute tolerance for each component.
 func (s *solving) tolerances() ([]probode.Tolerance, error) {
 	relative, err := s.list("rtol", s.rtol, "want numbers in [1e-15, 1); 0 is allowed only if -atol is set", func(v float64) bool {
 		return v >= 1e-15 && v < 1 || v == 0 && s.set("atol")
@@ -184,8 +174,6 @@ func (s *solving) tolerances() ([]probode.Tolerance, error) {
 	return out, nil
 }
 
-// list reads a list of numbers from the value of a flag. The result is nil if the flag
-// was not given.
 func (s *solving) list(name, value, want string, allowed func(v float64) bool) ([]float64, error) {
 	if !s.set(name) {
 		return nil, nil
@@ -197,8 +185,7 @@ func (s *solving) list(name, value, want string, allowed func(v float64) bool) (
 	return all, nil
 }
 
-// noiseScale reads the value of the flag -alpha. The second result says whether the value
-// is a number. Any other value must be "auto" or a prior for α.
+// noiseScale reports whether -alpha is a number. Any other value is "auto" or a prior.
 func noiseScale(value string) (alpha float64, is bool, err error) {
 	v, notNumber := strconv.ParseFloat(value, 64)
 	if notNumber == nil && (!(v >= 0) || math.IsInf(v, 1)) {

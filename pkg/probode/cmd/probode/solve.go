@@ -51,7 +51,6 @@ The flags:
 
 `
 
-// solve writes solutions as a table.
 func solve(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("solve", flag.ContinueOnError)
 	s := solution{}
@@ -119,7 +118,6 @@ func solve(ctx context.Context, args []string, out io.Writer) error {
 	})
 }
 
-// solution holds the flags of the command solve.
 type solution struct {
 	solving
 	problem, model, condition string
@@ -135,7 +133,6 @@ type solution struct {
 	observe  func(dst []float64, t float64, x, theta []float64)
 }
 
-// table computes the header and the rows of the table.
 func (s *solution) table(ctx context.Context) (header []string, rows [][]float64, err error) {
 	p, err := s.problemOf()
 	if err != nil {
@@ -153,7 +150,6 @@ func (s *solution) table(ctx context.Context) (header []string, rows [][]float64
 	return header, rows, err
 }
 
-// states computes those columns of the table that contain the states.
 func (s *solution) states(ctx context.Context, p *probode.Problem) (header []string, rows [][]float64, err error) {
 	times, err := s.timesOf(p)
 	if err != nil {
@@ -258,7 +254,6 @@ func (s *solution) problemOf() (*probode.Problem, error) {
 	return p, nil
 }
 
-// named returns the problem named by the flag -problem or -model.
 func (s *solution) named() (*probode.Problem, error) {
 	switch {
 	case s.model != "" && s.problem != "":
@@ -309,8 +304,7 @@ func (s *solution) timesOf(p *probode.Problem) ([]float64, error) {
 	return times, nil
 }
 
-// setup returns the setup with which p is solved. If one of the times is not on the grid
-// of equal steps, a grid that contains all the times is used instead.
+// setup uses a grid with all the times if one of them is not on that of equal steps.
 func (s *solution) setup(p *probode.Problem, times []float64) (setup probode.Setup, err error) {
 	base := probode.Setup{Mesh: probode.Uniform(0)}
 	if s.model != "" {
@@ -350,7 +344,6 @@ func (s *solution) setup(p *probode.Problem, times []float64) (setup probode.Set
 	return setup, nil
 }
 
-// noisy sets the noise scale in the argument `to`.
 func (s *solution) noisy(ctx context.Context, p *probode.Problem, m probode.Method, to *probode.Settings) error {
 	alpha, is, err := noiseScale(s.alpha)
 	switch {
@@ -374,7 +367,6 @@ func (s *solution) noisy(ctx context.Context, p *probode.Problem, m probode.Meth
 	return nil
 }
 
-// accurate returns the rows of the table for -method reference.
 func (s *solution) accurate(ctx context.Context, p *probode.Problem, times []float64) ([][]float64, error) {
 	switch {
 	case s.set("step"):
@@ -402,8 +394,7 @@ func (s *solution) accurate(ctx context.Context, p *probode.Problem, times []flo
 	})
 }
 
-// located returns the rows of the table for a problem in which the state triggers events
-// or jumps of f. Error control chooses the steps.
+// located is for problems in which the state triggers events or jumps.
 func located(ctx context.Context, p *probode.Problem, setup probode.Setup, times []float64) ([][]float64, error) {
 	if f, ok := setup.Mesh.(probode.Frozen); ok {
 		setup.Mesh = probode.Adaptive(f)
@@ -418,9 +409,7 @@ func located(ctx context.Context, p *probode.Problem, setup probode.Setup, times
 	})
 }
 
-// rowsAt returns a row for each of the times or, if times is nil, for 201 equally spaced
-// times over the span. The argument of solve is a sorted list of times, and solve() must
-// return the states at these times.
+// rowsAt returns a row for each time, by default 201 over the span.
 func rowsAt(p *probode.Problem, times []float64, solve func(sorted []float64) ([]float64, error)) ([][]float64, error) {
 	if times == nil {
 		const points = 200
@@ -442,11 +431,8 @@ func rowsAt(p *probode.Problem, times []float64, solve func(sorted []float64) ([
 	return rows, nil
 }
 
-// afterEnd describes the events that change the state after the end of the time span: the
-// name and the time of the first event, and the number of events. If no event changes the
-// state after the end of the time span, the result is "". Without -span, afterEnd omits
-// events that were already named in a warning about the model. A warning about a repeated
-// event names only the first repetition.
+// afterEnd describes events after the end of the span: the first and the number. Without
+// -span it omits those of warnings about the model, which name only the first repetition.
 func (s *solution) afterEnd(p *probode.Problem) string {
 	first, name, n := math.Inf(1), "", 0
 	for k := range p.Events {
@@ -471,11 +457,8 @@ func (s *solution) afterEnd(p *probode.Problem) string {
 	return fmt.Sprintf("%s at t = %g, the first of %d events", name, first, n)
 }
 
-// The pattern `repeated` matches the number at the end of the name of a repeated event.
 var repeated = regexp.MustCompile(`_[0-9]+$`)
 
-// warned reports whether a warning about the model already says that the given event
-// happens after the last measurement.
 func (s *solution) warned(event string) bool {
 	return slices.ContainsFunc(s.warnings, func(w string) bool { return strings.Contains(w, event+" happens at") })
 }
@@ -488,9 +471,7 @@ func paramNames(p *probode.Problem) []string {
 	return names
 }
 
-// writeJSON writes the table of the command solve in the form that docs/json.md
-// describes. A number that is not finite, such as the standard deviation of a single
-// path, is written as null.
+// writeJSON writes null for a number that is not finite, such as the sd of a single path.
 func (s *solution) writeJSON(w io.Writer, header []string, rows [][]float64) error {
 	table := make([][]*float64, len(rows))
 	for i, row := range rows {

@@ -34,7 +34,6 @@ been saved.
 
 `
 
-// summary prints a table that summarises the draws in a directory.
 func summary(_ context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("summary", flag.ContinueOnError)
 	table := flags.Bool("csv", false, "print only the table, with all digits, as comma-separated values")
@@ -101,8 +100,7 @@ func summary(_ context.Context, args []string, out io.Writer) error {
 	return w.Error()
 }
 
-// identifies reports whether a field of the files, such as a hash, is needed only for
-// resuming the study.
+// identifies reports whether a field, such as a hash, serves only resuming.
 func identifies(key string) bool {
 	for _, name := range []string{"prior_", "errors", "data", "log_density"} {
 		if strings.HasPrefix(key, name) {
@@ -112,9 +110,7 @@ func identifies(key string) bool {
 	return false
 }
 
-// heavyTails returns a warning for each parameter whose mean and standard deviation may
-// not exist. The warning recommends quantiles, because the quantiles of a parameter
-// always exist.
+// heavyTails recommends quantiles, which always exist.
 func heavyTails(summary diag.Summary) (warnings []string) {
 	for _, m := range summary {
 		if m.TailIndex > 0 {
@@ -124,21 +120,15 @@ func heavyTails(summary diag.Summary) (warnings []string) {
 	return warnings
 }
 
-// tooHeavy returns the beginning of each caution about a parameter with heavy
-// tails.
 func tooHeavy(name string) string {
 	return fmt.Sprintf("the tails of %s are so heavy that its mean and sd are poor summaries", text.Printable(name))
 }
 
-// cautionName is the name of the file in which the command sample explains why the draws
-// may be wrong. The command writes the file when the chains are complete.
 const cautionName = "caution.txt"
 
 const maxCautions = 1 << 20 // bytes
 
-// writeCautions writes the file cautionName with one caution per line. If there are no
-// cautions, writeCautions removes the file. If the file is right already, the folder may be
-// on a file system that is only for reading.
+// writeCautions does not touch a file that is right: the folder may be read-only.
 func writeCautions(dir string, cautions []string) error {
 	path := filepath.Join(dir, cautionName)
 	old, err := plainfile.ReadUnlinked(path, maxCautions)
@@ -158,8 +148,6 @@ func writeCautions(dir string, cautions []string) error {
 	})
 }
 
-// readCautions returns the distinct lines of the files called cautionName in the given
-// directories, in alphabetical order. A directory without this file is skipped.
 func readCautions(dirs ...string) (cautions []string, err error) {
 	for _, dir := range dirs {
 		content, err := plainfile.ReadUnlinked(filepath.Join(dir, cautionName), maxCautions)
@@ -174,8 +162,6 @@ func readCautions(dirs ...string) (cautions []string, err error) {
 	return slices.Compact(cautions), nil
 }
 
-// writeSummary writes the summary in the machine-readable form that docs/json.md
-// describes.
 func writeSummary(w io.Writer, chains *mcmc.Chains, report *mcmc.Report, cautions []string) error {
 	all := report.Summary
 	return jsonfile.Object{

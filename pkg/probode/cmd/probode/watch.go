@@ -10,8 +10,6 @@ import (
 	"github.com/probode/probode/pkg/internal/progress"
 )
 
-// watch returns a context with which long computations, such as a search for modes, show
-// their progress on standard error.
 func watch(ctx context.Context, quiet bool) context.Context {
 	if quiet {
 		return ctx
@@ -19,8 +17,7 @@ func watch(ctx context.Context, quiet bool) context.Context {
 	return progress.With(ctx, display)
 }
 
-// display returns a hook that shows progress on standard error. After two seconds the
-// hook writes a line. When `done` reaches `total`, the hook erases the line.
+// display writes a line after two seconds, and erases it when all is done.
 func display(label string) progress.Hook {
 	line, begin := progress.NewLine(os.Stderr), time.Now()
 	var mu sync.Mutex
@@ -43,8 +40,6 @@ func display(label string) progress.Hook {
 	}
 }
 
-// stopped is an error that says how much of its work a command had done when it was
-// interrupted.
 type stopped string
 
 func (s stopped) Error() string { return string(s) }
