@@ -104,7 +104,7 @@ func (a AdaptiveMetropolis) New(d, burnIn int) Proposal {
 	return p
 }
 
-// adaptive is the proposal of AdaptiveMetropolis. It is symmetric.
+// adaptive is symmetric.
 type adaptive struct {
 	rule AdaptiveMetropolis // with the defaults filled in
 	size float64            // s
@@ -154,9 +154,8 @@ func (p *adaptive) Observe(x []float64, _ float64) {
 	p.refactor()
 }
 
-// refactor factorises cov, the new covariance of the proposal. The factorisation
-// overwrites cov. If cov is singular because of rounding, or has overflowed, the proposal
-// keeps its old covariance.
+// refactor overwrites cov. If cov is singular by rounding, or has overflowed, the old
+// covariance stays.
 func (p *adaptive) refactor() {
 	if math.IsInf(p.cov.Trace(), 1) {
 		return
@@ -167,8 +166,8 @@ func (p *adaptive) refactor() {
 	}
 }
 
-// State includes the Cholesky factor. The factor cannot be recomputed from p.seen, because
-// p.seen may contain positions observed after the factorisation.
+// State includes the Cholesky factor: p.seen may contain positions that were observed
+// later.
 func (p *adaptive) State(a *Archive) {
 	a.Int(&p.n)
 	a.Float(&p.seen.N)

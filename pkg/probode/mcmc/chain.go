@@ -58,9 +58,8 @@ func NewChain(index int, s Settings) *Chain {
 	return c
 }
 
-// stream returns the source of the random numbers for one chain. PCG streams with
-// adjacent seeds are not independent, so the seed and the number of the chain are hashed
-// first.
+// stream hashes seed and chain, because PCG streams with adjacent seeds are not
+// independent.
 func stream(seed uint64, chain int) *rand.PCG {
 	mix := func(z uint64) uint64 { return streams.Mix(z + streams.Gamma) }
 	hi := mix(seed)
@@ -158,13 +157,12 @@ func (c *Chain) Counts() (burnIn, after Stats) {
 	return c.burnIn, c.kernel.Stats().plus(-1, c.burnIn)
 }
 
-// stats returns the Stats of all iterations.
 func (c *Chain) stats() Stats {
 	burnIn, after := c.Counts()
 	return burnIn.plus(1, after)
 }
 
-// step performs one iteration, and reports whether the new position counts as a draw.
+// step reports whether the new position counts as a draw.
 func (c *Chain) step() bool {
 	c.kernel.Step(c.rng)
 	if c.Interrupted() {
@@ -187,8 +185,8 @@ func (c *Chain) Interrupted() bool {
 	return ok && k.Interrupted()
 }
 
-// advance runs iterations until the chain has completed the given number of iterations,
-// the channel `done` is closed, or an iteration is interrupted.
+// advance ends after `until` iterations, when `done` is closed, or when an iteration is
+// interrupted.
 func (c *Chain) advance(done <-chan struct{}, until int) {
 	last := c.settings.iterations(c.settings.Draws) - 1
 	for c.iteration < until && !c.Interrupted() {
@@ -206,8 +204,6 @@ func (c *Chain) advance(done <-chan struct{}, until int) {
 	}
 }
 
-// keep stores the current position as a draw, together with the quantities that the
-// kernel generates at this position.
 func (c *Chain) keep() {
 	x := c.kernel.Position()
 	if len(c.quantity) > 0 {
@@ -227,9 +223,8 @@ func (c *Chain) keep() {
 	c.generated = appendRow(c.generated, c.quantity)
 }
 
-// appendRow appends the slice `row` to the slice `rows`. If `rows` is full, its capacity
-// is doubled. append increases the capacity of long slices by only a quarter, and so
-// copies long slices more often.
+// appendRow doubles a full slice. append grows long ones by a quarter, and copies them
+// more often.
 func appendRow(rows, row []float64) []float64 {
 	if len(rows)+len(row) > cap(rows) {
 		rows = slices.Grow(rows, max(len(row), len(rows)))
@@ -237,8 +232,7 @@ func appendRow(rows, row []float64) []float64 {
 	return append(rows, row...)
 }
 
-// beginTurn records the state of the chain at the beginning of a turn, so that the
-// iterations of the turn can be repeated from this state.
+// beginTurn keeps the state from which the iterations of a turn can be repeated.
 func (c *Chain) beginTurn() {
 	if c.Sink != nil {
 		a := Archive{buf: c.turn[:0]}
@@ -251,9 +245,8 @@ func (c *Chain) beginTurn() {
 // computes R̂. It is even: see add.
 const recordLength = 1000
 
-// A record holds at most recordLength evenly spaced draws of one chain. The record keeps
-// one of every `stride` draws. A full record drops every other draw, and doubles `stride`.
-// One goroutine adds draws, and another may read them at the same time.
+// A record holds one of every `stride` draws of a chain. A full one drops every other
+// draw, and doubles `stride`. One goroutine adds draws while another reads them.
 type record struct {
 	seen int // draws offered
 
@@ -263,11 +256,9 @@ type record struct {
 	draws  []float64 // one after another
 }
 
-// wants reports whether the record will keep the next draw.
 func (r *record) wants() bool { return r.seen%r.stride == 0 } // only add changes stride
 
-// add passes the next draw to the record, which keeps the draw only if wants() returns
-// true. If wants() returns false, the draw may be nil.
+// add may get a nil draw if wants is false.
 func (r *record) add(x []float64) {
 	if r.wants() {
 		r.mu.Lock()
@@ -287,8 +278,7 @@ func (r *record) add(x []float64) {
 	r.seen++
 }
 
-// faultOf converts the value returned by recover() into an error. After a call of
-// runtime.Goexit, recover() returns nil.
+// faultOf makes an error of what recover returned, nil after runtime.Goexit.
 func faultOf(v any) error {
 	if v == nil {
 		return errors.New("mcmc: a function called runtime.Goexit instead of returning")

@@ -65,7 +65,6 @@ func (c *Chains) Pooled() [][]float64 { return slices.Concat(c.Draws...) }
 // [diag.Summarize].
 func (c *Chains) Summary() diag.Summary { return diag.Summarize(c.Names, c.Draws, c.LogWeights, nil) }
 
-// length returns the number of draws of a chain.
 func (c *Chains) length() int {
 	if len(c.Draws) == 0 {
 		return 0

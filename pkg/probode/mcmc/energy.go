@@ -8,7 +8,6 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// hamiltonian summarises the quantities whose names NUTSQuantities returns.
 type hamiltonian struct {
 	draws     int
 	divergent int
@@ -23,8 +22,6 @@ const (
 	manyDeep  = 0.05
 )
 
-// hamiltonian returns the summary of all chains. The result `ok` is false if the draws do
-// not come from NUTS.
 func (c *Chains) hamiltonian() (h hamiltonian, ok bool) {
 	at := map[string]int{}
 	for _, name := range NUTSQuantities() {
@@ -56,13 +53,10 @@ func (c *Chains) hamiltonian() (h hamiltonian, ok bool) {
 	return h, h.draws > 0
 }
 
-// bfmi estimates the energy Bayesian fraction of missing information (E-BFMI),
-//
-//	Σ (Eₙ − Eₙ₋₁)² / Σ (Eₙ − Ē)².
-//
-// Each iteration draws a new momentum and therefore changes the kinetic energy. If the
-// energy changes much less from one draw to the next than over the whole chain, the chain
-// moves slowly between regions of different density [Betancourt 2016].
+// bfmi estimates the energy Bayesian fraction of missing information, Σ (Eₙ − Eₙ₋₁)² / Σ
+// (Eₙ − Ē)². New momenta change the energy. If it changes much less from draw to draw
+// than over the chain, the chain moves slowly between regions of different density
+// [Betancourt 2016].
 func bfmi(energy []float64) float64 {
 	if len(energy) < 4 {
 		return math.NaN()
@@ -82,7 +76,6 @@ func (h hamiltonian) String() string {
 	return fmt.Sprintf("NUTS: %.3g leapfrog steps per draw, mean acceptance %.2f, %d divergent paths, E-BFMI at least %.2f", h.leaps, h.accept, h.divergent, h.bfmi)
 }
 
-// warn calls the given function for each warning that follows from the summary.
 func (h hamiltonian) warn(warn func(string, ...any)) {
 	if h.divergent > 0 {
 		warn("%d of %d paths were divergent: the leapfrog steps are too long for a narrow part of the posterior, and the draws may miss that part; increase Accept, use more informative priors, or reparametrise, for example with a non-centred parametrisation of a hierarchical model", h.divergent, h.draws)

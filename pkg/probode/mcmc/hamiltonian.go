@@ -92,14 +92,12 @@ const (
 	wider       = 1.15 // factor of the learned scales, so that rotations reach into the tails
 )
 
-// tuning adapts the logarithm of the step length.
 type tuning struct {
 	n    float64 // iterations since the whitening changed
 	log  float64 // of the next step
 	mean float64 // of the values of log, with weights n
 }
 
-// update adapts the step length after a path with the given probability of acceptance.
 func (t *tuning) update(accept, longest float64) {
 	const gain, power = 2, 0.6
 	t.n++
@@ -108,13 +106,11 @@ func (t *tuning) update(accept, longest float64) {
 	t.mean += 2 / (t.n + 1) * (t.log - t.mean)
 }
 
-// leaps returns the number of steps that makes a path most efficient. This number lies
-// between the argument `fewest` and the constant `mostLeaps`. The standard deviation σ of
-// ΔH is proportional to the square of the step length. The mean acceptance probability a
-// is erfc(σ/√8) [Beskos, Pillai, Roberts, Sanz-Serna & Stuart 2013]. The cost of a path
-// is proportional to the number of steps. The effective sample size is assumed to be
-// proportional to a³, not to a: if few paths are accepted, the accepted ones rarely lead
-// out of a tail.
+// leaps returns the most efficient number of steps, from `fewest` to mostLeaps. The sd σ
+// of ΔH is proportional to the square of the step, the mean acceptance a is erfc(σ/√8)
+// [Beskos, Pillai, Roberts, Sanz-Serna & Stuart 2013], and the cost is proportional to
+// the number of steps. The effective sample size is taken to be proportional to a³, not
+// a: if few paths are accepted, those rarely lead out of a tail.
 func (t *tuning) leaps(fewest int) int {
 	best, most := fewest, 0.
 	for n := fewest; n <= mostLeaps; n++ {
@@ -159,7 +155,6 @@ func (k *Hamiltonian) Init(x []float64, rng *rand.Rand) error {
 	return startError(x[:d], k.logp, err)
 }
 
-// whiten computes z from x.
 func (k *Hamiltonian) whiten() {
 	d, l := len(k.Mean), k.Learned
 	copy(k.z, k.x)
@@ -169,7 +164,6 @@ func (k *Hamiltonian) whiten() {
 	k.white.to(k.z[:l], k.y[:l])
 }
 
-// place sets x to the point with the whitened coordinates z.
 func (k *Hamiltonian) place(x, z []float64) {
 	d, l := len(k.Mean), k.Learned
 	copy(x, z)
@@ -178,8 +172,8 @@ func (k *Hamiltonian) place(x, z []float64) {
 	floats.Add(x[:d], k.Mean)
 }
 
-// evaluate returns the log density at z, or NaN and an error. If the argument `force` is
-// not nil, the method stores −∇φ(z) in `force`.
+// evaluate stores −∇φ(z) in `force` unless that is nil. Without a value, it is NaN and an
+// error.
 func (k *Hamiltonian) evaluate(force, z []float64) (float64, error) {
 	k.place(k.y, z)
 	logp, err := k.Target.checked(force, k.y)
@@ -192,14 +186,12 @@ func (k *Hamiltonian) evaluate(force, z []float64) (float64, error) {
 	return logp, err
 }
 
-// energy returns H for the position z and the momentum p; the argument `logp` is the log
-// density at z.
+// energy returns H; `logp` is the log density at z.
 func (k *Hamiltonian) energy(z, p []float64, logp float64) float64 {
 	rest := z[len(k.Mean):]
 	return floats.Dot(p, p)/2 + floats.Dot(rest, rest)/2 - logp
 }
 
-// rotate rotates each pair (qᵢ, pᵢ) by the given angle.
 func rotate(q, p []float64, angle float64) {
 	sin, cos := math.Sincos(angle)
 	for i, v := range q {
@@ -239,7 +231,6 @@ func (k *Hamiltonian) Step(rng *rand.Rand) {
 	}
 }
 
-// turning returns the fraction of iterations that use a rotation.
 func (k *Hamiltonian) turning() float64 {
 	if k.turns == 0 {
 		return 0
@@ -247,8 +238,8 @@ func (k *Hamiltonian) turning() float64 {
 	return min(mostTurns, k.turns/float64(k.BurnIn-k.learn.until))
 }
 
-// move proposes the end point of a path, or of a rotation if the number of steps is zero.
-// The method then accepts or rejects the proposal and returns the acceptance probability.
+// move proposes the end of a path or, with no steps, of a rotation. It returns the
+// acceptance probability.
 func (k *Hamiltonian) move(steps int, size float64, rng *rand.Rand) float64 {
 	k.stats.Proposed++
 	copy(k.q, k.z)
@@ -282,8 +273,7 @@ func (k *Hamiltonian) move(steps int, size float64, rng *rand.Rand) float64 {
 	return math.Exp(min(0, ratio))
 }
 
-// follow moves (q, p) along a path, and returns the log density at its end. The path ends
-// early if it reaches a point at which the density is zero or undefined.
+// follow ends a path early where the density is zero or undefined.
 func (k *Hamiltonian) follow(steps int, size float64) (logp float64, err error) {
 	if !k.known {
 		k.evaluate(k.force, k.z)

@@ -70,14 +70,12 @@ func (r ModeJumping) New(d, burnIn int) Proposal {
 	return p
 }
 
-// A modeAtWork is a mode together with the Cholesky factor of its covariance.
 type modeAtWork struct {
 	mean           []float64
 	l              *mat.TriDense
 	logDet, weight float64 // log det L
 }
 
-// whiten sets dst to L⁻¹(x − m) and returns its squared length.
 func (g *modeAtWork) whiten(dst, x []float64) float64 {
 	var square float64
 	for i := range dst {
@@ -91,7 +89,7 @@ func (g *modeAtWork) whiten(dst, x []float64) float64 {
 	return square
 }
 
-// place sets dst to a + s L z, where a is the argument `at`.
+// place sets dst to at + s L z.
 func (g *modeAtWork) place(dst, at, z []float64, s float64) {
 	for i := range dst {
 		v := 0.0
@@ -102,7 +100,6 @@ func (g *modeAtWork) place(dst, at, z []float64, s float64) {
 	}
 }
 
-// jumping is the proposal of ModeJumping.
 type jumping struct {
 	modes []*modeAtWork
 	size  []float64 // log s of each mode
@@ -112,7 +109,7 @@ type jumping struct {
 	last  int // the mode of the last move, if that was a walk; else −1
 }
 
-// nearest returns the index of the mode whose weighted Gaussian density is largest at x.
+// nearest returns the mode whose weighted Gaussian density is largest.
 func (p *jumping) nearest(x []float64) int {
 	best, at := math.Inf(-1), 0
 	for k, g := range p.modes {
@@ -123,8 +120,8 @@ func (p *jumping) nearest(x []float64) int {
 	return at
 }
 
-// density evaluates the mixture of t distributions from which the move `draw` proposes
-// points. The result is the log density at x, up to a constant.
+// density is that of the mixture of t distributions from which `draw` proposes, up to a
+// constant.
 func (p *jumping) density(x []float64) float64 {
 	n := float64(len(x))
 	var sum float64
@@ -141,8 +138,7 @@ func (p *jumping) density(x []float64) float64 {
 	return top + math.Log(sum)
 }
 
-// walkDensity returns the log density of a Gaussian step from x to y, up to a constant.
-// The covariance of the step is sₖ² Cₖ.
+// walkDensity is that of a Gaussian step with covariance sₖ² Cₖ, up to a constant.
 func (p *jumping) walkDensity(k int, x, y []float64) float64 {
 	g, s := p.modes[k], math.Exp(p.size[k])
 	for i := range p.z {

@@ -89,7 +89,6 @@ type GradientDensity func(grad, x []float64) (logDensity float64, err error)
 
 var errNotFinite = errors.New("the log density or its gradient is not finite: want finite numbers")
 
-// checked returns a log density, or NaN and an error if it could not be evaluated.
 func checked(logp float64, err error) (float64, error) {
 	if err == nil && (math.IsNaN(logp) || math.IsInf(logp, 1)) {
 		err = errNotFinite
@@ -100,8 +99,6 @@ func checked(logp float64, err error) (float64, error) {
 	return logp, nil
 }
 
-// checked calls f. If the value or the gradient could not be evaluated, the results are
-// NaN and an error.
 func (f GradientDensity) checked(grad, x []float64) (float64, error) {
 	logp, err := checked(f(grad, x))
 	if sum := floats.Sum(grad); math.IsInf(logp, -1) || !math.IsNaN(sum) && !math.IsInf(sum, 0) {
@@ -110,8 +107,6 @@ func (f GradientDensity) checked(grad, x []float64) (float64, error) {
 	return checked(math.NaN(), err)
 }
 
-// startError returns the reason why a chain cannot begin at x, or nil if it can. The
-// arguments logp and err are the results of checked() at x.
 func startError(x []float64, logp float64, err error) error {
 	if math.IsInf(logp, -1) {
 		err = errors.New("the density is zero: want a point at which it is positive")
@@ -215,12 +210,10 @@ func (m Moves) plus(sign int, n Moves) Moves {
 	return Moves{m.Proposed + sign*n.Proposed, m.Accepted + sign*n.Accepted, m.Failed + sign*n.Failed}
 }
 
-// plus returns s + sign × t.
 func (s Stats) plus(sign int, t Stats) Stats {
 	return Stats{s.Moves.plus(sign, t.Moves), s.Latent.plus(sign, t.Latent)}
 }
 
-// moves writes or reads counts.
 func (a *Archive) moves(m *Moves) {
 	a.Int(&m.Proposed)
 	a.Int(&m.Accepted)

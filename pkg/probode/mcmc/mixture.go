@@ -130,7 +130,6 @@ func (r AdaptiveMixture) New(d, burnIn int) Proposal {
 	return p
 }
 
-// mixture is the proposal of AdaptiveMixture.
 type mixture struct {
 	burnIn, n int  // iterations during which it learns, and those made so far
 	centred   bool // the mean is known
@@ -157,7 +156,6 @@ type mixture struct {
 	z, dev          []float64
 }
 
-// Propose makes one of the three moves.
 func (p *mixture) Propose(dst, x []float64, rng *rand.Rand) float64 {
 	d := len(p.mean)
 	if len(dst) != d || len(x) != d {
@@ -218,7 +216,6 @@ func (p *mixture) Propose(dst, x []float64, rng *rand.Rand) float64 {
 	return (pullDegrees + float64(d)) / 2 * (math.Log1p(qy/pullDegrees) - math.Log1p(qx/pullDegrees))
 }
 
-// squaredDistance returns ‖A⁻¹(x − m)‖².
 func (p *mixture) squaredDistance(x []float64) float64 {
 	d := len(p.mean)
 	for i, v := range x {
@@ -232,7 +229,6 @@ func (p *mixture) squaredDistance(x []float64) float64 {
 	return sum
 }
 
-// Observe adapts the proposal to the outcome of the last move.
 func (p *mixture) Observe(x []float64, probability float64) {
 	if len(x) != len(p.mean) {
 		panic("mcmc: the position has the wrong length")
@@ -279,10 +275,8 @@ func (p *mixture) Observe(x []float64, probability float64) {
 	}
 }
 
-// learn estimates the mean and the covariance from the last two windows. The axes of the
-// previous shape are multiplied by the step sizes that were tuned for the line moves. The
-// new covariance is a weighted mean of two matrices: the covariance with the rescaled
-// axes, and the covariance of the positions in the windows.
+// learn weighs two covariances: that of the last two windows, and the old one with its
+// axes rescaled by the tuned step sizes of the line moves.
 func (p *mixture) learn() {
 	d := len(p.mean)
 	last, this := &p.windows[0], &p.windows[1]
@@ -324,8 +318,8 @@ func (p *mixture) learn() {
 	p.windows[1].Clear()
 }
 
-// choose sets the probability of each move to leastChance plus a share of the remaining
-// probability. The share of a move is proportional to its mean squared jump distance.
+// choose gives each move leastChance, and of the rest a share proportional to its mean
+// squared jump distance.
 func (p *mixture) choose() {
 	var worth [moveKinds]float64
 	var sum float64
@@ -343,10 +337,8 @@ func (p *mixture) choose() {
 	p.gain, p.tried = [moveKinds]float64{}, [moveKinds]float64{}
 }
 
-// setShape sets A to the principal axes of cov, and resets the step sizes of all moves.
-// All variances are scaled to 1 before the axes are computed, so that different units
-// cause no loss of accuracy. If cov is not a covariance matrix, setShape returns false
-// and changes nothing.
+// setShape sets A to the principal axes of cov, computed with all variances scaled to 1,
+// so that different units lose no accuracy. It returns false if cov is no covariance.
 func (p *mixture) setShape(cov *mat.SymDense) bool {
 	d := len(p.mean)
 	sd := make([]float64, d)
@@ -385,7 +377,6 @@ func (p *mixture) setShape(cov *mat.SymDense) bool {
 	return true
 }
 
-// State stores or restores everything that the proposal has learned.
 func (p *mixture) State(a *Archive) {
 	a.Int(&p.n)
 	a.Int(&p.next)

@@ -109,7 +109,6 @@ func NUTSQuantities() []string {
 	return []string{"accept_stat__", "stepsize__", "treedepth__", "n_leapfrog__", "divergent__", "energy__"}
 }
 
-// A path holds statistics of the leapfrog steps of one iteration.
 type path struct {
 	start               float64 // H at its first point
 	accept              float64 // Σ min(1, e^(start − H)) over the leapfrog steps
@@ -118,20 +117,18 @@ type path struct {
 	divergent, unsolved bool
 }
 
-// A value of the type `phase` is a point of a path in phase space, in whitened
-// coordinates.
+// A phase is a point in phase space, in whitened coordinates.
 type phase struct {
 	z, p, g []float64 // position, momentum, gradient
 	logp    float64
 }
 
-// A draw is a position in whitened coordinates, without a momentum.
 type draw struct {
 	z, g         []float64
 	logp, energy float64
 }
 
-// A tree is a path or a part of a path, with 2ⁿ points for some n ≥ 0.
+// A tree is a part of a path with 2ⁿ points.
 type tree struct {
 	first, last []float64 // momenta at its ends
 	sum         []float64 // sum of the momenta at all its points
@@ -171,7 +168,6 @@ func (k *NUTS) Init(x []float64, rng *rand.Rand) error {
 	return nil
 }
 
-// workspace allocates the slices that the kernel reuses in every iteration.
 func (k *NUTS) workspace(d int) {
 	vector := func() []float64 { return make([]float64, d) }
 	point := func() draw { return draw{z: vector(), g: vector()} }
@@ -185,8 +181,6 @@ func (k *NUTS) workspace(d int) {
 	}
 }
 
-// evaluate computes the gradient of the log density at the whitened point z, and stores
-// it in g. The result is the log density, or NaN and an error.
 func (k *NUTS) evaluate(g, z []float64) (float64, error) {
 	k.white.from(k.place, z)
 	logp, err := k.Target.checked(g, k.place)
@@ -194,7 +188,6 @@ func (k *NUTS) evaluate(g, z []float64) (float64, error) {
 	return logp, err
 }
 
-// leap takes one leapfrog step in whitened coordinates, and returns H at the new point.
 func (k *NUTS) leap(s *phase, step float64) float64 {
 	floats.AddScaled(s.p, step/2, s.g)
 	floats.AddScaled(s.z, step, s.p)
@@ -207,7 +200,6 @@ func (k *NUTS) leap(s *phase, step float64) float64 {
 	return floats.Dot(s.p, s.p)/2 - s.logp
 }
 
-// begin sets s to the position of the chain with a newly drawn momentum, and returns H.
 func (k *NUTS) begin(s *phase, rng *rand.Rand) float64 {
 	copy(s.z, k.at.z)
 	copy(s.g, k.at.g)
@@ -218,8 +210,7 @@ func (k *NUTS) begin(s *phase, rng *rand.Rand) float64 {
 	return floats.Dot(s.p, s.p)/2 - s.logp
 }
 
-// firstStep doubles or halves a step size until the acceptance probability of a single
-// leapfrog step crosses 0.8.
+// firstStep doubles or halves until the acceptance of a single leapfrog step crosses 0.8.
 func (k *NUTS) firstStep(step float64, rng *rand.Rand) float64 {
 	good := func() bool {
 		start := k.begin(&k.back, rng)
@@ -291,7 +282,6 @@ func (k *NUTS) Step(rng *rand.Rand) {
 	k.adapt()
 }
 
-// count updates the numbers of proposed, accepted and failed moves after an iteration.
 func (k *NUTS) count(moved bool) {
 	k.stats.Proposed++
 	if moved {
@@ -302,17 +292,14 @@ func (k *NUTS) count(moved bool) {
 	}
 }
 
-// take sets d to the position of s.
 func (k *NUTS) take(d *draw, s *phase, energy float64) {
 	copy(d.z, s.z)
 	copy(d.g, s.g)
 	d.logp, d.energy = s.logp, energy
 }
 
-// build extends the path at one of its end points by 2^depth leapfrog steps. The method
-// stores a description of the added steps in the argument t. The fields `first` and
-// `last` of t are the momenta after the first and the last added step. If the added steps
-// make a U-turn or are divergent, build() stops early and returns false.
+// build adds 2^depth leapfrog steps at one end, with the momenta after the first and the
+// last in t. It returns false, and stops early, at a U-turn or a divergence.
 func (k *NUTS) build(t *tree, end *phase, depth int, step float64) bool {
 	if depth == 0 {
 		energy := k.leap(end, step)
@@ -343,11 +330,9 @@ func (k *NUTS) build(t *tree, end *phase, depth int, step float64) bool {
 	return goes
 }
 
-// straight returns false if a path makes a U-turn. The arguments `outer` and `inner` are
-// the momenta at the two end points of the first half of the path, and `sum` is the sum
-// of the momenta in this half. The argument r is the second half of the path. The
-// function applies the generalised U-turn criterion to the whole path, and to each half
-// together with the nearest point of the other half.
+// straight applies the generalised U-turn criterion to the whole path, and to each half
+// with the nearest point of the other half. The first half has the end momenta `outer`
+// and `inner` and the sum `sum`; r is the second half.
 func straight(outer, inner, sum []float64, r *tree) bool {
 	along := func(end, sum, more []float64) bool { return floats.Dot(end, sum)+floats.Dot(end, more) > 0 }
 	return along(outer, sum, r.sum) && along(r.last, sum, r.sum) &&
@@ -355,7 +340,6 @@ func straight(outer, inner, sum []float64, r *tree) bool {
 		along(inner, r.sum, inner) && along(r.last, r.sum, inner)
 }
 
-// logAdd returns log(eᵃ + eᵇ).
 func logAdd(a, b float64) float64 {
 	a, b = max(a, b), min(a, b)
 	if math.IsInf(a, -1) {
@@ -364,7 +348,6 @@ func logAdd(a, b float64) float64 {
 	return a + math.Log1p(math.Exp(b-a))
 }
 
-// adapt learns from the iteration.
 func (k *NUTS) adapt() {
 	if k.n > k.BurnIn {
 		return
@@ -383,7 +366,6 @@ func (k *NUTS) adapt() {
 	}
 }
 
-// acceptance returns the mean probability of acceptance along the path.
 func (p *path) acceptance() float64 { return p.accept / float64(max(1, p.leaps)) }
 
 // Position returns the position of the chain. The returned slice is valid until the next

@@ -12,7 +12,7 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// A status describes the progress of a run; its counts are sums over the chains.
+// A status has counts that are sums over the chains.
 type status struct {
 	done, total int   // iterations made, including burn-in, and the number at which the run ends at the latest
 	stats       Stats // counts of the iterations made
@@ -63,7 +63,6 @@ func (s status) String() string {
 	return strings.Join(parts, " · ")
 }
 
-// A reporter adds up the progress of all chains and passes the sum to the hook.
 type reporter struct {
 	hook    progress.Hook
 	names   []string // of the parameters
@@ -76,9 +75,8 @@ type reporter struct {
 	nextRHat time.Time // when R̂ is to be computed next
 }
 
-// newReporter returns a new reporter. The reported progress begins at the number of
-// iterations that the chains have already completed. The argument `until` is the total
-// number of iterations that each chain performs.
+// newReporter begins at the iterations that the chains have already completed; `until` is
+// the total for each chain.
 func newReporter(hook progress.Hook, names []string, chains []*Chain, until int) *reporter {
 	r := &reporter{hook: hook, names: names}
 	r.now.rHat = math.NaN()
@@ -113,8 +111,8 @@ func (r *reporter) add(iterations int, counts Stats) {
 	}
 }
 
-// last calls the hook at the end of the run. If the run is complete, the total passed to
-// the hook is the number of iterations done. If the hook panics, last() returns an error.
+// last calls the hook at the end, with the iterations done as total if the run is
+// complete. A panic of the hook becomes an error.
 func (r *reporter) last(complete bool) (err error) {
 	if r.hook == nil {
 		return nil
@@ -134,13 +132,11 @@ func (r *reporter) last(complete bool) (err error) {
 	return nil
 }
 
-// update computes the elapsed time, the remaining time and the rate at time t.
 func (r *reporter) update(t time.Time) {
 	r.now.elapsed, r.now.rate, r.now.left = r.meter.Update(t, r.now.done, r.now.total)
 }
 
-// worst computes the largest R̂ of all parameters. First, all records are thinned to the
-// largest stride and cut to the length of the shortest record.
+// worst thins all records to the largest stride, and cuts them to the shortest.
 func (r *reporter) worst() {
 	stride, n := 1, math.MaxInt
 	for _, c := range r.records {

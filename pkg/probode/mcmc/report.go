@@ -79,8 +79,7 @@ func (r *Report) String() string {
 	return b.String()
 }
 
-// minBulkESS returns the smallest bulk ESS of any parameter. The result is NaN if the
-// bulk ESS of any parameter is NaN.
+// minBulkESS is NaN if one of them is.
 func (c *Chains) minBulkESS() float64 {
 	least := math.Inf(1)
 	for i := range c.Names {

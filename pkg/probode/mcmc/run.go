@@ -87,9 +87,8 @@ func (r *Running) Extend(ctx context.Context, draws int) (*Chains, error) {
 	return r.until(ctx, draws, draws)
 }
 
-// until advances each chain until it has n draws. While the effective sample size is
-// below MinESS, until() adds s.Draws draws to each chain, up to a total of `limit` draws
-// per chain.
+// until adds s.Draws draws at a time, up to `limit`, while the effective sample size is
+// below MinESS.
 func (r *Running) until(ctx context.Context, n, limit int) (*Chains, error) {
 	s, chains := &r.s, r.chains
 	if dim := len(s.Names); len(chains) > 0 && chains[0].Sink == nil {
@@ -149,7 +148,6 @@ func CoordinateNames(given []string, chains []*Chain) []string {
 	return given
 }
 
-// collect returns the draws that all chains have made so far.
 func collect(chains []*Chain, s *Settings) *Chains {
 	out := &Chains{Names: s.Names, Quantities: s.Generated}
 	d, m := len(s.Names), len(s.Generated)
@@ -191,12 +189,9 @@ func Advance(ctx context.Context, chains []*Chain, names []string, s Settings) (
 	return complete, err
 }
 
-// advance runs all chains up to the given number of iterations, and reports whether all
-// chains reached this number.
-//
-// The chains take turns of a few milliseconds. Therefore the chains of an interrupted run
-// have about the same length, even if there are fewer workers than chains. At the end of
-// a turn, the chain calls Turn of its Sink. If Turn returns false, all chains stop.
+// advance reports whether all chains have reached `until`. They take turns of
+// milliseconds, so that the chains of an interrupted run are about equally long with
+// fewer workers than chains. If Turn of a Sink returns false, all stop.
 func advance(ctx context.Context, chains []*Chain, until, workers int, report *reporter) (complete bool, err error) {
 	const short, long = 5 * time.Millisecond, 20 * time.Millisecond
 

@@ -77,9 +77,8 @@ type Settings struct {
 	Progress func(done, total int, doing string)
 }
 
-// startTries is the number of points at which Run tries to start a chain. If the density
-// is positive at one in ten points drawn from a prior, all tries fail with probability
-// 0.9¹⁰⁰ = 3e-5.
+// startTries is enough if the density is positive at one in ten points drawn from a
+// prior: all tries fail with probability 0.9¹⁰⁰ = 3e-5.
 const startTries = 100
 
 // WithDefaults returns the settings with zeros replaced by the defaults. WithDefaults
@@ -140,5 +139,4 @@ func (s Settings) WithDefaults() (Settings, error) {
 // any application needs, but a list of that many chains still fits into memory.
 const MaxChains = 1_000_000
 
-// iterations returns the number of iterations after which a chain has n draws.
 func (s *Settings) iterations(n int) int { return s.BurnIn + n*s.Thin }

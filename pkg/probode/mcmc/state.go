@@ -48,7 +48,6 @@ func (a *Archive) Err() error {
 // to decide whether to recompute variables that are not stored.
 func (a *Archive) Reading() bool { return a.reading }
 
-// word writes or reads 64 bits.
 func (a *Archive) word(v *uint64) {
 	if !a.reading {
 		a.buf = binary.LittleEndian.AppendUint64(a.buf, *v)

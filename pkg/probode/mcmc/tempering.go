@@ -60,7 +60,6 @@ type Tempering struct {
 	stats    Stats
 }
 
-// A replica consists of the point and the proposal at one temperature.
 type replica struct {
 	beta       float64
 	walk       Proposal
@@ -71,7 +70,6 @@ type replica struct {
 
 var _ Kernel = (*Tempering)(nil)
 
-// firstBeta is the smallest positive β before the values of β are adjusted.
 const firstBeta = 1e-3
 
 // Init places the replicas with the larger values of β at x. The other replicas start at
@@ -112,7 +110,6 @@ func (k *Tempering) Init(x []float64, rng *rand.Rand) error {
 	return nil
 }
 
-// evaluate returns the two terms of the log density at x.
 func (k *Tempering) evaluate(x []float64) (base, rest float64, err error) {
 	base, rest, err = k.Target(x)
 	_, err = checked(base+rest, err)
@@ -149,8 +146,6 @@ func (k *Tempering) Step(rng *rand.Rand) {
 	}
 }
 
-// move makes one move of a replica. The results report whether the move was accepted, and
-// whether the evaluation of the target failed.
 func (k *Tempering) move(r *replica, rng *rand.Rand) (moved, failed bool) {
 	if r.beta == 0 && k.Draw != nil {
 		k.Draw(k.y, rng)
@@ -178,7 +173,6 @@ func (k *Tempering) move(r *replica, rng *rand.Rand) (moved, failed bool) {
 	return moved, failed
 }
 
-// swap exchanges the points of replicas i and i+1, or rejects this exchange at random.
 func (k *Tempering) swap(i int, rng *rand.Rand) {
 	a, b := k.replicas[i], k.replicas[i+1]
 	ratio := (a.beta - b.beta) * (b.rest - a.rest)
@@ -200,10 +194,9 @@ func (k *Tempering) swap(i int, rng *rand.Rand) {
 	}
 }
 
-// respace adjusts every β except the first and the last. For an old value β, S(β) is the
-// sum of the rejection rates of all pairs of replicas between 1 and β. Between the old
-// values, S is interpolated linearly. The new values of β divide the range of S into
-// equal parts.
+// respace adjusts every β except the first and the last. S(β) is the sum of the rejection
+// rates of the pairs between 1 and β, interpolated linearly. The new values divide its
+// range equally.
 func (k *Tempering) respace() {
 	n := len(k.replicas)
 	sum, beta := make([]float64, n), make([]float64, n)

@@ -127,9 +127,8 @@ func (c *Chains) warnings(summary diag.Summary) []string {
 	return out
 }
 
-// warnModes warns about chains whose log density is far below that of the best chain. The
-// result has one element for each chain; the element is true if warnModes warns about the
-// chain.
+// warnModes is about chains whose log density is far below that of the best, and marks
+// them.
 func (c *Chains) warnModes(warn func(string, ...any)) []bool {
 	elsewhere := make([]bool, len(c.Draws))
 	lp := slices.Index(c.Quantities, "lp__")
@@ -159,10 +158,9 @@ func (c *Chains) warnModes(warn func(string, ...any)) []bool {
 	return elsewhere
 }
 
-// warnApart warns about chains that do not agree with the others. Chains that are marked
-// in the argument `warned` are omitted. A few draws far out in a tail can move the mean
-// of a chain by many standard deviations. A warning therefore also requires a large R̂,
-// which depends only on the ranks of the draws.
+// warnApart is about chains that do not agree with the others and are not yet marked. A
+// few draws far out can move a mean by many standard deviations, so R̂, which depends on
+// ranks only, must be large, too.
 func (c *Chains) warnApart(warn func(string, ...any), summary diag.Summary, warned ...[]bool) {
 	const mixed = 1.05 // R̂ below which chains agree
 	if len(c.Draws) < 3 {
@@ -198,20 +196,13 @@ func (c *Chains) warnApart(warn func(string, ...any), summary diag.Summary, warn
 	}
 }
 
-// pileUp compares the number of draws near the minimum of x with the number near the
-// maximum. The result `end` is the extreme value with more draws near it. The result
-// `share` is the share of the draws that are near `end`. A draw is near an extreme value
-// if its distance from that value is at most a hundredth of the distance between the
-// extreme value and the median. The share is 0.5 % for a uniform distribution, and 0.7 %
-// for an exponential one. The share is often above 10 % if the density grows like the
-// inverse of the distance from a bound. If all draws are equal, the share is 0.
-//
-// Draws near an extreme value are not counted if they form a narrow mode inside the
-// range. In a narrow mode, few draws lie very close to the extreme value. This can be seen
-// from the distances of the draws from the extreme value. If the mode is Gaussian, and
-// the extreme value is 3 standard deviations below the mean, the 5 % quantile of the
-// distances is 0.45 times their median. If the density is constant near the extreme
-// value, the 5 % quantile is 0.1 times the median.
+// pileUp returns the end of the range of x near which more draws lie, and their share:
+// within a hundredth of the distance to the median. It is 0.5 % for a uniform
+// distribution, 0.7 % for an exponential one, and often above 10 % if the density grows
+// like the inverse of the distance from a bound. A narrow mode inside the range does not
+// count. Few of its draws are very close to the end: for a Gaussian 3 sd away, the 5 %
+// quantile of the distances is 0.45 times their median, and 0.1 times it where the
+// density is constant.
 func pileUp(x []float64) (end, share float64) {
 	const inside = 0.3
 	if !vector.Finite(x) || len(x) < 100 {
@@ -236,7 +227,6 @@ func pileUp(x []float64) (end, share float64) {
 	return end, share
 }
 
-// list joins names with commas, and shortens a long list.
 func list(names []string) string {
 	const most = 6
 	if len(names) > most+1 {

@@ -7,7 +7,6 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// weights holds diagnostics of the reliability of weighted draws.
 type weights struct {
 	kHat  float64 // tail index of the weights, which have finite moments of orders up to 1/kHat
 	limit float64 // the largest kHat that is allowed: see diag.KHatLimit

@@ -12,17 +12,16 @@ import (
 	"github.com/probode/probode/pkg/internal/moments"
 )
 
-// A whitening maps whitened coordinates z to x = mean + L (scale ∘ z). If the covariance
-// of x is L diag(scale²) Lᵀ, then the covariance of z is the unit matrix.
+// A whitening is x = mean + L (scale ∘ z), with unit covariance of z if that of x is L
+// diag(scale²) Lᵀ.
 type whitening struct {
 	mean, scale []float64
 	factor      *mat.TriDense // L, lower triangular; nil for the unit matrix
 	given       bool          // factor is an argument, so it is not a part of the state
 }
 
-// newWhitening returns the whitening for a mean and a covariance. A nil cov stands for
-// the unit matrix. If cov is not positive definite, newWhitening panics. The argument
-// `full` says whether all elements of L will be estimated from draws.
+// newWhitening takes nil for the unit matrix, and panics unless cov is positive definite.
+// `full` says whether all of L will be estimated from draws.
 func newWhitening(mean []float64, cov mat.Symmetric, full bool) *whitening {
 	d := len(mean)
 	w := &whitening{mean: append([]float64(nil), mean...), scale: make([]float64, d)}
@@ -48,7 +47,6 @@ func newWhitening(mean []float64, cov mat.Symmetric, full bool) *whitening {
 	return w
 }
 
-// from sets x to the point with the whitened coordinates z.
 func (w *whitening) from(x, z []float64) {
 	floats.MulTo(x, w.scale, z)
 	if w.factor != nil {
@@ -57,7 +55,6 @@ func (w *whitening) from(x, z []float64) {
 	floats.Add(x, w.mean)
 }
 
-// to sets z to the whitened coordinates of x.
 func (w *whitening) to(z, x []float64) {
 	floats.SubTo(z, x, w.mean)
 	if w.factor != nil {
@@ -66,7 +63,6 @@ func (w *whitening) to(z, x []float64) {
 	floats.Div(z, w.scale)
 }
 
-// gradient converts a gradient in x to the gradient in z.
 func (w *whitening) gradient(g []float64) {
 	if w.factor != nil {
 		blas64.Trmv(blas.Trans, w.factor.RawTriangular(), vectorOf(g))
@@ -84,13 +80,10 @@ func (w *whitening) state(a *Archive) {
 	}
 }
 
-// mostDense is the largest dimension in which a full covariance matrix is estimated from
-// draws alone.
 const mostDense = 100
 
-// A learner estimates the covariance of a target from windows of its draws, as Stan does.
-// The first iterations of the burn-in belong to no window. Each window is twice as long
-// as the one before it, and after the last window only the step size is tuned.
+// A learner estimates a covariance from windows of draws, as Stan does: none at first,
+// then each twice as long as the last, and a rest in which only the step size is tuned.
 type learner struct {
 	from, until int             // iterations before the first window and at the end of the last
 	end, length int             // of the current window
@@ -98,10 +91,8 @@ type learner struct {
 	diagonal    moments.Vector  // used instead
 }
 
-// newLearner returns a learner. If the argument `full` is true, the learner estimates a
-// full covariance matrix; otherwise it estimates only the scales. The argument `known`
-// says whether the shape of the target is approximately known; if so, the first windows
-// are short.
+// newLearner estimates only scales unless `full`. Its first windows are short if the
+// shape of the target is approximately `known`.
 func newLearner(d, burnIn int, full, known bool) *learner {
 	l := &learner{from: 75, until: burnIn - 50, length: 25}
 	if burnIn < 150 {
@@ -121,8 +112,8 @@ func newLearner(d, burnIn int, full, known bool) *learner {
 	return l
 }
 
-// next begins a window of the current length. If too few iterations remain for another
-// window of twice the current length, the new window lasts until learning ends.
+// next begins a window, which lasts to the end if one of twice its length would not fit
+// after it.
 func (l *learner) next() {
 	l.end = max(l.end, l.from) + l.length
 	if l.end+2*l.length > l.until {
@@ -130,8 +121,7 @@ func (l *learner) next() {
 	}
 }
 
-// add adds the whitened draw of iteration n to the window, and reports whether the window
-// is complete.
+// add reports whether the window is complete.
 func (l *learner) add(n int, z []float64) bool {
 	if n <= l.from || n > l.until {
 		return false
@@ -144,16 +134,10 @@ func (l *learner) add(n int, z []float64) bool {
 	return n == l.end
 }
 
-// apply computes a new covariance for the whitening, and begins the next window. The new
-// covariance lies between the old one and the covariance of the draws in the window. If
-// covAt returns a covariance at the mean of the window, this covariance replaces the old
-// one.
-//
-// The covariance estimated from a window of n draws is poor unless n is much larger than
-// the dimension d. The estimated covariance is therefore shrunk before it is used. The
-// logarithms of the scales of the whitened draws are multiplied by n/(n + 5), and their
-// correlations by n/(n + d(d+1)/2 + 5). An accurate old covariance therefore changes
-// little.
+// apply puts the covariance between the old one, or that of covAt at the mean of the
+// window, and that of the n draws in d dimensions. This is poor unless n is much larger
+// than d, and shrunk: logarithms of scales by n/(n + 5), and correlations by n/(n +
+// d(d+1)/2 + 5). An accurate covariance therefore changes little.
 func (l *learner) apply(w *whitening, covAt func(x []float64) mat.Symmetric) {
 	d := len(w.mean)
 	shift := make([]float64, d)
@@ -190,9 +174,7 @@ func (l *learner) apply(w *whitening, covAt func(x []float64) mat.Symmetric) {
 	l.next()
 }
 
-// rebase sets the covariance of the whitening to cov, and converts the moments of the
-// window to the new whitened coordinates. If cov is nil, not positive definite or not
-// finite, nothing changes.
+// rebase changes nothing if cov is nil, not positive definite or not finite.
 func (l *learner) rebase(w *whitening, cov mat.Symmetric) {
 	var chol mat.Cholesky
 	if cov == nil || !chol.Factorize(cov) || math.IsInf(chol.Cond(), 1) {
@@ -213,10 +195,8 @@ func (l *learner) rebase(w *whitening, cov mat.Symmetric) {
 	copy(l.full.Scatter, scatter.RawMatrix().Data)
 }
 
-// correct multiplies a factor L by the Cholesky factor of an estimated covariance of the
-// whitened draws. The argument `scales` holds the estimated standard deviations. The
-// estimated correlations are the sample correlations of the window, multiplied by the
-// argument `weight`.
+// correct multiplies L by the Cholesky factor for the estimated scales and the
+// correlations of the window times `weight`.
 func (l *learner) correct(factor *mat.TriDense, scales []float64, weight float64) {
 	d := len(scales)
 	cov := mat.NewSymDense(d, nil)
@@ -252,8 +232,7 @@ func (l *learner) state(a *Archive) {
 	a.Floats(l.diagonal.M2)
 }
 
-// A stepSize tunes the length of leapfrog steps by dual averaging [Nesterov 2009; Hoffman
-// & Gelman 2014].
+// A stepSize is tuned by dual averaging [Nesterov 2009; Hoffman & Gelman 2014].
 type stepSize struct {
 	size   float64 // of the next iteration
 	mean   float64 // the weighted mean of log size, which becomes the size in the end
@@ -266,8 +245,6 @@ func newStepSize(size float64) stepSize {
 	return stepSize{size: size, centre: math.Log(10 * size)}
 }
 
-// update changes the step size after an iteration with the given mean acceptance
-// probability.
 func (s *stepSize) update(accept, target float64) {
 	const gamma, delay, kappa = 0.05, 10, 0.75 // the numbers of Hoffman & Gelman
 	s.n++
@@ -279,7 +256,6 @@ func (s *stepSize) update(accept, target float64) {
 	s.size = math.Exp(log)
 }
 
-// finish ends the tuning.
 func (s *stepSize) finish() {
 	if s.n > 0 {
 		s.size = math.Exp(s.mean)

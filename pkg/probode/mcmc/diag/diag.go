@@ -38,7 +38,6 @@ package diag
 
 import "github.com/probode/probode/pkg/probode/internal/vector"
 
-// usable reports whether the diagnostics of x are defined.
 func usable(x [][]float64) bool {
 	if len(x) == 0 || len(x[0]) < 4 {
 		return false
@@ -54,8 +53,7 @@ func usable(x [][]float64) bool {
 	return true
 }
 
-// split cuts each chain into two halves, without the middle draw if the number of draws
-// is odd.
+// split leaves out the middle draw of an odd number.
 func split(x [][]float64) [][]float64 {
 	out := make([][]float64, 0, 2*len(x))
 	for _, c := range x {
@@ -65,7 +63,6 @@ func split(x [][]float64) [][]float64 {
 	return out
 }
 
-// transform returns the values of f at all elements of x.
 func transform(x [][]float64, f func(float64) float64) [][]float64 {
 	out := make([][]float64, len(x))
 	for j, c := range x {
@@ -77,8 +74,7 @@ func transform(x [][]float64, f func(float64) float64) [][]float64 {
 	return out
 }
 
-// mean returns the mean of c. If all elements of c are equal, the result has no rounding
-// error, so the variance of c is exactly zero.
+// mean is exact if all elements are equal, so that their variance is zero.
 func mean(c []float64) float64 {
 	var sum float64
 	for _, v := range c {

@@ -28,12 +28,9 @@ func BulkESS(x [][]float64) float64 {
 	return ess(rank(x, nil).scores)
 }
 
-// tailESS returns the smaller of the effective sample sizes for the quantiles at 0.05 and
-// 0.95. The effective sample size for a quantile is computed from indicators: the
-// indicator of a draw is 1 if the draw is at most the quantile, and 0 if it is larger. If
-// all indicators are equal, for example because the quantile is the largest draw, the
-// effective sample size is the number of draws, as in ArviZ. The result is NaN if the
-// chains have fewer than four draws each, or if any draw is not finite.
+// tailESS is the smaller one for the quantiles at 0.05 and 0.95. If all indicators are
+// equal, for example because the quantile is the largest draw, it is the number of draws,
+// as in ArviZ. It is NaN for fewer than four draws in a chain, or one that is not finite.
 func tailESS(x [][]float64) float64 {
 	if !usable(x) {
 		return math.NaN()
@@ -47,8 +44,6 @@ func tailsESS(x [][]float64, sorted []float64) float64 {
 	return math.Min(quantileESS(x, Quantile(sorted, 0.05)), quantileESS(x, Quantile(sorted, 0.95)))
 }
 
-// quantileESS returns the effective sample size for the probability that a draw is at
-// most q.
 func quantileESS(x [][]float64, q float64) float64 {
 	return ess(split(transform(x, func(v float64) float64 {
 		if v <= q {
@@ -58,8 +53,7 @@ func quantileESS(x [][]float64, q float64) float64 {
 	})))
 }
 
-// ess returns the effective sample size of two or more sequences, without transforming
-// them. If all draws are equal, the result is the number of draws.
+// ess does not transform the draws. If all are equal, it is their number.
 func ess(x [][]float64) float64 {
 	m, n := len(x), len(x[0])
 
@@ -111,15 +105,12 @@ func ess(x [][]float64) float64 {
 	return s / math.Max(tau, 1/math.Log10(s))
 }
 
-// block is the smallest number of draws that are transformed at a time, if there are more.
 const block = 1 << 16
 
-// autocovariance returns the autocovariances at lags 0, 1, …, lags−1, averaged over the
-// sequences. At every lag, the sum of the products is divided by the number of draws n, not
-// by the number of products. The computation uses the fast Fourier transform and the
-// Wiener–Khinchin theorem. Each sequence is cut into blocks; the products of the draws of a
-// block with the draws up to `lags` later are sums of the same kind. Padding with zeros
-// prevents wrap-around.
+// autocovariance averages over the sequences, and divides by the number of draws at every
+// lag. It uses the Wiener–Khinchin theorem for blocks of draws, whose products with the
+// draws up to `lags` later are sums of the same kind. Padding with zeros prevents
+// wrap-around.
 func autocovariance(x [][]float64, lags int) []float64 {
 	n := len(x[0])
 	b := min(n, max(lags, block))

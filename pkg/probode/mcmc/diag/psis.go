@@ -86,15 +86,10 @@ func ParetoSmooth(logw []float64) (smoothed []float64, khat float64) {
 	return smoothed, khat
 }
 
-// fitPareto fits a generalised Pareto distribution to positive numbers x in increasing
-// order. The results are the shape k and the scale σ of the distribution:
-//
-//	P(X > x) = (1 + k x/σ)^(−1/k)
-//
-// The shape is obtained from an estimate of b = −k/σ. The estimate of b is the posterior
-// mean under the prior of Zhang and Stephens (2009), computed on a grid. Finally, k is
-// shrunk towards ½, as in Vehtari et al.: the result is the mean of k and ½ with the
-// weights len(x) and 10.
+// fitPareto fits P(X > x) = (1 + k x/σ)^(−1/k) to positive numbers in increasing order,
+// by the posterior mean of b = −k/σ under the prior of Zhang and Stephens (2009) on a
+// grid. As in Vehtari et al., k is the mean of this estimate and ½ with weights len(x)
+// and 10.
 func fitPareto(x []float64) (k, sigma float64) {
 	n := float64(len(x))
 	quartile := x[int(n/4+0.5)-1]

@@ -27,15 +27,12 @@ func RHat(x [][]float64) float64 {
 	return rank(x, nil).rHat()
 }
 
-// A rankedDraws holds draws and the results of computations that several diagnostics
-// share.
 type rankedDraws struct {
 	halves, scores [][]float64 // half-chains, and the normal scores of their draws
 	sorted         []float64   // draws of the half-chains
 }
 
-// rank computes the normal scores of the draws x. The slice `sorted` holds the draws in
-// increasing order, or is nil.
+// rank sorts the draws unless `sorted` has them.
 func rank(x [][]float64, sorted []float64) rankedDraws {
 	r := rankedDraws{halves: split(x), sorted: sorted}
 	if sorted == nil || len(x[0])%2 > 0 { // the half-chains lack the middle draws
@@ -46,7 +43,7 @@ func rank(x [][]float64, sorted []float64) rankedDraws {
 	return r
 }
 
-// rHat returns R̂, and changes r.scores.
+// rHat changes r.scores.
 func (r rankedDraws) rHat() float64 {
 	plain := rHat(r.scores)
 
@@ -78,7 +75,6 @@ func (r rankedDraws) rHat() float64 {
 	return plain
 }
 
-// rHat returns R̂ of the sequences, without transforming them.
 func rHat(x [][]float64) float64 {
 	means := make([]float64, len(x))
 	n := float64(len(x[0]))
@@ -93,9 +89,8 @@ func rHat(x [][]float64) float64 {
 	return math.Sqrt((n-1)/n + stat.Variance(means, nil)/within)
 }
 
-// normalScore returns the function that maps a number to Φ⁻¹((r − 3/8)/(S + 1/4)), where r
-// is its rank among S numbers. Equal numbers all get the mean of the ranks that they
-// occupy.
+// normalScore maps a number of rank r among S to Φ⁻¹((r − 3/8)/(S + 1/4)). Equal numbers
+// have their mean rank.
 func normalScore(sorted []float64) func(v float64) float64 {
 	size := float64(len(sorted))
 	return func(v float64) float64 {

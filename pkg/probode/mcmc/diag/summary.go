@@ -71,7 +71,6 @@ func Summarize(names []string, draws [][][]float64, logWeights [][]float64, prog
 	return out
 }
 
-// summarize computes the summary of one parameter from its draws x.
 func summarize(name string, x, weights [][]float64, kish float64) Marginal {
 	nan := math.NaN()
 	m := Marginal{Name: name, Mean: nan, SD: nan, Q025: nan, Median: nan, Q975: nan, MCSE: nan, MCSESD: nan,
@@ -126,9 +125,8 @@ func Kish(logWeights [][]float64) float64 {
 	return kish
 }
 
-// weights returns the normalised weights of the draws and Kish's factor. If logWeights is
-// nil, weights() returns nil and 1. If the weights cannot be normalised, Kish's factor is
-// NaN.
+// weights returns nil and 1 without log weights; Kish's factor is NaN if they cannot be
+// normalised.
 func weights(logWeights [][]float64) (w [][]float64, kish float64) {
 	if logWeights == nil {
 		return nil, 1
@@ -151,7 +149,6 @@ func weights(logWeights [][]float64) (w [][]float64, kish float64) {
 	return w, 1 / (float64(len(all)) * squares)
 }
 
-// weigh computes the fields of m that depend on the weights of the draws x.
 func (m *Marginal) weigh(x, weights [][]float64) {
 	type weighted struct{ x, w float64 }
 	var all []weighted
@@ -213,11 +210,9 @@ func (s Summary) String() string {
 	return text.Table(rows, text.First)
 }
 
-// format writes the value v with enough decimals to show three significant digits of the
-// standard deviation. If heavy tails make the standard deviation very large, all
-// quantiles might be written as 0. Let c be the standard deviation of a normal
-// distribution whose 2.5 % and 97.5 % quantiles are Q025 and Q975. If c is less than half
-// the standard deviation of the draws, c determines the number of decimals.
+// format shows three digits of the standard deviation, or of that of a normal
+// distribution with the same Q025 and Q975 if this is less than half of it: heavy tails
+// could show all quantiles as 0.
 func (m Marginal) format(v float64) string {
 	width := m.SD
 	if central := (m.Q975 - m.Q025) / (2 * 1.96); central > 0 && 2*central < width {

@@ -8,16 +8,13 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// tailIndex returns an estimate k̂ of the tail index of the draws, for the heavier of the
-// two tails. In each tail, a generalised Pareto distribution is fitted to the excesses of
-// the m most extreme draws [Vehtari et al. 2024]. For a total of S draws, m = ⌈min(S/5, 3
-// √(S/r))⌉, where r is the effective sample size divided by S. Moments of any order below
-// 1/k exist: a mean requires k < 1, and a standard deviation k < 1/2. The index is 1/ν
-// for Student's t distribution with ν degrees of freedom, and at most zero for tails that
-// decay exponentially or faster. For a log-normal distribution, k̂ is too large.
-//
-// The result is NaN if the chains have fewer than four draws each or fewer than 25 draws
-// in total, if any draw is not finite, or if all draws are equal.
+// tailIndex returns k̂ of the heavier tail, by a generalised Pareto distribution for the
+// excesses of the m most extreme of S draws, m = ⌈min(S/5, 3 √(S/r))⌉, where r is the
+// effective sample size divided by S [Vehtari et al. 2024]. Moments below the order 1/k
+// exist: a mean needs k < 1, and a standard deviation k < 1/2. For Student's t it is 1/ν,
+// and for exponential or lighter tails at most zero; for a log-normal distribution k̂ is
+// too large. It is NaN for fewer than four draws in a chain or 25 in total, for equal
+// draws, and for one that is not finite.
 func tailIndex(x [][]float64) float64 {
 	if !usable(x) {
 		return math.NaN()
@@ -27,7 +24,6 @@ func tailIndex(x [][]float64) float64 {
 	return tailsIndex(sorted, BulkESS(x))
 }
 
-// tailsIndex returns the tail index of sorted draws with the given effective sample size.
 func tailsIndex(sorted []float64, ess float64) float64 {
 	if len(sorted) < 25 {
 		return math.NaN()
@@ -59,9 +55,7 @@ func tailsIndex(sorted []float64, ess float64) float64 {
 	return worst
 }
 
-// excess returns the amounts by which the m largest of the sorted numbers exceed the
-// largest of the other numbers. Amounts of zero are omitted. All amounts are scaled so
-// that no square overflows.
+// excess omits zeros, and scales so that no square overflows.
 func excess(sorted []float64, m int) []float64 {
 	at := len(sorted) - m
 	cut, unit := sorted[at-1], sorted[len(sorted)-1]/2-sorted[at-1]/2
@@ -74,17 +68,15 @@ func excess(sorted []float64, m int) []float64 {
 	return out
 }
 
-// If the tail index is larger than the constant `heavy`, the error of a standard
-// deviation cannot be estimated reliably from any reasonable number of draws. The limit
-// for means is 0.7. The limit for standard deviations is half as large, because squaring
-// the draws doubles the tail index [Vehtari et al. 2024].
+// heavy is the tail index above which no reasonable number of draws gives the error of a
+// standard deviation: half of the 0.7 for means, because squaring doubles the index
+// [Vehtari et al. 2024].
 const heavy = 0.35
 
-// Tails count as heavy only if the farthest draw contributes a large share of the sum of
-// squares, at least `dominant`. If the tail index is ½, the share of the farthest of
-// S draws is about 1/(E log S), where E is a standard exponential variate. For S = 4000,
-// the share of the farthest draw is below 0.02 in one case in 400. If a bound cuts off a
-// tail, k̂ may be large although no draw is far away.
+// Tails are heavy only if the farthest draw has at least the share `dominant` of the sum
+// of squares. For the tail index ½ its share of S draws is about 1/(E log S), with E
+// standard exponential: below 0.02 in one case in 400 for S = 4000. Where a bound cuts
+// off a tail, k̂ may be large although no draw is far away.
 const dominant = 0.02
 
 // HeavyTails reports whether the tails of the draws are so heavy that means and standard
@@ -114,7 +106,6 @@ func tooHeavy(khat float64, draws int) bool {
 	return khat > heavy+distuv.UnitNormal.Quantile(0.95)*(1+heavy)/math.Sqrt(m)
 }
 
-// dominated reports whether a single draw contributes a large share of the variance.
 func dominated(all []float64) bool {
 	mean := stat.Mean(all, nil)
 	farthest := 0.0

@@ -71,7 +71,7 @@ func (f *file) partPath() string  { return f.path + partSuffix }
 func (f *file) statePath() string { return statePath(f.path) }
 func (f *file) lockPath() string  { return strings.TrimSuffix(f.path, ".csv") + ".lock" }
 
-// claim reads the files of a chain and, unless they hold all the draws, locks the chain.
+// claim locks the chain unless its files hold all the draws.
 func claim(dir string, c *mcmc.Chain, draws int) (*file, error) {
 	f := &file{path: chainPath(dir, c.Index()), chain: c}
 	if exists(f.path) {
@@ -93,7 +93,6 @@ func claim(dir string, c *mcmc.Chain, draws int) (*file, error) {
 	return f, err
 }
 
-// reserve locks the chain and reads its files.
 func (f *file) reserve(draws int) (err error) {
 	if f.lock, err = lock(f.lockPath()); err != nil {
 		return fmt.Errorf("store: %s: %w", f.path, err)
@@ -119,7 +118,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// finished reads the .csv file, which may have fewer draws than this run asks for.
+// finished reads a .csv file that may have fewer draws than this run asks for.
 func (f *file) finished(draws int) error {
 	t, err := readWhole(f.path, f.recorder())
 	if err != nil {
@@ -135,8 +134,6 @@ func (f *file) finished(draws int) error {
 	return nil
 }
 
-// recorder returns a function that parses one line of a file and passes the draw in this
-// line to Chain.Recall.
 func (f *file) recorder() func(t *table, line []byte) error {
 	var x []float64
 	return func(t *table, line []byte) error {
@@ -149,7 +146,6 @@ func (f *file) recorder() func(t *table, line []byte) error {
 	}
 }
 
-// load reads the saved state and the draws that were made before it was saved.
 func (f *file) load(size int64) error {
 	for path, magic := range map[string]string{
 		f.statePath() + tmpSuffix: stateMagic,
@@ -197,8 +193,7 @@ func (f *file) load(size int64) error {
 	return nil
 }
 
-// known reads the draws that were made before the state was saved, and checks them
-// against the state.
+// known checks the draws before the saved state against it.
 func (f *file) known(in io.ReaderAt, size int64, row func(t *table, line []byte) error) (*table, error) {
 	t, err := scan(io.NewSectionReader(in, 0, size), f.state.body, row)
 	switch {
@@ -218,10 +213,8 @@ func (f *file) known(in io.ReaderAt, size int64, row func(t *table, line []byte)
 	return t, nil
 }
 
-// restore resets a started chain to its saved state. The method also checks that the
-// program still computes the same chain. The log density at the saved position must have
-// the saved value, and repeating the last few iterations must lead to the saved state. If
-// ctx is done before the check is complete, restore() returns ctx.Err().
+// restore checks that the program still computes the same chain: the log density at the
+// saved position, and that the last few iterations repeated lead to the saved state.
 func (f *file) restore(ctx context.Context, here maker) error {
 	s, c := f.state, f.chain
 	give := func(state []byte) error {
@@ -276,11 +269,8 @@ func (f *file) restore(ctx context.Context, here maker) error {
 
 const drawnBy = " drawn by "
 
-// flushSize is the number of bytes that are collected in memory before they are written
-// to the file.
 const flushSize = 1 << 16
 
-// ready prepares the file for the next draw of s. Nothing is written yet.
 func (f *file) ready(l *layout, s *study) error {
 	f.layout, f.length = l, int64(s.Draws*s.Thin)
 	if f.state == nil {
@@ -297,7 +287,6 @@ func (f *file) ready(l *layout, s *study) error {
 	return nil
 }
 
-// begin prepares the files for writing the next draw.
 func (f *file) begin() error {
 	var err error
 	f.at = -1
@@ -327,8 +316,6 @@ func (f *file) begin() error {
 	return nil
 }
 
-// cut shortens the .part file to the given size. The next draw is then written at the end
-// of the shortened file.
 func (f *file) cut(size int64) error {
 	err := f.f.Truncate(size)
 	if err == nil {
@@ -337,8 +324,7 @@ func (f *file) cut(size int64) error {
 	return err
 }
 
-// lengthen writes a new .part file with the same draws and a header that contains the new
-// number of draws.
+// lengthen changes the number of draws in the header.
 func (f *file) lengthen() error {
 	header := slices.Clone(f.old.header)
 	for i := range header {
@@ -364,8 +350,6 @@ func (f *file) lengthen() error {
 	return err
 }
 
-// rewrite writes a new .part file and opens it in place of the old one. The content is
-// read from another file or from the old .part file, `in`.
 func (f *file) rewrite(content io.Reader, in *os.File) error {
 	err := atomicfile.WriteVia(f.partPath()+tmpSuffix, f.partPath(), func(w io.Writer) error {
 		if _, err := io.Copy(w, content); err != nil {
@@ -387,8 +371,8 @@ func (f *file) rewrite(content io.Reader, in *os.File) error {
 }
 
 // intact returns an error if another program, such as one that synchronises folders, has
-// changed the length of the .part file. If another program has removed or replaced the
-// file, intact() writes it again: the open file still has all the draws.
+// changed the length of the .part file. One that was removed or replaced is written again
+// from the open file.
 func (f *file) intact() error {
 	info, err := f.f.Stat()
 	if err != nil {
@@ -403,7 +387,6 @@ func (f *file) intact() error {
 	return f.rewrite(io.NewSectionReader(f.f, 0, f.size), f.f)
 }
 
-// Keep writes a draw.
 func (f *file) Keep(x, generated []float64) {
 	from := len(f.buf)
 	f.buf = f.layout.appendRow(f.buf, x, generated)
@@ -426,9 +409,7 @@ func (f *file) flush() {
 	f.buf = f.buf[:0]
 }
 
-// Turn implements mcmc.Sink: the chain calls Turn every few milliseconds, between two
-// iterations. If the chain is finished, Turn completes the file; otherwise it saves the
-// state at regular intervals. Turn returns false if there was an error.
+// Turn completes a finished file, and otherwise saves the state at regular intervals.
 func (f *file) Turn(_ *mcmc.Chain, finished bool) bool {
 	switch {
 	case finished:
@@ -439,7 +420,6 @@ func (f *file) Turn(_ *mcmc.Chain, finished bool) bool {
 	return f.err == nil
 }
 
-// save writes the draws and then the state to the disk.
 func (f *file) save() {
 	c := f.chain
 	if f.f == nil || c.Iteration() == f.at || c.Interrupted() {
@@ -470,8 +450,7 @@ func (f *file) save() {
 	f.saved, f.at = time.Now(), c.Iteration()
 }
 
-// finish writes the lines that follow the draws and gives the file its final name. The
-// state file is kept, so that the chain can be extended.
+// finish keeps the state, so that the chain can be extended.
 func (f *file) finish() {
 	f.save()
 	burnIn, after := f.chain.Counts()
@@ -507,8 +486,7 @@ func (f *file) finish() {
 	}
 }
 
-// close closes the .part file and releases the lock. The .part file is removed if this
-// call of Run created it and wrote nothing to it.
+// close removes a .part file that this run created and did not write to.
 func (f *file) close() {
 	if f.f != nil {
 		info, err := f.f.Stat()

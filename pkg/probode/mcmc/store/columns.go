@@ -11,7 +11,6 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// A layout describes the columns of a file.
 type layout struct {
 	fields  []mcmc.Field
 	columns []string
@@ -21,9 +20,8 @@ type layout struct {
 	front, back []int
 }
 
-// newLayout chooses the names and the order of the columns. Quantities whose names end
-// in __ come first, as in the files of CmdStan. ArviZ treats a column whose name ends in
-// __ as a sample statistic.
+// newLayout puts quantities whose names end in __ first, as CmdStan does; ArviZ takes
+// them as sample statistics.
 func newLayout(names, quantities []string) (*layout, error) {
 	var l layout
 	for i, name := range quantities {
@@ -53,12 +51,10 @@ func newLayout(names, quantities []string) (*layout, error) {
 	return &l, nil
 }
 
-// columnNames turns names into column names for a file. A column name may contain the
-// letters of any alphabet. The underscore replaces characters that a program could
+// columnNames allows letters of any alphabet. Underscores replace what a program could
 // misread: spaces, unprintable characters, quotation marks, commas, #, / and \. ArviZ
-// interprets a number after a dot as an array index. So columnNames keeps dots only in
-// the names of a complete array, such as y.1, y.2 and y.3. In all other names,
-// underscores replace the dots. The elements names[from:to] are the names of parameters.
+// takes a number after a dot as an index, so dots stay only in names of a complete array
+// such as y.1, y.2 and y.3. names[from:to] are parameters.
 func columnNames(names []string, from, to int) []string {
 	out := make([]string, len(names))
 	type array struct {

@@ -12,14 +12,11 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// A mismatch is a setting, or a column, in which two files differ.
 type mismatch struct{ key, a, b string }
 
-// difference returns the first setting in which two headers differ, or nil if there is
-// none. The comparison ignores which chains the files hold, and which programs wrote the
-// files. Notes often depend on other settings, so the function compares the notes after
-// those settings. A different number of draws is returned only if the files differ in
-// nothing else. If one of the lists of columns is nil, the columns are not compared.
+// difference ignores chains and programs. Notes, which often follow from other settings,
+// come after those, and a different number of draws comes last. Columns are compared
+// unless one of the lists is nil.
 func difference(a, b []mcmc.Field, aColumns, bColumns []string) *mismatch {
 	const none = "nothing"
 	var length *mismatch
@@ -69,9 +66,7 @@ func difference(a, b []mcmc.Field, aColumns, bColumns []string) *mismatch {
 	return length
 }
 
-// clip returns a mismatch that is short enough for a message. If the values are long and
-// begin with the same text, the mismatch contains only the text around the first
-// difference.
+// clip shows only the text around the first difference of long values.
 func clip(key, a, b string) *mismatch {
 	const most, before = 80, 20
 	if len(a) > most || len(b) > most {
@@ -90,8 +85,7 @@ func clip(key, a, b string) *mismatch {
 	return &mismatch{text.Clip(key), text.Clip(a), text.Clip(b)}
 }
 
-// roundingHint returns a remark for an error message: rounding may explain why two files
-// differ. The remark is empty if the two programs round numbers in the same way.
+// roundingHint is empty if both programs round in the same way.
 func roundingHint(d *mismatch, there, here maker) string {
 	if there[3] == here[3] || d.key == lengthKey || there[3].Value == "" {
 		return ""
@@ -99,10 +93,8 @@ func roundingHint(d *mismatch, there, here maker) string {
 	return fmt.Sprintf(" (the cause may be rounding: the two builds or processors round differently, so their hashes can differ: %v; %v)", there, here)
 }
 
-// compare returns an error if the draws in dir were made with settings other than s. The
-// error names one setting that differs. compare checks every chain in dir, even if this
-// call of Run does not run that chain. The files in dir may contain fewer draws than
-// s.Draws.
+// compare checks every chain in dir, even those that this run does not run. The files may
+// have fewer draws.
 func compare(ctx context.Context, dir string, files []*file, s *study, l *layout) error {
 	mine := map[string]bool{}
 	check := func(path string, t *table, f *file) error {
@@ -178,8 +170,6 @@ func compare(ctx context.Context, dir string, files []*file, s *study, l *layout
 	return nil
 }
 
-// isHash reports whether a value consists of 16 hexadecimal digits, as a hash of numbers
-// does.
 func isHash(value string) bool {
 	_, err := strconv.ParseUint(value, 16, 64)
 	return err == nil && len(value) == 16

@@ -13,9 +13,8 @@ import (
 // the files of this package. The package reads and writes only regular files, and writes
 // only to those that begin in the same way as the files that it creates.
 
-// openForWriting opens a regular file for writing, and creates the file if it does not
-// exist. The function returns an error if the path is a symbolic link, or if the file
-// has another hard link. Writing to such a path could change a file of another program.
+// openForWriting refuses symbolic links and files with another hard link, because that
+// could change a file of another program.
 func openForWriting(path string) (*os.File, error) {
 	if _, err := plainfile.Stat(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
@@ -35,8 +34,7 @@ func openForWriting(path string) (*os.File, error) {
 	return f, nil
 }
 
-// replaceable returns an error if a file must not be replaced. A file may be replaced if
-// it is a regular file that begins with the string `magic`, or if it does not exist.
+// replaceable wants a regular file that begins with `magic`, or none.
 func replaceable(path, magic string) error {
 	f, err := plainfile.OpenUnlinked(path)
 	if errors.Is(err, os.ErrNotExist) {

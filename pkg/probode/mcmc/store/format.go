@@ -47,7 +47,6 @@ const (
 
 var crcTable = crc64.MakeTable(crc64.ECMA)
 
-// appendFields writes comment lines.
 func appendFields(buf []byte, fields []mcmc.Field) []byte {
 	for _, f := range fields {
 		buf = fmt.Appendf(buf, "# %s = %s\n", f.Key, f.Value)
@@ -55,14 +54,12 @@ func appendFields(buf []byte, fields []mcmc.Field) []byte {
 	return buf
 }
 
-// appendHeader appends to buf the lines that precede the draws.
 func (l *layout) appendHeader(buf []byte, fields []mcmc.Field) []byte {
 	buf = appendFields(appendFields(buf, fields), l.fields)
 	buf = append(buf, strings.Join(l.columns, ",")...)
 	return append(buf, '\n')
 }
 
-// appendRow writes a draw.
 func (l *layout) appendRow(buf []byte, x, generated []float64) []byte {
 	number := func(v float64) {
 		buf = strconv.AppendFloat(buf, v, 'g', -1, 64)
@@ -81,13 +78,11 @@ func (l *layout) appendRow(buf []byte, x, generated []float64) []byte {
 	return buf
 }
 
-// printable reports whether all characters of the text are safe to print in a terminal.
 func printable(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return !text.IsPrintable(r) }) < 0
 }
 
-// counts returns the names of the counts of a chain, in the order in which a file lists
-// them, and pointers to these counts.
+// counts are in the order of a file.
 func counts(burnIn, stats *mcmc.Stats) (keys []string, values []*int) {
 	for i, s := range []*mcmc.Stats{burnIn, stats} {
 		for j, m := range []*mcmc.Moves{&s.Moves, &s.Latent} {

@@ -13,10 +13,8 @@ import (
 
 var errLocked = errors.New("another process is already working on this chain")
 
-// lock reserves a chain for this process by locking the file at `path`. The lock file
-// contains no data. The operating system releases the lock when the process ends, even if
-// the process is killed. If the process is killed, the file remains, and the next process
-// locks the same file.
+// lock locks an empty file. The operating system releases it when the process ends, even
+// if it is killed. The file then remains, and the next process locks it.
 func lock(path string) (*flock.Flock, error) {
 	switch info, err := plainfile.Stat(path); {
 	case err != nil && !errors.Is(err, os.ErrNotExist):
@@ -45,7 +43,6 @@ func lock(path string) (*flock.Flock, error) {
 	return l, nil
 }
 
-// unlock releases a lock and removes the locked file.
 func unlock(l *flock.Flock) {
 	// Windows cannot remove an open file, so on Windows the lock is released before the
 	// file is removed. On all other systems, the file is removed before the lock is

@@ -7,7 +7,6 @@ import (
 	"syscall"
 )
 
-// names returns how many names a file has, which is its number of hard links.
 func names(info os.FileInfo) int {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
 		return int(s.Nlink)

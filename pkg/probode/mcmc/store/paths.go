@@ -15,16 +15,12 @@ const (
 	tmpSuffix   = ".tmp"   // of a file that is to be renamed
 )
 
-// statePath returns the path of the state file that belongs to a .csv file.
 func statePath(path string) string { return strings.TrimSuffix(path, ".csv") + stateSuffix }
 
-// chainPath returns the path of the .csv file of a chain. Chains are counted from 0.
 func chainPath(dir string, chain int) string {
 	return filepath.Join(dir, fmt.Sprintf("chain-%d.csv", chain+1))
 }
 
-// chainFiles returns the paths of the chain files in dir that end in suffix,
-// ordered by chain.
 func chainFiles(dir, suffix string) (paths []string, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -16,7 +16,6 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// A set collects the chain files of one run.
 type set struct {
 	where      string // the directories, for errors
 	only       []int  // the indices of the chains to collect; empty: all chains
@@ -32,9 +31,7 @@ type set struct {
 	total int   // bytes of all chains
 }
 
-// addAll adds the finished chains in a directory to the set. If s.only is not empty,
-// addAll() adds only the chains whose indices are in s.only. The argument `row` is passed
-// to scan().
+// addAll adds the finished chains, or those of s.only.
 func (s *set) addAll(dir string, row func(t *table, line []byte) error) error {
 	paths, err := chainFiles(dir, ".csv")
 	if err != nil {
@@ -88,7 +85,6 @@ func (s *set) add(path string, t *table) error {
 	return nil
 }
 
-// keep stores the draw in a line of a file.
 func (s *set) keep(t *table, line []byte) error {
 	most := len(t.columns)
 	if s.brief {
@@ -121,7 +117,6 @@ func (s *set) keep(t *table, line []byte) error {
 	return nil
 }
 
-// complete returns an error if chains are missing; the error names the missing chains.
 func (s *set) complete() error {
 	for _, k := range s.only {
 		if k < 0 || k >= len(s.chains) || s.chains[k] == nil {
@@ -162,9 +157,7 @@ func (s *set) complete() error {
 	return nil
 }
 
-// makers returns a sentence that says which chains were started with which version of the
-// program. The result is an empty string if all chains were started with the same
-// version.
+// makers is empty if one version has started all chains.
 func (s *set) makers() string {
 	var all []maker
 	var chains []string
@@ -206,7 +199,6 @@ func ReadParameters(dir string, progress func(done, total int)) (*mcmc.Chains, e
 	return (&set{where: dir, brief: true, progress: progress}).chainsIn(dir)
 }
 
-// chainsIn reads the chains in a directory.
 func (s *set) chainsIn(dir string) (*mcmc.Chains, error) {
 	err := s.addAll(dir, s.keep)
 	if s.progress != nil {
@@ -222,7 +214,6 @@ func (s *set) chainsIn(dir string) (*mcmc.Chains, error) {
 	return s.draws(), nil
 }
 
-// draws returns the draws of all tables in the set.
 func (s *set) draws() *mcmc.Chains {
 	s.chains = slices.DeleteFunc(s.chains, func(t *table) bool { return t == nil }) // those not asked for
 	t := s.first

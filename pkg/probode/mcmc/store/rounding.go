@@ -12,10 +12,8 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// A maker describes the program that wrote a file: the versions of probode and Go, the
-// architecture of the processor, and a hash that depends on how the program rounds
-// results. The maker is stored for information only. Any program that computes the same
-// numbers can resume the chain.
+// A maker is stored for information: any program that computes the same numbers can
+// resume the chain.
 type maker [4]mcmc.Field
 
 func thisMaker(version string) maker {
@@ -28,18 +26,14 @@ func thisMaker(version string) maker {
 	}
 }
 
-// isMaker reports whether the field with the given key describes the program that wrote
-// the file.
 func isMaker(key string) bool {
 	return key == "probode" || key == "go" || key == "arch" || key == "rounding"
 }
 
-// String describes the program that made the files, for use in messages.
 func (m maker) String() string {
 	return fmt.Sprintf("probode %s, %s, %s, rounding %s", m[0].Value, m[1].Value, m[2].Value, m[3].Value)
 }
 
-// makerOf returns the maker that the header of a file describes.
 func makerOf(header []mcmc.Field) (m maker) {
 	i := 0
 	for _, f := range header {
@@ -51,10 +45,9 @@ func makerOf(header []mcmc.Field) (m maker) {
 	return m
 }
 
-// rounding returns a hash of numbers whose last digit depends on the processor and on the
-// build. A number of the form x y + z is rounded only once if the compiler is allowed to
-// use the processor's fused multiply–add instruction (arm64, GOAMD64=v3). Functions such
-// as math.Exp are implemented separately for some processors.
+// rounding returns a hash of numbers whose last digit depends on processor and build: x y
+// + z is rounded once if the compiler may use the fused multiply–add instruction (arm64,
+// GOAMD64=v3), and functions such as math.Exp exist separately for some processors.
 var rounding = sync.OnceValue(func() string {
 	a := mcmc.NewArchive(nil)
 	for i := range 64 {
@@ -75,19 +68,16 @@ var rounding = sync.OnceValue(func() string {
 //go:noinline
 func multiplyAdd(x, y, z float64) float64 { return x*y + z }
 
-// A change describes the difference between recomputed numbers and the saved ones.
 type change struct {
 	relative float64
 	was, is  float64 // the pair that differs most
 }
 
-// rounded is the largest relative difference that is attributed to rounding. The limit
-// `rounded` is far above the rounding errors of several thousand solver steps, and far
-// below the differences that another model or setting would cause.
+// rounded is far above the rounding of several thousand solver steps, and far below the
+// effect of another model or setting.
 const rounded = 1e-9
 
-// changed compares two slices of numbers bit for bit. The result is nil if all numbers
-// are the same.
+// changed compares bit for bit.
 func changed(was, is []float64) *change {
 	if len(was) != len(is) {
 		return &change{relative: math.Inf(1), was: math.NaN(), is: math.NaN()}
@@ -109,9 +99,6 @@ func changed(was, is []float64) *change {
 	return c
 }
 
-// cause returns a sentence that says why recomputed numbers of a chain may differ from
-// the saved ones. The first argument describes the program that began the chain, and the
-// second one describes the running program.
 func (c *change) cause(there, here maker) string {
 	if c.relative > rounded {
 		return "the model, the solver or the sampler has changed since the chain was started: undo the change, or start again in another directory"

@@ -10,7 +10,7 @@ import (
 	"github.com/probode/probode/internal/plainfile"
 )
 
-// A state contains everything that is needed to resume a chain, except its draws.
+// A state is all that resuming a chain needs, except its draws.
 type state struct {
 	// These fields describe the draws that were made before the state was saved. The
 	// field `body` is the number of bytes after the line of column names, bodyCRC is the
@@ -38,9 +38,9 @@ type state struct {
 }
 
 const (
-	// A state file consists of the word stateMagic, the version of the format, the total
-	// length of the fields in bytes, the fields of the state, and a CRC-64/ECMA checksum
-	// of all preceding bytes. Numbers are little-endian; slices begin with their length.
+	// A state file is stateMagic, the version, the length of the fields in bytes, the
+	// fields, and a CRC-64/ECMA of all that. Numbers are little-endian; slices begin with
+	// their length.
 	stateMagic   = "PROBODES"
 	stateVersion = 2
 	stateHead    = 24
@@ -49,7 +49,6 @@ const (
 	maxState = 1 << 30 // bytes of a state file, far more than any sampler needs
 )
 
-// encode returns the contents of the state file.
 func (s *state) encode() []byte {
 	out := append([]byte(stateMagic), make([]byte, stateHead-len(stateMagic))...)
 	word := func(v uint64) { out = binary.LittleEndian.AppendUint64(out, v) }
@@ -88,7 +87,6 @@ func readState(path string) (*state, error) {
 	return s, nil
 }
 
-// decodeState is the inverse of encode.
 func decodeState(data []byte) (*state, error) {
 	if len(data) < stateHead+stateFoot || string(data[:8]) != stateMagic {
 		return nil, errors.New("the file does not contain the state of a chain, or is truncated")

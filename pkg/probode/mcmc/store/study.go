@@ -13,7 +13,6 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// A study holds the settings of a run and the metadata for the headers of its files.
 type study struct {
 	mcmc.Settings
 	meta  []mcmc.Field
@@ -21,7 +20,6 @@ type study struct {
 	maker maker
 }
 
-// fields returns the header fields of one chain, except those that describe the columns.
 func (s *study) fields(chain int) []mcmc.Field {
 	number := func(key string, v int) mcmc.Field { return mcmc.Field{Key: key, Value: strconv.Itoa(v)} }
 	out := []mcmc.Field{{Key: "format", Value: formatPrefix + strconv.Itoa(formatVersion)}}
@@ -38,25 +36,22 @@ func (s *study) fields(chain int) []mcmc.Field {
 	return append(out, s.maker[:]...)
 }
 
-// beginning returns a hash of the first starting point that Start returns for chain 1.
-// Files with different hashes belong to different runs, because their chains began at
-// different points.
+// beginning hashes the first starting point of chain 1, so that runs with other starting
+// points differ.
 func beginning(s mcmc.Settings) string {
 	a := mcmc.NewArchive(nil)
 	a.Floats(s.Start(0, mcmc.NewChain(0, s).Random()))
 	return fmt.Sprintf("%016x", crc64.Checksum(a.Bytes(), crcTable))
 }
 
-// lengthKey is the key of the only header field that changes if a study is extended: the
-// number of iterations after burn-in.
+// lengthKey is the only header field that extending a study changes.
 const lengthKey = "num_samples"
 
-// ownKeys lists the keys that Meta must not contain. Run itself writes all of these keys
-// except save_warmup and stan_version, which have a meaning for ArviZ.
+// ownKeys must not be in Meta. save_warmup and stan_version have a meaning for ArviZ, and
+// Run writes the others.
 var ownKeys = strings.Fields(`format seed start chain num_chains num_samples num_warmup thin probode go arch rounding
 	num_stats num_params checksum save_warmup stan_version`)
 
-// checkMeta returns an error if a field of Options.Meta is not allowed.
 func checkMeta(meta []mcmc.Field) error {
 	for i, f := range meta {
 		letters := f.Key != "" && strings.IndexFunc(f.Key, func(r rune) bool {
@@ -77,7 +72,6 @@ func checkMeta(meta []mcmc.Field) error {
 	return nil
 }
 
-// checkValue returns an error if a value cannot stand in one line of a header.
 func checkValue(value string) error {
 	switch {
 	case !utf8.ValidString(value):

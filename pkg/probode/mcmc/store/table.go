@@ -17,7 +17,6 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// A table holds the header, the counts and the checksums of a file of draws.
 type table struct {
 	header  []mcmc.Field
 	columns []string
@@ -45,10 +44,8 @@ type table struct {
 	cells, space     []float64
 }
 
-// body returns the number of bytes after the line of column names.
 func (t *table) body() int64 { return t.size - t.headSize }
 
-// lookup returns the value of the first field with the given key.
 func lookup(fields []mcmc.Field, key string) (value string, ok bool) {
 	for _, f := range fields {
 		if f.Key == key {
@@ -61,11 +58,8 @@ func lookup(fields []mcmc.Field, key string) (value string, ok bool) {
 // If the limit passed to scan() is the constant `everything`, the whole file is read.
 const everything = -1
 
-// scan reads a file of draws, which need not be complete. The argument `body` is the
-// number of bytes to read after the line of column names; if it is the constant
-// `everything`, the whole file is read. If row is not nil, scan() calls row() for each
-// draw. The argument `line` of row() is the line that contains the draw. If there is an
-// error, scan() also returns a table of all lines that precede the error.
+// scan reads `body` bytes after the column names, or everything, and calls row for each
+// draw. With an error comes a table of the lines before it.
 func scan(in io.Reader, body int64, row func(t *table, line []byte) error) (*table, error) {
 	t := new(table)
 	r := bufio.NewReaderSize(in, 1<<16)
@@ -98,13 +92,11 @@ func scan(in io.Reader, body int64, row func(t *table, line []byte) error) (*tab
 	}
 }
 
-// maxFirst is larger than the number of bytes in the first line of any file of draws.
 const maxFirst = 200
 
-// maxLine is larger than the number of bytes of a draw with ten million numbers.
+// maxLine is enough for a draw of ten million numbers.
 const maxLine = 256 << 20
 
-// line processes one line of the file.
 func (t *table) line(line []byte, whole bool, row func(t *table, line []byte) error) (err error) {
 	t.size += int64(len(line))
 	content, comment := bytes.CutPrefix(bytes.TrimSuffix(line, []byte("\n")), []byte("# "))
@@ -151,7 +143,6 @@ func (t *table) line(line []byte, whole bool, row func(t *table, line []byte) er
 	return nil
 }
 
-// field stores the key and the value of a comment line.
 func (t *table) field(content string) error {
 	key, value, ok := strings.Cut(content, " = ")
 	if !ok || !printable(content) {
@@ -180,7 +171,6 @@ func checkFormat(key, value string) error {
 	return nil
 }
 
-// interpret reads the numbers in the header.
 func (t *table) interpret() error {
 	if len(t.header) == 0 {
 		return fmt.Errorf("the file has no header: want “format = %s%d” in the first line", formatPrefix, formatVersion)
@@ -222,7 +212,6 @@ func (t *table) interpret() error {
 	return nil
 }
 
-// check returns an error if the file is incomplete or damaged.
 func (t *table) check() error {
 	switch {
 	case t.columns == nil || !t.sealed:
@@ -246,8 +235,7 @@ func (t *table) check() error {
 	return nil
 }
 
-// parse reads the first `most` numbers in the line of a draw and appends them to dst. The
-// line must have as many numbers as there are columns.
+// parse appends the first `most` numbers of a line that must have one for each column.
 func (t *table) parse(dst []float64, line []byte, most int) ([]float64, error) {
 	if n := bytes.Count(line, []byte(",")) + 1; n != len(t.columns) {
 		return nil, fmt.Errorf("the line of a draw has %d numbers: want %d", n, len(t.columns))
@@ -264,7 +252,6 @@ func (t *table) parse(dst []float64, line []byte, most int) ([]float64, error) {
 	return dst, nil
 }
 
-// readWhole reads the file of a complete chain and checks it.
 func readWhole(path string, row func(t *table, line []byte) error) (*table, error) {
 	f, err := plainfile.OpenUnlinked(path)
 	if err != nil {
@@ -281,7 +268,6 @@ func readWhole(path string, row func(t *table, line []byte) error) (*table, erro
 	return t, nil
 }
 
-// readHeader reads the lines of a file that precede the first draw.
 func readHeader(path string) (*table, error) {
 	f, err := plainfile.OpenUnlinked(path)
 	if err != nil {
@@ -291,9 +277,8 @@ func readHeader(path string) (*table, error) {
 	return scan(f, 0, nil)
 }
 
-// begun reads the .part file of a chain that has no state. A chain without a state begins
-// at its first iteration and overwrites the .part file. So the function returns an error
-// if the .part file contains anything except a complete or partial header.
+// begun refuses a .part file without a state that has more than a header, because the
+// chain would overwrite it.
 func begun(f *os.File, partPath, statePath string) error {
 	t, err := scan(io.NewSectionReader(f, 0, 1<<62), everything, nil)
 	foreign := func(why string) error {

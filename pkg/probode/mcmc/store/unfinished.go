@@ -69,8 +69,7 @@ func ReadSoFar(dir string, progress func(done, total int)) (*mcmc.Chains, error)
 	return out, nil
 }
 
-// readSoFar reads the draws of a chain from its .part file if this file and the saved
-// state fit together, and otherwise from the .csv file.
+// readSoFar takes the .part file if it fits the saved state, and else the .csv file.
 func (s *set) readSoFar(path string) (*table, error) {
 	t, err := readPart(path, s.keep)
 	if err != nil && exists(path) {
@@ -79,8 +78,7 @@ func (s *set) readSoFar(path string) (*table, error) {
 	return t, err
 }
 
-// readPart reads the draws in a .part file that were made before the state was saved. The
-// state is read first: only draws that follow those of the state change.
+// readPart reads the state first: only later draws change after that.
 func readPart(path string, row func(t *table, line []byte) error) (*table, error) {
 	var err error
 	f := &file{path: path}

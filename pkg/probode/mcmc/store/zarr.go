@@ -95,8 +95,7 @@ func WriteZarr(dir string, c *mcmc.Chains) (err error) {
 // madeBy is the attribute by which WriteZarr recognises its own stores.
 var madeBy = map[string]any{"inference_library": "probode"}
 
-// ownZarr reports whether dir is a store that WriteZarr has written. If dir is a file, or
-// a folder that WriteZarr has not written, ownZarr returns an error.
+// ownZarr refuses what WriteZarr has not written.
 func ownZarr(dir string) (bool, error) {
 	info, err := os.Lstat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -112,14 +111,12 @@ func ownZarr(dir string) (bool, error) {
 	return false, fmt.Errorf("store: %s is not a Zarr store written by this package: choose another name, or remove the file or folder", dir)
 }
 
-// zarr is a Zarr store that is being written.
 type zarr struct {
 	root     string
 	metadata map[string]any // the contents of all files that do not hold numbers, by path
 }
 
-// A variable is an array in a group. The values of element k of the array are in column
-// columns[k] of the layout. The elements are in row-major order.
+// A variable has its element k, in row-major order, in column columns[k].
 type variable struct {
 	name, original string
 	shape          []int // of the dimensions after chain and draw
@@ -167,7 +164,6 @@ func (z *zarr) write(c *mcmc.Chains, l *layout) error {
 	return z.json(".zmetadata", map[string]any{"zarr_consolidated_format": 1, "metadata": z.metadata})
 }
 
-// variables returns the arrays into which the columns are combined.
 func (l *layout) variables() []variable {
 	var out []variable
 	at := map[string]int{}
@@ -216,7 +212,6 @@ func (z *zarr) group(name string, attributes map[string]any) error {
 	return cmp.Or(z.json(name+".zgroup", map[string]any{"zarr_format": 2}), z.json(name+".zattrs", attributes))
 }
 
-// json writes a file of metadata in JSON.
 func (z *zarr) json(path string, v any) error {
 	data, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
@@ -226,8 +221,7 @@ func (z *zarr) json(path string, v any) error {
 	return os.WriteFile(filepath.Join(z.root, path), append(data, '\n'), 0o644)
 }
 
-// array writes the metadata of an array of 8-byte numbers, which is stored in chunks of
-// the given shape.
+// array has chunks of the given shape of 8-byte numbers.
 func (z *zarr) array(path, dtype string, shape, chunk []int, dimensions []string, original string) error {
 	if err := os.Mkdir(filepath.Join(z.root, path), 0o755); err != nil {
 		return err
@@ -242,7 +236,6 @@ func (z *zarr) array(path, dtype string, shape, chunk []int, dimensions []string
 		z.json(path+"/.zattrs", attributes))
 }
 
-// counted writes the coordinates 0, 1, …, n − 1 along a dimension of length n.
 func (z *zarr) counted(path, dimension string, n int) error {
 	data := make([]byte, 0, 8*n)
 	for i := range n {
@@ -252,7 +245,7 @@ func (z *zarr) counted(path, dimension string, n int) error {
 		os.WriteFile(filepath.Join(z.root, path, "0"), data, 0o644))
 }
 
-// variable writes an array of draws, one chunk per chain.
+// variable writes one chunk per chain.
 func (z *zarr) variable(group string, v variable, all []variable, c *mcmc.Chains, l *layout) error {
 	dimensions := []string{"chain", "draw"}
 	for i, n := range v.shape {
