@@ -111,7 +111,6 @@ type (
 	}
 )
 
-// interactive holds options that replace those of a go-echarts chart.
 type interactive struct {
 	charts.BaseConfigurationVisitor
 	titles  []opts.Title
@@ -128,8 +127,7 @@ func (v *interactive) VisitSeriesOpt(charts.MultiSeries) any { return v.series }
 func (v *interactive) VisitDataZooms([]opts.DataZoom) any    { return v.zooms }
 func (v *interactive) VisitLegendOpt(opts.Legend) any        { return v.legends }
 
-// VisitToolbox replaces the toolbox options of go-echarts, because these options hide the
-// zoom tool by setting its icon to null.
+// VisitToolbox keeps the zoom tool, whose icon go-echarts sets to null.
 func (v *interactive) VisitToolbox(opts.Toolbox) any {
 	return map[string]any{
 		"right": margin, "top": 4, "itemSize": 13,
@@ -142,9 +140,8 @@ func (v *interactive) VisitToolbox(opts.Toolbox) any {
 
 func (v *interactive) Visit(chart map[string]any) { delete(chart, "color") }
 
-// series returns the series of all panels. Each series contains every kth path or point,
-// where k is the argument `every`. If paths or points are left out of a series, the map
-// `names` contains the new name of the series.
+// series has every kth path or point, and in `names` the new name of a series from which
+// some are left out.
 func (p *page) series(every int, names map[string]string) []series {
 	var out []series
 	grid := 0
@@ -168,7 +165,6 @@ func (p *page) series(every int, names map[string]string) []series {
 	return out
 }
 
-// chart returns the ECharts option of the page p with the given series.
 func (p *page) chart(series []series, names map[string]string) map[string]any {
 	c := charts.NewLine()
 	c.ChartID = "figure" // otherwise it is random; HTML uses an id of its own
@@ -295,11 +291,9 @@ func (a Axis) chart(grid int, lo, hi float64, n, nameGap int) axis {
 	return x
 }
 
-// splits returns the number of intervals on a linear axis for which ECharts draws the
-// same ticks as the static picture. ECharts divides the length of the axis by the number
-// of intervals, and rounds the result to 1, 2, 3, 5 or 10 times a power of ten. If no
-// number of intervals gives the ticks of the static picture, ECharts chooses its own
-// ticks.
+// splits returns the number of intervals for which ECharts has the ticks of the static
+// picture: it rounds length/number to 1, 2, 3, 5 or 10 times a power of ten. If there is
+// none, ECharts chooses.
 func splits(lo, hi float64, n int) int {
 	d := step(lo, hi, n)
 	for s := 1; s <= 2*n; s++ {
@@ -319,7 +313,7 @@ func splits(lo, hi float64, n int) int {
 	return max(2, n*2/3)
 }
 
-// To remove rounding errors, sig rounds an axis limit to 15 significant digits.
+// sig removes rounding errors of an axis limit.
 func sig(v float64) float64 {
 	v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'g', 15, 64), 64)
 	return v
@@ -336,7 +330,6 @@ func labelled(ts []plot.Tick, v float64) bool {
 
 func pixels(v float64) string { return strconv.Itoa(int(math.Round(v))) }
 
-// css returns a colour in CSS syntax.
 func css(c color.Color) string {
 	n := color.NRGBAModel.Convert(c).(color.NRGBA)
 	if n.A == 0xff {
@@ -345,9 +338,7 @@ func css(c color.Color) string {
 	return fmt.Sprintf("rgba(%d,%d,%d,%.3g)", n.R, n.G, n.B, float64(n.A)/255)
 }
 
-// chartSeries returns the series of one layer of a panel. The argument `lim` holds the
-// limits of the axes of the panel, and the argument `frame` is the data area of the panel
-// in pixels.
+// chartSeries gets the limits of the axes and the data area in pixels.
 func chartSeries(l Layer, panel Panel, lim, frame box, every int) []series {
 	k := l.look()
 	q := precision{panel, lim}
@@ -464,7 +455,7 @@ func scatter(k look, data json.RawMessage, size float64) series {
 	return s
 }
 
-// precision rounds numbers to 1e-4 of the length of the axis, and formats them.
+// precision is 1e-4 of the length of the axis.
 type precision struct {
 	panel Panel
 	lim   box
@@ -484,9 +475,8 @@ func (q precision) triples(l Band) json.RawMessage {
 	})
 }
 
-// rows formats one row of numbers for each element of x. Row i begins with x[i]; rest
-// appends the other numbers of the row. The argument `size` is the approximate number of
-// bytes in a row.
+// rows begins row i with x[i]; rest appends the others. `size` is about the bytes of a
+// row.
 func (q precision) rows(x []float64, size int, rest func(b []byte, i int) []byte) json.RawMessage {
 	b := make([]byte, 0, size*len(x)+2)
 	b = append(b, '[')
@@ -508,8 +498,6 @@ func (q precision) y(b []byte, v float64) []byte {
 	return appendRounded(b, v, q.panel.Y.length(q.lim.y0, q.lim.y1), q.panel.Y.Log)
 }
 
-// length returns the length of an axis from lo to hi: the difference of the two limits
-// or, on a logarithmic axis, of their logarithms.
 func (a Axis) length(lo, hi float64) float64 {
 	if a.Log {
 		return math.Log(hi) - math.Log(lo)
@@ -545,7 +533,6 @@ func appendRounded(b []byte, v, length float64, log bool) []byte {
 	return b
 }
 
-// icon returns the legend symbol of a layer.
 func (k look) icon() string {
 	switch {
 	case k.area:

@@ -5,7 +5,6 @@ import (
 	"math"
 )
 
-// dashes holds the line styles that are assigned to the curves in turn.
 var dashes = [...]Dash{Solid, Dashed, DashDotted, Dotted}
 
 // Curves returns a panel with several curves that differ in colour, dash and marker.

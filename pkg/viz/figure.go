@@ -66,8 +66,7 @@ type Layer interface {
 	painted(color.NRGBA) Layer
 }
 
-// look holds the properties of a layer that the legend and the renderers need. Its colour
-// includes the opacity.
+// look is what legend and renderers need. Its colour includes the opacity.
 type look struct {
 	name   string
 	color  color.Color
@@ -131,7 +130,6 @@ const (
 	DashDotted
 )
 
-// lengths returns the lengths of the dashes and gaps in pixels, or nil for a solid line.
 func (d Dash) lengths() []float64 {
 	switch d {
 	case Dashed:
@@ -294,9 +292,8 @@ func (p Points) keep(xlog, ylog bool) (Layer, int) {
 	return p, dropped
 }
 
-// The lower edge of a band may be negative: an example is a mean minus two standard
-// deviations. If a logarithmic axis can show the upper edge but not the lower edge, the
-// band extends to the bottom of the panel.
+// keep lets a band whose lower edge is negative, such as mean − 2 sd, extend to the
+// bottom of a logarithmic panel.
 func (b Band) keep(xlog, ylog bool) (Layer, int) {
 	var dropped int
 	b.X, b.Hi, dropped = keep(b.X, b.Hi, xlog, ylog)
@@ -337,8 +334,6 @@ func keep(x, y []float64, xlog, ylog bool) (kx, ky []float64, dropped int) {
 	return kx, ky, dropped
 }
 
-// pieces calls f with the index range [i, j) of every stretch of x and y that contains no
-// NaN.
 func pieces(x, y []float64, f func(i, j int)) {
 	start := -1
 	for i := range x {
@@ -355,16 +350,12 @@ func pieces(x, y []float64, f func(i, j int)) {
 	}
 }
 
-// finite reports whether v is small enough to be drawn. If very large values were drawn,
-// the computation of the length or the margin of an axis could overflow.
+// finite excludes values whose axis could overflow.
 func finite(v float64) bool { return math.Abs(v) <= 1e280 }
 
-// tiny is the smallest value that is allowed on a logarithmic axis. If smaller values
-// were allowed, the computation of the margin could underflow.
+// tiny is small enough for a logarithmic axis, and keeps its margin from underflow.
 const tiny = 1e-280
 
-// fade returns c with its opacity multiplied by the argument `opacity`, or by the
-// argument `usual` if `opacity` is zero. If c is nil, the result is nil.
 func fade(c color.Color, opacity, usual float64) color.Color {
 	if c == nil {
 		return nil

@@ -15,10 +15,8 @@ import (
 //go:embed loader.js
 var source string
 
-// loader is the script in loader.js without comments and indentation, joined into one
-// line so that it takes less space in a notebook. Every figure contains the script,
-// because a page may contain only one figure. The statements of the script must end with
-// semicolons, so that they can be joined into one line.
+// loader is the script in one line, to take less space in a notebook: every figure
+// contains it. Its statements must end with semicolons.
 var loader = strings.ReplaceAll(regexp.MustCompile(`(?m)^[ \t]*(//.*)?\n?`).ReplaceAllString(source, ""), "\n", " ")
 
 // HTML returns an HTML fragment that shows the graphic on a page or in the output of a
@@ -73,7 +71,6 @@ func HTML(g Graphic) (string, error) {
 	return b.String(), nil
 }
 
-// alt returns a description of the figure for people who cannot see it.
 func (p *page) alt() string {
 	var parts []string
 	add := func(s string) {

@@ -17,8 +17,8 @@ func (f Figure) pages() ([]*page, int, error) {
 	return ps, 0, err
 }
 
-// layout computes the layout of figures that are shown one at a time in the same place.
-// All these figures have the same panels, axes and legend.
+// layout is for figures shown one at a time in one place, with the same panels, axes and
+// legend.
 func layout(fs []Figure, selector int) ([]*page, error) {
 	if len(fs[0].Panels) == 0 {
 		return nil, errors.New("viz: a figure without panels")
@@ -62,8 +62,8 @@ func inBrackets(s string) string {
 	return fmt.Sprintf(" (%s)", s)
 }
 
-// prepared checks the layers and removes values that cannot be drawn. The title of the
-// panel says how many values a logarithmic axis cannot show.
+// prepared removes what cannot be drawn, and counts in the title what a logarithmic axis
+// cannot show.
 func (p Panel) prepared() (Panel, error) {
 	for _, a := range []Axis{p.X, p.Y} {
 		switch {
@@ -95,7 +95,7 @@ func (p Panel) prepared() (Panel, error) {
 	return p, nil
 }
 
-// limit determines the limits of the axes of each panel from the data of all pages.
+// limit is by the data of all pages.
 func limit(ps []*page) error {
 	n := len(ps[0].Panels)
 	limits := make([]box, n)
@@ -131,7 +131,6 @@ func limit(ps []*page) error {
 	return nil
 }
 
-// paint assigns a colour to every layer, and returns the entries of the legend.
 func paint(ps []*page) []look {
 	var legend []look
 	at := map[string]int{}
@@ -165,8 +164,6 @@ func paint(ps []*page) []look {
 	return legend
 }
 
-// place determines the size of the figure and the positions of its title, legend and
-// panels.
 func (p *page) place() {
 	n := len(p.Panels)
 	p.cols = p.Columns

@@ -48,7 +48,6 @@ func pack(option []byte) (string, error) {
 	return base64.StdEncoding.EncodeToString(packed.Bytes()), nil
 }
 
-// columns replaces all lists of points in v by packed columns.
 func columns(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -66,8 +65,7 @@ func columns(v any) any {
 	return v
 }
 
-// column10 returns the packed form of a list of points, or nil if the list cannot be
-// packed. Lists of fewer than four points are not packed.
+// column10 packs four or more points.
 func column10(rows []any) []any {
 	const most = 1 << 53 // beyond it integers are not exact
 	if len(rows) < 4 {

@@ -20,8 +20,7 @@ type Graphic interface {
 	pages() (ps []*page, show int, err error)
 }
 
-// A page is a figure together with everything on which the two renderers must agree:
-// colours, axis limits, and the position of each panel and legend entry.
+// A page has everything on which the two renderers must agree.
 type page struct {
 	Figure     // with its layers painted, and all numbers finite or NaN
 	rows, cols int
@@ -75,10 +74,8 @@ func typeface(size float64, bold bool) text.Style {
 	}
 }
 
-// limits returns the limits of an axis for data in [lo, hi]. Limits that the user has set
-// take precedence. By default the axis extends beyond the data by 4 % of their range at
-// each end. If the data begin at zero, as counts and densities do, the axis begins
-// exactly at zero.
+// limits leaves a margin of 4 % of the data, but none below zero if they begin there, as
+// counts and densities do. Limits of the user take precedence.
 func (a Axis) limits(lo, hi float64) (float64, float64) {
 	given := a.Min != 0 || a.Max != 0
 	switch {
@@ -106,9 +103,8 @@ func (a Axis) limits(lo, hi float64) (float64, float64) {
 	return from, to
 }
 
-// sameValue is the relative difference below which the minimum and the maximum of the
-// data are treated as equal. The labels of an axis would need more than nine digits to
-// show a relative difference below 1e-9.
+// sameValue is the relative difference below which labels would need more than nine
+// digits.
 const sameValue = 1e-9
 
 func widen(v float64, log bool) (float64, float64) {
@@ -122,7 +118,6 @@ func widen(v float64, log bool) (float64, float64) {
 	return v - d, v + d
 }
 
-// onPhone returns the page in a layout for phones, with the panels one below the other.
 func (p *page) onPhone() *page {
 	q := *p
 	q.Width, q.Height, q.Columns, q.entries = phoneWidth, 0, 1, nil
@@ -130,8 +125,6 @@ func (p *page) onPhone() *page {
 	return &q
 }
 
-// wrapped breaks a title between words into lines that are no wider than the given number
-// of pixels.
 func wrapped(title string, sty text.Style, width int) string {
 	var lines []string
 	for _, word := range strings.Fields(title) {
@@ -145,24 +138,19 @@ func wrapped(title string, sty text.Style, width int) string {
 	return strings.Join(lines, "\n")
 }
 
-// titleHeight returns the height of a title of one or more lines.
 func titleHeight(title string, size float64) float64 {
 	return size * (1 + lineHeight*float64(strings.Count(title, "\n")))
 }
 
-// counts returns how many ticks fit on each axis of a panel.
 func (p *page) counts() (nx, ny int) {
 	w := (p.Width - 2*margin) / p.cols
 	h := (p.Height - int(p.header) - p.selector) / p.rows
 	return min(w/60, maxTicks), min(h/42, maxTicks)
 }
 
-// maxTicks is the largest number of labelled ticks on an axis, however large the figure
-// is.
 const maxTicks = 24
 
-// step returns the distance between ticks on an axis from lo to hi. The distance is 1, 2
-// or 5 times a power of ten, and it divides the axis into at most n intervals.
+// step is 1, 2 or 5 times a power of ten, with at most n intervals.
 func step(lo, hi float64, n int) float64 {
 	raw := (hi - lo) / float64(max(n, 1))
 	unit := math.Pow(10, math.Floor(math.Log10(raw)))
@@ -174,8 +162,7 @@ func step(lo, hi float64, n int) float64 {
 	return 10 * unit
 }
 
-// ticks returns the ticks of an axis from lo to hi. There are about n labelled ticks, or
-// fewer. A logarithmic axis may also have unlabelled ticks between the labelled ones.
+// ticks has about n labelled ticks, and on a logarithmic axis others in between.
 func (a Axis) ticks(lo, hi float64, n int) []plot.Tick {
 	if a.Log && math.Log10(hi)-math.Log10(lo) >= 0.7 { // linear ticks suit a range shorter than from 1 to 5
 		return logTicks(lo, hi, n)
@@ -192,8 +179,7 @@ func (a Axis) ticks(lo, hi float64, n int) []plot.Tick {
 	return ts
 }
 
-// logTicks returns the ticks of a logarithmic axis. The labels are at powers of ten and,
-// if there are few of these, also at 2 and 5 times the powers of ten.
+// logTicks labels powers of ten and, if there are few, 2 and 5 times those.
 func logTicks(lo, hi float64, n int) []plot.Tick {
 	e0, e1 := math.Log10(lo), math.Log10(hi)
 	every := max(1, int(math.Ceil((e1-e0)/float64(max(n, 2)))))
@@ -216,7 +202,6 @@ func logTicks(lo, hi float64, n int) []plot.Tick {
 	return ts
 }
 
-// number formats a label of a linear axis. The value v of the label is a multiple of d.
 func number(v, d float64) string {
 	if v == 0 || math.Abs(v) < 1e-9*d {
 		return "0"
@@ -228,7 +213,6 @@ func number(v, d float64) string {
 	return strconv.FormatFloat(v, 'f', max(0, digits), 64)
 }
 
-// power formats m × 10ᵉ.
 func power(m, e int) string {
 	if e >= -3 && e <= 3 {
 		return strconv.FormatFloat(float64(m)*math.Pow(10, float64(e)), 'f', max(0, -e), 64)

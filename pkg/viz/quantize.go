@@ -16,12 +16,9 @@ const (
 	paletteStep = 28 // the least difference of two colours of a palette, in some channel
 )
 
-// quantized returns an opaque image with at most paletteSize colours. The palette
-// consists of the colours that occur most often, but a colour is skipped if the palette
-// already contains a similar colour. Two colours are similar if they differ by less than
-// paletteStep in every channel. Colours that are not in the palette are replaced by the
-// nearest colour of the palette. Shades of grey are replaced only by shades of grey, so
-// that letters and grid lines stay grey.
+// quantized takes the most frequent colours that differ by paletteStep in a channel, and
+// replaces others by the nearest. Greys are replaced by greys, so that letters and grid
+// lines stay grey.
 func quantized(img *image.RGBA) *image.Paletted {
 	pixels := map[color.RGBA]int{}
 	for p := img.Pix; len(p) > 0; p = p[4:] {
@@ -51,9 +48,7 @@ func quantized(img *image.RGBA) *image.Paletted {
 	return out
 }
 
-// nearest returns the index of the colour in the palette p that is nearest to c. Greys
-// are compared only with greys, and other colours only with other colours. If p has only
-// greys, or no greys, the function considers all colours in p.
+// nearest compares greys with greys, and others with others, if the palette has both.
 func nearest(p color.Palette, c color.RGBA) uint8 {
 	distance := func(q color.Color) int {
 		k := q.(color.RGBA)

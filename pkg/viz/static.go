@@ -54,7 +54,6 @@ func SVG(g Graphic) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// shown lays out the graphic, and returns the page that the static picture shows.
 func shown(g Graphic) (*page, error) {
 	ps, show, err := g.pages()
 	if err != nil {
@@ -90,7 +89,6 @@ func (p *page) draw(c draw.Canvas) {
 	}
 }
 
-// key draws the symbol of a layer beside its name in the legend.
 func (k look) key(c draw.Canvas, at vg.Point) {
 	w := vg.Length(keyWidth) * px
 	if k.area {
@@ -111,8 +109,7 @@ func (k look) key(c draw.Canvas, at vg.Point) {
 	}
 }
 
-// solid returns the colour for the legend. In the legend, a translucent line is drawn
-// more opaque, because the legend shows only one line of an ensemble.
+// solid is more opaque for a translucent line: the legend shows one line of an ensemble.
 func (k look) solid() color.NRGBA {
 	n := color.NRGBAModel.Convert(k.color).(color.NRGBA)
 	if !k.area {
@@ -144,8 +141,7 @@ func glyph(m Marker, c color.Color, size float64) draw.GlyphStyle {
 	return s
 }
 
-// For each panel, tiles returns a plot, and the area of the canvas on which the panel is
-// drawn. If the panel is blank, the plot is nil.
+// tiles has a nil plot for a blank panel.
 func (p *page) tiles(c draw.Canvas) (plots [][]*plot.Plot, canvases [][]draw.Canvas) {
 	t := draw.Tiles{
 		Rows: p.rows, Cols: p.cols,
@@ -184,8 +180,7 @@ func (p *page) tiles(c draw.Canvas) (plots [][]*plot.Plot, canvases [][]draw.Can
 	return plots, canvases
 }
 
-// plot returns panel i as a plot. The arguments nx and ny are approximate upper limits
-// for the number of labelled ticks on each axis.
+// plot has at most about nx and ny labelled ticks.
 func (p *page) plot(i, nx, ny int) *plot.Plot {
 	panel, lim := p.Panels[i], p.limits[i]
 	q := plot.New()
@@ -209,7 +204,6 @@ func (p *page) plot(i, nx, ny int) *plot.Plot {
 	return q
 }
 
-// grid draws faint lines at the labelled ticks, under the data.
 type grid struct{}
 
 func (grid) Plot(c draw.Canvas, p *plot.Plot) {
@@ -227,14 +221,11 @@ func (grid) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// layers holds the layers of a panel, and draws them in a plot.
 type layers struct {
 	panel Panel
 	lim   box
 }
 
-// GlyphBoxes reserves space for the title above the data area and for the labels at the
-// ends of lines.
 func (ls layers) GlyphBoxes(p *plot.Plot) []plot.GlyphBox {
 	var bs []plot.GlyphBox
 	if ls.panel.Title != "" {
@@ -255,10 +246,8 @@ func (ls layers) GlyphBoxes(p *plot.Plot) []plot.GlyphBox {
 	return bs
 }
 
-// labelRoom is the height of an axis label, including the space around it.
 const labelRoom = (labelSize + 6) * px
 
-// labels draws the label of each axis, farther out than the tick labels.
 func (ls layers) labels(c draw.Canvas, p *plot.Plot) {
 	out := vg.Length(0)
 	for _, t := range p.Y.Tick.Marker.Ticks(p.Y.Min, p.Y.Max) {
@@ -272,7 +261,7 @@ func (ls layers) labels(c draw.Canvas, p *plot.Plot) {
 	c.FillText(sty, vg.Point{X: c.Center().X, Y: c.Min.Y - p.X.Tick.Length - p.X.Tick.Label.Height("0") - 5*px}, ls.panel.X.Label)
 }
 
-// end returns the last point (x, y) of the line. Points with a NaN are skipped.
+// end skips points with NaN.
 func (l Line) end() (x, y float64, ok bool) {
 	for i := len(l.X) - 1; i >= 0; i-- {
 		if !math.IsNaN(l.X[i]) && !math.IsNaN(l.Y[i]) {
@@ -282,9 +271,8 @@ func (l Line) end() (x, y float64, ok bool) {
 	return 0, 0, false
 }
 
-// A point far outside the data area is moved closer to this area. The largest distance is
-// `far` times the width of the area to the left or right, and `far` times its height above
-// or below. Without this limit, the rasteriser would fail at very large coordinates.
+// far is how many widths or heights away from the data area a point is drawn. The
+// rasteriser would fail at very large coordinates.
 const far = 20
 
 func (ls layers) Plot(c draw.Canvas, p *plot.Plot) {
@@ -376,7 +364,6 @@ func (ls layers) band(c *draw.Canvas, k look, b Band, at func(x, y float64) vg.P
 	})
 }
 
-// bars returns the error bars as one line with gaps.
 func (p Points) bars(ylog bool) (x, y []float64) {
 	for i := range p.X {
 		lo := p.Y[i] - p.Err[i]
@@ -389,7 +376,6 @@ func (p Points) bars(ylog bool) (x, y []float64) {
 	return x, y
 }
 
-// ends returns the two end points of the guide in a panel with the given limits.
 func (r Guide) ends(b box) (x, y [2]float64) {
 	if r.Horizontal {
 		return [2]float64{b.x0, b.x1}, [2]float64{r.At, r.At}

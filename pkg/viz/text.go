@@ -8,26 +8,21 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// scripts draws a line of text. Superscript and subscript characters are drawn as
-// ordinary characters in a smaller size, raised or lowered. The font of the pictures,
-// Liberation Sans, has only some superscripts and subscripts; others, such as ⁰, ⁹ and ⁻,
-// would be missing from the picture.
+// scripts draws superscripts and subscripts as smaller ordinary characters, because
+// Liberation Sans lacks some, such as ⁰, ⁹ and ⁻.
 type scripts struct{ text.Plain }
 
 var handler text.Handler = scripts{text.Plain{Fonts: font.DefaultCache}}
 
 var (
-	raised  = strings.NewReplacer("⁰", "0", "¹", "1", "²", "2", "³", "3", "⁴", "4", "⁵", "5", "⁶", "6", "⁷", "7", "⁸", "8", "⁹", "9", "⁺", "+", "⁻", "−", "ⁿ", "n")
-	lowered = strings.NewReplacer("₀", "0", "₁", "1", "₂", "2", "₃", "3", "₄", "4", "₅", "5", "₆", "6", "₇", "7", "₈", "8", "₉", "9", "₊", "+", "₋", "−", "ᵢ", "i", "ⱼ", "j", "ₖ", "k", "ₙ", "n")
-	// Some other characters that the font does not contain are replaced by characters
-	// with a similar meaning.
+	raised   = strings.NewReplacer("⁰", "0", "¹", "1", "²", "2", "³", "3", "⁴", "4", "⁵", "5", "⁶", "6", "⁷", "7", "⁸", "8", "⁹", "9", "⁺", "+", "⁻", "−", "ⁿ", "n")
+	lowered  = strings.NewReplacer("₀", "0", "₁", "1", "₂", "2", "₃", "3", "₄", "4", "₅", "5", "₆", "6", "₇", "7", "₈", "8", "₉", "9", "₊", "+", "₋", "−", "ᵢ", "i", "ⱼ", "j", "ₖ", "k", "ₙ", "n")
 	replaced = strings.NewReplacer("∝", "~", "ℝ", "R")
 )
 
 const scriptSize, scriptRise, scriptDrop = 0.72, 0.36, 0.16 // in units of the font size
 
-// A segment is a part of a line of text in which all characters have the same size and
-// the same height above the baseline.
+// A segment has one size and height above the baseline.
 type segment struct {
 	text string
 	font font.Font
@@ -62,7 +57,6 @@ func segments(txt string, fnt font.Font) []segment {
 	return out
 }
 
-// Box returns the width, height and depth of a line of text.
 func (h scripts) Box(txt string, fnt font.Font) (width, height, depth vg.Length) {
 	_, height, depth = h.Plain.Box("", fnt)
 	for _, r := range segments(txt, fnt) {
@@ -72,7 +66,6 @@ func (h scripts) Box(txt string, fnt font.Font) (width, height, depth vg.Length)
 	return width, height, depth
 }
 
-// Draw draws a line of text, with the alignment and the rotation of the style.
 func (h scripts) Draw(c vg.Canvas, txt string, sty text.Style, pt vg.Point) {
 	width, _, _ := h.Box(txt, sty.Font)
 	c.Push()

@@ -5,23 +5,18 @@ import (
 	"math"
 )
 
-// maxVertices limits the total number of vertices in an interactive graphic, including
-// all its frames. A vertex takes two or three bytes after compression.
+// maxVertices is for all frames. A vertex takes two or three bytes after compression.
 const maxVertices = 48000
 
-// A vertex is left out if its distance from the straight line between its neighbours is
-// smaller than the constant `tolerance`. Differences below half a pixel are not visible.
+// A vertex nearer than `tolerance` to the line between its neighbours is left out. Half a
+// pixel is not visible.
 const tolerance = 0.3 // pixels
 
-// maxRun is the largest number of vertices in one line: two or three for each horizontal
-// pixel.
 const maxRun = 2400
 
-// maxMarkers is the largest number of markers in one layer. ECharts is slow with more.
 const maxMarkers = 6000
 
-// If a chart has too many vertices, only every kth path and every kth point is drawn.
-// thinning chooses k so that at most about maxVertices vertices remain.
+// thinning chooses k so that every kth path and point make at most about maxVertices.
 func thinning(ps []*page) int {
 	total := 0
 	for _, p := range ps {
@@ -43,7 +38,6 @@ func thinning(ps []*page) int {
 	return max(1, (total+maxVertices-1)/maxVertices)
 }
 
-// thinned returns a new name for each thinned layer, such as "paths (1 in 3 drawn)".
 func thinned(ps []*page, every int) map[string]string {
 	names := map[string]string{}
 	for _, p := range ps {
@@ -82,9 +76,7 @@ func (p Points) every(k int) int {
 	return max(k, (len(p.X)+maxMarkers-1)/maxMarkers)
 }
 
-// monotone reports whether x never decreases or never increases. If x is monotone, the
-// curve is a function of x, and a tooltip can show the value of this function at the
-// pointer.
+// monotone curves are functions of x, whose value a tooltip can show.
 func monotone(x []float64) bool {
 	up, down := true, true
 	last := math.NaN()
@@ -111,8 +103,8 @@ func nth(x []float64, k int) []float64 {
 	return y
 }
 
-// thin shortens curves that have very many points. From each group of neighbouring values
-// the smallest and the largest are kept, so no spike is lost.
+// thin keeps the smallest and the largest of each group of neighbours, so that no spike
+// is lost.
 func thin(x, y []float64) (tx, ty []float64) {
 	if len(x) <= maxRun {
 		return x, y
@@ -134,8 +126,6 @@ func thin(x, y []float64) (tx, ty []float64) {
 	return tx, ty
 }
 
-// thin shortens bands that have very many values. Each group of neighbouring values is
-// replaced by the range of the group.
 func (b Band) thin() Band {
 	if len(b.X) <= maxRun {
 		return b
@@ -157,9 +147,8 @@ func (b Band) thin() Band {
 	return t
 }
 
-// simplified leaves out those vertices of a curve that make no visible difference in a
-// frame with the given axes. The function uses the algorithm of Ramer (1972) and of
-// Douglas and Peucker (1973). It keeps the gaps.
+// simplified is the algorithm of Ramer (1972) and of Douglas and Peucker (1973). It keeps
+// gaps.
 func simplified(x, y []float64, xs, ys scale) (sx, sy []float64) {
 	keep := make([]bool, len(x))
 	px, py := make([]float64, len(x)), make([]float64, len(x))
@@ -193,8 +182,6 @@ func simplified(x, y []float64, xs, ys scale) (sx, sy []float64) {
 	return sx, sy
 }
 
-// distance returns the distance between the point (x, y) and the segment that joins 0 and
-// (u, v).
 func distance(x, y, u, v float64) float64 {
 	n := u*u + v*v
 	f := 0.0
@@ -204,7 +191,6 @@ func distance(x, y, u, v float64) float64 {
 	return math.Hypot(x-f*u, y-f*v)
 }
 
-// scale maps the values of an axis to pixels on the screen.
 type scale struct {
 	lo, hi, pixels float64
 	log            bool

@@ -10,8 +10,7 @@ import (
 	"github.com/probode/probode/pkg/viz/plots"
 )
 
-// report shows a report without the computing times, so that the output is the same when
-// the cell runs again.
+// report leaves out computing times, so that the output stays the same.
 func report(a *assess.Report) {
 	words(a.Answer(), a.Warnings())
 	if a.Sampled() {
@@ -37,8 +36,7 @@ func report(a *assess.Report) {
 	}
 }
 
-// words shows a paragraph and, below it, a list of bullet points. The paragraph and the
-// list are shown as HTML, because JupyterLab breaks printed lines in the middle of words.
+// words is HTML, because JupyterLab breaks printed lines in the middle of words.
 func words(text string, points []string) {
 	text = strings.TrimSpace(text)
 	page := "<p>" + strings.ReplaceAll(html.EscapeString(text), "\n", "<br>") + "</p>"
@@ -49,7 +47,6 @@ func words(text string, points []string) {
 	display(bundle{protocol.MIMETextHTML: page, protocol.MIMETextPlain: text})
 }
 
-// folded shows a title with a collapsed list of bullet points below it.
 func folded(title string, points []string) {
 	list, lines := bullets(points)
 	display(bundle{
@@ -58,7 +55,6 @@ func folded(title string, points []string) {
 	})
 }
 
-// bullets returns a list of bullet points as HTML and as plain text.
 func bullets(points []string) (page, text string) {
 	for _, p := range points {
 		page += "<li>" + html.EscapeString(p) + "</li>"

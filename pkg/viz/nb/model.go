@@ -10,8 +10,7 @@ import (
 	modelfile "github.com/probode/probode/pkg/probode/model"
 )
 
-// showModel shows a problem of package model: its equations, parameters and
-// measurements. JupyterLab typesets the equations with its own MathJax.
+// showModel lets JupyterLab typeset the equations.
 func showModel(p *modelfile.File) {
 	for _, m := range p.Models {
 		tex := m.LaTeX()

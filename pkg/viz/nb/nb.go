@@ -29,9 +29,8 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// The script environment/lab fetches a copy of ECharts. The constant `echarts` is the
-// path of this copy, relative to the root of the Jupyter server. Without a local copy,
-// charts load ECharts from the network.
+// echarts is the copy by environment/lab, relative to the root of the Jupyter server.
+// Without it, charts load ECharts from the network.
 const echarts = "environment/echarts/echarts.min.js"
 
 // Context returns the context of the cell. The context ends when the user interrupts the

@@ -9,8 +9,8 @@ import (
 	"github.com/probode/probode/pkg/viz/playground"
 )
 
-// liveFigures is the path of the JavaScript that draws live figures, relative to the root
-// of the Jupyter server. The command environment/lab builds this file.
+// liveFigures is built by environment/lab; it is relative to the root of the Jupyter
+// server.
 const liveFigures = "environment/playground/built/playground.js"
 
 // Play shows a live figure of package playground. The argument `values` contains the

@@ -12,9 +12,7 @@ import (
 	"github.com/probode/probode/pkg/internal/progress"
 )
 
-// A bar shows the progress, the rate and the remaining time of one computation. The bar
-// appears once the computation has taken a second, is updated at most ten times a second,
-// and is removed at the end.
+// A bar appears after a second, is updated ten times a second, and is removed at the end.
 type bar struct {
 	id, label string
 
@@ -29,8 +27,7 @@ var bars struct {
 	all []*bar
 }
 
-// watched creates a progress bar and returns the hook that updates this bar. The hook may
-// be called from any goroutine.
+// watched returns a hook for any goroutine.
 func watched(label string) progress.Hook {
 	now := time.Now()
 	b := &bar{label: label, begin: now, meter: progress.NewMeter(now, 0)}
@@ -66,7 +63,6 @@ func (b *bar) move(done, total int, doing string) {
 	}
 }
 
-// end removes the bar.
 func (b *bar) end() {
 	if b.shown && !b.over {
 		b.send("", "")
@@ -75,7 +71,6 @@ func (b *bar) end() {
 	b.over = true
 }
 
-// closeBars removes the bars of computations that ended early.
 func closeBars() {
 	bars.Lock()
 	defer bars.Unlock()

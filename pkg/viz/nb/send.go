@@ -11,8 +11,7 @@ import (
 
 type bundle = map[protocol.MIMEType]any
 
-// send passes a bundle to the kernel. A bundle holds one output in one or more MIME
-// types, and replaces any earlier bundle with the same id.
+// send replaces an earlier bundle with the same id.
 func send(b bundle, id string) {
 	if !gonbui.IsNotebook {
 		if id == "" {
@@ -23,14 +22,12 @@ func send(b bundle, id string) {
 	gonbui.SendData(&protocol.DisplayData{Data: b, DisplayID: id})
 }
 
-// display shows one output below everything that has been printed or shown so far.
 func display(b bundle) {
 	pause()
 	send(b, "")
 	synchronise()
 }
 
-// note shows a line in small type.
 func note(text string) {
 	display(bundle{
 		protocol.MIMETextHTML:  `<small style="color:#666">` + html.EscapeString(text) + `</small>`,
@@ -38,19 +35,17 @@ func note(text string) {
 	})
 }
 
-// pause gives the kernel time to read the lines that have been printed so far. Printed
-// lines and displays reach the kernel on separate channels, so a display could otherwise
-// appear above lines that were printed before it. (Show does not pause before a graphic,
-// because drawing the graphic takes longer than the pause.)
+// pause lets the kernel read printed lines, which have a channel of their own: a display
+// could appear above them. Show does not pause before a graphic, whose drawing takes
+// longer.
 func pause() {
 	if gonbui.IsNotebook {
 		time.Sleep(10 * time.Millisecond)
 	}
 }
 
-// synchronise waits until the kernel has forwarded everything that was sent to it.
-// Anything that has not been forwarded when the process ends is lost. gonbui.Sync has no
-// time limit, so synchronise() stops waiting after ten seconds.
+// synchronise waits until the kernel has forwarded everything, which would be lost with
+// the process, but at most ten seconds: gonbui.Sync has no limit.
 func synchronise() {
 	if !gonbui.IsNotebook || gonbui.Error() != nil {
 		return

@@ -61,8 +61,7 @@ func format(v any) (s string, numeric bool) {
 	return fmt.Sprint(v), false
 }
 
-// number rounds to four significant digits, as in 0.1235, and writes very small and very
-// large numbers with a power of ten.
+// number has four significant digits.
 func number(x float64) string {
 	s := strconv.FormatFloat(x, 'g', 4, 64)
 	if i := strings.IndexByte(s, 'e'); i >= 0 {

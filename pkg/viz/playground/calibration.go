@@ -14,9 +14,8 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// calibration is the figure that explains how the noise scale α is chosen. The figure
-// shows the score as a function of α. The figure also shows the fractions of errors
-// within one and within two standard deviations of the paths.
+// calibration explains how α is chosen: the score as a function of α, and the fractions
+// of errors within one and two standard deviations of the paths.
 type calibration struct {
 	*Figure
 	chosen   comparison // at the α of the slider
@@ -28,9 +27,8 @@ type calibration struct {
 	done     map[string]any // the knobs but α for which all this is complete
 }
 
-// comparison holds the error and the standard deviation of the first component over time.
-// The field `within` holds the fractions of errors within one and within two standard
-// deviations. These fractions take all components into account.
+// A comparison is of the first component over time, but `within`, the fractions within
+// one and two standard deviations, is of all.
 type comparison struct {
 	alpha     float64
 	error, sd []float64
@@ -52,10 +50,7 @@ func (f *calibration) controls(name string) knobs {
 
 const leastAlpha, mostAlpha = 1e-3, 10
 
-// compute compares the error and the standard deviation of the paths at the chosen α. If
-// any setting other than α has changed, compute() also calibrates α. For many values of
-// α, compute() then computes the score and the fractions of errors within one and within
-// two standard deviations.
+// compute calibrates α again only if a setting other than α has changed.
 func (f *calibration) compute(ctx context.Context) error {
 	others := map[string]any{}
 	for _, c := range f.knobs {

@@ -14,9 +14,8 @@ import (
 	"github.com/probode/probode/pkg/viz/internal/kde"
 )
 
-// dragons is the figure that shows how a solver can cause spurious peaks of the
-// likelihood. The problem is y′ = β0 − β1 y with y(0) = 1. The vertical axis of the
-// surface shows the limit β0/β1 of the solution.
+// dragons shows spurious peaks of the likelihood that a solver causes: y′ = β0 − β1 y,
+// y(0) = 1. The vertical axis of the surface is the limit β0/β1.
 type dragons struct {
 	*Figure
 	by, exact []float64 // log-likelihood along β0 = 10 β1, relative to its maximum
@@ -27,20 +26,18 @@ type dragons struct {
 	data      points
 }
 
-// A peak is a local maximum of the log-likelihood that is computed with the solver.
 type peak struct {
 	beta1, below float64 // relative to the largest
 	exact        float64 // the exact log-likelihood at beta1, relative to its maximum
 }
 
-// The figure shows values of β1 from leastBeta to mostBeta. Neighbouring values of β1
-// differ by two standard deviations of the narrowest peak.
+// Neighbouring values of β1 differ by two standard deviations of the narrowest peak.
 const leastBeta, mostBeta = 0.3, 12
 
 var betas = floats.Span(make([]float64, 391), leastBeta, mostBeta)
 
-// Dividing the log-likelihood by the constant `flat` makes the peaks of the surface wide
-// enough to be visible.
+// flat divides the log-likelihood, so that the peaks of the surface are wide enough to be
+// seen.
 const flat = 10
 
 func newDragons(f *Figure) content { return &dragons{Figure: f} }
@@ -50,8 +47,7 @@ func (*dragons) controls(string) knobs {
 		slider("beta1", "β1 of the solution that is shown", "range", leastBeta, mostBeta, 0.001, 4.911)}
 }
 
-// compute finds the peaks of the log-likelihood on the line β0 = 10 β1. For the surface,
-// compute() also evaluates the log-likelihood on a grid with 9 ≤ β0/β1 ≤ 11.
+// compute finds the peaks on the line β0 = 10 β1, and the surface for 9 ≤ β0/β1 ≤ 11.
 func (f *dragons) compute(ctx context.Context) error {
 	p := posed("dragons-uniform")
 	p.Setup = probode.Setup{Method: f.method(), Mesh: probode.Uniform(f.number("h"))}
@@ -128,8 +124,7 @@ func (f *dragons) compute(ctx context.Context) error {
 	return nil
 }
 
-// solve sets β1 to the value on the slider, and computes two solutions: one with the
-// selected solver, and the exact one.
+// solve takes β1 from the slider.
 func (f *dragons) solve(ctx context.Context, p *bayes.Posterior) error {
 	x := p.Experiments[0]
 	f.data, f.solution = nil, [2]points{}
@@ -149,8 +144,7 @@ func (f *dragons) solve(ctx context.Context, p *bayes.Posterior) error {
 	return ctx.Err()
 }
 
-// highest uses golden-section search to find the maximum of f between a and b, where f
-// has a single peak.
+// highest is a golden-section search for the only peak between a and b.
 func highest(a, b float64, f func(float64) float64) float64 {
 	const g = 0.6180339887498949
 	for range 60 {
@@ -163,7 +157,6 @@ func highest(a, b float64, f func(float64) float64) float64 {
 	return (a + b) / 2
 }
 
-// belowTop returns a phrase that says how far a log-likelihood is below its maximum.
 func belowTop(v float64) string {
 	if v > -0.005 {
 		return "at its maximum"

@@ -21,7 +21,6 @@ type Figure struct {
 	sent    []byte // the controls as a Page has sent them last
 }
 
-// A kind holds the properties that all figures with the same name have in common.
 type kind struct {
 	leading string   // the knob that determines which other knobs there are, if any
 	value   string   // of the leading knob
@@ -30,7 +29,6 @@ type kind struct {
 	make    func(f *Figure) content
 }
 
-// Each implementation of content computes and shows the results of one kind of figure.
 type content interface {
 	// controls returns all controls of the figure, with their default values. The argument
 	// `value` is the value of the leading control, which determines the other controls. If
@@ -107,7 +105,6 @@ func (f *Figure) Advance(budget time.Duration) View {
 
 func (f *Figure) advance(budget time.Duration) (done bool) { return f.work.advance(budget) }
 
-// failed reports whether the computation has ended with an error.
 func (f *Figure) failed() bool { return f.work.ended() && f.work.err != nil }
 
 // File returns the contents of a file that the latest View lists.

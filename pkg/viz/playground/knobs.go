@@ -33,19 +33,14 @@ type Option struct {
 	Label string `json:"label"`
 }
 
-// knobs is a list of controls with their values.
 type knobs []Control
 
-// The names of sliders for model parameters begin with the constant `parameter`.
 const parameter = "p."
 
-// fill sets the values of the controls. A control takes its value from the argument
-// `given`. A control without a value in `given` keeps its value from the argument
-// `before` if the options and the default value of the control have not changed. All
-// other controls get their default values. The method returns an error if a value in
-// `given` is not allowed. Given a number outside its range, an open slider widens the
-// range, and any other slider takes the nearest limit. The method ignores values of
-// parameters that the model does not have.
+// fill takes values from `given`, then those of `before` if options and default of the
+// control are the same, then defaults. A value that is not allowed is an error. An open
+// slider widens for a number outside its range, and another one takes the nearest limit.
+// Parameters that the model does not have are ignored.
 func (k knobs) fill(given map[string]any, before knobs) error {
 	for name := range given {
 		if k.named(name) == nil && !strings.HasPrefix(name, parameter) {
@@ -67,7 +62,6 @@ func (k knobs) fill(given map[string]any, before knobs) error {
 	return nil
 }
 
-// take sets the value of a control, or returns an error if the value is not allowed.
 func (c *Control) take(v any) error {
 	to, allowed, want := v, reflect.TypeOf(v) == reflect.TypeOf(c.Value), "text"
 	switch number, _ := v.(float64); c.Kind {
@@ -107,12 +101,10 @@ func (k knobs) number(name string) float64 { return k.named(name).Value.(float64
 func (k knobs) text(name string) string    { return k.named(name).Value.(string) }
 func (k knobs) on(name string) bool        { return k.named(name).Value.(bool) }
 
-// choice returns a control with which the reader selects one of several values.
 func choice(name, label, value string, options ...Option) Control {
 	return Control{Name: name, Label: label, Kind: "choice", Value: value, Options: options}
 }
 
-// plain returns options whose labels are the values themselves.
 func plain(values ...string) (all []Option) {
 	for _, v := range values {
 		all = append(all, Option{v, v})
@@ -120,24 +112,21 @@ func plain(values ...string) (all []Option) {
 	return all
 }
 
-// toggle returns a control that is either on or off.
 func toggle(name, label string, on bool) Control {
 	return Control{Name: name, Label: label, Kind: "toggle", Value: on}
 }
 
-// slider returns a control for a number; the argument `kind` is range, log or integer.
+// slider has the kind range, log or integer.
 func slider(name, label, kind string, low, high, step, value float64) Control {
 	return Control{Name: name, Label: label, Kind: kind, Min: low, Max: high, Step: step, Value: value}
 }
 
-// button returns a control that the reader can press.
 func button(name, label string) Control {
 	return Control{Name: name, Label: label, Kind: "button", Value: false}
 }
 
-// The map `solvers` holds the methods that figures offer, with the labels that the reader
-// sees. Each key is the name of the method in package methods. catalog.Parse is not used
-// here, because it would make the program larger.
+// solvers are by name of package catalog, which is not used because it would make the
+// program larger.
 var solvers = map[string]struct {
 	label  string
 	method probode.Method
@@ -156,12 +145,8 @@ var solvers = map[string]struct {
 	"bdf":         {"bdf", methods.BDF{}},
 }
 
-// integrators names the methods that the figures `calibration`, `dragons` and `paths`
-// offer.
 var integrators = []string{"ab1", "ab2", "ab4", "am0", "am1", "am2", "rk4"}
 
-// methodChoice returns a control with which the reader selects one of the named methods
-// by its label.
 func methodChoice(value string, names ...string) Control {
 	c := choice("method", "method", value)
 	for _, n := range names {
@@ -170,5 +155,4 @@ func methodChoice(value string, names ...string) Control {
 	return c
 }
 
-// method returns the probode.Method that is selected in the controls.
 func (k knobs) method() probode.Method { return solvers[k.text("method")].method }

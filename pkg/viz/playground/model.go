@@ -22,9 +22,6 @@ import (
 //go:embed lynx.yaml
 var lynx string
 
-// modelFigure is the figure for a model that the reader enters as text. The figure shows
-// the solution beside the data, a fit, and a certificate that says whether the error of
-// the solver matters.
 type modelFigure struct {
 	*Figure
 	written  string      // the last text without mistakes
@@ -42,19 +39,17 @@ type modelFigure struct {
 	numbers    map[string]float64
 }
 
-// A fit runs one search from the values of the sliders and `drawn` searches from random
-// points.
+// A fit runs a search from the sliders, and `drawn` from random points.
 const drawn = 9
 
-// threshold is the largest shift of a parameter, in standard deviations, that is
-// considered negligible. The default threshold of the command certify is also 0.1.
+// threshold is the default of the command certify.
 const threshold = 0.1
 
 const modelName = "model.yaml"
 
 func newModel(f *Figure) content { return &modelFigure{Figure: f} }
 
-// controls uses the same names for the solvers as the command certify.
+// controls has the names of the command certify.
 func (f *modelFigure) controls(text string) knobs {
 	file := f.file
 	if file == nil || text != f.written {
@@ -80,9 +75,7 @@ func (f *modelFigure) controls(text string) knobs {
 		button("fit", "fit"), button("certify", "does my solver's error matter?"), button("nominal", "nominal values"))
 }
 
-// compute reads the text and solves the equations. If the button `fit` was pressed,
-// compute() also fits the model. If the button `certify` was pressed, compute() also
-// computes a certificate.
+// compute fits or certifies if the button was pressed.
 func (f *modelFigure) compute(ctx context.Context) error {
 	f.doing, f.found, f.problems, f.theta, f.numbers = "", nil, nil, nil, map[string]float64{}
 	f.ended.Store(0)
@@ -123,8 +116,6 @@ var (
 	column = regexp.MustCompile(`^(\w+): column (\d+): `)
 )
 
-// problem converts an error into a Problem, which holds the message and the position in
-// the text.
 func problem(text string, err error) Problem {
 	m := place.FindStringSubmatch(err.Error())
 	if m == nil {
@@ -149,15 +140,13 @@ func problem(text string, err error) Problem {
 	return p
 }
 
-// rounded returns v rounded to two significant digits.
 func rounded(v float64) float64 {
 	r, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 2, 64), 64)
 	return r
 }
 
-// parameterSlider returns a slider that covers the central 99 % of the prior of a
-// parameter or, if there is no prior, the range between its bounds. If the parameter has
-// neither a prior nor bounds, the slider covers a range around the nominal value.
+// parameterSlider covers the central 99 % of the prior, the range between the bounds, or
+// a range around the nominal value.
 func parameterSlider(q *model.Parameter) Control {
 	low, high := q.Lower, q.Upper
 	if d, err := q.Distribution(); err == nil && q.Prior.Type != "" {
@@ -187,7 +176,6 @@ func parameterSlider(q *model.Parameter) Control {
 	return c
 }
 
-// setup returns the Setup that is selected in the controls.
 func (f *modelFigure) setup() probode.Setup {
 	s := probode.Setup{Method: f.method(), Mesh: probode.Uniform(f.number("h"))}
 	if f.text("steps") == "tolerance" {
@@ -196,8 +184,7 @@ func (f *modelFigure) setup() probode.Setup {
 	return s
 }
 
-// fit searches for the maximum of the likelihood, starting from the current values and
-// from nine random points, and moves the sliders to the best point.
+// fit moves the sliders to the best point.
 func (f *modelFigure) fit(ctx context.Context) error {
 	ends, err := f.file.Fit(ctx, model.FitSettings{Starts: drawn, From: [][]float64{f.theta}, Seed: 1, Workers: 1,
 		Progress: func(done, _ int) { f.ended.Store(int64(done)) }})
@@ -219,7 +206,6 @@ func (f *modelFigure) fit(ctx context.Context) error {
 	return f.solve(ctx)
 }
 
-// fitted returns sentences about the results of the searches of a fit.
 func (f *modelFigure) fitted(ends []model.Optimum) []string {
 	best, next := &ends[0], math.Inf(-1)
 	same, elsewhere, failed := 0, 0, 0
@@ -260,8 +246,7 @@ func (f *modelFigure) fitted(ends []model.Optimum) []string {
 	return list
 }
 
-// certify computes the same certificate as the command certify, for the method and the
-// step size or tolerance that are selected in the controls.
+// certify computes what the command certify does.
 func (f *modelFigure) certify(ctx context.Context) error {
 	p, err := f.file.Posterior()
 	if err != nil {
@@ -313,8 +298,6 @@ func (f *modelFigure) show(v *View) {
 //go:embed model.ipynb
 var notebookForm string
 
-// notebook returns a notebook that fits the model and certifies the solver that is
-// selected in the controls.
 func (f *modelFigure) notebook() []byte {
 	mesh := fmt.Sprintf("probode.Uniform(%v)", f.number("h"))
 	if f.text("steps") == "tolerance" {

@@ -7,7 +7,6 @@ import (
 	"strings"
 )
 
-// figures holds the kinds of figures by name.
 var figures = map[string]kind{
 	"calibration": {"problem", "fitzhugh-nagumo", "This cannot be computed", nil, newCalibration},
 	"dragons":     {"", "", "This cannot be computed", nil, newDragons},

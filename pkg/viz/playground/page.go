@@ -12,7 +12,6 @@ type Page struct {
 	open map[int]*Figure
 }
 
-// A message is a request from the page.
 type message struct {
 	Do     string // open, set, advance, file or close
 	ID     int
@@ -22,8 +21,7 @@ type message struct {
 	Name   string
 }
 
-// A reply is the answer to a message. A reply contains the controls if the controls have
-// changed, or if the request is of the kind "open" or "set".
+// A reply has the controls if they have changed, or for "open" and "set".
 type reply struct {
 	ID       int             `json:"id"`
 	Error    string          `json:"error,omitempty"`
@@ -52,7 +50,6 @@ func (p *Page) Answer(text string) string {
 	return string(b)
 }
 
-// do carries out the request in a message.
 func (p *Page) do(m *message) (r reply, err error) {
 	defer func() {
 		if v := recover(); v != nil {

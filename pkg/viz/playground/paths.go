@@ -17,7 +17,6 @@ import (
 	"github.com/probode/probode/pkg/viz/internal/kde"
 )
 
-// integrated describes a problem that the figures `paths` and `calibration` offer.
 type integrated struct {
 	make            func() *probode.Problem
 	label           string
@@ -33,8 +32,6 @@ var integrable = map[string]integrated{
 	"rigid-body":      {odes.RigidBody, "rigid body", 0.02, 1, 0.25, [][2]float64{{-1.6, 1.6}, {-1.3, 1.3}, {0.7, 0.95}}},
 }
 
-// paths is the figure that shows an ensemble of numerical solutions beside the accurate
-// solution.
 type paths struct {
 	*Figure
 	ode    *probode.Problem
@@ -46,8 +43,7 @@ type paths struct {
 	scale  *calibrate.NoiseScale
 }
 
-// sized holds the error of the classical solution and the spread of the paths for one
-// step size. For each component, both are root mean squares over time.
+// sized has root mean squares over time for each component at one step size.
 type sized struct {
 	h         float64
 	error, sd []float64
@@ -77,7 +73,6 @@ func (*paths) controls(name string) knobs {
 	}
 }
 
-// problemChoice returns the control that selects the problem.
 func problemChoice(value string) Control {
 	c := choice("problem", "problem", value)
 	for _, n := range slices.Sorted(maps.Keys(integrable)) {
@@ -86,9 +81,7 @@ func problemChoice(value string) Control {
 	return c
 }
 
-// compute computes the ensemble and, if the problem has changed, the accurate solution.
-// Then the method computes the errors and standard deviations for a sequence of step
-// sizes, from large to small.
+// compute does the sequence of step sizes last, from large to small.
 func (f *paths) compute(ctx context.Context) error {
 	if f.solved != f.value {
 		f.ode, f.solved, f.truth, f.ens = integrable[f.value].make(), f.value, nil, nil
@@ -149,10 +142,9 @@ func (f *paths) compute(ctx context.Context) error {
 	return nil
 }
 
-// errors returns the errors of the classical solution. While the accurate solution is
-// unknown, these errors are NaN. The accurate solution is interpolated by cubic
-// polynomials that match its values and slopes at the grid points. With 4,800 intervals,
-// the interpolation error is smaller than any error that the chart shows.
+// errors is NaN while the accurate solution is unknown. That is interpolated by cubic
+// polynomials with its values and slopes: with 4,800 intervals the error is smaller than
+// anything that the chart shows.
 func (f *paths) errors(ens *probode.Ensemble) [][]float64 {
 	d := len(f.ode.X0)
 	errs := make([][]float64, d)
@@ -180,7 +172,6 @@ func (f *paths) errors(ens *probode.Ensemble) [][]float64 {
 	return errs
 }
 
-// rms returns the root mean square of x.
 func rms(x []float64) float64 { return floats.Norm(x, 2) / math.Sqrt(float64(len(x))) }
 
 func (f *paths) show(v *View) {
@@ -211,8 +202,6 @@ func (f *paths) show(v *View) {
 	}
 }
 
-// table returns, for component k, a CSV file with columns for the time, the classical
-// solution, the mean, the standard deviation, and the paths.
 func (f *paths) table(k int) []byte {
 	d, e := len(f.ode.X0), f.ens
 	b := []byte("t,classical,mean,sd")
@@ -233,9 +222,6 @@ func (f *paths) table(k int) []byte {
 // classical is the legend entry for the solution without noise.
 const classical = "classical solution, ξ = 0"
 
-// scatter returns the series that show component k of the classical solution and of the
-// ensemble. The ensemble appears as paths or as mean ± 2 sd, as selected in the control
-// `show`.
 func (f *paths) scatter(k int) (series []Series) {
 	d, e := len(f.ode.X0), f.ens
 	if f.text("show") == "paths" {
@@ -260,15 +246,12 @@ func (f *paths) scatter(k int) (series []Series) {
 	return append(series, dashed(line(classical, colours[1], 1.6, joined(e.T, e.Deterministic[k]))))
 }
 
-// at returns the index of the first grid point at or after the time that is selected in
-// the control `cut`.
 func (f *paths) at() int {
 	i, _ := slices.BinarySearch(f.ens.T, f.number("cut"))
 	return min(i, len(f.ens.T)-1)
 }
 
-// cut draws the density of component k at the time that is selected in the control `cut`.
-// The density is divided by its maximum, so that the range of the axis stays the same.
+// cut divides the density by its maximum, so that the axis stays the same.
 func (f *paths) cut(v *View, k int, x Axis) {
 	i, d, e := f.at(), len(f.ode.X0), f.ens
 	var values []float64
@@ -290,9 +273,7 @@ func (f *paths) cut(v *View, k int, x Axis) {
 	v.draw("cut", fmt.Sprintf("Density at t = %.4g", e.T[i]), 260, x, height, series...)
 }
 
-// sizes draws the error and the standard deviation of component k against time and
-// against the step size. Both vertical axes cover the same eight decades, which depend
-// only on the problem and the component.
+// sizes has vertical axes of eight decades that depend only on problem and component.
 func (f *paths) sizes(v *View, k int, t, x Axis) {
 	e, i, h := f.ens, integrable[f.value], f.number("h")
 	top := decade(x.Max-x.Min, math.Ceil)

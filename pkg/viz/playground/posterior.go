@@ -15,7 +15,6 @@ import (
 	"github.com/probode/probode/pkg/probode/methods"
 )
 
-// sampled describes a case whose posterior is sampled.
 type sampled struct {
 	from, to float64 // range of step sizes
 	step     float64 // usual step size
@@ -33,19 +32,15 @@ var problems = map[string]sampled{
 		[2]string{"theta1", "theta3"}},
 }
 
-// A value of the type `accurate` is a run in a separate task. The run draws from the
-// posterior of an accurate solver.
 type accurate struct {
 	*run
 	*task
 }
 
-// The map `accurates` holds one accurate run for each problem; all figures share these
-// runs. The accurate run of a problem continues only while a figure that shows this
-// problem executes its method advance().
+// accurates has one run for each problem, which goes on while a figure with this problem
+// advances.
 var accurates = map[string]accurate{}
 
-// accurately returns the accurate run of a problem; the first call prepares this run.
 func accurately(problem string) accurate {
 	a, ok := accurates[problem]
 	if !ok {
@@ -59,8 +54,6 @@ func accurately(problem string) accurate {
 	return a
 }
 
-// posterior is the figure that shows draws from a posterior while they are computed. The
-// figure also shows the posterior of an accurate solver.
 type posterior struct {
 	*Figure
 	draws *run     // with the solver of the knobs
@@ -91,7 +84,6 @@ func (*posterior) controls(name string) knobs {
 	}
 }
 
-// posed returns the posterior of the case with the given name.
 func posed(name string) *bayes.Posterior {
 	c, err := cases.Named(name)
 	if err != nil {
@@ -100,7 +92,6 @@ func posed(name string) *bayes.Posterior {
 	return c.Posterior()
 }
 
-// compute draws from the posterior of the selected solver.
 func (f *posterior) compute(ctx context.Context) error {
 	p := posed(f.value)
 	p.Setup = probode.Setup{Method: f.method(), Mesh: probode.Uniform(f.number("h"))}
@@ -112,10 +103,8 @@ func (f *posterior) compute(ctx context.Context) error {
 	return f.draws.draw(ctx)
 }
 
-// advance continues the accurate run and the run with the selected solver. Until the
-// accurate run is complete, half of the available time goes to the accurate run. A new
-// run starts even if the control `stop` is on. While the control `stop` is on, each press
-// of the button `step` advances one chain by one iteration.
+// advance gives half of the time to the accurate run until that is complete. With `stop`,
+// each press of `step` is an iteration of one chain; a new run starts nevertheless.
 func (f *posterior) advance(budget time.Duration) (done bool) {
 	if !f.exact.ended() {
 		budget /= 2
@@ -146,8 +135,6 @@ func (f *posterior) show(v *View) {
 	}
 }
 
-// says describes the progress of the sampling. Once there are enough draws, says() also
-// compares the means of the two posteriors.
 func (f *posterior) says(v *View) {
 	r, s, exact := f.draws, f.draws.summary, f.exact.summary
 	done, total := r.iterations()
@@ -199,8 +186,6 @@ func (f *posterior) says(v *View) {
 	}
 }
 
-// compared says how the mean of a parameter differs between the selected solver and an
-// accurate solver.
 func compared(m, e *diag.Marginal) string {
 	shift, noise := (m.Mean-e.Mean)/e.SD, math.Hypot(m.MCSE, e.MCSE)/e.SD
 	said := fmt.Sprintf("with an accurate solver it is %.4g ± %.2g. ", e.Mean, e.SD)
@@ -210,16 +195,12 @@ func compared(m, e *diag.Marginal) string {
 	return said + fmt.Sprintf("The solver's error moves the mean by %.2f ± %.2f sd.", shift, 2*noise)
 }
 
-// axisOf returns the axis for the parameter that is selected in the given control, and
-// the index of this parameter.
 func (f *posterior) axisOf(knob string) (Axis, int) {
 	i := slices.Index(f.draws.posterior.Names(), f.text(knob))
 	r := problems[f.value].ranges[i]
 	return linear(f.text(knob), r[0], r[1]), i
 }
 
-// contours draws the contours of both posteriors in the plane of two parameters, and the
-// positions of the chains.
 func (f *posterior) contours(v *View) {
 	x, i := f.axisOf("x")
 	y, j := f.axisOf("y")
@@ -240,7 +221,6 @@ func (f *posterior) contours(v *View) {
 	v.draw("contours", "Regions that contain 50 % and 90 % of the posterior", 380, x, y, series...)
 }
 
-// trace draws the chains of the parameter that is selected in the control `y`.
 func (f *posterior) trace(v *View) {
 	const most = 300 // points of each chain
 	y, j := f.axisOf("y")

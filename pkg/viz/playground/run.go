@@ -14,9 +14,8 @@ import (
 	"github.com/probode/probode/pkg/viz/internal/kde"
 )
 
-// A run uses four chains to draw from a posterior. The positions of the chains can be
-// shown during the run. A run generates the same draws as sample.Run with the same
-// settings.
+// A run draws what sample.Run does, with four chains whose positions can be seen
+// meanwhile.
 type run struct {
 	posterior *bayes.Posterior
 	settings  mcmc.Settings
@@ -30,14 +29,12 @@ type run struct {
 	outlines []points // contours
 }
 
-// newRun prepares a run. If p has noise, the run also samples the normal variates ξ.
-// BurnIn must be a multiple of Thin.
+// newRun samples ξ, too, if p has noise. BurnIn must be a multiple of Thin.
 func newRun(p *bayes.Posterior, s mcmc.Settings) *run {
 	s.Workers, s.Chains = 1, 4
 	return &run{posterior: p, settings: s}
 }
 
-// draw generates all draws of the run.
 func (r *run) draw(ctx context.Context) error {
 	r.pause = progress.Pause(ctx)
 	_, err := sample.Run(ctx, r.posterior, watched{sampler(r.posterior), r}, r.settings)
@@ -54,7 +51,6 @@ func sampler(p *bayes.Posterior) sample.Sampler {
 	return sample.Deterministic{}
 }
 
-// watched is a Sampler whose kernels store the positions of their chains in a run.
 type watched struct {
 	sample.Sampler
 	run *run
@@ -76,8 +72,8 @@ func (w watched) Prepare(ctx context.Context, d *bayes.Density, modes func() (*b
 	return watched{s, w.run}, notes, err
 }
 
-// chain stores every Thin-th position of one chain, including those of the burn-in. The
-// draws are summarised again whenever their number has increased by a tenth.
+// A chain stores every Thin-th position, those of the burn-in, too. The summary follows
+// when draws have increased by a tenth.
 type chain struct {
 	mcmc.Kernel
 	mcmc.Generator
@@ -97,9 +93,7 @@ func (c *chain) Step(rng *rand.Rand) {
 	c.run.pause()
 }
 
-// iterations returns the progress of the run. The result `done` is the number of
-// iterations that every chain has completed, and `total` is the number of iterations that
-// every chain will make.
+// iterations are those that every chain has done and will do.
 func (r *run) iterations() (done, total int) {
 	s := r.settings
 	total = s.BurnIn + s.Draws*s.Thin
@@ -113,13 +107,11 @@ func (r *run) iterations() (done, total int) {
 	return done, total
 }
 
-// share returns the fraction of the run that is complete.
 func (r *run) share() float64 {
 	done, total := r.iterations()
 	return float64(done) / float64(total)
 }
 
-// made returns the number of completed iterations of all chains together.
 func (r *run) made() (n int) {
 	for _, c := range r.chains {
 		n += c.iteration
@@ -127,7 +119,7 @@ func (r *run) made() (n int) {
 	return n
 }
 
-// kept returns the draws after burn-in, with the same number of draws from each chain.
+// kept cuts the chains to the same length.
 func (r *run) kept() [][][]float64 {
 	done, _ := r.iterations()
 	burnIn := r.settings.BurnIn / r.settings.Thin
@@ -139,8 +131,7 @@ func (r *run) kept() [][][]float64 {
 	return all
 }
 
-// summarise updates the summary of the draws, unless there are too few draws. The method
-// may pause after each parameter, so that the page does not freeze.
+// summarise may pause after each parameter, so that the page does not freeze.
 func (r *run) summarise() {
 	const fewest, most = 20, 500 // draws of a chain
 	kept := r.kept()
@@ -170,9 +161,8 @@ const (
 	leastESS = 400
 )
 
-// worst returns the name of the parameter with the smallest effective sample size. The
-// other results are the smallest effective sample size and the largest R̂, which may be
-// NaN.
+// worst returns the smallest effective sample size and its parameter, and the largest R̂,
+// which may be NaN.
 func worst(s diag.Summary) (name string, ess, rhat float64) {
 	ess = math.Inf(1)
 	for _, m := range s {
@@ -184,14 +174,12 @@ func worst(s diag.Summary) (name string, ess, rhat float64) {
 	return name, ess, rhat
 }
 
-// enough reports whether the draws satisfy the limits mostRHat and leastESS.
 func enough(s diag.Summary) bool {
 	_, ess, rhat := worst(s)
 	return len(s) > 0 && rhat <= mostRHat && ess >= leastESS
 }
 
-// outline returns the contours that enclose 50 % and 90 % of the draws of parameters i
-// and j, or nothing while there are too few draws.
+// outline encloses 50 % and 90 % of the draws.
 func (r *run) outline(i, j int) []points {
 	const most, fewest, cells = 1000, 50, 64 // draws, effective draws
 	s, now := r.summary, [3]int{r.judged, i, j}

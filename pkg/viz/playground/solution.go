@@ -13,16 +13,13 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// A curve holds the values of one observable under one experimental condition.
 type curve struct {
 	observable, condition string
 	t, solver, exact      []float64 // solver is nil if it failed
 	data                  points
 }
 
-// solve solves the equations for all conditions, and then computes the likelihood. The
-// parameters, the method and the step size are those that are selected in the controls.
-// The method does not return an error if the equations cannot be solved.
+// solve does not return an error if the equations cannot be solved.
 func (f *modelFigure) solve(ctx context.Context) error {
 	curves, failure, err := f.solutions(ctx)
 	if ctx.Err() != nil {
@@ -46,9 +43,7 @@ func (f *modelFigure) solve(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// solutions returns the curves. If the selected solver fails for a condition, the curves
-// of this condition contain only the accurate solution, and the result `failure` gives
-// the reason.
+// solutions has only the accurate one where the solver fails, and `failure` says why.
 func (f *modelFigure) solutions(ctx context.Context) (curves []curve, failure, err error) {
 	list, err := f.file.Instances()
 	if err != nil {
@@ -116,8 +111,6 @@ func (f *modelFigure) solutions(ctx context.Context) (curves []curve, failure, e
 	return curves, failure, nil
 }
 
-// compared says how the log-likelihood differs between the selected solver and an
-// accurate solver.
 func (f *modelFigure) compared(ctx context.Context) (string, error) {
 	if _, n := f.file.Size(); n == 0 {
 		return "The model has no data, so there is no likelihood.", nil
@@ -142,8 +135,8 @@ func (f *modelFigure) compared(ctx context.Context) (string, error) {
 	return fmt.Sprintf("The log-likelihood is %.6g with this solver and %.6g with an accurate solver; the difference is %.2g.", loss.LogLikelihood, exact.LogLikelihood, loss.Loss), nil
 }
 
-// axesOf returns a vertical axis for each observable. The axis covers the data or, if
-// there are no data, the accurate solution, and stays the same while parameters change.
+// axesOf covers the data or, without any, the accurate solution, and stays while
+// parameters change.
 func axesOf(curves []curve) (all []Axis) {
 	for _, first := range curves {
 		if slices.ContainsFunc(all, func(a Axis) bool { return a.Name == first.observable }) {
@@ -177,8 +170,7 @@ func axesOf(curves []curve) (all []Axis) {
 	return all
 }
 
-// tick returns the largest tick spacing that fits into the given length at least four
-// times. A tick spacing is 1, 2 or 5 times a power of ten.
+// tick is the largest of 1, 2 or 5 times a power of ten that fits at least four times.
 func tick(length float64) float64 {
 	unit := decade(length/4, math.Floor)
 	for _, k := range []float64{5, 2} {
@@ -189,8 +181,7 @@ func tick(length float64) float64 {
 	return unit
 }
 
-// draw draws a chart for each of the first six observables. If the equations could not be
-// solved, the charts show only the data.
+// draw shows the first six observables, and only data if the equations cannot be solved.
 func (f *modelFigure) draw(v *View) {
 	const most = 6 // observables, and conditions of each
 	for i, y := range f.frame[:min(most, len(f.frame))] {
@@ -220,7 +211,6 @@ func (f *modelFigure) draw(v *View) {
 	}
 }
 
-// table returns a CSV file with the curves.
 func (f *modelFigure) table() []byte {
 	b := []byte("condition,observable,time,solver,accurate\n")
 	for _, c := range f.curves {

@@ -16,9 +16,8 @@ import (
 	"github.com/probode/probode/pkg/viz/internal/kde"
 )
 
-// step is the figure about one step of the backward Euler method with noise. The figure
-// shows the exact density of the next state, its Gaussian approximation, and the next
-// state for the selected ξ.
+// step is one step of backward Euler with noise: the exact density, the Gaussian
+// approximation, and the state for ξ.
 type step struct {
 	*Figure
 	law   *steplaw.Law
@@ -45,7 +44,6 @@ func (*step) controls(name string) knobs {
 	return nil
 }
 
-// compute takes one step with the values of the controls.
 func (f *step) compute(ctx context.Context) error {
 	h := f.number("h")
 	p := &probode.Problem{Name: "the step", X0: []float64{1},
@@ -125,7 +123,6 @@ func (f *step) show(v *View) {
 	}
 }
 
-// one draws the implicit equation and the density for a state with one component.
 func (f *step) one(v *View) {
 	h, mean := f.number("h"), f.law.Mean[0]
 	eta := 3 * math.Sqrt(f.number("alpha")*h)
@@ -155,9 +152,8 @@ func (f *step) one(v *View) {
 		upright("true solution", ink, 1, f.truth[0], z), here)
 }
 
-// two draws the density for a state with two components. The axes show ζ, where z = μ +
-// Lζ is the next state. In the Gaussian approximation, the distribution of ζ is N(0, I).
-// The selected ξ appears at ζ = ξ.
+// two has the axes ζ, where z = μ + Lζ is the next state: the Gaussian approximation of ζ
+// is N(0, I), and ξ is at ζ = ξ.
 func (f *step) two(v *View) {
 	const cells, far = 81, 6.
 	mean, l := f.law.Mean, f.root
@@ -204,7 +200,6 @@ func (f *step) two(v *View) {
 	v.draw("plane", "Regions that contain the next state z = μ + Lζ with probability 50 % and 90 %", 400, x, y, series...)
 }
 
-// vector formats the components of a state.
 func vector(x []float64) string {
 	if len(x) == 1 {
 		return fmt.Sprintf("%.4g", x[0])

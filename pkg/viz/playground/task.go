@@ -9,12 +9,10 @@ import (
 	"github.com/probode/probode/pkg/internal/progress"
 )
 
-// A task is a computation in a separate goroutine. The goroutine of a task runs only
-// during calls of advance() and stop(). The computation can pause whenever it calls
-// rest() or a solver checks the context. Because of these pauses, the computation needs
-// no thread of its own. During a pause, the caller of advance() may read values that the
-// paused goroutine has written. At the start of a pause, other goroutines of the
-// computation may continue for a moment.
+// A task runs in a goroutine only during calls of advance and stop, and pauses when it
+// calls rest or a solver checks the context, so that it needs no thread of its own. In a
+// pause the caller may read what the task has written. Other goroutines of it may
+// continue for a moment.
 type task struct {
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -26,7 +24,6 @@ type task struct {
 	until   time.Time  // the end of the turn
 }
 
-// newTask prepares a computation, which begins with the first call of advance().
 func newTask(work func(ctx context.Context) error) *task {
 	t := &task{turn: make(chan struct{}), done: make(chan struct{})}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
@@ -44,8 +41,7 @@ func newTask(work func(ctx context.Context) error) *task {
 	return t
 }
 
-// rest pauses the computation until the next call of advance(). If `now` is false and the
-// current call of advance() has time left, rest() does nothing.
+// rest does nothing if advance has time left, unless it is `now`.
 func (t *task) rest(now bool) {
 	t.pausing.Lock()
 	defer t.pausing.Unlock()
@@ -66,8 +62,6 @@ func (t *task) wait() {
 	}
 }
 
-// advance lets the computation run for about the given time, and reports whether the
-// computation has ended.
 func (t *task) advance(budget time.Duration) (ended bool) {
 	t.until = time.Now().Add(budget)
 	select {
@@ -83,7 +77,6 @@ func (t *task) advance(budget time.Duration) (ended bool) {
 	}
 }
 
-// ended reports whether the computation has ended, with or without an error.
 func (t *task) ended() bool {
 	select {
 	case <-t.done:
@@ -93,8 +86,6 @@ func (t *task) ended() bool {
 	}
 }
 
-// stop cancels the computation and waits until the computation has ended. If t is nil,
-// stop() does nothing.
 func (t *task) stop() {
 	if t != nil {
 		t.cancel()

@@ -78,8 +78,7 @@ func Ranks(c *mcmc.Chains, params ...string) viz.Figure {
 	return f
 }
 
-// fractionalRanks ranks all draws together, and divides the rank of each draw by the
-// number of draws. The results are in [0, 1).
+// fractionalRanks are those among all draws, in [0, 1).
 func fractionalRanks(x [][]float64) [][]float64 {
 	type place struct{ chain, draw int }
 	var order []place
@@ -97,8 +96,6 @@ func fractionalRanks(x [][]float64) [][]float64 {
 	return out
 }
 
-// named returns the indices of the named parameters, or of all parameters if none is
-// named.
 func named(c *mcmc.Chains, params []string) []int {
 	var out []int
 	for i, name := range c.Names {

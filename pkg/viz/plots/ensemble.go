@@ -35,7 +35,6 @@ func Paths(e *probode.Ensemble, refs ...*reference.Solution) viz.Figure {
 	})
 }
 
-// shades holds the colours of the bands of 1, 2 and 3 standard deviations.
 var shades = [3]color.NRGBA{{0x7f, 0xb4, 0xdb, 0xff}, {0xb0, 0xd2, 0xea, 0xff}, {0xdb, 0xea, 0xf6, 0xff}}
 
 // Bands draws the mean of an ensemble, with bands of one, two and three standard
@@ -58,9 +57,8 @@ func Bands(e *probode.Ensemble, refs ...*reference.Solution) viz.Figure {
 	})
 }
 
-// panels makes a panel for each component. A panel contains the layers that the function
-// body returns, and layers for the classical solution and for each reference that is not
-// nil.
+// panels adds the classical solution and the references that are not nil to the layers of
+// `body`.
 func panels(e *probode.Ensemble, refs []*reference.Solution, body func(k int) []viz.Layer) viz.Figure {
 	d := e.Problem.Dim()
 	x := viz.Axis{Label: "t"}
@@ -84,7 +82,6 @@ func panels(e *probode.Ensemble, refs []*reference.Solution, body func(k int) []
 	return f
 }
 
-// column returns component k of each row, where a row has d components.
 func column(rows []float64, k, d int) []float64 {
 	out := make([]float64, 0, len(rows)/d)
 	for i := k; i < len(rows); i += d {

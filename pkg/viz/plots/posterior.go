@@ -124,7 +124,6 @@ func PriorPosterior(p *bayes.Posterior, run *mcmc.Chains) (viz.Figure, error) {
 	return f, nil
 }
 
-// pooled returns, for each parameter, the draws of each run.
 func pooled(names []string, runs []*mcmc.Chains, truth []float64) ([][]viz.Points, error) {
 	if len(names) != len(runs) || len(runs) == 0 {
 		panic(fmt.Sprintf("plots: %d names of %d runs", len(names), len(runs)))
@@ -145,8 +144,7 @@ func pooled(names []string, runs []*mcmc.Chains, truth []float64) ([][]viz.Point
 	return out, nil
 }
 
-// covering returns an axis that covers the true value and, with a margin, the draws. The
-// smallest and the largest thousandth of the draws may lie outside the axis.
+// covering leaves out at most a thousandth of the draws at each end.
 func covering(name string, samples []viz.Points, truth []float64, i int) viz.Axis {
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for _, s := range samples {

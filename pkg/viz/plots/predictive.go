@@ -33,9 +33,7 @@ func Predictive(q *bayes.Prediction, data *bayes.Data) viz.Figure {
 	return f
 }
 
-// intervals draws the quantiles of column k of a prediction. If the argument `joined` is
-// true, intervals() draws bands and a line. Otherwise, it draws bars and a marker at each
-// time.
+// intervals are bands and a line if `joined`, and else bars and markers.
 func intervals(q *bayes.Prediction, k int, joined bool) []viz.Layer {
 	at := func(prob float64) []float64 { return q.Quantiles(k, prob) }
 	color, wide, half := viz.Palette[5], "90 % of new observations", "50 %"
@@ -76,7 +74,6 @@ func Observations(data *bayes.Data) viz.Figure {
 	return f
 }
 
-// name returns the name of column k, or its number if it has no name.
 func name(names []string, k int) string {
 	if k < len(names) {
 		return names[k]
@@ -84,7 +81,6 @@ func name(names []string, k int) string {
 	return fmt.Sprintf("column %d", k+1)
 }
 
-// timeOf returns the label of the time axis; the argument `data` may be nil.
 func timeOf(data *bayes.Data) string {
 	if data == nil || data.Time == "" {
 		return "t"

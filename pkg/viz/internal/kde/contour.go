@@ -43,7 +43,6 @@ func (g Surface) Contour(level float64) (x, y []float64) {
 	return x, y
 }
 
-// An edge is the side of a cell that runs from grid point (i, j) to the right or upwards.
 type edge struct {
 	i, j int
 	up   bool
@@ -63,9 +62,8 @@ func (t *tracer) z(i, j int) float64 {
 	return t.g.Z[j*len(t.g.X)+i]
 }
 
-// cell finds the segments of the contour in the cell whose lower left corner is (i, j).
-// Each segment is directed so that the higher density is on its left. A grid point whose
-// density equals the level is treated as lying above the level.
+// cell directs segments with the higher density on their left. A point at the level
+// counts as above it.
 func (t *tracer) cell(i, j int) {
 	sw, se, nw, ne := t.z(i, j), t.z(i+1, j), t.z(i, j+1), t.z(i+1, j+1)
 	above := 0
@@ -129,7 +127,6 @@ func (t *tracer) cell(i, j int) {
 	}
 }
 
-// point returns the point at which the contour crosses an edge.
 func (t *tracer) point(e edge) (x, y float64) {
 	i, j := e.i, e.j
 	if e.up {
@@ -144,8 +141,7 @@ func (t *tracer) point(e edge) (x, y float64) {
 	return x0 + f*(x1-x0), y0 + f*(y1-y0)
 }
 
-// at returns the position of the grid point (i, j). The indices may be one step outside
-// the grid.
+// at accepts indices one step outside the grid.
 func (t *tracer) at(i, j int) (x, y float64) {
 	return t.g.X[0] + float64(i)*(t.g.X[1]-t.g.X[0]), t.g.Y[0] + float64(j)*(t.g.Y[1]-t.g.Y[0])
 }

@@ -134,8 +134,6 @@ func drawable(least int, xs ...[]float64) error {
 	return nil
 }
 
-// span returns m equally spaced points that cover the range of x, extended on both sides
-// by the argument `beyond`.
 func span(x []float64, beyond float64, m int) []float64 {
 	m = max(m, 2)
 	lo, hi := slices.Min(x)-beyond, slices.Max(x)+beyond
@@ -146,7 +144,6 @@ func span(x []float64, beyond float64, m int) []float64 {
 	return s
 }
 
-// mass returns the integral of the density over the grid.
 func (g Surface) mass() float64 {
 	var s float64
 	for _, z := range g.Z {
